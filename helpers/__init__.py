@@ -1,0 +1,1 @@
+"""Helpers of the suite: one module an idea; notebooks import from here."""
