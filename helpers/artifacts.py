@@ -1,0 +1,171 @@
+"""A store of files named by what decides them, safe for several processes at once.
+
+A trained model, a table or a figure is costly to make and is wanted by more than one notebook. Its
+file is named by the `key` of everything that decides its content; `cached` makes it once. A file
+with its final name is always whole: it is written under another name first and renamed at the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock
+
+
+class UnreadableArtifact(RuntimeError):
+    """A stored file that exists but cannot be read; the message names the file to delete."""
+
+
+def key(kind: str, **decides) -> str:
+    """Name for the artifact that `decides` determines.
+
+    Parameters
+    ----------
+    kind : str
+        What the artifact is; the first part of its name, so letters a file name may have.
+    **decides
+        Everything that decides the content: None, booleans, numbers, strings, bytes, arrays, CPU
+        or GPU tensors, dataclasses, and dicts, lists or tuples of these. The order of names in a
+        dict does not count; a list and a tuple of the same values are the same; 1, 1.0 and True
+        are three values.
+
+    Returns
+    -------
+    str
+        `kind-` and 16 hexadecimal digits, the same on every machine.
+
+    Raises
+    ------
+    TypeError
+        For a value without content of its own to hash (a function, a path, an open file ...).
+    """
+    digest = hashlib.sha256()
+    _feed(digest, decides, where=kind)
+    return f"{kind}-{digest.hexdigest()[:16]}"
+
+
+def file_digest(path: Path | str) -> str:
+    """SHA-256 of a file's bytes, 64 hexadecimal digits: for a file that decides an artifact."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def cached(path: Path | str, make: Callable[[Path], object]) -> Path:
+    """The file at `path`, made by `make` if it is not there yet.
+
+    Parameters
+    ----------
+    path : Path
+        Where the file is kept; its folder is created. Name it by `key`, for it is never made again.
+    make : callable
+        Called with a temporary path in the same folder (and with the same ending) to write to. Only
+        when it returns does the file get its name; nothing is kept when it raises or is killed.
+
+    Returns
+    -------
+    Path
+        `path`, which exists and is whole. When two processes ask at once, one makes the file and
+        the other waits for it.
+
+    Raises
+    ------
+    FileNotFoundError
+        When `make` returned without writing its file.
+    """
+    path = Path(path)
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_name(f".{path.name}.lock")):
+        if not path.exists():
+            _replace(path, path.with_name(f".partial-{path.name}"), make)
+    return path
+
+
+def write_bytes(path: Path | str, data: bytes) -> Path:
+    """Write `data` to `path`, which readers see with its old content or its new, never half."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
+    return _replace(path, partial, lambda name: name.write_bytes(data))
+
+
+def write_text(path: Path | str, text: str) -> Path:
+    """As `write_bytes`, for text: UTF-8, line ends as they are."""
+    return write_bytes(path, text.encode("utf-8"))
+
+
+@contextmanager
+def reading(path: Path | str) -> Iterator[Path]:
+    """Turn any failure to read a stored file into a sentence that says which file to delete.
+
+    Raises
+    ------
+    UnreadableArtifact
+        In place of the exception that the `with` block raised, which is kept as its cause.
+    """
+    try:
+        yield Path(path)
+    except Exception as error:
+        raise UnreadableArtifact(
+            f"The stored file {path} cannot be read ({type(error).__name__}: {error}). "
+            "Delete that file and run again: it will be made anew."
+        ) from error
+
+
+def _replace(path: Path, partial: Path, make: Callable[[Path], object]) -> Path:
+    """Let `make` write `partial`, then give it the name `path` in one step."""
+    partial.unlink(missing_ok=True)  # left by a process that was killed
+    try:
+        make(partial)
+        if not partial.exists():
+            raise FileNotFoundError(f"Nothing was written for {path}: `make` left no {partial}.")
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())  # the bytes reach the disk before the name does
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def _feed(digest, value, where: str) -> None:
+    """Add `value` to `digest`: its type, its length, its content, so that no two values collide."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if hasattr(value, "detach"):  # a tensor, without importing torch
+        value = value.detach().cpu().numpy()
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        _feed_scalar(digest, value)
+    elif isinstance(value, np.ndarray) and value.dtype.kind in "biufcSU":
+        little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+        digest.update(f"array {little.dtype.str} {value.shape};".encode())
+        digest.update(little.tobytes())
+    elif isinstance(value, Mapping):
+        digest.update(f"dict {len(value)};".encode())
+        for name in sorted(value, key=lambda name: (type(name).__name__, name)):
+            _feed(digest, name, f"{where}, a name in a dict")
+            _feed(digest, value[name], f"{where}.{name}")
+    elif isinstance(value, list | tuple):
+        digest.update(f"list {len(value)};".encode())
+        for position, item in enumerate(value):
+            _feed(digest, item, f"{where}[{position}]")
+    else:
+        raise TypeError(
+            f"{where} is a {type(value).__name__}, which has no content to name an artifact by. "
+            "Give numbers, strings, arrays, tensors, or lists and dicts of them; for a file, its "
+            "`file_digest`."
+        )
+
+
+def _feed_scalar(digest, value) -> None:
+    data = value if isinstance(value, bytes) else repr(value).encode()
+    digest.update(f"{type(value).__name__} {len(data)};".encode())
+    digest.update(data)

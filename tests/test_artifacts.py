@@ -1,0 +1,173 @@
+"""The store: stable names, whole files, one maker at a time."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers import artifacts
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def canonical(value):
+    """Equal for two values exactly when their keys must be equal (an independent definition)."""
+    if isinstance(value, dict):
+        return ("dict", tuple(sorted((name, canonical(item)) for name, item in value.items())))
+    if isinstance(value, list):
+        return ("list", tuple(canonical(item) for item in value))
+    return (type(value).__name__, repr(value))
+
+
+@given(VALUES, VALUES)
+def test_keys_are_equal_exactly_when_contents_are(left, right):
+    same = repr(canonical(left)) == repr(canonical(right))
+    assert (artifacts.key("x", value=left) == artifacts.key("x", value=right)) is same
+
+
+def test_key_is_the_same_on_every_machine_and_in_every_session():
+    name = artifacts.key("model", seed=0, lr=1e-3, classes=("bench", "mug"), weights=None)
+    assert name == "model-5c6b0ecf7b234e69"
+
+
+def test_key_ignores_the_order_of_names_and_how_an_array_lies_in_memory():
+    array = np.arange(12, dtype=np.int32).reshape(3, 4)
+    assert artifacts.key("x", a=1, b={"c": 2, "d": 3}) == artifacts.key(
+        "x", b={"d": 3, "c": 2}, a=1
+    )
+    assert artifacts.key("x", a=array) == artifacts.key("x", a=np.asfortranarray(array))
+    assert artifacts.key("x", a=array) == artifacts.key("x", a=array.astype(">i4"))
+    assert artifacts.key("x", a=array) == artifacts.key("x", a=torch.from_numpy(array))
+
+
+def test_key_sees_shape_dtype_and_every_element():
+    array = np.zeros((2, 3), dtype=np.uint8)
+    changed = array.copy()
+    changed[1, 2] = 1
+    others = [array.reshape(3, 2), array.astype(np.int8), array.tolist(), changed, array[:1]]
+    assert len({artifacts.key("x", a=value) for value in [array, *others]}) == 6
+
+
+def test_key_reads_dataclasses_and_numpy_scalars():
+    @dataclass
+    class Settings:
+        epochs: int
+        rate: float
+
+    named = artifacts.key("x", settings=Settings(3, 0.1))
+    assert named == artifacts.key("x", settings={"rate": np.float64(0.1), "epochs": np.int64(3)})
+
+
+@pytest.mark.parametrize("value", [print, object(), {1, 2}, np.array([None])])
+def test_key_refuses_what_has_no_content(value):
+    with pytest.raises(TypeError, match=r"model\.thing\[1\] is a .*no content"):
+        artifacts.key("model", thing=[0, value])
+
+
+def test_file_digest_is_sha256(tmp_path):
+    (tmp_path / "abc").write_bytes(b"abc")
+    assert artifacts.file_digest(tmp_path / "abc").startswith("ba7816bf8f01cfea414140de5dae2223")
+
+
+def test_cached_makes_once_and_keeps_the_ending(tmp_path):
+    seen = []
+
+    def make(path):
+        seen.append(path)
+        path.write_text("whole")
+
+    target = tmp_path / "deep" / "table.csv"
+    assert artifacts.cached(target, make) == target == artifacts.cached(str(target), make)
+    assert len(seen) == 1 and seen[0].suffix == ".csv" and seen[0].parent == target.parent
+    assert target.read_text() == "whole" and not seen[0].exists()
+
+
+def test_cached_keeps_nothing_when_making_fails(tmp_path):
+    def fail(path):
+        path.write_text("half")
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        artifacts.cached(tmp_path / "a", fail)
+    with pytest.raises(FileNotFoundError, match="Nothing was written"):
+        artifacts.cached(tmp_path / "a", lambda path: None)
+    assert [path for path in tmp_path.iterdir() if path.suffix != ".lock"] == []
+
+
+MAKER = """
+import sys, time
+from pathlib import Path
+from helpers import artifacts
+
+def make(path):
+    with path.open("w") as file:
+        file.write("begun ")
+        file.flush()
+        Path(sys.argv[1]).with_name(f"made-by-{sys.argv[2]}").touch()
+        time.sleep(float(sys.argv[3]))
+        file.write("ended")
+
+print(artifacts.cached(Path(sys.argv[1]), make).read_text())
+"""
+
+
+def start_maker(path, name, seconds):
+    return subprocess.Popen(
+        [sys.executable, "-c", MAKER, str(path), name, str(seconds)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(path):
+    deadline = time.monotonic() + 20
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} did not come"
+        time.sleep(0.01)
+
+
+def test_of_two_processes_one_makes_and_both_read_the_whole(tmp_path):
+    makers = [start_maker(tmp_path / "a", name, 0.5) for name in "12"]
+    assert [maker.communicate()[0].strip() for maker in makers] == ["begun ended"] * 2
+    assert len(list(tmp_path.glob("made-by-*"))) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills a process by a POSIX signal")
+def test_a_killed_maker_leaves_nothing_taken_for_whole_and_blocks_nobody(tmp_path):
+    killed = start_maker(tmp_path / "a", "killed", 60)
+    wait_for(tmp_path / "made-by-killed")
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert not (tmp_path / "a").exists()
+    assert start_maker(tmp_path / "a", "next", 0).communicate()[0].strip() == "begun ended"
+    assert list(tmp_path.glob(".partial-*")) == []
+
+
+def test_write_replaces_in_one_step(tmp_path):
+    path = artifacts.write_text(tmp_path / "new" / "a.txt", "eins\n")
+    with path.open("rb") as opened_before:
+        artifacts.write_bytes(path, "zwölf\n".encode())
+        assert opened_before.read() == b"eins\n"
+    assert path.read_text(encoding="utf-8") == "zwölf\n"
+    assert [entry.name for entry in path.parent.iterdir()] == ["a.txt"]
+
+
+def test_reading_names_the_file_to_delete(tmp_path):
+    with (
+        pytest.raises(artifacts.UnreadableArtifact, match=r"broken\.npy.*Delete that file"),
+        artifacts.reading(tmp_path / "broken.npy") as path,
+    ):
+        np.load(path)
