@@ -1,0 +1,76 @@
+# The words a person types. Everything happens in .venv, which the first of them makes.
+#
+#   make run         every notebook on the embedded world -> outputs/demo/index.html
+#   make run CONFIG=my.yml       the same with your parameters (README, "Your own photographs")
+#   make test        every test: units, guards, and each notebook cell by cell
+#   make lab         JupyterLab on the notebooks
+#   make notebooks   run the stored notebooks anew, in place, and record their numbers
+#   make bench       speed, as ratios in one run
+#   make lock        resolve requirements.lock anew from pyproject.toml
+#
+#   PYTHON=python3.12  which Python makes .venv      TORCH=cpu  a torch without CUDA (Linux)
+#   PRESET=paper       the authors' data, full size   CORES=4    how many jobs side by side
+
+PYTHON ?= python3
+PRESET ?= demo
+CONFIG ?=
+TORCH ?=
+CORES ?= $(shell getconf _NPROCESSORS_ONLN)
+SHELL := /bin/bash
+BIN := .venv/bin
+UV := $(BIN)/uv pip
+READY := .venv/ready
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export TQDM_MININTERVAL ?= 1
+
+.PHONY: run test test-fast test-other-processor lab notebooks bench lock setup lint
+
+setup: $(READY)
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 13) else \
+	  "Python 3.11, 3.12 or 3.13 is needed and %s is %d.%d: try make PYTHON=python3.12" % (sys.executable, *v))'
+	@$(PYTHON) -m venv --clear .venv || { rm -rf .venv; \
+	  echo "$(PYTHON) cannot make a virtual environment: apt-get install python3-venv"; exit 1; }
+	@echo "installing the locked requirements into .venv (about 6 GB with CUDA; minutes, once)"
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > .venv/uv.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.lock
+ifeq ($(TORCH),cpu)
+	@$(UV) install --quiet --python .venv --torch-backend cpu --no-verify-hashes -c requirements.lock '.[test,setup]'
+else
+	@$(UV) install --quiet --python .venv --require-hashes -r requirements.lock
+endif
+	@$(UV) install --quiet --python .venv --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Every file a job writes appears whole or not at all, so a run that was killed needs no unlocking.
+run: $(READY)
+	@snakemake --cores $(CORES) --nolock --rerun-incomplete --quiet rules host reason \
+	  $(if $(CONFIG),--configfile $(CONFIG),) $(if $(filter-out demo,$(PRESET)),--config preset=$(PRESET),)
+
+test: $(READY) lint
+	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope --nbval notebooks tests
+
+# The same tests with other processor kernels (other last digits), and models of their own.
+test-other-processor: $(READY)
+	@SUITE_OUTPUTS=$(CURDIR)/outputs/test-other ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=AVX2 \
+	  pytest -n $(CORES) --dist loadscope --nbval notebooks tests
+
+test-fast: $(READY)
+	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope -m "not slow and not real" tests
+
+lint: $(READY)
+	@ruff check . && ruff format --check .
+
+lab: $(READY)
+	@jupyter lab notebooks
+
+notebooks: $(READY)
+	@python -m helpers.stored notebooks/0*.ipynb
+
+bench: $(READY)
+	@for file in tests/benchmarks/bench_*.py; do OMP_NUM_THREADS=1 python $$file || exit 1; done
+
+lock: $(READY)
+	@$(UV) compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --extra test --extra setup --upgrade --quiet pyproject.toml -o requirements.lock

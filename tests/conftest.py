@@ -1,0 +1,20 @@
+"""What every test shares: the folder of real inputs, and the quiet that stored outputs assume."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from helpers import project
+from helpers.stored import QUIET
+
+os.environ.update(QUIET)  # kernels started by nbval inherit it
+
+
+@pytest.fixture(scope="session")
+def real() -> Path:
+    """Folder of real photographs and weights beside the checkout; the test skips without it."""
+    folder = project.root().parent / "shared" / "real"
+    if not folder.is_dir():
+        pytest.skip("no real inputs beside the checkout (../shared/real)")
+    return folder

@@ -1,0 +1,162 @@
+"""Guards over the notebooks: one template, executed in order, outputs stored, parameters typed."""
+
+import ast
+import re
+import statistics
+
+import nbformat
+import papermill
+import pytest
+
+from helpers import parameters, project
+
+NOTEBOOKS = sorted((project.root() / "notebooks").glob("[0-9]*.ipynb"))
+CHAPTERS = [path for path in NOTEBOOKS if not path.name.startswith("00")]
+LAST_SECTIONS = ["Findings", "Limits", "Exercises", "What to read next"]
+SHOWS = re.compile(r"\b(run\.show|print|findings\.verdicts|recorded\.agrees)\(")
+
+
+def read(path):
+    return nbformat.read(path, as_version=4)
+
+
+def code_cells(notebook):
+    return [c for c in notebook.cells if c.cell_type == "code"]
+
+
+def tags(cell):
+    return cell.metadata.get("tags", [])
+
+
+def is_figure(output):
+    data = output.get("data", {})
+    return "image/png" in data or "<img" in data.get("text/html", "")
+
+
+def name(path):
+    return path.stem
+
+
+every = pytest.mark.parametrize("path", NOTEBOOKS, ids=name)
+every_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=name)
+
+
+def test_there_are_notebooks():
+    assert [p.stem[:2] for p in NOTEBOOKS[:4]] == ["00", "01", "02", "03"]
+
+
+@every
+def test_opens_by_the_template(path):
+    first = read(path).cells[0]
+    assert first.cell_type == "markdown"
+    assert re.match(r"# \S.*\n\n> \S", first.source), "a title, then the question as a quote"
+    for row in ("Reproduces", "You will see", "Time", "You need"):
+        assert re.search(rf"^\| \**{row}\** \|", first.source, re.M), f"no row {row!r}"
+
+
+@every
+def test_ends_by_the_template(path):
+    headings = [
+        line[3:].strip()
+        for cell in read(path).cells
+        if cell.cell_type == "markdown"
+        for line in cell.source.splitlines()
+        if line.startswith("## ")
+    ]
+    assert headings[-4:] == LAST_SECTIONS
+
+
+@every
+def test_parameters_come_first_and_are_checked_next(path):
+    cells = code_cells(read(path))
+    assert tags(cells[0]) == ["parameters"]
+    assert tags(cells[1]) == ["check"]
+    assert "check(" in cells[1].source
+
+
+@every
+def test_every_parameter_has_type_and_help_in_papermill(path):
+    known = papermill.inspect_notebook(str(path))
+    assert list(known) == parameters.declared(path), "papermill reads all of them"
+    for parameter in known.values():
+        assert parameter["inferred_type_name"] != "None", parameter
+        assert len(parameter["help"]) > 10, parameter
+
+
+@every
+def test_executed_from_top_to_bottom(path):
+    counts = [c.execution_count for c in code_cells(read(path))]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@every
+def test_outputs_are_stored_and_hold_no_error(path):
+    for cell in code_cells(read(path)):
+        kinds = [o.output_type for o in cell.outputs]
+        assert "error" not in kinds, cell.source
+        assert not any(o.get("name") == "stderr" for o in cell.outputs), cell.source
+        ends_in_value = isinstance((ast.parse(cell.source).body or [None])[-1], ast.Expr)
+        if SHOWS.search(cell.source) or (ends_in_value and not cell.source.endswith(")")):
+            assert kinds, f"no output stored for:\n{cell.source}"
+
+
+@every_chapter
+def test_figures_are_stored_and_have_alt_text(path):
+    figures = [
+        output
+        for cell in code_cells(read(path))
+        for output in cell.outputs
+        if "image/png" in output.get("data", {})
+        or "<img" in output.get("data", {}).get("text/html", "")
+    ]
+    assert len(figures) >= 3
+    for figure in figures:
+        alt = figure.metadata.get("image/png", {}).get("alt", "") or "".join(
+            re.findall(r'alt="([^"]+)"', figure["data"].get("text/html", ""))
+        )
+        assert len(alt) > 20
+
+
+@every_chapter
+def test_cells_are_short_and_few(path):
+    lengths = [len(c.source.splitlines()) for c in code_cells(read(path))]
+    assert 15 <= len(lengths) <= 30
+    assert max(lengths) <= 20
+    assert statistics.median(lengths) <= 5
+
+
+@every
+def test_unchecked_cells_say_why(path):
+    for cell in code_cells(read(path)):
+        if {"nbval-ignore-output", "nbval-skip"} & set(tags(cell)):
+            assert len(cell.metadata.get("reason", "")) > 20, cell.source
+        assert "raises-exception" not in tags(cell)
+
+
+@every
+def test_no_hidden_output_and_no_machine_paths(path):
+    notebook = read(path)
+    text = path.read_text()
+    assert not any(c.source.rstrip().endswith(";") for c in code_cells(notebook))
+    assert not re.search(r'(?<![\w./"])/(home|root|tmp|work|Users)/\w', text)
+    assert path.stat().st_size <= 1_500_000
+
+
+@every
+def test_functions_live_in_helpers_unless_they_are_the_lesson(path):
+    defined = [
+        node.name
+        for cell in code_cells(read(path))
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.FunctionDef)
+    ]
+    assert len(defined) <= 1, defined
+
+
+@every_chapter
+def test_tables_that_nbval_skips_are_compared_within_a_tolerance(path):
+    """Where a cell's numbers are left unchecked, some cell compares them with the recorded ones."""
+    notebook = read(path)
+    unchecked = [c for c in code_cells(notebook) if "nbval-ignore-output" in tags(c)]
+    compared = [c for c in code_cells(notebook) if "recorded.agrees(" in c.source]
+    assert not unchecked or compared
