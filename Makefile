@@ -72,5 +72,5 @@ bench: $(READY)
 	@for file in tests/benchmarks/bench_*.py; do OMP_NUM_THREADS=1 python $$file || exit 1; done
 
 lock: $(READY)
-	@$(UV) compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --extra test --extra setup --upgrade --quiet pyproject.toml -o requirements.lock

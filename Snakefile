@@ -39,7 +39,7 @@ rule notebook:
         yaml=lambda wildcards: yaml.safe_dump(PARAMETERS[wildcards.name]),
     threads: 1
     shell:
-        "papermill --no-progress-bar --log-level WARNING --cwd notebooks -y {params.yaml:q}"
+        "papermill --no-progress-bar --log-level WARNING -y {params.yaml:q}"
         " {input.notebook:q} {log.notebook:q}"
         " && cp {log.notebook:q} {output.notebook:q}"
 

@@ -1,0 +1,67 @@
+"""Recorded numbers: compared within a tolerance, and only with a run of the same parameters."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from helpers import project, recorded
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setattr(project, "root", lambda: tmp_path)
+    monkeypatch.delenv(recorded.RECORD, raising=False)
+    return project.Run("01_a", SimpleNamespace(seed=0, run="demo"), tmp_path / "outputs")
+
+
+@pytest.fixture
+def table():
+    return pd.DataFrame({"model": ["C", "NC"], "accuracy": [0.5, 0.75], "n": [100, 100]})
+
+
+def record(run, table, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setenv(recorded.RECORD, "1")
+        recorded.agrees(run, table, "t", 0.1)
+
+
+def test_equal_and_near_numbers_agree(run, table, monkeypatch, capsys):
+    record(run, table, monkeypatch)
+    recorded.agrees(run, table.assign(accuracy=[0.59, 0.66]), "t", 0.1)
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "t: 2 numbers agree with the recorded run within 0.1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"accuracy": [0.5, 0.9]}, "accuracy of row 1 is 0.9, recorded was 0.75"),
+        ({"accuracy": [0.5, float("nan")]}, "accuracy of row 1 is nan"),
+        ({"n": [100, 99]}, "n of row 1 is 99, recorded was 100"),
+        ({"model": ["C", "WB"]}, "model of row 1 is WB, recorded was NC"),
+        ({"more": [1, 2]}, "recorded were 2 rows of"),
+    ],
+)
+def test_what_differs_is_named(run, table, monkeypatch, change, said):
+    record(run, table, monkeypatch)
+    with pytest.raises(AssertionError, match=said):
+        recorded.agrees(run, table.assign(**change), "t", 0.1)
+
+
+def test_missing_rows_are_named(run, table, monkeypatch):
+    record(run, table, monkeypatch)
+    with pytest.raises(AssertionError, match="1 rows of"):
+        recorded.agrees(run, table.head(1), "t", 0.1)
+
+
+def test_another_seed_is_not_compared_another_folder_is(run, table, monkeypatch, capsys):
+    record(run, table, monkeypatch)
+    wrong = table.assign(accuracy=0.0)
+    run.settings.seed = 1
+    recorded.agrees(run, wrong, "t", 0.1)
+    assert "not compared" in capsys.readouterr().out
+    run.settings.seed, run.settings.run = 0, "other"
+    with pytest.raises(AssertionError):
+        recorded.agrees(run, wrong, "t", 0.1)
