@@ -1,0 +1,203 @@
+"""`helpers.context` against brute-force loops, planted effects and the paper's printed numbers."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from helpers import context, mosaics
+
+CLASSES = ("bench", "fire hydrant", "plane", "mug")
+PULL = {"bench": 3.0, "fire hydrant": 0.0, "plane": 2.0, "mug": 1.0}  # what each context adds
+LOSS = 4.0  # what any mosaic takes from the object's logit
+
+
+@pytest.fixture(autouse=True)
+def no_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def planted(classes=CLASSES, pull=PULL, n=25, side="random", controls=True, noise=0.5, seed=0):
+    """A design with logits of a known law: single image, LOSS in a mosaic, the context's pull."""
+    rng = np.random.default_rng(seed)
+    labels = torch.arange(len(classes)).repeat_interleave(n)
+    contexts = dict.fromkeys(classes, range(20))
+    table = mosaics.design(labels, contexts, classes, side=side, controls=controls, seed=seed)
+    single = rng.normal(0, 1, (len(labels), len(classes)))
+    single[np.arange(len(labels)), labels] += 6
+    mosaic = single[table["object"]] + rng.normal(0, noise, (len(table), len(classes)))
+    for row, (name, partner, kind, at) in enumerate(
+        table[["object_class", "context_class", "kind", "side"]].itertuples(index=False)
+    ):
+        mosaic[row, classes.index(name)] -= LOSS + (at == "left")
+        if kind != "neutral":
+            mosaic[row, classes.index(partner)] += pull[partner]
+    return single, mosaic, table, classes
+
+
+def test_effects_against_loops():
+    single, mosaic, table, classes = planted()
+    found = context.effects(single, mosaic, table, classes, resamples=50)
+    assert len(found) == 12
+    for row in found.itertuples():
+        o, c = classes.index(row.object_class), classes.index(row.context_class)
+        apart, flips, kept, before = [], 0, 0, {}
+        for r, made in enumerate(table.itertuples()):
+            if (made.kind, made.object_class, made.context_class) == (
+                "context",
+                row.object_class,
+                row.context_class,
+            ):
+                apart.append((mosaic[r, o] - mosaic[r, c]) / 2**0.5)
+                flips += mosaic[r, c] > mosaic[r, o]
+                kept += all(mosaic[r, o] >= mosaic[r, k] for k in range(4))
+                before[made.object] = (single[made.object, o] - single[made.object, c]) / 2**0.5
+        assert (row.mosaics, row.images) == (125, 25) == (len(apart), len(before))
+        assert (row.flips, row.kept) == (flips, kept)
+        assert row.flip_share == pytest.approx(flips / 125)
+        assert row.mosaic_distance == pytest.approx(np.mean(apart))
+        assert row.single_distance == pytest.approx(np.mean(list(before.values())))
+        assert row.drop == pytest.approx(row.single_distance - row.mosaic_distance)
+
+
+def test_distance_of_the_mean_point_is_the_euclidean_distance_to_the_diagonal():
+    single, mosaic, table, classes = planted()
+    found = context.effects(single, mosaic, table, classes, resamples=10)
+    points = context.points(single, mosaic, table, classes)
+    for row in found.itertuples():
+        pair = points.query(
+            "kind == 'context' and object_class == @row.object_class"
+            " and context_class == @row.context_class"
+        )
+        x, y = pair["object_logit"].mean(), pair["context_logit"].mean()
+        along = np.linspace(-20, 20, 400_001)
+        nearest = np.hypot(x - along, y - along).min()  # to any point (t, t) of the diagonal
+        assert abs(row.mosaic_distance) == pytest.approx(nearest, abs=1e-6)
+        assert np.sign(row.mosaic_distance) == np.sign(x - y)
+
+
+def test_the_papers_bench_and_sky():
+    """44 of 125 is printed as 35.2%; 107 of 125 kept their class in another pair."""
+    table = mosaics.design(
+        torch.zeros(25, dtype=torch.int64), {"plane": range(50)}, CLASSES, controls=False
+    )
+    mosaic = np.zeros((125, 4))
+    mosaic[:, 0] = 1
+    mosaic[:44, 2] = 2
+    found = context.effects(np.eye(4)[[0] * 25], mosaic, table, CLASSES).iloc[0]
+    assert (found["flips"], found["kept"]) == (44, 81)
+    assert found["flip_share"] == pytest.approx(0.352)
+    assert found["flip_share_low"] < 0.352 < found["flip_share_high"]
+    assert "context_effect" not in found and "own_effect" not in found
+
+
+def test_table_1_from_its_points():
+    """Table 1, park + mug: a mean point 2.8234 beyond the diagonal is a logit gap of 3.9929."""
+    table = mosaics.design(torch.tensor([1]), {"a": range(5)}, "ab", controls=False)
+    mosaic = np.tile([7.9929, 4.0], (5, 1))
+    found = context.effects(np.array([[0.0, 8.2057]] * 1), mosaic, table, "ab").iloc[0]
+    assert found["mosaic_distance"] == pytest.approx(-2.8234, abs=5e-5)
+    assert found["single_distance"] == pytest.approx(5.8023, abs=5e-5)
+    assert np.isnan(found["mosaic_distance_low"])  # one image has no spread
+
+
+def test_a_planted_context_is_told_from_being_in_a_mosaic():
+    found = context.effects(*planted(), resamples=500)
+    for row in found.itertuples():
+        effect = PULL[row.context_class] / np.sqrt(2)
+        assert row.context_effect_low - 0.1 <= effect <= row.context_effect_high + 0.1
+        assert row.context_effect == pytest.approx(effect, abs=0.25)
+        assert (
+            row.drop > 2.5
+        )  # the paper's measure shows a strong effect of every context, road too
+        assert (row.context_effect_p_holm < 0.05) == (effect > 0)
+        own = (PULL[row.context_class] + PULL[row.object_class]) / np.sqrt(2)
+        assert row.own_effect == pytest.approx(own, abs=0.3)
+
+
+def test_the_neutral_partner_is_paired_by_image_and_side():
+    """The side costs 1 logit here; with one image and no noise the pairing must cancel it."""
+    single, mosaic, table, classes = planted(n=1, noise=0.0)
+    found = context.effects(single, mosaic, table, classes)
+    for row in found.itertuples():
+        assert row.context_effect == pytest.approx(PULL[row.context_class] / np.sqrt(2))
+
+
+def test_strengths_order_the_contexts_as_planted():
+    single, mosaic, table, classes = planted()
+    found = context.strengths(single, mosaic, table, classes).set_index("context_class")
+    ranked = found["context_effect"].sort_values(ascending=False).index
+    assert list(ranked) == ["bench", "plane", "mug", "fire hydrant"]
+    pairs = context.effects(single, mosaic, table, classes, resamples=10)
+    by_context = pairs.groupby("context_class")["context_effect"].mean()
+    assert found["context_effect"].to_dict() == pytest.approx(by_context.to_dict())
+    assert found.loc["fire hydrant", "context_effect_low"] < 0
+    assert found.loc["bench", "context_effect_low"] > 1
+    assert (found["object_classes"] == 3).all()
+
+
+def test_intervals_resample_images_not_mosaics():
+    """Five equal mosaics an image say no more than one of them."""
+    labels = torch.zeros(25, dtype=torch.int64)
+    rng = np.random.default_rng(0)
+    single = rng.normal(size=(25, 2))
+    widths = []
+    for per_context in (1, 5):
+        table = mosaics.design(labels, {"b": range(9)}, "ab", per_context=per_context)
+        found = context.effects(single, single[table["object"]], table, "ab").iloc[0]
+        widths.append(found["mosaic_distance_high"] - found["mosaic_distance_low"])
+    assert widths[0] == pytest.approx(widths[1])
+
+
+@pytest.mark.parametrize("k", [2, 3, 8])
+def test_any_number_of_classes_and_one_image_each(k):
+    classes = tuple("abcdefgh"[:k])
+    for n in (1, 2):
+        logits = planted(classes, dict.fromkeys(classes, 1.0), n=n)
+        assert len(context.effects(*logits, resamples=20)) == k * (k - 1)
+        assert len(context.strengths(*logits, resamples=20)) == k
+
+
+def test_a_class_without_a_context_of_its_own():
+    contexts = {"a": range(6), "b": range(6)}
+    table = mosaics.design(torch.tensor([0, 0, 1, 1, 2, 2]), contexts, "abc", per_context=2)
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(6, 3)), rng.normal(size=(len(table), 3)), table, "abc"
+    found = context.effects(*logits, resamples=20)
+    assert list(found["context_class"]) == ["a", "a", "b", "b"]
+    assert np.isnan(found.loc[found["object_class"] == "c", "own_effect"]).all()
+    assert len(context.strengths(*logits, resamples=20)) == 2
+
+
+def test_examples_are_the_extremes_of_a_pair():
+    single, mosaic, table, classes = planted()
+    points = context.points(single, mosaic, table, classes)
+    for which, sign in (("flipped", 1), ("kept", -1)):
+        found = context.examples(points, "mug", "bench", 4, which)
+        o, c = classes.index("mug"), classes.index("bench")
+        pair = table.query("object_class == 'mug' and context_class == 'bench'").index
+        best = min(sign * (mosaic[pair, o] - mosaic[pair, c]) / np.sqrt(2))
+        assert sign * found["distance"].iloc[0] == pytest.approx(best)
+        assert found["object"].is_unique and len(found) == 4
+        assert (table.loc[found["mosaic"], "context_class"] == "bench").all()
+    closest = context.examples(points, "mug", "bench", 1)["distance"].abs().iloc[0]
+    pair = points.query("kind == 'context' and object_class == 'mug' and context_class == 'bench'")
+    assert closest == pair["distance"].abs().min()
+    with pytest.raises(ValueError, match="which='worst'"):
+        context.examples(points, "mug", "bench", which="worst")
+    with pytest.raises(ValueError, match="no mosaic of 'mug'"):
+        context.examples(points, "mug", "mug")
+
+
+def test_logits_that_do_not_fit_are_refused():
+    single, mosaic, table, classes = planted(n=2)
+    with pytest.raises(ValueError, match="mosaic_logits has shape"):
+        context.points(single, mosaic[:-1], table, classes)
+    with pytest.raises(ValueError, match="single_logits has shape"):
+        context.points(single[:, :3], mosaic, table, classes)
+    mosaic[0, 0] = np.nan
+    with pytest.raises(ValueError, match="1 values that are not finite"):
+        context.points(single, mosaic, table, classes)

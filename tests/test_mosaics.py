@@ -1,0 +1,238 @@
+"""`helpers.mosaics` and `helpers.pairing` against PIL, counting and the paper's own numbers."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from helpers import mosaics
+
+CLASSES = ("bench", "fire hydrant", "plane", "mug")
+
+
+def noise(n, height=8, width=8, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    return torch.randint(0, 256, (n, 3, height, width), dtype=torch.uint8, generator=draw)
+
+
+def smooth(n, size=96):
+    """Waves: what a photograph is more like than noise."""
+    at = torch.arange(size) / size
+    phase = torch.arange(n * 3).reshape(n, 3, 1, 1)
+    wave = torch.sin(7 * at[:, None] + 5 * at + phase)
+    return ((wave + 1) * 127).to(torch.uint8)
+
+
+@given(
+    rows=st.integers(1, 3),
+    cols=st.integers(1, 3),
+    height=st.integers(3, 9),
+    width=st.integers(3, 9),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=40, deadline=None)
+def test_native_grid_holds_every_tile_in_its_cell(rows, cols, height, width, seed):
+    tiles = noise(2 * rows * cols, height, width, seed).reshape(2, -1, 3, height, width)
+    found = mosaics.grid(tiles, rows, cols, "native")
+    assert found.dtype == torch.uint8 and found.shape == (2, 3, rows * height, cols * width)
+    for j in range(rows * cols):
+        top, left = j // cols * height, j % cols * width
+        assert torch.equal(found[:, :, top : top + height, left : left + width], tiles[:, j])
+
+
+@given(rows=st.integers(1, 3), cols=st.integers(1, 3), size=st.integers(3, 40))
+@settings(max_examples=40, deadline=None)
+def test_squeezed_grid_keeps_the_frame_and_the_colours(rows, cols, size):
+    colours = torch.arange(rows * cols, dtype=torch.uint8) * 20 + 30
+    tiles = [torch.full((1, 3, size, size), int(c), dtype=torch.uint8) for c in colours]
+    found = mosaics.grid(tiles, rows, cols)
+    assert found.shape == (1, 3, size, size)
+    for j, colour in enumerate(colours):
+        top, bottom = j // cols * size // rows, (j // cols + 1) * size // rows
+        left, right = j % cols * size // cols, (j % cols + 1) * size // cols
+        assert (found[:, :, top:bottom, left:right] == colour).all()
+
+
+def test_squeezed_tiles_agree_with_pil():
+    tiles = smooth(2)
+    found = mosaics.grid([tiles[:1], tiles[1:]], 1, 2)
+    for j, half in enumerate(found[0].split(48, -1)):
+        picture = Image.fromarray(tiles[j].permute(1, 2, 0).numpy())
+        expected = np.asarray(picture.resize((48, 96), Image.Resampling.BILINEAR))
+        assert np.abs(half.permute(1, 2, 0).numpy().astype(int) - expected).max() <= 1
+
+
+def test_squeezing_the_tiles_is_squeezing_the_mosaic_but_for_the_seam():
+    tiles = smooth(2)
+    native = mosaics.grid([tiles[:1], tiles[1:]], 1, 2, "native")
+    whole = np.asarray(
+        Image.fromarray(native[0].permute(1, 2, 0).numpy()).resize(
+            (96, 96), Image.Resampling.BILINEAR
+        )
+    )
+    found = mosaics.grid([tiles[:1], tiles[1:]], 1, 2)[0].permute(1, 2, 0).numpy()
+    apart = np.abs(found.astype(int) - whole).max((0, 2))
+    assert apart[:47].max() <= 1 and apart[49:].max() <= 1
+    assert apart[47:49].max() > 1  # there the whole's resize mixes the two pictures
+
+
+@pytest.mark.parametrize(
+    ("tiles", "rows", "cols", "shape", "says"),
+    [
+        ([noise(1)] * 3, 2, 2, "native", "needs 4 tiles, not 3"),
+        ([noise(1), noise(1, 9)], 1, 2, "native", "tile 1 has shape"),
+        ([noise(1).float()], 1, 1, "native", "must be uint8"),
+        ([noise(1)], 1, 1, "round", "shape='round'"),
+        ([noise(1, 8, 1)] * 2, 1, 2, "squeezed", "do not fit"),
+    ],
+)
+def test_grid_refuses(tiles, rows, cols, shape, says):
+    with pytest.raises(ValueError, match=says):
+        mosaics.grid(tiles, rows, cols, shape)
+
+
+def paper_design(**changes):
+    labels = torch.arange(4).repeat_interleave(25)
+    settings = {"contexts": dict.fromkeys(CLASSES, range(50)), "classes": CLASSES} | changes
+    return mosaics.design(labels, **settings)
+
+
+def test_the_paper_has_1500_mosaics():
+    table = paper_design(controls=False)
+    assert len(table) == 25 * 5 * 3 * 4 == 1500
+    pairs = table.groupby(["object_class", "context_class"]).size()
+    assert len(pairs) == 12 and (pairs == 125).all()
+    assert (table["object_class"] != table["context_class"]).all()
+
+
+def test_controls_use_the_same_images():
+    table = paper_design(side="random")
+    kinds = {kind: part for kind, part in table.groupby("kind")}
+    assert {kind: len(part) for kind, part in kinds.items()} == {
+        "context": 1500,
+        "own": 500,
+        "neutral": 200,
+    }
+    for part in kinds.values():
+        assert set(part["object"]) == set(range(100))
+    assert (kinds["own"]["object_class"] == kinds["own"]["context_class"]).all()
+
+
+@given(
+    counts=st.lists(st.integers(0, 9), min_size=2, max_size=5).filter(any),
+    stock=st.lists(st.integers(3, 11), min_size=5, max_size=5),
+    per_context=st.integers(1, 3),
+    side=st.sampled_from(["left", "right", "random"]),
+    seed=st.integers(0, 2**31),
+)
+@settings(max_examples=60, deadline=None)
+def test_design_keeps_its_promises(counts, stock, per_context, side, seed):
+    classes = tuple("abcde"[: len(counts)])
+    labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
+    contexts = {name: range(m) for name, m in zip(classes, stock, strict=False)}
+    settings = {"per_context": per_context, "side": side, "seed": seed}
+    table = mosaics.design(labels, contexts, classes, **settings)
+    with_partner = table[table["kind"] != "neutral"]
+    assert not with_partner.duplicated(["object", "context_class", "context"]).any()
+    names = np.array(classes)[labels.numpy()]
+    assert (table["object_class"] == names[table["object"]]).all()
+    for (_, context), pair in with_partner.groupby(["object_class", "context_class"]):
+        assert (pair.groupby("object").size() == per_context).all()
+        times = np.bincount(pair["context"], minlength=len(contexts[context]))
+        assert times.max() - times.min() <= 1 and len(times) == len(contexts[context])
+        if side == "random":
+            left = (pair["side"] == "left").groupby(pair["object"]).sum()
+            assert set(left) <= {per_context // 2, (per_context + 1) // 2}
+        else:
+            assert (pair["side"] == side).all()
+    assert table.equals(mosaics.design(labels, contexts, classes, **settings))
+
+
+def test_seeds_differ_and_zero_is_a_seed():
+    first, again, other = (paper_design(side="random", seed=s) for s in (0, 0, 1))
+    assert first.equals(again)
+    assert not first["context"].equals(other["context"])
+    assert not first["side"].equals(other["side"])
+
+
+def test_a_further_class_leaves_the_other_pairs_alone():
+    few = mosaics.design(torch.tensor([0, 1]), {"a": range(9), "b": range(9)}, "ab")
+    more = mosaics.design(torch.tensor([0, 1, 2]), dict.fromkeys("abc", range(9)), "abc")
+    old = more[~(more == "c").any(axis=1)]
+    merged = few.merge(old, how="outer", indicator=True)
+    assert (merged["_merge"] == "both").all()
+
+
+def test_which_context_images_meet_is_uniform():
+    table = mosaics.design(torch.tensor([0] * 6000 + [1]), {"b": range(6)}, "ab", per_context=2)
+    hands = table[table["kind"] == "context"].groupby("object")["context"].apply(frozenset)
+    times = hands.value_counts()
+    assert len(times) == 15  # every pair of the six images
+    assert times.between(330, 470).all()  # 400 expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"classes": ("bench",)}, "two or more"),
+        ({"contexts": dict.fromkeys(CLASSES, range(4))}, "has 4 images, but per_context=5"),
+        ({"contexts": {"cup": range(9)}}, "unknown: .'cup'"),
+        ({"contexts": {}}, "there are none"),
+        ({"side": "top"}, "side='top'"),
+        ({"classes": ("bench", "mug"), "contexts": {}}, "indices into the 2 classes"),
+        ({"seed": -1}, "seed=-1"),
+    ],
+)
+def test_design_refuses(changes, says):
+    with pytest.raises(ValueError, match=says):
+        paper_design(**changes)
+
+
+def test_neutral_partners():
+    images = smooth(5, 16)
+    mean = mosaics.neutral(images, "mean")
+    assert mean.shape == (1, 3, 16, 16) and mean.dtype == torch.uint8
+    expected = images.numpy().mean((0, 2, 3))
+    assert np.abs(mean[0].numpy() - expected[:, None, None]).max() <= 0.5
+    assert (mosaics.neutral(images, "white") == 255).all()
+    shuffled = mosaics.neutral(images, "shuffled", seed=1)
+    there = {tuple(p) for p in images.permute(0, 2, 3, 1).reshape(-1, 3).tolist()}
+    assert {tuple(p) for p in shuffled[0].permute(1, 2, 0).reshape(-1, 3).tolist()} <= there
+    assert torch.equal(shuffled, mosaics.neutral(images, "shuffled", seed=1))
+    with pytest.raises(ValueError, match="how='grey'"):
+        mosaics.neutral(images, "grey")
+
+
+@pytest.mark.parametrize("shape", ["squeezed", "native"])
+@pytest.mark.parametrize("width", [8, 9])
+def test_batches_are_grids_of_the_designs_pairs(shape, width):
+    objects, plain = noise(6, 8, width), noise(1, 8, width, 7)
+    contexts = {"a": noise(5, 8, width, 1), "b": noise(7, 8, width, 2), "c": noise(4, 8, width, 3)}
+    labels = torch.tensor([0, 0, 1, 1, 2, 2])
+    table = mosaics.design(labels, contexts, "abc", per_context=3, side="random")
+    table = table.sample(frac=0.8, random_state=0)  # any rows, any order
+    found = list(mosaics.batches(table, objects, contexts, plain, shape=shape, batch_size=16))
+    assert {len(batch) for batch in found[:-1]} == {16}
+    expected = []
+    for row in table.itertuples():
+        image = objects[row.object : row.object + 1]
+        other = plain if row.kind == "neutral" else contexts[row.context_class][[row.context]]
+        pair = [image, other] if row.side == "left" else [other, image]
+        expected.append(mosaics.grid(pair, 1, 2, shape))
+    assert torch.equal(torch.cat(found), torch.cat(expected))
+    assert torch.equal(
+        torch.cat(found), mosaics.build(table, objects, contexts, plain, shape=shape)
+    )
+
+
+def test_batches_say_what_is_missing():
+    contexts = {"a": noise(5), "b": noise(5)}
+    table = mosaics.design(torch.tensor([0, 1]), contexts, "ab", per_context=2)
+    with pytest.raises(ValueError, match="neutral partner, which was not given"):
+        mosaics.build(table, noise(2), contexts)
+    with pytest.raises(ValueError, match=r"contexts\['b'\], which was not given"):
+        mosaics.build(table, noise(2), {"a": contexts["a"]}, noise(1))
+    with pytest.raises(ValueError, match="resize one to the other"):
+        mosaics.build(table, noise(2), contexts | {"b": noise(5, 9)}, noise(1))
