@@ -1,0 +1,28 @@
+"""The planted world: procedural photographs whose biases are known."""
+
+from .sets import (
+    CLASSES,
+    CONTEXT_BIAS,
+    CONTEXT_OF,
+    CONTEXTS,
+    SETS,
+    WorldSet,
+    contexts,
+    make,
+    planted,
+)
+from .wider import WIDER_KINDS, wider
+
+__all__ = [
+    "CLASSES",
+    "CONTEXTS",
+    "CONTEXT_BIAS",
+    "CONTEXT_OF",
+    "SETS",
+    "WIDER_KINDS",
+    "WorldSet",
+    "contexts",
+    "make",
+    "planted",
+    "wider",
+]

@@ -1,0 +1,321 @@
+"""The four contexts: park, sky, road, wood; images (3, H, W) float32 in [0, 1]."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .draws import Draws
+from .noise import axis, fractal, noise_at, smooth, value_noise
+from .shapes import Curve, Ellipse, Pixels, View, coverage, crop
+
+Colour = tuple[float, ...]
+
+
+def column(colour: Colour) -> np.ndarray:
+    """Return a colour as float32 (3, 1, 1)."""
+    return np.asarray(colour, np.float32)[:, None, None]
+
+
+def lerp(first: Colour | np.ndarray, second: Colour | np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Return the mixture of two colours or images; t = 0 gives the first."""
+    first = column(first) if isinstance(first, tuple) else first
+    second = column(second) if isinstance(second, tuple) else second
+    return first + (second - first) * t
+
+
+def lit(image: np.ndarray, draws: Draws, slope: float = 0.12, vignette: float = 0.2) -> np.ndarray:
+    """Light from one side and darker corners; clipped to [0, 1]."""
+    where = axis(image.shape[-1]) * 2 - 1
+    side, corner = draws.between(-slope, slope), draws.between(0.3, 1.0) * vignette
+    across = 1 + side * where - corner * where * where
+    down = 1 - corner * where * where
+    return np.minimum(np.maximum(image * (across[None] * down[:, None]), 0), 1)
+
+
+def _stamp(image: np.ndarray, pixels: Pixels, share: np.ndarray, colour: np.ndarray) -> None:
+    window = image[:, pixels.rows, pixels.columns]
+    window += (colour - window) * share
+
+
+def sky(draws: Draws, size: int) -> np.ndarray:
+    """Blue deepening upwards, with cumulus, torn or high thin clouds."""
+    where = axis(size)
+    top = draws.mix((0.10, 0.30, 0.68), (0.24, 0.50, 0.86))
+    low = draws.mix((0.50, 0.72, 0.93), (0.74, 0.86, 0.96))
+    image = lerp(top, low, smooth(where * draws.between(0.8, 1.2))[:, None])
+    fy, fx, threshold, soft = draws.choice(
+        (
+            (3.2, 2.2, 0.50, 0.16),
+            (2.6, 1.8, 0.46, 0.22),
+            (7.0, 1.4, 0.47, 0.4),
+            (4.5, 3.0, 0.56, 0.14),
+        )
+    )
+    drift = draws.between(-0.05, 0.05)
+    body = fractal(draws, where, where, fy, fx, 5)
+    body = body + (where[:, None] - 0.5) * draws.between(-0.12, 0.2)
+    share = smooth((body - (threshold + drift)) * (1 / soft))
+    shift = max(1, size // 24)
+    above = np.concatenate([body[:shift], body[:-shift]])
+    shade = np.minimum(np.maximum((above - body) * -1.6 + 0.06, -0.03), 0.26)
+    warm = draws.mix((1.0, 0.99, 0.97), (0.97, 0.97, 0.99))
+    cloud = column(warm) - shade * column((1.0, 0.85, 0.62))
+    return lit(image * (1 - share * 0.94) + cloud * (share * 0.94), draws, 0.06, 0.1)
+
+
+def _foliage(draws: Draws, size: int, cells: float, tone: float = 1.0) -> np.ndarray:
+    """Leaves in light and shade, (3, size, size)."""
+    where = axis(size)
+    light = fractal(draws, where, where, cells, cells, 4)
+    dark, bright = (
+        draws.mix((0.06, 0.13, 0.03), (0.12, 0.19, 0.05)),
+        draws.mix((0.48, 0.58, 0.12), (0.62, 0.62, 0.2)),
+    )
+    t = smooth((light - 0.22) * 1.6)
+    return lerp(dark, bright, t * np.float32(tone))
+
+
+def _lawn(draws: Draws, image: np.ndarray, horizon: float) -> None:
+    """Grass from the horizon down, finer with distance, with patches of shade."""
+    size = image.shape[-1]
+    where = axis(size)
+    start = int(horizon * size)
+    near = (where[start:] - horizon) / (1 - horizon)
+    depth = 1.6 - 1.0 / (0.6 + near)
+    far, close = (
+        draws.mix((0.56, 0.66, 0.22), (0.68, 0.72, 0.30)),
+        draws.mix((0.36, 0.50, 0.10), (0.48, 0.56, 0.16)),
+    )
+    blades = fractal(draws, depth, where, 26, 22, 2) - 0.5
+    patches = smooth((fractal(draws, depth, where, 6, 2.5, 2) - 0.36) * 3.5)
+    grass = lerp(far, close, near[:, None])
+    image[:, start:] = grass * (0.66 + 0.38 * patches) * (1 + blades * 0.5)
+
+
+def _path(draws: Draws, image: np.ndarray, horizon: float) -> None:
+    """A sandy path that winds away over the lawn."""
+    size = image.shape[-1]
+    where = axis(size)
+    start = int(horizon * size)
+    near = ((where[start:] - horizon) / (1 - horizon))[:, None]
+    foot, end, sway = draws.between(0.1, 0.9), draws.between(0.2, 0.8), draws.between(-0.5, 0.5)
+    middle = end + (foot - end) * near + sway * near * (1 - near)
+    width = 0.012 + draws.between(0.1, 0.2) * near
+    share = coverage((np.abs(where[None] - middle) - width) * size * 0.7)
+    grain = value_noise(draws, where[start:], where, 50, 40) * 0.12 + 0.92
+    sand = column(draws.mix((0.74, 0.66, 0.50), (0.84, 0.78, 0.64))) * grain
+    image[:, start:] = image[:, start:] * (1 - share) + sand * share
+
+
+def _tree(draws: Draws, image: np.ndarray, leaves: np.ndarray, x: float, foot: float) -> None:
+    """A trunk and a crown of leaf clusters."""
+    size = image.shape[-1]
+    view, width = View(size, 0, 0, size), draws.between(0.016, 0.035)
+    top, bark = (
+        draws.between(-0.05, 0.16),
+        column(draws.mix((0.22, 0.15, 0.09), (0.38, 0.28, 0.18))),
+    )
+    trunk = Curve([(x, foot), (x + draws.between(-0.03, 0.03), top)], width, width * 0.6)
+    pixels = crop(view, trunk.bounds, size)
+    if pixels is not None:
+        shade = (
+            1.15
+            - np.minimum(np.maximum(pixels.linear(0.35 / width, 0, -0.35 * x / width), -1), 1)
+            * 0.35
+        )
+        _stamp(image, pixels, coverage(trunk.field(pixels)), bark * shade)
+    for _ in range(draws.count(3, 5)):
+        cx, cy = x + draws.between(-0.16, 0.16), top + draws.between(-0.02, 0.16)
+        crown = Ellipse(cx, cy, draws.between(0.1, 0.18), draws.between(0.08, 0.14))
+        pixels = crop(view, crown.bounds, size, margin=3)
+        if pixels is None:
+            continue
+        leaf = leaves[:, pixels.rows, pixels.columns]
+        ragged = crown.field(pixels) + (leaf[1] - 0.3) * (0.16 * size)
+        _stamp(
+            image, pixels, coverage(ragged * 0.6), leaf * (pixels.linear(0, -2.2, 1.05 + 2.2 * cy))
+        )
+
+
+def park(draws: Draws, size: int) -> np.ndarray:
+    """Lawn under trees: foliage with gaps of sky, trunks, bushes, sometimes a path."""
+    where, horizon = axis(size), draws.between(0.3, 0.48)
+    leaves = _foliage(draws, size, draws.between(7, 11))
+    air = draws.mix((0.72, 0.84, 0.92), (0.88, 0.92, 0.90))
+    line = value_noise(draws, where[:1], where, 1, draws.between(3, 7))
+    top = horizon - draws.between(0.1, 0.5) - 0.14 * line
+    gaps = (leaves[1] - 0.3) * 0.3
+    share = coverage((top + gaps - where[:, None]) * (0.5 * size))
+    haze = draws.between(0.05, 0.3)
+    image = lerp(lerp(air, leaves, np.float32(1 - haze) * share), leaves, share * (1 - haze))
+    _lawn(draws, image, horizon)
+    if draws.chance(0.45):
+        _path(draws, image, horizon)
+    near = _foliage(draws, size, 9.0, 0.85)
+    for _ in range(draws.count(2, 4)):
+        x, r = draws.between(0.0, 1.0), draws.between(0.07, 0.16)
+        bush = Ellipse(x, horizon, r, r * draws.between(0.4, 0.7))
+        pixels = crop(View(size, 0, 0, size), bush.bounds, size, margin=3)
+        if pixels is not None:
+            leaf = near[:, pixels.rows, pixels.columns]
+            ragged = bush.field(pixels) + (leaf[1] - 0.3) * (0.1 * size)
+            _stamp(image, pixels, coverage(ragged * 0.6), leaf * 0.9)
+    for _ in range(draws.count(1, 3)):
+        _tree(draws, image, near, draws.between(0.02, 0.98), horizon + draws.between(0.0, 0.12))
+    return lit(image, draws)
+
+
+def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:
+    """Sky over a row of house fronts with windows."""
+    where = axis(size)
+    image = lerp(
+        draws.mix((0.62, 0.70, 0.78), (0.78, 0.82, 0.86)), (0.88, 0.89, 0.88), where[:, None] * 2
+    )
+    image = np.broadcast_to(image, (3, size, size)).copy()
+    x = -draws.between(0.0, 0.15)
+    while x < 1.0:
+        width, top = draws.between(0.16, 0.36), horizon - draws.between(0.14, 0.42)
+        c0, c1 = max(0, int(x * size)), min(size, int((x + width) * size))
+        r0, r1 = max(0, int(top * size)), int(horizon * size) + 1
+        if c0 < c1 and r0 < r1:
+            wall = column(
+                draws.choice(
+                    ((0.62, 0.42, 0.34), (0.72, 0.66, 0.58), (0.55, 0.53, 0.53), (0.80, 0.74, 0.66))
+                )
+            )
+            across = (where[c0:c1] - x) / width * draws.count(3, 4)
+            down = (where[r0:r1] - top) * draws.between(8.5, 11)
+            a, d = np.abs(across - np.floor(across) - 0.5), np.abs(down - np.floor(down) - 0.5)
+            pane = coverage((a - 0.24) * 8)[None] * coverage((d - 0.28) * 8)[:, None]
+            shade = 0.82 + 0.3 * draws.between(0.0, 1.0)
+            image[:, r0:r1, c0:c1] = lerp(wall * np.float32(shade), (0.24, 0.27, 0.32), pane * 0.8)
+        x += width
+    return image
+
+
+def _asphalt(draws: Draws, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    grey = draws.between(0.26, 0.42)
+    grain = (
+        fractal(draws, rows, columns, 70, 50, 2) * 0.16
+        + fractal(draws, rows, columns, 5, 3, 2) * 0.3
+        + 0.77
+    )
+    return column((grey, grey * 1.01, grey * 1.05)) * grain
+
+
+def _along(draws: Draws, image: np.ndarray, horizon: float) -> None:
+    """A road running away from the viewer: kerbs, pavements, a dashed middle line."""
+    size = image.shape[-1]
+    start = int(horizon * size) + 1
+    y, x = axis(size)[start:, None], axis(size)[None]
+    depth, vanish = y - horizon, draws.between(0.3, 0.7)
+    lean = draws.between(-0.5, 0.5)
+    side = (x - vanish) / depth + lean
+    sharp = depth * size
+    half = draws.between(0.85, 1.3)
+    ground = np.broadcast_to(_asphalt(draws, y[:, 0], x[0]), (3, *side.shape))
+    paving = 0.9 + 0.14 * coverage(((np.abs(1 / depth - np.floor(1 / depth) - 0.5)) - 0.44) * 14)
+    slabs = column(draws.mix((0.58, 0.56, 0.53), (0.70, 0.68, 0.64))) * paving
+    out = np.abs(side) - half
+    ground = lerp(ground, slabs, 1 - coverage(out * sharp))
+    ground = lerp(ground, (0.80, 0.79, 0.76), coverage((np.abs(out - 0.05) - 0.05) * sharp))
+    paint = draws.choice(((0.92, 0.92, 0.90), (0.92, 0.92, 0.90), (0.93, 0.76, 0.22)))
+    phase = 0.55 / depth + draws.between(0.0, 1.0)
+    dashes = coverage((np.abs(phase - np.floor(phase) - 0.5) - 0.28) * 12)
+    ground = lerp(ground, paint, coverage((np.abs(side) - 0.035) * sharp) * dashes)
+    image[:, start:] = lerp(
+        ground, (0.92, 0.92, 0.90), coverage((np.abs(np.abs(side) - half * 0.86) - 0.025) * sharp)
+    )
+
+
+def _across(draws: Draws, image: np.ndarray, horizon: float) -> None:
+    """A road across the picture: far pavement and kerb, asphalt, lane line, near kerb."""
+    size = image.shape[-1]
+    start = int(horizon * size) + 1
+    y, x = axis(size)[start:, None], axis(size)[None]
+    kerb, slant = horizon + draws.between(0.06, 0.16), draws.between(-0.1, 0.1)
+    level = y + slant * (x - 0.5)
+    slabs = column(draws.mix((0.58, 0.56, 0.53), (0.70, 0.68, 0.64)))
+    joint = np.abs(x * 6 - np.floor(x * 6) - 0.5)
+    slabs = slabs * (0.88 + 0.14 * coverage((joint - 0.45) * 12))
+    ground = lerp(slabs, _asphalt(draws, y[:, 0], x[0]), coverage((kerb - level) * size))
+    ground = lerp(ground, (0.82, 0.80, 0.77), coverage((np.abs(level - kerb) - 0.014) * size))
+    line, wide = kerb + draws.between(0.16, 0.34), draws.between(0.012, 0.02)
+    dash = x * draws.between(1.8, 3.0) + draws.between(0.0, 1.0)
+    dashes = coverage((np.abs(dash - np.floor(dash) - 0.5) - 0.3) * 20)
+    paint = draws.choice(((0.92, 0.92, 0.90), (0.93, 0.76, 0.22)))
+    ground = lerp(ground, paint, coverage((np.abs(level - line) - wide) * size) * dashes)
+    if draws.chance(0.6):
+        near = draws.between(0.86, 0.97)
+        ground = lerp(ground, (0.92, 0.92, 0.90), coverage((np.abs(level - near) - wide) * size))
+    image[:, start:] = ground
+
+
+def road(draws: Draws, size: int) -> np.ndarray:
+    """Asphalt with markings and kerbs, running away or across, houses behind."""
+    horizon = draws.between(0.26, 0.44)
+    image = _houses(draws, size, horizon)
+    (_along if draws.chance(0.6) else _across)(draws, image, horizon)
+    return lit(image, draws)
+
+
+def _planks(draws: Draws, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Wood of planks side by side along p, grain along q; both about 0 to 1 and beyond."""
+    pale, deep = draws.choice(
+        (
+            ((0.86, 0.66, 0.42), (0.62, 0.40, 0.20)),
+            ((0.66, 0.44, 0.25), (0.42, 0.25, 0.12)),
+            ((0.78, 0.52, 0.30), (0.50, 0.27, 0.12)),
+            ((0.90, 0.74, 0.52), (0.70, 0.50, 0.30)),
+        )
+    )
+    n = draws.between(3.0, 6.5)
+    plank = p * n + draws.between(0.0, 1.0)
+    number = np.floor(plank)
+    inside = np.abs(plank - number - 0.5)
+    q = q + number * 0.37
+    bump = np.zeros_like(plank)
+    for _ in range(draws.count(1, 3)):
+        dp, dq = p - draws.between(0.05, 0.95), q - draws.between(0.0, 1.4)
+        bump += 0.004 / (dp * dp + dq * dq * 0.25 + 0.0016)
+    rings = p * draws.between(7, 12) + noise_at(draws, q, p, 2.0, 5.0) * 1.6 + bump
+    ring = np.abs(rings - np.floor(rings) - 0.5) * 2
+    fibre = noise_at(draws, q, p, 5.0, 60.0)
+    tint = noise_at(draws, number, number, 1.7, 0.3)
+    t = (
+        ring * 0.4
+        + fibre * 0.35
+        + tint * 0.5
+        - 0.12
+        + np.minimum(np.maximum(bump - 0.9, 0), 1) * 0.5
+    )
+    wood = lerp(pale, deep, np.minimum(np.maximum(t, 0), 1.2))
+    return wood * (1 - 0.62 * smooth((inside - 0.455) * 30))
+
+
+def wood(draws: Draws, size: int) -> np.ndarray:
+    """A table or board of planks: grain, knots, seams, warm light."""
+    x, y = axis(size)[None], axis(size)[:, None]
+    kind = draws.choice(("across", "upright", "table", "table"))
+    if kind != "table":
+        slant = draws.between(-0.12, 0.12)
+        p, q = y + slant * x + 0.2, x - slant * y + 0.2
+        image = _planks(draws, p, q) if kind == "across" else _planks(draws, q, p)
+    else:
+        horizon = draws.between(0.14, 0.34)
+        start = int(horizon * size)
+        depth = (y[start:] - horizon) + draws.between(0.35, 0.6)
+        p = (x - draws.between(0.3, 0.7)) / depth * 0.75 + 2.0
+        q = np.broadcast_to(1.2 - 0.5 / depth, p.shape)
+        wall = draws.mix((0.30, 0.20, 0.14), (0.62, 0.50, 0.38))
+        blur = fractal(draws, axis(size), axis(size), 2.5, 3.5, 2)
+        image = lerp(wall, (0.92, 0.80, 0.62), smooth(blur * 1.6 - 0.6) * 0.5)
+        image[:, start:] = _planks(draws, p, q)
+        edge = coverage((np.abs(y - horizon) - 0.006) * size)
+        image = lerp(image, (0.22, 0.13, 0.07), edge * 0.7)
+    spot_x, spot_y = x - draws.between(0.1, 0.9), y - draws.between(0.0, 0.7)
+    glow = 1.18 - (spot_x * spot_x + spot_y * spot_y) * draws.between(0.25, 0.5)
+    return lit(image * glow * column((1.03, 1.0, 0.94)), draws)
+
+
+SCENES = {"park": park, "sky": sky, "road": road, "wood": wood}
