@@ -1,0 +1,54 @@
+"""The embedded world as a source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from helpers import world
+from helpers.sources import splits
+from helpers.sources.collection import SPLITS, Collection, ImageSet
+
+CONTEXT_IMAGES = 50
+
+
+def load(
+    size: int, seed: int, per_class: int, context_bias: float | Mapping[str, float] | None
+) -> Collection:
+    """C, NC, WB and contexts of the embedded world.
+
+    A class's first images train (its indices 0 to 99 of 150), the next validate, the last test, in
+    every set. Images are drawn independently, so this is as random as a shuffle; but the world
+    spreads the images in another context evenly over the indices, so each split keeps the planted
+    share to the nearest image.
+    """
+    bias = world.CONTEXT_BIAS if context_bias is None else context_bias
+    made = {
+        name: world.make(name, per_class=per_class, size=size, seed=seed, context_bias=bias)
+        for name in world.SETS
+    }
+    sets = {name: _image_set(name, images, per_class) for name, images in made.items()}
+    context_of = dict(world.CONTEXT_OF)
+    images = world.contexts(per_context=CONTEXT_IMAGES, size=size, seed=seed)
+    contexts = {
+        label: _tensor(images.images[(images.table["context"] == context).to_numpy()])
+        for label, context in context_of.items()
+    }
+    return Collection("world", tuple(world.CLASSES), sets, contexts, context_of)
+
+
+def _image_set(name: str, made, per_class: int) -> ImageSet:
+    classes = tuple(world.CLASSES)
+    split = np.repeat(SPLITS, splits.sizes(per_class))[made.table["index"]]
+    table = made.table.rename(columns={"object": "class"}).assign(split=split, path="")
+    labels = table["class"].map({label: i for i, label in enumerate(classes)})
+    return ImageSet(
+        name, _tensor(made.images), torch.tensor(labels.to_numpy(dtype=np.int64)), classes, table,
+        torch.from_numpy(made.masks),
+    )  # fmt: skip
+
+
+def _tensor(images: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(images.transpose(0, 3, 1, 2)))
