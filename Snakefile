@@ -11,7 +11,7 @@ RUN = str(config.get("run", PRESET))
 NOTEBOOKS = config.get("notebooks") or sorted(p.stem for p in Path("notebooks").glob("0[1-9]_*.ipynb"))
 if isinstance(NOTEBOOKS, str):
     NOTEBOOKS = NOTEBOOKS.split(",")
-GIVEN = {"preset": PRESET, "run": RUN, **(config.get("parameters") or {})}
+GIVEN = {"preset": PRESET, "output": RUN, **(config.get("parameters") or {})}
 OUT = str(project.outputs() / RUN)
 
 try:  # refused here, before anything runs

@@ -89,6 +89,15 @@ def judge(
     return Finding(claim, where, paper, value, low, high, unit, verdict, f"{side} {threshold:g}")
 
 
+def equal(
+    claim: str, where: str, measured: float, expected: float, *, paper: str = "", unit: str = ""
+) -> Finding:
+    """Judge a claim that a count or a share is exactly what it should be."""
+    verdict = HOLDS if measured == expected else FAILS
+    note = f"equal to {expected:g}"
+    return Finding(claim, where, paper, measured, measured, measured, unit, verdict, note)
+
+
 def untested(claim: str, where: str, reason: str, paper: str = "") -> Finding:
     """A claim of the paper that this run cannot test, with the reason."""
     nan = math.nan

@@ -97,20 +97,20 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     notebook
         Name of the notebook's file without its ending, such as ``01_datasets``.
     settings
-        What :func:`helpers.parameters.check` returned. ``settings.run`` names the folder under
-        ``outputs/``; None means the preset's name.
+        What :func:`helpers.parameters.check` returned. ``settings.output`` names the folder
+        under ``outputs/``; None means the preset's name.
 
     Raises
     ------
     ValueError
-        When the run's name is not a plain folder name.
+        When `output` is not a plain folder name.
     """
     from helpers import plots
 
     seed_everything(settings.seed)
     plots.style()
     warnings.filterwarnings("ignore", message=".*lazily|.*weights_only", category=UserWarning)
-    name: Any = getattr(settings, "run", None) or settings.preset
+    name: Any = settings.output or settings.preset
     if not re.fullmatch(r"[\w.-]+", name):
-        raise ValueError(f"run: {name!r} is not a folder name; use letters, digits, '.', '_', '-'")
+        raise ValueError(f"output: {name!r} is not a folder name; use letters, digits, '.', '_', '-'")
     return Run(notebook, settings, outputs() / name)

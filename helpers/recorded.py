@@ -18,7 +18,7 @@ import pandas as pd
 from helpers import artifacts, project
 
 RECORD = "SUITE_RECORD"  # environment variable that makes `agrees` write instead of compare
-NOT_RESULTS = {"run"}  # settings that say where results go, not what they are
+NOT_RESULTS = {"output"}  # settings that say where results go, not what they are
 
 
 def path_of(run: project.Run, name: str) -> Path:

@@ -69,8 +69,8 @@ def test_seeding_sets_one_thread_and_repeats():
 
 
 def test_a_run_name_is_a_folder_name():
-    with pytest.raises(ValueError, match=r"run: '\.\./x' is not a folder name"):
-        project.start("01_a", SimpleNamespace(seed=0, run="../x", preset="demo"))
+    with pytest.raises(ValueError, match=r"output: '\.\./x' is not a folder name"):
+        project.start("01_a", SimpleNamespace(seed=0, output="../x", preset="demo"))
 
 
 def executed(folder: Path, name: str, title: str, seconds: float):

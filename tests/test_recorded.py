@@ -12,7 +12,7 @@ from helpers import project, recorded
 def run(tmp_path, monkeypatch):
     monkeypatch.setattr(project, "root", lambda: tmp_path)
     monkeypatch.delenv(recorded.RECORD, raising=False)
-    return project.Run("01_a", SimpleNamespace(seed=0, run="demo"), tmp_path / "outputs")
+    return project.Run("01_a", SimpleNamespace(seed=0, output="demo"), tmp_path / "outputs")
 
 
 @pytest.fixture
@@ -62,6 +62,6 @@ def test_another_seed_is_not_compared_another_folder_is(run, table, monkeypatch,
     run.settings.seed = 1
     recorded.agrees(run, wrong, "t", 0.1)
     assert "not compared" in capsys.readouterr().out
-    run.settings.seed, run.settings.run = 0, "other"
+    run.settings.seed, run.settings.output = 0, "other"
     with pytest.raises(AssertionError):
         recorded.agrees(run, wrong, "t", 0.1)

@@ -1,0 +1,146 @@
+"""Cross-evaluation: every model on every test set, and what a random split would have hidden.
+
+*Assessing Biases through Visual Contexts*, section 2.1.3 and Figure 2. A random split tests a model
+on the set it was trained on; the other sets hold the same classes in another setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from statsmodels.stats.proportion import confint_proportions_2indep
+from torch import nn
+
+from helpers import models, stats
+from helpers.sources import ImageSet
+
+
+def predictions(networks: Mapping[str, nn.Module], sets: Mapping[str, ImageSet]) -> pd.DataFrame:
+    """What each model says of each test image.
+
+    Parameters
+    ----------
+    networks
+        Name (such as ``model-C``) to model.
+    sets
+        Name of a set to its images; the test split is used.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a model and test image: model, test_set, image (its place in the test split),
+        class, predicted, right.
+    """
+    parts = []
+    for set_name, images in sets.items():
+        test = images.split("test")
+        for model_name, network in networks.items():
+            best = models.logits(network, test.images).argmax(1)
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "model": model_name,
+                        "test_set": set_name,
+                        "image": np.arange(len(test)),
+                        "class": [test.classes[i] for i in test.labels],
+                        "predicted": [test.classes[i] for i in best],
+                        "right": (best == test.labels).numpy(),
+                    }
+                )
+            )
+    return pd.concat(parts, ignore_index=True)
+
+
+def accuracies(table: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
+    """Accuracy of every model on every test set, with Wilson intervals (Figure 2).
+
+    Parameters
+    ----------
+    table
+        From :func:`predictions`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        model, test_set, accuracy, low, high, right, images; models and sets in the order given.
+    """
+    counts = table.groupby(["model", "test_set"], sort=False)["right"].agg(["sum", "size"])
+    counts = counts.rename(columns={"sum": "right", "size": "images"}).reset_index()
+    low, high = stats.wilson(counts["right"], counts["images"], level)
+    return counts.assign(accuracy=counts["right"] / counts["images"], low=low, high=high)[
+        ["model", "test_set", "accuracy", "low", "high", "right", "images"]
+    ]
+
+
+def confusion(table: pd.DataFrame, model: str, test_set: str) -> pd.DataFrame:
+    """Counts of predicted classes (columns) for each class (rows) of one model and test set."""
+    part = table[(table["model"] == model) & (table["test_set"] == test_set)]
+    order = list(dict.fromkeys(table["class"]))
+    counts = pd.crosstab(part["class"], part["predicted"])
+    return counts.reindex(index=order, columns=order, fill_value=0)
+
+
+def hidden(table: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> pd.DataFrame:
+    """What a random split would have hidden: accuracy lost outside the model's own set.
+
+    Parameters
+    ----------
+    table
+        From :func:`predictions`. A model's own set is the one its name ends in.
+    level, seed
+        Of the bootstrap interval, which resamples the images of every test set.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a model: model, own (accuracy on its own set), others (mean accuracy on the other
+        sets), drop (own - others), drop_low, drop_high. Empty where there is one set only.
+    """
+    rows = []
+    for name, part in table.groupby("model", sort=False):
+        own_name = name.rpartition("-")[2]
+        right = {s: g["right"].to_numpy(float) for s, g in part.groupby("test_set", sort=False)}
+        others = [values for s, values in right.items() if s != own_name]
+        if own_name not in right or not others:
+            continue
+        # stats.bootstrap takes the mean of the groups' means; weights turn it into the difference
+        groups = 1 + len(others)
+        weighted = [groups * right[own_name], *(-groups / len(others) * v for v in others)]
+        drop = stats.bootstrap(weighted, level=level, seed=seed)
+        own = right[own_name].mean()
+        rows.append([name, own, own - drop.estimate, drop.estimate, drop.low, drop.high])
+    columns = ["model", "own", "others", "drop", "drop_low", "drop_high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def difference(
+    table: pd.DataFrame, first: tuple[str, str], second: tuple[str, str], level: float = 0.95
+) -> stats.Interval:
+    """Accuracy of one (model, test set) minus that of another, with Newcombe's interval.
+
+    Parameters
+    ----------
+    table
+        From :func:`accuracies`.
+    first, second
+        Pairs such as ``("model-WB", "C")``.
+
+    Raises
+    ------
+    KeyError
+        When the table has no such pair.
+    """
+    rows = table.set_index(["model", "test_set"])
+    a, b = rows.loc[first], rows.loc[second]
+    low, high = confint_proportions_2indep(
+        int(a["right"]),
+        int(a["images"]),
+        int(b["right"]),
+        int(b["images"]),
+        method="newcomb",
+        compare="diff",
+        alpha=1 - level,
+    )
+    return stats.Interval(a["accuracy"] - b["accuracy"], low, high)
