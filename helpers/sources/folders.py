@@ -38,7 +38,8 @@ class Layout:
     sets : dict of str to pandas.DataFrame
         Keys "C", "NC", "WB"; one row a file, sorted by path, with columns `file` (Path), `path`
         (relative, "/" between), `class`, `name` (the path inside its class and split without
-        ending, lower case: what C and WB images share) and `own` ("train", "val", "test" or "").
+        ending, lower case: what C and WB images share) and `own` (split named by the folders:
+        "train", "val", "test", "train+val" where validation is yet to be carved, or "").
     empty : dict of str to list of str
         For each set the class folders without an image file.
     contexts : Path or None
@@ -119,9 +120,13 @@ def rows(found: list[Path], top: Path, base: Path, label: str, own: str) -> pd.D
 
 
 def complete_splits(table: pd.DataFrame) -> pd.DataFrame:
-    """Train and val without test: what is named val is held out as the test set."""
-    has = table.groupby("class")["own"].transform(lambda own: "test" in set(own))
-    return table.assign(own=table["own"].mask((table["own"] == "val") & ~has, "test"))
+    """Of two own splits make three: val without test is the test set; val is carved from train."""
+    own, there = table["own"], set(table["own"])
+    if "train" in there and "test" not in there:
+        own = own.replace("val", "test")
+    if "train" in there and "val" not in set(own):
+        own = own.replace("train", "train+val")
+    return table.assign(own=own)
 
 
 def _classes(folders: list[Path], top: Path) -> tuple[pd.DataFrame, list[str]]:

@@ -109,12 +109,13 @@ def _match(rows, images, classes) -> tuple[list[tuple[int, int]], dict[str, bool
     if "WB" not in images:
         return [], {}, []
     found, trusted, missing = [], {}, []
+    names = rows["own"] + "/" + rows["name"]
+    start = int(np.flatnonzero(rows["set"] == "WB")[0])
     for name in classes:
         c = np.flatnonzero((rows["set"] == "C") & (rows["class"] == name))
         wb = np.flatnonzero((rows["set"] == "WB") & (rows["class"] == name))
-        start = int(np.flatnonzero(rows["set"] == "WB")[0])
         pairs, how = alike.pairs(
-            images["C"][c], images["WB"][wb - start], [*rows["name"][c]], [*rows["name"][wb]]
+            images["C"][c], images["WB"][wb - start], [*names[c]], [*names[wb]]
         )
         found += [(int(c[i]), int(wb[j])) for i, j in pairs]
         trusted[name] = how != "content"
@@ -144,9 +145,11 @@ def _check_size(rows: pd.DataFrame, groups: np.ndarray) -> None:
 
 def _parted(rows: pd.DataFrame) -> np.ndarray:
     """Rows to leave out: their folder's split is not the one that a copy of them is in."""
-    has_val = (rows["own"] == "val").groupby([rows["set"], rows["class"]]).transform("any")
-    carved = (rows["own"] == "train") & (rows["split"] == "val") & ~has_val
-    return ((rows["own"] != "") & (rows["own"] != rows["split"]) & ~carved).to_numpy()
+    allowed = [
+        not own or split in own.split("+")
+        for own, split in zip(rows["own"], rows["split"], strict=True)
+    ]
+    return ~np.array(allowed)
 
 
 def _expected(rows: pd.DataFrame, tied: np.ndarray, pair: tuple[int, int]) -> bool:
