@@ -237,13 +237,13 @@ def augment(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     -------
     float32 tensor (N, 3, H, W) in [0, 1]
         Of each image a window of 70 to 100% of its width and height, anywhere, brought back to
-        full size; mirrored in one case of two; each channel brighter or darker by up to 15%.
+        full size; mirrored in one case of two; each channel brighter or darker by up to 40%.
     """
     count, _, height, width = images.shape
     share = 1 - 0.3 * torch.rand(count, generator=generator)
     down, right = torch.rand(2, count, generator=generator)
     mirrored = torch.rand(count, generator=generator) < 0.5
-    tint = 1 + 0.15 * (2 * torch.rand(count, 3, 1, 1, generator=generator) - 1)
+    tint = 1 + 0.4 * (2 * torch.rand(count, 3, 1, 1, generator=generator) - 1)
     out = torch.empty_like(images)
     for i in range(count):
         h, w = round(height * share[i].item()), round(width * share[i].item())

@@ -365,7 +365,7 @@ def test_augmented_images_keep_their_shape_range_and_plain_colours(count, height
     out = models.augment(plain, generator)
     assert out.shape == plain.shape and out.dtype == torch.float32
     assert torch.equal(out.amin((2, 3)), out.amax((2, 3)))  # a window of one colour is that colour
-    assert (out * 255 / 200).min() >= 0.849 and out.max() <= 1
+    assert (out * 255 / 200).min() >= 0.599 and out.max() <= 1
     assert (plain == 200).all()
 
 
@@ -373,7 +373,7 @@ def test_augmentation_mirrors_half_and_shows_70_to_100_percent():
     ramp = torch.linspace(0, 200, 96).to(torch.uint8).expand(600, 3, 96, 96).contiguous()
     rows = models.augment(ramp, torch.Generator().manual_seed(0))[:, 0, 48]
     assert 0.45 < float((rows[:, 0] > rows[:, -1]).double().mean()) < 0.55
-    shown = (rows[:, 0] - rows[:, -1]).abs() * 255 / 200  # times a tint of 0.85 to 1.15
+    shown = (rows[:, 0] - rows[:, -1]).abs() * 255 / 200  # times a tint of 0.6 to 1.4
     assert shown.min() > 0.68 * 0.85 and shown.max() < 1.15
     assert 0.8 < float(shown.mean()) < 0.9
 
