@@ -207,6 +207,9 @@ def test_validation_is_carved_from_train_where_two_splits_are_there(tmp_path, ot
     assert counts(found) == [[8, 2, 4], [8, 2, 4]]
     for path, split in where(found).items():
         assert (split == "test") == path.startswith(other)
+    assert f"(train, {other}, validation carved from train; {other} is the test set)" in str(
+        found.report
+    )
 
 
 def test_classes_may_be_called_like_splits_and_sets(tmp_path):
@@ -226,7 +229,9 @@ def test_junk_hidden_files_and_wrappers(tmp_path):
     picture(77).save(inner / "cat" / "deeper" / "x.JPEG")
     found = load(tmp_path)
     assert found.classes == ("cat", "dog") and len(found.sets["C"].of("cat")) == 7
-    assert any(said.startswith("1 file(s) that are no images") for said in found.report)
+    assert "1 file(s) that are no images were passed over." in found.report
+    picture(78).save(inner / "loose.png")
+    assert any("download/photos/loose.png first" in said for said in load(tmp_path).report)
 
 
 def test_missing_folder_and_wrong_arguments(tmp_path):
@@ -238,6 +243,8 @@ def test_missing_folder_and_wrong_arguments(tmp_path):
         sources.load("web")
     with pytest.raises(ValueError, match="needs the folder"):
         sources.load("folder")
+    with pytest.raises(ValueError, match="per_class: 2; at least 3"):
+        load(two_classes(tmp_path), per_class=2)
     with pytest.raises(ValueError, match="source is 'world'"):
         sources.load("world", folder=tmp_path)
 
@@ -416,6 +423,13 @@ def test_unmatched_white_backgrounds_are_reported(tmp_path):
     assert found.contexts == {} and found.sets["C"].masks is None
 
 
+def test_sets_without_c_are_refused(tmp_path):
+    for name in ("NC", "WB"):
+        two_classes(tmp_path / name, 6)
+    with pytest.raises(ValueError, match="NC, WB are there, but C"):
+        load(tmp_path)
+
+
 def test_sets_must_hold_the_same_classes(tmp_path):
     two_classes(tmp_path / "context", 6)
     two_classes(tmp_path / "No_Context", 6)
@@ -535,6 +549,17 @@ def test_summary_counts_every_image(embedded):
 
 
 # --- real photographs ---------------------------------------------------------------------------
+
+
+DOGS = PHOTOS.parent / "dogs_vs_cats"
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not DOGS.is_dir(), reason="no shared/real/dogs_vs_cats beside the checkout")
+def test_real_two_classes_with_their_own_splits():
+    found = load(DOGS, size=32)
+    assert found.classes == ("cat", "dog") and counts(found) == [[160, 40, 50]] * 2
+    assert found.contexts == {} and len(found.report) == 2
 
 
 @pytest.mark.real
