@@ -300,7 +300,7 @@ def test_copies_are_reported_and_kept_in_one_split(tmp_path, saved):
         for i in range(6):
             assert split[f"cat/{i:03d}.png"] == split[f"cat/copy{i}.{ending}"]
         said = next(said for said in found.report if "there twice" in said)
-        assert "(6)" in said and f"cat/000.png = cat/copy0.{ending}" in said
+        assert ", 6: " in said and f"cat/000.png = cat/copy0.{ending}" in said
         assert min(counts(found)[0]) >= 1
 
 
@@ -313,7 +313,16 @@ def test_copies_over_own_splits_are_reported_and_leave_train(tmp_path):
     assert counts(found) == [[8, 3, 3], [8, 3, 3]]
     assert "train/cat/leak.jpg" not in where(found) and where(found)["test/cat/000.png"] == "test"
     said = " ".join(found.report)
-    assert "in two splits" in said and "test/cat/000.png = train/cat/leak.jpg" in said
+    assert "in two splits, 1: test/cat/000.png = train/cat/leak.jpg" in said
+    assert "Left out" in said and "train/cat/leak.jpg." in said
+
+
+def test_an_image_in_two_classes_is_reported(tmp_path):
+    two_classes(tmp_path, 6)
+    picture(3).save(tmp_path / "dog" / "cat.png")
+    found = load(tmp_path)
+    assert where(found)["cat/003.png"] == where(found)["dog/cat.png"]
+    assert "in two classes (kept in one split), 1: cat/003.png = dog/cat.png" in str(found.report)
 
 
 def test_a_class_of_copies_is_too_small(tmp_path):
@@ -350,6 +359,21 @@ def test_three_sets_share_their_splits_by_name(tmp_path):
         for path, split in zip(images.table["path"], images.table["split"], strict=True):
             place.setdefault(path.split("/", 1)[1], set()).add(split)
     assert all(len(found) == 1 for found in place.values())
+
+
+def test_an_object_whose_sets_disagree_on_its_split_leaves_train(tmp_path):
+    own = {i: "train" for i in range(6)} | {6: "val", 7: "val", 8: "test", 9: "test"}
+    for label, name, i in [(c, s, i) for c in world.CLASSES for s in ("C", "WB") for i in own]:
+        split = "test" if (name, i) == ("WB", 0) else own[i]
+        source = tmp_path / "flat" / name / label / f"{i:03d}.png"
+        if not source.exists():
+            write_world(tmp_path / "flat", sets=("C", "WB"))
+        target = tmp_path / "own" / name / split / label / source.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source.rename(target)
+    found = load(tmp_path / "own", size=64)
+    assert counts(found) == [[5, 2, 2]] * 4 and counts(found, "WB") == [[5, 2, 3]] * 4
+    assert "Left out" in found.report[-2] and "C/train/mug/000.png" in found.report[-2]
 
 
 @pytest.mark.parametrize("ending", [".png", ".jpg"])

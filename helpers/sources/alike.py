@@ -119,8 +119,8 @@ def pairs(
     """Which C image each WB image was made of, within one class.
 
     Files of the same name are taken for each other when the pixels agree (for four in five of
-    them); otherwise images are assigned to each other so that all agree best, and the assignment is
-    believed when half of its pairs agree.
+    them), and files without a namesake by their pixels. Otherwise all images are assigned to each
+    other so that they agree best, which is believed when half of them agree.
 
     Returns
     -------
@@ -136,12 +136,20 @@ def pairs(
     named = [(of_name[name], j) for j, name in enumerate(wb_names) if name in of_name]
     agree = sum(bool(apart[i, j] <= PAIR_LEVELS) for i, j in named)
     if named and agree >= 0.8 * len(named):
-        return named, "name"
+        apart[[i for i, _ in named]] = torch.inf
+        apart[:, [j for _, j in named]] = torch.inf
+        return named + _assigned(apart, PAIR_LEVELS), "name"
+    found = _assigned(apart, 2.5 * PAIR_LEVELS)
+    believed = sum(bool(apart[pair] <= PAIR_LEVELS) for pair in found) >= 0.5 * min(apart.shape)
+    return (found, "content") if believed else ([], "")
+
+
+def _assigned(apart: torch.Tensor, levels: float) -> list[tuple[int, int]]:
+    """One to one, least apart in sum; pairs beyond `levels` are left out."""
     costs = apart.clamp(max=255).numpy()
-    found = list(zip(*(index.tolist() for index in linear_sum_assignment(costs)), strict=True))
-    if np.median([costs[pair] for pair in found]) > PAIR_LEVELS:
-        return [], ""
-    return [pair for pair in found if costs[pair] <= 2.5 * PAIR_LEVELS], "content"
+    rows, columns = linear_sum_assignment(costs)
+    pairs = zip(rows.tolist(), columns.tolist(), strict=True)
+    return [pair for pair in pairs if costs[pair] <= levels]
 
 
 def _thumbnails(images: torch.Tensor, side: int) -> torch.Tensor:
