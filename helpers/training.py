@@ -19,7 +19,7 @@ from torchvision.transforms.v2.functional import resized_crop
 from tqdm.auto import tqdm
 
 from helpers.inference import default_device, logits, single_thread
-from helpers.networks import Classifier
+from helpers.networks import AlexNetQuarter, Classifier
 
 PATIENCE = 3  # epochs of perfect validation without a better loss that end a training
 
@@ -93,7 +93,7 @@ def train(
     seed: int,
     epochs: int = 25,
     batch_size: int = 32,
-    learning_rate: float = 1e-3,
+    learning_rate: float | None = None,
     weight_decay: float = 1e-2,
     augmentation: bool = True,
     tune: str = "all",
@@ -132,8 +132,9 @@ def train(
         model.to(device or default_device())
         prepare = _prepare_all if tune == "all" else _prepare_last
         fitted, draw, val_inputs = prepare(model, images, val_images, augmentation)
+        rate = learning_rate or _usual_rate(model, tune)
         optimizer = torch.optim.AdamW(
-            fitted.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True
+            fitted.parameters(), lr=rate, weight_decay=weight_decay, fused=True
         )
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
         history = History()
@@ -150,6 +151,10 @@ def train(
         model.cpu().eval()
     history.seconds = time.perf_counter() - start
     return history
+
+
+def _usual_rate(model: Classifier, tune: str) -> float:
+    return 1e-3 if tune == "last" or isinstance(model.network, AlexNetQuarter) else 1e-4
 
 
 def _one_epoch(fitted, optimizer, draw, labels, batch_size, generator) -> float:
