@@ -30,7 +30,7 @@ def image_grid(
     colours : dict from row name to colour, optional
         Of a bar beside the row's name.
     width : float
-        Of the figure, in inches.
+        Of the figure at most, in inches; no image is wider than 1.5.
 
     Returns
     -------
@@ -42,18 +42,16 @@ def image_grid(
     groups = list(dict.fromkeys(group for row in nested.values() for group in row))
     columns = [max(len(row.get(group, ())) for row in nested.values()) for group in groups]
     sample = next(images for row in nested.values() for images in row.values())
-    ratio = sample.shape[-2] / sample.shape[-1]
-    height = (width - 1.1) / sum(columns) * ratio * len(rows) + 0.3
-    fig, axes = plt.subplots(
-        1, len(groups), figsize=(width, height), width_ratios=columns, squeeze=False
-    )
+    cell = min((width - 1.1) / sum(columns), 1.5)
+    height = cell * sample.shape[-2] / sample.shape[-1] * len(rows) + 0.3
+    size = (cell * sum(columns) + 1.1, height)
+    fig, axes = plt.subplots(1, len(groups), figsize=size, width_ratios=columns, squeeze=False)
     for ax, group, across in zip(axes[0], groups, columns, strict=True):
         sheet = _sheet([row.get(group) for row in nested.values()], across, sample.shape[-2:])
         ax.imshow(sheet, interpolation="antialiased")
         ax.set(xticks=[], yticks=[])
         ax.set_title(group)
         sns.despine(ax=ax, left=True, bottom=True)
-    cell = (width - 1.1) / sum(columns)
     _name_rows(axes[0, 0], list(rows), sheet.shape[0] / len(rows), cell, colours)
     return fig
 
