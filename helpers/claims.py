@@ -73,7 +73,7 @@ def of_cross_evaluation(
     """
     rows = accuracy.set_index(["model", "test_set"])
     found = []
-    for name in ("model-C", "pt-C"):
+    for name in ("model-C", "pt-C", "probe-C"):
         if (name, "C") in rows.index:
             own = rows.loc[(name, "C"), ["accuracy", "low", "high"]]
             found.append(
