@@ -43,7 +43,8 @@ rule notebook:
     shell:
         "papermill --no-progress-bar --log-level WARNING -y {params.yaml:q}"
         " {input.notebook:q} {log.notebook:q}"
-        " && cp {log.notebook:q} {output.notebook:q}"
+        " && cp {log.notebook:q} {output.notebook:q}.part"
+        " && mv {output.notebook:q}.part {output.notebook:q}"
 
 
 rule page:

@@ -122,6 +122,8 @@ def table(findings: Iterable[Finding]) -> pd.DataFrame:
 def _interval(f: Finding) -> str:
     if math.isnan(f.measured):
         return "–"
+    if f.low == f.high:
+        return f"{f.measured:g} {f.unit}".strip()
     return f"{f.measured:.2f} [{f.low:.2f}, {f.high:.2f}] {f.unit}".strip()
 
 
