@@ -29,7 +29,8 @@ class Measure:
     of_counts : callable, or None
         (..., 4) counts in the order of `counts.CELLS` -> (...).
     of_rows : callable, or None
-        (Table, atoms (n,), weights (n,), complements: bool) -> (2 G + 1,) for what counts cannot say.
+        (Table, atoms (n,), weights (n,), complements: bool) -> (2 G + 1,), for what counts
+        cannot say.
     curve : {"roc", "representation", None}
         What `curves.curve` makes of a group for curve comparisons.
     depth : int

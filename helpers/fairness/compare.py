@@ -1,8 +1,8 @@
-"""Which units are compared (C), how (the circled slash), and how many comparisons become one number.
+"""Which units are compared, how, and how many comparisons become one number.
 
-*Towards Standardizing AI Bias Exploration*, sections 4.1, 4.3 and 4.4. A comparison set is a pair of
-arrays of unit places (`counts.Table.units`); comparisons and reductions work on arrays whose last
-axis runs over the pairs, so that a thousand resampled tables are handled like one.
+*Towards Standardizing AI Bias Exploration*, sections 4.1, 4.3 and 4.4. A comparison set is a pair
+of arrays of unit places (`counts.Table.units`); comparisons and reductions work on arrays whose
+last axis runs over the pairs, so that a thousand resampled tables are handled like one.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def pairs(g: int, which: str) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"comparison set {which!r} is not known; give one of {', '.join(SETS)}")
     if g * (g - 1) > MOST_PAIRS:
         raise ValueError(
-            f"pairs: {g:,} groups make {g * (g - 1):,} comparisons, more than {MOST_PAIRS:,}; merge "
-            "small groups, or compare each with everyone ('vsany') or with the rest ('compl')"
+            f"pairs: {g:,} groups make {g * (g - 1):,} comparisons, more than {MOST_PAIRS:,}; "
+            "merge small groups, or compare each with everyone ('vsany') or with the rest ('compl')"
         )
     if g < 2:
         raise ValueError("pairs: there is one group; give 'vsany' or 'compl' to compare it")
@@ -117,8 +117,8 @@ def reduce(compared: np.ndarray, how: str | Callable, weight: np.ndarray | None 
     how : {"max", "min", "mean", "wmean", "wmean_normalised", "sum", "gini"} or callable
         ``wmean`` is the paper's sum of weighted comparisons, as printed not divided by the sum of
         the weights; ``wmean_normalised`` divides. ``gini``: mean absolute difference between
-        comparisons over twice their mean; NaN where one is negative or all are 0. A callable gets the
-        estimable comparisons (m,) and their weights, and returns a number.
+        comparisons over twice their mean; NaN where one is negative or all are 0. A callable gets
+        the estimable comparisons (m,) and their weights, and returns a number.
     weight : float array (..., P)
         From `weights`; needed by the weighted means.
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.fairness import columns
-from helpers.fairness.groups import EACH, EVERYONE, JOINT, NOT, Groups, groups, individuals
+from helpers.fairness.grouping import EACH, EVERYONE, JOINT, NOT, Groups, groups, individuals
 
 CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * prediction + label
 
@@ -96,7 +96,7 @@ def table(
 
     Parameters
     ----------
-    by : see `helpers.fairness.groups.groups`
+    by : see `helpers.fairness.groups`
         Group columns; None makes each row a group of its own.
     predictions, labels : columns of 0 and 1, (n,)
     scores, targets : columns of finite numbers, (n,)

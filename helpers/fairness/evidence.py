@@ -1,4 +1,4 @@
-"""What a report's cells are worth: an interval and a p value for each, and the price of looking at all.
+"""What a report's cells are worth: intervals, p values, and the price of looking at all of them.
 
 The null shuffles the groups over the rows (within strata, where the comparison is adjusted): groups
 of these sizes that have nothing to do with the outcomes. A worst-case measure is far from 0 under
@@ -93,8 +93,8 @@ def bootstrap(
     """
     if draws * _most_pairs(data, chosen) > MOST:
         raise ValueError(
-            f"{draws:,} bootstrap draws of {_most_pairs(data, chosen):,} comparisons are too many to "
-            f"hold ({MOST:,}); fewer draws, fewer groups, or sets=('vsany', 'compl')"
+            f"{draws:,} bootstrap draws of {_most_pairs(data, chosen):,} comparisons are too many "
+            f"to hold ({MOST:,}); fewer draws, fewer groups, or sets=('vsany', 'compl')"
         )
     by_curve, drawn = _drawn(data, chosen, draws, seed, null=False)
     curve_grid, others = grid.split(chosen)

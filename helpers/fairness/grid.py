@@ -1,7 +1,7 @@
-"""All cells of a report at once: measures x comparison sets x comparisons x reductions (Equation 5).
+"""All cells of a report at once: measures x sets x comparisons x reductions (Equation 5).
 
-One `Sample` is the table itself or a stack of resampled ones; `compute` turns either into the cells'
-values, so an observed report, its bootstrap draws and its null come from the same lines.
+One `Sample` is the table itself or a stack of resampled ones; `compute` turns either into the
+cells' values, so an observed report, its bootstrap draws and its null come from the same lines.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def compared(data: Table, grid: Grid, sample: Sample, block) -> np.ndarray:
             raise ValueError("curve comparisons cannot be adjusted for strata; leave them out")
         found = curves.compare(data, of, how, i, j, *(sample.rows or (None, None)))
         small = np.isnan(sample.f[of.name])
-        found = np.where(small[i] | small[j], np.nan, found)
+        found = np.where(small[..., i] | small[..., j], np.nan, found)
         return compare.threshold(found, grid.epsilon)
     f = sample.f[of.name]
     if grid.adjust is None:

@@ -1,13 +1,13 @@
 """Intervals of cells, from bootstrap draws of the comparisons behind them.
 
-The plain percentile interval fails where bias is read off as a worst case: the largest of many noisy
-differences is too large already, and resampling adds the noise a second time, so that with no bias at
-all the interval excludes 0 almost surely. What is used instead:
+The plain percentile interval fails where bias is read off as a worst case: the largest of many
+noisy differences is too large already, and resampling adds the noise a second time, so that with no
+bias at all the interval excludes 0 almost surely. What is used instead:
 
 max, min
-    Bounds for the largest of several quantities (Chernozhukov, Lee and Rosen, *Intersection bounds*,
-    Econometrica 81, 2013): comparisons that could be the largest are found first, the lower end
-    allows for all of them at once, the upper end for each. One clear worst pair gives the usual
+    Bounds for the largest of several quantities (Chernozhukov, Lee and Rosen, *Intersection
+    bounds*, Econometrica 81, 2013): comparisons that could be the largest are found first, the
+    lower end allows for all of them at once, the upper end for each. One clear worst pair gives the usual
     interval of that pair; many that are about equal give a longer one.
 mean, sum, weighted means
     Of comparisons without sign, those whose sign is in doubt count with the size of their error.
@@ -87,9 +87,7 @@ def smallest_size(drawn: Draws, level: float) -> tuple[float, float]:
     return max(-high, 0.0), -low
 
 
-def weighted(
-    drawn: Draws, weight: np.ndarray, unsigned: bool, level: float
-) -> tuple[float, float]:
+def weighted(drawn: Draws, weight: np.ndarray, unsigned: bool, level: float) -> tuple[float, float]:
     """Ends of an interval for sum(weight * x), or with `unsigned` for sum(weight * |x|)."""
     if len(drawn.estimate) == 0:
         return np.nan, np.nan
@@ -181,5 +179,5 @@ def _ends(estimate: np.ndarray, error: np.ndarray, level: float) -> tuple[float,
 
 
 def _reach(count: int) -> float:
-    """How many standard errors an estimate may be off, all of them at once, nineteen times in 20."""
+    """Standard errors that all estimates at once stay within, nineteen times in twenty."""
     return float(scipy.stats.norm.ppf(1 - 0.05 / (2 * count)))

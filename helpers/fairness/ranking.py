@@ -1,8 +1,8 @@
 """Base measures of scores: means, the area under the roc curve, and what the top holds.
 
-All take resampled rows (the atom of each row and its weight, how often it was drawn) and give a value
-for every unit: groups, everyone, complements. Tied scores are treated as an order drawn at random
-would be on average: half a win in the auc, a fractional place in the top.
+All take resampled rows (the atom of each row and its weight, how often it was drawn) and give a
+value for every unit: groups, everyone, complements. Tied scores are treated as an order drawn at
+random would be on average: half a win in the auc, a fractional place in the top.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.fairness.counts import Table
-from helpers.fairness.groups import Groups
+from helpers.fairness.grouping import Groups
 
 
 def unit_sums(chosen: Groups, atoms: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -58,7 +58,7 @@ def representation(depth: int) -> Callable:
 
 
 def skew(depth: int) -> Callable:
-    """log of representation over the group's share of everyone (Geyik et al.); 0 is proportional."""
+    """log(representation / the group's share of everyone), Geyik et al.; 0 is proportional."""
     of_top = representation(depth)
 
     def of_rows(data: Table, atoms, weights, complements=True) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 Where all measures follow from counts, tables are drawn directly: a bootstrap draw is multinomial, a
 shuffle of the groups keeps both margins (how many rows each group and each outcome has) and is
-multivariate hypergeometric. That costs the same for a thousand rows and for ten million. Measures of
-scores need the rows, so then rows are drawn.
+multivariate hypergeometric. That costs the same for a thousand rows and for ten million. Measures
+of scores need the rows, so then rows are drawn.
 """
 
 from __future__ import annotations

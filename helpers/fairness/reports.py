@@ -47,7 +47,7 @@ class Report:
 
     def table(self, column: str = "value") -> pd.DataFrame:
         """Measures x (set, comparison, reduction), as in the paper's Figure 1."""
-        wide = self.cells.set_index(KEYS)[column].unstack("measure").T  # noqa: PD010
+        wide = self.cells.set_index(KEYS)[column].unstack("measure").T
         order = self.cells[KEYS[1:]].drop_duplicates()
         columns = pd.MultiIndex.from_frame(order)
         return wide.reindex(index=self.cells["measure"].unique(), columns=columns)
@@ -63,7 +63,9 @@ class Report:
         wanted = dict(zip(KEYS, (measure, set, comparison, reduction), strict=True))
         for key, name in wanted.items():
             if name not in self.cells[key].values:
-                raise KeyError(f"no {key} {name!r} here; there are {list(self.cells[key].unique())}")
+                raise KeyError(
+                    f"no {key} {name!r} here; there are {list(self.cells[key].unique())}"
+                )
         found = self.cells[(self.cells[KEYS] == list(wanted.values())).all(axis=1)]
         if found.empty:
             raise KeyError(f"{wanted} is not a cell of this report")
@@ -177,7 +179,8 @@ def report(
         Names, `Measure`s or functions of a group's rows (`base.measure`); by default all named ones
         the table has the columns for.
     sets, comparisons, reductions : sequences
-        See `compare`; comparisons may also be ``curve``, ``curve_signed`` or ``curve_dcg`` (`curves`).
+        See `compare`; comparisons may also be ``curve``, ``curve_signed``, ``curve_dcg``
+        (`curves`).
     epsilon : float, optional
         Accepted deviation, taken off every comparison.
     adjust : {None, "standardised", "stratified"}
@@ -270,7 +273,7 @@ def _cells(data: Table, chosen: Grid, sample: Sample) -> pd.DataFrame:
             row += [float(compare.reduce(found, reduction, weights[which])), known, len(i) - known]
             at = compare.deciding(found, reduction)
             if at < 0:
-                row += [None, None, np.nan, np.nan, 0, 0]
+                row += ["", "", np.nan, np.nan, 0, 0]
             else:
                 a, b = i[at], j[at]
                 row += [names[a], names[b], fi[at], fj[at], int(sizes[a]), int(sizes[b])]

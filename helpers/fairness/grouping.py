@@ -196,7 +196,9 @@ def _build(atoms, values, labels, subsets, column_names, most) -> Groups:
         seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
         _refuse_many(len(names) + len(seen), most, "the columns and intersections make")
         at = np.arange(len(names), len(names) + len(seen))
-        names += [AND.join(labels[c][v] for c, v in zip(subset, combo, strict=True)) for combo in seen]
+        names += [
+            AND.join(labels[c][v] for c, v in zip(subset, combo, strict=True)) for combo in seen
+        ]
         partitions.append((place.reshape(-1), at))
         rows.append(at[place.reshape(-1)])
     names = _unambiguous(names, subsets, values, labels, column_names)
