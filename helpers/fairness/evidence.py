@@ -54,19 +54,18 @@ def p_values(observed: np.ndarray, null: np.ndarray, tails: list[str]) -> pd.Dat
         knows that cells hang together, and reaches 1 / (1 + D) where Holm needs D > cells / level.
     """
     signs = {"upper": (1,), "lower": (-1,), "both": (1, -1)}
-    p, p_null = np.ones(null.shape[1]), np.ones(null.shape)
+    both = np.vstack([observed, null])  # under the null the observed table is one draw more
+    p_all = np.ones(both.shape)
     for c, end in enumerate(tails):
-        found = [_one_tail(s * observed[c], s * null[:, c]) for s in signs[end]]
-        p[c] = min(1, len(found) * min(one for one, _ in found))
-        p_null[:, c] = np.minimum(1, len(found) * np.min([each for _, each in found], axis=0))
+        found = [_upper(sign * both[:, c]) for sign in signs[end]]
+        p_all[:, c] = np.minimum(1, len(found) * np.min(found, axis=0))
     spread = np.nanmax(null, axis=0, initial=-np.inf) - np.nanmin(null, axis=0, initial=np.inf)
     untested = np.isnan(observed) | ~(spread > 1e-12)
-    p[untested] = np.nan
-    smallest = np.sort(p_null[:, ~untested].min(1)) if (~untested).any() else np.ones(0)
-    as_small = np.searchsorted(smallest, p + 1e-12, side="right")
-    minp = np.where(untested, np.nan, (1 + as_small) / (1 + len(null)))
+    p = np.where(untested, np.nan, p_all[0])
+    smallest = np.sort(p_all[:, ~untested].min(1)) if (~untested).any() else np.ones(1)
+    minp = np.searchsorted(smallest, p + 1e-12, side="right") / len(smallest)
     columns = {"p": p, "p_holm": stats.adjust(p), "p_bh": stats.adjust(p, "fdr_bh")}
-    return pd.DataFrame({**columns, "p_minp": np.maximum(minp, p)})
+    return pd.DataFrame({**columns, "p_minp": np.where(untested, np.nan, minp)})
 
 
 def bootstrap(
@@ -116,11 +115,13 @@ def _ends(data: Table, chosen: Grid, drawn: Sample, values: np.ndarray, level: f
         block = (of, which, SIGNED.get(how, how) if isinstance(how, str) else how)
         sides, many = (grid.compared(data, plain, s, block) for s in (seen, drawn))
         errors = intervals.draws_of(sides, many)
+        logs = _log_draws(data, plain, (seen, drawn), block, errors)
         weight = grid.pair_weights(data, chosen, seen, which)
         for reduction in chosen.reductions:
             found = None
             if chosen.epsilon is None or reduction in ("max", "min"):
-                found = intervals.of_cell(how, reduction, errors, weight, level)
+                found = logs and intervals.of_ratios(how, reduction, logs, level)
+                found = found or intervals.of_cell(how, reduction, errors, weight, level)
                 found = found and compare.threshold(np.array(found), chosen.epsilon)
             if found is None:
                 size = compare.threshold(np.abs(many) if how in SIGNED else many, chosen.epsilon)
@@ -129,6 +130,16 @@ def _ends(data: Table, chosen: Grid, drawn: Sample, values: np.ndarray, level: f
                 found = np.maximum(found, 0) if how in SIGNED else found
             ends.append(found)
     return np.array(ends).reshape(-1, 2)
+
+
+def _log_draws(data: Table, chosen: Grid, samples, block, plain: intervals.Draws):
+    """The same comparisons as log ratios; None where they are no ratios of positive numbers."""
+    of, which, how = block
+    if how != "srel" or chosen.adjust == "stratified":
+        return None
+    block = (of, which, intervals.log_ratio)
+    logs = intervals.draws_of(*(grid.compared(data, chosen, s, block) for s in samples))
+    return logs if len(logs.estimate) == len(plain.estimate) else None
 
 
 def _drawn(data: Table, chosen: Grid, draws: int, seed: int, null: bool):
@@ -167,9 +178,8 @@ def _most_pairs(data: Table, chosen: Grid) -> int:
     return max(len(compare.pairs(len(data.groups), which)[0]) for which in chosen.sets)
 
 
-def _one_tail(observed: float, null: np.ndarray) -> tuple[float, np.ndarray]:
-    """Upper p of the observed value, and of each draw among the draws."""
-    worst = np.where(np.isnan(null), np.inf, null)
-    slack = 1e-9 * max(1.0, abs(observed)) if np.isfinite(observed) else 0.0
-    p = (1 + (worst >= observed - slack).sum()) / (1 + len(null))
-    return float(p), scipy.stats.rankdata(-worst, method="max") / len(null)
+def _upper(values: np.ndarray) -> np.ndarray:
+    """Share of values as large, of each; what is not estimable is as large as any."""
+    size = np.nanmax(np.abs(values), initial=0, where=np.isfinite(values)) or 1.0
+    ties = np.round(np.where(np.isnan(values), np.inf, values) / size, 9)
+    return scipy.stats.rankdata(-ties, method="max") / len(ties)

@@ -7,8 +7,9 @@ bias at all the interval excludes 0 almost surely. What is used instead:
 max, min
     Bounds for the largest of several quantities (Chernozhukov, Lee and Rosen, *Intersection
     bounds*, Econometrica 81, 2013): comparisons that could be the largest are found first, the
-    lower end allows for all of them at once, the upper end for each. One clear worst pair gives the usual
-    interval of that pair; many that are about equal give a longer one.
+    lower end allows for all of them at once, the upper end for each. One clear worst pair gives the
+    usual interval of that pair; many that are about equal give a longer one. Ratios are handled as
+    differences of logarithms.
 mean, sum, weighted means
     Of comparisons without sign, those whose sign is in doubt count with the size of their error.
 gini, functions, curves
@@ -146,6 +147,27 @@ def of_cell(
             return None
         ends = weighted(drawn, heavy, unsigned, level)
     return tuple(np.copysign(np.inf, e) if abs(e) > FAR / 1e20 else e for e in ends)
+
+
+def log_ratio(fi: np.ndarray, fj: np.ndarray) -> np.ndarray:
+    """log(fj / fi), with which 1 - fi / fj increases; NaN where a side is negative."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(fj) - np.log(fi)
+
+
+def of_ratios(how: str, reduction: str, logs: Draws, level: float) -> tuple[float, float] | None:
+    """Interval of a largest or smallest relative comparison, on the scale of `log_ratio`.
+
+    A comparison set holds every pair both ways, so with x the largest log ratio the largest of
+    1 - fi / fj is 1 - exp(-x), the smallest 1 - exp(x), and the largest |1 - fi / fj| exp(x) - 1.
+    """
+    if reduction not in ("max", "min") or (how, reduction) == ("rel", "min"):
+        return None
+    ends = np.clip(largest(logs, (1,), level), 0, None)
+    with np.errstate(over="ignore"):
+        if how == "rel":
+            return tuple(np.expm1(ends))
+        return tuple(-np.expm1(-ends)) if reduction == "max" else tuple(-np.expm1(ends)[::-1])
 
 
 def _linear(reduction: str | Callable, weight: np.ndarray) -> np.ndarray | None:
