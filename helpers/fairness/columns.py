@@ -138,5 +138,5 @@ def _numbers(found: np.ndarray, name: str) -> np.ndarray:
         try:
             return found.astype(np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"{name} holds {found[0]!r}: expected numbers") from None
+            raise ValueError(f"{name} holds {str(found[0])!r}: expected numbers") from None
     return found
