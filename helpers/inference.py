@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 import torch
 from torch import nn
-from tqdm.auto import tqdm
+
+from helpers.progress import progress
 
 
 @torch.no_grad()
@@ -39,7 +40,7 @@ def logits(
     device = next(model.parameters()).device
     was_training = model.training
     model.eval()
-    batches = tqdm(images.split(batch_size), desc="logits", delay=2, leave=False)
+    batches = progress(images.split(batch_size), desc="logits", delay=2)
     out = torch.cat([model(batch.to(device)).float().cpu() for batch in batches])
     model.train(was_training)
     unfit = ~out.isfinite().all(dim=1)

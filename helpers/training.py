@@ -16,10 +16,10 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torchvision.transforms.v2.functional import resized_crop
-from tqdm.auto import tqdm
 
 from helpers.inference import default_device, logits, single_thread
 from helpers.networks import AlexNetQuarter, Classifier
+from helpers.progress import progress
 
 PATIENCE = 3  # epochs of perfect validation without a better loss that end a training
 
@@ -138,7 +138,7 @@ def train(
         )
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
         history = History()
-        for epoch in tqdm(range(1, epochs + 1), desc="training", unit="epoch", leave=False):
+        for epoch in progress(range(1, epochs + 1), desc="training", unit="epoch"):
             loss = _one_epoch(fitted, optimizer, draw, labels, batch_size, generator)
             schedule.step()
             history.add(epoch, loss, *_validate(fitted, val_inputs, val_labels))
@@ -220,7 +220,7 @@ def _features(model: Classifier, images: torch.Tensor, batch_size: int = 32) -> 
     head = model.network.get_submodule(model.head)
     hook = head.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[0]))
     try:
-        for batch in tqdm(images.split(batch_size), desc="features", delay=2, leave=False):
+        for batch in progress(images.split(batch_size), desc="features", delay=2):
             output = model(batch.to(model.mean.device))
     finally:
         hook.remove()

@@ -12,9 +12,9 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pooch
 from filelock import FileLock
-from tqdm.auto import tqdm
 
 from helpers import artifacts
+from helpers.progress import progress
 
 REGISTRY = "registry.txt"
 #: An archive that would unpack to more bytes than this is refused.
@@ -133,7 +133,7 @@ def _unpack(archive: Path, folder: Path) -> None:
         with zipfile.ZipFile(archive) as content:
             members = content.infolist()
             _refuse_unsafe(archive, members)
-            for member in tqdm(members, desc=f"unpacking {archive.name}", leave=False):
+            for member in progress(members, desc=f"unpacking {archive.name}"):
                 content.extract(member, partial)
         partial.rename(folder)
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
