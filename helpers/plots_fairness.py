@@ -184,12 +184,12 @@ def suite(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        notebook, groups, reading, value, low, high, null_high, p_minp.
+        notebook, groups, reading, value, low, high, null_high, p_holm.
     """
     table = table.iloc[::-1].reset_index(drop=True)
     figure, axes = plt.subplots(figsize=(8.4, 0.9 + 0.42 * len(table)))
     y = np.arange(len(table))
-    found = table["p_minp"] <= 0.05
+    found = table["p_holm"] <= 0.05
     axes.barh(
         y, table["null_high"], color="#e3e3e3", height=0.62, label="reached without bias (95%)"
     )
@@ -203,10 +203,10 @@ def suite(table: pd.DataFrame) -> Figure:
             part["value"], y[mask], xerr=spread, fmt="o", color=colour, ms=6, lw=2, label=text
         )
     axes.set_yticks(
-        y, table["notebook"] + ": " + table["groups"] + "\n" + table["reading"], fontsize=8
+        y, table["notebook"].str[:2] + ": " + table["groups"] + "\n" + table["reading"], fontsize=8
     )
     axes.set_xlim(left=0)
-    axes.set_xlabel("largest difference between two groups (percentage points / 100)")
+    axes.set_xlabel("largest difference between two groups in the share served right")
     axes.legend(loc="upper center", bbox_to_anchor=(0.4, -0.18), ncols=3)
     return figure
 

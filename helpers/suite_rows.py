@@ -42,7 +42,9 @@ def cross_evaluated(network, name: str, collection: Collection) -> pd.DataFrame:
 
 
 def contextualized(network, collection: Collection, seed: int = 0) -> pd.DataFrame:
-    """Rows of notebook 03: object class, context, right (the mosaic is still named as its object).
+    """Rows of notebook 03: class, context, right and kept.
+
+    `right`: the mosaic is named as its object; `kept`: it is not named as its context's class.
 
     One mosaic an object image and context. Mosaics of one object resemble one another, which makes
     shuffles of the context too cautious, not too bold.
@@ -61,7 +63,10 @@ def contextualized(network, collection: Collection, seed: int = 0) -> pd.DataFra
     said = np.array(collection.classes)[best]
     context = design["context_class"].map(collection.context_of)
     right = (said == design["object_class"]).astype(int)
-    return pd.DataFrame({"class": design["object_class"], "context": context, "right": right})
+    kept = (said != design["context_class"]).astype(int)
+    return pd.DataFrame(
+        {"class": design["object_class"], "context": context, "right": right, "kept": kept}
+    )
 
 
 def driving(frames: int = 1000, seed: int = 0) -> pd.DataFrame | None:
@@ -94,18 +99,29 @@ def parts(network, name: str, collection: Collection, settings: SimpleNamespace)
     """Every part there is: a line for each question."""
     evaluated = cross_evaluated(network, name, collection)
     found = [
-        Part("02", "image named right", evaluated, "test_set", "class"),
-        Part("02", "image named right", evaluated, "class", "test_set"),
+        Part("02_cross_evaluation", "image named right", evaluated, "test_set", "class"),
+        Part("02_cross_evaluation", "image named right", evaluated, "class", "test_set"),
     ]
     if collection.contexts:
         mixed = contextualized(network, collection, settings.seed)
-        found.append(Part("03", "mosaic still named as its object", mixed, "context", "class"))
-        found.append(Part("03", "mosaic still named as its object", mixed, "class", None))
+        found.append(
+            Part("03_contextualized_mosaics", "mosaic named as its object", mixed, "class")
+        )
+        drawn = mixed.assign(right=mixed["kept"])
+        found.append(
+            Part(
+                "03_contextualized_mosaics",
+                "mosaic not named as its context",
+                drawn,
+                "context",
+                "class",
+            )
+        )
     boxes = driving(seed=settings.seed)
     if boxes is not None:
-        found.append(Part("08", "box found", boxes, "income", None))
-        found.append(Part("08", "box found", boxes, "income", "size"))
-    return found
+        found.append(Part("08_icon2", "box found", boxes, "income", None))
+        found.append(Part("08_icon2", "box found", boxes, "income", "size"))
+    return [_comparable(part) for part in found if part.rows[part.by].nunique() > 1]
 
 
 def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFrame:
@@ -131,7 +147,7 @@ def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFra
                 "notebook": part.notebook,
                 "reading": part.served,
                 "groups": part.by.replace("_", " ") + fixed,
-                **{k: cell[k] for k in ("value", "low", "high", "null_high", "p")},
+                **{k: min(cell[k], 1.0) for k in ("value", "low", "high", "null_high", "p")},
                 "worst": rates.index[0],
                 "best": rates.index[-1],
             }
@@ -158,6 +174,12 @@ def ranked(scorecard: pd.DataFrame) -> pd.DataFrame:
     found = [_evidence(row) for _, row in scorecard.iterrows()]
     table = scorecard[["notebook", "claim", "verdict"]].assign(evidence=np.array(found, float))
     return table.sort_values("evidence", ascending=False, ignore_index=True, kind="stable")
+
+
+def _comparable(part: Part) -> Part:
+    """A column with one value has nothing to hold fixed."""
+    constant = part.fixed is not None and part.rows[part.fixed].nunique() < 2
+    return part._replace(fixed=None) if constant else part
 
 
 def _evidence(row: Mapping) -> float:

@@ -11,6 +11,12 @@ from helpers.fairness.literature import bias
 from helpers.fairness.reports import KEYS
 
 FOLDER = "data/toolkits"
+REASONS = {
+    "no positives": "a group without positive labels: its tpr is 0/0, which they count as 0",
+    "nobody predicted": "a group without positive predictions: its ppv is 0/0, counted as 0",
+    "tied scores": "the area between curves is sampled, and tied scores make steps",
+}
+"""Why the toolkits answer differently on an example."""
 
 
 def examples() -> dict[str, pd.DataFrame]:
