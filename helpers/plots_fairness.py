@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from helpers.fairness.reports import Report
 
 INK, FAINT, MARKED, CALM = "#222222", "#8a8a8a", "#C8553D", "#0072B2"
-SHADES = ("#B9D4E8", "#5A9BC9", "#0072B2", "#003B5C")
+SHADES = ("#E69F00", "#56A0D3", "#0072B2", "#003049")
 SET_NAMES = {"vsany": "group vs everyone", "pairs": "pairs of groups", "compl": "group vs rest"}
 
 
@@ -40,27 +40,37 @@ def grid(report: Report, level: float = 0.05, correction: str = "p_bh") -> Figur
     Returns
     -------
     Figure
-        A panel a comparison set. Colour is the size of a cell against its null where there is one
-        (the p value), else its value; a dash is a cell that is not estimable.
+        A panel a comparison set, a block of columns a comparison. Colour is the p value where there
+        is one, else the value; a dash is a cell that is not estimable or that shuffling cannot
+        change.
     """
-    sets = list(report.cells["set"].unique())
-    wide, p = report.table(), None
-    if correction in report.cells:
-        p = report.table("p")
-        corrected = report.table(correction)
+    sets, wide = list(report.cells["set"].unique()), report.table()
+    tested = correction in report.cells
+    shown = report.table("p") if tested else wide
+    marked = report.table(correction) <= level if tested else None
     columns = max(wide[s].shape[1] for s in sets)
-    height = 1.2 + len(sets) * (0.9 + 0.24 * len(wide))
-    figure, axes = plt.subplots(len(sets), 1, figsize=(1.2 + 0.3 * columns, height), squeeze=False)
+    figure, axes = plt.subplots(
+        len(sets),
+        1,
+        figsize=(1.6 + 0.26 * columns, 1.5 + 0.27 * len(sets) * len(wide)),
+        squeeze=False,
+    )
+    norm = LogNorm(1e-3, 1) if tested else None
     for ax, which in zip(axes[:, 0], sets, strict=True):
-        shown = wide[which] if p is None else p[which]
-        norm = None if p is None else LogNorm(max(np.nanmin(p.to_numpy()), 1e-4), 1)
-        image = ax.imshow(shown.to_numpy(float), cmap="Blues_r", norm=norm, aspect="auto")
-        _cells(ax, wide[which], None if p is None else corrected[which] <= level)
-        _names(ax, wide[which])
-        ax.set_title(SET_NAMES.get(which, which))
-    text = "value" if p is None else "p value: how often shuffled groups give as much"
-    bar = figure.colorbar(image, ax=axes[:, 0].tolist(), shrink=0.5, label=text)
+        found = shown[which].to_numpy(float)
+        image = ax.imshow(found, cmap="Blues_r", norm=norm, aspect="auto")
+        _cells(ax, found, None if marked is None else marked[which].to_numpy())
+        _names(ax, wide[which], first=which == sets[0], last=which == sets[-1])
+        ax.set_ylabel(SET_NAMES.get(which, which))
+    bar = figure.colorbar(image, ax=axes[:, 0].tolist(), shrink=0.5, pad=0.01)
     bar.outline.set_visible(False)
+    bar.set_label("p: how often shuffled groups give as much" if tested else "value")
+    if tested:
+        bar.set_ticks([1, 0.1, 0.01, 0.001], labels=["1", "0.1", "0.01", "0.001"])
+        bar.ax.minorticks_off()
+        dot = plt.Line2D([], [], ls="", marker="o", color=MARKED, ms=4)
+        text = f"still at most {level:g} after correcting for all cells"
+        figure.legend([dot], [text], loc="outside upper right")
     return figure
 
 
@@ -90,9 +100,9 @@ def null_of_worst_case(table: pd.DataFrame) -> Figure:
             fontsize=9,
         )
     axes.axhline(0, color=INK, lw=1)
-    axes.text(table["n"].max(), 0.015, "the truth: no bias", ha="right", va="bottom", fontsize=9)
+    axes.text(table["n"].max(), -0.02, "the truth: no bias", ha="right", va="top", fontsize=9)
     axes.set(
-        xscale="log", xlabel="rows", ylabel="worst-case bias (db) as measured", ylim=(-0.02, 1.05)
+        xscale="log", xlabel="rows", ylabel="worst-case bias (db) as measured", ylim=(-0.09, 1.05)
     )
     axes.set_xlim(table["n"].min() / 3.2, table["n"].max() * 1.3)
     return figure
@@ -156,6 +166,7 @@ def group_rates(table: pd.DataFrame, label: str, everyone: float | None = None) 
             label="as it is",
         )
         if "adjusted" in part:
+            ax.hlines(part.index, part["value"], part["adjusted"], color=MARKED, lw=0.8, ls=":")
             ax.plot(
                 part["adjusted"],
                 part.index,
@@ -173,7 +184,7 @@ def group_rates(table: pd.DataFrame, label: str, everyone: float | None = None) 
         ax.set_ylim(-0.6, len(part) - 0.4)
         if everyone is not None:
             ax.axvline(everyone, color=FAINT, lw=1, ls=":")
-    axes[0, 0].legend(loc="best")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
     axes[-1, 0].set_xlabel(label)
     return figure
 
@@ -184,7 +195,8 @@ def suite(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        notebook, groups, reading, value, low, high, null_high, p_holm.
+        notebook, groups, reading, value, low, high, null_high, p_holm, worst, best
+        (the two groups, printed beside the gap).
     """
     table = table.iloc[::-1].reset_index(drop=True)
     figure, axes = plt.subplots(figsize=(8.4, 0.9 + 0.42 * len(table)))
@@ -202,12 +214,16 @@ def suite(table: pd.DataFrame) -> Figure:
         axes.errorbar(
             part["value"], y[mask], xerr=spread, fmt="o", color=colour, ms=6, lw=2, label=text
         )
+    for row in table.itertuples():
+        ends = f"  {row.worst} – {row.best}"
+        axes.text(max(row.high, row.null_high), row.Index, ends, va="center", fontsize=8)
     axes.set_yticks(
         y, table["notebook"].str[:2] + ": " + table["groups"] + "\n" + table["reading"], fontsize=8
     )
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.3 * table["high"].max())
+    axes.set_xticks([tick for tick in axes.get_xticks() if tick <= 1.01])
     axes.set_xlabel("largest difference between two groups in the share served right")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.4, -0.18), ncols=3)
+    figure.legend(loc="outside lower center", ncols=3)
     return figure
 
 
@@ -233,19 +249,25 @@ def rocs(curves: Mapping[str, tuple], pair: Sequence[str], area: float) -> Figur
     return figure
 
 
-def _cells(ax, values: pd.DataFrame, marked: pd.DataFrame | None) -> None:
+def _cells(ax, values: np.ndarray, marked: np.ndarray | None) -> None:
     for row, column in np.ndindex(values.shape):
-        if np.isnan(values.iat[row, column]):
+        if np.isnan(values[row, column]):
             ax.text(column, row, "–", ha="center", va="center", color=FAINT, fontsize=7)
-        elif marked is not None and bool(marked.iat[row, column]):
+        elif marked is not None and marked[row, column]:
             ax.plot(column, row, "o", color=MARKED, ms=3.4, mec="white", mew=0.4)
 
 
-def _names(ax, values: pd.DataFrame) -> None:
+def _names(ax, values: pd.DataFrame, first: bool, last: bool) -> None:
+    """Measures at the left; comparisons above the first panel, reductions below the last."""
     ax.set_yticks(range(len(values)), values.index)
-    ax.set_xticks(
-        range(values.shape[1]), [f"{c} {r}" for c, r in values.columns], rotation=90, fontsize=7
-    )
+    reductions = [r.replace("wmean_normalised", "wmean, norm.") for _, r in values.columns]
+    ax.set_xticks(range(values.shape[1]), reductions if last else [], rotation=90, fontsize=8)
+    comparisons = values.columns.get_level_values(0)
+    for name in comparisons.unique():
+        at = np.flatnonzero(comparisons == name)
+        ax.axvline(at[0] - 0.5, color="white", lw=4)
+        if first:
+            ax.text(at.mean(), -0.8, name, ha="center", va="bottom", fontsize=10)
     ax.tick_params(length=0)
     for side in ax.spines.values():
         side.set_visible(False)

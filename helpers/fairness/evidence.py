@@ -64,7 +64,9 @@ def p_values(observed: np.ndarray, null: np.ndarray, tails: list[str]) -> pd.Dat
     p = np.where(untested, np.nan, p_all[0])
     smallest = np.sort(p_all[:, ~untested].min(1)) if (~untested).any() else np.ones(1)
     minp = np.searchsorted(smallest, p + 1e-12, side="right") / len(smallest)
-    columns = {"p": p, "p_holm": stats.adjust(p), "p_bh": stats.adjust(p, "fdr_bh")}
+    several = len(p) > 1  # one cell needs no correction, and statsmodels takes its time
+    columns = {"p": p, "p_holm": stats.adjust(p) if several else p}
+    columns["p_bh"] = stats.adjust(p, "fdr_bh") if several else p
     return pd.DataFrame({**columns, "p_minp": np.where(untested, np.nan, minp)})
 
 
