@@ -94,7 +94,7 @@ def write_index(folder: Path) -> Path:
     scorecard = findings.scorecard(folder)
     artifacts.write_text(folder / "scorecard.csv", scorecard.to_csv(index=False))
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True
     )
     page = environment.get_template("index.html.jinja").render(
         run=folder.name,

@@ -10,7 +10,6 @@ import json
 import os
 import random
 import re
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -138,11 +137,13 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     ValueError
         When `output` is not a plain folder name.
     """
+    import pandas as pd
+
     from helpers import plots
 
     seed_everything(settings.seed)
     plots.style()
-    warnings.filterwarnings("ignore", message=".*lazily|.*weights_only", category=UserWarning)
+    pd.set_option("display.max_colwidth", None)  # claims are sentences
     name: Any = settings.output or settings.preset
     if not re.fullmatch(r"[\w.-]+", name):
         raise ValueError(
