@@ -79,7 +79,7 @@ def driving(frames: int = 1000, seed: int = 0) -> pd.DataFrame | None:
         return None
     from helpers import detection, driving_world
 
-    world = driving_world.make(frames, seed, driving_world.Law(confounded=("size",)))
+    world = driving_world.make(frames, seed, driving_world.Law(confounding=0.5))
     matches = detection.match(world.truth, world.detections, [0.5])
     boxes = world.truth.boxes
     taken = np.isin(np.arange(len(boxes)), matches.taken[0])
