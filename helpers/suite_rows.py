@@ -85,11 +85,13 @@ def driving(frames: int = 1000, seed: int = 0) -> pd.DataFrame | None:
     taken = np.isin(np.arange(len(boxes)), matches.taken[0])
     income = world.truth.images["income"].to_numpy()[boxes["image"]]
     names = np.array(world.truth.classes)[boxes["category"]]
+    side = np.sqrt((boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"]))
+    size = pd.cut(side, [0, 32, 96, np.inf], labels=["small", "medium", "large"])  # COCO's limits
     return pd.DataFrame(
         {
             "income": income.astype(str),
             "class": names,
-            "size": boxes["size"].astype(str),
+            "size": size.astype(str),
             "right": taken.astype(int),
         }
     )
