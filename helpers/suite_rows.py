@@ -74,6 +74,8 @@ def driving(frames: int = 1000, seed: int = 0) -> pd.DataFrame | None:
 
     None while the suite has no driving world. Income makes no difference in it; boxes are smaller
     where income is low, so that it seems to.
+    Three classes of size hold most of that fixed, not all, and boxes of a frame share its
+    difficulty, so a small gap may remain.
     """
     if find_spec("helpers.driving_world") is None:
         return None
