@@ -1,0 +1,78 @@
+"""What notebook 09 claims, judged by what it measured."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from helpers.fairness.counts import Table
+from helpers.fairness.literature import named
+from helpers.findings import Finding, equal, judge
+
+SUITE = "this suite"
+LIBRARIES = {"1-prule": 0.447639, "cv": 0.263303, "dfpr": 0.228450, "dfnr": 0.226814}
+"""Four libraries on COMPAS, African-American defendants against the rest."""
+
+
+def findings(
+    compas: Table,
+    ten: pd.DataFrame,
+    unbiased: pd.DataFrame,
+    answers: pd.DataFrame,
+    suite: pd.DataFrame,
+    contrasts: pd.DataFrame,
+) -> list[Finding]:
+    """Judge the claims of notebook 09.
+
+    Parameters
+    ----------
+    compas
+        COMPAS counts; `ten` its readings (`readings.readings`).
+    unbiased
+        From `readings.without_bias`, with 60 groups and 1,000 rows among its rows.
+    answers
+        From `toolkits.answers`.
+    suite
+        From `suite_rows.one_report`.
+    contrasts
+        From `frames.contrasts`.
+    """
+    matched = sum(
+        abs(named(compas, name, "African-American") - value) < 1e-6
+        for name, value in LIBRARIES.items()
+    )
+    claim = "Measures composed from blocks are the ones other libraries define"
+    found = [
+        equal(claim, "paper, section 3, Table 1", matched, len(LIBRARIES), unit="of 4 on COMPAS")
+    ]
+    plain = answers[answers["example"].isin(["compas", "six groups"])]
+    claim = "Without 0/0 and ties, fairlearn and FairBench agree with every cell"
+    found.append(equal(claim, SUITE, int((~plain["agree"]).sum()), 0, unit="cells differ"))
+    largest, smallest = ten.loc[ten["value"].idxmax()], ten.loc[ten["value"].idxmin()]
+    spread = (
+        largest["value"] / smallest["value"],
+        largest["low"] / smallest["high"],
+        largest["high"] / max(smallest["low"], 1e-9),
+    )
+    claim = "One gap reads five times larger or smaller, by the measure chosen"
+    found.append(judge(claim, SUITE, spread, above=5, unit="largest / smallest"))
+    at = unbiased[(unbiased["n"] == 1000) & (unbiased["groups"] == 60)].iloc[0]
+    claim = "Sixty groups without bias read above 0.5 in a thousand rows (db)"
+    found.append(judge(claim, SUITE, tuple(at[["median", "low", "high"]]), above=0.5, unit="db"))
+    return [*found, _of_suite(suite), *_of_frames(contrasts)]
+
+
+def _of_suite(suite: pd.DataFrame) -> Finding:
+    first = suite.iloc[0]
+    claim = "The widest gap that the other notebooks measure is more than shuffled groups reach"
+    ends = tuple(first[["value", "low", "high"]])
+    return judge(claim, SUITE, ends, above=first["null_high"], unit="share served right")
+
+
+def _of_frames(contrasts: pd.DataFrame) -> list[Finding]:
+    found = []
+    for (group, fixed), row in contrasts.set_index(["group", "fixed"]).iterrows():
+        held = "as it is" if fixed == "nothing" else f"with {fixed} held fixed"
+        claim = f"Real {group} frames are served worse, {held}"
+        ends = tuple(row[["worse", "low", "high"]])
+        found.append(judge(claim, SUITE, ends, above=0, unit="share right"))
+    return found

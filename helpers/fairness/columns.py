@@ -1,0 +1,142 @@
+"""Columns as they come (lists, numpy, torch on any device, pandas) made into checked arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+ROW_LIMIT = 10**9  # numpy draws hypergeometric numbers below this
+
+
+def array(values: Any, name: str) -> np.ndarray:
+    """One column as a one-dimensional numpy array.
+
+    Parameters
+    ----------
+    values : list, numpy array, torch tensor (any device), pandas Series or anything iterable
+    name : str
+        What to call it in an error.
+
+    Returns
+    -------
+    array (n,)
+
+    Raises
+    ------
+    ValueError
+        When it has not exactly one dimension, or is empty.
+    """
+    if hasattr(values, "detach"):  # torch, without importing it
+        values = values.detach().cpu().numpy()
+    found = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if found.ndim != 1:
+        raise ValueError(f"{name} has shape {found.shape}; expected one value a row, shape (n,)")
+    if len(found) == 0:
+        raise ValueError(f"{name} is empty: there is nothing to measure")
+    if len(found) >= ROW_LIMIT:
+        raise ValueError(f"{name} has {len(found):,} rows; at most {ROW_LIMIT - 1:,} are handled")
+    return found
+
+
+def binary(values: Any, name: str) -> np.ndarray:
+    """A column of 0 and 1 (or False and True) as int8.
+
+    Raises
+    ------
+    ValueError
+        For any other value; it names the first, its row, and what to do.
+    """
+    found = array(values, name)
+    if found.dtype == bool:
+        return found.astype(np.int8)
+    numbers = _numbers(found, name)
+    bad = (numbers != 0) & (numbers != 1)
+    if bad.any():
+        at = int(bad.argmax())
+        raise ValueError(
+            f"{name}: {bad.sum()} of {len(bad)} values are not 0 or 1, the first is "
+            f"{found[at]!s} in row {at}; give a class at a time (values == class), or scores="
+        )
+    return numbers.astype(np.int8)
+
+
+def real(values: Any, name: str) -> np.ndarray:
+    """A column of finite numbers as float64.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinite or non-numeric values; it names the first row.
+    """
+    found = array(values, name)
+    numbers = _numbers(found, name).astype(np.float64, copy=False)
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        raise ValueError(
+            f"{name}: {bad.sum()} of {len(bad)} values are NaN or infinite, the first in row "
+            f"{int(bad.argmax())}; drop these rows, or give them a score, before measuring"
+        )
+    return numbers
+
+
+def same_length(columns: Mapping[str, np.ndarray | None]) -> int:
+    """Length shared by all columns that are there.
+
+    Raises
+    ------
+    ValueError
+        When they differ; it lists every length.
+    """
+    lengths = {name: len(column) for name, column in columns.items() if column is not None}
+    if len(set(lengths.values())) > 1:
+        said = ", ".join(f"{name} has {length:,}" for name, length in lengths.items())
+        raise ValueError(f"columns differ in length: {said}; every row needs all of them")
+    return next(iter(lengths.values()))
+
+
+def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
+    """A categorical column as int codes and the names of its values, sorted where that is possible.
+
+    Raises
+    ------
+    ValueError
+        For missing values; it says how many and where the first is.
+    """
+    if not isinstance(values, pd.Series | pd.Categorical | pd.Index):
+        values = array(values, name)
+    if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.array
+    if isinstance(values, pd.Categorical):
+        found, names = values.codes, list(values.categories)
+    else:
+        found, names = pd.factorize(values)
+        found, names = _sorted(found, list(names))
+    missing = found < 0
+    if missing.any():
+        raise ValueError(
+            f"group column {name!r}: {missing.sum()} of {len(found)} values are missing, the first "
+            f"in row {int(missing.argmax())}; name them (for example 'unknown') or drop the rows"
+        )
+    return found.astype(np.int64, copy=False), [str(value) for value in names]
+
+
+def _sorted(found: np.ndarray, names: list) -> tuple[np.ndarray, list]:
+    try:
+        order = sorted(range(len(names)), key=names.__getitem__)
+    except TypeError:  # mixed types stay in order of appearance
+        return found, names
+    place = np.empty(len(names) + 1, np.int64)
+    place[order], place[-1] = np.arange(len(names)), -1
+    return place[found], [names[i] for i in order]
+
+
+def _numbers(found: np.ndarray, name: str) -> np.ndarray:
+    if found.dtype.kind not in "biuf":
+        try:
+            return found.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} holds {str(found[0])!r}: expected numbers") from None
+    return found

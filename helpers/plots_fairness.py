@@ -1,0 +1,273 @@
+"""Figures of bias reports, each drawn from a returned table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from helpers.fairness.reports import Report
+
+INK, FAINT, MARKED, CALM = "#222222", "#8a8a8a", "#C8553D", "#0072B2"
+SHADES = ("#E69F00", "#56A0D3", "#0072B2", "#003049")
+SET_NAMES = {"vsany": "group vs everyone", "pairs": "pairs of groups", "compl": "group vs rest"}
+
+
+def bars(values: pd.Series, label: str = "") -> Figure:
+    """One bar a group, largest first."""
+    values = values.astype(float).sort_values()
+    figure, axes = plt.subplots(figsize=(6, 0.6 + 0.28 * len(values)))
+    axes.barh(values.index.astype(str), values, color=CALM)
+    axes.bar_label(axes.containers[0], fmt="%.3f", padding=3, fontsize=8)
+    axes.set_xlabel(label)
+    return figure
+
+
+def grid(report: Report, level: float = 0.05, correction: str = "p_bh") -> Figure:
+    """Every cell of a report on one page (the paper's Figure 1), significant ones marked.
+
+    Parameters
+    ----------
+    report : Report
+        With permutations, a dot marks cells whose corrected p is at most `level`; without, none.
+    level : float
+    correction : {"p", "p_holm", "p_bh", "p_minp"}
+
+    Returns
+    -------
+    Figure
+        A panel a comparison set, a block of columns a comparison. Colour is the p value where there
+        is one, else the value; a dash is a cell that is not estimable or that shuffling cannot
+        change.
+    """
+    sets, wide = list(report.cells["set"].unique()), report.table()
+    tested = correction in report.cells
+    shown = report.table("p") if tested else wide
+    marked = report.table(correction) <= level if tested else None
+    columns = max(wide[s].shape[1] for s in sets)
+    figure, axes = plt.subplots(
+        len(sets),
+        1,
+        figsize=(1.6 + 0.26 * columns, 1.5 + 0.27 * len(sets) * len(wide)),
+        squeeze=False,
+    )
+    norm = LogNorm(1e-3, 1) if tested else None
+    for ax, which in zip(axes[:, 0], sets, strict=True):
+        found = shown[which].to_numpy(float)
+        image = ax.imshow(found, cmap="Blues_r", norm=norm, aspect="auto")
+        _cells(ax, found, None if marked is None else marked[which].to_numpy())
+        _names(ax, wide[which], first=which == sets[0], last=which == sets[-1])
+        ax.set_ylabel(SET_NAMES.get(which, which))
+    bar = figure.colorbar(image, ax=axes[:, 0].tolist(), shrink=0.5, pad=0.01)
+    bar.outline.set_visible(False)
+    bar.set_label("p: how often shuffled groups give as much" if tested else "value")
+    if tested:
+        bar.set_ticks([1, 0.1, 0.01, 0.001], labels=["1", "0.1", "0.01", "0.001"])
+        bar.ax.minorticks_off()
+        dot = plt.Line2D([], [], ls="", marker="o", color=MARKED, ms=4)
+        text = f"still at most {level:g} after correcting for all cells"
+        figure.legend([dot], [text], loc="outside upper right")
+    return figure
+
+
+def null_of_worst_case(table: pd.DataFrame) -> Figure:
+    """What a worst-case measure reads where there is no bias, by rows and number of groups.
+
+    Parameters
+    ----------
+    table : DataFrame
+        n, groups, median, low, high (of the measure under no bias).
+    """
+    figure, axes = plt.subplots(figsize=(7.2, 3.8))
+    several = sorted(table["groups"].unique())
+    for colour, count in zip(SHADES[-len(several) :], several, strict=True):
+        part = table[table["groups"] == count].sort_values("n")
+        axes.fill_between(part["n"], part["low"], part["high"], color=colour, alpha=0.18, lw=0)
+        axes.plot(part["n"], part["median"], "o-", color=colour, ms=4)
+        last = part.iloc[0]
+        axes.annotate(
+            f"{count} groups",
+            (last["n"], last["median"]),
+            xytext=(-6, 0),
+            textcoords="offset points",
+            ha="right",
+            va="center",
+            color=colour,
+            fontsize=9,
+        )
+    axes.axhline(0, color=INK, lw=1)
+    axes.text(table["n"].max(), -0.02, "the truth: no bias", ha="right", va="top", fontsize=9)
+    axes.set(
+        xscale="log", xlabel="rows", ylabel="worst-case bias (db) as measured", ylim=(-0.09, 1.05)
+    )
+    axes.set_xlim(table["n"].min() / 3.2, table["n"].max() * 1.3)
+    return figure
+
+
+def ten_readings(table: pd.DataFrame) -> Figure:
+    """The same gap under several measures: value, interval, and where its null lies.
+
+    Parameters
+    ----------
+    table : DataFrame
+        reading (its name), value, low, high, null_low, null_high, p.
+    """
+    table = table.iloc[::-1].reset_index(drop=True)
+    figure, axes = plt.subplots(figsize=(8, 0.9 + 0.36 * len(table)))
+    y = np.arange(len(table))
+    axes.hlines(
+        y, table["null_low"], table["null_high"], color="#d9d9d9", lw=9, label="no bias (95%)"
+    )
+    axes.hlines(y, table["low"], table["high"], color=CALM, lw=2, label="95% interval")
+    axes.plot(table["value"], y, "o", color=CALM, ms=6, label="measured")
+    axes.set_yticks(y, table["reading"])
+    axes.set_xlabel("bias as this measure reads it")
+    axes.set_xlim(left=0)
+    axes.legend(loc="lower right")
+    return figure
+
+
+def group_rates(table: pd.DataFrame, label: str, everyone: float | None = None) -> Figure:
+    """A base measure of groups with intervals, crude and, where given, with confounders fixed.
+
+    Parameters
+    ----------
+    table : DataFrame
+        panel, group, n, value, low, high, and optionally adjusted.
+    label : str
+    everyone : float, optional
+        Drawn as a line.
+    """
+    panels = list(table["panel"].unique())
+    sizes = [int((table["panel"] == p).sum()) for p in panels]
+    figure, axes = plt.subplots(
+        len(panels),
+        1,
+        figsize=(7.2, 0.8 + 0.32 * (sum(sizes) + len(panels))),
+        sharex=True,
+        squeeze=False,
+        height_ratios=sizes,
+    )
+    for ax, name in zip(axes[:, 0], panels, strict=True):
+        part = table[table["panel"] == name].iloc[::-1].reset_index(drop=True)
+        spread = [part["value"] - part["low"], part["high"] - part["value"]]
+        ax.errorbar(
+            part["value"],
+            part.index,
+            xerr=spread,
+            fmt="o",
+            color=CALM,
+            ms=5,
+            lw=1.6,
+            label="as it is",
+        )
+        if "adjusted" in part:
+            ax.hlines(part.index, part["value"], part["adjusted"], color=MARKED, lw=0.8, ls=":")
+            ax.plot(
+                part["adjusted"],
+                part.index,
+                "D",
+                color=MARKED,
+                ms=5,
+                mfc="none",
+                mew=1.6,
+                label="confounders held fixed",
+            )
+        ax.set_yticks(
+            part.index, [f"{g}  (n = {n:,})" for g, n in zip(part["group"], part["n"], strict=True)]
+        )
+        ax.set_title(name)
+        ax.set_ylim(-0.6, len(part) - 0.4)
+        if everyone is not None:
+            ax.axvline(everyone, color=FAINT, lw=1, ls=":")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
+    axes[-1, 0].set_xlabel(label)
+    return figure
+
+
+def suite(table: pd.DataFrame) -> Figure:
+    """All notebooks in one report: worst gap of each with its interval and null.
+
+    Parameters
+    ----------
+    table : DataFrame
+        notebook, groups, reading, value, low, high, null_high, p_holm, worst, best
+        (the two groups, printed beside the gap).
+    """
+    table = table.iloc[::-1].reset_index(drop=True)
+    figure, axes = plt.subplots(figsize=(8.4, 0.9 + 0.42 * len(table)))
+    y = np.arange(len(table))
+    found = table["p_holm"] <= 0.05
+    axes.barh(
+        y, table["null_high"], color="#e3e3e3", height=0.62, label="reached without bias (95%)"
+    )
+    for mask, colour, text in (
+        (found, MARKED, "more than chance"),
+        (~found, FAINT, "not told from chance"),
+    ):
+        part = table[mask]
+        spread = [(part["value"] - part["low"]).clip(0), (part["high"] - part["value"]).clip(0)]
+        axes.errorbar(
+            part["value"], y[mask], xerr=spread, fmt="o", color=colour, ms=6, lw=2, label=text
+        )
+    for row in table.itertuples():
+        ends = f"  {row.worst} – {row.best}"
+        axes.text(max(row.high, row.null_high), row.Index, ends, va="center", fontsize=8)
+    axes.set_yticks(
+        y, table["notebook"].str[:2] + ": " + table["groups"] + "\n" + table["reading"], fontsize=8
+    )
+    axes.set_xlim(0, 1.3 * table["high"].max())
+    axes.set_xticks([tick for tick in axes.get_xticks() if tick <= 1.01])
+    axes.set_xlabel("largest difference between two groups in the share served right")
+    figure.legend(loc="outside lower center", ncols=3)
+    return figure
+
+
+def rocs(curves: Mapping[str, tuple], pair: Sequence[str], area: float) -> Figure:
+    """Roc curves of groups, the area between a pair shaded (abroca).
+
+    Parameters
+    ----------
+    curves : mapping of group to Roc
+    pair : two of the groups
+    area : float
+        Their abroca, printed.
+    """
+    figure, axes = plt.subplots(figsize=(4.8, 4.4))
+    for colour, (name, curve) in zip((CALM, MARKED), ((g, curves[g]) for g in pair), strict=True):
+        axes.plot(curve.fpr, curve.tpr, color=colour, lw=1.8, label=name)
+    x = np.linspace(0, 1, 2001)
+    heights = [np.interp(x, curves[g].fpr, curves[g].tpr) for g in pair]
+    axes.fill_between(x, *heights, color="#F5A623", alpha=0.35, lw=0, label=f"area {area:.3f}")
+    axes.plot([0, 1], [0, 1], ":", color=FAINT, lw=1)
+    axes.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1.01))
+    axes.legend(loc="lower right")
+    return figure
+
+
+def _cells(ax, values: np.ndarray, marked: np.ndarray | None) -> None:
+    for row, column in np.ndindex(values.shape):
+        if np.isnan(values[row, column]):
+            ax.text(column, row, "–", ha="center", va="center", color=FAINT, fontsize=7)
+        elif marked is not None and marked[row, column]:
+            ax.plot(column, row, "o", color=MARKED, ms=3.4, mec="white", mew=0.4)
+
+
+def _names(ax, values: pd.DataFrame, first: bool, last: bool) -> None:
+    """Measures at the left; comparisons above the first panel, reductions below the last."""
+    ax.set_yticks(range(len(values)), values.index)
+    reductions = [r.replace("wmean_normalised", "wmean, norm.") for _, r in values.columns]
+    ax.set_xticks(range(values.shape[1]), reductions if last else [], rotation=90, fontsize=8)
+    comparisons = values.columns.get_level_values(0)
+    for name in comparisons.unique():
+        at = np.flatnonzero(comparisons == name)
+        ax.axvline(at[0] - 0.5, color="white", lw=4)
+        if first:
+            ax.text(at.mean(), -0.8, name, ha="center", va="bottom", fontsize=10)
+    ax.tick_params(length=0)
+    for side in ax.spines.values():
+        side.set_visible(False)

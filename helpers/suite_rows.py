@@ -1,0 +1,201 @@
+"""What the other notebooks measure, as rows with groups: the suite in one bias report.
+
+Every part is a table of plain columns: `right` (0 or 1, what counts as being served), and group
+columns. A part is added by adding its rows and a line that says by what to group and what to hold
+fixed; the report knows nothing of images.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib.util import find_spec
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from helpers import cross_evaluation, fairness, mosaics, pairing, stats
+from helpers.fairness.readings import readings
+from helpers.inference import logits
+from helpers.sources import Collection
+
+
+class Part(NamedTuple):
+    """Rows of a notebook and one question about them."""
+
+    notebook: str
+    served: str  # what `right` means
+    rows: pd.DataFrame
+    by: str  # the group column compared
+    fixed: str | None = None  # the column held fixed
+
+
+WORST_GAP = ("pr", "pairs", "abs", "max")
+
+
+def cross_evaluated(network, name: str, collection: Collection) -> pd.DataFrame:
+    """Rows of notebook 02: test set, class, right. C and WB show the same objects."""
+    rows = cross_evaluation.predictions({name: network}, collection.sets)
+    return rows.assign(right=rows["right"].astype(int))[["test_set", "class", "right"]]
+
+
+def contextualized(network, collection: Collection, seed: int = 0) -> pd.DataFrame:
+    """Rows of notebook 03: class, context, right and kept.
+
+    `right`: the mosaic is named as its object; `kept`: it is not named as its context's class.
+
+    One mosaic an object image and context. Mosaics of one object resemble one another, which makes
+    shuffles of the context too cautious, not too bold.
+    """
+    objects = collection.sets["C"].split("test")
+    design = pairing.design(
+        objects.labels,
+        collection.contexts,
+        collection.classes,
+        per_context=1,
+        seed=seed,
+        controls=False,
+    )
+    streamed = mosaics.batches(design, objects.images, collection.contexts)
+    best = np.concatenate([logits(network, batch).argmax(1).numpy() for batch in streamed])
+    said = np.array(collection.classes)[best]
+    context = design["context_class"].map(collection.context_of)
+    right = (said == design["object_class"]).astype(int)
+    kept = (said != design["context_class"]).astype(int)
+    return pd.DataFrame(
+        {"class": design["object_class"], "context": context, "right": right, "kept": kept}
+    )
+
+
+def driving(frames: int = 1000, seed: int = 0) -> pd.DataFrame | None:
+    """Rows of notebook 08: labelled boxes of the driving world with income, class, size, found.
+
+    None while the suite has no driving world. Income makes no difference in it; boxes are smaller
+    where income is low, so that it seems to.
+    Three classes of size hold most of that fixed, not all, and boxes of a frame share its
+    difficulty, so a small gap may remain.
+    """
+    if find_spec("helpers.driving_world") is None:
+        return None
+    from helpers import detection, driving_world
+
+    world = driving_world.make(frames, seed, driving_world.Law(confounding=0.5))
+    matches = detection.match(world.truth, world.detections, [0.5])
+    boxes = world.truth.boxes
+    taken = np.isin(np.arange(len(boxes)), matches.taken[0])
+    income = world.truth.images["income"].to_numpy()[boxes["image"]]
+    names = np.array(world.truth.classes)[boxes["category"]]
+    side = np.sqrt((boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"]))
+    size = pd.cut(side, [0, 32, 96, np.inf], labels=["small", "medium", "large"])  # COCO's limits
+    return pd.DataFrame(
+        {
+            "income": income.astype(str),
+            "class": names,
+            "size": size.astype(str),
+            "right": taken.astype(int),
+        }
+    )
+
+
+def parts(network, name: str, collection: Collection, settings: SimpleNamespace) -> list[Part]:
+    """Every part there is: a line for each question."""
+    evaluated = cross_evaluated(network, name, collection)
+    found = [
+        Part("02_cross_evaluation", "image named right", evaluated, "test_set", "class"),
+        Part("02_cross_evaluation", "image named right", evaluated, "class", "test_set"),
+    ]
+    if collection.contexts:
+        mixed = contextualized(network, collection, settings.seed)
+        found.append(
+            Part("03_contextualized_mosaics", "mosaic named as its object", mixed, "class")
+        )
+        drawn = mixed.assign(right=mixed["kept"])
+        found.append(
+            Part(
+                "03_contextualized_mosaics",
+                "mosaic not named as its context",
+                drawn,
+                "context",
+                "class",
+            )
+        )
+    boxes = driving(seed=settings.seed)
+    if boxes is not None:
+        found.append(Part("08_icon2", "box found", boxes, "income", None))
+        found.append(Part("08_icon2", "box found", boxes, "income", "size"))
+    return [_comparable(part) for part in found if part.rows[part.by].nunique() > 1]
+
+
+def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFrame:
+    """The worst gap of every part, ranked by its evidence.
+
+    Returns
+    -------
+    DataFrame: notebook, reading, groups, value, low, high, null_high, p, p_holm (over the parts),
+    worst, best (the two groups); smallest p first, then by the lower end of the interval
+    """
+    found = []
+    for part in every:
+        strata = None if part.fixed is None else part.rows[part.fixed]
+        data = fairness.table(part.rows[part.by], predictions=part.rows["right"], strata=strata)
+        adjust = None if part.fixed is None else "standardised"
+        [cell] = readings(
+            data, {part.served: WORST_GAP}, adjust=adjust, draws=draws, seed=seed
+        ).to_dict("records")
+        rates = _rates(data, adjust)
+        fixed = "" if part.fixed is None else f", {part.fixed.replace('_', ' ')} fixed"
+        found.append(
+            {
+                "notebook": part.notebook,
+                "reading": part.served,
+                "groups": part.by.replace("_", " ") + fixed,
+                **{k: min(cell[k], 1.0) for k in ("value", "low", "high", "null_high", "p")},
+                "worst": rates.index[0],
+                "best": rates.index[-1],
+            }
+        )
+    table = pd.DataFrame(found)
+    table.insert(8, "p_holm", stats.adjust(table["p"]))
+    return table.sort_values(["p", "low"], ascending=[True, False], ignore_index=True)
+
+
+def ranked(scorecard: pd.DataFrame) -> pd.DataFrame:
+    """Findings of a run, the best supported first.
+
+    Parameters
+    ----------
+    scorecard
+        From :func:`helpers.findings.scorecard`.
+
+    Returns
+    -------
+    DataFrame: notebook, claim, verdict, evidence: how many times its own uncertainty (half the
+    interval) a value is away from the threshold it was judged by; infinite for exact counts, NaN
+    where nothing was tested
+    """
+    found = [_evidence(row) for _, row in scorecard.iterrows()]
+    table = scorecard[["notebook", "claim", "verdict"]].assign(evidence=np.array(found, float))
+    return table.sort_values("evidence", ascending=False, ignore_index=True, kind="stable")
+
+
+def _comparable(part: Part) -> Part:
+    """A column with one value has nothing to hold fixed."""
+    constant = part.fixed is not None and part.rows[part.fixed].nunique() < 2
+    return part._replace(fixed=None) if constant else part
+
+
+def _evidence(row: Mapping) -> float:
+    said = re.match(r"(?:above|below|equal to) (-?[\d.e+-]+)", str(row["note"]))
+    if said is None or np.isnan(row["measured"]):
+        return np.nan
+    away, half = abs(row["measured"] - float(said[1])), (row["high"] - row["low"]) / 2
+    return away / half if half else np.inf
+
+
+def _rates(data: fairness.Table, adjust: str | None) -> pd.Series:
+    from helpers.fairness.readings import rates
+
+    found = rates(data, strata=adjust is not None).set_index("group")
+    return found["value" if adjust is None else "adjusted"].sort_values()

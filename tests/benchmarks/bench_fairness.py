@@ -1,0 +1,138 @@
+"""What bias reports cost: against other toolkits, by rows, and with their evidence.
+
+    python tests/benchmarks/bench_fairness.py [rows for the other toolkits] [most rows]
+
+60 intersections of three columns. Prints one line a figure; the toolkits' lines are ratios in one
+run on the same rows, and are left out where a toolkit is not installed.
+"""
+
+import contextlib
+import importlib.util
+import io
+import resource
+import sys
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+
+from helpers import fairness
+
+EIGHT = ("pr", "acc", "tpr", "tnr", "fpr", "fnr", "ppv", "npv")
+BLOCKS = (["pairs"], ["abs"], ["max"])
+
+
+def inputs(n: int):
+    draw = np.random.default_rng(0)
+    columns = {"a": "abcde", "b": "wxyz", "c": "123"}
+    by = pd.DataFrame({k: draw.choice(list(v), n) for k, v in columns.items()})
+    label = draw.integers(0, 2, n)
+    return by, (draw.random(n) < 0.3 + 0.3 * label).astype(int), label
+
+
+def ours(by, prediction, label):
+    """Counting and eight worst-case differences over 60 intersections."""
+    data = fairness.table(by, predictions=prediction, labels=label, intersect="joint")
+    return fairness.report(data, EIGHT, *BLOCKS)
+
+
+def fairlearn(by, prediction, label):
+    from fairlearn import metrics
+    from sklearn.metrics import accuracy_score, precision_score
+
+    of = {
+        "pr": metrics.selection_rate,
+        "acc": accuracy_score,
+        "tpr": metrics.true_positive_rate,
+        "tnr": metrics.true_negative_rate,
+        "fpr": metrics.false_positive_rate,
+        "fnr": metrics.false_negative_rate,
+        "ppv": precision_score,
+        "npv": lambda y, p: precision_score(1 - y, 1 - p),
+    }
+    frame = metrics.MetricFrame(metrics=of, y_true=label, y_pred=prediction, sensitive_features=by)
+    return frame.difference("between_groups")
+
+
+def fairbench(by, prediction, label):
+    """Eight of its measures over its own intersections of the columns."""
+    import fairbench as fb
+
+    columns = (fb.categories @ by[name].tolist() for name in by)
+    return _fairbench(fb, fb.Dimensions(*columns).intersectional(), prediction, label)
+
+
+def fairbench_joined(by, prediction, label):
+    """The same over one column in which the values are joined by hand: 60 groups."""
+    import fairbench as fb
+
+    joined = (by["a"].astype(str) + by["b"].astype(str) + by["c"].astype(str)).tolist()
+    return _fairbench(fb, fb.Dimensions(fb.categories @ joined), prediction, label)
+
+
+def _fairbench(fb, groups, prediction, label):
+    names = ("pr", "acc", "tpr", "tnr", "ppv", "f1", "tar", "trr")
+    of = [getattr(fb.measures, name) for name in names]
+    given = {"predictions": prediction, "labels": label}
+    return fb.reports.pairwise(sensitive=groups, measures=of, **given)
+
+
+def seconds(route, *args) -> float:
+    start = time.perf_counter()
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        route(*args)
+    return time.perf_counter() - start
+
+
+def peak() -> float:
+    """Most memory this process has held, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main(compared: int = 100_000, most: int = 10_000_000) -> None:
+    rows = inputs(1_000_000)
+    seconds(ours, *rows)
+    before = peak()
+    by, prediction, label = rows
+    data = fairness.table(by, predictions=prediction, labels=label, intersect="joint")
+    grid = seconds(fairness.report, data)
+    count = seconds(ours, *rows)
+    cells = len(fairness.report(data).cells)
+    print(f"n = 1e6: counting and 8 measures {count:.2f} s; the grid of {cells} cells {grid:.2f} s")
+    print(f"peak memory added by counting and the grid: {peak() - before:.0f} MB")
+    small = inputs(100_000)
+    data = fairness.table(small[0], predictions=small[1], labels=small[2], intersect="joint")
+    both = {"bootstrap": 1000, "permutations": 1000}
+    taken = seconds(lambda: fairness.report(data, **both))
+    print(f"n = 1e5: 1,000 bootstrap draws and 1,000 shuffles of the grid {taken:.1f} s")
+    size = 100_000
+    while size <= most:
+        rows = inputs(size)
+        chosen = {"predictions": rows[1], "labels": rows[2], "intersect": "joint"}
+        taken = seconds(lambda: fairness.table(rows[0], **chosen))  # noqa: B023
+        after = seconds(fairness.report, fairness.table(rows[0], **chosen))
+        print(f"n = {size:>10,}: counting {taken:.3f} s, the grid after it {after:.3f} s")
+        size *= 10
+    by, *columns = inputs(compared)
+    coded = by.astype("category")
+    mine = {
+        kind: min(seconds(ours, groups, *columns) for _ in range(5))
+        for kind, groups in {"text": by, "categories": coded}.items()
+    }
+    for toolkit, module in {
+        fairlearn: "fairlearn",
+        fairbench: "fairbench",
+        fairbench_joined: "fairbench",
+    }.items():
+        if importlib.util.find_spec(module) is None:
+            print(f"{module} is not installed: left out")
+            continue
+        for kind, groups in {"text": by, "categories": coded}.items():
+            ratio = seconds(toolkit, groups, *columns) / mine[kind]
+            print(f"{toolkit.__name__} / ours, n = {compared:,}, columns of {kind}: {ratio:.0f}")
+
+
+if __name__ == "__main__":
+    main(*(int(float(argument)) for argument in sys.argv[1:3]))

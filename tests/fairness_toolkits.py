@@ -1,0 +1,94 @@
+"""Ask fairlearn and FairBench; run as a script to record their answers in data/toolkits.
+
+python tests/fairness_toolkits.py
+"""
+
+import contextlib
+import io
+import warnings
+from importlib.metadata import version
+
+import pandas as pd
+
+from helpers import project
+from helpers.fairness import toolkits
+
+KEYS = ["example", "toolkit", "version", "measure", "set", "comparison", "reduction", "theirs"]
+MEASURES = ("acc", "pr", "tpr", "tnr", "ppv")
+FAIRBENCH = {
+    "min": ("pairs", "none", "min"),
+    "mean": ("pairs", "none", "mean"),
+    "gini": ("pairs", "none", "gini"),
+    "maxdiff": ("pairs", "abs", "max"),
+    "maxrel": ("pairs", "srel", "max"),
+}
+
+
+def fairbench(rows: pd.DataFrame) -> dict[tuple, float]:
+    """FairBench's cells of one example, by our names."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        import fairbench as fb
+
+        given = {f"{c}s": rows[c].to_numpy() for c in ("prediction", "label", "score") if c in rows}
+        groups = fb.Dimensions(fb.categories @ rows["group"].tolist())
+        report = fb.reports.pairwise(sensitive=groups, **given)
+        if "score" in rows:
+            names = {("auc", "maxdiff"): ("auc", "pairs", "abs", "max")}
+            names[("auc", "maxbarea")] = ("auc", "pairs", "curve", "max")
+        else:
+            names = {(m, r): (m, *blocks) for m in MEASURES for r, blocks in FAIRBENCH.items()}
+        return {
+            ours: float(getattr(getattr(report, reduction), measure))
+            for (measure, reduction), ours in names.items()
+        }
+
+
+def fairlearn(rows: pd.DataFrame) -> dict[tuple, float]:
+    """fairlearn's cells of one example, by our names."""
+    from fairlearn import metrics
+    from sklearn.metrics import accuracy_score, precision_score, roc_auc_score
+
+    by = {"sensitive_features": rows["group"]}
+    if "score" in rows:
+        frame = metrics.MetricFrame(
+            metrics={"auc": roc_auc_score}, y_true=rows["label"], y_pred=rows["score"], **by
+        )
+    else:
+        frame = metrics.MetricFrame(
+            metrics={
+                "acc": accuracy_score,
+                "pr": metrics.selection_rate,
+                "tpr": metrics.true_positive_rate,
+                "tnr": metrics.true_negative_rate,
+                "fpr": metrics.false_positive_rate,
+                "fnr": metrics.false_negative_rate,
+                "ppv": lambda y, p: precision_score(y, p, zero_division=0),
+            },
+            y_true=rows["label"],
+            y_pred=rows["prediction"],
+            **by,
+        )
+    answers = {
+        ("pairs", "abs", "max"): frame.difference("between_groups"),
+        ("vsany", "abs", "max"): frame.difference("to_overall"),
+        ("pairs", "srel", "max"): 1 - frame.ratio("between_groups"),
+        ("vsany", "srel", "max"): 1 - frame.ratio("to_overall"),
+        ("pairs", "none", "min"): frame.group_min(),
+        ("pairs", "none", "max"): frame.group_max(),
+    }
+    return {(m, *blocks): float(v) for blocks, found in answers.items() for m, v in found.items()}
+
+
+def ask() -> pd.DataFrame:
+    """Answers of both toolkits on all examples."""
+    found = []
+    for name, rows in toolkits.examples().items():
+        for toolkit, of in (("fairlearn", fairlearn), ("fairbench", fairbench)):
+            for cell, value in of(rows).items():
+                found.append([name, toolkit, version(toolkit), *cell, value])
+    return pd.DataFrame(found, columns=KEYS)
+
+
+if __name__ == "__main__":
+    ask().to_csv(project.root() / toolkits.FOLDER / "blocks_answers.csv", index=False)

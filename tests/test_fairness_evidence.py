@@ -1,0 +1,206 @@
+"""Resampling, nulls, intervals and multiplicity: by simulation where there is no formula."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from helpers import fairness as fb
+from helpers.fairness import evidence, grid, intervals, resample
+from helpers.fairness.counts import Table
+from helpers.fairness.grouping import groups
+
+
+def table_of(counts):
+    """A table from counts (K, 4), without rows: enough for all that counts decide."""
+    k = np.repeat(np.arange(len(counts)), 2)
+    nothing = np.zeros(1, np.int8)
+    return Table(groups({"g": k}), np.asarray(counts), nothing, nothing, None, None)
+
+
+def drawn(rates, shares, n, rng):
+    """Counts of n rows, half of them positive: rates (G, 2) are fpr and tpr."""
+    rates, shares = np.asarray(rates), np.asarray(shares)[:, None] / 2
+    p = np.hstack([(1 - rates) * shares, rates * shares])
+    return rng.multinomial(n, p.ravel() / p.sum()).reshape(-1, 4), p / p.sum()
+
+
+def test_shuffles_keep_both_margins_and_agree_with_shuffled_rows():
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 9, (4, 4))
+    found = resample.shuffled_counts(counts, 4000, rng)
+    assert (found.sum(1) == counts.sum(0)).all() and (found.sum(2) == counts.sum(1)).all()
+    atoms, outcome = (np.repeat(a, counts.ravel()) for a in np.indices(counts.shape).reshape(2, -1))
+    rows = np.zeros((4000, 4, 4), int)
+    for table in rows:
+        np.add.at(table, (rng.permutation(atoms), outcome), 1)
+    assert np.abs(found.mean(0) - rows.mean(0)).max() < 0.15
+    assert np.abs(found.std(0) - rows.std(0)).max() < 0.1
+
+
+def test_shuffles_within_strata_keep_each_stratum():
+    rng = np.random.default_rng(1)
+    counts = rng.integers(0, 5, (3, 4, 4))
+    found = resample.shuffled_counts(counts, 50, rng)
+    assert (found.sum(2) == counts.sum(1)).all() and (found.sum(3) == counts.sum(2)).all()
+
+
+def test_rows_and_counts_resample_alike():
+    """The same cell by tables of counts and by rows: one null, one bootstrap."""
+    rng = np.random.default_rng(2)
+    by, p, y = rng.integers(0, 3, 120), rng.integers(0, 2, 120), rng.integers(0, 2, 120)
+    data = fb.table(by, predictions=p, labels=y)
+    acc = lambda rows: (rows["prediction"] == rows["label"]).mean()  # noqa: E731
+    ends, p_value = [], []
+    for of in ("acc", acc):
+        cells = fb.report(
+            data, [of], ["pairs"], ["abs"], ["max"], bootstrap=400, permutations=400
+        ).cells
+        ends.append(cells[["low", "high"]].to_numpy())
+        p_value.append(cells["p"][0])
+    np.testing.assert_allclose(*ends, atol=0.05)
+    assert abs(p_value[0] - p_value[1]) < 0.1
+
+
+BLOCKS = {
+    "sets": ["vsany", "pairs", "compl"],
+    "comparisons": ["abs", "srel"],
+    "reductions": ["max", "wmean"],
+}
+
+
+@pytest.mark.slow
+def test_null_p_values_are_uniform_on_unbiased_data(monkeypatch):
+    """250 tables without bias: at most chance says otherwise, at every level, in every cell."""
+    # statsmodels collects garbage at each call, which takes longer than all the rest
+    monkeypatch.setattr(evidence.stats, "adjust", lambda p, method="holm": p)
+    rng = np.random.default_rng(3)
+    found = []
+    for trial in range(250):
+        counts, _ = drawn([[0.3, 0.7]] * 5, [0.3, 0.25, 0.2, 0.15, 0.1], 3000, rng)
+        report = fb.report(
+            table_of(counts), ["pr", "tpr", "acc"], **BLOCKS, permutations=99, seed=trial
+        )
+        found.append(report.cells.loc[report.cells["tail"] == "upper", ["p", "p_minp"]].to_numpy())
+    p = np.stack(found)[:, :, 0]
+    for cell in p.T:  # 0.103 is the 1% point of Kolmogorov's distance for 250 values
+        assert scipy.stats.kstest(cell, "uniform").statistic < 0.103 + 1 / 100
+    for level in (0.05, 0.2):  # several standard errors of a share of 250
+        assert np.abs((p <= level).mean(0) - level).max() < 4 * np.sqrt(level * (1 - level) / 250)
+    assert (
+        np.stack(found)[:, :, 1].min(1) <= 0.05
+    ).mean() < 0.05 + 0.03  # any false finding at all
+
+
+def test_planted_bias_is_found():
+    rng = np.random.default_rng(4)
+    counts, _ = drawn([[0.3, 0.7], [0.3, 0.7], [0.5, 0.7]], [0.4, 0.3, 0.3], 3000, rng)
+    cells = fb.report(
+        table_of(counts), ["fpr", "tpr"], ["pairs"], ["abs"], ["max"], permutations=999
+    ).cells
+    assert cells["p_minp"][0] < 0.005 < cells["p_minp"][1]
+
+
+COVERED = [
+    ("pairs", "abs", "max"),
+    ("vsany", "abs", "mean"),
+    ("vsany", "none", "min"),
+    ("pairs", "srel", "max"),
+    ("compl", "abs", "wmean"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "rates, lowest, highest",
+    [
+        ([[0.2, 0.7], [0.3, 0.8], [0.25, 0.6], [0.5, 0.9]], 0.91, 0.99),  # one clear worst pair
+        ([[0.3, 0.7]] * 4, 0.93, 1.0),  # no bias: at the edge intervals may be too long, not short
+    ],
+)
+def test_intervals_cover(rates, lowest, highest):
+    """95% intervals of 400 tables: standard error of the coverage 0.011."""
+    rng = np.random.default_rng(5)
+    shares, hits = [0.4, 0.3, 0.2, 0.1], []
+    truth = table_of(np.round(drawn(rates, shares, 1, rng)[1] * 10**8).astype(int))
+    for trial in range(400):
+        data = table_of(drawn(rates, shares, 3000, rng)[0])
+        for blocks in COVERED:
+            only = [[b] for b in blocks]
+            cell = fb.report(data, ["pr", "tpr"], *only, bootstrap=300, seed=trial).cells
+            true = np.array([fb.bias(truth, of, *blocks) for of in ("pr", "tpr")])
+            hits.append((cell["low"] <= true + 1e-6) & (true <= cell["high"] + 1e-6))
+    coverage = np.reshape(hits, (400, len(COVERED), 2)).mean(0)
+    assert (coverage >= lowest).all() and (coverage <= highest).all(), coverage
+
+
+def test_interval_of_a_single_comparison_is_the_normal_one():
+    rng = np.random.default_rng(6)
+    draws = 0.5 + rng.normal(0, 0.1, (20_000, 1))
+    found = intervals.largest(intervals.draws_of(np.array([0.5]), draws), (1,), 0.95)
+    assert found == pytest.approx((0.5 - 0.196, 0.5 + 0.196), abs=0.005)
+    linear = intervals.weighted(intervals.draws_of(np.array([0.5]), draws), np.ones(1), True, 0.95)
+    assert linear == pytest.approx(found, abs=0.005)
+
+
+def test_p_values_by_definition():
+    null = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [np.nan, 1.0]])
+    found = evidence.p_values(np.array([1.0, 1.0]), null, ["upper", "upper"])
+    assert found["p"][0] == (1 + 3) / 5  # two draws as large, and one not estimable
+    assert np.isnan(found["p"][1])  # shuffling cannot change this cell
+    low = evidence.p_values(np.array([0.0]), null[:3, :1], ["lower"])["p"][0]
+    assert low == (1 + 1) / 4
+    both = evidence.p_values(np.array([0.0]), null[:3, :1], ["both"])["p"][0]
+    assert both == 2 * low
+
+
+def test_holm_and_benjamini_hochberg_by_hand():
+    null = np.tile(np.arange(99.0)[:, None], (1, 3))
+    found = evidence.p_values(np.array([98.5, 97.5, 50.0]), null, ["upper"] * 3)
+    p = np.array([0.01, 0.02, 0.5])
+    np.testing.assert_allclose(found["p"], p)
+    np.testing.assert_allclose(found["p_holm"], [0.03, 0.04, 0.5])
+    np.testing.assert_allclose(found["p_bh"], [0.03, 0.03, 0.5])
+    assert (found["p_minp"] >= found["p"]).all()
+
+
+def test_evidence_is_reproducible_and_follows_the_seed():
+    rng = np.random.default_rng(7)
+    data = fb.table(rng.integers(0, 3, 90), predictions=rng.integers(0, 2, 90))
+    one, two, other = (
+        fb.report(data, permutations=50, bootstrap=50, seed=s).cells for s in (0, 0, 1)
+    )
+    assert one.equals(two) and not one["p"].equals(other["p"])
+
+
+def test_curves_and_scores_have_evidence():
+    rng = np.random.default_rng(8)
+    by, y = rng.integers(0, 2, 600), rng.integers(0, 2, 600)
+    score = y * (by == 0) + rng.normal(size=600)  # useless for group 1
+    data = fb.table(by, labels=y, scores=score)
+    cells = fb.report(
+        data, ["auc"], ["pairs"], ["abs", "curve"], ["max"], bootstrap=60, permutations=99
+    ).cells
+    assert (cells["p"] <= 0.05).all()
+    assert (cells["low"] <= cells["value"]).all() and (cells["value"] <= cells["high"]).all()
+
+
+def test_confounded_groups_are_not_found_biased_once_adjusted():
+    rng = np.random.default_rng(9)
+    z = rng.integers(0, 2, 2000)
+    by = (rng.random(2000) < np.where(z, 0.8, 0.2)).astype(int)
+    p = (rng.random(2000) < np.where(z, 0.8, 0.3)).astype(int)
+    data = fb.table(by, predictions=p, strata=z)
+    for adjust, small in ((None, True), ("standardised", False), ("stratified", False)):
+        cell = fb.report(
+            data, ["pr"], ["pairs"], ["abs"], ["max"], adjust=adjust, permutations=199
+        ).cells
+        assert (cell["p"][0] < 0.05) == small
+
+
+def test_too_many_draws_are_refused():
+    rng = np.random.default_rng(10)
+    data = fb.table(rng.integers(0, 600, 2000), predictions=rng.integers(0, 2, 2000))
+    with pytest.raises(ValueError, match="too many to hold"):
+        fb.report(data, bootstrap=1000)
+    chosen = grid.grid_of(data, ["pr"], ["pairs"], ["abs"], ["max"])
+    assert evidence.null_draws(data, chosen, 130).shape == (130, 1)
