@@ -8,7 +8,7 @@ from helpers.detection.coco import read_labels as read_coco
 from helpers.detection.curves import Cells, Curves, curves
 from helpers.detection.data import DetectionDataError, Detections, GroundTruth
 from helpers.detection.evaluation import average_precision, whole
-from helpers.detection.matching import IOU_THRESHOLDS, Matches, match
+from helpers.detection.matching import IOU_THRESHOLDS, Matches, OfClass, match
 
 __all__ = [
     "CLASSES",
@@ -19,6 +19,7 @@ __all__ = [
     "Detections",
     "GroundTruth",
     "Matches",
+    "OfClass",
     "as_coco",
     "average_precision",
     "curves",

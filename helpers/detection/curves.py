@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.detection.matching import Matches
+from helpers.detection.matching import OfClass
 
 RECALLS = np.linspace(0.0, 1.0, 101)
+TINY = 1e-300  # keeps 0 / 0 at 0
 INTERPOLATIONS = ("101 points", "all points")
 
 
@@ -25,7 +26,7 @@ class Cells:
     Attributes
     ----------
     of_box : int array (n boxes of the class,)
-        Cell of each box in the order of `Matches.of`, -1 for none.
+        Cell of each box in the order of `OfClass`, -1 for none.
     images : bool array (n images, C)
         Images whose false positives count for the cell.
     of_detection : int array (n detections of the class,), optional
@@ -52,8 +53,8 @@ class Curves:
     counted_start: np.ndarray  # (C + 1,) where each cell's begin
     event_image: np.ndarray  # image of each match of any kind
     event_before: np.ndarray  # detections counted so far in the cell, this one included
-    event_hit: np.ndarray  # bool: a true positive of the cell (else: took a box outside it)
-    event_counted: np.ndarray  # bool: among the counted detections
+    event_hit: np.ndarray | None  # a true positive of the cell (else it took a box outside); None: all
+    event_counted: np.ndarray | None  # among the counted detections; None: all
     event_box: np.ndarray  # box taken, for weights of boxes
     start: np.ndarray  # (C * T + 1,) where each cell and threshold begins
     box_image: np.ndarray  # image of each box that belongs to a cell
@@ -100,9 +101,7 @@ class Curves:
             )
         positives = self.positives(weights, box_weights)
         own = np.repeat(positives, self.n_thresholds)
-        ratio = np.divide(normal, positives, out=np.zeros(self.n_cells), where=positives > 0) if (
-            normal is not None
-        ) else np.ones(self.n_cells)
+        ratio = None if normal is None else normal / np.maximum(positives, TINY)
         hits, gain, precision = self._precision(weights, ratio, box_weights)
         if interpolation == "101 points":
             exact = box_weights is None and not (weights % 1).any()
@@ -114,24 +113,26 @@ class Curves:
 
     def _precision(self, weights, ratio, box_weights):
         """Cumulative true positives over all events, each one's gain, and precision there."""
-        segment_of_cell = self.start[:: self.n_thresholds]
-        drawn = np.concatenate([[0.0], np.cumsum(weights[self.counted_image])])
+        drawn = _cumulated(weights[self.counted_image])
         weight = weights[self.event_image]
-        gain = weight * self.event_hit
+        gain = weight if self.event_hit is None else weight * self.event_hit
         if box_weights is not None:
-            gain *= np.append(box_weights, 0.0)[self.event_box]
+            gain = gain * box_weights[self.event_box]
         hits = _cumulated(gain)
-        taken = _cumulated(weight * self.event_counted)
-        sizes = np.diff(self.start)
-        offset = np.repeat(drawn[self.counted_start[:-1]], np.diff(segment_of_cell))
-        false = drawn[self.event_before] - offset
-        false -= taken[1:] - np.repeat(taken[self.start[:-1]], sizes)
+        inside = weight if self.event_counted is None else weight * self.event_counted
+        taken = hits if inside is gain else _cumulated(inside)
+        sizes, per_cell = np.diff(self.start), np.diff(self.start[:: self.n_thresholds])
+        begins = np.repeat(drawn[self.counted_start[:-1]], self.n_thresholds)
+        false = drawn[self.event_before]
+        false -= taken[1:]
+        false += np.repeat(taken[self.start[:-1]] - begins, sizes)
         true = hits[1:] - np.repeat(hits[self.start[:-1]], sizes)
-        true *= np.repeat(ratio, np.diff(segment_of_cell))
+        if ratio is not None:
+            true *= np.repeat(ratio, per_cell)
         np.maximum(false, 0, out=false)
         false += true
-        precision = np.divide(true, false, out=np.zeros_like(true), where=false > 0)
-        return hits, gain, precision
+        np.maximum(false, TINY, out=false)
+        return hits, gain, np.divide(true, false, out=true)
 
     def _at_recalls(self, hits, precision, positives, exact) -> np.ndarray:
         """Mean over 101 recalls of the best precision at that recall or beyond, per segment."""
@@ -158,7 +159,10 @@ class Curves:
 
 
 def _cumulated(values: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0.0], np.cumsum(values)])
+    total = np.empty(len(values) + 1)
+    total[0] = 0.0
+    np.cumsum(values, out=total[1:])
+    return total
 
 
 def _whole(positives: np.ndarray) -> np.ndarray:
@@ -170,14 +174,13 @@ def _whole(positives: np.ndarray) -> np.ndarray:
     return count
 
 
-def curves(matches: Matches, category: int, cells: Cells) -> Curves:
+def curves(of_class: OfClass, cells: Cells) -> Curves:
     """Arrange the matches of a class by cell, threshold and falling score.
 
     Parameters
     ----------
-    matches
-    category
-        Number of the class.
+    of_class
+        From :meth:`Matches.of`.
     cells
         The cells; boxes marked ignore belong to none.
 
@@ -185,48 +188,48 @@ def curves(matches: Matches, category: int, cells: Cells) -> Curves:
     -------
     Curves
     """
-    where, rows = matches.of(category)
-    image = matches.detections.image.to_numpy()[where]
-    taken = matches.taken[:, where]
-    place = np.full(len(matches.boxes) + 1, -1)
-    place[rows] = np.arange(len(rows))
-    threshold, detection = np.nonzero(taken >= 0)
-    box = place[taken[threshold, detection]]
-    of_box = np.where(matches.boxes.ignore.to_numpy()[rows], -1, cells.of_box)
-    event_cell = of_box[box] if len(rows) else np.empty(0, int)
-    parts, starts, counted_start = [], [], [0]
-    for c in range(len(cells)):
-        counted = cells.images[image, c]
-        if cells.of_detection is not None:
-            counted = counted & (cells.of_detection == cells.bucket[c])
-        running = np.cumsum(counted)
-        chosen = np.flatnonzero(
-            cells.images[image[detection], c] & (counted[detection] | (event_cell == c))
-        )
-        at = detection[chosen]
-        parts.append(
-            (
-                image[counted].astype(np.int32),
-                image[at].astype(np.int32),
-                (running[at] + counted_start[-1]).astype(np.int32),
-                event_cell[chosen] == c,
-                counted[at],
-                box[chosen].astype(np.int32),
-            )
-        )
-        sizes = np.bincount(threshold[chosen], minlength=len(matches.thresholds))
-        starts.append(sizes)
-        counted_start.append(counted_start[-1] + int(running[-1] if len(running) else 0))
-    joined = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    of_box = np.where(of_class.box_ignored, -1, cells.of_box)
+    event_cell = of_box[of_class.event_box]
+    parts = [_one_cell(of_class, cells, c, event_cell) for c in range(len(cells))]
+    counted, event, before, hit, inside, sizes = zip(*parts, strict=True)
+    counted_start = _cumulated(np.array([len(images) for images in counted])).astype(int)
     kept = np.flatnonzero(of_box >= 0)
+    chosen = np.concatenate(event)
     return Curves(
-        joined[0],
-        np.array(counted_start),
-        *joined[1:],
-        np.concatenate([[0], np.cumsum(np.concatenate(starts))]),
-        matches.boxes.image.to_numpy()[rows[kept]].astype(np.int32),
+        np.concatenate(counted),
+        counted_start,
+        of_class.detection_image[of_class.event_detection[chosen]],
+        np.concatenate([b + s for b, s in zip(before, counted_start, strict=False)]),
+        _unless_all(np.concatenate(hit)),
+        _unless_all(np.concatenate(inside)),
+        of_class.event_box[chosen],
+        _cumulated(np.concatenate(sizes)).astype(int),
+        of_class.box_image[kept],
         of_box[kept],
         kept,
         len(cells),
-        len(matches.thresholds),
+        of_class.n_thresholds,
     )
+
+
+def _one_cell(of_class: OfClass, cells: Cells, c: int, event_cell: np.ndarray) -> tuple:
+    """Counted detections' images, matches, detections before each, hit, counted, and sizes."""
+    of_image = cells.images[:, c]
+    counted = of_image[of_class.detection_image]
+    if cells.of_detection is not None:
+        counted &= cells.of_detection == cells.bucket[c]
+    hit = event_cell == c
+    inside = counted[of_class.event_detection]
+    chosen = np.flatnonzero(inside | hit)
+    return (
+        of_class.detection_image[counted],
+        chosen,
+        np.cumsum(counted, dtype=np.int32)[of_class.event_detection[chosen]],
+        hit[chosen],
+        inside[chosen],
+        np.bincount(of_class.event_threshold[chosen], minlength=of_class.n_thresholds),
+    )
+
+
+def _unless_all(flags: np.ndarray) -> np.ndarray | None:
+    return None if flags.all() else flags

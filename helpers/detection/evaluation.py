@@ -6,15 +6,13 @@ import numpy as np
 import pandas as pd
 
 from helpers.detection.curves import Cells, curves
-from helpers.detection.matching import Matches
+from helpers.detection.matching import Matches, OfClass
 
 
-def whole(matches: Matches, category: int, images: np.ndarray | None = None) -> Cells:
+def whole(of_class: OfClass, images: np.ndarray | None = None) -> Cells:
     """One cell: all boxes of a class, in all images or in those of a bool array (n images,)."""
-    rows = matches.of(category)[1]
-    kept = np.ones(matches.n_images, bool) if images is None else np.asarray(images, bool)
-    of_box = np.where(kept[matches.boxes.image.to_numpy()[rows]], 0, -1)
-    return Cells(of_box, kept[:, None])
+    kept = np.ones(of_class.n_images, bool) if images is None else np.asarray(images, bool)
+    return Cells(np.where(kept[of_class.box_image], 0, -1), kept[:, None])
 
 
 def average_precision(
@@ -44,7 +42,8 @@ def average_precision(
     weights = np.ones(matches.n_images) if weights is None else np.asarray(weights, float)
     rows = []
     for category, name in enumerate(matches.classes):
-        arranged = curves(matches, category, whole(matches, category, images))
+        of_class = matches.of(category)
+        arranged = curves(of_class, whole(of_class, images))
         found = arranged.average_precision(weights, interpolation=interpolation)[0]
         each = {f"AP{100 * t:.0f}": ap for t, ap in zip(matches.thresholds, found, strict=True)}
         boxes = arranged.positives(weights)[0]

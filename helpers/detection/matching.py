@@ -47,11 +47,28 @@ class Matches:
     detections: pd.DataFrame
     taken: np.ndarray
 
-    def of(self, category: int) -> tuple[slice, np.ndarray]:
-        """Where a class's detections lie, and the rows of its boxes."""
+    def of(self, category: int) -> OfClass:
+        """The matches of one class."""
         ends = np.searchsorted(self.detections.category.to_numpy(), [category, category + 1])
+        where = slice(int(ends[0]), int(ends[1]))
         rows = np.flatnonzero(self.boxes.category.to_numpy() == category)
-        return slice(int(ends[0]), int(ends[1])), rows
+        taken = self.taken[:, where]
+        threshold, detection = np.nonzero(taken >= 0)
+        place = np.full(len(self.boxes), -1, np.int32)
+        place[rows] = np.arange(len(rows))
+        return OfClass(
+            self.classes[category],
+            self.n_images,
+            len(self.thresholds),
+            rows,
+            self.boxes.image.to_numpy()[rows].astype(np.int32),
+            self.boxes.ignore.to_numpy()[rows],
+            self.detections.row.to_numpy()[where],
+            self.detections.image.to_numpy()[where].astype(np.int32),
+            threshold.astype(np.int16),
+            detection.astype(np.int32),
+            place[taken[threshold, detection]],
+        )
 
     def table(self) -> pd.DataFrame:
         """The matches as one long table: ``detection threshold box outcome``.
@@ -70,6 +87,36 @@ class Matches:
                 "outcome": outcome,
             }
         )
+
+
+@dataclass(frozen=True)
+class OfClass:
+    """The matches of one class, as the arrays that average precision needs.
+
+    Attributes
+    ----------
+    name : str
+    n_images, n_thresholds : int
+    box_row, box_image, box_ignored : arrays (n boxes of the class,)
+        Row among all boxes, image, and whether it is to be ignored.
+    detection_row, detection_image : int arrays (n detections of the class,)
+        By falling score.
+    event_threshold, event_detection, event_box : int arrays (n matches,)
+        Every match, by threshold and then by falling score; detections and boxes by their place
+        in the arrays above.
+    """
+
+    name: str
+    n_images: int
+    n_thresholds: int
+    box_row: np.ndarray
+    box_image: np.ndarray
+    box_ignored: np.ndarray
+    detection_row: np.ndarray
+    detection_image: np.ndarray
+    event_threshold: np.ndarray
+    event_detection: np.ndarray
+    event_box: np.ndarray
 
 
 def match(

@@ -255,11 +255,11 @@ def analyse(
         raise ValueError(f"class {unknown[0]!r} is not known; there are: {', '.join(matches.classes)}")
     weights = resampling.weights(matches.n_images, resamples, seed, clusters)
 
-    numbers = [matches.classes.index(name) for name in names]
+    by_class = (matches.of(matches.classes.index(name)) for name in names)
     asked = (sensitive, explanatory, weights, options)
     if workers == 1:
-        found = [estimate(matches, number, *asked) for number in numbers]
+        found = [estimate(one, *asked) for one in by_class]
     else:
         with ThreadPoolExecutor(workers) as pool:
-            found = [estimate(matches, number, *asked, map=pool.map) for number in numbers]
+            found = [estimate(one, *asked, map=pool.map) for one in by_class]
     return Analysis(sensitive, dict(zip(names, found, strict=True)), options, level)

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from helpers.detection import Cells, Matches
+from helpers.detection import Cells, OfClass
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.options import Options
 
@@ -32,14 +32,13 @@ def values_of(attributes: Factor) -> list[str]:
     return found
 
 
-def cells(matches: Matches, category: int, attributes: Factor, options: Options) -> Cells:
+def cells(of_class: OfClass, attributes: Factor, options: Options) -> Cells:
     """Cells of all combinations of the attributes' values, for one class.
 
     Parameters
     ----------
-    matches
-    category
-        Number of the class.
+    of_class
+        The matches of the class.
     attributes
         The last one runs fastest: cell = code of the first x number of values of the second + ...
     options
@@ -49,16 +48,15 @@ def cells(matches: Matches, category: int, attributes: Factor, options: Options)
     -------
     Cells
     """
-    rows = matches.of(category)[1]
-    image = matches.boxes.image.to_numpy()[rows]
+    rows, image = of_class.box_row, of_class.box_image
     sizes = [len(a.values) for a in attributes]
     of_box = _joint(
         [a.codes[image] if a.level == "image" else a.codes[rows] for a in attributes], sizes
     )
-    counted = ~matches.boxes.ignore.to_numpy()[rows]
-    images = _images(matches.n_images, attributes, sizes)
+    counted = ~of_class.box_ignored
+    images = _images(of_class.n_images, attributes, sizes)
     if options.images == "with the class":
-        images &= (np.bincount(image[counted], minlength=matches.n_images) > 0)[:, None]
+        images &= (np.bincount(image[counted], minlength=of_class.n_images) > 0)[:, None]
     elif options.images == "with the value":
         present = np.zeros_like(images)
         inside = counted & (of_box >= 0)
@@ -67,7 +65,7 @@ def cells(matches: Matches, category: int, attributes: Factor, options: Options)
     own = [a.of_detection is not None for a in attributes]
     if options.false_positives == "hoiem" or not any(own):
         return Cells(of_box, images)
-    return Cells(of_box, images, *_buckets(matches, category, attributes, sizes, own))
+    return Cells(of_box, images, *_buckets(of_class, attributes, sizes, own))
 
 
 def _joint(codes: list[np.ndarray], sizes: list[int]) -> np.ndarray:
@@ -91,9 +89,9 @@ def _images(n: int, attributes: Factor, sizes: list[int]) -> np.ndarray:
     return images
 
 
-def _buckets(matches, category, attributes, sizes, own) -> tuple[np.ndarray, np.ndarray]:
+def _buckets(of_class, attributes, sizes, own) -> tuple[np.ndarray, np.ndarray]:
     """For COCO's rule: the bucket of each detection and of each cell."""
-    row = matches.detections.row.to_numpy()[matches.of(category)[0]]
+    row = of_class.detection_row
     kept = [i for i, has in enumerate(own) if has]
     some = [sizes[i] for i in kept]
     of_detection = _joint([attributes[i].of_detection[row] for i in kept], some)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from helpers.detection import Cells, Curves, Matches, curves, whole
+from helpers.detection import Cells, Curves, OfClass, curves, whole
+from helpers.icon2 import statistics
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.cells import Factor, cells, factor, name_of, values_of
 from helpers.icon2.options import Options
@@ -56,8 +57,7 @@ class Estimate:
 
 
 def estimate(
-    matches: Matches,
-    category: int,
+    of_class: OfClass,
     sensitive: Attribute,
     explanatory: Sequence[Attribute | Sequence[Attribute]],
     weights: np.ndarray,
@@ -68,9 +68,8 @@ def estimate(
 
     Parameters
     ----------
-    matches
-    category
-        Number of the class.
+    of_class
+        From :meth:`helpers.detection.Matches.of`.
     sensitive
     explanatory
         Attributes, or pairs of attributes to be taken together.
@@ -84,11 +83,28 @@ def estimate(
     -------
     Estimate
     """
-    asked = _Asked(matches, category, sensitive, weights, options)
+    asked = _Asked(of_class, sensitive, weights, options)
     parts = list(map(lambda e: _part(asked, factor(e)), explanatory))
     group_ap, group_boxes = asked.evaluate((sensitive,), 1)
     overall = asked.overall()
-    return Estimate(matches.classes[category], overall, group_ap, group_boxes, parts)
+    return Estimate(of_class.name, overall, group_ap, group_boxes, parts)
+
+
+def deviations(
+    of_class: OfClass, sensitive: Attribute, explaining: Factor, options: Options
+) -> tuple[float, float]:
+    """Sigma over the sensitive values, and its mean within the values of a factor (3.2.2).
+
+    For the data as they are; without a factor the second is NaN.
+    """
+    asked = _Asked(of_class, sensitive, np.ones((1, of_class.n_images)), options)
+    before = statistics.sigma(asked.evaluate((sensitive,), 1)[0], options.ddof)
+    if not explaining:
+        return float(before[0]), np.nan
+    strata = len(values_of(explaining))
+    cell_ap = asked.evaluate((*explaining, sensitive), strata)[0]
+    cell_ap = cell_ap.reshape(1, strata, -1)
+    return float(before[0]), float(statistics.controlled(cell_ap, options.ddof)[0])
 
 
 def _part(asked: _Asked, explaining: Factor) -> Part:
@@ -105,22 +121,21 @@ def _part(asked: _Asked, explaining: Factor) -> Part:
 
 @dataclass(frozen=True)
 class _Asked:
-    matches: Matches
-    category: int
+    of_class: OfClass
     sensitive: Attribute
     weights: np.ndarray
     options: Options
 
     def overall(self) -> np.ndarray:
-        arranged = curves(self.matches, self.category, whole(self.matches, self.category))
+        arranged = curves(self.of_class, whole(self.of_class))
         kind = self.options.interpolation
         each = (arranged.average_precision(w, interpolation=kind) for w in self.weights)
         return np.array([ap.mean() for ap in each])
 
     def evaluate(self, attributes: Factor, strata: int) -> tuple[np.ndarray, np.ndarray]:
         """AP and boxes (R, C); cells are compared within each of `strata` equal runs of them."""
-        chosen = cells(self.matches, self.category, attributes, self.options)
-        arranged = curves(self.matches, self.category, chosen)
+        chosen = cells(self.of_class, attributes, self.options)
+        arranged = curves(self.of_class, chosen)
         ap, boxes = np.empty((2, len(self.weights), len(chosen)))
         for r, weight in enumerate(self.weights):
             boxes[r] = arranged.positives(weight)
@@ -144,8 +159,8 @@ class _Asked:
         if not usable.any():
             return found
         of_images = all(a.level == "image" for a in explaining)
-        grouped = cells(self.matches, self.category, (self.sensitive,), self.options)
-        code = cells(self.matches, self.category, explaining, self.options).of_box
+        grouped = cells(self.of_class, (self.sensitive,), self.options)
+        code = cells(self.of_class, explaining, self.options).of_box
         image_code = _image_codes(explaining) if of_images else None
         arranged = [self._alone(grouped, a) for a in range(n_groups)]
         for r, weight in enumerate(self.weights):
@@ -169,7 +184,7 @@ class _Asked:
             images=grouped.images[:, a : a + 1],
             bucket=None if grouped.bucket is None else grouped.bucket[a : a + 1],
         )
-        return curves(self.matches, self.category, own)
+        return curves(self.of_class, own)
 
 
 def _image_codes(explaining: Factor) -> np.ndarray:
