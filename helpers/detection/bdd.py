@@ -165,7 +165,7 @@ def _kept(
     names = boxes.pop("name").replace(RENAMED)
     boxes[CORNERS] = boxes[CORNERS].astype(float)
     boxes["ignore"] = names.isin(list(IGNORED))
-    category = pd.Categorical(names.replace(IGNORED), categories=classes).codes
+    category = pd.Index(classes).get_indexer(names.replace(IGNORED))
     boxes.insert(1, "category", category.astype(np.int64))
     known = category >= 0
     usable = check_boxes(boxes[CORNERS].to_numpy(), places, bad)

@@ -90,7 +90,7 @@ def _coded(name: str, column: pd.Series, values: Sequence | None, level: str) ->
         values = list(column.cat.remove_unused_categories().cat.categories)
     if values is None:
         values = sorted(column.dropna().unique().tolist(), key=str)
-    codes = pd.Categorical(column.astype(object), categories=list(values)).codes.astype(np.int64)
+    codes = pd.Index(list(values)).get_indexer(column.astype(object)).astype(np.int64)
     if not (codes >= 0).any():
         raise AttributeDataError(f"{name}: none of {list(values)} occurs in the column")
     return Attribute(name, tuple(map(str, values)), codes, level)

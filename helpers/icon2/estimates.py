@@ -165,16 +165,22 @@ class _Asked:
         arranged = [self._alone(grouped, a) for a in range(n_groups)]
         for r, weight in enumerate(self.weights):
             ratio = _ratios(boxes[r], usable)
-            total = boxes[r][usable].sum(0)
+            by_image = self._by_image(weight, ratio, image_code)
+            seen = [w @ grouped.images[:, a] for a, w in enumerate(by_image)]
+            normal = _normal(boxes[r][usable].sum(0), np.array(seen), 1, self.options)
             for a, one in enumerate(arranged):
-                by_image = weight if image_code is None else weight * ratio[image_code, a]
-                by_box = ratio[code, a] if image_code is None else None
-                seen = weight @ grouped.images
-                normal = _normal(total, seen, 1, self.options)[a : a + 1]
                 found[r, a] = one.average_precision(
-                    by_image, normal, by_box, self.options.interpolation
+                    by_image[a],
+                    None if normal is None else normal[a : a + 1],
+                    ratio[code, a] if image_code is None else None,
+                    self.options.interpolation,
                 ).mean()
         return found
+
+    def _by_image(self, weight, ratio, image_code) -> list[np.ndarray]:
+        """Weights of images for each group."""
+        groups = range(ratio.shape[1])
+        return [weight if image_code is None else weight * ratio[image_code, a] for a in groups]
 
     def _alone(self, grouped: Cells, a: int) -> Curves:
         """Curves of one group's cell by itself."""
