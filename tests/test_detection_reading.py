@@ -72,7 +72,9 @@ def test_reads_the_older_style_with_its_names(tmp_path):
     old = {
         "name": "a",
         "attributes": {"timeofday": "night"},
-        "frames": [{"timestamp": 10000, "objects": [label("bike"), label("motor"), label("person")]}],
+        "frames": [
+            {"timestamp": 10000, "objects": [label("bike"), label("motor"), label("person")]}
+        ],
     }
     truth = read_bdd(written(tmp_path, old))
     names = [truth.classes[c] for c in truth.boxes.category]
@@ -146,7 +148,9 @@ def test_unusable_boxes_are_refused_or_counted(tmp_path, box, what):
 def test_a_missing_score_is_refused(tmp_path, score):
     truth = read_bdd(written(tmp_path, FRAMES))
     path = written(tmp_path, [frame("a.jpg", [label(score=0.5), label(score=score)])], "found.json")
-    with pytest.raises(DetectionDataError, match=r"found.json, frame 0 \(a.jpg\), label 1: 'score'"):
+    with pytest.raises(
+        DetectionDataError, match=r"found.json, frame 0 \(a.jpg\), label 1: 'score'"
+    ):
         read_predictions(path, truth)
 
 

@@ -1,8 +1,7 @@
 """Object detections: readers, matching once, and average precision from the table of matches."""
 
-from helpers.detection.bdd import CLASSES
+from helpers.detection.bdd import CLASSES, read_predictions, read_tags
 from helpers.detection.bdd import read_labels as read_bdd
-from helpers.detection.bdd import read_predictions, read_tags
 from helpers.detection.coco import as_coco, read_results
 from helpers.detection.coco import read_labels as read_coco
 from helpers.detection.curves import Cells, Curves, curves

@@ -111,9 +111,7 @@ def read_predictions(path: str | Path, truth: GroundTruth, bad: str = "refuse") 
     boxes, report = _kept(rows, places, truth.classes, bad, "detections", ["score"])
     without = len(set(truth.images.name) - set(seen))
     unknown["labelled images have no entry in the predictions: taken as no detection"] = without
-    return Detections(
-        boxes[["image", "category", *CORNERS, "score"]], (*counted(unknown), *report)
-    )
+    return Detections(boxes[["image", "category", *CORNERS, "score"]], (*counted(unknown), *report))
 
 
 def read_tags(path: str | Path) -> pd.DataFrame:
@@ -138,8 +136,10 @@ def _box(label: dict, image: int, place: str) -> dict[str, Any]:
         raise DetectionDataError(f"{place}: 'box2d' needs {', '.join(CORNERS)}")
     if not isinstance(label.get("category"), str):
         raise DetectionDataError(f"{place}: 'category' is missing")
-    return {"image": image, "name": label["category"]} | {k: box[k] for k in CORNERS} | (
-        label.get("attributes") or {}
+    return (
+        {"image": image, "name": label["category"]}
+        | {k: box[k] for k in CORNERS}
+        | (label.get("attributes") or {})
     )
 
 
@@ -161,7 +161,9 @@ def _kept(
     columns: list[str] | None = None,
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The usable boxes of known classes, and sentences about the others."""
-    boxes = pd.DataFrame(rows, columns=None if rows else ["image", "name", *CORNERS, *(columns or [])])
+    boxes = pd.DataFrame(
+        rows, columns=None if rows else ["image", "name", *CORNERS, *(columns or [])]
+    )
     names = boxes.pop("name").replace(RENAMED)
     boxes[CORNERS] = boxes[CORNERS].astype(float)
     boxes["ignore"] = names.isin(list(IGNORED))
@@ -183,7 +185,9 @@ def _kept(
 def _absent(images: pd.DataFrame) -> tuple[str, ...]:
     return counted(
         {
-            f"of {len(images):,} images have no value for {column!r}": int(images[column].isna().sum())
+            f"of {len(images):,} images have no value for {column!r}": int(
+                images[column].isna().sum()
+            )
             for column in images.columns
         }
     )

@@ -53,7 +53,9 @@ class Curves:
     counted_start: np.ndarray  # (C + 1,) where each cell's begin
     event_image: np.ndarray  # image of each match of any kind
     event_before: np.ndarray  # detections counted so far in the cell, this one included
-    event_hit: np.ndarray | None  # a true positive of the cell (else it took a box outside); None: all
+    event_hit: (
+        np.ndarray | None
+    )  # a true positive of the cell (else it took a box outside); None: all
     event_counted: np.ndarray | None  # among the counted detections; None: all
     event_box: np.ndarray  # box taken, for weights of boxes
     start: np.ndarray  # (C * T + 1,) where each cell and threshold begins

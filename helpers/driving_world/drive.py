@@ -151,7 +151,9 @@ def _detections(rng, images, drawn, ease, classes, boxes) -> pd.DataFrame:
     side = np.sqrt((true.x2 - true.x1) * (true.y2 - true.y1)).to_numpy()
     error = stated.CORNER * side + stated.CORNER_PIXELS
     true[CORNERS] += rng.normal(0, 1, (len(true), 4)) * error[:, None]
-    true["score"] = expit(intercept + slope * (ease[hit] - stated.DETECTED) + rng.normal(0, sd, len(hit)))
+    true["score"] = expit(
+        intercept + slope * (ease[hit] - stated.DETECTED) + rng.normal(0, sd, len(hit))
+    )
     dark, wet = images.timeofday.eq("night"), images.weather.isin(["rainy", "snowy"])
     more = stated.FALSE_AT_NIGHT**dark * stated.FALSE_IN_BAD_WEATHER**wet * stated.FALSE * boxes
     shares = np.array([stated.SHARES[c] for c in classes])

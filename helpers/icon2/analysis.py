@@ -139,7 +139,11 @@ class Analysis:
 
     def _with_interval(self, name: str, values: np.ndarray, prefix: str = "") -> dict[str, float]:
         low, high = resampling.interval(POINTS * values, self.level)
-        return {name: POINTS * float(values[0]), f"{prefix}low": float(low), f"{prefix}high": float(high)}
+        return {
+            name: POINTS * float(values[0]),
+            f"{prefix}low": float(low),
+            f"{prefix}high": float(high),
+        }
 
     def _rows(self, same: dict, axes: dict, ap: np.ndarray, boxes: np.ndarray) -> pd.DataFrame:
         low, high = resampling.interval(POINTS * ap, self.level)
@@ -252,7 +256,9 @@ def analyse(
     options, names = options or Options(), list(classes or matches.classes)
     unknown = [name for name in names if name not in matches.classes]
     if unknown:
-        raise ValueError(f"class {unknown[0]!r} is not known; there are: {', '.join(matches.classes)}")
+        raise ValueError(
+            f"class {unknown[0]!r} is not known; there are: {', '.join(matches.classes)}"
+        )
     weights = resampling.weights(matches.n_images, resamples, seed, clusters)
 
     by_class = (matches.of(matches.classes.index(name)) for name in names)

@@ -104,7 +104,10 @@ def binned(
     NaN numbers have no value.
     """
     return Attribute(
-        name, tuple(bounds), _bin(numbers, bounds), level,
+        name,
+        tuple(bounds),
+        _bin(numbers, bounds),
+        level,
         None if detections is None else _bin(detections, bounds),
     )
 

@@ -28,7 +28,9 @@ def values_of(attributes: Factor) -> list[str]:
     """Values of a factor in the order of its cells, the last attribute running fastest."""
     found = [""]
     for a in attributes:
-        found = [f"{before}, {value}" if before else value for before in found for value in a.values]
+        found = [
+            f"{before}, {value}" if before else value for before in found for value in a.values
+        ]
     return found
 
 

@@ -46,12 +46,16 @@ def averages() -> pd.DataFrame:
     """Table 1: the row "All Classes" beside the mean of the eight class rows."""
     table = read("groups").set_index("class")
     columns = ["overall", *GROUPS]
-    return pd.DataFrame(
-        {
-            "printed": table.loc["all classes", columns].astype(float),
-            "mean of the classes": table.drop("all classes")[columns].mean(),
-        }
-    ).rename_axis("column").reset_index()
+    return (
+        pd.DataFrame(
+            {
+                "printed": table.loc["all classes", columns].astype(float),
+                "mean of the classes": table.drop("all classes")[columns].mean(),
+            }
+        )
+        .rename_axis("column")
+        .reset_index()
+    )
 
 
 def deltas() -> pd.DataFrame:

@@ -33,7 +33,9 @@ def weights(n_images: int, resamples: int, seed: int = 0, clusters=None) -> np.n
     number = int(of.max()) + 1
     if resamples and number < 2:
         raise ValueError("all images belong to one cluster: resampling it shows no variation")
-    drawn = [np.bincount(rng.integers(0, number, number), minlength=number) for _ in range(resamples)]
+    drawn = [
+        np.bincount(rng.integers(0, number, number), minlength=number) for _ in range(resamples)
+    ]
     return np.array([np.ones(number), *drawn], np.float32)[:, of]
 
 

@@ -128,7 +128,16 @@ def rates(trials: pd.DataFrame, confounder: str = "size") -> pd.DataFrame:
             yes = int(answer[group.index].sum())
             low, high = stats.wilson(yes, len(group))
             row = {"world": world, "reading": reading, "question": question}
-            rows.append(row | {"times": yes, "of": len(group), "share": yes / len(group), "low": low, "high": high})
+            rows.append(
+                row
+                | {
+                    "times": yes,
+                    "of": len(group),
+                    "share": yes / len(group),
+                    "low": low,
+                    "high": high,
+                }
+            )
     return pd.DataFrame(rows)
 
 
