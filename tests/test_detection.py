@@ -85,9 +85,9 @@ def cell_lists(matches, of_box, images, category, t, weights, of_detection=None,
         row = matches.taken[t, position]
         if row >= 0 and of_box[row] and not matches.boxes.ignore[row]:
             scored.append((True, weights[int(one.image)]))
-        elif row < 0 and images[int(one.image)]:
-            if of_detection is None or of_detection[int(one.row)] == bucket:
-                scored.append((False, weights[int(one.image)]))
+        counted = of_detection is None or of_detection[int(one.row)] == bucket
+        if row < 0 and images[int(one.image)] and counted:
+            scored.append((False, weights[int(one.image)]))
     return scored
 
 

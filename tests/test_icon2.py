@@ -111,9 +111,9 @@ def test_every_cell_equals_plain_loops(little, precision, images):
                     row = matches.taken[t, position]
                     if row >= 0:
                         box = truth.boxes.loc[row]
-                        if not box.ignore and box.colour == value:
-                            if truth.images.group[box.image] == name:
-                                scored.append((True, 1.0))
+                        here = truth.images.group[box.image] == name
+                        if here and not box.ignore and box.colour == value:
+                            scored.append((True, 1.0))
                     elif int(one.image) in seen[name]:
                         scored.append((False, 1.0))
                 aps.append(plain_ap(scored, counts[name], normal))

@@ -99,7 +99,7 @@ class Curves:
         """
         if interpolation not in INTERPOLATIONS:
             raise ValueError(
-                f"interpolation={interpolation!r} is not known; allowed: {', '.join(INTERPOLATIONS)}"
+                f"interpolation={interpolation!r} is not known; allowed: 101 points, all points"
             )
         positives = self.positives(weights, box_weights)
         own = np.repeat(positives, self.n_thresholds)

@@ -1,10 +1,10 @@
 """Matching detections to boxes, once: every average precision afterwards is read off the result.
 
-COCO's rule goes through the detections of an image and class from the highest score down; each takes
-the box it overlaps most among those still free, if the overlap reaches the threshold. That is a
-serial dictatorship, so it has the one stable outcome in which boxes prefer the detection with
+COCO's rule goes through the detections of an image and class from the highest score down; each
+takes the box it overlaps most among those still free, if the overlap reaches the threshold. That
+is a serial dictatorship, so it has the one stable outcome in which boxes prefer the detection with
 the higher score: all detections may propose at once, every box keeps the best, the others propose
-to their next. A few rounds over whole arrays settle all images, classes and thresholds together.
+to their next. A few rounds over whole arrays settle all images and classes of a threshold.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def _corners(boxes: pd.DataFrame, grow: float) -> list[np.ndarray]:
 
 
 def _iou(ours, theirs, detection, box, crowd) -> np.ndarray:
-    """Intersection over union; over the detection's own area where the box is a region to ignore."""
+    """Intersection over union; over the detection's own area for a region to ignore."""
     sides = []
     for low, high in ((0, 2), (1, 3)):
         top = np.minimum(ours[high][detection], theirs[high][box])

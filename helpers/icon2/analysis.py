@@ -122,8 +122,8 @@ class Analysis:
 
         Columns ``class attribute sigma controlled delta low high`` (Delta = sigma - controlled,
         and its interval), ``standardised standardised_delta standardised_low standardised_high``,
-        ``strata`` (values of e that all groups are estimable in, of how many) and ``covered`` (share
-        of boxes in them).
+        ``strata`` (values of e that all groups are estimable in, of how many) and ``covered``
+        (share of boxes in them).
         """
         return self._each(lambda c, p: pd.DataFrame([self._controlled(c, p)]))
 

@@ -202,7 +202,7 @@ def _image_codes(explaining: Factor) -> np.ndarray:
 
 
 def _ratios(boxes: np.ndarray, usable: np.ndarray) -> np.ndarray:
-    """P(e) / P(e|a) as (E + 1, A); zero for values left out, and in the last row for absent ones."""
+    """P(e) / P(e|a) as (E + 1, A); zero for what is left out, and in the last row for no e."""
     kept = boxes * usable[:, None]
     common = kept.sum(1) / max(kept.sum(), 1e-300)
     within = kept / np.maximum(kept.sum(0), 1e-300)

@@ -1,7 +1,7 @@
 """What sigma and Delta look like when nothing is there: permutation nulls.
 
-Sigma is never negative and grows with noise, so a sigma by itself says little: under no effect at all
-150 boxes a group give about 2 AP points. Two nulls answer two questions.
+Sigma is never negative and grows with noise, so a sigma by itself says little: under no effect at
+all 150 boxes a group give about 2 AP points. Two nulls answer two questions.
 
 ``sensitive``: the groups are exchanged between images. Is sigma larger than with groups that mean
 nothing?
@@ -9,9 +9,9 @@ nothing?
 ``explanatory``: the confounder is exchanged within each group, so that every group keeps its
 shares P(e|a) but e no longer has anything to do with how hard a box is. Is Delta larger than by
 controlling for a label that means nothing? Small strata alone make Delta negative, and the null
-shows by how much. A small p says that e matters to detection, not yet that e differs between the groups:
-where strata are of unequal difficulty sigma shrinks in the hard ones, and Delta can be positive
-though P(e|a) is the same for all. Standardisation does not have that fault.
+shows by how much. A small p says that e matters to detection, not yet that e differs between the
+groups: where strata are of unequal difficulty sigma shrinks in the hard ones, and Delta can be
+positive though P(e|a) is the same for all. Standardisation does not have that fault.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Options:
     Attributes
     ----------
     precision
-        ``normalised`` (Eq. 3): R N / (R N + F) with the same N for all values compared; the paper's.
+        ``normalised`` (Eq. 3): R N / (R N + F), N the same for all values compared; the paper's.
         ``raw`` (Eq. 2): N is each value's own number of boxes.
         ``per image``: as Eq. 3, but with N and F both counted per image. Eq. 3 fixes N and not F:
         where the values compared are *different images*, a value with few images has few false
