@@ -21,7 +21,8 @@ BIN := .venv/bin
 UV := $(BIN)/uv pip
 READY := .venv/ready
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-export TQDM_MININTERVAL ?= 1
+# torch and the rest are compiled to bytecode once, not at every start
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test test-fast test-other-processor lab notebooks bench lock setup lint
 

@@ -64,22 +64,39 @@ def accuracies(table: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        model, test_set, accuracy, low, high, right, images; models and sets in the order given.
+        model, train_set (a model's own: what its name ends in), test_set, accuracy, low, high,
+        right, images; models and sets in the order given.
     """
     counts = table.groupby(["model", "test_set"], sort=False)["right"].agg(["sum", "size"])
     counts = counts.rename(columns={"sum": "right", "size": "images"}).reset_index()
     low, high = stats.wilson(counts["right"], counts["images"], level)
-    return counts.assign(accuracy=counts["right"] / counts["images"], low=low, high=high)[
-        ["model", "test_set", "accuracy", "low", "high", "right", "images"]
+    own = counts["model"].str.rpartition("-")[2]
+    share = counts["right"] / counts["images"]
+    return counts.assign(train_set=own, accuracy=share, low=low, high=high)[
+        ["model", "train_set", "test_set", "accuracy", "low", "high", "right", "images"]
     ]
 
 
-def confusion(table: pd.DataFrame, model: str, test_set: str) -> pd.DataFrame:
-    """Counts of predicted classes (columns) for each class (rows) of one model and test set."""
-    part = table[(table["model"] == model) & (table["test_set"] == test_set)]
+def confusions(table: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
+    """Confusion matrix of each model and test set.
+
+    Parameters
+    ----------
+    table
+        From :func:`predictions`.
+
+    Returns
+    -------
+    dict
+        (model, test set) to counts: classes down, predicted classes across, in one order.
+    """
     order = list(dict.fromkeys(table["class"]))
-    counts = pd.crosstab(part["class"], part["predicted"])
-    return counts.reindex(index=order, columns=order, fill_value=0)
+    return {
+        pair: pd.crosstab(part["class"], part["predicted"]).reindex(
+            index=order, columns=order, fill_value=0
+        )
+        for pair, part in table.groupby(["model", "test_set"], sort=False)
+    }
 
 
 def hidden(table: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> pd.DataFrame:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import torch
 
 from helpers import models, project, sources, world
@@ -13,7 +15,8 @@ if TYPE_CHECKING:
     from helpers.networks import Classifier
     from helpers.sources import Collection
 
-FAMILIES = {"scratch": "model", "pretrained": "pt"}  # the paper's prefixes, section 2.1.2
+# The paper's prefixes (section 2.1.2), and one for a linear probe: the last layer fitted only.
+FAMILIES = {"scratch": "model", "pretrained": "pt", "probe": "probe"}
 WIDER = "wider world"
 
 
@@ -38,16 +41,62 @@ def images(settings: SimpleNamespace) -> Collection:
     )
 
 
-def model_names(collection: Collection, families: list[str]) -> list[str]:
-    """Names of the models of section 2.1.2, such as ``model-C`` and ``pt-WB``, for the sets there are.
+def planted(settings: SimpleNamespace) -> pd.DataFrame | None:
+    """What is planted in the images (see :func:`helpers.world.planted`); None outside the world."""
+    if settings.source != "world":
+        return None
+    bias = settings.context_bias
+    return world.planted(world.CONTEXT_BIAS if bias is None else bias)
+
+
+def class_by_context(collection: Collection) -> pd.DataFrame:
+    """Numbers of C's images: classes down, their contexts across in the same order."""
+    table = collection.sets["C"].table
+    order = [collection.context_of[name] for name in collection.classes]
+    counts = pd.crosstab(table["class"], table["context"])
+    return counts.reindex(index=collection.classes, columns=order, fill_value=0)
+
+
+def require_contexts(collection: Collection) -> None:
+    """Refuse to go on without context images, saying what to do.
+
+    Raises
+    ------
+    ValueError
+        When the collection has none.
+    """
+    if not collection.contexts:
+        raise ValueError(
+            "This notebook needs context images, and there are none: put images of the typical "
+            "context of each class, without the object, into one folder a context and name that "
+            "folder in `contexts`. Notebooks 01 and 02 run without them."
+        )
+
+
+def trainings(networks: dict[str, Classifier]) -> pd.DataFrame:
+    """How each model was trained: epochs, the one that was kept, and its losses and accuracy."""
+    rows = [
+        {"model": name, "epochs": len(m.history.epochs), **m.history.best}
+        for name, m in networks.items()
+    ]
+    return pd.DataFrame(rows).rename(columns={"epoch": "kept epoch"})
+
+
+def model_names(
+    collection: Collection, families: list[str], sets: Sequence[str] = ("NC", "C", "WB")
+) -> list[str]:
+    """Names of the paper's models, such as ``model-C`` and ``pt-WB``, for the sets there are.
 
     Parameters
     ----------
     families
-        ``scratch`` (trained from a random state) and, or, ``pretrained``.
+        Some of ``scratch`` (trained from a random state), ``pretrained`` (all layers fine-tuned)
+        and ``probe`` (the last layer of a pretrained network).
+    sets
+        The training sets, in the order of Figure 2; those that the collection lacks are left out.
     """
-    order = [name for name in ("NC", "C", "WB") if name in collection.sets]  # as in Figure 2
-    return [f"{FAMILIES[family]}-{name}" for family in families for name in order]
+    have = [name for name in sets if name in collection.sets]
+    return [f"{FAMILIES[family]}-{name}" for family in families for name in have]
 
 
 def model(name: str, collection: Collection, settings: SimpleNamespace) -> Classifier:
@@ -56,11 +105,11 @@ def model(name: str, collection: Collection, settings: SimpleNamespace) -> Class
     Parameters
     ----------
     name
-        As from :func:`model_names`: ``model-`` or ``pt-`` and the set it is trained on.
+        As from :func:`model_names`: ``model-``, ``pt-`` or ``probe-`` and the set it is trained on.
     collection
         From :func:`images`.
     settings
-        `architecture`, `pretrained`, `tune`, `epochs`, `seed` and `image_size` are used.
+        `architecture`, `pretrained`, `epochs`, `seed` and `image_size` are used.
 
     Returns
     -------
@@ -76,17 +125,16 @@ def model(name: str, collection: Collection, settings: SimpleNamespace) -> Class
     if set_name not in collection.sets:
         have = ", ".join(collection.sets)
         raise KeyError(f"{name}: there is no set {set_name!r}; this source has {have}")
-    fine_tuned = prefix == FAMILIES["pretrained"]
     chosen = collection.sets[set_name]
     return models.trained(
         settings.architecture,
         chosen.split("train"),
         chosen.split("val"),
-        weights=_start_weights(settings) if fine_tuned else None,
+        weights=None if prefix == FAMILIES["scratch"] else _start_weights(settings),
         seed=settings.seed,
         epochs=settings.epochs,
         store=project.store(),
-        tune=settings.tune if fine_tuned else "all",
+        tune="last" if prefix == FAMILIES["probe"] else "all",
     )
 
 

@@ -16,8 +16,10 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from helpers import artifacts
-from helpers.networks import AlexNetQuarter, Classifier, build, weights_digest
-from helpers.training import History, augment, logits, single_thread, train
+from helpers import weights as weights_of
+from helpers.inference import default_device, logits, single_thread
+from helpers.networks import AlexNetQuarter, Classifier, build
+from helpers.training import History, augment, train
 
 __all__ = [
     "AlexNetQuarter",
@@ -32,7 +34,7 @@ __all__ = [
     "trained",
 ]
 
-VERSION = 1  # raise when a change of the code changes what it trains
+VERSION = 2  # raise when a change of the code changes what it trains
 
 
 def trained(
@@ -141,22 +143,23 @@ def pretrained(
 
 def _kept(architecture, classes, data, *, weights, seed, epochs, store, settings) -> Path:
     """The file with the model these arguments decide, trained if there is none."""
+    device = torch.device(settings.pop("device", None) or default_device())
     name = artifacts.key(
         "model",
         architecture=architecture,
         classes=classes,
         data=data,
-        weights=weights_digest(architecture, weights),
+        weights=weights_of.digest(architecture, weights),
         seed=seed,
         epochs=epochs,
         settings=settings,
-        gpu=torch.cuda.is_available(),
+        device=device.type,
         versions=[VERSION, *map(_minor, (torch.__version__, torchvision.__version__))],
     )
 
     def make(path: Path) -> None:
         model = build(architecture, len(classes), weights=weights, seed=seed)
-        history = train(model, *data, seed=seed, epochs=epochs, **settings)
+        history = train(model, *data, seed=seed, epochs=epochs, device=device, **settings)
         _save(path, model, {"architecture": architecture, "classes": classes}, history)
 
     return artifacts.cached(Path(store) / f"{name}.safetensors", make)
@@ -169,8 +172,8 @@ def _minor(version: str) -> str:
 def _save(path: Path, model: Classifier, facts: dict, history: History) -> None:
     """Weights under their usual names; facts and history as JSON in the file's header."""
     state = {name: tensor.contiguous() for name, tensor in model.network.state_dict().items()}
-    header = {**{name: json.dumps(value) for name, value in facts.items()}}
-    save_file(state, path, metadata={**header, "history": json.dumps(asdict(history))})
+    facts = {**facts, "history": asdict(history)}
+    save_file(state, path, metadata={name: json.dumps(fact) for name, fact in facts.items()})
 
 
 def _read_history(path: Path) -> History:

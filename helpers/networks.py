@@ -7,16 +7,13 @@ its layers under their usual names (`model.network.features[10]`, `model.network
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from urllib.error import URLError
 
 import torch
-from safetensors.torch import load_file
 from torch import nn
 from torchvision import models as torchvision_models
 
-from helpers import artifacts
+from helpers import weights as weights_of
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
@@ -139,7 +136,7 @@ def build(
         if weights is None:
             network = _fresh(architecture, n_classes)
         elif weights == "imagenet":
-            network = _imagenet(architecture)
+            network = weights_of.imagenet(architecture)
         else:
             network = _from_file(architecture, Path(weights))
         return Classifier(_refit_head(network, n_classes))
@@ -153,15 +150,6 @@ def head_of(network: nn.Module) -> str:
     return layers[-1]
 
 
-def weights_digest(architecture: str, weights: str | Path | None) -> str | None:
-    """What identifies the weights: the content of a file, or torchvision's versioned address."""
-    if weights is None:
-        return None
-    if weights == "imagenet":
-        return _imagenet_entry(architecture).url
-    return artifacts.file_digest(_existing(Path(weights)))
-
-
 def _gives_logits(layer: nn.Module) -> bool:
     return isinstance(layer, nn.Linear | nn.Conv2d)
 
@@ -169,88 +157,20 @@ def _gives_logits(layer: nn.Module) -> bool:
 def _fresh(architecture: str, n_classes: int) -> nn.Module:
     if architecture == "alexnet-quarter":
         return AlexNetQuarter(n_classes)
-    _check_name(architecture)
+    weights_of.check_name(architecture)
     return torchvision_models.get_model(architecture, num_classes=n_classes)
-
-
-def _check_name(architecture: str) -> None:
-    known = torchvision_models.list_models(module=torchvision_models)
-    if architecture not in known:
-        raise ValueError(
-            f"There is no architecture {architecture!r}. Take 'alexnet-quarter' or one of "
-            f"torchvision's classifiers: {', '.join(known)}."
-        )
-
-
-def _imagenet_entry(architecture: str):
-    """torchvision's record (address, meaning) of an architecture's ImageNet weights."""
-    if architecture == "alexnet-quarter":
-        raise ValueError(
-            "Nobody publishes ImageNet weights for 'alexnet-quarter'. Use 'alexnet', or pretrain "
-            "it on the wider world with `models.pretrained`."
-        )
-    _check_name(architecture)
-    return torchvision_models.get_model_weights(architecture).DEFAULT
-
-
-def _imagenet(architecture: str) -> nn.Module:
-    entry = _imagenet_entry(architecture)
-    try:  # downloads, checks the hash, and refuses a file that holds anything but weights
-        entry.get_state_dict(progress=True, check_hash=True, weights_only=True)
-    except (URLError, OSError, RuntimeError) as error:
-        raise ConnectionError(
-            f"The ImageNet weights of {architecture} could not be had from {entry.url} ({error}). "
-            "Download that file yourself and give its path as `weights`."
-        ) from error
-    return torchvision_models.get_model(architecture, weights=entry)
 
 
 def _from_file(architecture: str, path: Path) -> nn.Module:
     """The architecture with a file's weights and as many classes as the file was made for."""
-    state = _read_state(_existing(path))
+    state = weights_of.read(path)
     head = head_of(_fresh(architecture, 2)) + ".weight"
     if head not in state:
         raise ValueError(f"{path} has no {head}: these are not weights of {architecture}.")
     network = _fresh(architecture, len(state[head]))
-    _check_fit(architecture, path, network.state_dict(), state)
+    weights_of.check_fit(architecture, path, network.state_dict(), state)
     network.load_state_dict(state)
     return network
-
-
-def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"There is no weights file {path} (looked from {os.curdir!r} = {Path.cwd()}). Give the "
-            "path of a .safetensors or .pth file, 'imagenet', or None."
-        )
-    return path
-
-
-def _read_state(path: Path) -> dict[str, torch.Tensor]:
-    try:
-        if path.suffix == ".safetensors":
-            return load_file(path)
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        return state.get("state_dict", state)
-    except Exception as error:
-        raise ValueError(
-            f"{path} cannot be read as weights: it must be a whole .safetensors file or a state "
-            f"dict that torch.load(weights_only=True) accepts ({type(error).__name__}: {error})."
-        ) from error
-
-
-def _check_fit(architecture: str, path: Path, wanted: dict, state: dict) -> None:
-    """Refuse a state dict that lacks keys, has others, or has them in other shapes."""
-    faults = [f"{name} is missing" for name in wanted if name not in state]
-    faults += [f"{name} is not part of the network" for name in state if name not in wanted]
-    faults += [
-        f"{name} is {tuple(state[name].shape)}, must be {tuple(wanted[name].shape)}"
-        for name in wanted
-        if name in state and state[name].shape != wanted[name].shape
-    ]
-    if faults:
-        more = f"; and {len(faults) - 4} more" if len(faults) > 4 else ""
-        raise ValueError(f"{path} does not fit {architecture}: {'; '.join(faults[:4])}{more}.")
 
 
 def _refit_head(network: nn.Module, n_classes: int) -> nn.Module:

@@ -9,19 +9,17 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 
 import pandas as pd
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torchvision.transforms.v2.functional import resized_crop
-from tqdm.auto import tqdm
 
-from helpers.networks import Classifier
+from helpers.inference import default_device, logits, single_thread
+from helpers.networks import AlexNetQuarter, Classifier
+from helpers.progress import progress
 
 PATIENCE = 3  # epochs of perfect validation without a better loss that end a training
 
@@ -52,20 +50,33 @@ class History:
         """The entry of the epoch that was kept."""
         return self.epochs[self.best_epoch - 1]
 
-    def flat(self, val_loss: float) -> bool:
-        """Whether `val_loss` brings nothing over the lowest so far: less than a tenth of it."""
-        return bool(self.epochs) and val_loss > 0.9 * min(e["val_loss"] for e in self.epochs)
+    def add(self, epoch: int, loss: float, val_loss: float, val_accuracy: float) -> None:
+        """Note an epoch; refuse one in which a loss is not a number."""
+        if not (math.isfinite(loss) and math.isfinite(val_loss)):
+            raise FloatingPointError(
+                f"Training broke down in epoch {epoch}: the loss is {loss} in training, {val_loss} "
+                "in validation. Try a tenth of the learning rate; if that does not help, look for "
+                "NaN in the starting weights."
+            )
+        self.epochs.append(
+            {"epoch": epoch, "loss": loss, "val_loss": val_loss, "val_accuracy": val_accuracy}
+        )
+        self.best_epoch = max(self.epochs, key=_rank)["epoch"]
 
-    def add(self, **entry) -> bool:
-        """Note an epoch; True when it is the best so far."""
-        self.epochs.append(entry)
-        if self.best_epoch == 0 or _rank(entry) > _rank(self.best):
-            self.best_epoch = entry["epoch"]
-        return self.best_epoch == entry["epoch"]
+    def perfect(self) -> bool:
+        """Whether the last `PATIENCE` epochs were all perfect and lowered the loss by < 10%."""
+        before, last = self.epochs[:-PATIENCE], self.epochs[-PATIENCE:]
+        if not before or any(entry["val_accuracy"] < 1 for entry in last):
+            return False
+        return min(map(_val_loss, last)) > 0.9 * min(map(_val_loss, before))
 
     def table(self) -> pd.DataFrame:
         """The epochs as a table, indexed by `epoch`."""
         return pd.DataFrame(self.epochs).set_index("epoch")
+
+
+def _val_loss(entry: dict) -> float:
+    return entry["val_loss"]
 
 
 def _rank(entry: dict) -> tuple[float, float]:
@@ -82,7 +93,7 @@ def train(
     seed: int,
     epochs: int = 25,
     batch_size: int = 32,
-    learning_rate: float = 1e-3,
+    learning_rate: float | None = None,
     weight_decay: float = 1e-2,
     augmentation: bool = True,
     tune: str = "all",
@@ -90,29 +101,10 @@ def train(
 ) -> History:
     """Fit `model` in place; it ends with the weights of its best epoch, in eval mode, on the CPU.
 
-    AdamW with a learning rate that falls along a half cosine to zero. Ends early when validation
-    has been perfect for `PATIENCE` epochs on end, none of which brought its loss below 0.9 of the
-    best before.
-
-    Parameters
-    ----------
-    model : Classifier
-        From `build`.
-    images, val_images : uint8 tensor (N, 3, H, W)
-    labels, val_labels : int64 tensor (N,)
-        Class indices, 0 to n_classes - 1.
-    seed : int
-        Of the order, the augmentation and the dropout. The global random state is left as it was.
-    epochs, batch_size, learning_rate, weight_decay
-        Of the optimizer. Batches differ by one image at most, so that none is left with one.
-    augmentation : bool
-        Whether to `augment` the training images.
-    tune : "all" or "last"
-        Fit every layer, or only the last one on features of each image and its mirror image that
-        are computed once (the rest stays as it is, in eval mode).
-    device : str, torch.device or None
-        None takes a GPU where there is one. The same seed gives the same model on CPUs with any
-        number of cores; on a GPU it gives another.
+    AdamW with a learning rate that falls along a half cosine to zero. The best epoch has the
+    highest validation accuracy and, among equals, the lowest validation loss. Ends early when
+    validation has been perfect for `PATIENCE` epochs on end that lowered its loss by less than a
+    tenth.
 
     Returns
     -------
@@ -121,7 +113,9 @@ def train(
     Raises
     ------
     ValueError
-        For an empty set, labels that do not fit, or an unknown `tune`.
+        For an empty set, labels that do not fit, an unknown `tune`, less than 1 epoch.
+    TypeError
+        For images that are not uint8 or labels that are not int64.
     FloatingPointError
         When the loss becomes NaN or infinite, with the epoch and what to change.
     """
@@ -129,46 +123,38 @@ def train(
     _check_set("validation", model, val_images, val_labels)
     if tune not in ("all", "last"):
         raise ValueError(f"`tune` must be 'all' or 'last', not {tune!r}.")
-    device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if epochs < 1 or batch_size < 2:
+        raise ValueError(f"It takes 1 epoch, batches of 2, or more; not {epochs}, {batch_size}.")
     start = time.perf_counter()
     with single_thread(), torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)  # of the dropout
-        model.to(device)
-        if tune == "all":
-            fitted, draw = model, partial(_draw_images, images, augmentation, device)
-        else:
-            fitted = _last_part(model)
-            draw = partial(_draw_features, _features_both_ways(model, images, augmentation))
-            val_images = _features(model, val_images)
+        generator = torch.Generator().manual_seed(seed)  # of the order and the augmentation
+        model.to(device or default_device())
+        prepare = _prepare_all if tune == "all" else _prepare_last
+        fitted, draw, val_inputs = prepare(model, images, val_images, augmentation)
+        rate = learning_rate or _usual_rate(model, tune)
         optimizer = torch.optim.AdamW(
-            fitted.parameters(), lr=learning_rate, weight_decay=weight_decay, fused=True
+            fitted.parameters(), lr=rate, weight_decay=weight_decay, fused=True
         )
-        history = _fit(
-            fitted, optimizer, draw, labels, val_images, val_labels, seed, epochs, batch_size
-        )
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
+        history = History()
+        for epoch in progress(range(1, epochs + 1), desc="training", unit="epoch"):
+            loss = _one_epoch(fitted, optimizer, draw, labels, batch_size, generator)
+            schedule.step()
+            history.add(epoch, loss, *_validate(fitted, val_inputs, val_labels))
+            if history.best_epoch == epoch:
+                best_weights = copy.deepcopy(fitted.state_dict())
+            if history.perfect():
+                history.ended = "perfect"
+                break
+        fitted.load_state_dict(best_weights)
         model.cpu().eval()
     history.seconds = time.perf_counter() - start
     return history
 
 
-def _fit(fitted, optimizer, draw, labels, val_inputs, val_labels, seed, epochs, batch_size):
-    """The loop itself; leaves `fitted` with the weights of its best epoch."""
-    generator = torch.Generator().manual_seed(seed)  # of the order and the augmentation
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
-    history, best_weights, stale = History(), None, 0
-    for epoch in tqdm(range(1, epochs + 1), desc="training", unit="epoch", leave=False):
-        loss = _one_epoch(fitted, optimizer, draw, labels, batch_size, generator)
-        schedule.step()
-        accuracy, val_loss = _validate(fitted, val_inputs, val_labels)
-        _check_finite(epoch, loss, val_loss)
-        stale = stale + 1 if accuracy == 1 and history.flat(val_loss) else 0
-        if history.add(epoch=epoch, loss=loss, val_loss=val_loss, val_accuracy=accuracy):
-            best_weights = copy.deepcopy(fitted.state_dict())
-        if stale == PATIENCE:
-            history.ended = "perfect"
-            break
-    fitted.load_state_dict(best_weights)
-    return history
+def _usual_rate(model: Classifier, tune: str) -> float:
+    return 1e-3 if tune == "last" or isinstance(model.network, AlexNetQuarter) else 1e-4
 
 
 def _one_epoch(fitted, optimizer, draw, labels, batch_size, generator) -> float:
@@ -187,30 +173,32 @@ def _one_epoch(fitted, optimizer, draw, labels, batch_size, generator) -> float:
 
 
 def _validate(fitted, inputs, labels) -> tuple[float, float]:
-    """Accuracy and mean cross-entropy (nats)."""
+    """Mean cross-entropy (nats) and accuracy."""
     outputs = logits(fitted, inputs, finite=False)
     accuracy = (outputs.argmax(dim=1) == labels).double().mean()
-    return float(accuracy), float(cross_entropy(outputs, labels))
+    return float(cross_entropy(outputs, labels)), float(accuracy)
 
 
-def _check_finite(epoch: int, loss: float, val_loss: float) -> None:
-    if not (math.isfinite(loss) and math.isfinite(val_loss)):
-        raise FloatingPointError(
-            f"Training broke down in epoch {epoch}: the loss is {loss} in training, {val_loss} in "
-            "validation. Try a tenth of the learning rate; if that does not help, look for NaN in "
-            "the starting weights."
-        )
+def _prepare_all(model, images, val_images, augmentation):
+    """What to fit, how to draw its inputs, its validation inputs: all layers, on images."""
+
+    def draw(batch, generator):
+        chosen = augment(images[batch], generator) if augmentation else images[batch]
+        return chosen.to(model.mean.device)
+
+    return model, draw, val_images
 
 
-def _draw_images(images, augmentation, device, batch, generator) -> torch.Tensor:
-    chosen = images[batch]
-    return (augment(chosen, generator) if augmentation else chosen).to(device)
+def _prepare_last(model, images, val_images, augmentation):
+    """The same for the last layer, on features of the images and of their mirror images."""
+    ways = (images, images.flip(-1)) if augmentation else (images,)
+    features = torch.stack([_features(model, way) for way in ways])
 
+    def draw(batch, generator):
+        side = torch.randint(len(features), (len(batch),), generator=generator)
+        return features[side, batch]
 
-def _draw_features(features, batch, generator) -> torch.Tensor:
-    """Features of each image, or of its mirror image, at random."""
-    side = torch.randint(len(features), (len(batch),), generator=generator)
-    return features[side, batch]
+    return _last_part(model), draw, _features(model, val_images)
 
 
 def _last_part(model: Classifier) -> nn.Module:
@@ -232,19 +220,13 @@ def _features(model: Classifier, images: torch.Tensor, batch_size: int = 32) -> 
     head = model.network.get_submodule(model.head)
     hook = head.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[0]))
     try:
-        for batch in tqdm(images.split(batch_size), desc="features", delay=2, leave=False):
+        for batch in progress(images.split(batch_size), desc="features", delay=2):
             output = model(batch.to(model.mean.device))
     finally:
         hook.remove()
     if not torch.allclose(_last_part(model).eval()(seen[-1]), output, rtol=1e-3, atol=1e-4):
         raise ValueError("tune='last' does not fit this architecture: take tune='all'.")
     return torch.cat(seen)
-
-
-def _features_both_ways(model: Classifier, images: torch.Tensor, mirror: bool) -> torch.Tensor:
-    """Features of the images and, where wanted, of their mirror images: (1 or 2, N, ...)."""
-    ways = (images, images.flip(-1)) if mirror else (images,)
-    return torch.stack([_features(model, way) for way in ways])
 
 
 def augment(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -260,13 +242,13 @@ def augment(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     -------
     float32 tensor (N, 3, H, W) in [0, 1]
         Of each image a window of 70 to 100% of its width and height, anywhere, brought back to
-        full size; mirrored in one case of two; each channel brighter or darker by up to 15%.
+        full size; mirrored in one case of two; each channel brighter or darker by up to 40%.
     """
     count, _, height, width = images.shape
     share = 1 - 0.3 * torch.rand(count, generator=generator)
     down, right = torch.rand(2, count, generator=generator)
     mirrored = torch.rand(count, generator=generator) < 0.5
-    tint = 1 + 0.15 * (2 * torch.rand(count, 3, 1, 1, generator=generator) - 1)
+    tint = 1 + 0.4 * (2 * torch.rand(count, 3, 1, 1, generator=generator) - 1)
     out = torch.empty_like(images)
     for i in range(count):
         h, w = round(height * share[i].item()), round(width * share[i].item())
@@ -276,65 +258,17 @@ def augment(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return (out.float().div_(255) * tint).clamp_(0, 1)
 
 
-@torch.no_grad()
-def logits(
-    model: nn.Module, images: torch.Tensor, batch_size: int = 64, *, finite: bool = True
-) -> torch.Tensor:
-    """What `model` says of `images`.
-
-    Parameters
-    ----------
-    model : nn.Module
-        Put in eval mode for the occasion.
-    images : tensor (N, 3, H, W)
-        uint8, or float in [0, 1]; moved to the model's device batch by batch.
-    batch_size : int
-        A progress bar shows when it takes more than 2 s.
-    finite : bool
-        Refuse NaN and infinite logits.
-
-    Returns
-    -------
-    float32 tensor (N, n_classes), on the CPU
-
-    Raises
-    ------
-    FloatingPointError
-        When a logit is NaN or infinite, naming the first image it happened to.
-    """
-    device = next(model.parameters()).device
-    was_training = model.training
-    model.eval()
-    batches = tqdm(images.split(batch_size), desc="logits", delay=2, leave=False)
-    out = torch.cat([model(batch.to(device)).float().cpu() for batch in batches])
-    model.train(was_training)
-    unfit = ~out.isfinite().all(dim=1)
-    if finite and unfit.any():
-        raise FloatingPointError(
-            f"The model gave NaN or infinite logits for {int(unfit.sum())} of {len(out)} images, "
-            f"first for image {int(unfit.nonzero()[0])}: its weights are broken or the image "
-            "holds NaN."
-        )
-    return out
-
-
-@contextmanager
-def single_thread() -> Iterator[None]:
-    """Run torch on one thread within a `with` block: fast side by side, and repeatable."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def _check_set(name: str, model: Classifier, images: torch.Tensor, labels: torch.Tensor) -> None:
     n_classes = len(model.network.get_submodule(model.head).weight)
     if len(images) == 0:
         raise ValueError(f"The {name} set is empty: give it images of every class.")
     if len(images) != len(labels):
         raise ValueError(f"The {name} set has {len(images)} images and {len(labels)} labels.")
+    if images.dtype != torch.uint8 or labels.dtype != torch.int64:
+        raise TypeError(
+            f"The {name} set must be uint8 images and int64 labels, not {images.dtype} and "
+            f"{labels.dtype}."
+        )
     if labels.min() < 0 or labels.max() >= n_classes:
         raise ValueError(
             f"The {name} labels run from {labels.min()} to {labels.max()}; the model has "

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from helpers import project
 from helpers.sources import contexts as _contexts
-from helpers.sources import folders, hpai
+from helpers.sources import folders, hpai, splits
 from helpers.sources.collection import SPLITS, Collection, ImageSet
 from helpers.sources.photographs import agreed_classes, load_sets
 
@@ -78,7 +78,7 @@ def load(
     """
     if source not in SOURCES:
         raise ValueError(f"source: {source!r} is none of {', '.join(SOURCES)}.")
-    _check(source, folder, contexts, context_of, size)
+    _check(source, folder, contexts, context_of, size, per_class)
     if source == "world":
         from helpers.sources import embedded
 
@@ -95,10 +95,12 @@ def load(
     return _collect(source, layout, context_of, size, seed, per_class)
 
 
-def _check(source, folder, contexts, context_of, size) -> None:
+def _check(source, folder, contexts, context_of, size, per_class) -> None:
     """Refuse arguments that the source would pass over in silence."""
     if size < 8:
         raise ValueError(f"size: {size} pixels; at least 8 are needed.")
+    if per_class is not None and per_class < splits.SMALLEST_CLASS:
+        raise ValueError(f"per_class: {per_class}; at least {splits.SMALLEST_CLASS} are needed.")
     if source == "folder" and not folder:
         raise ValueError("folder: source='folder' needs the folder that holds the class folders.")
     if source != "folder" and folder:
@@ -111,10 +113,7 @@ def _collect(source, layout, context_of, size, seed, per_class) -> Collection:
     """Read what a layout lists: sets, then contexts."""
     classes = agreed_classes(layout.sets, layout.empty)
     photographs = load_sets(layout.sets, classes, size, seed, per_class)
-    report = list(layout.report)
-    if layout.passed_over:
-        report.append(f"{layout.passed_over} file(s) that are no images were passed over.")
-    report += photographs.report
+    report = [*layout.report, *photographs.report]
     found, names, said = _find_contexts(
         source, layout, photographs, context_of, size, seed, per_class
     )

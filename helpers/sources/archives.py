@@ -12,9 +12,9 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pooch
 from filelock import FileLock
-from tqdm.auto import tqdm
 
 from helpers import artifacts
+from helpers.progress import progress
 
 REGISTRY = "registry.txt"
 #: An archive that would unpack to more bytes than this is refused.
@@ -121,8 +121,7 @@ def _download(name: str, base_url: str, downloads: Path, retries: int) -> Path:
 
 def _download_zip(url: str, path: str, store: pooch.Pooch) -> None:
     """Download to `path` with a progress bar; an incomplete archive is an error (and retried)."""
-    with tqdm(desc=url.rsplit("/", 1)[-1], unit="B", unit_scale=True, leave=False) as bar:
-        pooch.HTTPDownloader(progressbar=bar, timeout=60)(url, path, store)
+    pooch.HTTPDownloader(progressbar=True, timeout=60)(url, path, store)
     if not zipfile.is_zipfile(path):
         raise NotWhole("what came is no whole zip archive (cut off, or a page in its place).")
 
@@ -134,7 +133,7 @@ def _unpack(archive: Path, folder: Path) -> None:
         with zipfile.ZipFile(archive) as content:
             members = content.infolist()
             _refuse_unsafe(archive, members)
-            for member in tqdm(members, desc=f"unpacking {archive.name}", leave=False):
+            for member in progress(members, desc=f"unpacking {archive.name}"):
                 content.extract(member, partial)
         partial.rename(folder)
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
@@ -142,6 +141,9 @@ def _unpack(archive: Path, folder: Path) -> None:
         raise ConnectionError(
             f"{archive.name} is damaged ({error}) and was removed: run again to download it anew."
         ) from error
+    except UnsafeArchive:
+        archive.unlink()
+        raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -153,7 +155,7 @@ def _refuse_unsafe(archive: Path, members: list[zipfile.ZipInfo]) -> None:
         if reason:
             raise UnsafeArchive(
                 f"{archive.name} is refused: its member {member.orig_filename!r} {reason}. "
-                "Nothing was unpacked."
+                "Nothing was unpacked, and the archive was removed."
             )
     total = sum(member.file_size for member in members)
     if total > UNPACKED_MAX:

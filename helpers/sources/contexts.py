@@ -107,7 +107,7 @@ def cut(photographs: Photographs) -> tuple[dict[str, torch.Tensor], list[str]]:
     """
     images = photographs.sets["C"]
     known = torch.from_numpy(photographs.object_known)
-    held_out = torch.from_numpy((images.table["split"] != "train").to_numpy())
+    held_out = torch.tensor([split != "train" for split in images.table["split"]])
     contexts, counts = {}, []
     for index, label in enumerate(images.classes):
         usable = known & (images.labels == index)

@@ -8,6 +8,7 @@ splits only when *all* folders at it are named so; a class may be called `c` or 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,22 +39,33 @@ class Layout:
     sets : dict of str to pandas.DataFrame
         Keys "C", "NC", "WB"; one row a file, sorted by path, with columns `file` (Path), `path`
         (relative, "/" between), `class`, `name` (the path inside its class and split without
-        ending, lower case: what C and WB images share) and `own` ("train", "val", "test" or "").
+        ending, lower case: what C and WB images share) and `own` (split named by the folders:
+        "train", "val", "test", "train+val" where validation is yet to be carved, or "").
     empty : dict of str to list of str
         For each set the class folders without an image file.
     contexts : Path or None
         The folder of context folders found beside the objects.
-    passed_over : int
-        Files that are no images by their ending (hidden ones are not counted).
     report : list of str
-        Sentences on what was understood.
+        Sentences on what was found and how it was understood.
     """
 
     sets: dict[str, pd.DataFrame] = field(default_factory=dict)
     empty: dict[str, list[str]] = field(default_factory=dict)
     contexts: Path | None = None
-    passed_over: int = 0
     report: list[str] = field(default_factory=list)
+
+    def add(self, name: str, table: pd.DataFrame, empty: list[str]) -> None:
+        """Take in the files of a set, as the folders split them."""
+        own = three_splits(table["own"])
+        self.sets[name] = table.assign(own=own).sort_values("path", ignore_index=True)
+        self.empty[name] = empty
+        if (own != "").any():
+            held_out = sorted(set(table["own"]) - {"train", ""})
+            carved = ", validation carved from train" if "train+val" in set(own) else ""
+            self.report.append(
+                f"{name} keeps its folders' own splits (train, {', '.join(held_out)}{carved}; "
+                f"{held_out[-1] if 'test' not in held_out else 'test'} is the test set)."
+            )
 
 
 def plain(name: str) -> str:
@@ -93,21 +105,43 @@ def scan(folder: Path) -> Layout:
     if objects == inside and len(inside) == 1:
         top, inside = objects[0], subfolders(objects[0])
     named = _all_named(inside, SET_WORDS)
+    if len(named) > 1 and "C" not in named:
+        raise ValueError(f"folder: sets {', '.join(named)} are there, but C (in context) is not.")
     for name, base in named.items() if "C" in named else [("C", top)]:
         classes = [p for p in subfolders(base) if p != layout.contexts]
-        layout.sets[name], layout.empty[name] = _classes(classes, folder)
-    layout.passed_over = sum(
-        not is_image(p) and not p.name.startswith(".") and not set(p.parts) & set(JUNK)
-        for p in top.rglob("*.*")
-        if p.is_file()
-    )
+        layout.add(name, *_classes(classes, folder))
+    layout.report += unused(folder, layout)
     return layout
 
 
+def unused(folder: Path, layout: Layout) -> list[str]:
+    """Sentences on the files in a folder that are in no set (contexts and hidden ones aside)."""
+    listed = {file for table in layout.sets.values() for file in table["file"]}
+    left = [file for file in walk(folder) if file not in listed]
+    if layout.contexts:
+        left = [file for file in left if layout.contexts not in file.parents]
+    images = sorted(file.relative_to(folder).as_posix() for file in left if is_image(file))
+    others = len(left) - len(images)
+    said = [f"{others} file(s) that are no images were passed over."] if others else []
+    if images:
+        said.append(
+            f"{len(images)} image(s) in no class folder were passed over, {images[0]} first."
+        )
+    return said
+
+
+def walk(folder: Path) -> Iterator[Path]:
+    """All files in a folder at any depth, without hidden ones and archive junk."""
+    for path in folder.iterdir():
+        if path.is_file() and not path.name.startswith("."):
+            yield path
+    for below in subfolders(folder):
+        yield from walk(below)
+
+
 def files(folder: Path) -> list[Path]:
-    """All image files in a folder at any depth, sorted, without hidden folders and archive junk."""
-    inside = sorted(path for path in folder.iterdir() if path.is_file() and is_image(path))
-    return inside + [path for below in subfolders(folder) for path in files(below)]
+    """All image files in a folder at any depth, sorted."""
+    return sorted(path for path in walk(folder) if is_image(path))
 
 
 def rows(found: list[Path], top: Path, base: Path, label: str, own: str) -> pd.DataFrame:
@@ -118,10 +152,13 @@ def rows(found: list[Path], top: Path, base: Path, label: str, own: str) -> pd.D
     )
 
 
-def complete_splits(table: pd.DataFrame) -> pd.DataFrame:
-    """Train and val without test: what is named val is held out as the test set."""
-    has = table.groupby("class")["own"].transform(lambda own: "test" in set(own))
-    return table.assign(own=table["own"].mask((table["own"] == "val") & ~has, "test"))
+def three_splits(own: pd.Series) -> pd.Series:
+    """Of two own splits make three: val without test is the test set; val is carved from train."""
+    if "train" in set(own) and "test" not in set(own):
+        own = own.replace("val", "test")
+    if "train" in set(own) and "val" not in set(own):
+        own = own.replace("train", "train+val")
+    return own
 
 
 def _classes(folders: list[Path], top: Path) -> tuple[pd.DataFrame, list[str]]:
@@ -138,7 +175,6 @@ def _classes(folders: list[Path], top: Path) -> tuple[pd.DataFrame, list[str]]:
         parts = [_one_class(path, top) for path in folders]
         labels = {path.name for path in folders}
     table = pd.concat([pd.DataFrame(columns=COLUMNS), *parts], ignore_index=True)
-    table = complete_splits(table.sort_values("path", ignore_index=True))
     return table, sorted(labels - set(table["class"]))
 
 

@@ -33,7 +33,7 @@ def layout(unpacked: dict[str, Path]) -> folders.Layout:
     """Find the classes in the archives, at any depth and however spelled.
 
     A file's class is told by the folder nearest to it whose name holds a class's name; its own
-    split by any folder on its way named train, val(id, idation) or test.
+    split by any folder on its way named train, val or test.
 
     Raises
     ------
@@ -50,7 +50,9 @@ def layout(unpacked: dict[str, Path]) -> folders.Layout:
             raise ValueError(
                 f"{ARCHIVES[name]}: no images of {', '.join(missing)}; its folders are {there}."
             )
-        found.sets[name], found.empty[name] = folders.complete_splits(table), []
+        found.add(name, table, [])
+    for name, folder in unpacked.items():
+        found.report += [f"{ARCHIVES[name]}: {said}" for said in folders.unused(folder, found)]
     return found
 
 

@@ -109,12 +109,13 @@ def _match(rows, images, classes) -> tuple[list[tuple[int, int]], dict[str, bool
     if "WB" not in images:
         return [], {}, []
     found, trusted, missing = [], {}, []
+    names = rows["own"] + "/" + rows["name"]
+    start = int(np.flatnonzero(rows["set"] == "WB")[0])
     for name in classes:
         c = np.flatnonzero((rows["set"] == "C") & (rows["class"] == name))
         wb = np.flatnonzero((rows["set"] == "WB") & (rows["class"] == name))
-        start = int(np.flatnonzero(rows["set"] == "WB")[0])
         pairs, how = alike.pairs(
-            images["C"][c], images["WB"][wb - start], [*rows["name"][c]], [*rows["name"][wb]]
+            images["C"][c], images["WB"][wb - start], [*names[c]], [*names[wb]]
         )
         found += [(int(c[i]), int(wb[j])) for i, j in pairs]
         trusted[name] = how != "content"
@@ -144,9 +145,11 @@ def _check_size(rows: pd.DataFrame, groups: np.ndarray) -> None:
 
 def _parted(rows: pd.DataFrame) -> np.ndarray:
     """Rows to leave out: their folder's split is not the one that a copy of them is in."""
-    has_val = (rows["own"] == "val").groupby([rows["set"], rows["class"]]).transform("any")
-    carved = (rows["own"] == "train") & (rows["split"] == "val") & ~has_val
-    return ((rows["own"] != "") & (rows["own"] != rows["split"]) & ~carved).to_numpy()
+    allowed = [
+        not own or split in own.split("+")
+        for own, split in zip(rows["own"], rows["split"], strict=True)
+    ]
+    return ~np.array(allowed)
 
 
 def _expected(rows: pd.DataFrame, tied: np.ndarray, pair: tuple[int, int]) -> bool:
@@ -156,21 +159,23 @@ def _expected(rows: pd.DataFrame, tied: np.ndarray, pair: tuple[int, int]) -> bo
 
 
 def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) -> list[str]:
-    """Sentences that name the copies of images, worst first."""
-    parted = [p for p in copies if dropped[list(p)].any()]
-    within = [p for p in copies if p not in parted]
-    crossed = [(i, j) for i, j in copies if rows["class"][i] != rows["class"][j]]
-    said = []
-    for pairs, text in (
-        (parted, "The same image is in two splits; the copy in the earlier split is left out"),
-        (crossed, "The same image is in two classes"),
-        (within, "The same image is there twice; copies are kept in one split"),
-    ):
-        if pairs:
-            named = [f"{rows['path'][i]} = {rows['path'][j]}" for i, j in pairs]
-            said.append(f"{text} ({len(pairs)}): {listed(named)}.")
-    left_out = int(dropped.sum())
-    return [*said, *([f"Left out for that: {left_out} image(s)."] if left_out else [])]
+    """Sentences that name the copies of images, and the files left out for them."""
+    kinds: dict[str, list[str]] = {}
+    for i, j in copies:
+        if dropped[i] or dropped[j]:
+            kind = "The same image is in two splits"
+        elif rows["class"][i] != rows["class"][j]:
+            kind = "The same image is in two classes (kept in one split)"
+        else:
+            kind = "The same image is there twice (kept in one split)"
+        kinds.setdefault(kind, []).append(f"{rows['path'][i]} = {rows['path'][j]}")
+    said = [f"{kind}, {len(named)}: {listed(named)}." for kind, named in kinds.items()]
+    if dropped.any():
+        said.append(
+            "Left out, as the same image or object is in a later split (train before val before "
+            f"test), {int(dropped.sum())}: {listed(rows['path'][dropped])}."
+        )
+    return said
 
 
 def _built(rows, images, matched, keep, classes, report) -> Photographs:
@@ -205,6 +210,6 @@ def _check_splits(sets: dict[str, ImageSet]) -> None:
             missing = [split for split in SPLITS if not counts[label, split]]
             if missing:
                 raise ValueError(
-                    f"{name}, class {label!r}: no image for {' and '.join(missing)}; add images, "
-                    "or leave the train/val/test folders away to have them split here."
+                    f"{name}, class {label!r}: no image for {' and '.join(missing)}. Its "
+                    "images are too few, or copies of one another or of images in another split."
                 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 import torch
-from tqdm.auto import tqdm
 
+from helpers.progress import progress
 from helpers.sources.images import Unreadable, decode
 from helpers.sources.splits import SMALLEST_CLASS, ranks
 
@@ -47,7 +47,7 @@ def read(
         until `per_class` of a class are read, so files beyond that are not judged.
     """
     images, kept, report = [], [], []
-    with tqdm(total=_wanted(table, per_class), desc=f"reading {what}", leave=False) as bar:
+    with progress(total=_wanted(table, per_class), desc=f"reading {what}") as bar:
         for name, of_class in table.groupby("class", sort=True):
             limit = None if (of_class["own"] != "").any() else per_class
             found, bad = _read_class(of_class, size, seed, limit, bar)

@@ -48,22 +48,20 @@ def quotas(own: pd.Series) -> np.ndarray:
     Parameters
     ----------
     own : pandas.Series
-        For each image the split its folder names ("train", "val", "test") or "" for none. A class
-        with own splits has at least "train" and one of the others.
+        For each image the split its folder names: "train", "val", "test", "train+val" for images
+        that validation is to be carved from, 4 : 1; or "" for none.
 
     Returns
     -------
     numpy.ndarray
-        float, shape (3,): own sizes where all three are there; with "train" and one other, that
-        other is the test set and validation is carved from train, 4 : 1.
+        float, shape (3,).
     """
     if (own == "").all():
         return np.array(sizes(len(own)), dtype=float)
-    counts = own.value_counts().reindex(list(SPLITS), fill_value=0).to_numpy(dtype=float)
-    if counts[1] == 0:
-        counts[1] = max(1, counts[0] // 5)
-        counts[0] -= counts[1]
-    return counts
+    carved = int((own == "train+val").sum())
+    val = max(1, carved // 5) if carved else 0
+    train, *held_out = ((own == name).sum() for name in SPLITS)
+    return np.array([train + carved - val, held_out[0] + val, held_out[1]], dtype=float)
 
 
 def assign(images: pd.DataFrame, groups: np.ndarray, seed: int) -> np.ndarray:
@@ -73,7 +71,7 @@ def assign(images: pd.DataFrame, groups: np.ndarray, seed: int) -> np.ndarray:
     ----------
     images : pandas.DataFrame
         One row an image of any set, with columns `set`, `class`, `name` (decides its place in the
-        shuffle) and `own` (see `quotas`; "train" may be empty here only where val is carved).
+        shuffle) and `own` (see `quotas`).
     groups : numpy.ndarray
         int, shape (N,): images of one group share a split, across sets and classes.
     seed : int
@@ -88,7 +86,8 @@ def assign(images: pd.DataFrame, groups: np.ndarray, seed: int) -> np.ndarray:
     cell = cells.ngroup().to_numpy()
     quota = np.stack([quotas(own) for _, own in cells["own"]])
     left = quota.copy()
-    fixed = _fixed(images, quota[cell])
+    place = {name: i for i, name in enumerate(SPLITS)}
+    fixed = images["own"].map(lambda own: place.get(own, -1)).to_numpy()  # -1: ours to choose
     members = pd.Series(np.arange(len(images))).groupby(groups).apply(list)
     key = pd.Series(ranks(images["class"] + "/" + images["name"], seed)).groupby(groups).min()
     order = sorted(
@@ -100,18 +99,6 @@ def assign(images: pd.DataFrame, groups: np.ndarray, seed: int) -> np.ndarray:
         split[inside] = _choose(fixed[inside].max(), left[cell[inside]], quota[cell[inside]])
         np.subtract.at(left, (cell[inside], split[inside]), 1)
     return np.array(SPLITS)[split]
-
-
-def _fixed(images: pd.DataFrame, quota: np.ndarray) -> np.ndarray:
-    """Index of the split that an image's folder decides; -1 where it is ours to choose."""
-    index = images["own"].map({name: i for i, name in enumerate(SPLITS)} | {"": -1}).to_numpy(int)
-    carved = (images["own"] == "train") & (quota[:, 0] < _count(images, "train"))
-    return np.where(carved, -1, index)
-
-
-def _count(images: pd.DataFrame, own: str) -> pd.Series:
-    """For each image, how many of its set and class have this own split."""
-    return (images["own"] == own).groupby([images["set"], images["class"]]).transform("sum")
 
 
 def _choose(fixed: int, left: np.ndarray, quota: np.ndarray) -> int:

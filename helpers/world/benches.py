@@ -27,14 +27,14 @@ class Camera:
         """Visible faces of a box: its top, one side and its front, each in its own light."""
         side = x[0] if self.yaw[1] < 0 else x[1]
         (x0, x1), (y0, y1), (z0, z1) = x, y, z
-        faces = [(1.15, [(x0, y0, z0), (x1, y0, z0), (x1, y0, z1), (x0, y0, z1)])]
+        faces = [(1.2, [(x0, y0, z0), (x1, y0, z0), (x1, y0, z1), (x0, y0, z1)])]
         if abs(self.yaw[1]) * (z1 - z0) > 0.015:
-            faces += [(0.62, [(side, y0, z0), (side, y1, z0), (side, y1, z1), (side, y0, z1)])]
-        faces += [(0.9, [(x0, y0, z0), (x1, y0, z0), (x1, y1, z0), (x0, y1, z0)])]
+            faces += [(0.7, [(side, y0, z0), (side, y1, z0), (side, y1, z1), (side, y0, z1)])]
+        faces += [(1.0, [(x0, y0, z0), (x1, y0, z0), (x1, y1, z0), (x0, y1, z0)])]
         parts = [Part(Polygon(*(self(*p) for p in face)), tone * light) for light, face in faces]
         return parts if self.pitch[1] * (z1 - z0) > 0.015 else parts[1:]
 
-    def iron(self, x: float, path: list[Point], r: float, tone: float = 0.5) -> Part:
+    def iron(self, x: float, path: list[Point], r: float, tone: float = 0.6) -> Part:
         """Return a bent iron bar in the plane x, along points (z, y)."""
         return Part(Curve([self(x, y, z) for z, y in path], r), tone)
 
@@ -48,7 +48,7 @@ def _boards(camera: Camera, n: int, low: float, high: float, horizontal: bool) -
     parts, step = [], (high - low) / n
     for i in range(n):
         start = high - (i + 1) * step if horizontal else low + i * step
-        span = (start + 0.1 * step, start + 0.9 * step)
+        span = (start + 0.07 * step, start + 0.93 * step)
         if horizontal:
             parts += camera.board((-1, 1), (-0.035, 0.035), span)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .draws import Draws
 from .paint import Part
-from .shapes import Box, Curve, Ellipse, Meet, Polygon, Union, bend
+from .shapes import Box, Curve, Ellipse, Meet, Point, Polygon, Union, bend
 
 
 def _flange(y: float, half: float, thick: float = 0.1, tone: float = 0.9) -> Part:
@@ -87,14 +87,25 @@ def chained(draws: Draws) -> list[Part]:
     return parts + _front(y + 0.12, 0.15)
 
 
+def _slanted(side: float, w: float, y: float, near: float, far: float, r: float) -> Polygon:
+    """Return a piece of pipe that slants down from the barrel, from near to far along it."""
+
+    def at(along: float, off: float) -> Point:
+        x = w - 0.06 + 1.3 * (along * 0.8 + off * 0.6)
+        return side * x, y + 1.3 * (along * 0.6 - off * 0.8)
+
+    return Polygon(at(near, -r), at(far, -r), at(far, r), at(near, r))
+
+
 def pillar(draws: Draws) -> list[Part]:
     """Return the European pillar hydrant: a hood over a column, two outlets bent downwards."""
     w, y = draws.between(0.24, 0.3), draws.between(-0.15, 0.05)
     parts = [_flange(0.86, w + 0.2, 0.14), Part(Box(-w, -0.5, w, 0.9), 1.0, "round")]
     for side in (-1, 1):
-        arm = [(side * w * 0.7, y), (side * (w + 0.2), y + 0.16)]
-        cap = [(side * (w + 0.16), y + 0.12), (side * (w + 0.27), y + 0.22)]
-        parts += [Part(Curve(arm, 0.13), 0.85, "down"), Part(Curve(cap, 0.17), 1.0, "ball")]
+        pipe, collar, cap = (
+            _slanted(side, w, y, *p) for p in ((0, 0.2, 0.1), (0.2, 0.28, 0.14), (0.28, 0.36, 0.1))
+        )
+        parts += [Part(pipe, 0.85), Part(cap, 0.7), Part(collar, 1.05)]
     hood = Polygon((-w - 0.12, -0.42), (w + 0.12, -0.42), (w + 0.02, -0.85), (-w - 0.02, -0.85))
     parts += [Part(hood, 1.05, "round"), _dome(-0.85, w + 0.02, draws.between(0.1, 0.18))]
     parts += [Part(Box(-w - 0.14, -0.5, w + 0.14, -0.4, 0.03), 0.7, "round")]

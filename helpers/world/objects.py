@@ -12,16 +12,24 @@ DESIGNS = {
     "plane": planes.DESIGNS,
     "mug": mugs.DESIGNS,
 }
-TILT = {"bench": 0.03, "fire hydrant": 0.04, "plane": 0.16, "mug": 0.05}
-PLACE = {"bench": "ground", "fire hydrant": "ground", "plane": "air", "mug": "ground"}
+# largest tilt (tangent of half the angle), where it stands, its extent as a share of the image
+STANCE = {
+    "bench": (0.03, "ground", (0.6, 0.9)),
+    "fire hydrant": (0.04, "ground", (0.58, 0.88)),
+    "plane": (0.16, "air", (0.58, 0.9)),
+    "mug": (0.05, "ground", (0.45, 0.75)),
+}
+
+# brightness of the paint: more for classes with more shaded faces, so that all look equally green
+VALUE = {"bench": 1.08, "fire hydrant": 0.90, "plane": 1.06, "mug": 0.90}
 
 
-def green(draws: Draws) -> Colour:
+def green(draws: Draws, value: float) -> Colour:
     """Return an emerald, the one hue of all classes, lighter or darker."""
     first = draws.mix((0.03, 0.60, 0.30), (0.06, 0.70, 0.36))
     second = draws.mix((0.02, 0.56, 0.36), (0.10, 0.66, 0.44))
     r, g, b = draws.mix(first, second)
-    light = draws.between(0.82, 1.12)
+    light = value * draws.between(0.84, 1.12)
     return r * light, g * light, b * light
 
 
@@ -51,6 +59,6 @@ def drawing(draws: Draws, body: Colour) -> DrawingStyle:
     r, g, b = body
     depth = draws.between(0.3, 0.6)
     line = (r * depth, g * depth, b * depth)
-    strength = draws.choice((0.0, 1.0, 1.0, 1.0)) * draws.between(0.35, 1.0)
+    strength = draws.choice((0.0, 1.0, 1.0, 1.0, 1.0, 1.0)) * draws.between(0.5, 1.0)
     width, unsteady = draws.between(0.010, 0.022), draws.between(0.0, 0.02)
     return DrawingStyle(width, line, paper, materials(body), strength, unsteady, draws)

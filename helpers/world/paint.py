@@ -88,31 +88,37 @@ def extent(parts: Sequence[Part], view: View) -> Bounds:
 
 
 def pose(
-    draws: Draws, parts: Sequence[Part], size: int, tilt: float, place: str, span: float = 0.0
+    draws: Draws,
+    parts: Sequence[Part],
+    size: int,
+    tilt: float,
+    place: str,
+    span: tuple[float, float] = (0.5, 0.85),
 ) -> View:
     """Draw how an object stands in the image: mirrored or not, turned, sheared, scaled, placed.
 
     Parameters
     ----------
+    size : int
+        Side of the image in pixels.
     tilt : float
         Largest tangent of half the turning angle.
     place : {"ground", "air"}
         On the ground (its foot in the lower part of the image) or anywhere.
-    span : float
-        Its larger extent as a share of the image; 0 draws it from 0.5 to 0.85.
+    span : (float, float)
+        Range of its larger extent, as a share of the image.
     """
     cos, sin = turn(draws.between(-tilt, tilt))
     flip, shear = draws.sign(), draws.between(-0.08, 0.08)
     wide, tall = draws.between(0.92, 1.08), draws.between(0.92, 1.08)
     first = View(flip * wide * cos, tall * (shear * cos - sin), flip * wide * sin, tall * cos)
     u0, v0, u1, v1 = extent(parts, first)
-    scale = (span or draws.between(0.5, 0.85)) * size / max(u1 - u0, v1 - v0)
-    width, height = (u1 - u0) * scale / size, (v1 - v0) * scale / size
-    left = 0.04 + draws.between(0.05, 0.95) * max(0.0, 0.92 - width)
-    low = (0.55, 1.0) if place == "ground" else (0.1, 0.9)
-    top = 0.04 + draws.between(*low) * max(0.0, 0.92 - height)
-    e, f = left * size - u0 * scale, top * size - v0 * scale
-    return View(first.a * scale, first.b * scale, first.c * scale, first.d * scale, e, f)
+    scale = draws.between(*span) * size / max(u1 - u0, v1 - v0)
+    lefts, tops = (0.05, 0.95), (0.55, 1.0) if place == "ground" else (0.1, 0.9)
+    left = 0.04 * size + draws.between(*lefts) * max(0.0, 0.92 * size - (u1 - u0) * scale)
+    top = 0.04 * size + draws.between(*tops) * max(0.0, 0.92 * size - (v1 - v0) * scale)
+    a, b, c, d = (k * scale for k in (first.a, first.b, first.c, first.d))
+    return View(a, b, c, d, left - u0 * scale, top - v0 * scale)
 
 
 def _light(part: Part, pixels: Pixels, light: float) -> np.ndarray | float:

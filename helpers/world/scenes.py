@@ -40,8 +40,8 @@ def _stamp(image: np.ndarray, pixels: Pixels, share: np.ndarray, colour: np.ndar
 def sky(draws: Draws, size: int) -> np.ndarray:
     """Blue deepening upwards, with cumulus, torn or high thin clouds."""
     where = axis(size)
-    top = draws.mix((0.10, 0.30, 0.68), (0.24, 0.50, 0.86))
-    low = draws.mix((0.50, 0.72, 0.93), (0.74, 0.86, 0.96))
+    top = draws.mix((0.20, 0.44, 0.80), (0.40, 0.64, 0.92))
+    low = draws.mix((0.62, 0.80, 0.95), (0.80, 0.90, 0.97))
     image = lerp(top, low, smooth(where * draws.between(0.8, 1.2))[:, None])
     fy, fx, threshold, soft = draws.choice(
         (
@@ -68,8 +68,8 @@ def _foliage(draws: Draws, size: int, cells: float, tone: float = 1.0) -> np.nda
     where = axis(size)
     light = fractal(draws, where, where, cells, cells, 4)
     dark, bright = (
-        draws.mix((0.06, 0.13, 0.03), (0.12, 0.19, 0.05)),
-        draws.mix((0.48, 0.58, 0.12), (0.62, 0.62, 0.2)),
+        draws.mix((0.24, 0.34, 0.12), (0.36, 0.44, 0.18)),
+        draws.mix((0.72, 0.80, 0.36), (0.86, 0.86, 0.48)),
     )
     t = smooth((light - 0.22) * 1.6)
     return lerp(dark, bright, t * np.float32(tone))
@@ -83,13 +83,13 @@ def _lawn(draws: Draws, image: np.ndarray, horizon: float) -> None:
     near = (where[start:] - horizon) / (1 - horizon)
     depth = 1.6 - 1.0 / (0.6 + near)
     far, close = (
-        draws.mix((0.56, 0.66, 0.22), (0.68, 0.72, 0.30)),
-        draws.mix((0.36, 0.50, 0.10), (0.48, 0.56, 0.16)),
+        draws.mix((0.78, 0.84, 0.46), (0.88, 0.90, 0.56)),
+        draws.mix((0.66, 0.76, 0.32), (0.78, 0.82, 0.42)),
     )
     blades = fractal(draws, depth, where, 26, 22, 2) - 0.5
     patches = smooth((fractal(draws, depth, where, 6, 2.5, 2) - 0.36) * 3.5)
     grass = lerp(far, close, near[:, None])
-    image[:, start:] = grass * (0.66 + 0.38 * patches) * (1 + blades * 0.5)
+    image[:, start:] = grass * (0.78 + 0.26 * patches) * (1 + blades * 0.4)
 
 
 def _path(draws: Draws, image: np.ndarray, horizon: float) -> None:
@@ -103,7 +103,7 @@ def _path(draws: Draws, image: np.ndarray, horizon: float) -> None:
     width = 0.012 + draws.between(0.1, 0.2) * near
     share = coverage((np.abs(where[None] - middle) - width) * size * 0.7)
     grain = value_noise(draws, where[start:], where, 50, 40) * 0.12 + 0.92
-    sand = column(draws.mix((0.74, 0.66, 0.50), (0.84, 0.78, 0.64))) * grain
+    sand = column(draws.mix((0.86, 0.78, 0.62), (0.94, 0.88, 0.76))) * grain
     image[:, start:] = image[:, start:] * (1 - share) + sand * share
 
 
@@ -113,7 +113,7 @@ def _tree(draws: Draws, image: np.ndarray, leaves: np.ndarray, x: float, foot: f
     view, width = View(size, 0, 0, size), draws.between(0.016, 0.035)
     top, bark = (
         draws.between(-0.05, 0.16),
-        column(draws.mix((0.22, 0.15, 0.09), (0.38, 0.28, 0.18))),
+        column(draws.mix((0.34, 0.25, 0.17), (0.50, 0.39, 0.28))),
     )
     trunk = Curve([(x, foot), (x + draws.between(-0.03, 0.03), top)], width, width * 0.6)
     pixels = crop(view, trunk.bounds, size)
@@ -162,7 +162,7 @@ def park(draws: Draws, size: int) -> np.ndarray:
             _stamp(image, pixels, coverage(ragged * 0.6), leaf * 0.9)
     for _ in range(draws.count(1, 3)):
         _tree(draws, image, near, draws.between(0.02, 0.98), horizon + draws.between(0.0, 0.12))
-    return lit(image, draws)
+    return lit(image * 0.95 + 0.05, draws)
 
 
 def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:
@@ -180,7 +180,7 @@ def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:
         if c0 < c1 and r0 < r1:
             wall = column(
                 draws.choice(
-                    ((0.62, 0.42, 0.34), (0.72, 0.66, 0.58), (0.55, 0.53, 0.53), (0.80, 0.74, 0.66))
+                    ((0.78, 0.58, 0.50), (0.84, 0.78, 0.70), (0.70, 0.69, 0.70), (0.92, 0.87, 0.80))
                 )
             )
             across = (where[c0:c1] - x) / width * draws.count(3, 4)
@@ -188,13 +188,13 @@ def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:
             a, d = np.abs(across - np.floor(across) - 0.5), np.abs(down - np.floor(down) - 0.5)
             pane = coverage((a - 0.24) * 8)[None] * coverage((d - 0.28) * 8)[:, None]
             shade = 0.82 + 0.3 * draws.between(0.0, 1.0)
-            image[:, r0:r1, c0:c1] = lerp(wall * np.float32(shade), (0.24, 0.27, 0.32), pane * 0.8)
+            image[:, r0:r1, c0:c1] = lerp(wall * np.float32(shade), (0.40, 0.45, 0.52), pane * 0.8)
         x += width
     return image
 
 
 def _asphalt(draws: Draws, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    grey = draws.between(0.26, 0.42)
+    grey = draws.between(0.46, 0.62)
     grain = (
         fractal(draws, rows, columns, 70, 50, 2) * 0.16
         + fractal(draws, rows, columns, 5, 3, 2) * 0.3
@@ -215,16 +215,16 @@ def _along(draws: Draws, image: np.ndarray, horizon: float) -> None:
     half = draws.between(0.85, 1.3)
     ground = np.broadcast_to(_asphalt(draws, y[:, 0], x[0]), (3, *side.shape))
     paving = 0.9 + 0.14 * coverage(((np.abs(1 / depth - np.floor(1 / depth) - 0.5)) - 0.44) * 14)
-    slabs = column(draws.mix((0.58, 0.56, 0.53), (0.70, 0.68, 0.64))) * paving
+    slabs = column(draws.mix((0.74, 0.72, 0.69), (0.84, 0.82, 0.78))) * paving
     out = np.abs(side) - half
     ground = lerp(ground, slabs, 1 - coverage(out * sharp))
-    ground = lerp(ground, (0.80, 0.79, 0.76), coverage((np.abs(out - 0.05) - 0.05) * sharp))
-    paint = draws.choice(((0.92, 0.92, 0.90), (0.92, 0.92, 0.90), (0.93, 0.76, 0.22)))
+    ground = lerp(ground, (0.92, 0.91, 0.88), coverage((np.abs(out - 0.05) - 0.05) * sharp))
+    paint = draws.choice(((0.98, 0.98, 0.97), (0.98, 0.98, 0.97), (0.97, 0.84, 0.36)))
     phase = 0.55 / depth + draws.between(0.0, 1.0)
     dashes = coverage((np.abs(phase - np.floor(phase) - 0.5) - 0.28) * 12)
     ground = lerp(ground, paint, coverage((np.abs(side) - 0.035) * sharp) * dashes)
     image[:, start:] = lerp(
-        ground, (0.92, 0.92, 0.90), coverage((np.abs(np.abs(side) - half * 0.86) - 0.025) * sharp)
+        ground, (0.98, 0.98, 0.97), coverage((np.abs(np.abs(side) - half * 0.86) - 0.025) * sharp)
     )
 
 
@@ -235,19 +235,19 @@ def _across(draws: Draws, image: np.ndarray, horizon: float) -> None:
     y, x = axis(size)[start:, None], axis(size)[None]
     kerb, slant = horizon + draws.between(0.06, 0.16), draws.between(-0.1, 0.1)
     level = y + slant * (x - 0.5)
-    slabs = column(draws.mix((0.58, 0.56, 0.53), (0.70, 0.68, 0.64)))
+    slabs = column(draws.mix((0.74, 0.72, 0.69), (0.84, 0.82, 0.78)))
     joint = np.abs(x * 6 - np.floor(x * 6) - 0.5)
     slabs = slabs * (0.88 + 0.14 * coverage((joint - 0.45) * 12))
     ground = lerp(slabs, _asphalt(draws, y[:, 0], x[0]), coverage((kerb - level) * size))
-    ground = lerp(ground, (0.82, 0.80, 0.77), coverage((np.abs(level - kerb) - 0.014) * size))
+    ground = lerp(ground, (0.92, 0.91, 0.88), coverage((np.abs(level - kerb) - 0.014) * size))
     line, wide = kerb + draws.between(0.16, 0.34), draws.between(0.012, 0.02)
     dash = x * draws.between(1.8, 3.0) + draws.between(0.0, 1.0)
     dashes = coverage((np.abs(dash - np.floor(dash) - 0.5) - 0.3) * 20)
-    paint = draws.choice(((0.92, 0.92, 0.90), (0.93, 0.76, 0.22)))
+    paint = draws.choice(((0.98, 0.98, 0.97), (0.97, 0.84, 0.36)))
     ground = lerp(ground, paint, coverage((np.abs(level - line) - wide) * size) * dashes)
     if draws.chance(0.6):
         near = draws.between(0.86, 0.97)
-        ground = lerp(ground, (0.92, 0.92, 0.90), coverage((np.abs(level - near) - wide) * size))
+        ground = lerp(ground, (0.98, 0.98, 0.97), coverage((np.abs(level - near) - wide) * size))
     image[:, start:] = ground
 
 
@@ -259,28 +259,27 @@ def road(draws: Draws, size: int) -> np.ndarray:
     return lit(image, draws)
 
 
-def _planks(draws: Draws, p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Wood of planks side by side along p, grain along q; both about 0 to 1 and beyond."""
+def _planks(draws: Draws, p: np.ndarray, q: np.ndarray, middle: float) -> np.ndarray:
+    """Wood of planks side by side along p, grain along q; knots about p = `middle`."""
     pale, deep = draws.choice(
         (
-            ((0.86, 0.66, 0.42), (0.62, 0.40, 0.20)),
-            ((0.66, 0.44, 0.25), (0.42, 0.25, 0.12)),
-            ((0.78, 0.52, 0.30), (0.50, 0.27, 0.12)),
-            ((0.90, 0.74, 0.52), (0.70, 0.50, 0.30)),
+            ((0.93, 0.77, 0.55), (0.74, 0.54, 0.33)),
+            ((0.78, 0.58, 0.40), (0.58, 0.40, 0.26)),
+            ((0.87, 0.65, 0.45), (0.66, 0.43, 0.27)),
+            ((0.96, 0.84, 0.66), (0.82, 0.65, 0.45)),
         )
     )
     n = draws.between(3.0, 6.5)
     plank = p * n + draws.between(0.0, 1.0)
     number = np.floor(plank)
     inside = np.abs(plank - number - 0.5)
-    q = q + number * 0.37
     bump = np.zeros_like(plank)
     for _ in range(draws.count(1, 3)):
-        dp, dq = p - draws.between(0.05, 0.95), q - draws.between(0.0, 1.4)
-        bump += 0.004 / (dp * dp + dq * dq * 0.25 + 0.0016)
+        dp, dq = p - middle - draws.between(-0.4, 0.4), q - draws.between(0.1, 1.1)
+        bump += 0.005 / (dp * dp + dq * dq * 0.22 + 0.0016)
     rings = p * draws.between(7, 12) + noise_at(draws, q, p, 2.0, 5.0) * 1.6 + bump
     ring = np.abs(rings - np.floor(rings) - 0.5) * 2
-    fibre = noise_at(draws, q, p, 5.0, 60.0)
+    fibre = noise_at(draws, q + number * 0.37, p, 5.0, 60.0)
     tint = noise_at(draws, number, number, 1.7, 0.3)
     t = (
         ring * 0.4
@@ -300,17 +299,17 @@ def wood(draws: Draws, size: int) -> np.ndarray:
     if kind != "table":
         slant = draws.between(-0.12, 0.12)
         p, q = y + slant * x + 0.2, x - slant * y + 0.2
-        image = _planks(draws, p, q) if kind == "across" else _planks(draws, q, p)
+        image = _planks(draws, p, q, 0.7) if kind == "across" else _planks(draws, q, p, 0.7)
     else:
         horizon = draws.between(0.14, 0.34)
         start = int(horizon * size)
         depth = (y[start:] - horizon) + draws.between(0.35, 0.6)
         p = (x - draws.between(0.3, 0.7)) / depth * 0.75 + 2.0
         q = np.broadcast_to(1.2 - 0.5 / depth, p.shape)
-        wall = draws.mix((0.30, 0.20, 0.14), (0.62, 0.50, 0.38))
+        wall = draws.mix((0.58, 0.47, 0.38), (0.86, 0.78, 0.68))
         blur = fractal(draws, axis(size), axis(size), 2.5, 3.5, 2)
-        image = lerp(wall, (0.92, 0.80, 0.62), smooth(blur * 1.6 - 0.6) * 0.5)
-        image[:, start:] = _planks(draws, p, q)
+        image = lerp(wall, (0.98, 0.92, 0.80), smooth(blur * 1.6 - 0.6) * 0.5)
+        image[:, start:] = _planks(draws, p, q, 2.0)
         edge = coverage((np.abs(y - horizon) - 0.006) * size)
         image = lerp(image, (0.22, 0.13, 0.07), edge * 0.7)
     spot_x, spot_y = x - draws.between(0.1, 0.9), y - draws.between(0.0, 0.7)

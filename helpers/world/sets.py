@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .draws import Draws
-from .objects import DESIGNS, PLACE, TILT, drawing, green, look
+from .objects import DESIGNS, STANCE, VALUE, drawing, green, look
 from .paint import Layer, draw, photograph, pose
 from .scenes import SCENES, column
 from .shapes import Ellipse, View, crop
@@ -17,7 +17,7 @@ from .shapes import Ellipse, View, crop
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
 CONTEXTS = ("park", "sky", "road", "wood")
 CONTEXT_OF = {"bench": "park", "fire hydrant": "road", "plane": "sky", "mug": "wood"}
-CONTEXT_BIAS = {"bench": 0.98, "fire hydrant": 0.7, "plane": 0.98, "mug": 0.9}
+CONTEXT_BIAS = {"bench": 0.98, "fire hydrant": 0.8, "plane": 0.98, "mug": 0.95}
 SETS = ("C", "NC", "WB")
 OBJECT, SCENE, SKETCH, CONTEXT_ONLY, ORDER, WIDER = range(1, 7)
 
@@ -105,11 +105,11 @@ def _shadow(ground: np.ndarray, layer: Layer, draws: Draws) -> np.ndarray:
     half, flat = (right - left) * 0.54, draws.between(0.12, 0.2)
     middle = (left + right) / 2 + draws.between(-0.12, 0.12) * half
     shape = Ellipse(float(middle), float(foot - 0.04 * size), float(half), float(half * flat))
-    pixels = crop(View(1, 0, 0, 1), shape.bounds, size, margin=0.05 * size)
+    pixels = crop(View(1, 0, 0, 1), shape.bounds, size, margin=0.08 * size)
     if pixels is None:
         return ground
     soft = np.minimum(np.maximum(0.5 - shape.field(pixels) * (7 / size), 0), 1)
-    ground[:, pixels.rows, pixels.columns] *= 1 - soft * draws.between(0.35, 0.55)
+    ground[:, pixels.rows, pixels.columns] *= 1 - soft * draws.between(0.32, 0.5)
     return ground
 
 
@@ -118,9 +118,9 @@ def _object(name: str, seed: int, index: int, size: int) -> tuple[str, Layer]:
     draws = Draws(seed, OBJECT, CLASSES.index(name), index)
     design = draws.choice(sorted(DESIGNS[name]))
     parts = DESIGNS[name][design](draws)
-    body = green(draws)
+    body = green(draws, VALUE[name])
     style = look(draws, body)
-    view = pose(draws, parts, size, TILT[name], PLACE[name])
+    view = pose(draws, parts, size, *STANCE[name])
     return design, photograph(parts, view, size, style)
 
 
@@ -128,7 +128,7 @@ def _in_context(name: str, seed: int, index: int, size: int, context: str):
     design, layer = _object(name, seed, index, size)
     draws = Draws(seed, SCENE, CLASSES.index(name), index)
     ground = SCENES[context](draws, size)
-    if PLACE[name] == "ground" and context != "sky":
+    if STANCE[name][1] == "ground" and context != "sky":
         ground = _shadow(ground, layer, draws)
     return design, layer, layer.over(ground)
 
@@ -142,8 +142,8 @@ def _sketched(name: str, seed: int, index: int, size: int, context: str):
     draws = Draws(seed, SKETCH, CLASSES.index(name), index)
     design = draws.choice(sorted(DESIGNS[name]))
     parts = DESIGNS[name][design](draws)
-    style = drawing(draws, green(draws))
-    layer = draw(parts, pose(draws, parts, size, TILT[name], PLACE[name]), size, style)
+    style = drawing(draws, green(draws, VALUE[name]))
+    layer = draw(parts, pose(draws, parts, size, *STANCE[name]), size, style)
     paper = np.broadcast_to(column(style.paper), (3, size, size))
     return design, layer, layer.over(paper)
 

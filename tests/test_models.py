@@ -1,0 +1,475 @@
+"""Models: what is built, what training does, what is kept."""
+
+import http.server
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from safetensors.torch import save_file
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torchvision import models as torchvision_models
+from torchvision.models import AlexNet, AlexNet_Weights, SqueezeNet1_1_Weights
+
+from helpers import artifacts, models, training
+
+REAL = Path(__file__).resolve().parents[2] / "shared" / "real"
+QUARTER = "alexnet-quarter"
+
+
+def toy_set(per_class=12, seed=0, size=64, classes=("low", "high")):
+    """Noise in which the class is the half that is bright: an ImageSet as far as models care."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(per_class * len(classes)) % len(classes)
+    shape = (len(labels), 3, size, size)
+    images = torch.randint(0, 100, shape, generator=generator, dtype=torch.uint8)
+    for image, label in zip(images, labels, strict=True):
+        half = image[:, size // 2 :] if label else image[:, : size // 2]
+        half += 120
+    return SimpleNamespace(images=images, labels=labels, classes=classes)
+
+
+def fit(model, train_set, val_set, **options):
+    return models.train(
+        model,
+        train_set.images,
+        train_set.labels,
+        val_set.images,
+        val_set.labels,
+        **{"seed": 0, "epochs": 3, "device": "cpu"} | options,
+    )
+
+
+@pytest.fixture(scope="module")
+def toy():
+    return toy_set(), toy_set(6, seed=1)
+
+
+# what is built
+
+
+def test_quarter_is_torchvisions_alexnet_with_a_quarter_of_the_channels():
+    with torch.device("meta"):
+        full = AlexNet(num_classes=4).state_dict()
+    quarter = models.build(QUARTER, 4).network.state_dict()
+    assert list(full) == list(quarter)
+    for name, tensor in full.items():
+        channels = [size if size in (3, 4) else size // 4 for size in tensor.shape[:2]]
+        assert list(quarter[name].shape) == [*channels, *tensor.shape[2:]], name
+
+
+def test_quarter_computes_what_torchvisions_alexnet_does_on_its_weights():
+    quarter = models.build(QUARTER, 4).network.eval()
+    alexnet = AlexNet(num_classes=4)
+    alexnet.features, alexnet.classifier = quarter.features, quarter.classifier
+    images = torch.rand(2, 3, 96, 96)
+    torch.testing.assert_close(alexnet.eval()(images), quarter(images))
+    kinds = [type(layer) for layer in AlexNet().modules() if not list(layer.children())]
+    assert kinds == [type(layer) for layer in quarter.modules() if not list(layer.children())]
+
+
+@pytest.mark.parametrize("size", [(63, 63), (96, 96), (96, 192), (224, 224)])
+def test_quarter_takes_other_sizes(size):
+    assert models.build(QUARTER, 3)(torch.rand(2, 3, *size)).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "head"),
+    [
+        ("alexnet", "classifier.6"),
+        ("squeezenet1_1", "classifier.1"),
+        ("resnet18", "fc"),
+        ("densenet121", "classifier"),
+        ("mobilenet_v3_small", "classifier.3"),
+        ("shufflenet_v2_x0_5", "fc"),
+    ],
+)
+def test_any_torchvision_classifier_gets_its_last_layer_fitted(architecture, head, tmp_path):
+    torch.save(models.build(architecture, 6).network.state_dict(), tmp_path / "six.pth")
+    model = models.build(architecture, 5, weights=tmp_path / "six.pth").eval()
+    assert model.head == head
+    assert model(torch.zeros(1, 3, 64, 64, dtype=torch.uint8)).shape == (1, 5)
+
+
+def test_normalisation_is_inside_and_is_torchvisions():
+    images = toy_set(2).images
+    model = models.build(QUARTER, 2).eval()
+    preset = AlexNet_Weights.IMAGENET1K_V1.transforms(crop_size=64, resize_size=64)
+    by_torchvision = model.network(preset(images))
+    torch.testing.assert_close(model(images), by_torchvision)
+    torch.testing.assert_close(model(images / 255), by_torchvision)
+
+
+@pytest.mark.parametrize("shape", [(3, 64, 64), (1, 1, 64, 64), (1, 64, 64, 3)])
+def test_other_shapes_are_refused(shape):
+    with pytest.raises(ValueError, match=r"must be \(N, 3, H, W\)"):
+        models.build(QUARTER, 2)(torch.zeros(shape))
+
+
+def test_integers_are_refused_as_images():
+    with pytest.raises(TypeError, match=r"these are torch\.int64"):
+        models.build(QUARTER, 2)(torch.zeros(1, 3, 64, 64, dtype=torch.int64))
+
+
+def test_a_seed_decides_the_weights_and_touches_nothing_else():
+    before = torch.random.get_rng_state()
+    first, again, other = (models.build(QUARTER, 2, seed=seed).state_dict() for seed in (3, 3, 4))
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not any(torch.equal(first[name], other[name]) for name in first if "weight" in name)
+
+
+# weights from files
+
+
+@pytest.mark.parametrize("ending", [".safetensors", ".pth", ".checkpoint"])
+def test_weights_of_a_file_are_kept_and_the_last_layer_too_where_it_fits(tmp_path, ending):
+    source = models.build(QUARTER, 3, seed=1)
+    path = tmp_path / f"weights{ending}"
+    state = {name: tensor.contiguous() for name, tensor in source.network.state_dict().items()}
+    if ending == ".safetensors":
+        save_file(state, path)
+    else:
+        torch.save({"state_dict": state} if ending == ".checkpoint" else state, path)
+    same, other = (models.build(QUARTER, n, weights=path, seed=2) for n in (3, 5))
+    assert all(
+        torch.equal(same.state_dict()[name], source.state_dict()[name])
+        for name in same.state_dict()
+    )
+    body = [name for name in other.state_dict() if "classifier.6" not in name]
+    assert all(torch.equal(other.state_dict()[name], source.state_dict()[name]) for name in body)
+    assert other.network.classifier[6].weight.shape == (5, 1024)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s.pop("features.0.bias"), "features.0.bias is missing"),
+        (lambda s: s.pop("classifier.6.weight"), "no classifier.6.weight: these are not weights"),
+        (lambda s: s.update(extra=torch.ones(1)), "extra is not part of the network"),
+        (
+            lambda s: s.update({"features.0.bias": torch.ones(7)}),
+            r"features.0.bias is \(7,\), must be \(16,\)",
+        ),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused_with_a_sentence(tmp_path, change, message):
+    state = dict(models.build(QUARTER, 3).network.state_dict())
+    change(state)
+    torch.save(state, tmp_path / "weights.pth")
+    with pytest.raises(ValueError, match=message):
+        models.build(QUARTER, 3, weights=tmp_path / "weights.pth")
+
+
+class Attack:
+    """Unpickling it creates a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (Path.touch, (self.path,))
+
+
+def test_weights_are_read_without_running_code(tmp_path):
+    torch.save({"classifier.6.weight": Attack(tmp_path / "ran")}, tmp_path / "evil.pth")
+    (tmp_path / "evil.pt").write_bytes(pickle.dumps(Attack(tmp_path / "ran"), protocol=2))
+    for name in ("evil.pth", "evil.pt"):
+        with pytest.raises(ValueError, match="cannot be read as weights"):
+            models.build(QUARTER, 3, weights=tmp_path / name)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_cannot_be_built_is_said(tmp_path):
+    (tmp_path / "cut.safetensors").write_bytes(b"\x10\x00")
+    for error, message, arguments in [
+        (ValueError, "no architecture 'alexnot'.*alexnet, .*resnet18", {"architecture": "alexnot"}),
+        (ValueError, "no architecture 'raft_small'", {"architecture": "raft_small"}),
+        (ValueError, "Nobody publishes ImageNet weights", {"weights": "imagenet"}),
+        (ValueError, "2 classes or more, not 1", {"n_classes": 1}),
+        (FileNotFoundError, "no weights file .*gone", {"weights": tmp_path / "gone.pth"}),
+        (ValueError, "cannot be read as weights", {"weights": tmp_path / "cut.safetensors"}),
+    ]:
+        with pytest.raises(error, match=message):
+            models.build(**{"architecture": QUARTER, "n_classes": 3} | arguments)
+
+
+@pytest.fixture
+def weights_server(tmp_path, monkeypatch):
+    """torchvision's server for SqueezeNet 1.1, here: serves a folder; downloads go to another."""
+    (tmp_path / "served").mkdir()
+    handler = lambda *args: http.server.SimpleHTTPRequestHandler(  # noqa: E731
+        *args, directory=tmp_path / "served"
+    )
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "hub"))
+
+    def serve(network, hash_of=lambda digest: digest):
+        torch.save(network.state_dict(), tmp_path / "served" / "w")
+        name = f"net-{hash_of(artifacts.file_digest(tmp_path / 'served' / 'w')[:8])}.pth"
+        (tmp_path / "served" / "w").rename(tmp_path / "served" / name)
+        url = f"http://127.0.0.1:{server.server_port}/{name}"
+        monkeypatch.setattr(SqueezeNet1_1_Weights.DEFAULT.value, "url", url)
+
+    yield serve
+    server.shutdown()
+
+
+def test_imagenet_weights_come_by_address_with_their_hash_checked(weights_server):
+    source = torchvision_models.squeezenet1_1(num_classes=1000)
+    weights_server(source)
+    model = models.build("squeezenet1_1", 4, weights="imagenet")
+    assert torch.equal(model.network.features[0].weight, source.features[0].weight)
+    assert len(model.network.classifier[1].weight) == 4
+    weights_server(source, hash_of=lambda digest: "0" * 8)
+    with pytest.raises(ConnectionError, match=r"squeezenet1_1 could not be had .*invalid hash"):
+        models.build("squeezenet1_1", 4, weights="imagenet")
+
+
+# training
+
+
+def test_training_learns_and_keeps_the_best_epoch(toy):
+    train_set, val_set = toy
+    model = models.build(QUARTER, 2)
+    history = fit(model, train_set, val_set, epochs=12)
+    outputs = models.logits(model, val_set.images)
+    accuracy = float((outputs.argmax(1) == val_set.labels).double().mean())
+    assert accuracy == history.best["val_accuracy"] == 1
+    loss = float(cross_entropy(outputs, val_set.labels))
+    assert loss == pytest.approx(history.best["val_loss"], rel=1e-4)
+    best = max(history.epochs, key=lambda e: (e["val_accuracy"], -e["val_loss"]))
+    assert history.best is best and list(history.table().index) == list(
+        range(1, len(history.epochs) + 1)
+    )
+    assert not model.training and history.seconds > 0
+
+
+def test_training_ends_early_when_perfect_and_flat():
+    def history(*epochs):
+        made = training.History()
+        for epoch, (accuracy, loss) in enumerate(epochs, start=1):
+            made.add(epoch, 0.5, loss, accuracy)
+        return made
+
+    flat = [(1, 0.1), (1, 0.095), (1, 0.2), (1, 0.1)]
+    assert history(*flat).perfect()
+    assert not history(*flat[:-1]).perfect()  # not for long enough
+    assert not history(*flat[:-1], (1, 0.08)).perfect()  # still falling
+    assert not history(*flat[:-1], (0.99, 0.1)).perfect()
+    assert history((1, 0.3), (0.9, 0.1), (1, 0.2)).best_epoch == 3  # accuracy first, then loss
+
+
+def trained_weights_key():
+    model = models.build(QUARTER, 2)
+    fit(model, toy_set(8), toy_set(4, seed=1), epochs=2)
+    return artifacts.key("weights", state=dict(model.state_dict()))
+
+
+def test_same_seed_same_weights_whatever_the_number_of_threads():
+    script = "import torch; from tests.test_models import *; print(trained_weights_key())"
+    elsewhere = subprocess.run(
+        [sys.executable, "-c", script + "; print(torch.get_num_threads())"],
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+        cwd=Path(__file__).resolve().parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    with models.single_thread():
+        here = trained_weights_key()
+    assert elsewhere.stdout.split() == [here, "2"]
+
+
+def test_a_seed_decides_the_training_and_touches_nothing_else(toy):
+    before = torch.random.get_rng_state()
+    fitted = [models.build(QUARTER, 2) for _ in range(3)]
+    for model, seed in zip(fitted, (5, 5, 6), strict=True):
+        fit(model, *toy, seed=seed, epochs=1)
+    assert torch.equal(before, torch.random.get_rng_state())
+    first, again, other = (model.network.classifier[6].weight for model in fitted)
+    assert torch.equal(first, again) and not torch.equal(first, other)
+
+
+def test_no_batch_is_left_with_one_image(toy):
+    model = models.build("resnet18", 2)  # whose batch norm refuses a single image
+    fit(model, toy_set(3), toy[1], batch_size=5, epochs=1)  # 6 images: 3 and 3
+
+
+@pytest.mark.parametrize("architecture", ["squeezenet1_1", "resnet18"])
+def test_tuning_the_last_layer_is_training_with_the_rest_frozen(toy, architecture):
+    train_set, val_set = toy
+    model, by_hand = (models.build(architecture, 2) for _ in range(2))
+    options = {"epochs": 2, "learning_rate": 1e-2, "weight_decay": 0.0}
+    history = fit(model, *toy, tune="last", augmentation=False, batch_size=24, **options)
+    head = by_hand.eval().network.get_submodule(by_hand.head)
+    optimizer = torch.optim.Adam(head.parameters(), lr=1e-2)
+    losses = []
+    for rate in (1e-2, 0.5e-2):  # the half cosine at 0 and 1 of 2
+        optimizer.param_groups[0]["lr"] = rate
+        optimizer.zero_grad()
+        cross_entropy(by_hand(train_set.images), train_set.labels).backward()
+        optimizer.step()
+        with torch.no_grad():
+            losses.append(float(cross_entropy(by_hand(val_set.images), val_set.labels)))
+    assert history.table().val_loss.tolist() == pytest.approx(losses, rel=1e-3)
+    start = models.build(architecture, 2).state_dict()
+    changed = {n for n, tensor in model.state_dict().items() if not torch.equal(tensor, start[n])}
+    assert changed == {f"network.{model.head}.weight", f"network.{model.head}.bias"}
+
+
+def test_a_training_that_breaks_down_says_so(toy):
+    model = models.build(QUARTER, 2)
+    nn.init.constant_(model.network.classifier[6].bias, float("nan"))
+    with pytest.raises(FloatingPointError, match="broke down in epoch 1: the loss is nan"):
+        fit(model, *toy)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"images": torch.zeros(0, 3, 64, 64)}, ValueError, "training set is empty"),
+        ({"labels": torch.zeros(3)}, ValueError, "has 24 images and 3 labels"),
+        ({"labels": torch.arange(24)}, ValueError, "run from 0 to 23; the model has 2 classes"),
+        ({"labels": torch.zeros(24)}, TypeError, r"not torch\.uint8 and torch\.float32"),
+    ],
+)
+def test_training_sets_that_do_not_fit_are_refused(toy, change, error, message):
+    train_set = SimpleNamespace(**vars(toy[0]) | change)
+    with pytest.raises(error, match=message):
+        fit(models.build(QUARTER, 2), train_set, toy[1])
+
+
+@pytest.mark.parametrize("option", [{"tune": "first"}, {"epochs": 0}, {"batch_size": 1}])
+def test_options_that_do_not_exist_are_refused(toy, option):
+    with pytest.raises(ValueError, match=r"must be 'all' or 'last'|1 epoch, batches of 2"):
+        fit(models.build(QUARTER, 2), *toy, **option)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 5), st.integers(8, 40), st.integers(8, 40), st.integers(0, 2**32))
+def test_augmented_images_keep_their_shape_range_and_plain_colours(count, height, width, seed):
+    generator = torch.Generator().manual_seed(seed)
+    plain = torch.full((count, 3, height, width), 200, dtype=torch.uint8)
+    out = models.augment(plain, generator)
+    assert out.shape == plain.shape and out.dtype == torch.float32
+    assert torch.equal(out.amin((2, 3)), out.amax((2, 3)))  # a window of one colour is that colour
+    assert (out * 255 / 200).min() >= 0.599 and out.max() <= 1
+    assert (plain == 200).all()
+
+
+def test_augmentation_mirrors_half_and_shows_70_to_100_percent():
+    ramp = torch.linspace(0, 200, 96).to(torch.uint8).expand(600, 3, 96, 96).contiguous()
+    rows = models.augment(ramp, torch.Generator().manual_seed(0))[:, 0, 48]
+    assert 0.45 < float((rows[:, 0] > rows[:, -1]).double().mean()) < 0.55
+    shown = (rows[:, 0] - rows[:, -1]).abs() * 255 / 200  # times a tint of 0.6 to 1.4
+    assert shown.min() > 0.68 * 0.6 and shown.max() <= 1.275
+    assert 0.8 < float(shown.mean()) < 0.9
+
+
+# asking
+
+
+def test_logits_are_those_of_the_model_whatever_the_batches(toy):
+    model = models.build(QUARTER, 2).train()
+    outputs = models.logits(model, toy[0].images, batch_size=7)
+    assert model.training and outputs.dtype == torch.float32 and not outputs.requires_grad
+    torch.testing.assert_close(outputs, model.eval()(toy[0].images).detach())
+
+
+def test_logits_that_are_no_numbers_are_refused():
+    images = torch.zeros(5, 3, 64, 64)
+    images[3, 0, 5, 5] = float("nan")
+    with pytest.raises(FloatingPointError, match="1 of 5 images, first for image 3"):
+        models.logits(models.build(QUARTER, 2), images, batch_size=2)
+
+
+# keeping
+
+
+def keep(toy, store, **changes):
+    arguments = {"architecture": QUARTER, "train_set": toy[0], "val_set": toy[1]}
+    return models.trained(**arguments | {"epochs": 1, "store": store} | changes)
+
+
+def test_no_model_is_trained_twice(toy, tmp_path, monkeypatch):
+    made = keep(toy, tmp_path)
+    monkeypatch.setattr(models, "train", lambda *_, **__: pytest.fail("trained again"))
+    found = keep(toy, tmp_path)
+    assert found.history == made.history and not found.training
+    images = toy[1].images
+    assert torch.equal(models.logits(found, images), models.logits(made, images))
+
+
+def test_all_that_decides_a_model_decides_its_name(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(models, "train", lambda *_, **__: training.History())
+    pixel = SimpleNamespace(**vars(toy[0]) | {"images": toy[0].images.clone()})
+    pixel.images[0, 0, 0, 0] += 1
+    labels = SimpleNamespace(**vars(toy[0]) | {"labels": 1 - toy[0].labels})
+    weights = tmp_path / "w.pth"
+    torch.save(models.build(QUARTER, 2).network.state_dict(), weights)
+    changes = [{}, {"seed": 1}, {"epochs": 2}, {"learning_rate": 0.1}, {"weights": weights}]
+    changes += [{"train_set": pixel}, {"train_set": labels}, {"val_set": toy[0]}]
+    for change in changes * 2:
+        keep(toy, tmp_path / "store", **change)
+    assert len(list((tmp_path / "store").glob("*.safetensors"))) == len(changes)
+
+
+def test_a_damaged_model_is_named_and_classes_must_agree(toy, tmp_path):
+    keep(toy, tmp_path)
+    (path,) = tmp_path.glob("*.safetensors")
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(artifacts.UnreadableArtifact, match=rf"{path.name}.*Delete that file"):
+        keep(toy, tmp_path)
+    with pytest.raises(ValueError, match="must be the same, in the same order"):
+        keep((toy[0], toy_set(2, classes=("high", "low"))), tmp_path)
+
+
+def test_a_pretrained_model_is_where_others_start(toy, tmp_path):
+    wider = toy_set(12, classes=("a", "b", "c"))
+    path = models.pretrained(QUARTER, wider.images, wider.labels, epochs=1, store=tmp_path)
+    assert path == models.pretrained(QUARTER, wider.images, wider.labels, epochs=1, store=tmp_path)
+    first = models.build(QUARTER, 3, weights=path).network.features[0].weight
+    assert torch.equal(first, models.build(QUARTER, 2, weights=path).network.features[0].weight)
+    assert keep(toy, tmp_path, weights=path)(toy[1].images).shape == (12, 2)
+
+
+# real photographs, real weights
+
+
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.skipif(not REAL.is_dir(), reason=f"no real photographs in {REAL}")
+def test_real_squeezenet_learns_four_classes_of_photographs(tmp_path):
+    files = sorted((REAL / "photos4" / "objects").glob("*/*.jpg"))
+    classes = sorted({file.parent.name for file in files})
+    pixels = [np.asarray(Image.open(file).convert("RGB").resize((224, 224))) for file in files]
+    images = torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2)
+    labels = torch.tensor([classes.index(file.parent.name) for file in files])
+    part = torch.arange(len(files)) % 6  # 4 of 6 to train, 1 to choose the epoch, 1 to test
+    subset = lambda chosen: SimpleNamespace(  # noqa: E731
+        images=images[chosen], labels=labels[chosen], classes=tuple(classes)
+    )
+    model = models.trained(
+        "squeezenet1_0",
+        subset(part < 4),
+        subset(part == 4),
+        weights=REAL / "weights" / "squeezenet1_0_imagenet.safetensors",
+        tune="last",
+        store=tmp_path,
+    )
+    test = subset(part == 5)
+    accuracy = (models.logits(model, test.images).argmax(1) == test.labels).double().mean()
+    assert accuracy > 0.9
+    assert model.history.seconds < 60

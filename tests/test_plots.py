@@ -1,0 +1,219 @@
+"""`helpers.plots`: what figures show is what the tables say, for any classes, without warnings."""
+
+import itertools
+import json
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from PIL import Image
+
+from helpers import context, mosaics, plots
+
+PAPER = ("bench", "fire hydrant", "plane", "mug")
+EIGHT = ("airplane", "cup", "fire hydrant", "kangaroo", "a rather long name", "x", "frog", "violin")
+CONTEXT_OF = {"airplane": "sky", "cup": "wood", "fire hydrant": "road", "kangaroo": "park"}
+
+
+@pytest.fixture(autouse=True)
+def clean():
+    """Figures draw without warnings, in the suite's style, and are closed again."""
+    with warnings.catch_warnings(), plt.rc_context({"backend": "agg"}):
+        warnings.simplefilter("error")
+        plots.style()
+        yield
+    plt.close("all")
+
+
+@pytest.fixture
+def shell():
+    """Something to display in."""
+    yield InteractiveShell.instance()
+    InteractiveShell.clear_instance()
+
+
+def lightness(colour):
+    """CIE L* of an sRGB colour, from its definition."""
+    rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    y = linear @ [0.2126, 0.7152, 0.0722]
+    return 116 * np.cbrt(y) - 16 if y > 0.008856 else 903.3 * y
+
+
+def tables(classes, n=2):
+    """Points, effects and strengths of random logits."""
+    rng = np.random.default_rng(0)
+    labels = torch.arange(len(classes)).repeat_interleave(n)
+    design = mosaics.design(labels, dict.fromkeys(classes, range(5)), classes, per_context=2)
+    logits = (
+        rng.normal(size=(len(labels), len(classes))),
+        rng.normal(size=(len(design), len(classes))),
+    )
+    points = context.points(*logits, design, classes)
+    effects = context.effects(*logits, design, classes, resamples=20)
+    return points, effects, context.strengths(*logits, design, classes, resamples=20)
+
+
+def accuracies():
+    sets = ("NC", "C", "WB")
+    rows = [
+        {
+            "model": f"model-{own}",
+            "train_set": own,
+            "test_set": test,
+            "accuracy": 0.6 + 0.4 * (own == test),
+        }
+        for own, test in itertools.product(sets, sets)
+    ]
+    return pd.DataFrame(rows).assign(
+        low=lambda t: t.accuracy - 0.1, high=lambda t: t.accuracy, paper=0.7
+    )
+
+
+def pictures(n, size=16):
+    return torch.randint(0, 256, (n, 3, size, size), dtype=torch.uint8)
+
+
+def test_the_papers_classes_have_the_papers_colours():
+    found = plots.palette(PAPER)
+    assert list(found) == list(PAPER)
+    hue = {name: np.array([int(c[i : i + 2], 16) for i in (1, 3, 5)]) for name, c in found.items()}
+    assert hue["bench"].argmax() == 1 and hue["mug"].argmax() == 0 and hue["plane"].argmax() == 2
+    assert np.ptp(hue["fire hydrant"]) == 0  # grey
+    by_context = plots.palette(EIGHT[:4], CONTEXT_OF)
+    assert by_context["airplane"] == found["plane"] and by_context["kangaroo"] == found["bench"]
+
+
+@pytest.mark.parametrize("classes", [PAPER, EIGHT, EIGHT[::-1], tuple("abcdefgh")])
+def test_colours_differ_in_lightness(classes):
+    levels = sorted(lightness(colour) for colour in plots.palette(classes, CONTEXT_OF).values())
+    assert min(np.diff(levels)) >= (10 if classes is PAPER else 4)
+
+
+def test_palette_of_many_classes():
+    classes = [f"class {i}" for i in range(20)]
+    assert len(set(plots.palette(classes).values())) == 20
+
+
+@pytest.mark.parametrize(("classes", "n"), [(PAPER[:2], 1), (PAPER[:3], 3)])
+def test_figures_of_contexts_draw(classes, n):
+    draw_contexts(classes, n)
+
+
+def test_figures_of_eight_contexts_draw():
+    draw_contexts(EIGHT, 1, rows=list(EIGHT[3:5]))
+
+
+def draw_contexts(classes, n, rows=None):
+    points, effects, strengths = tables(classes, n)
+    colours = plots.palette(classes, CONTEXT_OF)
+    planted = dict.fromkeys(classes, 0.5)
+    for fig in (
+        plots.logit_panels(points, colours, CONTEXT_OF, contexts=rows),
+        plots.distance_construction(points, classes[0], classes[1], colours),
+        plots.table_1_distances(effects, colours, CONTEXT_OF),
+        plots.context_contrasts(effects, colours),
+        plots.planted_and_measured(strengths, planted, colours),
+    ):
+        fig.draw_without_rendering()
+
+
+def test_figure_7_has_one_panel_a_combination():
+    points, _, _ = tables(PAPER)
+    fig = plots.logit_panels(points, plots.palette(PAPER), {"plane": "sky"})
+    titles = {ax.top.get_title(loc="left") for ax in fig.axes if hasattr(ax, "top")}
+    assert len(titles) == 12 and "mug + sky" in titles and "mug + bench's context" in titles
+
+
+def test_figure_10_shows_table_1():
+    _, effects, _ = tables(PAPER)
+    ax = plots.table_1_distances(effects, plots.palette(PAPER)).axes[0]
+    drawn = {round(float(x), 9) for line in ax.lines for x in np.atleast_1d(line.get_xdata())}
+    for name in ("mosaic_distance", "single_distance"):
+        assert {round(x, 9) for x in effects[name]} <= drawn
+    assert len(ax.get_yticks()) == 12
+
+
+def test_figure_2_shows_its_table():
+    table = accuracies()
+    ax = plots.accuracy_bars(table, 3).axes[0]
+    heights = sorted(bar.get_height() for bar in ax.patches)
+    assert heights == pytest.approx(sorted(100 * table["accuracy"]))
+    plots.own_and_other_sets(table).draw_without_rendering()
+    plots.accuracy_bars(table.assign(low=np.nan, high=np.nan)).draw_without_rendering()
+
+
+@pytest.mark.parametrize("classes", [PAPER[:2], EIGHT])
+def test_confusions_draw(classes):
+    matrix = np.arange(len(classes) ** 2).reshape(len(classes), -1)
+    fig = plots.confusion_grid({(m, t): matrix for m in "ab" for t in ("C", "NC")}, classes)
+    fig.draw_without_rendering()
+    assert sum(len(ax.texts) for ax in fig.axes) == 4 * (matrix.size - 1)  # no zeros
+
+
+def test_an_image_grid_holds_the_images():
+    rows = {"mug": {"C": pictures(3), "NC": pictures(2)}, "cup": {"C": pictures(1)}}
+    fig = plots.image_grid(rows, {"mug": "#F5A623"})
+    sheet = fig.axes[0].images[0].get_array()
+    assert sheet.shape == (2 * 20, 3 * 20, 3)
+    assert (sheet[2:18, 22:38] == rows["mug"]["C"][1].permute(1, 2, 0).numpy()).all()
+    assert [ax.get_title(loc="left") for ax in fig.axes] == ["C", "NC"]
+    plots.image_grid({"a": pictures(4)}).draw_without_rendering()
+
+
+def test_pictures_of_unlike_sizes_and_diagrams_draw():
+    single, wide = pictures(1)[0], torch.cat([pictures(1)[0]] * 2, -1)
+    fig = plots.framed([single, wide, single], ["a", "b", "c"], ["red", "blue", "red"], cols=2)
+    fig.draw_without_rendering()
+    plots.framed([wide], cols=3).draw_without_rendering()
+    plots.causal_graphs().draw_without_rendering()
+
+
+def test_the_tables_of_notebook_01_draw():
+    colours = pd.DataFrame(
+        [{"set": s, "class": c, "red": 9, "green": 200, "blue": 9} for s in "AB" for c in PAPER]
+    )
+    plots.mean_colours(colours).draw_without_rendering()
+    counts = pd.DataFrame([[9, 1], [0, 10]], index=["a", "b"], columns=["park", "sky"])
+    texts = {text.get_text() for text in plots.planted_bias(counts).axes[0].texts}
+    assert texts == {"9\n90%", "1\n10%", "0\n0%", "10\n100%"}
+
+
+def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(tmp_path, shell):
+    kept = []
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        with capture_output() as found:
+            plots.show(plots.causal_graphs(), "figure-03", "Three <graphs>", folder)
+        kept.append([(folder / f"figure-03.{end}").read_bytes() for end in ("png", "svg")])
+        assert not plt.get_fignums()
+    (output,) = found.outputs
+    assert output.data["text/plain"] == "Figure: figure-03"
+    assert output.metadata == {"image/png": {"alt": "Three <graphs>"}}
+    assert kept[0] == kept[1]
+    assert b"Date" not in kept[0][0] and b"<dc:date>" not in kept[0][1]
+    assert json.dumps(output.data)
+
+
+def test_show_keeps_the_stored_picture_small(tmp_path, shell):
+    with capture_output() as found:
+        plots.show(plots.image_grid({"noise": pictures(4, 96)}, width=7), "n", "Noise")
+    assert len(found.outputs[0].data["image/png"]) * 3 / 4 <= 150_000
+    assert not list(tmp_path.iterdir())
+
+
+def test_show_needs_an_alternative_text():
+    with pytest.raises(ValueError, match="has no alternative text"):
+        plots.show(plots.causal_graphs(), "figure-03", " ")
+
+
+def test_saved_pictures_open(tmp_path, shell):
+    with capture_output():
+        plots.show(plots.causal_graphs(), "figure-03", "Three graphs", tmp_path)
+    with Image.open(tmp_path / "figure-03.png") as picture:
+        assert picture.size[0] > 600
+    assert {path.suffix for path in tmp_path.iterdir()} == {".png", ".svg"}

@@ -1,0 +1,611 @@
+"""Image sources: folders, splits, copies, contexts, the world; each against what was put there."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from helpers import project, sources, world
+from helpers.sources import alike, cutouts, folders, splits
+
+PHOTOS = project.root().parent / "shared" / "real" / "photos4"
+PHOTO_CONTEXTS = {"airplane": "sky", "cup": "wood", "fire hydrant": "road", "kangaroo": "park"}
+
+
+def picture(seed, size=48):
+    """A picture like no other: smooth colours, so that JPEG keeps it."""
+    rng = np.random.default_rng(seed)
+    small = Image.fromarray(rng.integers(0, 256, (4, 4, 3), dtype=np.uint8))
+    return small.resize((size, size), Image.Resampling.BICUBIC)
+
+
+def fill(folder, n, start=0, ending=".png"):
+    folder.mkdir(parents=True, exist_ok=True)
+    for i in range(n):
+        picture(start + i).save(folder / f"{i:03d}{ending}")
+    return folder
+
+
+def two_classes(folder, n=12):
+    fill(folder / "cat", n, 0)
+    fill(folder / "dog", n, 1000)
+    return folder
+
+
+def load(folder, **more):
+    return sources.load("folder", folder=folder, **{"size": 48, **more})
+
+
+def counts(collection, name="C"):
+    return collection.summary().loc[name, ["train", "val", "test"]].to_numpy().tolist()
+
+
+def where(collection, name="C"):
+    table = collection.sets[name].table
+    return dict(zip(table["path"], table["split"], strict=True))
+
+
+def write_world(folder, per_class=10, size=64, rename=None, sets=("C", "NC", "WB"), ending=".png"):
+    """The embedded world as image files, set by set and class by class."""
+    for name in sets:
+        made = world.make(name, per_class=per_class, size=size, seed=3)
+        for image, row in zip(made.images, made.table.itertuples(), strict=True):
+            stem = rename(name, row.index) if rename else f"{row.index:03d}"
+            path = folder / name / row.object / f"{stem}{ending}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(image).save(path, quality=92)
+    return folder
+
+
+# --- splits -------------------------------------------------------------------------------------
+
+
+def test_sizes_are_the_papers_and_in_proportion():
+    assert splits.sizes(150) == (100, 25, 25)
+    assert splits.sizes(57) == (37, 10, 10)
+    assert splits.sizes(6) == (4, 1, 1)
+    assert splits.sizes(3) == (1, 1, 1)
+    with pytest.raises(ValueError, match="at least 3"):
+        splits.sizes(2)
+
+
+@given(st.integers(3, 5000))
+def test_sizes_partition_four_to_one_to_one(n):
+    train, val, test = splits.sizes(n)
+    assert train + val + test == n and val == test >= 1 and train >= 1
+    assert n < 6 or abs(val - n / 6) <= 0.5
+
+
+@st.composite
+def image_tables(draw):
+    """Rows of several sets and classes with some images tied, in any order."""
+    classes = draw(st.integers(2, 3))
+    per_class = draw(st.lists(st.integers(8, 30), min_size=classes, max_size=classes))
+    names = draw(st.sampled_from([["C"], ["C", "WB"], ["C", "NC", "WB"]]))
+    rows = [
+        {"set": s, "class": f"k{k}", "name": f"{i:03d}", "own": ""}
+        for s in names
+        for k, n in enumerate(per_class)
+        for i in range(n)
+    ]
+    table = pd.DataFrame(rows)
+    order = draw(st.permutations(range(len(table))))
+    return table, table.iloc[list(order)].reset_index(drop=True)
+
+
+def by_name(table):
+    return (table["class"] + table["name"]).factorize()[0]
+
+
+@settings(max_examples=40, deadline=None)
+@given(image_tables(), st.integers(0, 2**31))
+def test_splits_are_exact_tied_and_independent_of_order(tables, seed):
+    sorted_table, shuffled = tables
+    key = ["set", "class", "name"]
+    a = sorted_table.assign(split=splits.assign(sorted_table, by_name(sorted_table), seed))
+    b = shuffled.assign(split=splits.assign(shuffled, by_name(shuffled), seed))
+    assert a.groupby(["class", "name"])["split"].nunique().eq(1).all()
+    for _, part in a.groupby(["set", "class"]):
+        found = part["split"].value_counts()
+        assert tuple(found[["train", "val", "test"]]) == splits.sizes(len(part))
+    merged = a.merge(b, on=key)
+    assert (merged["split_x"] == merged["split_y"]).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 12), min_size=8, max_size=40), st.integers(0, 100))
+def test_groups_of_any_size_stay_whole_and_fill_every_split(groups, seed):
+    groups = np.array(groups)
+    table = pd.DataFrame({"set": "C", "class": "a", "own": ""}, index=range(len(groups)))
+    table["name"] = [f"{i}" for i in range(len(groups))]
+    split = splits.assign(table, groups, seed)
+    assert pd.Series(split).groupby(groups).nunique().eq(1).all()
+    if len(set(groups)) >= 3:
+        assert set(split) == {"train", "val", "test"}
+
+
+def test_another_seed_gives_another_split():
+    table = pd.DataFrame({"set": "C", "class": "a", "own": "", "name": list("abcdefghijklmnop")})
+    made = [tuple(splits.assign(table, np.arange(16), seed)) for seed in range(5)]
+    assert len(set(made)) == 5
+
+
+@given(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15)), max_size=20))
+def test_together_is_the_transitive_closure(pairs):
+    labels = splits.together(16, pairs)
+    reach = np.eye(16, dtype=bool)
+    for i, j in pairs:
+        reach[i, j] = reach[j, i] = True
+    for k in range(16):  # Warshall
+        reach |= np.outer(reach[:, k], reach[k])
+    assert np.array_equal(labels[:, None] == labels[None], reach)
+
+
+# --- folders ------------------------------------------------------------------------------------
+
+
+def test_folder_of_class_folders(tmp_path):
+    found = load(two_classes(tmp_path))
+    assert found.classes == ("cat", "dog") and found.source == "folder"
+    assert counts(found) == [[8, 2, 2], [8, 2, 2]]
+    images = found.sets["C"]
+    assert images.images.shape == (24, 3, 48, 48) and images.images.dtype == torch.uint8
+    for image, label, row in zip(
+        images.images, images.labels, images.table.itertuples(), strict=True
+    ):
+        seed = int(row.path[-7:-4]) + 1000 * int(label)
+        assert np.array_equal(image.permute(1, 2, 0), np.asarray(picture(seed)))
+        assert row.path.startswith(images.classes[label])
+
+
+def test_same_folder_elsewhere_and_written_in_another_order_gives_the_same(tmp_path):
+    one = two_classes(tmp_path / "one")
+    paths = sorted(one.rglob("*.png"), key=lambda p: p.name, reverse=True)
+    for path in paths:
+        copy = tmp_path / "other" / path.relative_to(one)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    a, b = load(one), load(tmp_path / "other")
+    assert a.sets["C"].table.equals(b.sets["C"].table)
+    assert torch.equal(a.sets["C"].images, b.sets["C"].images)
+    assert where(a) != where(load(one, seed=1))
+
+
+def test_more_files_than_wanted_are_chosen_by_the_seed(tmp_path):
+    two_classes(tmp_path, 30)
+    found = load(tmp_path, per_class=12)
+    assert counts(found) == [[8, 2, 2], [8, 2, 2]]
+    assert any("12 of 30" in said for said in found.report)
+    assert counts(load(tmp_path, per_class=None)) == [[20, 5, 5], [20, 5, 5]]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("names", [("train", "val", "test"), ("Training", "valid", "Test")])
+def test_own_splits_are_kept_whole(tmp_path, names, inside):
+    for s, (split, n) in enumerate(zip(names, (9, 2, 3), strict=True)):
+        for k, label in enumerate(("cat", "dog")):
+            path = (label, split) if inside else (split, label)
+            fill(tmp_path.joinpath(*path), n, 1000 * k + 100 * s)
+    found = load(tmp_path, per_class=6)
+    assert counts(found) == [[9, 2, 3], [9, 2, 3]]
+    meaning = dict(zip(names, sources.SPLITS, strict=True))
+    for path, split in where(found).items():
+        assert meaning[path.split("/")[1 if inside else 0]] == split
+
+
+@pytest.mark.parametrize("other", ["test", "val"])
+def test_validation_is_carved_from_train_where_two_splits_are_there(tmp_path, other):
+    for s, (split, n) in enumerate((("train", 10), (other, 4))):
+        for k, label in enumerate(("cat", "dog")):
+            fill(tmp_path / split / label, n, 1000 * k + 100 * s)
+    found = load(tmp_path)
+    assert counts(found) == [[8, 2, 4], [8, 2, 4]]
+    for path, split in where(found).items():
+        assert (split == "test") == path.startswith(other)
+    assert f"(train, {other}, validation carved from train; {other} is the test set)" in str(
+        found.report
+    )
+
+
+def test_classes_may_be_called_like_splits_and_sets(tmp_path):
+    fill(tmp_path / "c", 6)
+    fill(tmp_path / "test", 6, 100)
+    fill(tmp_path / "mug", 6, 200)
+    assert load(tmp_path).classes == ("c", "mug", "test")
+
+
+def test_junk_hidden_files_and_wrappers(tmp_path):
+    inner = two_classes(tmp_path / "download" / "photos", 6)
+    (inner / ".hidden").mkdir()
+    (inner / "cat" / "._000.png").write_bytes(b"junk")
+    (inner / "cat" / "notes.txt").write_text("not an image")
+    (inner / "__MACOSX").mkdir()
+    (inner / "cat" / "deeper").mkdir()
+    picture(77).save(inner / "cat" / "deeper" / "x.JPEG")
+    found = load(tmp_path)
+    assert found.classes == ("cat", "dog") and len(found.sets["C"].of("cat")) == 7
+    assert "1 file(s) that are no images were passed over." in found.report
+    picture(78).save(inner / "loose.png")
+    assert any("download/photos/loose.png first" in said for said in load(tmp_path).report)
+
+
+def test_missing_folder_and_wrong_arguments(tmp_path):
+    with pytest.raises(FileNotFoundError, match="folder: there is no folder"):
+        load(tmp_path / "nowhere")
+    with pytest.raises(FileNotFoundError, match="contexts: there is no folder"):
+        load(two_classes(tmp_path), contexts=tmp_path / "nowhere")
+    with pytest.raises(ValueError, match=r"source: 'web' is none of world, hpai, folder"):
+        sources.load("web")
+    with pytest.raises(ValueError, match="needs the folder"):
+        sources.load("folder")
+    with pytest.raises(ValueError, match="per_class: 2; at least 3"):
+        load(two_classes(tmp_path), per_class=2)
+    with pytest.raises(ValueError, match="source is 'world'"):
+        sources.load("world", folder=tmp_path)
+
+
+def test_one_class_empty_class_and_small_class_stop_the_run(tmp_path):
+    fill(tmp_path / "one" / "cat", 6)
+    with pytest.raises(ValueError, match="Two class folders or more are needed"):
+        load(tmp_path / "one")
+    two_classes(tmp_path / "empty", 6)
+    (tmp_path / "empty" / "bird").mkdir()
+    with pytest.raises(ValueError, match=r"no image file in the class folder\(s\) bird"):
+        load(tmp_path / "empty")
+    two_classes(tmp_path / "small", 6)
+    fill(tmp_path / "small" / "bird", 2, 500)
+    with pytest.raises(ValueError, match="class 'bird': 2 different image"):
+        load(tmp_path / "small")
+    fill(tmp_path / "small" / "bird", 3, 500)
+    assert counts(load(tmp_path / "small"))[0] == [1, 1, 1]
+
+
+def test_an_own_split_without_images_of_a_class_stops_the_run(tmp_path):
+    for split, n in (("train", 6), ("val", 2), ("test", 2)):
+        fill(tmp_path / split / "cat", n, len(split) * 100)
+        fill(tmp_path / split / "dog", n if split != "test" else 0, len(split) * 1000)
+    with pytest.raises(ValueError, match="class 'dog'"):
+        load(tmp_path)
+
+
+def test_unreadable_files_are_named_and_five_percent_of_a_class_is_the_limit(tmp_path):
+    two_classes(tmp_path, 20)
+    (tmp_path / "cat" / "003.png").write_bytes(b"not a picture")
+    found = load(tmp_path)
+    assert len(found.sets["C"].of("cat")) == 19
+    assert any("1 of 20 files could not be read: cat/003.png" in said for said in found.report)
+    whole = (tmp_path / "cat" / "004.png").read_bytes()
+    (tmp_path / "cat" / "004.png").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"cat/003.png .* cat/004.png .*more than 5%"):
+        load(tmp_path)
+
+
+# --- copies -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("saved", [{"format": "PNG"}, {"format": "JPEG", "quality": 75}])
+def test_copies_are_reported_and_kept_in_one_split(tmp_path, saved):
+    two_classes(tmp_path, 12)
+    for i in range(6):
+        ending = saved["format"].lower()
+        picture(i).save(tmp_path / "cat" / f"copy{i}.{ending}", **saved)
+    for seed in range(3):
+        found = load(tmp_path, seed=seed)
+        split = where(found)
+        for i in range(6):
+            assert split[f"cat/{i:03d}.png"] == split[f"cat/copy{i}.{ending}"]
+        said = next(said for said in found.report if "there twice" in said)
+        assert ", 6: " in said and f"cat/000.png = cat/copy0.{ending}" in said
+        assert min(counts(found)[0]) >= 1
+
+
+def test_copies_over_own_splits_are_reported_and_leave_train(tmp_path):
+    for s, (split, n) in enumerate((("train", 8), ("val", 3), ("test", 3))):
+        fill(tmp_path / split / "cat", n, 100 * s)
+        fill(tmp_path / split / "dog", n, 1000 + 100 * s)
+    picture(200).save(tmp_path / "train" / "cat" / "leak.jpg", quality=90)
+    found = load(tmp_path)
+    assert counts(found) == [[8, 3, 3], [8, 3, 3]]
+    assert "train/cat/leak.jpg" not in where(found) and where(found)["test/cat/000.png"] == "test"
+    said = " ".join(found.report)
+    assert "in two splits, 1: test/cat/000.png = train/cat/leak.jpg" in said
+    assert "Left out" in said and "train/cat/leak.jpg." in said
+
+
+def test_an_image_in_two_classes_is_reported(tmp_path):
+    two_classes(tmp_path, 6)
+    picture(3).save(tmp_path / "dog" / "cat.png")
+    found = load(tmp_path)
+    assert where(found)["cat/003.png"] == where(found)["dog/cat.png"]
+    assert "in two classes (kept in one split), 1: cat/003.png = dog/cat.png" in str(found.report)
+
+
+def test_a_class_of_copies_is_too_small(tmp_path):
+    two_classes(tmp_path, 6)
+    for i in range(6):
+        picture(5).save(tmp_path / "cat" / f"{i:03d}.png")
+    with pytest.raises(ValueError, match="class 'cat': 1 different image"):
+        load(tmp_path)
+
+
+def test_duplicates_against_brute_force():
+    generator = torch.Generator().manual_seed(0)
+    small = torch.randint(0, 256, (60, 3, 4, 4), generator=generator).float()
+    images = torch.nn.functional.interpolate(small, size=32, mode="bilinear")
+    images[30:40] = images[:10] + torch.linspace(0, 8, 10)[:, None, None, None]
+    images = images.clamp(0, 255).to(torch.uint8)
+    blocks = images.double().reshape(60, 3, 16, 2, 16, 2).mean((3, 5))
+    apart = (blocks[:, None] - blocks[None]).pow(2).mean((2, 3, 4)).sqrt()
+    expected = [(i, j) for i in range(60) for j in range(i + 1, 60) if apart[i, j] <= 3]
+    assert alike.duplicates(images) == expected and 1 < len(expected) < 10
+    assert alike.duplicates(images[:20], images[20:]) == expected
+    assert alike.duplicates(images[:1]) == []
+
+
+# --- three sets, masks, contexts cut from C -----------------------------------------------------
+
+
+def test_three_sets_share_their_splits_by_name(tmp_path):
+    found = load(write_world(tmp_path), size=64)
+    assert set(found.sets) == {"C", "NC", "WB"}
+    place = {}
+    for name, images in found.sets.items():
+        assert counts(found, name) == [[6, 2, 2]] * 4
+        for path, split in zip(images.table["path"], images.table["split"], strict=True):
+            place.setdefault(path.split("/", 1)[1], set()).add(split)
+    assert all(len(found) == 1 for found in place.values())
+
+
+def test_an_object_whose_sets_disagree_on_its_split_leaves_train(tmp_path):
+    own = {i: "train" for i in range(6)} | {6: "val", 7: "val", 8: "test", 9: "test"}
+    for label, name, i in [(c, s, i) for c in world.CLASSES for s in ("C", "WB") for i in own]:
+        split = "test" if (name, i) == ("WB", 0) else own[i]
+        source = tmp_path / "flat" / name / label / f"{i:03d}.png"
+        if not source.exists():
+            write_world(tmp_path / "flat", sets=("C", "WB"))
+        target = tmp_path / "own" / name / split / label / source.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source.rename(target)
+    found = load(tmp_path / "own", size=64)
+    assert counts(found) == [[5, 2, 2]] * 4 and counts(found, "WB") == [[5, 2, 3]] * 4
+    assert "Left out" in found.report[-2] and "C/train/mug/000.png" in found.report[-2]
+
+
+@pytest.mark.parametrize("ending", [".png", ".jpg"])
+def test_wb_is_matched_to_c_by_content_when_names_mislead(tmp_path, ending):
+    write_world(
+        tmp_path, rename=lambda name, i: f"{(i + 3) % 10 if name == 'WB' else i:03d}", ending=ending
+    )
+    found = load(tmp_path, size=64)
+    split = {name: where(found, name) for name in ("C", "WB")}
+    for label in world.CLASSES:
+        for i in range(10):
+            c = split["C"][f"C/{label}/{i:03d}{ending}"]
+            assert c == split["WB"][f"WB/{label}/{(i + 3) % 10:03d}{ending}"]
+
+
+def test_masks_come_from_white_and_agree_with_the_truth(tmp_path):
+    found = load(write_world(tmp_path, size=96), size=96)
+    truth = torch.from_numpy(world.make("WB", per_class=10, size=96, seed=3).masks)
+    # files are ordered by class name, the world by its own order
+    order = torch.cat([torch.arange(10) + 10 * world.CLASSES.index(c) for c in found.classes])
+    for name in ("C", "WB"):
+        masks = found.sets[name].masks
+        assert (truth[order] & ~masks).sum() < 0.01 * truth.sum()
+        assert (truth[order] & masks).sum() / (truth[order] | masks).sum() > 0.85
+
+
+def test_contexts_are_cut_where_there_is_no_object(tmp_path):
+    found = load(write_world(tmp_path, per_class=24), size=64)
+    assert set(found.contexts) == set(found.classes)
+    assert all(images.shape[1:] == (3, 64, 64) for images in found.contexts.values())
+    assert any("Context images are cut from C" in said for said in found.report)
+    sky = found.contexts["plane"].float().mean((0, 2, 3))
+    assert sky.argmax() == 2 and sky[2] > sky[0] + 20  # blue, with no green plane in it
+    assert found.context_of["plane"] == "around plane"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(5, 20), st.integers(0, 3), st.integers(0, 10**6), st.integers(0, 2))
+def test_window_is_the_largest_free_odd_square(size, blobs, seed, margin):
+    rng = np.random.default_rng(seed)
+    mask = np.zeros((size, size), dtype=bool)
+    for row, column in rng.integers(0, size, (blobs, 2)):
+        mask[row : row + 3, column : column + 3] = True
+    near = np.pad(mask, margin)
+    near = np.array([
+        [near[r : r + 2 * margin + 1, c : c + 2 * margin + 1].any() for c in range(size)]
+        for r in range(size)
+    ])  # fmt: skip
+    largest = max(
+        (side for side in range(1, size + 1, 2) for r in range(size - side + 1)
+         for c in range(size - side + 1) if not near[r : r + side, c : c + side].any()),
+        default=0,
+    )  # fmt: skip
+    top, left, side = cutouts.window(mask, margin)
+    assert side == largest
+    assert not near[top : top + side, left : left + side].any()
+    assert min(top, left) >= 0 and max(top, left) + side <= size
+
+
+def test_without_contexts_and_white_a_sentence_says_what_runs(tmp_path):
+    found = load(two_classes(tmp_path))
+    assert found.contexts == {} and found.context_of == {}
+    assert "01 and 02 run; 03 needs contexts" in found.report[-1]
+
+
+def test_unmatched_white_backgrounds_are_reported(tmp_path):
+    write_world(tmp_path, sets=("C", "NC"))
+    (tmp_path / "NC").rename(tmp_path / "WB")  # sketches: not C's objects
+    found = load(tmp_path, size=64)
+    assert any("are not C's with a white ground" in said for said in found.report)
+    assert found.contexts == {} and found.sets["C"].masks is None
+
+
+def test_sets_without_c_are_refused(tmp_path):
+    for name in ("NC", "WB"):
+        two_classes(tmp_path / name, 6)
+    with pytest.raises(ValueError, match="NC, WB are there, but C"):
+        load(tmp_path)
+
+
+def test_sets_must_hold_the_same_classes(tmp_path):
+    two_classes(tmp_path / "context", 6)
+    two_classes(tmp_path / "No_Context", 6)
+    (tmp_path / "No_Context" / "dog").rename(tmp_path / "No_Context" / "cow")
+    with pytest.raises(ValueError, match=r"differ in cow, dog"):
+        load(tmp_path)
+    (tmp_path / "No_Context" / "cow").rename(tmp_path / "No_Context" / "DOG")
+    assert load(tmp_path).sets["NC"].classes == ("cat", "dog")
+
+
+# --- contexts given -----------------------------------------------------------------------------
+
+
+def with_contexts(folder, names=("indoors", "garden")):
+    for k, name in enumerate(names):
+        fill(folder / name, 5, 5000 + 100 * k)
+    return folder
+
+
+@pytest.mark.parametrize("how", ["apart", "beside", "below objects"])
+def test_contexts_with_a_mapping(tmp_path, how):
+    inner = tmp_path / "objects" if how == "below objects" else tmp_path / "photos"
+    folder = two_classes(inner, 6)
+    place = {"apart": tmp_path / "scenes", "beside": inner / "contexts"}
+    given_as = with_contexts(place.get(how, tmp_path / "contexts"))
+    more = {"contexts": str(given_as)} if how == "apart" else {}
+    folder = tmp_path if how == "below objects" else folder
+    found = load(folder, context_of={"cat": "indoors", "dog": "garden"}, **more)
+    assert found.classes == ("cat", "dog")
+    assert found.context_of == {"cat": "indoors", "dog": "garden"}
+    for k, label in enumerate(("cat", "dog")):
+        expected = [np.asarray(picture(5000 + 100 * k + i)) for i in range(5)]
+        assert np.array_equal(found.contexts[label].permute(0, 2, 3, 1), np.stack(expected))
+
+
+def test_contexts_named_as_the_classes_need_no_mapping(tmp_path):
+    folder = two_classes(tmp_path / "photos", 6)
+    scenes = with_contexts(tmp_path / "scenes", ("Cat", "dog"))
+    found = load(folder, contexts=scenes)
+    assert found.context_of == {"cat": "Cat", "dog": "dog"}
+
+
+@pytest.mark.parametrize(
+    ("context_of", "message"),
+    [
+        (None, r"a mapping .* needed. The classes are cat, dog; the context .* garden, indoors"),
+        ({"cat": "indoors", "cow": "garden"}, r"unknown name\(s\) cow"),
+        ({"cat": "indoors", "dog": "sea"}, r"unknown name\(s\) sea. The classes are cat, dog"),
+        ({"cat": "indoors"}, "no context for dog"),
+    ],
+)
+def test_mappings_that_do_not_fit_are_refused(tmp_path, context_of, message):
+    folder = two_classes(tmp_path / "photos", 6)
+    with pytest.raises(ValueError, match=message):
+        load(folder, contexts=with_contexts(tmp_path / "scenes"), context_of=context_of)
+
+
+def test_an_empty_context_folder_is_refused(tmp_path):
+    folder = two_classes(tmp_path / "photos", 6)
+    (tmp_path / "scenes" / "cat").mkdir(parents=True)
+    fill(tmp_path / "scenes" / "dog", 2)
+    with pytest.raises(ValueError, match=r"no image file in the folder\(s\) cat"):
+        load(folder, contexts=tmp_path / "scenes")
+
+
+# --- the world and the data classes -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def embedded():
+    return sources.load(size=32, per_class=12, seed=5)
+
+
+def test_world_is_handed_over_as_it_is(embedded):
+    assert embedded.classes == world.CLASSES and embedded.context_of == world.CONTEXT_OF
+    for name, images in embedded.sets.items():
+        made = world.make(name, per_class=12, size=32, seed=5)
+        assert np.array_equal(images.images.permute(0, 2, 3, 1), made.images)
+        assert np.array_equal(images.masks, made.masks)
+        assert [images.classes[i] for i in images.labels] == list(made.table["object"])
+        assert counts(embedded, name) == [[8, 2, 2]] * 4
+        assert {"class", "split", "path", "context", "index"} <= set(images.table)
+    splits_of = [images.table["split"].tolist() for images in embedded.sets.values()]
+    assert splits_of[0] == splits_of[1] == splits_of[2]
+    scenes = world.contexts(per_context=50, size=32, seed=5)
+    for label, images in embedded.contexts.items():
+        chosen = scenes.images[scenes.table["context"] == world.CONTEXT_OF[label]]
+        assert np.array_equal(images.permute(0, 2, 3, 1), chosen) and len(images) == 50
+
+
+def test_world_bias_is_passed_on():
+    found = sources.load(size=16, per_class=12, context_bias=1.0)
+    table = found.sets["C"].table
+    assert (table["context"] == table["class"].map(world.CONTEXT_OF)).all()
+
+
+def test_image_set_restrictions(embedded):
+    images = embedded.sets["C"]
+    part = images.split("test").of("mug")
+    keep = (images.table["split"] == "test") & (images.table["class"] == "mug")
+    assert len(part) == 2 == keep.sum() and len(part.table) == len(part.masks) == 2
+    assert torch.equal(part.images, images.images[torch.tensor(keep.to_numpy())])
+    assert part.classes == images.classes and set(part.labels.tolist()) == {3}
+    with pytest.raises(ValueError, match="split: 'dev' is none of"):
+        images.split("dev")
+    with pytest.raises(ValueError, match="class: 'cup' is none of"):
+        images.of("cup")
+    with pytest.raises(ValueError, match="uint8"):
+        sources.ImageSet("C", images.images.float(), images.labels, images.classes, images.table)
+
+
+def test_summary_counts_every_image(embedded):
+    summary = embedded.summary()
+    assert summary["total"].sum() == sum(len(images) for images in embedded.sets.values())
+    assert (summary[["train", "val", "test"]].sum(axis=1) == summary["total"]).all()
+    assert list(summary.loc["C"].index) == list(embedded.classes)
+
+
+# --- real photographs ---------------------------------------------------------------------------
+
+
+DOGS = PHOTOS.parent / "dogs_vs_cats"
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not DOGS.is_dir(), reason="no shared/real/dogs_vs_cats beside the checkout")
+def test_real_two_classes_with_their_own_splits():
+    found = load(DOGS, size=32)
+    assert found.classes == ("cat", "dog") and counts(found) == [[160, 40, 50]] * 2
+    assert found.contexts == {} and len(found.report) == 2
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not PHOTOS.is_dir(), reason="no shared/real/photos4 beside the checkout")
+def test_real_photographs():
+    found = load(PHOTOS, size=64, context_of=PHOTO_CONTEXTS)
+    assert found.classes == tuple(sorted(PHOTO_CONTEXTS))
+    assert counts(found) == [[37, 10, 10]] * 4
+    assert {label: len(images) for label, images in found.contexts.items()} == dict.fromkeys(
+        found.classes, 25
+    )
+    again = load(
+        PHOTOS / "objects", size=64, contexts=PHOTOS / "contexts", context_of=PHOTO_CONTEXTS
+    )
+    assert torch.equal(found.sets["C"].images, again.sets["C"].images)
+    assert found.report == []
+    sky = found.contexts["airplane"].float().mean((0, 2, 3))
+    assert sky[2] > sky[0]
+
+
+def test_folder_words_do_not_overlap():
+    words = [
+        w for table in (folders.SET_WORDS, folders.SPLIT_WORDS) for ws in table.values() for w in ws
+    ]
+    assert len(words) == len(set(words)) and all(folders.plain(w) == w for w in words)

@@ -1,0 +1,272 @@
+"""The authors' archives, served by a local HTTP server that can fail in the ways servers do."""
+
+import hashlib
+import io
+import threading
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from helpers import sources, world
+from helpers.sources import archives
+
+
+class Server:
+    """Serves `files` on 127.0.0.1; `faults` holds what to do instead for the next requests."""
+
+    def __init__(self):
+        self.files, self.faults, self.requests = {}, [], []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                outer.requests.append(self.path)
+                data = outer.files.get(self.path.lstrip("/"))
+                fault = outer.faults.pop(0) if outer.faults else ""
+                if data is None or fault == "error":
+                    return self.send_error(404 if data is None else 503)
+                if fault == "page":
+                    data = b"<html>come back later</html>"
+                self.send_response(200)
+                if fault != "cut without length":
+                    self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data[: len(data) // 2] if fault.startswith("cut") else data)
+                self.close_connection = True
+
+            def log_message(self, *_):
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}/"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda _: None)  # pooch waits between tries
+    served = Server()
+    yield served
+    served.http.shutdown()
+    served.http.server_close()
+
+
+def zipped(members):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return data.getvalue()
+
+
+NOISE = np.random.default_rng(0).bytes(50_000)
+
+
+@pytest.fixture
+def simple(server):
+    server.files["a.zip"] = zipped({"bench/1.txt": "one", "bench/noise": NOISE})
+    return server
+
+
+def fetched(server, folder, retries=2):
+    return archives.fetch("a.zip", server.url, folder, retries)
+
+
+def whole(folder):
+    return (folder / "bench/1.txt").read_text() == "one" and (
+        folder / "bench/noise"
+    ).read_bytes() == NOISE
+
+
+def test_downloaded_once_unpacked_and_recorded(simple, tmp_path):
+    folder = fetched(simple, tmp_path / "d")
+    assert whole(folder)
+    digest = hashlib.sha256(simple.files["a.zip"]).hexdigest()
+    assert archives.registry(tmp_path / "d" / "registry.txt") == {"a.zip": digest}
+    assert fetched(simple, tmp_path / "d") == folder and simple.requests == ["/a.zip"]
+    left = sorted(p.name for p in (tmp_path / "d").iterdir() if not p.name.startswith("."))
+    assert left == [f"a-{digest[:12]}", "a.zip", "registry.txt"]
+
+
+@pytest.mark.parametrize("fault", ["cut", "cut without length", "error", "page"])
+def test_failed_tries_are_repeated(simple, tmp_path, fault):
+    simple.faults = [fault, fault]
+    assert whole(fetched(simple, tmp_path)) and len(simple.requests) == 3
+
+
+@pytest.mark.parametrize("fault", ["cut", "cut without length", "error", "page"])
+def test_what_is_not_whole_is_never_kept(simple, tmp_path, fault):
+    simple.faults = [fault] * 3
+    with pytest.raises(ConnectionError, match=r"a\.zip"):
+        fetched(simple, tmp_path)
+    assert [p for p in tmp_path.iterdir() if p.suffix != ".lock"] == []
+    assert whole(fetched(simple, tmp_path))
+
+
+def test_missing_server_is_a_clear_error(simple, tmp_path):
+    simple.http.shutdown()
+    simple.http.server_close()
+    with pytest.raises(ConnectionError, match="could not be downloaded in 1 tries"):
+        fetched(simple, tmp_path, retries=0)
+
+
+def test_another_archive_under_the_same_name_is_refused(simple, tmp_path):
+    folder = fetched(simple, tmp_path)
+    (tmp_path / "a.zip").unlink()
+    original = simple.files["a.zip"]
+    simple.files["a.zip"] = zipped({"bench/1.txt": "two"})
+    with pytest.raises(ValueError, match=r"not the archive that was used first.*delete the line"):
+        fetched(simple, tmp_path)
+    simple.files["a.zip"] = original
+    assert fetched(simple, tmp_path) == folder
+
+
+def test_an_archive_changed_on_disk_is_downloaded_again(simple, tmp_path):
+    folder = fetched(simple, tmp_path)
+    (tmp_path / "a.zip").write_bytes(b"changed")
+    assert fetched(simple, tmp_path) == folder and len(simple.requests) == 2
+
+
+def test_a_zip_put_there_cut_off_is_never_taken_for_whole(simple, tmp_path):
+    (tmp_path / "a.zip").write_bytes(simple.files["a.zip"][:20_000])
+    with pytest.raises(ConnectionError, match=r"a.zip is damaged .* was removed"):
+        fetched(simple, tmp_path)
+    assert whole(fetched(simple, tmp_path))
+
+
+def test_damage_inside_a_zip_is_found_and_nothing_is_left(simple, tmp_path):
+    data = bytearray(simple.files["a.zip"])
+    data[len(data) // 2] ^= 0xFF  # within the noise: the directory at the end is intact
+    good, simple.files["a.zip"] = simple.files["a.zip"], bytes(data)
+    with pytest.raises(ConnectionError, match=r"a\.zip is damaged"):
+        fetched(simple, tmp_path)
+    assert [p for p in tmp_path.iterdir() if p.suffix != ".lock"] == []
+    simple.files["a.zip"] = good
+    assert whole(fetched(simple, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../evil",
+        "a/../../evil",
+        "/evil",
+        "C:/evil",
+        "..\\evil",
+        "\\evil",
+        "a\\..\\..\\evil",
+        "//x/e",
+    ],
+)
+def test_members_outside_the_folder_are_refused(server, tmp_path, name):
+    server.files["a.zip"] = zipped({"bench/1.txt": "one", name: "bad"})
+    with pytest.raises(archives.UnsafeArchive, match="Nothing was unpacked"):
+        fetched(server, tmp_path / "d")
+    assert not (tmp_path / "d" / "a.zip").exists()
+    assert not list(tmp_path.rglob("*evil*")) and not list(tmp_path.rglob("*.txt"))
+
+
+def test_links_and_encrypted_members_are_refused(server, tmp_path):
+    link = zipfile.ZipInfo("bench/link")
+    link.external_attr = 0o120777 << 16
+    server.files["a.zip"] = zipped({link: "/etc/passwd"})
+    with pytest.raises(archives.UnsafeArchive, match="is a link"):
+        fetched(server, tmp_path)
+    data = bytearray(zipped({"bench/1.txt": "one"}))
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    server.files["b.zip"] = bytes(data)
+    with pytest.raises(archives.UnsafeArchive, match="is encrypted"):
+        archives.fetch("b.zip", server.url, tmp_path, 0)
+
+
+def test_two_at_once_download_once(simple, tmp_path):
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: fetched(simple, tmp_path), range(4)))
+    assert len(set(found)) == 1 and simple.requests == ["/a.zip"]
+
+
+# --- the whole source ---------------------------------------------------------------------------
+
+SPELLINGS = {
+    "C": ("green objects/context", ["Bench", "fire_hydrant", "plane", "mug"]),
+    "NC": ("", ["benches", "hydrant", "airplane", "mugs"]),
+    "WB": ("x/y/z", ["BENCH", "Fire Hydrant", "planes", "green-mug"]),
+}
+NAMES = {"C": "context.zip", "NC": "no_context.zip", "WB": "white_background.zip"}
+
+
+def authors_archives(per_class=24, size=48, own=False):
+    """The world in the shape of the authors' archives, each with another inner layout."""
+    made = {}
+    for name, (top, spelled) in SPELLINGS.items():
+        members = {
+            f"__MACOSX/{top}/{spelled[0]}/._000.png": b"junk",
+            f"{top}/read me.txt".lstrip("/"): b"hello",
+        }
+        images = world.make(name, per_class=per_class, size=size, seed=1)
+        for image, row in zip(images.images, images.table.itertuples(), strict=True):
+            data = io.BytesIO()
+            Image.fromarray(image).save(data, "PNG")
+            label = spelled[world.CLASSES.index(row.object)]
+            split = ("train/" if row.index % 6 < 4 else "test/") if own else ""
+            members[f"{top}/{split}{label}/{row.index:03d}.png".lstrip("/")] = data.getvalue()
+        made[NAMES[name]] = zipped(members)
+    return made
+
+
+def hpai(server, tmp_path, **more):
+    return sources.load(
+        "hpai", size=48, downloads=tmp_path / "downloads", base_url=server.url, retries=0, **more
+    )
+
+
+def test_the_authors_archives(server, tmp_path):
+    server.files.update(authors_archives())
+    found = hpai(server, tmp_path)
+    assert set(found.classes) == set(world.CLASSES) and set(found.sets) == {"C", "NC", "WB"}
+    assert np.array_equal(found.summary().to_numpy(), np.tile((16, 4, 4, 24), (12, 1)))
+    for name, images in found.sets.items():
+        made = world.make(name, per_class=24, size=48, seed=1)
+        for label in found.classes:
+            expected = made.images[(made.table["object"] == label).to_numpy()]
+            assert np.array_equal(images.of(label).images.permute(0, 2, 3, 1), expected)
+    split = {
+        name: list(images.table.sort_values(["class", "name"])["split"])
+        for name, images in found.sets.items()
+    }
+    assert split["C"] == split["WB"]
+    assert set(found.contexts) == set(found.classes)
+    assert found.context_of == world.CONTEXT_OF
+    assert any("cut from C" in said for said in found.report)
+
+
+def test_split_folders_in_the_archives_are_kept(server, tmp_path):
+    server.files.update(authors_archives(own=True))
+    found = hpai(server, tmp_path)
+    assert np.array_equal(found.summary().to_numpy(), np.tile((13, 3, 8, 24), (12, 1)))
+    for row in found.sets["NC"].table.itertuples():
+        assert (row.split == "test") == ("test" in row.path.split("/"))
+
+
+def test_contexts_given_for_the_archives(server, tmp_path):
+    server.files.update(authors_archives())
+    for k, name in enumerate(("park", "road", "sky", "wood")):
+        (tmp_path / "scenes" / name).mkdir(parents=True)
+        Image.new("RGB", (50, 50), (60 * k, 0, 0)).save(tmp_path / "scenes" / name / "1.png")
+    found = hpai(server, tmp_path, contexts=tmp_path / "scenes")
+    assert {label: int(images[0, 0, 0, 0]) for label, images in found.contexts.items()} == {
+        "bench": 0, "fire hydrant": 60, "plane": 120, "mug": 180,
+    }  # fmt: skip
+
+
+def test_an_archive_without_a_class_is_a_clear_error(server, tmp_path):
+    server.files.update(authors_archives())
+    server.files["context.zip"] = zipped({"stuff/bench/1.png": b"", "stuff/cow/1.png": b""})
+    with pytest.raises(
+        ValueError, match=r"context.zip: no images of fire hydrant, mug, plane.*cow"
+    ):
+        hpai(server, tmp_path)
