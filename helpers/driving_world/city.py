@@ -24,6 +24,13 @@ class City:
     areas: dict
     incomes: pd.DataFrame
 
+    def edges(self) -> tuple[float, ...]:
+        """Edges of three bins with a third of the areas in each."""
+        income = np.sort(self.incomes.income.to_numpy())
+        third = len(income) // 3
+        between = [(income[i - 1] + income[i]) / 2 for i in (third, 2 * third)]
+        return (income[0], *between, income[-1])
+
     def write(self, folder: Path) -> tuple[Path, Path]:
         """Write ``areas.geojson`` and ``incomes.csv``."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -49,7 +56,13 @@ def make(side: int = 6, seed: int = 0) -> City:
     return City(side, {"type": "FeatureCollection", "features": features}, table)
 
 
-def drives(city: City, videos: list[str], missing: float = 0.0, seed: int = 0) -> tuple[dict, list]:
+def drives(
+    city: City,
+    videos: list[str],
+    missing: float = 0.0,
+    seed: int = 0,
+    groups: np.ndarray | None = None,
+) -> tuple[dict, list]:
     """GPS tracks, one a video, each through the middle of one area at 10 s.
 
     Parameters
@@ -60,6 +73,8 @@ def drives(city: City, videos: list[str], missing: float = 0.0, seed: int = 0) -
     missing : float in [0, 1]
         Share of videos without GPS.
     seed
+    groups : int array (n videos,), optional
+        Third of the areas by income (0 poorest to 2 richest) that each video is taken in.
 
     Returns
     -------
@@ -69,7 +84,12 @@ def drives(city: City, videos: list[str], missing: float = 0.0, seed: int = 0) -
         The area each video is in at 10 s.
     """
     rng = np.random.default_rng(seed)
-    row, column = rng.integers(0, city.side, (2, len(videos)))
+    chosen = rng.integers(0, len(city.incomes), len(videos))
+    if groups is not None:  # the areas by rising income, a third of them a group
+        third = len(city.incomes) // 3
+        by_income = np.argsort(city.incomes.income.to_numpy(), kind="stable")
+        chosen = by_income[third * np.asarray(groups) + chosen % third]
+    row, column = np.divmod(chosen, city.side)
     away = rng.uniform(-0.35, 0.35, (len(videos), 2))
     speed = rng.normal(0, 0.0005, (len(videos), 2))  # degrees a second
     kept = rng.random(len(videos)) >= missing

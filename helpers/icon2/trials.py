@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
 import pandas as pd
 
 from helpers import driving_world, stats
 from helpers.detection import match
 from helpers.icon2 import attributes, statistics, verdicts
-from helpers.icon2.analysis import Analysis, analyse
-from helpers.icon2.options import PAPER, SOUND, Options
+from helpers.icon2.analysis import POINTS, Analysis, analyse
+from helpers.icon2.options import Options
 
 CONFOUNDED, REAL, BOTH, NEITHER = "confounded", "real", "both", "neither"
-READINGS = {"paper": PAPER, "per image": SOUND}
+STRENGTH = {"size": 0.3, "occlusion": 0.8, "time": 1.2, "weather": 1.5}
+PAPER_RULE = "strata: σ falls at all (the paper)"
+SUITE_RULE = "suite's verdict: explains it"
+PART_RULE = "suite's verdict: explains a part"
 
 
 def laws(confounding: float, inequity: float, confounder: str = "size") -> dict:
@@ -35,22 +37,23 @@ def laws(confounding: float, inequity: float, confounder: str = "size") -> dict:
 def run(
     seeds: Iterable[int],
     *,
-    confounding: float = 0.3,
-    inequity: float = 0.5,
-    confounder: str = "size",
+    confounder: str = "occlusion",
+    confounding: float | None = None,
+    inequity: float = 0.25,
     category: str = "car",
-    n_images: int = 600,
+    n_images: int = 1000,
     resamples: int = 20,
     thresholds: tuple[float, ...] = (0.5, 0.75),
-    readings: dict[str, Options] | None = None,
+    options: Options | None = None,
 ) -> pd.DataFrame:
     """Ask every rule about every planted world.
 
     Parameters
     ----------
     seeds
-    confounding, inequity, confounder
-        The knobs of :class:`helpers.driving_world.Law`.
+    confounder, confounding, inequity
+        The knobs of :class:`helpers.driving_world.Law`; without `confounding`, as strong as
+        `STRENGTH` has it: the gap is then about as large as that of the default inequity.
     category
         The one class that is drawn and judged.
     n_images
@@ -59,44 +62,75 @@ def run(
         Bootstrap resamples for the suite's verdict.
     thresholds
         IoU thresholds; two instead of ten to be quick.
-    readings
-        Options by name (default: the paper's and the one that counts N and F per image).
+    options
+        Default: the paper's reading.
 
     Returns
     -------
     DataFrame
-        Row a world and reading: ``seed world reading``; ``first`` and ``plain_first``, the
-        attribute that ranks first by ProxyAP and by plain sigma; ``sigma``; for the planted
-        confounder ``controlled`` and ``standardised`` (AP points), ``paper``, ``half`` and
-        ``standardised_half`` (does the rule say it explains the gap?) and ``verdict``.
+        Row a world: ``seed world``; ``sigma``, and for the planted confounder ``controlled`` and
+        ``standardised`` (AP points); ``paper``, ``half`` and ``standardised_half`` (does the rule
+        say that it explains the gap?) and ``verdict``.
     """
     rows = []
+    strength = STRENGTH[confounder] if confounding is None else confounding
     for seed in seeds:
-        for kind, law in laws(confounding, inequity, confounder).items():
-            world = driving_world.make(n_images, seed, law, (category,))
-            matches = match(world.truth, world.detections, thresholds)
-            income = attributes.from_column(world.truth, "income")
-            others = attributes.standard(world.truth, world.detections)
-            for name, options in (readings or READINGS).items():
-                point = analyse(matches, income, others, options=options)
-                planted = [a for a in others if a.name == confounder]
-                again = analyse(
-                    matches, income, planted, options=options, resamples=resamples, seed=seed
-                )
-                rows.append({"seed": seed, "world": kind, "reading": name} | _answers(point, again))
+        for kind, law in laws(strength, inequity, confounder).items():
+            matches, income, others = _drawn(seed, law, category, n_images, thresholds)
+            planted = [a for a in others if a.name == confounder]
+            asked = analyse(
+                matches, income, planted, options=options, resamples=resamples, seed=seed
+            )
+            rows.append({"seed": seed, "world": kind} | _answers(asked))
     return pd.DataFrame(rows)
 
 
-def _answers(point: Analysis, again: Analysis) -> dict:
-    ranking, ddof = point.ranking(), point.options.ddof
-    (estimate,) = again.estimates.values()
+def rankings(
+    seeds: Iterable[int],
+    confounders: Iterable[str] = driving_world.CONFOUNDERS,
+    *,
+    category: str = "car",
+    n_images: int = 1000,
+    thresholds: tuple[float, ...] = (0.5, 0.75),
+    options: Options | None = None,
+) -> pd.DataFrame:
+    """How often the planted confounder ranks first, by ProxyAP and by plain sigma.
+
+    Returns
+    -------
+    DataFrame
+        ``confounder ranking times of share low high``, with Wilson intervals.
+    """
+    seeds, rows = list(seeds), []
+    for confounder in confounders:
+        times = {"ProxyAP": 0, "plain sigma": 0}
+        for seed in seeds:
+            law = driving_world.Law(STRENGTH[confounder], confounder)
+            matches, income, others = _drawn(seed, law, category, n_images, thresholds)
+            ranking = analyse(matches, income, others, options=options).ranking()
+            times["ProxyAP"] += ranking.attribute.iloc[0] == confounder
+            plain = ranking.sort_values("plain_rank").attribute.iloc[0]
+            times["plain sigma"] += plain == confounder
+        for ranking, yes in times.items():
+            rows.append({"confounder": confounder, "ranking": ranking} | _share(yes, len(seeds)))
+    return pd.DataFrame(rows)
+
+
+def _drawn(seed, law, category, n_images, thresholds):
+    world = driving_world.make(n_images, seed, law, (category,))
+    matches = match(world.truth, world.detections, thresholds)
+    income = attributes.from_column(world.truth, "income")
+    return matches, income, attributes.standard(world.truth, world.detections)
+
+
+def _answers(asked: Analysis) -> dict:
+    ddof = asked.options.ddof
+    (estimate,) = asked.estimates.values()
     (part,) = estimate.parts
     return {
-        "first": ranking.attribute.iloc[0],
-        "plain_first": ranking.sort_values("plain_rank").attribute.iloc[0],
-        "sigma": 100 * float(statistics.sigma(estimate.group_ap[0], ddof)),
-        "controlled": 100 * float(statistics.controlled(part.cell_ap[0], ddof)),
-        "standardised": 100 * float(statistics.sigma(part.standardised[0], ddof)),
+        "sigma": POINTS * float(statistics.sigma(estimate.group_ap[0], ddof)),
+        "controlled": POINTS * float(statistics.controlled(part.cell_ap[0], ddof)),
+        "standardised": POINTS * float(statistics.sigma(part.standardised[0], ddof)),
         "paper": verdicts.paper_says(estimate, part, ddof),
         "half": verdicts.half(estimate, part, ddof),
         "standardised_half": verdicts.half(estimate, part, ddof, standardised=True),
@@ -104,44 +138,37 @@ def _answers(point: Analysis, again: Analysis) -> dict:
     }
 
 
-def rates(trials: pd.DataFrame, confounder: str = "size") -> pd.DataFrame:
-    """Error rates: how often each rule says what, with Wilson intervals.
+def rates(trials: pd.DataFrame) -> pd.DataFrame:
+    """How often each rule says that the planted confounder explains the gap.
+
+    Right is: always where it does (`confounded`), never elsewhere. Where both are planted the right
+    answer is "in part", which only the suite's verdict can give; it is the last rule.
 
     Returns
     -------
     DataFrame
-        ``world reading question times of share low high``.
+        ``rule world times of share low high``, with Wilson intervals.
     """
-    asked = {
-        "ProxyAP ranks the planted confounder first": trials["first"] == confounder,
-        "plain sigma ranks it first": trials["plain_first"] == confounder,
-        "strata, any fall (the paper's rule): explained": trials["paper"],
-        "strata, half of sigma gone: explained": trials["half"],
-        "standardised, half of sigma gone: explained": trials["standardised_half"],
-        "suite's verdict: there is a gap": trials["verdict"] != verdicts.NO_GAP,
-        "suite's verdict: explained": trials["verdict"] == verdicts.EXPLAINS,
-        "suite's verdict: explained in part": trials["verdict"] == verdicts.IN_PART,
+    says = {
+        PAPER_RULE: trials["paper"],
+        "strata: half of σ is gone": trials["half"],
+        "standardised: half of σ is gone": trials["standardised_half"],
+        SUITE_RULE: trials["verdict"] == verdicts.EXPLAINS,
+        PART_RULE: trials["verdict"] == verdicts.IN_PART,
     }
-    rows = []
-    for (world, reading), group in trials.groupby(["world", "reading"], sort=False):
-        for question, answer in asked.items():
-            yes = int(answer[group.index].sum())
-            low, high = stats.wilson(yes, len(group))
-            row = {"world": world, "reading": reading, "question": question}
-            rows.append(
-                row
-                | {
-                    "times": yes,
-                    "of": len(group),
-                    "share": yes / len(group),
-                    "low": low,
-                    "high": high,
-                }
-            )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        {"rule": rule, "world": world} | _share(int(yes[group.index].sum()), len(group))
+        for rule, yes in says.items()
+        for world, group in trials.groupby("world", sort=False)
+    )
 
 
 def summary(trials: pd.DataFrame) -> pd.DataFrame:
-    """Mean sigma, controlled sigma and standardised sigma of each world and reading (AP points)."""
+    """Mean sigma before, within strata and after standardising in each world (AP points)."""
     columns = ["sigma", "controlled", "standardised"]
-    return trials.groupby(["world", "reading"], sort=False)[columns].agg(np.mean).reset_index()
+    return trials.groupby("world", sort=False)[columns].mean().reset_index()
+
+
+def _share(yes: int, of: int) -> dict[str, float]:
+    low, high = stats.wilson(yes, of)
+    return {"times": yes, "of": of, "share": yes / of, "low": low, "high": high}

@@ -8,8 +8,8 @@ for the other evaluators) to the last AP. The point analysis is: all images, 3 i
 attributes, and every income group within every value of the 5; IoU 0.5 to 0.95.
 
 The other evaluators get the same subsets: lists of images for attributes of images, COCO's area
-ranges for attributes of boxes (their areas replaced by the attribute's code, so that one call serves
-all values). pycocotools and a resample rebuilt for hotcoco run on a stated part of the images, and
+ranges for attributes of boxes (their areas replaced by the attribute's code, so that one call
+serves all values). pycocotools and a resample rebuilt for hotcoco run on a stated part of the images, and
 are compared with ours on that part. hotcoco and pycocotools come with the bench extra.
 """
 
