@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
@@ -152,6 +153,65 @@ def controlled_cells(cells: pd.DataFrame, title: str = "") -> Figure:
     axes[0, 0].set_ylabel("AP within the value (%)")
     _group_legend(fig, groups, title)
     return fig
+
+
+CONTROLS = ("none", "within its values", "standardised")
+
+
+def one_control(analysis, category: str, attribute: str, control: str) -> Figure:
+    """AP of the groups of one class under one control of one attribute.
+
+    Parameters
+    ----------
+    analysis : helpers.icon2.Analysis
+    category, attribute
+        Names of a class and of an explanatory attribute.
+    control
+        ``none``, ``within its values`` or ``standardised``.
+    """
+    if control not in CONTROLS:
+        raise ValueError(f"control={control!r} is not known; allowed: {', '.join(CONTROLS)}")
+    if control == "none":
+        table = analysis.groups().rename(columns={"value": "group"})
+        table = table.assign(attribute="", value="all boxes")
+    elif control == "standardised":
+        table = analysis.standardised().assign(value="all boxes, standardised")
+    else:
+        table = analysis.cells()
+    part = table[table["class"].eq(category) & table.attribute.isin(["", attribute])]
+    return controlled_cells(part, f"{category}; control for {attribute}: {control}")
+
+
+def chooser(analysis):
+    """Menus of class, attribute and control, and the figure of :func:`one_control` below them.
+
+    Returns
+    -------
+    ipywidgets.VBox
+        The picture is an image widget (an output widget would not survive nbconvert and nbval).
+    """
+    import ipywidgets
+
+    parts = next(iter(analysis.estimates.values())).parts
+    choices = {
+        "class": list(analysis.estimates),
+        "attribute": [part.name for part in parts],
+        "control": list(CONTROLS),
+    }
+    menus = [ipywidgets.Dropdown(options=o, description=name) for name, o in choices.items()]
+    picture = ipywidgets.Image(format="png")
+
+    def draw(_=None) -> None:
+        fig = one_control(analysis, *(menu.value for menu in menus))
+        file = io.BytesIO()
+        fig.savefig(file, format="png", bbox_inches="tight")
+        plt.close(fig)
+        picture.value = file.getvalue()
+
+    for menu in menus:
+        menu.observe(draw, names="value")
+    draw()
+    return ipywidgets.VBox([ipywidgets.HBox(menus), picture])
 
 
 def before_and_after(control: pd.DataFrame, null_high: float | None = None) -> Figure:

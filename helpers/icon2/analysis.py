@@ -93,6 +93,20 @@ class Analysis:
             )
         )
 
+    def standardised(self) -> pd.DataFrame:
+        """AP of every group with the confounder's distribution made the same for all.
+
+        Columns ``class attribute group AP low high boxes estimable``.
+        """
+        return self._each(
+            lambda c, p: self._rows(
+                {"class": c, "attribute": p.name},
+                {"group": self.sensitive.values},
+                p.standardised,
+                p.cell_boxes.sum(1),
+            )
+        )
+
     def proxies(self) -> pd.DataFrame:
         """ProxyAP of every group (Eq. 6): ``class attribute group proxy``."""
         return self._each(

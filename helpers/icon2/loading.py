@@ -1,4 +1,4 @@
-"""What notebook 08 analyses: BDD100K where the reader has it, the planted driving world otherwise."""
+"""What notebook 08 analyses: BDD100K where the reader has it, a planted world otherwise."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Loaded:
         return attributes.from_column(self.truth, name, values=values)
 
     def explanatory(self, sensitive: str, names: Sequence[str] | None = None) -> list[Attribute]:
-        """The paper's five and `names`, any columns of images or boxes, without the sensitive one."""
+        """The paper's five, and `names` (columns of images or boxes); not the sensitive one."""
         found = attributes.standard(self.truth, self.detections)
         found += [attributes.from_column(self.truth, n) for n in names or ()]
         same = {"occluded": "occlusion", "timeofday": "time"}.get(sensitive, sensitive)

@@ -163,6 +163,13 @@ def rates(trials: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def answers() -> pd.DataFrame:
+    """For each kind of world, whether "it explains the gap" is right: ``world answer``."""
+    return pd.DataFrame(
+        {"world": [CONFOUNDED, REAL, BOTH, NEITHER], "answer": [True, False, False, False]}
+    )
+
+
 def summary(trials: pd.DataFrame) -> pd.DataFrame:
     """Mean sigma before, within strata and after standardising in each world (AP points)."""
     columns = ["sigma", "controlled", "standardised"]
