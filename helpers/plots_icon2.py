@@ -137,10 +137,11 @@ def controlled_cells(cells: pd.DataFrame, title: str = "") -> Figure:
     names = list(dict.fromkeys(cells.attribute))
     values = [list(dict.fromkeys(cells.value[cells.attribute == n])) for n in names]
     groups = list(dict.fromkeys(cells.group))
+    bars = sum(map(len, values)) * len(groups)
     fig, axes = plt.subplots(
         1,
         len(names),
-        figsize=(10, 3.6),
+        figsize=(min(10, 3.5 + 0.3 * bars), 3.6),
         width_ratios=[len(v) for v in values],
         sharey=True,
         squeeze=False,
@@ -148,9 +149,10 @@ def controlled_cells(cells: pd.DataFrame, title: str = "") -> Figure:
     for ax, name, order in zip(axes[0], names, values, strict=True):
         part = cells[cells.attribute == name]
         _grouped_bars(ax, part, order, groups, "AP")
-        ax.set_xticks(range(len(order)), order, rotation=35, ha="right", rotation_mode="anchor")
+        slanted = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+        ax.set_xticks(range(len(order)), order, **(slanted if len(order) > 1 else {}))
         ax.set_title(name)
-    axes[0, 0].set_ylabel("AP within the value (%)")
+    axes[0, 0].set_ylabel("average precision (%)")
     _group_legend(fig, groups, title)
     return fig
 
@@ -179,7 +181,7 @@ def one_control(analysis, category: str, attribute: str, control: str) -> Figure
     else:
         table = analysis.cells()
     part = table[table["class"].eq(category) & table.attribute.isin(["", attribute])]
-    return controlled_cells(part, f"{category}; control for {attribute}: {control}")
+    return controlled_cells(part.assign(attribute=""), f"{category}, {attribute}: {control}")
 
 
 def chooser(analysis):
@@ -291,57 +293,71 @@ def rankings(table: pd.DataFrame) -> Figure:
     return fig
 
 
-def error_rates(rates: pd.DataFrame, right: pd.DataFrame) -> Figure:
-    """How often each rule says "explained" in each kind of planted world.
+def error_rates(rates: pd.DataFrame, answers: pd.DataFrame) -> Figure:
+    """How often each rule says that the confounder explains the gap, by kind of planted world.
 
     Parameters
     ----------
     rates : DataFrame
-        ``rule world share low high``: in the order to draw.
-    right : DataFrame
-        ``world answer``: whether "explained" is the right answer there.
+        From :func:`helpers.icon2.trials.rates`, in the order to draw.
+    answers : DataFrame
+        From :func:`helpers.icon2.trials.answers`: where that is right.
     """
-    rules, worlds = list(dict.fromkeys(rates.rule)), list(right.world)
+    rules, worlds = list(dict.fromkeys(rates.rule)), list(dict.fromkeys(rates.world))
+    rates = rates.merge(answers, on=["rule", "world"])
     fig, axes = plt.subplots(
         1, len(worlds), figsize=(10, 1.5 + 0.42 * len(rules)), sharey=True, squeeze=False
     )
     y = np.arange(len(rules))
-    for ax, row in zip(axes[0], right.itertuples(), strict=True):
-        part = rates[rates.world == row.world].set_index("rule").loc[rules]
-        colour = STANDARD if row.answer else "#C8553D"
-        ax.barh(y, 100 * part.share, 0.62, color=colour)
+    for ax, world in zip(axes[0], worlds, strict=True):
+        part = rates[rates.world == world].set_index("rule").loc[rules]
+        ax.barh(y, 100 * part.share, 0.62, color=np.where(part.right, STANDARD, "#C8553D"))
         ax.hlines(y, 100 * part.low, 100 * part.high, color=INK, lw=1.3)
         for at, value, high in zip(y, part.share, part.high, strict=True):
             ax.text(100 * high + 3, at, f"{100 * value:.0f}", va="center", fontsize=9)
-        wanted = "should be 100" if row.answer else "should be 0"
-        ax.set_title(f"{row.world}\n({wanted})")
+        ax.set_title(f"planted: {world}")
         ax.set(xlim=(0, 122), xticks=(0, 50, 100), ylim=(len(rules) - 0.5, -0.5))
         ax.tick_params(axis="y", length=0)
     axes[0, 0].set_yticks(y, rules)
-    fig.supxlabel("worlds in which the rule says: the confounder explains the gap (%)", fontsize=10)
+    fig.supxlabel("worlds in which the rule says so (%)", fontsize=10)
+    handles = [
+        Line2D([], [], ls="", marker="s", ms=10, color=colour, label=name)
+        for colour, name in ((STANDARD, "right: should be 100"), ("#C8553D", "wrong: should be 0"))
+    ]
+    fig.legend(handles=handles, loc="outside upper center", ncols=2)
     return fig
 
 
-def ranked_first(table: pd.DataFrame) -> Figure:
-    """How often the planted confounder ranks first, by ProxyAP and by plain sigma.
+def readings(table: pd.DataFrame) -> Figure:
+    """Confounded worlds by two readings of precision: ranked first, and explained by strata.
 
     Parameters
     ----------
     table : DataFrame
-        ``confounder ranking share low high``.
+        From :func:`helpers.icon2.trials.readings`.
     """
-    names = list(dict.fromkeys(table.confounder))
-    fig, ax = plt.subplots(figsize=(8, 2.8))
-    for number, (kind, colour) in enumerate((("ProxyAP", STRATA), ("plain sigma", FAINT))):
-        part = table[table.ranking == kind].set_index("confounder").loc[names]
-        x = np.arange(len(names)) + 0.38 * (number - 0.5)
-        ax.bar(x, 100 * part.share, 0.36, color=colour, label=f"ranked by {kind}")
-        ax.vlines(x, 100 * part.low, 100 * part.high, color=INK, lw=1.3)
-        for at, row in zip(x, part.itertuples(), strict=True):
-            ax.text(at, 100 * row.high + 2, f"{100 * row.share:.0f}", ha="center", fontsize=9)
-    ax.set_xticks(range(len(names)), [f"planted: {n}" for n in names])
-    ax.set(ylabel="ranked first (% of worlds)", ylim=(0, 118), yticks=(0, 50, 100))
-    fig.legend(loc="outside upper center", ncols=2)
+    questions, names = (list(dict.fromkeys(table[c])) for c in ("question", "confounder"))
+    colours = dict(zip(dict.fromkeys(table.by), (STRATA, STANDARD, FAINT), strict=False))
+    fig, axes = plt.subplots(1, len(questions), figsize=(10, 3.2), sharey=True, squeeze=False)
+    for ax, question in zip(axes[0], questions, strict=True):
+        asked = table[table.question == question]
+        kinds = list(dict.fromkeys(asked.by))
+        width = 0.8 / len(kinds)
+        for number, by in enumerate(kinds):
+            part = asked[asked.by == by].set_index("confounder").loc[names]
+            x = np.arange(len(names)) + width * (number - (len(kinds) - 1) / 2)
+            ax.bar(x, 100 * part.share, 0.94 * width, color=colours[by])
+            ax.vlines(x, 100 * part.low, 100 * part.high, color=INK, lw=1.3)
+            for at, row in zip(x, part.itertuples(), strict=True):
+                ax.text(at, 100 * row.high + 2, f"{100 * row.share:.0f}", ha="center", fontsize=9)
+        ax.set_xticks(range(len(names)), names)
+        ax.set(title=f"the planted confounder: {question}", ylim=(0, 116), yticks=(0, 50, 100))
+        ax.tick_params(axis="x", length=0)
+    axes[0, 0].set_ylabel("confounded worlds (%)")
+    handles = [
+        Line2D([], [], ls="", marker="s", ms=10, color=c, label=n) for n, c in colours.items()
+    ]
+    fig.legend(handles=handles, loc="outside upper center", ncols=3)
     return fig
 
 

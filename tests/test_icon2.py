@@ -55,6 +55,7 @@ def test_proxy_by_hand():
     ap = np.array([0.2, 0.6])
     boxes = np.array([[75.0, 25.0], [25.0, 75.0]])
     np.testing.assert_allclose(statistics.proxy(ap, boxes), [0.3, 0.5])
+    assert np.isnan(statistics.proxy(np.array([0.2, np.nan]), boxes)).all()
     with_gap = statistics.proxy(np.array([0.2, np.nan, 0.6]), np.insert(boxes, 1, 50.0, axis=0))
     np.testing.assert_allclose(with_gap, [0.3, 0.5], err_msg="what is not estimable is left out")
 
@@ -353,9 +354,13 @@ def test_rates_count_what_was_said():
 
 
 def test_proxy_ap_ranks_the_planted_confounder_first_and_plain_sigma_does_not():
-    table = trials.rankings(range(3), ("occlusion", "time")).set_index(["ranking", "confounder"])
-    assert (table.share["ProxyAP"] == 1).all()
-    assert (table.share["plain sigma"] == 0).all()
+    table = trials.readings(range(4), ("occlusion", "time"))
+    share = table.set_index(["question", "by", "confounder"]).share.sort_index()
+    assert (share[trials.FIRST, trials.EQ3] == 1).all()
+    assert (share[trials.FIRST, trials.PER_IMAGE] == 1).all()
+    assert (share[trials.FIRST, trials.PLAIN] == 0).all()
+    falls = share[trials.FALLS]
+    assert falls[trials.EQ3, "time"] < falls[trials.PER_IMAGE, "time"], "frames of day and night"
 
 
 def test_the_tables_of_an_analysis_hold_together(world):
@@ -381,6 +386,18 @@ def test_all_classes_is_the_mean_of_them():
     table = analyse(matches, income, [], options=Options(min_boxes=1)).groups()
     wide = table.pivot(index="class", columns="value", values="AP")
     np.testing.assert_allclose(wide.loc["all classes"], wide.drop("all classes").mean())
+    null = nulls.sigma_null(matches, income, options=Options(min_boxes=1), permutations=5)
+    assert null["class"][0] == "all classes"
+    assert null.sigma[0] == pytest.approx(wide.loc["all classes"].std())
+
+
+def test_the_mean_leaves_out_classes_that_are_not_estimable():
+    made = driving_world.make(300, 0, classes=("car", "traffic sign", "bus"))
+    matches = match(made.truth, made.detections, (0.5,))
+    income = attributes.from_column(made.truth, "income")
+    analysis = analyse(matches, income, [], options=Options(min_boxes=200))
+    assert analysis.estimable() == ["car", "traffic sign"]
+    assert analysis.groups().AP[:3].notna().all()
 
 
 def test_a_sensitive_attribute_of_boxes_with_two_values(world):

@@ -44,12 +44,15 @@ class Analysis:
     def groups(self) -> pd.DataFrame:
         """AP of every sensitive value and class (Table 1), with the mean over classes first.
 
+        The mean is over the classes of :meth:`estimable`.
+
         Columns ``class overall value AP low high boxes estimable``.
         """
         names = self.sensitive.values
         blocks = [(c, e.overall, e.group_ap, e.group_boxes) for c, e in self.estimates.items()]
-        if len(blocks) > 1:
-            _, overall, ap, boxes = zip(*blocks, strict=True)
+        kept = [block for block in blocks if block[0] in self.estimable()]
+        if len(kept) > 1:
+            _, overall, ap, boxes = zip(*kept, strict=True)
             mean = [np.mean(part, axis=0) for part in (overall, ap)]
             blocks.insert(0, (ALL, *mean, np.sum(boxes, axis=0)))
         return pd.concat(
@@ -141,10 +144,15 @@ class Analysis:
         """
         return self._each(lambda c, p: pd.DataFrame([self._controlled(c, p)]))
 
+    def estimable(self) -> list[str]:
+        """Classes of which every sensitive value is estimable."""
+        return [c for c, e in self.estimates.items() if not np.isnan(e.group_ap[0]).any()]
+
     def _group_ap(self) -> list[tuple[str, np.ndarray]]:
         found = [(c, e.group_ap) for c, e in self.estimates.items()]
-        if len(found) > 1:
-            found.insert(0, (ALL, np.mean([ap for _, ap in found], axis=0)))
+        kept = [ap for c, ap in found if c in self.estimable()]
+        if len(kept) > 1:
+            found.insert(0, (ALL, np.mean(kept, axis=0)))
         return found
 
     def _each(self, rows) -> pd.DataFrame:

@@ -90,21 +90,22 @@ def estimate(
     return Estimate(of_class.name, overall, group_ap, group_boxes, parts)
 
 
+def group_ap(of_class: OfClass, sensitive: Attribute, options: Options) -> np.ndarray:
+    """AP of each sensitive value (A,), for the data as they are."""
+    asked = _Asked(of_class, sensitive, np.ones((1, of_class.n_images)), options)
+    return asked.evaluate((sensitive,), 1)[0][0]
+
+
 def deviations(
     of_class: OfClass, sensitive: Attribute, explaining: Factor, options: Options
 ) -> tuple[float, float]:
-    """Sigma over the sensitive values, and its mean within the values of a factor (3.2.2).
-
-    For the data as they are; without a factor the second is NaN.
-    """
+    """Sigma over the sensitive values, and its mean within the values of a factor (3.2.2)."""
     asked = _Asked(of_class, sensitive, np.ones((1, of_class.n_images)), options)
-    before = statistics.sigma(asked.evaluate((sensitive,), 1)[0], options.ddof)
-    if not explaining:
-        return float(before[0]), np.nan
+    before = statistics.sigma(group_ap(of_class, sensitive, options), options.ddof)
     strata = len(values_of(explaining))
     cell_ap = asked.evaluate((*explaining, sensitive), strata)[0]
     cell_ap = cell_ap.reshape(1, strata, -1)
-    return float(before[0]), float(statistics.controlled(cell_ap, options.ddof)[0])
+    return float(before), float(statistics.controlled(cell_ap, options.ddof)[0])
 
 
 def _part(asked: _Asked, explaining: Factor) -> Part:

@@ -22,10 +22,11 @@ import numpy as np
 import pandas as pd
 
 from helpers.detection import Matches, OfClass
-from helpers.icon2.analysis import POINTS
+from helpers.icon2 import statistics
+from helpers.icon2.analysis import ALL, POINTS
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.cells import Factor, factor, name_of
-from helpers.icon2.estimates import deviations
+from helpers.icon2.estimates import deviations, group_ap
 from helpers.icon2.options import Options
 from helpers.icon2.resampling import p_value, shuffled
 
@@ -39,7 +40,7 @@ def sigma_null(
     permutations: int = 200,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Sigma of each class against groups that mean nothing.
+    """Sigma of each class, and of their mean, against groups that mean nothing.
 
     Returns
     -------
@@ -53,16 +54,18 @@ def sigma_null(
     images share a place or a video the null is too narrow.
     """
     options = options or Options()
-    rows = []
+    found = {}
     for of_class in _chosen(matches, classes):
-        rng = np.random.default_rng(seed)
-        observed = deviations(of_class, sensitive, (), options)[0]
-        drawn = [
-            deviations(of_class, shuffled(sensitive, rng), (), options)[0]
-            for _ in range(permutations)
-        ]
-        rows.append({"class": of_class.name} | _compared("sigma", observed, np.array(drawn)))
-    return pd.DataFrame(rows)
+        rng = np.random.default_rng(seed)  # the same shuffles for every class
+        given = [sensitive, *(shuffled(sensitive, rng) for _ in range(permutations))]
+        found[of_class.name] = np.array([group_ap(of_class, one, options) for one in given])
+    kept = [ap for ap in found.values() if not np.isnan(ap[0]).any()]
+    if len(kept) > 1:
+        found = {ALL: np.mean(kept, axis=0)} | found
+    spread = {name: statistics.sigma(ap, options.ddof) for name, ap in found.items()}
+    return pd.DataFrame(
+        {"class": name} | _compared("sigma", s[0], s[1:]) for name, s in spread.items()
+    )
 
 
 def delta_null(

@@ -50,11 +50,12 @@ def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     Returns
     -------
     float array (..., A). Values of e that are not estimable are left out, and P(e|a) is over the
-    others.
+    others; NaN where fewer than two are estimable, for then nothing is compared.
     """
     known = ~np.isnan(ap)
     given = shares(boxes * known[..., None])
-    return (given * np.where(known, ap, 0)[..., None]).sum(-2)
+    found = (given * np.where(known, ap, 0)[..., None]).sum(-2)
+    return np.where((known.sum(-1) >= 2)[..., None], found, np.nan)
 
 
 def controlled(cell_ap: np.ndarray, ddof: int = 1) -> np.ndarray:

@@ -6,6 +6,7 @@ detection itself, both, or neither. Each rule's answers are counted against what
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import pandas as pd
@@ -14,11 +15,17 @@ from helpers import driving_world, stats
 from helpers.detection import match
 from helpers.icon2 import attributes, statistics, verdicts
 from helpers.icon2.analysis import POINTS, Analysis, analyse
-from helpers.icon2.options import Options
+from helpers.icon2.options import PAPER, SOUND, Options
 
 CONFOUNDED, REAL, BOTH, NEITHER = "confounded", "real", "both", "neither"
 STRENGTH = {"size": 0.3, "occlusion": 0.8, "time": 1.2, "weather": 1.5}
+EQ3, PER_IMAGE, PLAIN = "Eq. 3", "per image", "plain σ"
+READINGS = {EQ3: PAPER, PER_IMAGE: SOUND}
+FIRST, FALLS = "ranks first", "σ falls within strata"
+ORDER = [(FIRST, EQ3), (FIRST, PER_IMAGE), (FIRST, PLAIN), (FALLS, EQ3), (FALLS, PER_IMAGE)]
 PAPER_RULE = "strata: σ falls at all (the paper)"
+HALF_RULE = "strata: half of σ is gone"
+STANDARD_RULE = "standardised: half of σ is gone"
 SUITE_RULE = "suite's verdict: explains it"
 PART_RULE = "suite's verdict: explains a part"
 
@@ -41,7 +48,7 @@ def run(
     confounding: float | None = None,
     inequity: float = 0.25,
     category: str = "car",
-    n_images: int = 1000,
+    n_images: int = 800,
     resamples: int = 20,
     thresholds: tuple[float, ...] = (0.5, 0.75),
     options: Options | None = None,
@@ -85,34 +92,41 @@ def run(
     return pd.DataFrame(rows)
 
 
-def rankings(
+def readings(
     seeds: Iterable[int],
     confounders: Iterable[str] = driving_world.CONFOUNDERS,
     *,
     category: str = "car",
-    n_images: int = 1000,
+    n_images: int = 800,
     thresholds: tuple[float, ...] = (0.5, 0.75),
-    options: Options | None = None,
 ) -> pd.DataFrame:
-    """How often the planted confounder ranks first, by ProxyAP and by plain sigma.
+    """Confounded worlds by two readings of precision: Eq. 3, and N and F both per image.
 
     Returns
     -------
     DataFrame
-        ``confounder ranking times of share low high``, with Wilson intervals.
+        ``confounder question by times of share low high``, with Wilson intervals. The questions:
+        does the planted confounder rank first (by ProxyAP in both readings, and by the plain sigma
+        of its own values), and does sigma fall within its strata?
     """
     seeds, rows = list(seeds), []
     for confounder in confounders:
-        times = {"ProxyAP": 0, "plain sigma": 0}
+        yes = Counter()
         for seed in seeds:
             law = driving_world.Law(STRENGTH[confounder], confounder)
-            matches, income, others = _drawn(seed, law, category, n_images, thresholds)
-            ranking = analyse(matches, income, others, options=options).ranking()
-            times["ProxyAP"] += ranking.attribute.iloc[0] == confounder
-            plain = ranking.sort_values("plain_rank").attribute.iloc[0]
-            times["plain sigma"] += plain == confounder
-        for ranking, yes in times.items():
-            rows.append({"confounder": confounder, "ranking": ranking} | _share(yes, len(seeds)))
+            drawn = _drawn(seed, law, category, n_images, thresholds)
+            for by, options in READINGS.items():
+                asked = analyse(*drawn, options=options)
+                ranking = asked.ranking()
+                yes[FIRST, by] += ranking.attribute.iloc[0] == confounder
+                control = asked.control().set_index("attribute")
+                yes[FALLS, by] += control.delta[confounder] > 0
+                if by == EQ3:
+                    plain = ranking.sort_values("plain_rank").attribute.iloc[0]
+                    yes[FIRST, PLAIN] += plain == confounder
+        for (question, by), times in sorted(yes.items(), key=lambda item: ORDER.index(item[0])):
+            row = {"confounder": confounder, "question": question, "by": by}
+            rows.append(row | _share(int(times), len(seeds)))
     return pd.DataFrame(rows)
 
 
@@ -141,8 +155,8 @@ def _answers(asked: Analysis) -> dict:
 def rates(trials: pd.DataFrame) -> pd.DataFrame:
     """How often each rule says that the planted confounder explains the gap.
 
-    Right is: always where it does (`confounded`), never elsewhere. Where both are planted the right
-    answer is "in part", which only the suite's verdict can give; it is the last rule.
+    Right is: always where it does (`confounded`), never elsewhere. Where both are planted the
+    right answer is "in part", which only the suite's verdict can give; it is the last rule.
 
     Returns
     -------
@@ -151,8 +165,8 @@ def rates(trials: pd.DataFrame) -> pd.DataFrame:
     """
     says = {
         PAPER_RULE: trials["paper"],
-        "strata: half of σ is gone": trials["half"],
-        "standardised: half of σ is gone": trials["standardised_half"],
+        HALF_RULE: trials["half"],
+        STANDARD_RULE: trials["standardised_half"],
         SUITE_RULE: trials["verdict"] == verdicts.EXPLAINS,
         PART_RULE: trials["verdict"] == verdicts.IN_PART,
     }
@@ -164,9 +178,13 @@ def rates(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def answers() -> pd.DataFrame:
-    """For each kind of world, whether "it explains the gap" is right: ``world answer``."""
+    """For each rule and kind of world, whether its yes is the right answer: ``rule world right``."""
+    rules = (PAPER_RULE, HALF_RULE, STANDARD_RULE, SUITE_RULE, PART_RULE)
+    wanted = {rule: BOTH if rule == PART_RULE else CONFOUNDED for rule in rules}
     return pd.DataFrame(
-        {"world": [CONFOUNDED, REAL, BOTH, NEITHER], "answer": [True, False, False, False]}
+        {"rule": rule, "world": world, "right": world == wanted[rule]}
+        for rule in rules
+        for world in (CONFOUNDED, REAL, BOTH, NEITHER)
     )
 
 

@@ -9,8 +9,8 @@ attributes, and every income group within every value of the 5; IoU 0.5 to 0.95.
 
 The other evaluators get the same subsets: lists of images for attributes of images, COCO's area
 ranges for attributes of boxes (their areas replaced by the attribute's code, so that one call
-serves all values). pycocotools and a resample rebuilt for hotcoco run on a stated part of the images, and
-are compared with ours on that part. hotcoco and pycocotools come with the bench extra.
+serves all values). pycocotools runs on a stated part of the images and hotcoco on one rebuilt
+resample, each compared with ours on the same. hotcoco and pycocotools come with the bench extra.
 """
 
 import contextlib
