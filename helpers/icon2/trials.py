@@ -178,7 +178,7 @@ def rates(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def answers() -> pd.DataFrame:
-    """For each rule and kind of world, whether its yes is the right answer: ``rule world right``."""
+    """For each rule and kind of world, whether its yes is right: ``rule world right``."""
     rules = (PAPER_RULE, HALF_RULE, STANDARD_RULE, SUITE_RULE, PART_RULE)
     wanted = {rule: BOTH if rule == PART_RULE else CONFOUNDED for rule in rules}
     return pd.DataFrame(
