@@ -68,6 +68,8 @@ def groups_by_class(groups: pd.DataFrame, sigmas: pd.DataFrame) -> Figure:
         part = groups[groups.value == name].set_index("class").reindex(classes)
         y = np.arange(len(classes)) + 0.2 * (number - (len(names) - 1) / 2)
         _interval(left, part.AP, part.low, part.high, y, colours[name], name)
+    for y in np.flatnonzero(groups.groupby("class").AP.count().reindex(classes) == 0):
+        left.text(left.get_xlim()[0], y, "  not estimable", va="center", fontsize=9, color=FAINT)
     left.set_yticks(range(len(classes)), classes)
     left.set(xlabel="average precision (%)", ylim=(len(classes) - 0.4, -0.6))
     left.tick_params(axis="y", length=0)
@@ -281,7 +283,8 @@ def rankings(table: pd.DataFrame) -> Figure:
     fig, ax = plt.subplots(figsize=(7.5, 0.9 + 0.36 * len(wide)))
     image = ax.imshow(wide, cmap="Blues", aspect="auto", vmin=0)
     for (row, column), value in np.ndenumerate(wide.to_numpy()):
-        first = value == np.nanmax(wide.iloc[row])
+        known = wide.iloc[row].dropna()
+        first = len(known) > 1 and value == known.max()
         text = "–" if np.isnan(value) else f"{value:.2f}" + (" ◂ 1st" if first else "")
         colour = readable_on(image.cmap(image.norm(np.nan_to_num(value))))
         ax.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)
