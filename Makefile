@@ -70,7 +70,7 @@ notebooks: $(READY)
 	@python -m helpers.stored notebooks/0*.ipynb
 
 bench: $(READY)
-	@for file in tests/benchmarks/bench_*.py; do OMP_NUM_THREADS=1 python $$file || exit 1; done
+	@for file in tests/benchmarks/bench_*.py; do OMP_NUM_THREADS=1 TQDM_DISABLE=1 python $$file || exit 1; done
 
 lock: $(READY)
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -43,25 +43,29 @@ rule notebook:
     shell:
         "papermill --no-progress-bar --log-level WARNING -y {params.yaml:q}"
         " {input.notebook:q} {log.notebook:q}"
-        " && cp {log.notebook:q} {output.notebook:q}"
+        " && cp {log.notebook:q} {output.notebook:q}.part"
+        " && mv {output.notebook:q}.part {output.notebook:q}"
 
 
 rule page:
     input:
-        OUT + "/notebooks/{name}.ipynb",
+        notebook=OUT + "/notebooks/{name}.ipynb",
+        template="helpers/templates/page/index.html.j2",
     output:
         OUT + "/pages/{name}.html",
     params:
         folder=OUT + "/pages",
     shell:
-        "jupyter nbconvert --log-level WARN --to html --output-dir {params.folder:q} {input:q}"
+        "jupyter nbconvert --log-level WARN --to html --template page"
+        " --TemplateExporter.extra_template_basedirs=helpers/templates"
+        " --output-dir {params.folder:q} {input.notebook:q}"
 
 
 rule index:
     input:
         pages=expand(OUT + "/pages/{name}.html", name=NOTEBOOKS),
         findings=expand(OUT + "/findings/{name}.json", name=NOTEBOOKS),
-        template="helpers/index.html.jinja",
+        template="helpers/templates/index.html.jinja",
     output:
         f"{OUT}/index.html",
     params:

@@ -34,12 +34,13 @@ def of_datasets(
     planted
         From :func:`helpers.experiment.planted`; None where nothing is known.
     """
-    counts = collection.summary().loc["C", ["train", "val", "test"]]
-    whole = int((counts == [100, 25, 25]).all(axis=1).sum())
-    claim = "Each class of C has 100 training, 25 validation and 25 test images"
-    found = [
-        equal(claim, SECTION_1, whole, len(counts), paper="150 a class", unit="classes as said")
-    ]
+    found = []
+    if collection.source != "folder":  # a reader's own photographs need not be 150 a class
+        counts = collection.summary().loc["C", ["train", "val", "test"]]
+        whole = int((counts == [100, 25, 25]).all(axis=1).sum())
+        claim = "Each class of C has 100 training, 25 validation and 25 test images"
+        unit, said = "classes are so", "150 a class"
+        found.append(equal(claim, SECTION_1, whole, len(counts), paper=said, unit=unit))
     by_region = guesses.set_index(["set", "region"])[["accuracy", "low", "high"]]
     around = "background" if ("C", "background") in by_region.index else "image"
     claim = f"In C the mean colour of the {around} alone names the class, more often than not"
@@ -53,17 +54,20 @@ def of_datasets(
         own = (table["context"] == table["class"].map(collection.context_of)).mean()
         off = abs(own - planted["p_context_given_class"].mean())
         claim = "As many images of C show their class's own context as were planted"
-        found.append(judge(claim, SUITE, (off, off, off), below=0.005, unit="difference in share"))
+        unit = "difference in share"
+        found.append(judge(claim, SUITE, (round(off, 4),) * 3, below=0.005, unit=unit))
     return found
 
 
-def of_cross_evaluation(accuracy: pd.DataFrame, lost: pd.DataFrame) -> list[Finding]:
+def of_cross_evaluation(
+    predictions: pd.DataFrame, accuracy: pd.DataFrame, lost: pd.DataFrame
+) -> list[Finding]:
     """Judge what section 2.1.3 says, as far as the models and sets are there.
 
     Parameters
     ----------
-    accuracy, lost
-        From :func:`helpers.cross_evaluation.accuracies` and ``hidden``.
+    predictions, accuracy, lost
+        From ``predictions``, ``accuracies`` and ``hidden`` of :mod:`helpers.cross_evaluation`.
 
     Returns
     -------
@@ -71,7 +75,7 @@ def of_cross_evaluation(accuracy: pd.DataFrame, lost: pd.DataFrame) -> list[Find
     """
     rows = accuracy.set_index(["model", "test_set"])
     found = []
-    for name in ("model-C", "pt-C"):
+    for name in ("model-C", "pt-C", "probe-C"):
         if (name, "C") in rows.index:
             own = rows.loc[(name, "C"), ["accuracy", "low", "high"]]
             found.append(
@@ -96,6 +100,7 @@ def of_cross_evaluation(accuracy: pd.DataFrame, lost: pd.DataFrame) -> list[Find
         for better, worse, paper in COMPARED
         if better in rows.index and worse in rows.index
     ]
+    found += _outside(predictions, lost)
     return found + _of_pretraining(lost) + _of_contexts(lost)
 
 
@@ -108,6 +113,16 @@ COMPARED = (
     (("pt-C", "NC"), ("model-C", "NC"), "pretrained better"),
     (("pt-C", "WB"), ("model-C", "WB"), "pretrained better"),
 )
+
+
+def _outside(predictions: pd.DataFrame, lost: pd.DataFrame) -> list[Finding]:
+    """Whether contexts cost more than white ground does: model-C against model-WB elsewhere."""
+    if not {"model-C", "model-WB"} <= set(lost["model"]):
+        return []
+    claim = "Outside their own sets model-WB does better than model-C"
+    gain = cross_evaluation.gain_elsewhere(predictions, "model-WB", "model-C")
+    paper, unit = "0.86 - 0.68", "difference in accuracy"
+    return [judge(claim, SECTION_2, gain, above=0, paper=paper, unit=unit)]
 
 
 def _of_contexts(lost: pd.DataFrame) -> list[Finding]:
@@ -205,38 +220,48 @@ def _nearer(effects: pd.DataFrame) -> Finding:
 def _order(
     images: pd.DataFrame, planted: pd.DataFrame | None, names: Mapping[str, str]
 ) -> list[Finding]:
-    """Whether contexts that were planted stronger are measured stronger (weakest against each)."""
+    """Whether contexts that were planted stronger are measured stronger (each against the weakest).
+
+    Judged by the effect beside the neutral partner, and once more by raw flips.
+    """
     if planted is None or planted["p_context_given_class"].nunique() < 2:
         return []
     share = planted.set_index("class")["p_context_given_class"]
     weak = share.idxmin()
-    return [
+    strong = [name for name in share.index if share[name] > share[weak]]
+    found = [
         judge(
-            f"{names[strong].capitalize()}, planted at {share[strong]:g}, draws more than "
+            f"{names[name].capitalize()}, planted at {share[name]:g}, draws more than "
             f"{names[weak]}, planted at {share[weak]:g}",
             SECTION_3 + "; planted",
-            strength_difference(images, strong, weak),
+            strength_difference(images, [name], weak),
             above=0,
             unit="logits",
         )
-        for strong in share.index
-        if share[strong] > share[weak]
+        for name in strong
     ]
+    claim = f"By raw flips, as the paper counts, {names[weak]} is weaker than the other contexts"
+    flips = strength_difference(images, strong, weak, "flip_share")
+    return [*found, judge(claim, SECTION_3 + "; planted", flips, above=0, unit="share of mosaics")]
 
 
-def strength_difference(images: pd.DataFrame, first: str, second: str) -> stats.Interval:
-    """Effect of one class's context minus another's, over the object classes that met both.
+def strength_difference(
+    images: pd.DataFrame, first: list[str], second: str, measure: str = "context_effect"
+) -> stats.Interval:
+    """Effect of some classes' contexts, on average, minus another's, within the object image.
 
     Parameters
     ----------
     images
         From :func:`helpers.context.per_image`.
     first, second
-        Classes whose contexts are compared. Every object image has met both, so the difference is
-        taken within the image; images are resampled within their class.
+        Classes whose contexts are compared, over the object images that met `second` and some of
+        `first`; images are resampled within their class.
+    measure
+        Column of `images`: ``context_effect`` or ``flip_share``.
     """
     wide = images.pivot_table(
-        index=["object_class", "object"], columns="context_class", values="context_effect"
+        index=["object_class", "object"], columns="context_class", values=measure
     )
-    paired = (wide[first] - wide[second]).dropna()
+    paired = (wide[first].mean(axis=1) - wide[second]).dropna()
     return stats.bootstrap([part.to_numpy() for _, part in paired.groupby("object_class")])

@@ -122,13 +122,9 @@ def table(findings: Iterable[Finding]) -> pd.DataFrame:
 def _interval(f: Finding) -> str:
     if math.isnan(f.measured):
         return "–"
+    if f.low == f.high:
+        return f"{f.measured:g} {f.unit}".strip()
     return f"{f.measured:.2f} [{f.low:.2f}, {f.high:.2f}] {f.unit}".strip()
-
-
-def verdicts(findings: Iterable[Finding]) -> None:
-    """Print each verdict and its claim, one a line: what a checked cell shows."""
-    for f in findings:
-        print(f"{f.verdict:<15}  {f.claim}")
 
 
 def scorecard(folder: Path) -> pd.DataFrame:

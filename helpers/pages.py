@@ -43,7 +43,8 @@ def entry(folder: Path, notebook_path: Path, scorecard: pd.DataFrame) -> Entry:
     name = notebook_path.stem
     title, question = _opening(notebook)
     own = scorecard[scorecard["notebook"] == name]
-    thumbnail = _thumbnail(folder, name)
+    wanted = notebook.cells[0].metadata.get("thumbnail", "figure-*")
+    thumbnail = _thumbnail(folder, name, wanted)
     return Entry(
         name=name,
         title=title or name,
@@ -64,10 +65,11 @@ def _opening(notebook: nbformat.NotebookNode) -> tuple[str, str]:
     return title, next((line.lstrip("> ") for line in lines if line.startswith("> ")), "")
 
 
-def _thumbnail(folder: Path, name: str) -> str | None:
-    """The figure marked by its name (``*thumbnail*``) or the first one, relative to the folder."""
-    figures = sorted((folder / "figures" / name).glob("*.png"))
-    return figures[0].relative_to(folder).as_posix() if figures else None
+def _thumbnail(folder: Path, name: str, wanted: str) -> str | None:
+    """The figure that the notebook names, or else the first, relative to the folder."""
+    figures = folder / "figures" / name
+    found = sorted(figures.glob(f"{wanted}.png")) or sorted(figures.glob("*.png"))
+    return found[0].relative_to(folder).as_posix() if found else None
 
 
 def write_index(folder: Path) -> Path:
@@ -94,7 +96,7 @@ def write_index(folder: Path) -> Path:
     scorecard = findings.scorecard(folder)
     artifacts.write_text(folder / "scorecard.csv", scorecard.to_csv(index=False))
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True
     )
     page = environment.get_template("index.html.jinja").render(
         run=folder.name,

@@ -10,7 +10,6 @@ import json
 import os
 import random
 import re
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,7 +52,7 @@ def seed_everything(seed: int) -> None:
 
 
 def without_missing_contexts(notebooks: list[str], given: dict) -> list[str]:
-    """Leave out the notebooks that need context images where a folder has none, and say so.
+    """Check a folder of photographs; leave out what needs context images where it has none.
 
     Parameters
     ----------
@@ -65,14 +64,21 @@ def without_missing_contexts(notebooks: list[str], given: dict) -> list[str]:
     Raises
     ------
     FileNotFoundError, ValueError
-        When the folder is missing, or its layout is not understood.
+        When a folder is missing, its layout is not understood, or the classes do not fit the
+        contexts.
     """
-    from helpers.sources import folders
+    from helpers.sources import contexts, folders, photographs
 
     if not given.get("folder"):
         raise ValueError("source is 'folder', so the parameter 'folder' must name one")
     layout = folders.scan(folders.existing(given["folder"], "folder"))
-    if given.get("contexts") or layout.contexts or "WB" in layout.sets:
+    classes = photographs.agreed_classes(layout.sets, layout.empty)
+    if given.get("contexts"):
+        layout.contexts = folders.existing(given["contexts"], "contexts")
+    if layout.contexts:
+        names = tuple(path.name for path in folders.subfolders(layout.contexts))
+        contexts.mapping(given.get("context_of"), classes, names)
+    if layout.contexts or "WB" in layout.sets:
         return notebooks
     sources = {name: (root() / "notebooks" / f"{name}.ipynb").read_text() for name in notebooks}
     needy = [name for name in notebooks if "require_contexts(" in sources[name]]
@@ -138,11 +144,13 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     ValueError
         When `output` is not a plain folder name.
     """
+    import pandas as pd
+
     from helpers import plots
 
     seed_everything(settings.seed)
     plots.style()
-    warnings.filterwarnings("ignore", message=".*lazily|.*weights_only", category=UserWarning)
+    pd.set_option("display.max_colwidth", None)  # claims are sentences
     name: Any = settings.output or settings.preset
     if not re.fullmatch(r"[\w.-]+", name):
         raise ValueError(

@@ -105,6 +105,12 @@ def test_a_difference_excludes_zero_only_when_it_is_clear():
     assert unclear.low < 0 < unclear.high
 
 
+def test_gain_elsewhere_is_the_difference_of_means_outside_the_own_set(table):
+    right = table.groupby(["model", "test_set"])["right"].mean()
+    gain = cross_evaluation.gain_elsewhere(table, "model-C", "model-WB")
+    assert gain.estimate == pytest.approx(right["model-C", "WB"] - right["model-WB", "C"])
+
+
 def accuracies_like_the_paper():
     values = {
         "model-NC": (0.5, 0.98, 0.9),
@@ -133,16 +139,16 @@ def accuracies_like_the_paper():
 def test_claims_on_the_papers_own_accuracies_all_hold():
     table = accuracies_like_the_paper()
     found = claims.of_cross_evaluation(
-        cross_evaluation.accuracies(table), cross_evaluation.hidden(table)
+        table, cross_evaluation.accuracies(table), cross_evaluation.hidden(table)
     )
-    assert len(found) == 10
+    assert len(found) == 11
     assert {f.verdict for f in found} == {"holds"}
 
 
 def test_claims_on_models_that_all_generalise_do_not_hold():
     table = accuracies_like_the_paper().assign(right=True)
     found = claims.of_cross_evaluation(
-        cross_evaluation.accuracies(table), cross_evaluation.hidden(table)
+        table, cross_evaluation.accuracies(table), cross_evaluation.hidden(table)
     )
     verdicts = {f.claim: f.verdict for f in found}
     assert verdicts["A random split hides what model-C loses on the other sets"] == "does not hold"

@@ -1,5 +1,6 @@
 """The frame: one list of versions, the same threads and seeds, an index page, the workflow."""
 
+import os
 import re
 import subprocess
 import sys
@@ -98,31 +99,53 @@ def test_an_index_of_nothing_is_refused(tmp_path):
         pages.write_index(tmp_path)
 
 
-def snakemake(*arguments):
+def snakemake(tmp_path, given):
+    (tmp_path / "config.yml").write_text(yaml.safe_dump(given))
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--dry-run", "--nolock"]
-    return subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True)
+    result = subprocess.run(
+        [*command, "--configfile", str(tmp_path / "config.yml")],
+        cwd=ROOT,
+        env={**os.environ, "SUITE_OUTPUTS": str(tmp_path / "outputs")},
+        capture_output=True,
+        text=True,
+    )
+    return result.returncode, result.stdout + result.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("parameters={sed: 3}", "parameter 'sed' is not declared here; the parameters are:"),
-        ("parameters={seed: -1}", "parameter 'seed': -1 is out of range; allowed: 0 or more"),
-        ("preset=huge", "parameter 'preset': 'huge' is not known; allowed: demo, paper"),
-        ("notebooks=99_none", "99_none.ipynb"),
+        ({"parameters": {"sed": 3}}, "parameter 'sed' is not declared here; the parameters are:"),
+        ({"parameters": {"seed": -1}}, "parameter 'seed': -1 is out of range; allowed: 0 or more"),
+        ({"parameters": {"seed": "3"}}, "parameter 'seed': '3' is of type str; allowed: int"),
+        ({"preset": "huge"}, "parameter 'preset': 'huge' is not known; allowed: demo, paper"),
+        ({"notebooks": ["99_none"]}, "99_none.ipynb"),
+        ({"parameters": {"source": "folder"}}, "the parameter 'folder' must name one"),
     ],
 )
-def test_the_workflow_refuses_before_anything_runs(given, said):
-    result = snakemake("--config", given)
-    assert result.returncode != 0
-    assert said in result.stdout + result.stderr
+def test_the_workflow_refuses_before_anything_runs(tmp_path, given, said):
+    code, output = snakemake(tmp_path, given)
+    assert code != 0
+    assert said in output
 
 
 @pytest.mark.slow
-def test_the_workflow_plans_every_notebook(tmp_path, monkeypatch):
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    result = snakemake("--config", "parameters={seed: 3}")
-    assert result.returncode == 0, result.stdout + result.stderr
+def test_the_workflow_plans_every_notebook(tmp_path):
+    code, output = snakemake(tmp_path, {"parameters": {"seed": 3}})
+    assert code == 0, output
     for path in (ROOT / "notebooks").glob("0[1-9]_*.ipynb"):
-        assert f"notebooks/{path.name}" in result.stdout + result.stderr
+        assert f"notebooks/{path.name}" in output
+
+
+@pytest.mark.slow
+def test_a_folder_without_contexts_leaves_out_what_needs_them(tmp_path):
+    for name in ("cat", "dog"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        (tmp_path / "photos" / name / "1.jpg").write_bytes(b"")
+    photos = {"source": "folder", "folder": str(tmp_path / "photos")}
+    code, output = snakemake(tmp_path, {"parameters": photos})
+    assert code == 0, output
+    assert "holds no context images, so these notebooks are left out: 03_" in output
+    assert "notebooks/01_datasets.ipynb" in output
+    assert "notebooks/03_contextualized_mosaics.ipynb" not in output
