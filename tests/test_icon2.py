@@ -363,6 +363,15 @@ def test_proxy_ap_ranks_the_planted_confounder_first_and_plain_sigma_does_not():
     assert falls[trials.EQ3, "time"] < falls[trials.PER_IMAGE, "time"], "frames of day and night"
 
 
+def test_without_any_attribute_there_are_groups_and_empty_tables(world):
+    _, matches, income, _ = world
+    analysis = analyse(matches, income, [], resamples=3)
+    assert len(analysis.groups()) == 3
+    for table in (analysis.ranking(), analysis.control(), verdicts.table(analysis)):
+        assert len(table) == 0
+        assert {"class", "attribute"} <= set(table.columns)
+
+
 def test_the_tables_of_an_analysis_hold_together(world):
     _, matches, income, others = world
     analysis = analyse(matches, income, others)

@@ -20,6 +20,7 @@ from helpers.icon2.options import Options
 
 POINTS = 100.0
 ALL = "all classes"
+EMPTY = ["class", "attribute"]  # columns of a table about no attribute
 
 
 @dataclass(frozen=True)
@@ -130,9 +131,8 @@ class Analysis:
         ``first`` is the share of resamples in which the attribute ranks first, ``plain_sigma`` the
         sigma of its own values' AP, which takes no account of the sensitive attribute.
         """
-        return pd.concat(
-            [self._ranked(c, e.parts) for c, e in self.estimates.items()], ignore_index=True
-        )
+        ranked = [self._ranked(c, e.parts) for c, e in self.estimates.items() if e.parts]
+        return pd.concat(ranked or [pd.DataFrame(columns=EMPTY)], ignore_index=True)
 
     def control(self) -> pd.DataFrame:
         """Table 2: sigma before and after controlling, by strata and by standardisation.
@@ -157,7 +157,7 @@ class Analysis:
 
     def _each(self, rows) -> pd.DataFrame:
         parts = [rows(c, part) for c, e in self.estimates.items() for part in e.parts]
-        return pd.concat(parts, ignore_index=True)
+        return pd.concat(parts or [pd.DataFrame(columns=EMPTY)], ignore_index=True)
 
     def _with_interval(self, name: str, values: np.ndarray, prefix: str = "") -> dict[str, float]:
         low, high = resampling.interval(POINTS * values, self.level)

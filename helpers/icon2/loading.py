@@ -51,6 +51,23 @@ class Loaded:
         values = income.BINS if name == "income" else None
         return attributes.from_column(self.truth, name, values=values)
 
+    def clusters(self, name: str | None) -> np.ndarray | None:
+        """A column of frames that belong together, such as ``video``; None for none.
+
+        Raises
+        ------
+        DetectionDataError
+            When there is no such column.
+        """
+        if name is None:
+            return None
+        if name not in self.truth.images:
+            raise DetectionDataError(
+                f"parameter 'cluster': the frames have no column {name!r}; "
+                f"there are: {', '.join(self.truth.images.columns)}"
+            )
+        return self.truth.images[name].astype(str).to_numpy()
+
     def explanatory(self, sensitive: str, names: Sequence[str] | None = None) -> list[Attribute]:
         """The paper's five, and `names` (columns of images or boxes); not the sensitive one."""
         found = attributes.standard(self.truth, self.detections)

@@ -147,7 +147,7 @@ def _exchanged(of_class: OfClass, sensitive: Attribute, explaining: Factor, rng)
 
 
 def _compared(name: str, observed: float, null: np.ndarray) -> dict[str, float]:
-    known = null[~np.isnan(null)]
+    known = null[~np.isnan(null)] if not np.isnan(observed) else null[:0]
     return {
         name: POINTS * observed,
         "null_mean": POINTS * known.mean() if len(known) else np.nan,

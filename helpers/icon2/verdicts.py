@@ -74,7 +74,7 @@ def table(analysis: Analysis) -> pd.DataFrame:
     Columns ``class attribute rank paper verdict``; needs an analysis with resamples.
     """
     ddof, ranking = analysis.options.ddof, analysis.ranking().set_index(["class", "attribute"])
-    return pd.DataFrame(
+    rows = [
         {
             "class": name,
             "attribute": part.name,
@@ -84,4 +84,5 @@ def table(analysis: Analysis) -> pd.DataFrame:
         }
         for name, estimate in analysis.estimates.items()
         for part in sorted(estimate.parts, key=lambda p: ranking.loc[(name, p.name), "rank"])
-    )
+    ]
+    return pd.DataFrame(rows, columns=["class", "attribute", "rank", "paper", "verdict"])
