@@ -1,0 +1,88 @@
+"""From numbers to words: does a confounder explain the gap between groups?
+
+Three rules, whose error rates :mod:`helpers.icon2.trials` measures on worlds with a known answer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import scipy.stats
+
+from helpers.icon2 import resampling, statistics
+from helpers.icon2.analysis import Analysis
+from helpers.icon2.estimates import Estimate, Part
+
+NO_GAP = "no gap beyond chance"
+EXPLAINS = "explains the gap"
+IN_PART = "explains a part"
+NOT = "does not explain it"
+UNKNOWN = "not estimable"
+
+ALPHA = 0.05
+
+
+def paper_says(estimate: Estimate, part: Part, ddof: int = 1) -> bool:
+    """The paper's rule (3.2.2): sigma after controlling is less than before."""
+    before = statistics.sigma(estimate.group_ap[0], ddof)
+    return bool(statistics.controlled(part.cell_ap[0], ddof) < before)
+
+
+def half(estimate: Estimate, part: Part, ddof: int = 1, standardised: bool = False) -> bool:
+    """At least half of sigma is gone, by strata or by standardisation."""
+    before = statistics.sigma(estimate.group_ap[0], ddof)
+    if standardised:
+        return bool(statistics.sigma(part.standardised[0], ddof) <= before / 2)
+    return bool(statistics.controlled(part.cell_ap[0], ddof) <= before / 2)
+
+
+def verdict(estimate: Estimate, part: Part, ddof: int = 1, alpha: float = ALPHA) -> str:
+    """The suite's rule, in words.
+
+    ``no gap beyond chance``: the groups' APs do not differ (Cochran's Q on bootstrap variances).
+    Otherwise, after standardising every group to the same distribution of the confounder:
+    ``explains the gap`` when they no longer differ and sigma fell, beyond its resamples' doubt;
+    ``explains a part`` when sigma fell beyond doubt but they still differ; ``does not explain it``
+    when sigma did not fall beyond doubt.
+
+    Parameters
+    ----------
+    estimate, part
+        With bootstrap resamples.
+    ddof
+    alpha
+        Of the tests; the fall of sigma is judged one-sided by its bootstrap deviation.
+
+    Returns
+    -------
+    str
+    """
+    gap = resampling.heterogeneity(estimate.group_ap)
+    if np.isnan(gap) or np.isnan(part.standardised).any():
+        return UNKNOWN
+    if gap >= alpha:
+        return NO_GAP
+    fall = statistics.sigma(estimate.group_ap, ddof) - statistics.sigma(part.standardised, ddof)
+    if not fall[0] > scipy.stats.norm.isf(alpha) * fall[1:].std(ddof=1):
+        return NOT
+    return EXPLAINS if resampling.heterogeneity(part.standardised) >= alpha else IN_PART
+
+
+def table(analysis: Analysis) -> pd.DataFrame:
+    """The verdict on every class and confounder, the paper's rule beside it.
+
+    Columns ``class attribute rank paper verdict``; needs an analysis with resamples.
+    """
+    ddof, ranking = analysis.options.ddof, analysis.ranking().set_index(["class", "attribute"])
+    rows = [
+        {
+            "class": name,
+            "attribute": part.name,
+            "rank": int(ranking.loc[(name, part.name), "rank"]),
+            "paper": "explains it" if paper_says(estimate, part, ddof) else "does not",
+            "verdict": verdict(estimate, part, ddof),
+        }
+        for name, estimate in analysis.estimates.items()
+        for part in sorted(estimate.parts, key=lambda p: ranking.loc[(name, p.name), "rank"])
+    ]
+    return pd.DataFrame(rows, columns=["class", "attribute", "rank", "paper", "verdict"])

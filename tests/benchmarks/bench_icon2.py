@@ -1,0 +1,203 @@
+"""What ICON2 costs beside other evaluators: processor seconds, as ratios within one run.
+
+    python tests/benchmarks/bench_icon2.py [images] [part]
+
+The data is a planted world (10k images, 180k boxes, 300k detections, 8 classes), drawn here. Every
+route is a process of its own, one thread each, timed from boxes in memory (COCO's structures
+for the other evaluators) to the last AP. The point analysis is: all images, 3 income groups, 5
+attributes, and every income group within every value of the 5; IoU 0.5 to 0.95.
+
+The other evaluators get the same subsets: lists of images for attributes of images, COCO's area
+ranges for attributes of boxes (their areas replaced by the attribute's code, so that one call
+serves all values). pycocotools runs on a stated part of the images and hotcoco on one rebuilt
+resample, each compared with ours on the same. hotcoco and pycocotools come with the bench extra.
+"""
+
+import contextlib
+import io
+import multiprocessing
+import os
+import resource
+import sys
+import time
+from functools import partial
+
+import numpy as np
+
+from helpers import driving_world
+from helpers.detection import Detections, GroundTruth, as_coco, match
+from helpers.icon2 import analyse, attributes
+
+RESAMPLES = 100
+
+
+def drawn(n_images):
+    """A planted world, income and the paper's five attributes."""
+    world = driving_world.make(n_images)
+    income = attributes.from_column(world.truth, "income")
+    return world.truth, world.detections, income, attributes.standard(world.truth, world.detections)
+
+
+def ours(n_images, resamples=0, workers=1):
+    """Match once and analyse; seconds of both, from boxes in memory."""
+    truth, detections, income, explanatory = drawn(n_images)
+    began = clock()
+    matches = match(truth, detections)
+    analyse(matches, income, explanatory, resamples=resamples, workers=workers)
+    return spent(began)
+
+
+def theirs(evaluator, n_images, rebuilt=False):
+    """The same subsets through another evaluator; `rebuilt`: of one bootstrap resample."""
+    truth, detections, income, explanatory = drawn(n_images)
+    if rebuilt:
+        truth, detections, income, explanatory = resampled(truth, detections, income, explanatory)
+    images = [a for a in (income, *explanatory) if a.level == "image"]
+    boxes = [a for a in explanatory if a.level == "box"]
+    labels = [as_coco(truth, detections), *[coded(truth, detections, a) for a in boxes]]
+    everything = np.ones(len(truth.images), bool)
+    lists = [here for a in images for here in subsets(a)]
+    lists += [g & v for g in subsets(income) for a in images[1:] for v in subsets(a)]
+    began = clock()
+    whole, *by_box = [loaded(evaluator, *one) for one in labels]
+    for here in [everything, *lists]:
+        evaluated(evaluator, *whole, here, [[0, 1e10]])
+    for one, attribute in zip(by_box, boxes, strict=True):
+        ranges = [[c + 0.5, c + 1.5] for c in range(len(attribute.values))]
+        for here in [everything, *subsets(income)]:
+            evaluated(evaluator, *one, here, ranges)
+    return spent(began)
+
+
+def sliced(n_images):
+    """The same subsets by hotcoco's shortest way: evaluate once, then accumulate each subset."""
+    truth, detections, income, explanatory = drawn(n_images)
+    images = [a for a in (income, *explanatory) if a.level == "image"]
+    boxes = [a for a in explanatory if a.level == "box"]
+    labels = [as_coco(truth, detections), *[coded(truth, detections, a) for a in boxes]]
+    lists = [here for a in images for here in subsets(a)]
+    lists += [g & v for g in subsets(income) for a in images[1:] for v in subsets(a)]
+    began = clock()
+    whole, *by_box = [loaded("hotcoco", *one) for one in labels]
+    everything = np.ones(len(truth.images), bool)
+    cut(evaluated("hotcoco", *whole, everything, [[0, 1e10]]), lists)
+    for one, attribute in zip(by_box, boxes, strict=True):
+        ranges = [[c + 0.5, c + 1.5] for c in range(len(attribute.values))]
+        cut(evaluated("hotcoco", *one, everything, ranges), subsets(income))
+    return spent(began)
+
+
+def cut(run, lists):
+    """Accumulate subsets of images of a finished evaluation."""
+    ids = [(np.flatnonzero(here) + 1).tolist() for here in lists]
+    return run.slice_by({str(i): one for i, one in enumerate(ids)})
+
+
+def subsets(attribute):
+    return [attribute.codes == c for c in range(len(attribute.values))]
+
+
+def coded(truth, detections, attribute):
+    """COCO's structures with the attribute's code in place of the area."""
+    labels, results = as_coco(truth, detections)
+    for one, code in zip(labels["annotations"], attribute.codes, strict=True):
+        one["area"] = float(code + 1)
+    return labels, results
+
+
+def resampled(truth, detections, income, explanatory):
+    """One bootstrap resample, its images copied as often as they were drawn."""
+    rng = np.random.default_rng(0)
+    chosen = np.sort(rng.integers(0, len(truth.images), len(truth.images)))
+
+    def copied(table):
+        rows = table.groupby("image").indices
+        picked = [rows.get(i, np.empty(0, int)) for i in chosen]
+        again = table.iloc[np.concatenate(picked)].reset_index(drop=True)
+        return again.assign(image=np.repeat(np.arange(len(chosen)), [len(p) for p in picked]))
+
+    images = truth.images.iloc[chosen].reset_index(drop=True)
+    images["name"] = [f"{i}.jpg" for i in range(len(images))]
+    truth = GroundTruth(images, copied(truth.boxes), truth.classes)
+    detections = Detections(copied(detections.boxes))
+    income = attributes.from_column(truth, "income")
+    return truth, detections, income, attributes.standard(truth, detections)
+
+
+def loaded(evaluator, labels, results):
+    """Ground truth and detections in the evaluator's own structures."""
+    if evaluator == "hotcoco":
+        import hotcoco
+
+        given = hotcoco.COCO(labels)
+        return given, given.load_res(results)
+    from pycocotools.coco import COCO
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        given = COCO()
+        given.dataset = labels
+        given.createIndex()
+        return given, given.loadRes(results)
+
+
+def evaluated(evaluator, given, found, here, ranges):
+    """Evaluate and accumulate one subset of images, for several area ranges at once."""
+    if evaluator == "hotcoco":
+        from hotcoco import COCOeval
+    else:
+        from pycocotools.cocoeval import COCOeval
+    with contextlib.redirect_stdout(io.StringIO()):
+        run = COCOeval(given, found, "bbox")
+        run.params.imgIds = [int(i) + 1 for i in np.flatnonzero(here)]
+        run.params.areaRng, run.params.areaRngLbl = ranges, [str(r) for r in ranges]
+        run.params.maxDets = [100]
+        run.evaluate()
+        run.accumulate()
+    return run
+
+
+def clock():
+    return time.process_time(), time.perf_counter()
+
+
+def spent(began):
+    """Processor seconds, seconds on the wall, and the process's peak memory in GiB."""
+    ended = clock()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return ended[0] - began[0], ended[1] - began[1], peak
+
+
+def alone(route):
+    """Run a route in a fresh process."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(route)
+
+
+def main(n_images=10_000, part=1_000):
+    os.environ |= {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+    point = alone(partial(ours, n_images))
+    print(f"{n_images} images, point analysis, ours: {point[0]:.1f} s, peak {point[2]:.2f} GiB")
+    hot = alone(partial(theirs, "hotcoco", n_images))
+    quick = alone(partial(sliced, n_images))
+    print(f"  hotcoco / ours: {hot[0] / point[0]:.1f} (target 1 or more)")
+    print(f"  hotcoco by slice_by / ours: {quick[0] / point[0]:.1f}")
+    small = alone(partial(ours, part))
+    coco = alone(partial(theirs, "pycocotools", part))
+    print(f"  pycocotools / ours on {part} images: {coco[0] / small[0]:.0f} (target 20 or more)")
+    boot = alone(partial(ours, n_images, RESAMPLES, 2))
+    print(
+        f"{RESAMPLES} resamples of all of it, two threads: {boot[0]:.0f} processor seconds, "
+        f"{boot[1]:.0f} on the wall (target 60), peak {boot[2]:.2f} GiB (target 1)"
+    )
+    again = alone(partial(theirs, "hotcoco", n_images, True))
+    each = (boot[0] - point[0]) / RESAMPLES
+    print(f"  hotcoco / ours on one rebuilt resample: {again[0] / each:.0f} (target 5 or more)")
+    large = alone(partial(ours, 10 * n_images))
+    print(
+        f"{10 * n_images} images / {n_images}, point analysis: {large[0] / point[0]:.1f} times the "
+        f"seconds, peak {large[2]:.1f} GiB"
+    )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,496 @@
+"""ICON2's formulas against numbers worked by hand, plain loops and the paper's own tables."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from detection_oracles import plain_ap, scene
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers import driving_world
+from helpers.detection import average_precision, match
+from helpers.icon2 import (
+    AttributeDataError,
+    Options,
+    analyse,
+    attributes,
+    nulls,
+    printed,
+    resampling,
+    statistics,
+    trials,
+    verdicts,
+)
+from helpers.icon2.cells import cells, values_of
+from helpers.icon2.pixels import measured, thirds
+
+SMALL = {"min_boxes": 1}
+
+
+@pytest.fixture(scope="module")
+def little():
+    truth, detections = scene(1, 60, 1, boxes=5)
+    return truth, detections, match(truth, detections, (0.4, 0.6))
+
+
+@pytest.fixture(scope="module")
+def world():
+    made = driving_world.make(400, 3, driving_world.Law(confounding=0.4), ("car",))
+    matches = match(made.truth, made.detections, (0.5, 0.75))
+    income = attributes.from_column(made.truth, "income")
+    return made, matches, income, attributes.standard(made.truth, made.detections)
+
+
+def test_sigma_by_hand():
+    assert statistics.sigma([0.1, 0.2, 0.3]) == pytest.approx(0.1)
+    assert statistics.sigma([0.1, 0.2, 0.3], 0) == pytest.approx(np.sqrt(2 / 3) / 10)
+    assert np.isnan(statistics.sigma([0.1, np.nan, 0.3]))
+    found = statistics.sigma([0.1, np.nan, 0.3], missing="leave out")
+    assert found == pytest.approx(np.std([0.1, 0.3], ddof=1))
+    assert np.isnan(statistics.sigma([0.1, np.nan], missing="leave out"))
+
+
+def test_proxy_by_hand():
+    ap = np.array([0.2, 0.6])
+    boxes = np.array([[75.0, 25.0], [25.0, 75.0]])
+    np.testing.assert_allclose(statistics.proxy(ap, boxes), [0.3, 0.5])
+    assert np.isnan(statistics.proxy(np.array([0.2, np.nan]), boxes)).all()
+    with_gap = statistics.proxy(np.array([0.2, np.nan, 0.6]), np.insert(boxes, 1, 50.0, axis=0))
+    np.testing.assert_allclose(with_gap, [0.3, 0.5], err_msg="what is not estimable is left out")
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=25, deadline=None)
+def test_proxies_are_equal_where_shares_are(seed):
+    rng = np.random.default_rng(seed)
+    ap, share = rng.random(4), rng.random(4)
+    boxes = share[:, None] * rng.uniform(1, 100, 3)
+    assert statistics.sigma(statistics.proxy(ap, boxes)) == pytest.approx(0, abs=1e-12)
+
+
+def test_controlled_by_hand():
+    cell = np.array([[0.1, 0.2, 0.3], [0.5, 0.5, 0.5], [0.1, np.nan, 0.9]])
+    assert statistics.controlled(cell) == pytest.approx(0.05)
+    assert np.isnan(statistics.controlled(cell[2:]))
+
+
+@pytest.mark.parametrize("precision", ["normalised", "raw", "per image"])
+@pytest.mark.parametrize("images", ["with the value", "with the class", "all"])
+def test_every_cell_equals_plain_loops(little, precision, images):
+    truth, _detections, matches = little
+    options = Options(precision=precision, images=images, **SMALL)
+    group = attributes.from_column(truth, "group")
+    colour = attributes.from_column(truth, "colour")
+    analysis = analyse(matches, group, [colour], options=options)
+    found = analysis.cells().set_index(["value", "group"]).AP
+    boxes, listed = truth.boxes[~truth.boxes.ignore], matches.detections
+    for value in colour.values:
+        counts, seen = {}, {}
+        for name in group.values:
+            here = set(np.flatnonzero(truth.images.group == name))
+            own = boxes[(boxes.colour == value) & boxes.image.isin(here)]
+            counts[name] = len(own)
+            with_class = here & set(boxes.image)
+            seen[name] = {
+                "all": here,
+                "with the class": with_class,
+                "with the value": set(own.image),
+            }[images]
+        density = np.mean([counts[n] / len(seen[n]) for n in group.values])
+        for name in group.values:
+            normal = {
+                "raw": None,
+                "normalised": np.mean(list(counts.values())),
+                "per image": density * len(seen[name]),
+            }[precision]
+            aps = []
+            for t in range(2):
+                scored = []
+                for position, one in listed.iterrows():
+                    row = matches.taken[t, position]
+                    if row >= 0:
+                        box = truth.boxes.loc[row]
+                        here = truth.images.group[box.image] == name
+                        if here and not box.ignore and box.colour == value:
+                            scored.append((True, 1.0))
+                    elif int(one.image) in seen[name]:
+                        scored.append((False, 1.0))
+                aps.append(plain_ap(scored, counts[name], normal))
+            assert found[value, name] == pytest.approx(100 * np.mean(aps), abs=1e-9)
+
+
+def test_n_over_all_cells_is_another_number(little):
+    truth, _, matches = little
+    group = attributes.from_column(truth, "group")
+    colour = attributes.from_column(truth, "colour")
+    kinds = [
+        analyse(matches, group, [colour], options=Options(number=n, **SMALL))
+        for n in ("compared", "all cells")
+    ]
+    assert not np.allclose(kinds[0].cells().AP, kinds[1].cells().AP)
+    np.testing.assert_allclose(kinds[0].values().AP, kinds[1].values().AP)
+
+
+def test_image_groups_are_cocos_subsets(little):
+    truth, _, matches = little
+    group = attributes.from_column(truth, "group")
+    found = analyse(matches, group, [], options=Options("raw", images="all", **SMALL)).groups()
+    for row in found.itertuples():
+        images = (truth.images.group == row.value).to_numpy()
+        assert pytest.approx(100 * average_precision(matches, images=images).AP.iloc[0]) == row.AP
+
+
+def test_per_image_precision_is_eq_3_where_all_values_share_their_images(little):
+    truth, _, matches = little
+    colour = attributes.from_column(truth, "colour")
+    both = [
+        analyse(matches, colour, [], options=Options(p, images="with the class", **SMALL)).groups()
+        for p in ("normalised", "per image")
+    ]
+    np.testing.assert_allclose(both[0].AP, both[1].AP)
+
+
+def test_eq_3_flatters_the_value_with_fewer_images():
+    """Nothing differs between day and night but how many frames there are of each."""
+    made = driving_world.make(1500, 0, classes=("car",))
+    rare = np.where(np.random.default_rng(0).random(1500) < 0.1, "few", "many")
+    truth = made.truth.with_images(camera=rare)
+    matches = match(truth, made.detections, (0.5, 0.75))
+    camera = attributes.from_column(truth, "camera")
+    sigma = {
+        p: analyse(matches, camera, [], options=Options(p)).sigmas().sigma[0]
+        for p in ("normalised", "raw", "per image")
+    }
+    assert sigma["normalised"] > 3 * max(sigma["raw"], sigma["per image"])
+
+
+def test_cocos_rule_differs_for_sizes_and_not_for_occlusion(world):
+    _made, matches, income, others = world
+    size, occlusion = others[0], others[1]
+    tables = [
+        analyse(matches, income, [size, occlusion], options=Options(false_positives=r)).values()
+        for r in ("hoiem", "coco")
+    ]
+    differs = (tables[0].AP - tables[1].AP).abs().groupby(tables[0].attribute).max()
+    assert differs["size"] > 1
+    assert differs["occlusion"] == 0
+
+
+def test_a_pair_of_confounders_is_their_product(world):
+    made, matches, income, others = world
+    size, weather = others[0], others[4]
+    table = analyse(matches, income, [(weather, size)]).shares()
+    assert table.attribute.unique().tolist() == ["weather x size"]
+    assert len(values_of((weather, size))) == 12
+    boxes = made.truth.boxes.merge(made.truth.images, left_on="image", right_index=True)
+    side = np.sqrt((boxes.x2 - boxes.x1) * (boxes.y2 - boxes.y1))
+    low = boxes.income == "low"
+    expected = ((boxes.weather == "rainy") & (side < 32) & low).sum() / low.sum()
+    row = table[(table.value == "rainy, small") & (table.group == "low")]
+    assert row.share.item() == pytest.approx(expected)
+
+
+def test_standardising_by_images_is_a_weighted_average_precision(world):
+    made, matches, income, others = world
+    time = others[2]
+    options = Options("raw", images="all")
+    part = analyse(matches, income, [time], options=options).estimates["car"].parts[0]
+    images, boxes = made.truth.images, made.truth.boxes
+    of_box = images.loc[boxes.image].reset_index(drop=True)
+    common = of_box.timeofday.value_counts(normalize=True)
+    for a, name in enumerate(income.values):
+        own = of_box.timeofday[of_box.income == name].value_counts(normalize=True)
+        weight = images.timeofday.astype(str).map(common / own).to_numpy(float)
+        weight = weight * (images.income == name)
+        expected = average_precision(matches, weights=weight).AP.iloc[0]
+        assert part.standardised[0, a] == pytest.approx(expected, abs=1e-6)
+
+
+def test_standardising_removes_what_was_confounded_and_leaves_what_is_real():
+    table = trials.summary(trials.run(range(4), confounder="size", n_images=500, resamples=8))
+    table = table.set_index("world")
+    assert table.standardised["confounded"] < table.sigma["confounded"] / 2
+    assert table.standardised["real"] > 0.8 * table.sigma["real"]
+
+
+def test_few_boxes_are_not_estimable_and_shown(world):
+    _, matches, income, others = world
+    analysis = analyse(matches, income, others, options=Options(min_boxes=150))
+    cell = analysis.cells()
+    assert ((cell.boxes < 150) == ~cell.estimable).all()
+    assert cell.AP[~cell.estimable].isna().all()
+    assert not cell.estimable.all()
+    control = analysis.control()
+    assert (control.covered < 1).any()
+    nothing = analyse(matches, income, others, options=Options(min_boxes=10**6), resamples=4)
+    assert nothing.control().delta.isna().all()
+    assert (verdicts.table(nothing).verdict == verdicts.UNKNOWN).all()
+
+
+def test_the_number_of_threads_does_not_matter(world):
+    _, matches, income, others = world
+    one, two = (analyse(matches, income, others, resamples=3, workers=w).control() for w in (1, 2))
+    pd.testing.assert_frame_equal(one, two)
+
+
+def test_intervals_hold_the_estimate_and_narrow_with_images():
+    widths = []
+    for n in (150, 1200):
+        made = driving_world.make(n, 1, classes=("car",))
+        matches = match(made.truth, made.detections, (0.5,))
+        income = attributes.from_column(made.truth, "income")
+        table = analyse(matches, income, [], resamples=60).groups()
+        assert ((table.low < table.AP) & (table.high > table.AP)).all()
+        widths.append((table.high - table.low).mean())
+    assert widths[0] / widths[1] == pytest.approx(np.sqrt(8), rel=0.4)
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_truth_about_as_often_as_they_say():
+    big = driving_world.make(40_000, 99, classes=("car",), boxes=6)
+    truth = average_precision(match(big.truth, big.detections, (0.5,))).AP.iloc[0]
+    covered = 0
+    for seed in range(80):
+        made = driving_world.make(300, seed, classes=("car",), boxes=6)
+        matches = match(made.truth, made.detections, (0.5,))
+        weights = resampling.weights(300, 100, seed)
+        ap = np.array(
+            [average_precision(matches, weights=w.astype(float)).AP.iloc[0] for w in weights]
+        )
+        low, high = resampling.interval(ap)
+        covered += low <= truth <= high
+    assert 0.85 <= covered / 80 <= 1.0
+
+
+@pytest.mark.slow
+def test_nulls_are_uniform_where_there_is_nothing():
+    p = []
+    for seed in range(40):
+        made = driving_world.make(200, seed, classes=("car",))
+        matches = match(made.truth, made.detections, (0.5,))
+        income = attributes.from_column(made.truth, "income")
+        p.append(nulls.sigma_null(matches, income, permutations=60, seed=seed).p[0])
+    assert scipy.stats.kstest(p, "uniform").pvalue > 0.01
+
+
+def test_the_null_of_sigma_finds_a_real_gap_only():
+    p = {}
+    for name, law in trials.laws(0.0, 0.5).items():
+        made = driving_world.make(400, 5, law, ("car",))
+        matches = match(made.truth, made.detections, (0.5,))
+        income = attributes.from_column(made.truth, "income")
+        p[name] = nulls.sigma_null(matches, income, permutations=30).p[0]
+    assert p["real"] == pytest.approx(1 / 31)
+    assert p["neither"] > 0.1
+
+
+def test_the_null_of_delta_finds_the_confounder(world):
+    _, matches, income, others = world
+    some = [others[0], others[3]]
+    table = nulls.delta_null(matches, income, some, permutations=25).set_index("attribute")
+    assert table.p["size"] == pytest.approx(1 / 26)
+    assert table.p["scene"] > 0.1, "the scene changes nothing in the planted law"
+    assert (table.null_mean < table.null_high).all()
+    by_group = nulls.delta_null(matches, income, others[:1], permutations=5, shuffle="sensitive")
+    assert len(by_group) == 1
+    with pytest.raises(ValueError, match="explanatory, sensitive"):
+        nulls.delta_null(matches, income, others, shuffle="both")
+
+
+def test_shuffles_keep_counts_within_groups(world):
+    _, _, income, others = world
+    moved = resampling.shuffled(others[2], np.random.default_rng(0), income.codes)
+    assert (moved.codes != others[2].codes).any()
+    for a in range(3):
+        here = income.codes == a
+        assert (np.bincount(moved.codes[here]) == np.bincount(others[2].codes[here])).all()
+
+
+def test_clusters_are_drawn_whole():
+    clusters = np.array(["x", "x", "y", "z", "z"])
+    drawn = resampling.weights(5, 20, 0, clusters)
+    assert (drawn[:, 0] == drawn[:, 1]).all()
+    assert (drawn[0] == 1).all()
+    with pytest.raises(ValueError, match="one cluster"):
+        resampling.weights(5, 2, 0, np.zeros(5))
+
+
+def test_heterogeneity_is_cochrans_q():
+    rng = np.random.default_rng(0)
+    ap = np.array([0.3, 0.34, 0.4])
+    resamples = ap + rng.normal(0, 0.02, (4000, 3))
+    q = (((ap - ap.mean()) / 0.02) ** 2).sum()
+    expected = scipy.stats.chi2.sf(q, 2)
+    assert resampling.heterogeneity(np.vstack([ap, resamples])) == pytest.approx(expected, rel=0.2)
+
+
+def test_verdicts_in_words():
+    said = {}
+    for name, law in trials.laws(0.8, 0.6).items():
+        made = driving_world.make(900, 4, law, ("car",))
+        matches = match(made.truth, made.detections, (0.5, 0.75))
+        income = attributes.from_column(made.truth, "income")
+        size = attributes.size(made.truth, made.detections)
+        table = verdicts.table(analyse(matches, income, [size], resamples=40))
+        said[name] = table.verdict[0]
+    assert said == {
+        "confounded": verdicts.EXPLAINS,
+        "real": verdicts.NOT,
+        "both": verdicts.IN_PART,
+        "neither": verdicts.NO_GAP,
+    }
+
+
+def test_rates_count_what_was_said():
+    table = trials.run(range(2), n_images=150, resamples=5)
+    found = trials.rates(table)
+    assert len(table) == 8
+    assert (found.of == 2).all()
+    assert ((found.low <= found.share) & (found.share <= found.high)).all()
+    paper = found[found.rule == trials.PAPER_RULE].set_index("world").times
+    for world, group in table.groupby("world"):
+        assert paper[world] == (group.controlled < group.sigma).sum()
+
+
+def test_proxy_ap_ranks_the_planted_confounder_first_and_plain_sigma_does_not():
+    table = trials.readings(range(4), ("occlusion", "time"))
+    share = table.set_index(["question", "by", "confounder"]).share.sort_index()
+    assert (share[trials.FIRST, trials.EQ3] == 1).all()
+    assert (share[trials.FIRST, trials.PER_IMAGE] == 1).all()
+    assert (share[trials.FIRST, trials.PLAIN] == 0).all()
+    falls = share[trials.FALLS]
+    assert falls[trials.EQ3, "time"] < falls[trials.PER_IMAGE, "time"], "frames of day and night"
+
+
+def test_without_any_attribute_there_are_groups_and_empty_tables(world):
+    _, matches, income, _ = world
+    analysis = analyse(matches, income, [], resamples=3)
+    assert len(analysis.groups()) == 3
+    for table in (analysis.ranking(), analysis.control(), verdicts.table(analysis)):
+        assert len(table) == 0
+        assert {"class", "attribute"} <= set(table.columns)
+
+
+def test_the_tables_of_an_analysis_hold_together(world):
+    _, matches, income, others = world
+    analysis = analyse(matches, income, others)
+    shares = analysis.shares().groupby(["attribute", "group"]).share.sum()
+    np.testing.assert_allclose(shares, 1)
+    ranking = analysis.ranking()
+    assert ranking.attribute[0] == "size"
+    assert ranking.proxy_sigma.is_monotonic_decreasing
+    proxies = analysis.proxies().groupby("attribute", sort=False).proxy.std()
+    np.testing.assert_allclose(
+        ranking.set_index("attribute").proxy_sigma, proxies[ranking.attribute]
+    )
+    control = analysis.control()
+    np.testing.assert_allclose(control.delta, control.sigma - control.controlled)
+
+
+def test_all_classes_is_the_mean_of_them():
+    made = driving_world.make(250, 0, classes=("car", "traffic sign"))
+    matches = match(made.truth, made.detections, (0.5,))
+    income = attributes.from_column(made.truth, "income")
+    table = analyse(matches, income, [], options=Options(min_boxes=1)).groups()
+    wide = table.pivot(index="class", columns="value", values="AP")
+    np.testing.assert_allclose(wide.loc["all classes"], wide.drop("all classes").mean())
+    null = nulls.sigma_null(matches, income, options=Options(min_boxes=1), permutations=5)
+    assert null["class"][0] == "all classes"
+    assert null.sigma[0] == pytest.approx(wide.loc["all classes"].std())
+
+
+def test_the_mean_leaves_out_classes_that_are_not_estimable():
+    made = driving_world.make(300, 0, classes=("car", "traffic sign", "bus"))
+    matches = match(made.truth, made.detections, (0.5,))
+    income = attributes.from_column(made.truth, "income")
+    analysis = analyse(matches, income, [], options=Options(min_boxes=200))
+    assert analysis.estimable() == ["car", "traffic sign"]
+    assert analysis.groups().AP[:3].notna().all()
+
+
+def test_a_sensitive_attribute_of_boxes_with_two_values(world):
+    _made, matches, _, others = world
+    occlusion = others[1]
+    analysis = analyse(matches, occlusion, [others[0], others[4]], resamples=3)
+    assert analysis.groups().value.tolist() == ["visible", "occluded"]
+    assert analysis.control().delta.notna().all()
+
+
+@pytest.mark.parametrize("name", list(Options.__dataclass_fields__)[:-1])
+def test_unknown_choices_are_named(name):
+    with pytest.raises(ValueError, match=f"{name}='other' is not known; allowed"):
+        Options(**{name: "other"})
+    with pytest.raises(ValueError, match="min_boxes"):
+        Options(min_boxes=0)
+
+
+def test_unknown_classes_and_columns_are_named(world):
+    made, matches, income, others = world
+    with pytest.raises(ValueError, match="class 'dog' is not known; there are: car"):
+        analyse(matches, income, others, classes=["dog"])
+    with pytest.raises(AttributeDataError, match="no column 'camera'; there are: name"):
+        attributes.from_column(made.truth, "camera")
+    with pytest.raises(AttributeDataError, match="none of"):
+        attributes.from_column(made.truth, "weather", values=["hail"])
+
+
+def test_attributes_from_labels():
+    truth, detections = scene(0, 10, 1)
+    area = (truth.boxes.x2 - truth.boxes.x1) * (truth.boxes.y2 - truth.boxes.y1)
+    size = attributes.size(truth, detections)
+    assert [size.values[c] for c in size.codes] == [
+        "small" if a < 1024 else "medium" if a < 9216 else "large" for a in area
+    ]
+    aspect = attributes.aspect(truth, detections)
+    assert len(aspect.of_detection) == len(detections.boxes)
+    crowding = attributes.crowding(truth)
+    assert (crowding.codes == (np.bincount(truth.boxes.image, minlength=10) >= 5)).all()
+    with pytest.raises(AttributeDataError, match="'truncated'"):
+        attributes.truncation(truth)
+
+
+def test_absent_values_are_counted_and_take_no_part():
+    truth, detections = scene(0, 40, 1)
+    weather = np.where(np.arange(40) % 4 == 0, None, "clear")
+    truth = truth.with_images(weather=weather)
+    attribute = attributes.from_column(truth, "weather")
+    assert attribute.absent == 10
+    assert attributes.report([attribute]).absent.tolist() == [10]
+    of_class = match(truth, detections).of(0)
+    chosen = cells(of_class, (attribute,), Options())
+    assert (chosen.of_box[weather[of_class.box_image] == np.array(None)] == -1).all()
+
+
+def test_pixels(tmp_path):
+    from PIL import Image
+
+    truth, _ = scene(0, 3, 1)
+    for name, value in (("0.jpg", 255), ("1.jpg", 0)):
+        Image.new("L", (120, 120), value).save(tmp_path / name)
+    images, boxes = measured(truth, tmp_path)
+    np.testing.assert_allclose(images.illumination, [1, 0, np.nan], atol=1e-6)
+    assert boxes.contrast.dropna().eq(0).all()
+    attribute = thirds("illumination", boxes.illumination, "box")
+    assert (attribute.codes == -1).sum() == (truth.boxes.image == 2).sum()
+    with pytest.raises(AttributeDataError, match="no image file"):
+        thirds("contrast", measured(truth, tmp_path / "absent")[0].contrast, "image")
+
+
+def test_the_papers_sigmas_are_the_sample_formula():
+    table = printed.sigmas()
+    assert (table.nearer == "sample").all()
+    assert (table["sample"] - table.printed).abs().max() < 0.04
+
+
+def test_the_papers_inconsistencies():
+    off = printed.deltas()
+    assert (off.off != 0).sum() == 4
+    assert off.off.abs().max() == pytest.approx(0.01)
+    orders = printed.orders()
+    assert orders["class"][~orders.sorted].tolist() == ["traffic light"]
+    averages = printed.averages().set_index("column")
+    np.testing.assert_allclose(
+        averages["mean of the classes"], [36.19, 38.40, 37.20, 35.49], atol=0.005
+    )
+    assert printed.foretold().top_is_best.all()
