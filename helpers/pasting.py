@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import torch
-from torch.nn.functional import avg_pool2d, interpolate, max_pool2d
-from torchvision.transforms.v2.functional import gaussian_blur
+from scipy import ndimage
+from torch.nn.functional import interpolate
 
 from helpers import pairing
 
@@ -26,20 +26,22 @@ NEAR_WHITE = 40.0  # grey levels from white, root mean square, below which colou
 
 @dataclass(frozen=True, eq=False)
 class Cutouts:
-    """Objects without their ground.
+    """Objects without their ground, each cropped to its box.
 
     Attributes
     ----------
-    layers : float32 tensor (N, H, W, 4)
-        Red, green and blue (0 to 255) times coverage, and coverage (0 to 1).
+    layers : list of N float32 arrays (h, w, 4)
+        Red, green and blue (0 to 255) times coverage, and coverage: the share of the pixel that is
+        object (0 to 1).
+    corners : int array (N, 2)
+        Row and column of each layer's upper left pixel in the object's own image.
+    frame : (int, int)
+        Height and width of the images.
     """
 
-    layers: torch.Tensor
-
-    @property
-    def coverage(self) -> torch.Tensor:
-        """float32 tensor (N, H, W): the share of each pixel that is object."""
-        return self.layers[..., 3]
+    layers: list[np.ndarray]
+    corners: np.ndarray
+    frame: tuple[int, int]
 
     def __len__(self) -> int:
         return len(self.layers)
@@ -49,7 +51,7 @@ def cut(images: torch.Tensor, masks: torch.Tensor, softness: float = 0.5) -> Cut
     """Cut objects from a white ground, with soft edges and no white in them.
 
     Where an edge pixel is part object and part white, the object's colour is taken from the nearest
-    pixels well inside, and coverage is what then explains the pixel.
+    pixel well inside, and coverage is what then explains the pixel.
 
     Parameters
     ----------
@@ -70,50 +72,50 @@ def cut(images: torch.Tensor, masks: torch.Tensor, softness: float = 0.5) -> Cut
         For shapes or types that do not fit, masks without an object, or a negative softness.
     """
     _check_cut(images, masks, softness)
-    pixels, on = images.float(), masks[:, None].float()
-    depth = _depth(on)
-    core = on * (depth == max_pool2d(depth, 2 * MARGIN + 1, 1, MARGIN))
-    reach = math.ceil(3 * softness)
-    colours = _spread(pixels, core, MARGIN + 1 + reach)
-    edge = (depth <= MARGIN) & (max_pool2d(on, 3, 1, 1) > 0)
-    coverage = torch.where(edge, _explained(pixels, colours), on)
-    colours = torch.where(coverage == 1, pixels, colours)
+    layers, corners, frame = [], [], tuple(images.shape[-2:])
+    pad = 1 + math.ceil(3 * softness)
+    for image, mask in zip(images.permute(0, 2, 3, 1).numpy(), masks.numpy(), strict=True):
+        box = _box(mask, pad)
+        layers.append(_layer(image[box].astype(np.float32), mask[box], softness))
+        corners.append([part.start for part in box])
+    return Cutouts(layers, np.array(corners), frame)
+
+
+def _box(mask: np.ndarray, pad: int) -> tuple[slice, slice]:
+    """Rows and columns of the object, and `pad` more where the frame has them."""
+    sides = []
+    for axis, length in enumerate(mask.shape):
+        seen = np.flatnonzero(mask.any(1 - axis))
+        sides.append(slice(max(seen[0] - pad, 0), min(seen[-1] + 1 + pad, length)))
+    return tuple(sides)
+
+
+def _layer(pixels: np.ndarray, mask: np.ndarray, softness: float) -> np.ndarray:
+    """One object's colours times coverage, and coverage."""
+    outside = np.pad(~mask, 1, "edge")  # an object cut off by the frame has no edge there
+    depth = ndimage.distance_transform_cdt(~outside, "chessboard")[1:-1, 1:-1]
+    depth = np.minimum(depth, MARGIN + 1) if outside.any() else np.full_like(depth, MARGIN + 1)
+    # well inside, or the middle of a part too thin for that
+    core = mask & (depth == ndimage.maximum_filter(depth, 2 * MARGIN + 1))
+    nearest = ndimage.distance_transform_edt(~core, return_distances=False, return_indices=True)
+    colours = pixels[tuple(nearest)]
+    is_edge = (depth <= MARGIN) & ndimage.binary_dilation(mask, np.ones((3, 3)))
+    coverage = np.where(is_edge, _explained(pixels, colours), mask.astype(np.float32))
+    colours = np.where((coverage == 1)[..., None], pixels, colours)
     if softness:
-        coverage = gaussian_blur(coverage, 2 * reach + 1, softness)
-    layers = torch.cat([colours * coverage, coverage], 1)
-    return Cutouts(layers.permute(0, 2, 3, 1).contiguous())
+        coverage = ndimage.gaussian_filter(coverage, softness, mode="nearest", truncate=3)
+    return np.dstack([colours * coverage[..., None], coverage]).astype(np.float32)
 
 
-def _depth(on: torch.Tensor) -> torch.Tensor:
-    """How many pixels inside the object, at most `MARGIN` + 1; 0 outside: (N, 1, H, W)."""
-    depth, inside = on.clone(), on
-    for _ in range(MARGIN):
-        inside = -max_pool2d(-inside, 3, 1, 1)
-        depth += inside
-    return depth
-
-
-def _spread(colours: torch.Tensor, known: torch.Tensor, steps: int) -> torch.Tensor:
-    """Carry the colours of known pixels outwards, one pixel a step, by the mean of neighbours."""
-    colours = colours * known
-    for _ in range(steps):
-        around = avg_pool2d(torch.cat([colours, known], 1), 3, 1, 1)
-        reached = (around[:, 3:] > 0).float()
-        mean = around[:, :3] / around[:, 3:].clamp(min=1e-6)
-        colours = torch.where(known > 0, colours, mean * reached)
-        known = torch.maximum(known, reached)
-    return colours
-
-
-def _explained(images: torch.Tensor, colours: torch.Tensor) -> torch.Tensor:
-    """Coverage a that best explains pixel = a colour + (1 - a) white: (N, 1, H, W).
+def _explained(pixels: np.ndarray, colours: np.ndarray) -> np.ndarray:
+    """Coverage a that best explains pixel = a colour + (1 - a) white.
 
     Where the object itself is nearly white, white in a pixel is no evidence: coverage is 1.
     """
     away = 255 - colours
-    square = (away * away).sum(1, keepdim=True)
-    coverage = ((255 - images) * away).sum(1, keepdim=True) / square.clamp(min=1)
-    return torch.where(square > 3 * NEAR_WHITE**2, coverage.clamp(0, 1), torch.ones(()))
+    square = (away * away).sum(-1)
+    coverage = ((255 - pixels) * away).sum(-1) / np.maximum(square, 1)
+    return np.where(square > 3 * NEAR_WHITE**2, coverage.clip(0, 1), 1).astype(np.float32)
 
 
 def design(
@@ -169,8 +171,8 @@ def batches(
     scale : float in [0.1, 4]
         Of the object; 1 is its size in its own image.
     position : {"own", "centre", "random"}
-        Of the object's bounding box: its centre where it was, in the middle of the frame, or
-        anywhere inside the frame (where it is larger than the frame, in the middle).
+        Of the object's box: its centre where it was, in the middle of the frame, or anywhere inside
+        the frame (where it is larger than the frame, in the middle).
     batch_size : int
 
     Yields
@@ -184,18 +186,16 @@ def batches(
         or of another size than the objects.
     """
     _check_paste(position, scale)
-    grounds, ground_of = _grounds(table, contexts, neutral, cutouts.layers.shape[1:3])
-    layers = _scaled(cutouts.layers, scale)
-    corners = _corners(table, cutouts.coverage, layers[..., 3], position)
-    objects = torch.tensor(table["object"].to_numpy())
-    moved = scale != 1 or position != "own"
-    for at in torch.arange(len(table)).split(batch_size):
-        pasted = layers.index_select(0, objects[at])
-        if moved:
-            pasted = _moved(pasted, corners[at], grounds.shape[1:3])
-        ground = grounds.index_select(0, ground_of[at])
-        mixed = torch.addcmul(pasted[..., :3], 1 - pasted[..., 3:], ground)
-        yield mixed.round_().clamp_(0, 255).to(torch.uint8).permute(0, 3, 1, 2)
+    grounds, ground_of = _grounds(table, contexts, neutral, cutouts.frame)
+    layers = [_scaled(layer, scale) for layer in cutouts.layers]
+    objects = table["object"].to_numpy()
+    places = _places(table, cutouts, layers, position)
+    for start in range(0, len(table), batch_size):
+        rows = slice(start, start + batch_size)
+        canvas = grounds[ground_of[rows]]
+        for image, number, place in zip(canvas, objects[rows], places[rows], strict=True):
+            _lay(image, layers[number], place)
+        yield torch.from_numpy(canvas).permute(0, 3, 1, 2)
 
 
 def build(table: pd.DataFrame, *args, **kwargs) -> torch.Tensor:
@@ -203,72 +203,56 @@ def build(table: pd.DataFrame, *args, **kwargs) -> torch.Tensor:
     return torch.cat(list(batches(table, *args, **kwargs)))
 
 
-def _scaled(layers: torch.Tensor, scale: float) -> torch.Tensor:
-    """Resize the layers (N, H, W, 4), antialiased; colours are times coverage, so no fringe."""
-    size = [max(1, round(side * scale)) for side in layers.shape[1:3]]
-    if size == list(layers.shape[1:3]):
-        return layers
-    planes = layers.permute(0, 3, 1, 2)
+def _lay(image: np.ndarray, layer: np.ndarray, place: np.ndarray) -> None:
+    """Lay a layer over an image (H, W, 3) in place; what is beyond the frame is cut off."""
+    first = np.maximum(place, 0)
+    last = np.minimum(place + layer.shape[:2], image.shape[:2])
+    (top, left), (bottom, right) = first.tolist(), last.tolist()
+    up, back = (first - place).tolist()
+    part = layer[up : up + max(bottom - top, 0), back : back + max(right - left, 0)]
+    under = image[top:bottom, left:right]
+    under[...] = part[..., :3] + (1 - part[..., 3:]) * under + 0.5  # to uint8: rounded
+
+
+def _scaled(layer: np.ndarray, scale: float) -> np.ndarray:
+    """Resize a layer (h, w, 4), antialiased; colours are times coverage, so there is no fringe."""
+    size = [max(1, round(side * scale)) for side in layer.shape[:2]]
+    if size == list(layer.shape[:2]):
+        return layer
+    planes = torch.from_numpy(layer).permute(2, 0, 1)[None]
     sized = interpolate(planes, size, mode="bilinear", antialias=True, align_corners=False)
-    return sized.permute(0, 2, 3, 1).contiguous()
+    return np.ascontiguousarray(sized[0].permute(1, 2, 0).numpy())
 
 
-def _corners(table, before, after, position: str) -> torch.Tensor:
-    """Where the upper left corner of each row's layer goes: int64 (rows, 2), y and x."""
-    frame = torch.tensor(before.shape[1:])
-    objects = torch.tensor(table["object"].to_numpy())
-    first, size = (part[objects] for part in _boxes(after))
+def _places(table, cutouts: Cutouts, layers: list[np.ndarray], position: str) -> np.ndarray:
+    """Row and column of the upper left pixel of each row's layer: int (rows, 2)."""
+    objects = table["object"].to_numpy()
+    size = np.array([layer.shape[:2] for layer in layers])[objects]
+    free = np.array(cutouts.frame) - size
     if position == "random":
-        share = torch.from_numpy(table[["down", "across"]].to_numpy())
-        free = frame - size
-        at = torch.where(free > 0, (share * (free + 1)).floor().long(), free // 2)
-    elif position == "centre":
-        at = (frame - size) // 2
-    else:
-        own_first, own_size = (part[objects] for part in _boxes(before))
-        at = own_first + (own_size - size) // 2
-    return at - first
+        share = table[["down", "across"]].to_numpy()
+        return np.where(free > 0, (share * (free + 1)).astype(int), free // 2)
+    if position == "centre":
+        return free // 2
+    before = np.array([layer.shape[:2] for layer in cutouts.layers])[objects]
+    return cutouts.corners[objects] + (before - size) // 2
 
 
-def _boxes(coverage: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """First row and column, and height and width, of what is covered: int64 (N, 2) each."""
-    first, size = [], []
-    for axis in (2, 1):
-        seen = coverage.amax(axis) > 0.05
-        low, high = seen.int().argmax(1), seen.shape[1] - seen.flip(1).int().argmax(1)
-        first.append(low)
-        size.append(high - low)
-    return torch.stack(first, 1), torch.stack(size, 1)
-
-
-def _moved(layers: torch.Tensor, corners: torch.Tensor, frame) -> torch.Tensor:
-    """Layers (B, h, w, 4) with their corners at (B, 2), in a frame (H, W); nothing elsewhere."""
-    places, inside = [], []
-    for axis, length in enumerate(frame):
-        place = torch.arange(length) - corners[:, axis : axis + 1]
-        inside.append((place >= 0) & (place < layers.shape[1 + axis]))
-        places.append(place.clamp(0, layers.shape[1 + axis] - 1))
-    rows = torch.arange(len(layers))[:, None, None]
-    taken = layers[rows, places[0][:, :, None], places[1][:, None, :]]
-    return taken * (inside[0][:, :, None] & inside[1][:, None, :])[..., None]
-
-
-def _grounds(table, contexts, neutral, size) -> tuple[torch.Tensor, torch.Tensor]:
-    """The grounds in use, float (M, H, W, 3), and each row's index among them."""
+def _grounds(table, contexts, neutral, frame) -> tuple[np.ndarray, np.ndarray]:
+    """The grounds in use, uint8 (M, H, W, 3), and each row's index among them."""
     place, images, start = np.empty(len(table), dtype=np.int64), [], 0
     is_neutral = table["kind"] == "neutral"
     for (plain, name), rows in table.groupby([is_neutral, "context_class"]).indices.items():
         bank = neutral if plain else contexts.get(name)
         what = "the neutral ground" if plain else f"contexts[{name!r}]"
-        if bank is None or bank.shape[-2:] != size:
-            found = "missing" if bank is None else f"{tuple(bank.shape[-2:])} pixels"
-            raise ValueError(f"{what} is {found}; the objects have {tuple(size)} pixels")
+        if bank is None or tuple(bank.shape[-2:]) != frame:
+            found = "missing" if bank is None else f"of {tuple(bank.shape[-2:])} pixels"
+            raise ValueError(f"{what} is {found}; the objects are of {frame} pixels")
         used, inverse = np.unique(table["context"].to_numpy()[rows], return_inverse=True)
         place[rows] = start + inverse
         images.append(bank.index_select(0, torch.from_numpy(used)))
         start += len(used)
-    grounds = torch.cat(images).permute(0, 2, 3, 1).contiguous().float()
-    return grounds, torch.from_numpy(place)
+    return torch.cat(images).permute(0, 2, 3, 1).contiguous().numpy(), place
 
 
 def _check_cut(images: torch.Tensor, masks: torch.Tensor, softness: float) -> None:
