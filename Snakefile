@@ -16,7 +16,9 @@ OUT = str(project.outputs() / RUN)
 
 try:  # refused here, before anything runs
     PARAMETERS = parameters.shared([f"notebooks/{name}.ipynb" for name in NOTEBOOKS], GIVEN)
-except (parameters.ParameterError, FileNotFoundError) as error:
+    if GIVEN.get("source") == "folder":  # 03 and others ask for contexts; leave them out without
+        NOTEBOOKS = project.without_missing_contexts(NOTEBOOKS, GIVEN)
+except (parameters.ParameterError, FileNotFoundError, ValueError) as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
 
 

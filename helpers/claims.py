@@ -57,13 +57,15 @@ def of_datasets(
     return found
 
 
-def of_cross_evaluation(accuracy: pd.DataFrame, lost: pd.DataFrame) -> list[Finding]:
+def of_cross_evaluation(
+    predictions: pd.DataFrame, accuracy: pd.DataFrame, lost: pd.DataFrame
+) -> list[Finding]:
     """Judge what section 2.1.3 says, as far as the models and sets are there.
 
     Parameters
     ----------
-    accuracy, lost
-        From :func:`helpers.cross_evaluation.accuracies` and ``hidden``.
+    predictions, accuracy, lost
+        From ``predictions``, ``accuracies`` and ``hidden`` of :mod:`helpers.cross_evaluation`.
 
     Returns
     -------
@@ -96,6 +98,7 @@ def of_cross_evaluation(accuracy: pd.DataFrame, lost: pd.DataFrame) -> list[Find
         for better, worse, paper in COMPARED
         if better in rows.index and worse in rows.index
     ]
+    found += _outside(predictions, lost)
     return found + _of_pretraining(lost) + _of_contexts(lost)
 
 
@@ -110,20 +113,24 @@ COMPARED = (
 )
 
 
+def _outside(predictions: pd.DataFrame, lost: pd.DataFrame) -> list[Finding]:
+    """Whether contexts cost more than white ground does: model-C against model-WB elsewhere."""
+    if not {"model-C", "model-WB"} <= set(lost["model"]):
+        return []
+    claim = "Outside their own sets model-WB does better than model-C"
+    gain = cross_evaluation.gain_elsewhere(predictions, "model-WB", "model-C")
+    paper, unit = "0.86 - 0.68", "difference in accuracy"
+    return [judge(claim, SECTION_2, gain, above=0, paper=paper, unit=unit)]
+
+
 def _of_contexts(lost: pd.DataFrame) -> list[Finding]:
-    drops = lost.set_index("model")
-    return [
-        judge(
-            f"A random split hides what {name} loses on the other sets",
-            SECTION_2,
-            drops.loc[name, ["drop", "drop_low", "drop_high"]],
-            above=0.05,
-            paper={"model-C": "1.00 - 0.68"}.get(name, ""),
-            unit="accuracy lost",
-        )
-        for name in ("model-C", "pt-C")
-        if name in drops.index
-    ]
+    rows = lost.set_index("model")
+    if "model-C" not in rows.index:
+        return []
+    drop = rows.loc["model-C", ["drop", "drop_low", "drop_high"]]
+    claim = "A random split hides what model-C loses on the other sets"
+    paper, unit = "1.00 - 0.68", "accuracy lost"
+    return [judge(claim, SECTION_2, drop, above=0.05, paper=paper, unit=unit)]
 
 
 def _of_pretraining(lost: pd.DataFrame) -> list[Finding]:
@@ -211,26 +218,33 @@ def _nearer(effects: pd.DataFrame) -> Finding:
 def _order(
     images: pd.DataFrame, planted: pd.DataFrame | None, names: Mapping[str, str]
 ) -> list[Finding]:
-    """Whether contexts that were planted stronger are measured stronger (weakest against each)."""
+    """Whether contexts that were planted stronger are measured stronger (each against the weakest).
+
+    Judged twice: by the effect beside the neutral partner, and by raw flips as the paper counts.
+    """
     if planted is None or planted["p_context_given_class"].nunique() < 2:
         return []
     share = planted.set_index("class")["p_context_given_class"]
     weak = share.idxmin()
+    measures = {"context_effect": ("draws more", "logits"), "flip_share": ("flips more", "share")}
     return [
         judge(
-            f"{names[strong].capitalize()}, planted at {share[strong]:g}, draws more than "
+            f"{names[strong].capitalize()}, planted at {share[strong]:g}, {says} than "
             f"{names[weak]}, planted at {share[weak]:g}",
             SECTION_3 + "; planted",
-            strength_difference(images, strong, weak),
+            strength_difference(images, strong, weak, measure),
             above=0,
-            unit="logits",
+            unit=unit,
         )
+        for measure, (says, unit) in measures.items()
         for strong in share.index
         if share[strong] > share[weak]
     ]
 
 
-def strength_difference(images: pd.DataFrame, first: str, second: str) -> stats.Interval:
+def strength_difference(
+    images: pd.DataFrame, first: str, second: str, measure: str = "context_effect"
+) -> stats.Interval:
     """Effect of one class's context minus another's, over the object classes that met both.
 
     Parameters
@@ -240,9 +254,11 @@ def strength_difference(images: pd.DataFrame, first: str, second: str) -> stats.
     first, second
         Classes whose contexts are compared. Every object image has met both, so the difference is
         taken within the image; images are resampled within their class.
+    measure
+        Column of `images`: ``context_effect`` or ``flip_share``.
     """
     wide = images.pivot_table(
-        index=["object_class", "object"], columns="context_class", values="context_effect"
+        index=["object_class", "object"], columns="context_class", values=measure
     )
     paired = (wide[first] - wide[second]).dropna()
     return stats.bootstrap([part.to_numpy() for _, part in paired.groupby("object_class")])

@@ -132,6 +132,25 @@ def hidden(table: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> pd.Dat
     return pd.DataFrame(rows, columns=columns)
 
 
+def gain_elsewhere(table: pd.DataFrame, better: str, worse: str) -> stats.Interval:
+    """Mean accuracy of one model outside its own set, minus that of another.
+
+    Parameters
+    ----------
+    table
+        From :func:`predictions`.
+    better, worse
+        Names of models; a model's own set is the one its name ends in.
+    """
+    groups = []
+    for name, sign in ((better, 1), (worse, -1)):
+        part = table[(table["model"] == name) & (table["test_set"] != name.rpartition("-")[2])]
+        right = [g["right"].to_numpy(float) for _, g in part.groupby("test_set")]
+        groups += [sign / len(right) * values for values in right]
+    # stats.bootstrap takes the mean of the groups' means; the weights make it their sum
+    return stats.bootstrap([len(groups) * values for values in groups])
+
+
 def difference(
     table: pd.DataFrame, first: tuple[str, str], second: tuple[str, str], level: float = 0.95
 ) -> stats.Interval:

@@ -125,12 +125,6 @@ def _interval(f: Finding) -> str:
     return f"{f.measured:.2f} [{f.low:.2f}, {f.high:.2f}] {f.unit}".strip()
 
 
-def verdicts(findings: Iterable[Finding]) -> None:
-    """Print each verdict and its claim, one a line: what a checked cell shows."""
-    for f in findings:
-        print(f"{f.verdict:<15}  {f.claim}")
-
-
 def scorecard(folder: Path) -> pd.DataFrame:
     """All findings of a run, gathered from its ``findings/*.json``.
 

@@ -10,7 +10,6 @@ import json
 import os
 import random
 import re
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -50,6 +49,39 @@ def seed_everything(seed: int) -> None:
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+def without_missing_contexts(notebooks: list[str], given: dict) -> list[str]:
+    """Leave out the notebooks that need context images where a folder has none, and say so.
+
+    Parameters
+    ----------
+    notebooks
+        Stems of notebooks; those that call ``experiment.require_contexts`` need contexts.
+    given
+        Parameters of a run with ``source: folder``.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        When the folder is missing, or its layout is not understood.
+    """
+    from helpers.sources import folders
+
+    if not given.get("folder"):
+        raise ValueError("source is 'folder', so the parameter 'folder' must name one")
+    layout = folders.scan(folders.existing(given["folder"], "folder"))
+    if given.get("contexts") or layout.contexts or "WB" in layout.sets:
+        return notebooks
+    sources = {name: (root() / "notebooks" / f"{name}.ipynb").read_text() for name in notebooks}
+    needy = [name for name in notebooks if "require_contexts(" in sources[name]]
+    if needy:
+        print(
+            f"{given['folder']} holds no context images, so these notebooks are left out: "
+            f"{', '.join(needy)}. They run once there is a folder of context folders: "
+            "see README, 'Your own photographs'."
+        )
+    return [name for name in notebooks if name not in needy]
 
 
 @dataclass(frozen=True)
@@ -105,12 +137,16 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     ValueError
         When `output` is not a plain folder name.
     """
+    import pandas as pd
+
     from helpers import plots
 
     seed_everything(settings.seed)
     plots.style()
-    warnings.filterwarnings("ignore", message=".*lazily|.*weights_only", category=UserWarning)
+    pd.set_option("display.max_colwidth", None)  # claims are sentences
     name: Any = settings.output or settings.preset
     if not re.fullmatch(r"[\w.-]+", name):
-        raise ValueError(f"output: {name!r} is not a folder name; use letters, digits, '.', '_', '-'")
+        raise ValueError(
+            f"output: {name!r} is not a folder name; use letters, digits, '.', '_', '-'"
+        )
     return Run(notebook, settings, outputs() / name)

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from helpers import artifacts, project
+from helpers.findings import FAILS, HOLDS, Finding
 
 RECORD = "SUITE_RECORD"  # environment variable that makes `agrees` write instead of compare
 NOT_RESULTS = {"output"}  # settings that say where results go, not what they are
@@ -45,19 +46,59 @@ def agrees(run: project.Run, table: pd.DataFrame, name: str, tolerance: float) -
     AssertionError
         When a number is further away, or a row, column or label differs; it names the first.
     """
+    table = table.reset_index(drop=isinstance(table.index, pd.RangeIndex))
+    recorded = _recorded(run, table, name)
+    if recorded is None:
+        return
+    numbers = _compare(table, recorded, name, tolerance)
+    print(f"{name}: {numbers} numbers agree with the recorded run within {tolerance:g}")
+
+
+def _recorded(run: project.Run, table: pd.DataFrame, name: str) -> pd.DataFrame | None:
+    """The recorded table, after recording where that is asked; None for other parameters."""
     settings = {k: v for k, v in vars(run.settings).items() if k not in NOT_RESULTS}
     header = "# " + json.dumps(settings, sort_keys=True, default=str)
     path = path_of(run, name)
-    table = table.reset_index(drop=isinstance(table.index, pd.RangeIndex))
     if os.environ.get(RECORD):
         artifacts.write_text(path, header + "\n" + table.to_csv(index=False, float_format="%.4g"))
+    if not path.exists():
+        raise AssertionError(f"{name}: nothing is recorded; `make notebooks` records")
     recorded_header, _, text = path.read_text().partition("\n")
     if recorded_header != header:
         print(f"{name}: not compared, the recorded run had other parameters")
+        return None
+    return pd.read_csv(io.StringIO(text))
+
+
+def verdicts(run: project.Run, found: list[Finding]) -> None:
+    """Print that no verdict contradicts the recorded run's.
+
+    A verdict near its threshold may be undecided on one processor and not on another; what must
+    not happen is that a claim which held does not hold, or the reverse.
+
+    Parameters
+    ----------
+    run
+        As for :func:`agrees`.
+    found
+        The notebook's findings.
+
+    Raises
+    ------
+    AssertionError
+        When the claims are others, or one is contradicted; it is named.
+    """
+    table = pd.DataFrame([{"claim": f.claim, "verdict": f.verdict} for f in found])
+    recorded = _recorded(run, table, "verdicts")
+    if recorded is None:
         return
-    recorded = pd.read_csv(io.StringIO(text))
-    numbers = _compare(table, recorded, name, tolerance)
-    print(f"{name}: {numbers} numbers agree with the recorded run within {tolerance:g}")
+    before = dict(zip(recorded["claim"], recorded["verdict"], strict=True))
+    if set(before) != set(table["claim"]):
+        raise AssertionError("the claims differ from the recorded run's; `make notebooks` records")
+    for f in found:
+        if {f.verdict, before[f.claim]} == {HOLDS, FAILS}:
+            raise AssertionError(f"{f.claim!r}: {f.verdict} here, {before[f.claim]} when recorded")
+    print(f"{len(found)} verdicts, none contradicts the recorded run")
 
 
 def _compare(table: pd.DataFrame, recorded: pd.DataFrame, name: str, tolerance: float) -> int:

@@ -13,7 +13,7 @@ from helpers import parameters, project
 NOTEBOOKS = sorted((project.root() / "notebooks").glob("[0-9]*.ipynb"))
 CHAPTERS = [path for path in NOTEBOOKS if not path.name.startswith("00")]
 LAST_SECTIONS = ["Findings", "Limits", "Exercises", "What to read next"]
-SHOWS = re.compile(r"\b(run\.show|print|findings\.verdicts|recorded\.agrees)\(")
+SHOWS = re.compile(r"\b(run\.show|print|recorded\.verdicts|recorded\.agrees)\(")
 
 
 def read(path):

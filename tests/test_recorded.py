@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from helpers import project, recorded
+from helpers import findings, project, recorded
 
 
 @pytest.fixture
@@ -65,3 +65,24 @@ def test_another_seed_is_not_compared_another_folder_is(run, table, monkeypatch,
     run.settings.seed, run.settings.output = 0, "other"
     with pytest.raises(AssertionError):
         recorded.agrees(run, wrong, "t", 0.1)
+
+
+def finding(verdict, claim="sky is strong"):
+    return findings.Finding(claim, "w", "", 0, 0, 0, "", verdict)
+
+
+def test_verdicts_may_become_undecided_but_not_the_contrary(run, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        patch.setenv(recorded.RECORD, "1")
+        recorded.verdicts(run, [finding("holds")])
+    recorded.verdicts(run, [finding("undecided")])
+    assert "1 verdicts, none contradicts the recorded run" in capsys.readouterr().out
+    with pytest.raises(AssertionError, match="'sky is strong': does not hold here, holds when"):
+        recorded.verdicts(run, [finding("does not hold")])
+    with pytest.raises(AssertionError, match="claims differ"):
+        recorded.verdicts(run, [finding("holds", "park is strong")])
+
+
+def test_nothing_recorded_is_said(run, table):
+    with pytest.raises(AssertionError, match="t: nothing is recorded; `make notebooks` records"):
+        recorded.agrees(run, table, "t", 0.1)

@@ -112,7 +112,7 @@ def planted_and_measured(
     colours: Mapping[str, str],
     context_of: Mapping[str, str] | None = None,
 ) -> Figure:
-    """The measured strength of each context against the planted one.
+    """The measured strength of each context, the most strongly planted first.
 
     Parameters
     ----------
@@ -127,23 +127,18 @@ def planted_and_measured(
     -------
     Figure
     """
-    fig, ax = plt.subplots(figsize=(6, 4))
-    middle = (min(planted.values()) + max(planted.values())) / 2
-    for row in strengths.to_dict("records"):
-        name = row["context_class"]
-        x, colour = planted[name], colours[name]
-        ends = _ends(row, "context_effect")
-        ax.errorbar(x, row["context_effect"], ends, fmt="o", color=colour, ms=9, lw=2, capsize=3)
-        label = f"{context_of[name]} ({name})" if name in (context_of or {}) else name
-        place = {"ha": "right", "xytext": (-9, 0)} if x > middle else {"xytext": (9, 0)}
-        place["bbox"] = {"fc": "white", "ec": "none", "pad": 1}
-        point = x, row["context_effect"]
-        ax.annotate(label, point, textcoords="offset points", va="center", **place)
-    ax.axhline(0, color=INK, ls="--", lw=1)
-    ax.margins(x=0.12, y=0.15)
-    ax.set(
-        xlabel="planted: share of images in their own context", ylabel="measured effect (logits)"
-    )
+    rows = sorted(strengths.to_dict("records"), key=lambda row: -planted[row["context_class"]])
+    fig, ax = plt.subplots(figsize=(8.5, 1.2 + 0.5 * len(rows)))
+    for y, row in enumerate(rows):
+        colour, ends = colours[row["context_class"]], _ends(row, "context_effect")
+        look = {"fmt": "o", "color": colour, "ms": 9, "lw": 2, "capsize": 3}
+        ax.errorbar(row["context_effect"], y, xerr=ends, **look)
+    names = [row["context_class"] for row in rows]
+    labels = [f"{context_name(name, context_of)}, planted {planted[name]:.0%}" for name in names]
+    ax.set_yticks(range(len(rows)), labels)
+    ax.axvline(0, color=INK, ls="--", lw=1)
+    ax.set(ylim=(len(rows) - 0.5, -0.5))
+    ax.set_xlabel("measured: logits by which the context draws other objects to its class")
     return fig
 
 

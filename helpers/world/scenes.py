@@ -162,7 +162,7 @@ def park(draws: Draws, size: int) -> np.ndarray:
             _stamp(image, pixels, coverage(ragged * 0.6), leaf * 0.9)
     for _ in range(draws.count(1, 3)):
         _tree(draws, image, near, draws.between(0.02, 0.98), horizon + draws.between(0.0, 0.12))
-    return lit(image, draws)
+    return lit(image * 0.95 + 0.05, draws)
 
 
 def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:

@@ -109,7 +109,7 @@ def _shadow(ground: np.ndarray, layer: Layer, draws: Draws) -> np.ndarray:
     if pixels is None:
         return ground
     soft = np.minimum(np.maximum(0.5 - shape.field(pixels) * (7 / size), 0), 1)
-    ground[:, pixels.rows, pixels.columns] *= 1 - soft * draws.between(0.35, 0.55)
+    ground[:, pixels.rows, pixels.columns] *= 1 - soft * draws.between(0.32, 0.5)
     return ground
 
 

@@ -1,0 +1,125 @@
+"""What notebooks begin with, and real photographs from end to end."""
+
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import nbformat
+import pandas as pd
+import pytest
+import yaml
+from test_colour import image_set
+
+from helpers import claims, experiment, parameters, project
+from helpers.sources import Collection
+
+COLLECTION = Collection("folder", ("bench", "mug"), {"C": image_set(), "WB": image_set("WB")})
+
+
+def test_names_are_the_papers_for_the_sets_there_are():
+    names = experiment.model_names(COLLECTION, ["scratch", "pretrained", "probe"])
+    assert names == ["model-C", "model-WB", "pt-C", "pt-WB", "probe-C", "probe-WB"]
+
+
+def test_a_model_of_a_set_that_is_not_there_is_refused():
+    with pytest.raises(KeyError, match="model-NC: there is no set 'NC'; this source has C, WB"):
+        experiment.model("model-NC", COLLECTION, SimpleNamespace())
+
+
+def test_without_contexts_the_sentence_says_what_to_do():
+    with pytest.raises(ValueError, match=r"that folder in `contexts`\. Notebooks 01 and 02 run"):
+        experiment.require_contexts(COLLECTION)
+
+
+def test_what_is_planted_is_known_in_the_world_only():
+    assert experiment.planted(SimpleNamespace(source="folder")) is None
+    shares = experiment.planted(SimpleNamespace(source="world", context_bias=0.5))
+    assert (shares["p_context_given_class"] == 0.5).all()
+
+
+def test_paper_flips_are_the_sums_of_the_printed_counts():
+    flips = claims.paper_flips()
+    assert flips["park"] == f"{50 + 115 + 58} of 375 flipped"
+    assert flips["road"] == f"{14 + 9 + 0} of 375 flipped"
+
+
+def per_image(effect_of_sky, effect_of_road, n=25):
+    rows = [
+        {"object_class": o, "object": f"{o}{i}", "context_class": c, "context_effect": e + i / 100}
+        for o in ("bench", "mug")
+        for i in range(n)
+        for c, e in (("plane", effect_of_sky), ("fire hydrant", effect_of_road))
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_strengths_are_compared_within_the_image():
+    found = claims.strength_difference(per_image(1.0, 0.4), "plane", "fire hydrant")
+    assert found.estimate == pytest.approx(0.6)
+    assert (found.low, found.high) == pytest.approx((0.6, 0.6))  # the images' spread cancels
+
+
+PHOTOS = {
+    "output": "photos",
+    "source": "folder",
+    "context_of": {
+        "airplane": "sky",
+        "cup": "wood",
+        "fire hydrant": "road",
+        "kangaroo": "park",
+    },
+    "architecture": "squeezenet1_0",
+    "image_size": 224,
+    "families": ["probe"],
+    "family": "probe",
+}
+
+
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["01_datasets", "02_cross_evaluation", "03_contextualized_mosaics"]
+)
+def test_notebooks_run_on_real_photographs(real, tmp_path, name):
+    given = {
+        **PHOTOS,
+        "folder": str(real / "photos4"),
+        "pretrained": str(real / "weights" / "squeezenet1_0_imagenet.safetensors"),
+    }
+    path = project.root() / "notebooks" / f"{name}.ipynb"
+    known = parameters.shared(
+        [path], {k: v for k, v in given.items() if k in parameters.declared(path)}
+    )
+    out = tmp_path / f"{name}.ipynb"
+    command = [
+        sys.executable,
+        "-m",
+        "papermill",
+        "--no-progress-bar",
+        "-y",
+        yaml.safe_dump(known[name]),
+    ]
+    environment = {**os.environ, "SUITE_OUTPUTS": str(tmp_path / "outputs"), "OMP_NUM_THREADS": "1"}
+    result = subprocess.run(
+        [*command, str(path), str(out)], env=environment, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    record = json.loads((tmp_path / "outputs/photos/findings" / f"{name}.json").read_text())
+    assert record["settings"]["source"] == "folder" and len(record["findings"]) >= 1
+    figures = list((tmp_path / "outputs/photos/figures" / name).glob("*.png"))
+    assert len(figures) >= 2
+    stored = nbformat.read(out, as_version=4)
+    assert not any(o.output_type == "error" for c in stored.cells for o in c.get("outputs", []))
+
+
+@pytest.mark.slow
+def test_plain_papermill_refuses_an_undeclared_parameter(tmp_path):
+    notebook = project.root() / "notebooks" / "01_datasets.ipynb"
+    command = [sys.executable, "-m", "papermill", "--no-progress-bar", "-p", "sed", "3"]
+    result = subprocess.run(
+        [*command, str(notebook), str(tmp_path / "out.ipynb")], capture_output=True, text=True
+    )
+    assert result.returncode != 0
+    assert "parameter 'sed' is not declared here" in result.stderr + result.stdout

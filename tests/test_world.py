@@ -1,0 +1,335 @@
+"""The planted world: what is planted is there, and the same on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.colors import rgb_to_hsv
+from matplotlib.path import Path as Outline
+
+from helpers import world
+from helpers.world import noise, shapes
+from helpers.world.draws import Draws
+from helpers.world.sets import _object, assigned, strengths
+
+CLASSES = world.CLASSES
+
+
+def digest(array: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
+
+
+@pytest.fixture(scope="module")
+def c():
+    return world.make("C", per_class=20, context_bias=0.5)
+
+
+@pytest.fixture(scope="module")
+def wb():
+    return world.make("WB", per_class=20)
+
+
+@pytest.fixture(scope="module")
+def nc():
+    return world.make("NC", per_class=20)
+
+
+DIGESTS = {
+    ("C", 33): "494c204fb0e79c38",
+    ("NC", 33): "42bd1c55a06eb650",
+    ("WB", 33): "e9946554db5e9b00",
+    ("contexts", 33): "c17aa9b71cbd5e71",
+    ("wider", 33): "00d50e38b7ee6b13",
+    ("C", 96): "adec739948774e42",
+    ("NC", 96): "5a62a577dfdba3b8",
+    ("WB", 96): "322bec79b7b81e80",
+    ("contexts", 96): "2dcad90ea5562be7",
+    ("wider", 96): "e19ca28b233893db",
+}
+
+
+@pytest.mark.parametrize("size", [33, 96])
+def test_bits_are_the_recorded_ones(size):
+    """Recorded once; another machine, processor or numpy must draw the same bytes."""
+    made = {
+        "C": world.make("C", per_class=4, size=size, seed=7, context_bias=0.25),
+        "NC": world.make("NC", per_class=4, size=size, seed=7),
+        "WB": world.make("WB", per_class=4, size=size, seed=7),
+        "contexts": world.contexts(3, size=size, seed=7),
+        "wider": world.wider(3, size=size, seed=7),
+    }
+    for name, images in made.items():
+        assert digest(images.images) == DIGESTS[name, size], name
+
+
+@pytest.mark.parametrize("which", world.SETS)
+def test_smaller_set_is_the_beginning_of_a_larger_one(which):
+    few, many = world.make(which, per_class=3, size=32), world.make(which, per_class=7, size=32)
+    first = (many.table["index"] < 3).to_numpy()
+    assert np.array_equal(few.images, many.images[first])
+    assert np.array_equal(few.masks, many.masks[first])
+    assert few.table.equals(many.table[first].reset_index(drop=True))
+
+
+def test_classes_can_be_chosen_without_changing_them():
+    both = world.make("C", per_class=3, size=32, classes=("mug", "bench"))
+    full = world.make("C", per_class=3, size=32)
+    rows = (full.table["object"] == "mug").to_numpy()
+    assert both.table["object"].tolist() == ["mug"] * 3 + ["bench"] * 3
+    assert np.array_equal(both.images[:3], full.images[rows])
+
+
+def test_bias_moves_contexts_only(c):
+    other = world.make("C", per_class=20, context_bias=1.0)
+    same = (c.table["context"] == other.table["context"]).to_numpy()
+    assert np.array_equal(c.masks, other.masks)
+    assert np.array_equal(c.images[same], other.images[same])
+    assert 0 < same.sum() < len(same)
+
+
+@pytest.mark.parametrize("size", [8, 33, 97, 224])
+def test_any_size(size):
+    for which in world.SETS:
+        made = world.make(which, per_class=1, size=size)
+        assert made.images.shape == (4, size, size, 3) and made.images.dtype == np.uint8
+        assert made.masks.shape == (4, size, size) and made.masks.dtype == bool
+        assert made.masks.any(axis=(1, 2)).all()
+
+
+def test_size_is_resolution_only():
+    """Twice the size, averaged over 2 x 2 pixels, is nearly the same mask."""
+    small, large = world.make("WB", 5, size=64), world.make("WB", 5, size=128)
+    blocks = large.masks.reshape(20, 64, 2, 64, 2).mean(axis=(2, 4))
+    assert np.abs(blocks - small.masks).mean() < 0.02
+
+
+def test_seeds_and_purposes_share_no_image(c, wb, nc):
+    more = world.make("C", per_class=20, seed=1, context_bias=0.5)
+    alone, others = world.contexts(20), world.wider(6)
+    images = np.concatenate([s.images for s in (c, wb, nc, more, alone, others)])
+    assert len({image.tobytes() for image in images}) == len(images)
+
+
+def test_white_is_the_same_object(c, wb):
+    """Where the object covers all of a pixel both are the same bytes; where none, WB is white."""
+    rows = zip(c.table["object"], c.table["index"], strict=True)
+    alpha = np.stack([_object(name, 0, index, 96)[1].alpha for name, index in rows])
+    solid = alpha > 0.998
+    assert np.array_equal(c.masks, wb.masks) and np.array_equal(wb.masks, alpha >= 0.5)
+    assert solid.sum() > 50_000
+    assert np.array_equal(c.images[solid], wb.images[solid])
+    assert (wb.images[alpha == 0] == 255).all()
+    assert c.table.drop(columns="context").equals(wb.table.drop(columns="context"))
+
+
+def test_mask_is_where_white_is_not(wb):
+    """Every masked pixel is at least half covered, so darker than white in red."""
+    assert (wb.images[wb.masks][:, 0] < 255).mean() > 0.99
+    share = wb.masks.mean(axis=(1, 2))
+    assert (share > 0.02).all() and (share < 0.7).all()
+
+
+def test_object_is_in_the_foreground(wb):
+    rows, columns = wb.masks.any(axis=2).sum(axis=1), wb.masks.any(axis=1).sum(axis=1)
+    span = np.maximum(rows, columns) / 96
+    assert (span > 0.4).all() and (span < 0.97).all()
+
+
+def test_green_is_held_constant(c, nc):
+    """No class can be told by its colour: hue within 5 degrees, brightness within a tenth."""
+    for made in (c, nc):
+        means = [
+            made.images[rows][made.masks[rows]].mean(axis=0) / 255
+            for rows in ((made.table["object"] == name).to_numpy() for name in CLASSES)
+        ]
+        hue, _, value = rgb_to_hsv(np.array(means)).T
+        assert np.ptp(hue * 360) < 5 and abs(hue.mean() * 360 - 152) < 8
+        assert np.ptp(value) < 0.12
+
+
+def test_every_class_has_three_designs_or_more():
+    table = world.make("WB", per_class=30, size=16).table
+    assert (table.groupby("object")["design"].nunique() >= 3).all()
+
+
+def test_contexts_have_no_object():
+    made = world.contexts(2, size=24)
+    assert not made.masks.any()
+    assert made.table["context"].tolist() == [c for c in world.CONTEXTS for _ in range(2)]
+
+
+def test_wider_world_is_independent_of_kind():
+    made = world.wider(90, size=8)
+    assert len(world.WIDER_KINDS) >= 12 and not set(world.WIDER_KINDS) & set(CLASSES)
+    styles = made.table.groupby(["object", "design"]).size()
+    assert (styles == 30).all()
+    counts = made.table[made.table["design"] == "context"].groupby("context").size()
+    expected = len(world.WIDER_KINDS) * 30 / 6
+    assert set(counts.index) == {*world.CONTEXTS, "plain", "noise"}
+    assert (abs(counts - expected) < 5 * math.sqrt(expected)).all()
+
+
+@given(
+    name=st.sampled_from(CLASSES),
+    n=st.integers(1, 200),
+    seed=st.integers(0, 2**32),
+    bias=st.floats(0, 1),
+)
+def test_share_of_own_context_is_exact(name, n, seed, bias):
+    result = assigned(name, n, seed, bias)
+    own = result.count(world.CONTEXT_OF[name])
+    others = [result.count(c) for c in world.CONTEXTS if c != world.CONTEXT_OF[name]]
+    assert abs(own - n * bias) <= 0.5 + 1e-9
+    assert sum(others) + own == n and max(others) - min(others) <= 1
+
+
+def test_planted_is_bayes_rule_by_counting():
+    bias = {"bench": 0.9, "fire hydrant": 0.4, "plane": 0.6, "mug": 0.25}
+    table = world.make("C", per_class=60, size=8, context_bias=bias).table
+    truth = world.planted(bias).set_index("class")
+    for name, row in truth.iterrows():
+        here = table[table["context"] == row["context"]]
+        assert row["p_context_given_class"] == bias[name]
+        assert abs((here["object"] == name).mean() - row["p_class_given_context"]) < 0.03
+
+
+def test_a_quarter_is_independence():
+    truth = world.planted(1 / 4)
+    assert np.allclose(truth[["p_context_given_class", "p_class_given_context"]], 0.25)
+    assert (world.planted(1.0)["p_class_given_context"] == 1).all()
+
+
+@pytest.mark.parametrize("bias", [-0.1, 1.1, math.nan, math.inf, "0.9", None, True, {"mug": 0.5}])
+def test_bad_bias_is_refused(bias):
+    with pytest.raises(ValueError, match="context_bias"):
+        world.make("C", per_class=1, context_bias=bias)
+
+
+@given(st.floats().filter(lambda x: not 0 <= x <= 1), st.sampled_from(CLASSES))
+def test_bias_outside_its_range_is_refused_by_name(value, name):
+    with pytest.raises(ValueError, match=f"context_bias\\['{name}'\\]"):
+        strengths({**world.CONTEXT_BIAS, name: value})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"which": "D"},
+        {"per_class": 0},
+        {"per_class": 2.5},
+        {"size": 7},
+        {"seed": -1},
+        {"classes": ("bench", "dog")},
+        {"classes": ()},
+        {"classes": ("mug", "mug")},
+        {"context_bias": {**world.CONTEXT_BIAS, "dog": 0.5}},
+    ],
+)
+def test_bad_arguments_are_refused(arguments):
+    name = next(iter(arguments))
+    with pytest.raises(ValueError, match=name):
+        world.make(**{"which": "C", "per_class": 1, "size": 16, **arguments})
+
+
+def grid(view, size=40):
+    return shapes.Pixels(view, slice(0, size), slice(0, size))
+
+
+def centres(view, size=40):
+    """Object coordinates of the pixel centres, by solving the 2 x 2 system."""
+    v, u = np.mgrid[:size, :size] + 0.5
+    matrix = np.array([[view.a, view.b], [view.c, view.d]])
+    points = np.linalg.solve(matrix, np.stack([u.ravel() - view.e, v.ravel() - view.f]))
+    return points.T.reshape(size, size, 2)
+
+
+number = st.floats(-0.9, 0.9)
+views = st.builds(
+    lambda scale, t, shear, flip: shapes.View(
+        flip * scale * shapes.turn(t)[0],
+        scale * (shear - shapes.turn(t)[1]),
+        flip * scale * shapes.turn(t)[1],
+        scale * shapes.turn(t)[0],
+        20,
+        20,
+    ),
+    st.floats(10, 20),
+    st.floats(-0.3, 0.3),
+    st.floats(-0.1, 0.1),
+    st.sampled_from([-1, 1]),
+)
+
+
+@given(views, st.lists(st.tuples(number, number), min_size=3, max_size=3, unique=True))
+def test_polygon_sign_is_inside_or_outside(view, points):
+    (ax, ay), (bx, by), (cx, cy) = points
+    if abs((bx - ax) * (cy - ay) - (by - ay) * (cx - ax)) < 0.05:
+        return
+    distance = shapes.Polygon(*points).field(grid(view))
+    inside = Outline(points).contains_points(centres(view).reshape(-1, 2)).reshape(40, 40)
+    clear = np.abs(distance) > 1e-3
+    assert np.array_equal((distance < 0)[clear], inside[clear])
+
+
+@given(views, number, number, st.floats(0.2, 0.8), st.floats(0.2, 0.8))
+def test_ellipse_sign_is_inside_or_outside(view, x, y, rx, ry):
+    distance = shapes.Ellipse(x, y, rx, ry).field(grid(view))
+    p = centres(view)
+    level = ((p[..., 0] - x) / rx) ** 2 + ((p[..., 1] - y) / ry) ** 2
+    clear = np.abs(level - 1) > 1e-3
+    assert np.array_equal((distance < 0)[clear], (level < 1)[clear])
+
+
+@given(number, number, number, number, st.floats(0.05, 0.3))
+def test_curve_is_the_distance_to_its_points(x0, y0, x1, y1, r):
+    """Against the nearest of 2000 points of the segment."""
+    view = shapes.View(15, 0, 0, 15, 20, 20)
+    distance = shapes.Curve([(x0, y0), (x1, y1)], r).field(grid(view))
+    ts = np.linspace(0, 1, 2000)[:, None]
+    line = np.array([[x0, y0]]) * (1 - ts) + np.array([[x1, y1]]) * ts
+    p = centres(view)[::5, ::5].reshape(-1, 1, 2)
+    nearest = np.sqrt(((p - line) ** 2).sum(axis=2)).min(axis=1).reshape(8, 8)
+    assert np.allclose(distance[::5, ::5], (nearest - r) * 15, atol=0.02)
+
+
+def test_disc_covers_its_area():
+    view = shapes.View(15, 0, 0, 15, 20.3, 19.8)
+    covered = shapes.coverage(shapes.Ellipse(0, 0, 0.9).field(grid(view))).sum()
+    assert covered == pytest.approx(math.pi * (0.9 * 15) ** 2, rel=2e-3)
+
+
+def test_rounded_box_ring_and_combinations():
+    view = shapes.View(10, 0, 0, 10, 20, 20)
+    p = centres(view)
+    box = shapes.Box(-1, -0.5, 1, 0.5, 0.3).field(grid(view))
+    q = np.abs(p) - np.array([0.7, 0.2])
+    outer = np.sqrt((np.maximum(q, 0) ** 2).sum(axis=2)) + np.minimum(q.max(axis=2), 0) - 0.3
+    assert np.allclose(box, outer * 10, atol=1e-3)
+    disc, other = shapes.Ellipse(0, 0, 1), shapes.Ellipse(0.5, 0, 0.8)
+    a, b = disc.field(grid(view)) < 0, other.field(grid(view)) < 0
+    assert np.array_equal(shapes.Union(disc, other).field(grid(view)) < 0, a | b)
+    assert np.array_equal(shapes.Meet(disc, other).field(grid(view)) < 0, a & b)
+    assert np.array_equal(shapes.Meet(disc, other, without=True).field(grid(view)) < 0, a & ~b)
+    ring = shapes.Ring(disc, 0.4).field(grid(view)) < 0
+    radius = np.sqrt((p**2).sum(axis=2))
+    assert np.array_equal(ring, np.abs(radius - 1) < 0.2)
+
+
+def test_noise_interpolates_its_lattice():
+    """At lattice points the noise is the lattice itself; between, it stays within its range."""
+    where = np.arange(5, dtype=np.float32)
+    made = noise.value_noise(Draws(1), where, where, 1, 1)
+    assert np.array_equal(made, Draws(1).lattice(6, 6)[:5, :5])
+    fine = noise.fractal(Draws(2), noise.axis(64), noise.axis(64), 5, 7, 4)
+    assert fine.min() >= 0 and fine.max() <= 1 and 0.3 < fine.mean() < 0.7
+
+
+def test_turn_is_on_the_circle():
+    for t in np.linspace(-1, 1, 21):
+        assert math.hypot(*shapes.turn(t)) == pytest.approx(1)
+        assert shapes.turn(t)[1] == pytest.approx(math.sin(2 * math.atan(t)))
