@@ -112,5 +112,7 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     warnings.filterwarnings("ignore", message=".*lazily|.*weights_only", category=UserWarning)
     name: Any = settings.output or settings.preset
     if not re.fullmatch(r"[\w.-]+", name):
-        raise ValueError(f"output: {name!r} is not a folder name; use letters, digits, '.', '_', '-'")
+        raise ValueError(
+            f"output: {name!r} is not a folder name; use letters, digits, '.', '_', '-'"
+        )
     return Run(notebook, settings, outputs() / name)
