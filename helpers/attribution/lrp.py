@@ -26,7 +26,7 @@ from helpers.attribution.at import reduced
 
 #: Composite -> rule of the first convolution; the others have alpha1-beta0, linear layers epsilon.
 COMPOSITES = {"alpha1-beta0": "z-box", "epsilon-plus": "flat"}
-TOLERANCE = 0.01  # share of the logit that may be lost without account
+TOLERANCE = 0.01  # what may be lost without account, as a share of the relevance in the map
 AFFINE = (nn.Conv2d, nn.Linear, nn.BatchNorm2d)
 
 
@@ -121,21 +121,23 @@ def propagate(
 
 
 def conservation(logits: torch.Tensor, ledger: Ledger) -> dict[str, float]:
-    """Shares of the logits (summed over images, as absolute values).
+    """Where relevance went, summed over the images.
 
     Returns
     -------
     dict
-        `arrived`: relevance at the input over the logits; `taken`: what biases and stabilisers
-        took; `lost`: what nobody can account for, 0 where the rules fit the network.
+        `arrived`: relevance at the input over the logits. `taken`: what biases and stabilisers
+        took, over the logits. `lost`: what nobody can account for, over the absolute relevance at
+        the input; 0 but for rounding where the rules fit the network.
     """
-    arrived = sum(part.sum((1, 2, 3)) for part in ledger.arrived).double()
+    arrived = sum(part.double().sum((1, 2, 3)) for part in ledger.arrived)
     taken = sum(part.double() for part in ledger.taken)
-    scale = float(logits.double().abs().sum().clamp(min=1e-30))
+    logits = logits.double()
+    in_maps = sum(float(part.abs().sum()) for part in ledger.arrived)
     return {
-        "arrived": float(arrived.sum() / logits.double().sum()),
-        "taken": float(taken.abs().sum()) / scale,
-        "lost": float((logits - arrived - taken).abs().sum()) / scale,
+        "arrived": float(arrived.sum() / logits.sum()),
+        "taken": float(taken.sum() / logits.sum()),
+        "lost": float((logits - arrived - taken).abs().sum()) / max(in_maps, 1e-30),
     }
 
 
@@ -151,8 +153,8 @@ def check_conserved(logits: torch.Tensor, ledger: Ledger) -> None:
     lost = conservation(logits, ledger)["lost"]
     if not lost <= TOLERANCE:
         raise NotConserved(
-            f"LRP does not conserve relevance in this network: {lost:.1%} of the logits is lost or "
-            "made between layers, so the maps would mean nothing. It has an operation that these "
+            f"LRP does not conserve relevance in this network: {lost:.1%} of what the maps hold is "
+            "lost or made between layers, so they would mean nothing. It has an operation that these "
             "rules do not fit (a product of activations, a softmax, a smooth rectifier, "
             "normalisation that is not batch normalisation). Use another method."
         )
