@@ -72,6 +72,12 @@ def test_gradcam_is_its_definition(name, layer, images, targets):
         torch.testing.assert_close(found.maps[i], wanted, rtol=1e-4, atol=1e-6)
 
 
+def test_a_frozen_model_gives_the_same_map(images):
+    model = models.build("alexnet-quarter", 4).eval()
+    free = attribution.explain(model, images, 1)
+    assert torch.equal(free.maps, attribution.explain(model.requires_grad_(False), images, 1).maps)
+
+
 def test_gradcam_at_a_named_layer_is_another_map(images):
     model = models.build("alexnet-quarter", 4).eval()
     last = attribution.explain(model, images, 0, "gradcam")

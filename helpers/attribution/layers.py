@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import torch
 from torch import nn
 
@@ -36,7 +38,8 @@ def last_map(model: nn.Module, images: torch.Tensor) -> str:
 
     torchvision's ``features`` (AlexNet, VGG, SqueezeNet, DenseNet ...) and ``layer4`` (ResNet), and
     for any other network what these are: the last layer run before the one that gives the logits,
-    whose output is a map of more than one pixel. Pooling to a fixed size and dropout do not count.
+    whose output is a map of more than one pixel. Pooling to a fixed size, dropout and modules that
+    run several times do not count.
 
     Parameters
     ----------
@@ -56,8 +59,10 @@ def last_map(model: nn.Module, images: torch.Tensor) -> str:
     """
     network = network_of(model)
     ran = _ran(model, network, images[:1])
-    head = next(i for i in range(len(ran) - 1, -1, -1) if _gives_logits(ran[i][1]))
-    maps = [name for name, module, shape in ran[:head] if name and _is_map(module, shape)]
+    heads = [i for i, (_, module, _) in enumerate(ran) if _gives_logits(module)]
+    before = ran[: heads[-1]] if heads else ran
+    runs = Counter(name for name, _, _ in ran)
+    maps = [n for n, module, shape in before if n and runs[n] == 1 and _is_map(module, shape)]
     if not maps:
         raise ValueError(
             f"{type(network).__name__} has no convolutional feature map of more than one pixel at "
