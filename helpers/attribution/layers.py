@@ -33,7 +33,7 @@ def named(model: nn.Module, name: str) -> nn.Module:
     raise ValueError(f"There is no layer {name!r}; the outermost layers are {known}.")
 
 
-def last_map(model: nn.Module, images: torch.Tensor) -> str:
+def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
     """Name of the layer that gives the last convolutional feature map before the classifier.
 
     torchvision's ``features`` (AlexNet, VGG, SqueezeNet, DenseNet ...) and ``layer4`` (ResNet), and
@@ -46,6 +46,8 @@ def last_map(model: nn.Module, images: torch.Tensor) -> str:
     model : nn.Module
     images : float tensor (N, 3, H, W), N > 0
         One of them is run through the model.
+    least : int
+        Pixels across and down that the map must have at least.
 
     Returns
     -------
@@ -62,7 +64,11 @@ def last_map(model: nn.Module, images: torch.Tensor) -> str:
     heads = [i for i, (_, module, _) in enumerate(ran) if _gives_logits(module)]
     before = ran[: heads[-1]] if heads else ran
     runs = Counter(name for name, _, _ in ran)
-    maps = [n for n, module, shape in before if n and runs[n] == 1 and _is_map(module, shape)]
+    maps = [
+        n
+        for n, module, shape in before
+        if n and runs[n] == 1 and _is_map(module, shape) and min(shape[-2:]) >= least
+    ]
     if not maps:
         raise ValueError(
             f"{type(network).__name__} has no convolutional feature map of more than one pixel at "
