@@ -1,5 +1,4 @@
-"""Rank correlation with an interval: of independent points, and of two methods on the same images.
-"""
+"""Rank correlation with an interval: of independent points, and of two methods over pairs."""
 
 from __future__ import annotations
 
@@ -57,13 +56,13 @@ def agreement(
 ) -> Interval:
     """How alike two methods rank the pairs of object and context: Spearman over the pairs.
 
-    The interval resamples object images within their class, the same images for both methods. It
-    speaks of other images in these pairs; the pairs themselves are all there are.
+    The interval resamples each method's object images within their class. It speaks of other images
+    in these pairs; the pairs themselves are all there are.
 
     Parameters
     ----------
     first, second : DataFrame
-        From :func:`helpers.context.per_image`, of the same object images.
+        From :func:`helpers.context.per_image`, of the same pairs.
     value : str
         The column whose mean over a pair's images is ranked.
     level : float in (0, 1)
@@ -72,33 +71,37 @@ def agreement(
     Returns
     -------
     Interval
-        By percentiles of the resampled correlations.
+        By percentiles of the resampled correlations; NaN ends where a resample has all pairs
+        alike, so that it has none.
 
     Raises
     ------
     ValueError
-        When the two have not the same pairs and images.
+        When the two have not the same pairs.
     """
-    keys = [*PAIR, "object"]
-    both = first[[*keys, value]].merge(second[[*keys, value]], on=keys)
-    if len(both) != len(first) or len(both) != len(second):
-        raise ValueError(
-            f"the methods must have met the same images in the same pairs: {len(first)} and "
-            f"{len(second)} rows, {len(both)} of them in common"
-        )
-    rng, means = np.random.default_rng(seed), []
-    for _, part in both.groupby("object_class", sort=False):
-        images = part.pivot_table(
-            index="object", columns="context_class", values=[f"{value}_x", f"{value}_y"]
-        )
-        methods = images.to_numpy().reshape(len(images), 2, -1)
-        draws = rng.integers(len(images), size=(resamples, len(images)))
-        draws = np.vstack([np.arange(len(images)), draws])  # the sample itself comes first
-        means.append(methods[draws].mean(1))
-    ranked = scipy.stats.rankdata(np.concatenate(means, 2), axis=2)
-    found = _pearson(ranked[:, 0], ranked[:, 1])
-    low, high = np.nanquantile(found[1:], [(1 - level) / 2, (1 + level) / 2])
+    rng = np.random.default_rng(seed)
+    pairs = [set(map(tuple, table[PAIR].to_numpy())) for table in (first, second)]
+    if pairs[0] != pairs[1]:
+        raise ValueError(f"the methods met different pairs: {sorted(pairs[0] ^ pairs[1])}")
+    ranked = [
+        scipy.stats.rankdata(_resampled(table, value, resamples, rng), axis=1)
+        for table in (first, second)
+    ]
+    found = _pearson(*ranked)
+    if np.isnan(found).any():  # all pairs alike, in the sample or in a resample
+        return Interval(float(found[0]), np.nan, np.nan)
+    low, high = np.quantile(found[1:], [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(found[0]), float(low), float(high))
+
+
+def _resampled(table: pd.DataFrame, value: str, resamples: int, rng) -> np.ndarray:
+    """Mean of every pair, (1 + resamples, pairs): of the sample itself, then of resamples."""
+    means = []
+    for _, part in table.sort_values(PAIR).groupby("object_class"):
+        images = part.pivot(index="object", columns="context_class", values=value).to_numpy()
+        draws = rng.integers(len(images), size=(resamples, len(images)))
+        means.append(images[np.vstack([np.arange(len(images)), draws])].mean(1))
+    return np.concatenate(means, 1)
 
 
 def _pearson(x: np.ndarray, y: np.ndarray) -> np.ndarray:
