@@ -68,6 +68,18 @@ class Scored:
         """Each object image's effects: :func:`helpers.context.per_image`."""
         return context.per_image(context.points(*self.parts))
 
+    def rows_of(self, pairs: pd.DataFrame) -> pd.DataFrame:
+        """The first row of the design for each of some pairs, in their order.
+
+        Parameters
+        ----------
+        pairs : DataFrame
+            object_class and context_class.
+        """
+        rows = self.design[self.design["kind"] == "context"]
+        rows = rows.drop_duplicates(["object_class", "context_class"])
+        return pairs[["object_class", "context_class"]].merge(rows, validate="1:1")
+
 
 def by_mosaics(model, collection: Collection, settings: SimpleNamespace) -> Scored:
     """Score contextualized mosaics and their controls (section 2.2, as notebook 03 does).
@@ -126,6 +138,16 @@ def composites(table: pd.DataFrame, collection: Collection, settings: SimpleName
         mosaics.neutral(collection.sets["C"].split("test").images, settings.neutral, settings.seed),
         scale=settings.scale,
         position=settings.position,
+    )
+
+
+def examples(scored: Scored, collection: Collection, settings: SimpleNamespace) -> dict:
+    """One composite of each pair, to show: (context class, object class) to uint8 (3, H, W)."""
+    rows = scored.design[scored.design["kind"] == "context"]
+    rows = rows.drop_duplicates(["context_class", "object_class"])
+    images = torch.cat(list(composites(rows, collection, settings)))
+    return dict(
+        zip(zip(rows["context_class"], rows["object_class"], strict=True), images, strict=True)
     )
 
 

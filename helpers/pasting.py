@@ -18,6 +18,7 @@ from scipy import ndimage
 from torch.nn.functional import interpolate
 
 from helpers import pairing
+from helpers.sources import ImageSet
 
 POSITIONS = ("own", "centre", "random")
 MARGIN = 2  # pixels from the edge inwards that may be part object, part white
@@ -79,6 +80,33 @@ def cut(images: torch.Tensor, masks: torch.Tensor, softness: float = 0.5) -> Cut
         layers.append(_layer(image[box].astype(np.float32), mask[box], softness))
         corners.append([part.start for part in box])
     return Cutouts(layers, np.array(corners), frame)
+
+
+def seams(objects: ImageSet, softness: float, ground: int = 32) -> dict[str, torch.Tensor]:
+    """One object of each class on a dark ground: cut along its mask, and as :func:`cut` does.
+
+    Parameters
+    ----------
+    objects
+        On white, with masks.
+    softness : float
+        As for :func:`cut`.
+    ground : int
+        The ground's grey, 0 to 255.
+
+    Returns
+    -------
+    dict
+        Row name to uint8 images (classes, 3, H, W).
+    """
+    first = np.unique(objects.labels.numpy(), return_index=True)[1]
+    images, masks = objects.images[first], objects.masks[first]
+    naive = torch.where(masks[:, None], images, torch.tensor(ground, dtype=torch.uint8))
+    canvas = np.full((*images.shape[:1], *images.shape[2:], 3), ground, dtype=np.uint8)
+    cutouts = cut(images, masks, softness)
+    for image, layer, corner in zip(canvas, cutouts.layers, cutouts.corners, strict=True):
+        _lay(image, layer, corner)
+    return {"along the mask": naive, "as here": torch.from_numpy(canvas).permute(0, 3, 1, 2)}
 
 
 def _box(mask: np.ndarray, pad: int) -> tuple[slice, slice]:
