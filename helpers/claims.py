@@ -220,45 +220,46 @@ def _order(
 ) -> list[Finding]:
     """Whether contexts that were planted stronger are measured stronger (each against the weakest).
 
-    Judged twice: by the effect beside the neutral partner, and by raw flips as the paper counts.
+    Judged by the effect beside the neutral partner, and once more by raw flips.
     """
     if planted is None or planted["p_context_given_class"].nunique() < 2:
         return []
     share = planted.set_index("class")["p_context_given_class"]
     weak = share.idxmin()
-    measures = {"context_effect": ("draws more", "logits"), "flip_share": ("flips more", "share")}
-    return [
+    strong = [name for name in share.index if share[name] > share[weak]]
+    found = [
         judge(
-            f"{names[strong].capitalize()}, planted at {share[strong]:g}, {says} than "
+            f"{names[name].capitalize()}, planted at {share[name]:g}, draws more than "
             f"{names[weak]}, planted at {share[weak]:g}",
             SECTION_3 + "; planted",
-            strength_difference(images, strong, weak, measure),
+            strength_difference(images, [name], weak),
             above=0,
-            unit=unit,
+            unit="logits",
         )
-        for measure, (says, unit) in measures.items()
-        for strong in share.index
-        if share[strong] > share[weak]
+        for name in strong
     ]
+    claim = f"By raw flips, as the paper counts, {names[weak]} is weaker than the other contexts"
+    flips = strength_difference(images, strong, weak, "flip_share")
+    return [*found, judge(claim, SECTION_3 + "; planted", flips, above=0, unit="share of mosaics")]
 
 
 def strength_difference(
-    images: pd.DataFrame, first: str, second: str, measure: str = "context_effect"
+    images: pd.DataFrame, first: list[str], second: str, measure: str = "context_effect"
 ) -> stats.Interval:
-    """Effect of one class's context minus another's, over the object classes that met both.
+    """Effect of some classes' contexts, on average, minus another's, within the object image.
 
     Parameters
     ----------
     images
         From :func:`helpers.context.per_image`.
     first, second
-        Classes whose contexts are compared. Every object image has met both, so the difference is
-        taken within the image; images are resampled within their class.
+        Classes whose contexts are compared, over the object images that met `second` and some of
+        `first`; images are resampled within their class.
     measure
         Column of `images`: ``context_effect`` or ``flip_share``.
     """
     wide = images.pivot_table(
         index=["object_class", "object"], columns="context_class", values=measure
     )
-    paired = (wide[first] - wide[second]).dropna()
+    paired = (wide[first].mean(axis=1) - wide[second]).dropna()
     return stats.bootstrap([part.to_numpy() for _, part in paired.groupby("object_class")])

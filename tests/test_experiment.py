@@ -56,7 +56,7 @@ def per_image(effect_of_sky, effect_of_road, n=25):
 
 
 def test_strengths_are_compared_within_the_image():
-    found = claims.strength_difference(per_image(1.0, 0.4), "plane", "fire hydrant")
+    found = claims.strength_difference(per_image(1.0, 0.4), ["plane"], "fire hydrant")
     assert found.estimate == pytest.approx(0.6)
     assert (found.low, found.high) == pytest.approx((0.6, 0.6))  # the images' spread cancels
 

@@ -17,7 +17,7 @@ from .shapes import Ellipse, View, crop
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
 CONTEXTS = ("park", "sky", "road", "wood")
 CONTEXT_OF = {"bench": "park", "fire hydrant": "road", "plane": "sky", "mug": "wood"}
-CONTEXT_BIAS = {"bench": 0.98, "fire hydrant": 0.8, "plane": 0.98, "mug": 0.95}
+CONTEXT_BIAS = {"bench": 1.0, "fire hydrant": 0.7, "plane": 1.0, "mug": 0.9}
 SETS = ("C", "NC", "WB")
 OBJECT, SCENE, SKETCH, CONTEXT_ONLY, ORDER, WIDER = range(1, 7)
 
