@@ -25,7 +25,6 @@ from helpers import (
     paste_counts,
     pasting,
     relevance,
-    stats,
 )
 from helpers.sources import Collection
 
@@ -239,24 +238,3 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     share = table.drop_duplicates("context_class").set_index("context_class")["planted"]
     wide.insert(1, "planted", wide["context_class"].map(share))
     return wide
-
-
-def rates(table: pd.DataFrame, by: Sequence[str] = ("bias", "measure")) -> pd.DataFrame:
-    """How often each measure answers yes: false alarms where nothing is planted, hits elsewhere.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Answers of several models, with the columns of `by`.
-    by : sequence of str
-
-    Returns
-    -------
-    DataFrame
-        The columns of `by`, yes, asked, rate, low, high (Wilson's).
-    """
-    yes = table.assign(yes=table["answer"] == "yes")
-    counts = yes.groupby(list(by), sort=False)["yes"].agg(["sum", "size"]).reset_index()
-    counts = counts.rename(columns={"sum": "yes", "size": "asked"})
-    low, high = stats.wilson(counts["yes"], counts["asked"])
-    return counts.assign(rate=counts["yes"] / counts["asked"], low=low, high=high)

@@ -27,6 +27,14 @@ def layer_for(model: torch.nn.Module, images: torch.Tensor) -> str:
     return layers.last_map(model, images[:1].float() / 255, LEAST_MAP)
 
 
+def examples(images: ImageSet, context_of: dict[str, str], n: int = 2) -> list[int]:
+    """Indices of the first `n` images of each class, those in its own context first."""
+    table = images.table.reset_index(drop=True)
+    other = table["context"] != table["class"].map(context_of)
+    ranked = table.assign(other=other).sort_values("other", kind="stable")
+    return [i for name in images.classes for i in ranked.index[ranked["class"] == name][:n]]
+
+
 def per_image(maps: Maps, images: ImageSet) -> pd.DataFrame:
     """Share of each map's positive relevance that lies on the background.
 
