@@ -5,8 +5,10 @@ and `show` saves a figure, displays it with its alternative text and closes it.
 """
 
 from helpers.plots.accuracy import accuracy_bars, confusion_grid, own_and_other_sets
+from helpers.plots.checks import paste_counts, two_methods
 from helpers.plots.diagrams import causal_graphs, distance_construction
 from helpers.plots.effects import context_contrasts, planted_and_measured, table_1_distances
+from helpers.plots.explanations import answers, background_share, dose_response, explained
 from helpers.plots.guesses import guesses
 from helpers.plots.logits import logit_panels
 from helpers.plots.pictures import framed, image_grid, mean_colours, planted_bias
@@ -15,10 +17,14 @@ from helpers.plots.showing import SET_COLOURS, palette, show, style
 __all__ = [
     "SET_COLOURS",
     "accuracy_bars",
+    "answers",
+    "background_share",
     "causal_graphs",
     "confusion_grid",
     "context_contrasts",
     "distance_construction",
+    "dose_response",
+    "explained",
     "framed",
     "guesses",
     "image_grid",
@@ -26,9 +32,11 @@ __all__ = [
     "mean_colours",
     "own_and_other_sets",
     "palette",
+    "paste_counts",
     "planted_and_measured",
     "planted_bias",
     "show",
     "style",
     "table_1_distances",
+    "two_methods",
 ]

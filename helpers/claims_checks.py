@@ -1,0 +1,228 @@
+"""Claims of "Results Checks", and what section 3 says of single objects and pairs.
+
+As in :mod:`helpers.claims`, a claim holds, does not hold or is undecided by the interval of what it
+says. Claims about one of the paper's contexts are judged where that context is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+from statsmodels.stats.proportion import confint_proportions_2indep
+
+from helpers import paste_counts, ranks, stats
+from helpers.findings import Finding, judge, untested
+from helpers.sources import Collection
+
+CHECKS = "paper, Results Checks"
+SECTION_3 = "paper, section 3"
+
+
+def of_objects(
+    effects: pd.DataFrame, images: pd.DataFrame, collection: Collection
+) -> list[Finding]:
+    """Judge what section 3 says of single pairs and objects.
+
+    Parameters
+    ----------
+    effects, images
+        From ``effects`` and ``per_image`` of :mod:`helpers.context`, of the mosaics.
+    collection
+    """
+    rows = effects.assign(context=effects["context_class"].map(collection.context_of))
+    rows = rows.set_index(["object_class", "context"])
+    found = [
+        judge(
+            f"Mugs beside the {name} lie on the context's side of the diagonal",
+            "paper, Table 1",
+            rows.loc[("mug", name), MOSAIC],
+            below=0,
+            paper=paper,
+            unit="logits",
+        )
+        for name, paper in (("sky", "-0.75"), ("park", "-2.82"))
+        if ("mug", name) in rows.index
+    ]
+    roads = rows[rows.index.get_level_values("context") == "road"]
+    if len(roads):
+        found.append(
+            judge(
+                "The road draws no object across the diagonal",
+                SECTION_3,
+                roads.loc[roads["mosaic_distance"].idxmin(), MOSAIC],
+                above=0,
+                paper="nearest 2.34",
+                unit="logits, nearest pair",
+            )
+        )
+    if "fire hydrant" in collection.classes:
+        found.append(
+            judge(
+                "Contexts flip fire hydrants less often than other objects",
+                SECTION_3,
+                _less(images, "fire hydrant"),
+                below=0,
+                paper="0.28 - 0.33",
+                unit="difference in share flipped",
+            )
+        )
+    return found
+
+
+MOSAIC = ["mosaic_distance", "mosaic_distance_low", "mosaic_distance_high"]
+
+
+def _less(images: pd.DataFrame, name: str) -> stats.Interval:
+    """An object's share of flipped mosaics minus the mean of the other objects'."""
+    shares = images.groupby(["object_class", "object"])["flip_share"].mean()
+    by_class = {label: part.to_numpy() for label, part in shares.groupby(level=0)}
+    others = [
+        -part * len(by_class) / (len(by_class) - 1) for k, part in by_class.items() if k != name
+    ]
+    return stats.bootstrap([by_class[name] * len(by_class), *others])
+
+
+def of_pasting(
+    counts: pd.DataFrame,
+    strength: pd.DataFrame | None,
+    agreement: stats.Interval | None,
+    collection: Collection,
+) -> list[Finding]:
+    """Judge what "Results Checks" says.
+
+    Parameters
+    ----------
+    counts
+        From :func:`helpers.paste_counts.counts`.
+    strength
+        From :func:`helpers.context.strengths`, of the composites; None without masks.
+    agreement
+        From :func:`helpers.ranks.agreement` of mosaics and pasting; None without masks.
+    collection
+    """
+    names = collection.context_of
+    printed = paste_counts.paper_counts() if collection.source != "folder" else None
+    alone = counts[counts["pasted"] == paste_counts.NOTHING].set_index("context_class")
+    found = [
+        judge(
+            f"{names[label].capitalize()} alone is taken for {label}",
+            CHECKS,
+            alone.loc[label, ["share", "low", "high"]],
+            above=0.5,
+            paper=_printed(printed, names[label], alone=True),
+            unit="share of context images",
+        )
+        for label in alone.index
+    ]
+    if strength is None:
+        return [*found, untested("Pasting confirms the mosaics", CHECKS, "no masks to cut by")]
+    for row in strength.to_dict("records"):
+        name = names[row["context_class"]]
+        found.append(
+            judge(
+                f"On {name} more objects turn to {row['context_class']} than on neutral ground",
+                CHECKS,
+                (row["flip_effect"], row["flip_effect_low"], row["flip_effect_high"]),
+                above=0,
+                paper=_printed(printed, name),
+                unit="difference in share",
+            )
+        )
+    found += _of_each_context(counts, names)
+    found.append(_confirmed(agreement))
+    return found
+
+
+def _confirmed(agreement: stats.Interval) -> Finding:
+    """Whether both methods rank the pairs alike; the paper's own counts do."""
+    theirs = ranks.spearman(
+        *paste_counts.paper_pairs()[["mosaic_share", "paste_share"]].to_numpy().T
+    )
+    return judge(
+        "Pasting ranks the pairs of object and context as mosaics do",
+        CHECKS,
+        agreement,
+        above=0,
+        paper=f"{theirs.estimate:.2f} (from its counts, 11 pairs)",
+        unit="rank correlation",
+    )
+
+
+def _of_each_context(counts: pd.DataFrame, names: Mapping[str, str]) -> list[Finding]:
+    """What the paper says of the park, the sky, the road and the wood, where these are there."""
+    class_of = {name: label for label, name in names.items()}
+    rows = counts.set_index(["context_class", "pasted"])
+    pasted = counts[counts["pasted"] != paste_counts.NOTHING]
+    found = []
+    if "park" in class_of:
+        park = pasted[pasted["context_class"] == class_of["park"]]
+        found.append(
+            judge(
+                "Nearly all objects on the park are taken for benches, whatever they are",
+                CHECKS,
+                park.loc[park["share"].idxmin(), ["share", "low", "high"]],
+                above=0.8,
+                paper="22, 24 and 25 of 25",
+                unit="share, least of the objects",
+            )
+        )
+    if "road" in class_of:
+        road = pasted[pasted["context_class"] == class_of["road"]]
+        found.append(
+            judge(
+                "Few objects on the road are taken for fire hydrants",
+                CHECKS,
+                _pooled(road),
+                below=0.5,
+                paper="14 of 75",
+                unit="share of composites",
+            )
+        )
+    if "wood" in class_of:
+        wood = pasted[pasted["context_class"] == class_of["wood"]]
+        found.append(
+            judge(
+                "An object on the wood makes it far less often a mug than the wood alone",
+                CHECKS,
+                _difference(rows.loc[(class_of["wood"], paste_counts.NOTHING)], wood),
+                above=0.25,
+                paper="25 of 25 - 23 of 75",
+                unit="difference in share",
+            )
+        )
+    if {"sky"} <= set(class_of) and {"fire hydrant", "mug", "bench"} <= set(names):
+        sky = pasted[pasted["context_class"] == class_of["sky"]].set_index("pasted")
+        others = sky.loc[["bench", "mug"]]
+        found.append(
+            judge(
+                "On the sky fire hydrants stay themselves more often than benches and mugs",
+                CHECKS,
+                [-x for x in _difference(sky.loc["fire hydrant"], others)],
+                above=0,
+                paper="40 of 50 - 4 of 25 taken for planes",
+                unit="difference in share",
+            )
+        )
+    return found
+
+
+def _pooled(rows: pd.DataFrame) -> tuple[float, float, float]:
+    k, n = int(rows["predicted"].sum()), int(rows["images"].sum())
+    return (k / n, *stats.wilson(k, n))
+
+
+def _difference(first: pd.Series, second: pd.DataFrame) -> stats.Interval:
+    """Share of one bar minus the pooled share of others, with Newcombe's interval."""
+    counts = [int(first["predicted"]), int(first["images"])]
+    counts += [int(second["predicted"].sum()), int(second["images"].sum())]
+    low, high = confint_proportions_2indep(*counts, method="newcomb", compare="diff")
+    return stats.Interval(counts[0] / counts[1] - counts[2] / counts[3], low, high)
+
+
+def _printed(printed: pd.DataFrame | None, name: str, alone: bool = False) -> str:
+    """The paper's count for a context, alone or with objects, as text."""
+    if printed is None:
+        return ""
+    rows = printed[(printed["context"] == name) & ((printed["pasted"] == "nothing") == alone)]
+    return f"{rows['predicted'].sum()} of {rows['images'].sum()}" if len(rows) else ""

@@ -1,0 +1,123 @@
+"""How much of an explanation lies on the background: what the paper's discussion judges by eye.
+
+*Assessing Biases through Visual Contexts*, section 4 and Figure 16. A map that says nothing of
+where would put on the background what the background has of the image's area; a context that a
+model relies on should have more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import torch
+
+from helpers import stats
+from helpers.attribution import Maps, layers
+from helpers.sources import ImageSet
+
+LEAST_MAP = 5  # pixels across and down below which a feature map cannot tell object from background
+
+
+def layer_for(model: torch.nn.Module, images: torch.Tensor) -> str:
+    """The last feature map that can tell where: of `LEAST_MAP` by `LEAST_MAP` pixels or more.
+
+    At its own image size that is an architecture's last map; AlexNet at quarter width and 96 pixels
+    pools its last map to 2 by 2 pixels, so the one before pooling is taken.
+    """
+    return layers.last_map(model, images[:1].float() / 255, LEAST_MAP)
+
+
+def examples(images: ImageSet, context_of: dict[str, str], n: int = 2) -> list[int]:
+    """Indices of the first `n` images of each class, those in its own context first."""
+    table = images.table.reset_index(drop=True)
+    other = table["context"] != table["class"].map(context_of)
+    ranked = table.assign(other=other).sort_values("other", kind="stable")
+    return [i for name in images.classes for i in ranked.index[ranked["class"] == name][:n]]
+
+
+def per_image(maps: Maps, images: ImageSet) -> pd.DataFrame:
+    """Share of each map's positive relevance that lies on the background.
+
+    Parameters
+    ----------
+    maps : Maps
+        From :func:`helpers.attribution.explain`, of `images`.
+    images : ImageSet
+        With masks.
+
+    Returns
+    -------
+    DataFrame
+        class, share (NaN where a map has no positive relevance), area (the background's share of
+        the image: what a uniform map gives), excess (share - area), peak (the most relevant pixel
+        is on the background; NaN as share).
+
+    Raises
+    ------
+    ValueError
+        For images without masks, or maps of other images.
+    """
+    if images.masks is None:
+        raise ValueError(f"set {images.name} has no masks: where the background is, is not known")
+    if maps.maps.shape != images.masks.shape:
+        raise ValueError(
+            f"maps of shape {tuple(maps.maps.shape)} are not of images with masks "
+            f"{tuple(images.masks.shape)}"
+        )
+    ground = ~images.masks.flatten(1)
+    positive = maps.maps.clamp(min=0).flatten(1).double()
+    total = positive.sum(1)
+    known = total > 0
+    share = ((positive * ground).sum(1) / total).where(known, torch.nan).numpy()
+    area = ground.double().mean(1).numpy()
+    peak = ground.gather(1, positive.argmax(1, keepdim=True))[:, 0].double()
+    return pd.DataFrame(
+        {
+            "class": images.table["class"],
+            "share": share,
+            "area": area,
+            "excess": share - area,
+            "peak": peak.where(known, torch.nan).numpy(),
+        }
+    )
+
+
+def per_class(table: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> pd.DataFrame:
+    """Each class's mean share of relevance on the background, against a uniform map.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`per_image`.
+    level : float in (0, 1)
+    seed : int
+
+    Returns
+    -------
+    DataFrame
+        One row a class: class, images, undefined (maps without positive relevance, left out of the
+        rest), area, and with intervals (`_low`, `_high`) share, excess (both resample images) and
+        peak (Wilson's).
+    """
+    rows = []
+    for name, part in table.groupby("class", sort=False):
+        known = part.dropna(subset=["share"])
+        row = {"class": name, "images": len(part), "undefined": len(part) - len(known)}
+        row["area"] = part["area"].mean()
+        for measure in ("share", "excess"):
+            row |= _ends(measure, _mean(known[measure].to_numpy(), level, seed))
+        hits = int(known["peak"].sum())
+        share = hits / len(known) if len(known) else np.nan
+        row |= _ends("peak", stats.Interval(share, *stats.wilson(hits, len(known), level)))
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _mean(values: np.ndarray, level: float, seed: int) -> stats.Interval:
+    if len(values) == 0:
+        return stats.Interval(np.nan, np.nan, np.nan)
+    return stats.bootstrap(values, level=level, seed=seed)
+
+
+def _ends(name: str, interval: stats.Interval) -> dict:
+    return {name: interval.estimate, f"{name}_low": interval.low, f"{name}_high": interval.high}

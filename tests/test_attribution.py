@@ -1,0 +1,145 @@
+"""Explanation methods, against loops written by hand."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import interpolate
+
+from helpers import attribution, models
+from helpers.attribution import layers
+
+
+@pytest.fixture(scope="module")
+def images():
+    draw = torch.Generator().manual_seed(0)
+    return torch.randint(0, 256, (5, 3, 96, 96), dtype=torch.uint8, generator=draw)
+
+
+@pytest.fixture(scope="module")
+def targets():
+    return torch.tensor([0, 1, 2, 3, 1])
+
+
+def gradcam_by_hand(model, tail, feature_map, image, target):
+    """One image, channel by channel, from the definition."""
+    maps = feature_map(image[None].float() / 255).detach().requires_grad_()
+    logit = tail(maps)[0, target]
+    [gradient] = torch.autograd.grad(logit, maps)
+    found = torch.zeros(maps.shape[-2:])
+    for k in range(maps.shape[1]):
+        found += gradient[0, k].mean() * maps[0, k].detach()
+    found = found.clamp(min=0)[None, None]
+    return interpolate(found, image.shape[-2:], mode="bilinear", align_corners=False)[0, 0]
+
+
+def parts(name, model):
+    """The network cut in two at its last feature map, by hand."""
+    n = model.network
+
+    def before(x):
+        x = (x - model.mean) / model.std
+        if name == "resnet18":
+            x = n.maxpool(n.relu(n.bn1(n.conv1(x))))
+            return n.layer4(n.layer3(n.layer2(n.layer1(x))))
+        return n.features(x)
+
+    def after(maps):
+        if name == "resnet18":
+            return n.fc(n.avgpool(maps).flatten(1))
+        if name == "squeezenet1_0":
+            return n.classifier(maps).flatten(1)
+        return n.classifier(n.avgpool(maps).flatten(1))
+
+    return before, after
+
+
+@pytest.mark.parametrize(
+    ("name", "layer"),
+    [
+        ("alexnet-quarter", "features"),
+        ("squeezenet1_0", "features"),
+        ("resnet18", "layer4"),
+    ],
+)
+def test_gradcam_is_its_definition(name, layer, images, targets):
+    model = models.build(name, 4).eval()
+    found = attribution.explain(model, images, targets, "gradcam", batch_size=2)
+    assert found.settings["layer"] == layer
+    assert found.maps.shape == (5, 96, 96) and found.maps.dtype == torch.float32
+    before, after = parts(name, model)
+    for i in range(len(images)):
+        wanted = gradcam_by_hand(model, after, before, images[i], targets[i])
+        torch.testing.assert_close(found.maps[i], wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_a_frozen_model_gives_the_same_map(images):
+    model = models.build("alexnet-quarter", 4).eval()
+    free = attribution.explain(model, images, 1)
+    assert torch.equal(free.maps, attribution.explain(model.requires_grad_(False), images, 1).maps)
+
+
+def test_gradcam_at_a_named_layer_is_another_map(images):
+    model = models.build("alexnet-quarter", 4).eval()
+    last = attribution.explain(model, images, 0, "gradcam")
+    early = attribution.explain(model, images, 0, "gradcam", layer="features.5")
+    assert not torch.allclose(last.maps, early.maps)
+    same = attribution.explain(model, images, 0, "gradcam", layer="features.12")
+    assert torch.equal(last.maps, same.maps)
+
+
+def test_all_zero_maps_are_counted(images):
+    model = models.build("alexnet-quarter", 4).eval()
+    with torch.no_grad():
+        model.network.classifier[-1].weight[2] = 0  # nothing speaks for class 2
+    found = attribution.explain(model, images, torch.tensor([0, 1, 2, 2, 2]), "gradcam")
+    assert found.is_zero[2:].all()
+    assert found.zero == int(found.is_zero.sum()) == found.no_positive
+    assert f"{found.zero} of them zero everywhere" in found.report()
+
+
+def test_a_model_is_left_as_it_was(images):
+    model = models.build("alexnet-quarter", 4).train()
+    attribution.explain(model, images, 0)
+    assert model.training
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert not any(m._forward_hooks for m in model.modules())
+
+
+class Bare(nn.Module):
+    """A convolutional network that is no Classifier, with functions instead of modules."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 4, 5, stride=4)
+        self.second = nn.Conv2d(4, 6, 3)
+        self.out = nn.Linear(6, 2)
+
+    def forward(self, x):
+        return self.out(torch.relu(self.second(torch.relu(self.first(x)))).mean((2, 3)))
+
+
+def test_any_model_with_convolutions(images):
+    model = Bare().eval()
+    found = attribution.explain(model, images.float() / 255, 1)
+    assert found.settings["layer"] == "second" and found.maps.shape == (5, 96, 96)
+
+
+def test_last_map_needs_a_map():
+    model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 8, 2))
+    with pytest.raises(ValueError, match="no convolutional feature map"):
+        layers.last_map(model, torch.zeros(1, 3, 8, 8))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "gradcamm"}, "method='gradcamm' is not known; use one of gradcam"),
+        ({"targets": torch.tensor([0, 1])}, r"int64 of shape \(5,\)"),
+        ({"targets": torch.zeros(5)}, "these are torch.float32"),
+        ({"layer": "layer4"}, "no layer 'layer4'; the outermost layers are features"),
+    ],
+)
+def test_refusals(images, change, message):
+    given = {"targets": 0, "method": "gradcam", **change}
+    with pytest.raises(ValueError, match=message):
+        attribution.explain(models.build("alexnet-quarter", 4), images, **given)

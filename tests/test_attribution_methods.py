@@ -1,0 +1,301 @@
+"""Further explanation methods, against definitions written out, and against captum."""
+
+import captum.attr
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import interpolate
+
+from helpers import attribution, models
+from helpers.attribution import perturbation
+
+
+class Small(nn.Module):
+    """Two convolutions and a linear layer over the mean; its last map is `second`'s, rectified."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 4, 5, stride=4)
+        self.relu = nn.ReLU(inplace=True)  # used twice, in place
+        self.second = nn.Conv2d(4, 6, 3)
+        self.out = nn.Linear(6, 3)
+
+    def features(self, x):
+        return self.relu(self.second(self.relu(self.first(x))))
+
+    def forward(self, x):
+        return self.out(self.features(x).mean((2, 3)))
+
+
+@pytest.fixture(scope="module")
+def small():
+    torch.manual_seed(1)
+    return Small().eval()
+
+
+@pytest.fixture(scope="module")
+def images():
+    draw = torch.Generator().manual_seed(0)
+    return torch.rand((4, 3, 24, 24), generator=draw)
+
+
+TARGETS = torch.tensor([0, 1, 2, 1])
+
+
+def gradient_by_hand(model, image, target):
+    image = image[None].clone().requires_grad_()
+    [found] = torch.autograd.grad(model(image)[0, target], image)
+    return found[0]
+
+
+def test_gradient_and_input_x_gradient(small, images):
+    plain = attribution.explain(small, images, TARGETS, "gradient", reduce="max absolute")
+    product = attribution.explain(small, images, TARGETS, "input-x-gradient", batch_size=3)
+    for i, target in enumerate(TARGETS):
+        wanted = gradient_by_hand(small, images[i], target)
+        torch.testing.assert_close(plain.maps[i], wanted.abs().amax(0))
+        torch.testing.assert_close(product.maps[i], (images[i] * wanted).sum(0))
+
+
+def test_smoothgrad_keeps_the_sign_and_equals_captum_one_image_at_a_time(small, images):
+    found = attribution.explain(small, images, TARGETS, "smoothgrad", samples=6, batch_size=3)
+    tunnel = captum.attr.NoiseTunnel(captum.attr.Saliency(small))
+    for i, target in enumerate(TARGETS):
+        spread = float(0.15 * (images[i].max() - images[i].min()))
+        torch.manual_seed(0)
+        wanted = tunnel.attribute(
+            images[i : i + 1], nt_samples=6, stdevs=spread, target=int(target), abs=False
+        )
+        torch.testing.assert_close(found.maps[i], wanted[0].sum(0), rtol=1e-3, atol=1e-6)
+    assert (found.maps < 0).any()
+
+
+def test_integrated_gradients_equal_captum_and_add_up(small, images):
+    found = attribution.explain(small, images, TARGETS, "integrated-gradients", batch_size=3)
+    single = captum.attr.IntegratedGradients(small)
+    for i, target in enumerate(TARGETS):
+        wanted = single.attribute(images[i : i + 1], target=int(target), n_steps=32)
+        torch.testing.assert_close(found.maps[i], wanted[0].sum(0).float(), rtol=1e-3, atol=1e-6)
+    with torch.no_grad():
+        change = (small(images) - small(torch.zeros_like(images))).gather(1, TARGETS[:, None])
+    total = found.maps.sum((1, 2))
+    torch.testing.assert_close(total, change[:, 0], rtol=0.02, atol=2e-3)
+
+
+def test_the_zero_of_a_classifier_is_its_mean_colour():
+    model = models.build("alexnet-quarter", 3).eval()
+    grey = model.mean.expand(3, 96, 96)[None] + 0.01 * torch.rand(1, 3, 96, 96)
+    mean = attribution.explain(model, grey, 0, "integrated-gradients", steps=4)
+    black = attribution.explain(model, grey, 0, "integrated-gradients", steps=4, baseline="black")
+    assert mean.maps.abs().sum() < 0.2 * black.maps.abs().sum()
+    product = attribution.explain(model, grey, 0, "input-x-gradient")
+    gradient = gradient_by_hand(model, grey[0], 0)
+    wanted = ((grey[0] - model.mean) * gradient).sum(0)
+    torch.testing.assert_close(product.maps[0], wanted, rtol=1e-3, atol=1e-7)
+
+
+def test_gradcam_plus_plus_is_its_definition_by_higher_derivatives(small, images):
+    """Equations 10 and 19 of its paper, the derivatives of exp(logit) taken by autograd."""
+
+    class Tail(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.features = nn.Identity()
+            self.out = nn.Conv2d(3, 2, 1)  # so that `features` is the last map before the logits
+
+        def forward(self, x):
+            return self.out(self.features(x).mean((2, 3), keepdim=True)).flatten(1)
+
+    torch.manual_seed(2)
+    model = Tail().eval().double()
+    maps = torch.rand((2, 3, 4, 4), dtype=torch.float64)
+    found = attribution.explain(model, maps, torch.tensor([0, 1]), "gradcam++")
+    for i, target in enumerate((0, 1)):
+        a = maps[i : i + 1].clone().requires_grad_()
+        score = model(a)[0, target].exp()
+        flat = []
+        [first] = torch.autograd.grad(score, a, create_graph=True)
+        for place in np.ndindex(*a.shape[1:]):
+            at = (0, *place)
+            [second] = torch.autograd.grad(first[at], a, create_graph=True)
+            [third] = torch.autograd.grad(second[at], a, retain_graph=True)
+            flat.append((second[at].item(), third[at].item()))
+        second, third = torch.tensor(flat, dtype=torch.float64).T.reshape(2, 3, 4, 4)
+        alpha = second / (2 * second + a[0].sum((1, 2), keepdim=True) * third)
+        gradient = first[0] / score  # positive factor exp(logit): the same for a whole image
+        weights = (alpha * gradient.relu()).sum((1, 2))
+        wanted = torch.einsum("k,kij->ij", weights, a[0]).relu().detach().float()
+        torch.testing.assert_close(found.maps[i], wanted, rtol=1e-5, atol=1e-7)
+
+
+def test_guided_gradcam_equals_captum_where_captum_can(images):
+    torch.manual_seed(1)
+    model = nn.Sequential(
+        nn.Conv2d(3, 4, 5, stride=4), nn.ReLU(), nn.Conv2d(4, 6, 3), nn.ReLU(),
+        nn.Flatten(), nn.Linear(6 * 3 * 3, 3),
+    ).eval()  # fmt: skip
+    found = attribution.explain(model, images, TARGETS, "guided-gradcam")
+    guided = captum.attr.GuidedBackprop(model).attribute(images, target=TARGETS).sum(1)
+    cam = attribution.explain(model, images, TARGETS, "gradcam").maps
+    torch.testing.assert_close(found.maps, guided.detach() * cam)
+    assert all("forward" not in module.__dict__ for module in model.modules())
+
+
+def test_guided_gradcam_on_reused_rectifiers(small, images):
+    found = attribution.explain(small, images, TARGETS, "guided-gradcam")
+    assert found.maps.isfinite().all() and found.zero < 4
+
+
+@pytest.mark.parametrize("method", ["gradient", "input-x-gradient", "smoothgrad"])
+def test_methods_at_the_last_map(small, images, method):
+    options = {"samples": 3, "sigma": 0.0} if method == "smoothgrad" else {}
+    found = attribution.explain(small, images, TARGETS, method, layer="last map", **options)
+    assert found.settings["layer"] == "second"  # `relu` runs twice, so it is no one map
+    assert found.maps.shape == (4, 24, 24)
+
+
+def test_input_x_gradient_at_a_layer_is_the_product_there(small, images):
+    found = attribution.explain(small, images, TARGETS, "input-x-gradient", layer="second")
+    for i, target in enumerate(TARGETS):
+        maps = small.features(images[i : i + 1]).detach().requires_grad_()
+        [gradient] = torch.autograd.grad(small.out(maps.mean((2, 3)))[0, target], maps)
+        product = (maps.detach() * gradient).sum(1, keepdim=True)
+        wanted = interpolate(product, (24, 24), mode="bilinear", align_corners=False)[0, 0]
+        torch.testing.assert_close(found.maps[i], wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_ig_at_a_layer_adds_up(small, images):
+    """`second` is rectified in place, which captum cannot follow: say which layer to name."""
+    how = {"layer": "second", "steps": 20, "batch_size": 2}
+    with pytest.raises(ValueError, match="changed in place"):
+        attribution.explain(small, images, TARGETS, "integrated-gradients", **how)
+    small.relu.inplace = False
+    found = captum.attr.LayerIntegratedGradients(small, small.second)
+    ours = attribution.explain(small, images, TARGETS, "integrated-gradients", **how)
+    wanted = found.attribute(images, torch.zeros_like(images), target=TARGETS, n_steps=20)
+    wanted = interpolate(
+        wanted.sum(1, keepdim=True).float(), (24, 24), mode="bilinear", align_corners=False
+    )
+    small.relu.inplace = True
+    torch.testing.assert_close(ours.maps, wanted[:, 0].detach(), rtol=1e-3, atol=1e-5)
+
+
+class Planted(nn.Module):
+    """Logit of class k: a known weight of every cell of a 4 x 4 grid times the cell's mean."""
+
+    def __init__(self):
+        super().__init__()
+        draw = torch.Generator().manual_seed(3)
+        self.weights = nn.Parameter(torch.randn((3, 16), generator=draw))
+
+    def forward(self, x):
+        cells = nn.functional.adaptive_avg_pool2d(x.mean(1), 4).flatten(1)
+        return cells @ self.weights.T
+
+
+def test_lime_and_occlusion_find_a_linear_model(images):
+    model = Planted().eval()
+    cells = nn.functional.adaptive_avg_pool2d(images.mean(1), 4).flatten(1)
+    change = (cells - cells.mean(1, keepdim=True)) * model.weights[TARGETS].detach()
+    wanted = (change / 36).view(4, 4, 4).repeat_interleave(6, 1).repeat_interleave(6, 2)
+    lime = attribution.explain(model, images, TARGETS, "lime", segments=4, penalty=1e-9)
+    torch.testing.assert_close(lime.maps, wanted, rtol=1e-2, atol=1e-5)
+    hidden = attribution.explain(model, images, TARGETS, "occlusion", segments=4)
+    torch.testing.assert_close(hidden.maps, wanted, rtol=1e-2, atol=1e-5)
+    best = attribution.explain(model, images, TARGETS, "lime", segments=4, penalty=1e-9, best=2)
+    assert set(best.maps.unique().tolist()) == {0.0, 1.0}
+    assert best.maps.sum((1, 2)).tolist() == [72.0] * 4
+    for i in range(4):
+        assert wanted[i][best.maps[i] == 1].min() >= wanted[i][best.maps[i] == 0].max()
+
+
+def test_lime_is_weighted_ridge_regression(small, images):
+    """Against the normal equations of an explicit weighted regression with an intercept."""
+    found = attribution.explain(small, images, TARGETS, "lime", segments=3, samples=30, seed=5)
+    shown = torch.rand((30, 9), generator=torch.Generator().manual_seed(5)) < 0.5
+    shown = np.vstack([np.ones(9), shown.numpy()])
+    places = np.repeat(np.repeat(np.arange(9).reshape(3, 3), 8, 0), 8, 1)
+    for i, target in enumerate(TARGETS):
+        colour = images[i].mean((1, 2))[:, None, None]
+        visible = [torch.where(torch.from_numpy(s[places] == 1), images[i], colour) for s in shown]
+        with torch.no_grad():
+            y = np.array([small(v[None])[0, target].item() for v in visible])
+        cosine = shown.sum(1) / np.sqrt(9 * np.maximum(shown.sum(1), 1e-12))
+        weight = np.sqrt(np.exp(-((1 - cosine) ** 2) / 0.25**2))
+        x = np.column_stack([np.ones(31), shown])
+        penalty = np.diag([0.0] + [1.0] * 9)
+        wanted = np.linalg.solve(x.T @ (weight[:, None] * x) + penalty, x.T @ (weight * y))
+        painted = torch.tensor((wanted[1:] / 64)[places], dtype=torch.float32)
+        torch.testing.assert_close(found.maps[i], painted, rtol=1e-3, atol=1e-6)
+
+
+def test_superpixels_of_any_kind(images, small):
+    columns = torch.arange(24)[None, :].expand(24, 24) // 12
+
+    def two(image):
+        return columns if image[0, 0, 0] > 0.5 else columns.clamp(max=0)
+
+    given = attribution.explain(small, images, TARGETS, "occlusion", segments=columns)
+    assert all(len(m.unique()) <= 2 for m in given.maps)
+    made = attribution.explain(small, images, TARGETS, "lime", segments=two, samples=8)
+    assert made.maps.shape == (4, 24, 24)
+    with pytest.raises(ValueError, match="numbered from 0"):
+        perturbation.superpixels(columns + 1, images)
+
+
+def test_quickshift_says_what_it_needs(images):
+    try:
+        import skimage  # noqa: F401
+    except ImportError:
+        with pytest.raises(ImportError, match="need scikit-image"):
+            perturbation.superpixels("quickshift", images)
+
+
+def test_a_callable_and_maps_made_elsewhere(small, images):
+    def mine(model, batch, targets, power=1):
+        return batch.mean(1) ** power
+
+    found = attribution.explain(small, images, 0, mine, power=2, batch_size=3)
+    assert found.method == "mine" and found.settings == {"power": 2}
+    torch.testing.assert_close(found.maps, images.mean(1) ** 2)
+    with pytest.raises(ValueError, match=r"_no_maps must return a tensor of shape \(3, 24, 24\)"):
+        attribution.explain(small, images[:3], 0, _no_maps)
+    small_maps = attribution.given(np.ones((4, 3, 3)), images, "theirs")
+    assert small_maps.maps.shape == (4, 24, 24) and small_maps.method == "theirs"
+    with pytest.raises(ValueError, match="one an image"):
+        attribution.given(np.ones((3, 24, 24)), images)
+    with pytest.raises(FloatingPointError, match="NaN or infinite relevance for 1 of 4"):
+        broken = np.ones((4, 24, 24))
+        broken[2, 0, 0] = np.nan
+        attribution.given(broken, images)
+
+
+def _no_maps(model, batch, targets):
+    return batch
+
+
+@pytest.mark.parametrize("method", sorted(attribution.METHODS))
+def test_no_map_depends_on_its_batch(method, images, small):
+    options = {"samples": 5} if method in ("smoothgrad", "lime") else {}
+    options |= {"segments": 3} if method in ("lime", "occlusion") else {}
+    together = attribution.explain(small, images, TARGETS, method, **options)
+    alone = attribution.explain(small, images, TARGETS, method, batch_size=1, **options)
+    torch.testing.assert_close(together.maps, alone.maps, rtol=1e-3, atol=1e-6)
+    assert together.settings == alone.settings
+
+
+def test_settings_are_checked_and_reported(small, images):
+    found = attribution.explain(small, images, 0, "smoothgrad", preset="paper", samples=2)
+    assert found.settings == {
+        "samples": 2, "sigma": 0.2, "reduce": "max absolute", "layer": "input"
+    }  # fmt: skip
+    for options, message in (
+        ({"method": "smoothgrad", "sample": 3}, "no setting 'sample'; it has samples"),
+        ({"method": "gradient", "reduce": "mean"}, "reduce='mean' is not known"),
+        ({"method": "lrp", "composite": "beta"}, "composite='beta' is not known"),
+        ({"method": "integrated-gradients", "baseline": "white"}, "baseline='white'"),
+        ({"method": "gradcam", "preset": "best"}, "settings='best' is not known"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            attribution.explain(small, images, 0, **options)

@@ -1,0 +1,198 @@
+"""LRP against its formulas as matrices, on every structure that torchvision's networks have."""
+
+import pytest
+import torch
+from torch import nn
+from torch.autograd.functional import jacobian
+
+from helpers import attribution, models
+from helpers.attribution import lrp
+
+
+class Residual(nn.Module):
+    """Batch normalisation, a reused in-place rectifier, and a residual sum, as in ResNet."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv0 = nn.Conv2d(3, 4, 3, padding=1)
+        self.bn0 = nn.BatchNorm2d(4)
+        self.conv1 = nn.Conv2d(4, 4, 3, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(4)
+        self.relu = nn.ReLU(inplace=True)
+        self.pool = nn.MaxPool2d(2)
+        self.out = nn.Linear(4, 3)
+
+    def forward(self, x):
+        x = self.relu(self.bn0(self.conv0(x)))
+        y = self.bn1(self.conv1(x))
+        y += x
+        return self.out(self.pool(self.relu(y)).mean((2, 3)))
+
+
+def stir(model, seed=0):
+    """Give batch normalisation statistics and weights as after a training."""
+    torch.manual_seed(seed)
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.running_mean.normal_(0, 0.1)
+            module.running_var.uniform_(0.5, 2)
+            nn.init.uniform_(module.weight, 0.5, 1.5)
+            nn.init.normal_(module.bias, 0, 0.1)
+    return model.eval()
+
+
+def matrix(linear, x):
+    """The layer without its bias, as a matrix (outputs, inputs), and its bias as a vector."""
+    zero = linear(torch.zeros_like(x)).flatten()
+    found = jacobian(linear, x).reshape(len(zero), x.numel())
+    return found, zero
+
+
+def alpha_beta(linear, x, relevance):
+    w, b = matrix(linear, x)
+    parts = (w * x.flatten()).clamp(min=0)
+    return (
+        (parts / (parts.sum(1) + b.clamp(min=0))[:, None]).nan_to_num() * relevance[:, None]
+    ).sum(0)
+
+
+def epsilon_rule(linear, x, relevance):
+    w, b = matrix(linear, x)
+    return ((w * x.flatten()) / (w @ x.flatten() + b)[:, None] * relevance[:, None]).sum(0)
+
+
+def first_rule(linear, x, relevance, composite):
+    w, _ = matrix(linear, x)
+    if composite == "epsilon-plus":
+        even = (w != 0).double()
+        return (even / even.sum(1, keepdim=True) * relevance[:, None]).sum(0)
+    parts = w * x.flatten() - w.clamp(max=0)  # pixel values from 0 to 1
+    return (parts / parts.sum(1, keepdim=True) * relevance[:, None]).sum(0)
+
+
+def by_hand(model, image, target, composite):
+    """Relevance of one image, layer by layer with explicit matrices."""
+    x0 = image[None]
+    a = torch.relu(model.bn0(model.conv0(x0)))
+    inner = model.bn1(model.conv1(a))
+    y = torch.relu(inner + a)
+    pooled = model.pool(y)
+    features = pooled.mean((2, 3))
+    logit = model.out(features)
+    relevance = torch.zeros(3, dtype=torch.float64)
+    relevance[target] = logit[0, target]
+    r = epsilon_rule(lambda v: model.out(v), features, relevance)
+    # the mean shares by value, the maximum takes all, the sum shares by value
+    pixels = pooled.shape[-1] * pooled.shape[-2]
+    share = (pooled / (features[:, :, None, None] * pixels)).nan_to_num()
+    r = share * r.view(1, -1, 1, 1)
+    winners = jacobian(lambda v: model.pool(v), y).reshape(pooled.numel(), y.numel())
+    r = (winners * r.flatten()[:, None]).sum(0).view(y.shape)
+    quotient = torch.where(y > 0, r / y, 0)
+    through, around = inner * quotient, a * quotient
+    r = around.flatten() + alpha_beta(lambda v: model.bn1(model.conv1(v)), a, through.flatten())
+    before = model.bn0(model.conv0(x0)).flatten()
+    r = torch.where(before > 0, r, 0)
+    return first_rule(lambda v: model.bn0(model.conv0(v)), x0, r, composite).view(3, 6, 6).sum(0)
+
+
+@pytest.mark.parametrize("composite", ["alpha1-beta0", "epsilon-plus"])
+def test_lrp_is_its_formulas(composite):
+    model = stir(Residual()).double()
+    images = torch.rand((3, 3, 6, 6), dtype=torch.float64)
+    targets = torch.tensor([2, 0, 1])
+    found = attribution.explain(
+        model, images, targets, "lrp", composite=composite, epsilon=1e-12, batch_size=2
+    )
+    with torch.no_grad():
+        for i in range(3):
+            wanted = by_hand(model, images[i], targets[i], composite).float()
+            torch.testing.assert_close(found.maps[i], wanted, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name", ["alexnet-quarter", "vgg11", "vgg11_bn", "resnet18", "squeezenet1_0"]
+)
+@pytest.mark.parametrize("composite", ["alpha1-beta0", "epsilon-plus"])
+def test_relevance_is_conserved(name, composite):
+    model = stir(models.build(name, 4))
+    images, targets = torch.rand(2, 3, 64, 64), torch.tensor([1, 3])
+    _, logits, ledger = lrp.propagate(model, images, targets, composite)
+    with torch.no_grad():
+        wanted = model(images).gather(1, targets[:, None])[:, 0]
+    torch.testing.assert_close(logits, wanted, rtol=1e-4, atol=1e-5)
+    assert lrp.conservation(logits, ledger)["lost"] < 1e-4
+
+
+def test_resnet_arrives_nearly_whole():
+    """zennit 0.5.1 gives 0.958 with its canonizer and 245 without (another random network)."""
+    model = stir(models.build("resnet18", 4))
+    _, logits, ledger = lrp.propagate(model, torch.rand(2, 3, 64, 64), torch.tensor([1, 3]))
+    assert 0.5 < lrp.conservation(logits, ledger)["arrived"] < 1.1
+
+
+@pytest.mark.parametrize("canonizer", ["ResNetCanonizer", "VGGCanonizer"])
+def test_lrp_equals_zennit(canonizer):
+    composites = pytest.importorskip("zennit.composites")
+    from zennit import attribution as theirs
+    from zennit import torchvision as canonizers
+
+    model = stir(models.build("resnet18" if canonizer[0] == "R" else "vgg11_bn", 4))
+    images, targets = torch.rand(2, 3, 64, 64), torch.tensor([1, 3])
+    inputs = (images - model.mean) / model.std
+    with torch.no_grad():
+        start = model(images) * nn.functional.one_hot(targets, 4)
+    composite = composites.EpsilonPlusFlat(canonizers=[getattr(canonizers, canonizer)()])
+    with theirs.Gradient(model.network, composite) as attributor:
+        _, wanted = attributor(inputs, start)
+    found, _, _ = lrp.propagate(model, images, targets, "epsilon-plus")
+    assert (found - wanted).abs().max() < 1e-3 * wanted.abs().max()
+
+
+def test_merging_keeps_the_logits_and_the_model():
+    model = stir(models.build("resnet18", 4))
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    images = torch.rand(2, 3, 64, 64)
+    merged = lrp.merged(model, images[:1])
+    assert not any(isinstance(m, nn.BatchNorm2d) for m in merged.modules())
+    with torch.no_grad():
+        torch.testing.assert_close(merged(images), model(images), rtol=1e-4, atol=1e-5)
+    attribution.explain(model, images, 0, "lrp")
+    assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
+    assert not any("forward" in module.__dict__ for module in model.modules())
+
+
+class Gated(nn.Module):
+    """Activations times activations, as in squeeze and excitation."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.gate = nn.Conv2d(4, 4, 1)
+        self.out = nn.Linear(4, 2)
+
+    def forward(self, x):
+        x = self.conv(x).relu()
+        x = x * self.gate(x.mean((2, 3), keepdim=True))
+        return self.out(x.mean((2, 3)))
+
+
+def test_a_network_that_the_rules_do_not_fit_is_refused():
+    torch.manual_seed(0)
+    model = Gated()
+    with pytest.raises(attribution.NotConserved, match=r"lost or made between layers"):
+        attribution.explain(model, torch.rand(2, 3, 8, 8), 0, "lrp")
+
+
+def test_a_network_without_a_first_convolution_is_refused():
+    model = nn.Sequential(nn.Flatten(), nn.Linear(192, 2))
+    with pytest.raises(attribution.NotConserved, match="first layer is no convolution"):
+        attribution.explain(model, torch.rand(2, 3, 8, 8), 0, "lrp")
+
+
+def test_lrp_at_the_last_map_holds_the_logit():
+    model = stir(models.build("resnet18", 4))
+    images = torch.rand(2, 3, 64, 64)
+    relevance, logits, _ = lrp.propagate(model, images, torch.tensor([1, 3]), layer="layer4")
+    bias = model.network.fc.bias[[1, 3]].detach()
+    torch.testing.assert_close(relevance.sum((1, 2, 3)), logits - bias, rtol=1e-3, atol=1e-4)
