@@ -9,7 +9,17 @@ import pytest
 from helpers import driving_world, findings, plots_icon2
 from helpers.detection import DetectionDataError, match
 from helpers.driving_world import city
-from helpers.icon2 import Options, analyse, attributes, choices, claims, loading, nulls, trials
+from helpers.icon2 import (
+    Options,
+    analyse,
+    attributes,
+    choices,
+    claims,
+    claims_of_trials,
+    loading,
+    nulls,
+    trials,
+)
 
 FILES = ("labels", "predictions", "gps", "areas", "incomes")
 
@@ -132,7 +142,7 @@ def test_claims_are_judged(small):
     assert all(f.verdict == findings.UNTESTED for f in claims.not_tested())
     ranked = trials.readings(range(2), ("occlusion", "time"), n_images=150)
     rates = trials.rates(trials.run(range(2), n_images=150, resamples=5))
-    assert len(claims.of_trials(ranked, rates)) > 8
+    assert len(claims_of_trials.of_trials(ranked, rates)) > 8
 
 
 def test_every_control_can_be_looked_at(small):

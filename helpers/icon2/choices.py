@@ -8,9 +8,10 @@ from dataclasses import replace
 import pandas as pd
 
 from helpers.detection import Detections, GroundTruth, match
-from helpers.icon2.analysis import Analysis, analyse
+from helpers.icon2.analysis import analyse
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.options import CHOICES, Options
+from helpers.icon2.tables import Analysis
 
 
 def moves(

@@ -23,12 +23,12 @@ import pandas as pd
 
 from helpers.detection import Matches, OfClass
 from helpers.icon2 import statistics
-from helpers.icon2.analysis import ALL, POINTS
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.cells import Factor, factor, name_of
 from helpers.icon2.estimates import deviations, group_ap
 from helpers.icon2.options import Options
 from helpers.icon2.resampling import p_value, shuffled
+from helpers.icon2.tables import ALL, POINTS
 
 
 def sigma_null(

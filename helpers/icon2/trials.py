@@ -14,8 +14,9 @@ import pandas as pd
 from helpers import driving_world, stats
 from helpers.detection import match
 from helpers.icon2 import attributes, statistics, verdicts
-from helpers.icon2.analysis import POINTS, Analysis, analyse
+from helpers.icon2.analysis import analyse
 from helpers.icon2.options import PAPER, SOUND, Options
+from helpers.icon2.tables import POINTS, Analysis
 
 CONFOUNDED, REAL, BOTH, NEITHER = "confounded", "real", "both", "neither"
 STRENGTH = {"size": 0.3, "occlusion": 0.8, "time": 1.2, "weather": 1.5}

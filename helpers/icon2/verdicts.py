@@ -10,8 +10,8 @@ import pandas as pd
 import scipy.stats
 
 from helpers.icon2 import resampling, statistics
-from helpers.icon2.analysis import Analysis
 from helpers.icon2.estimates import Estimate, Part
+from helpers.icon2.tables import Analysis
 
 NO_GAP = "no gap beyond chance"
 EXPLAINS = "explains the gap"
