@@ -3,6 +3,7 @@
 #   make run         every notebook on the embedded world -> outputs/demo/index.html
 #   make run CONFIG=my.yml       the same with your parameters (README, "Your own photographs")
 #   make test        every test: units, guards, and each notebook cell by cell
+#   make sweep       every method at five doses of planted bias, three seeds -> outputs/sweep/
 #   make lab         JupyterLab on the notebooks
 #   make notebooks   run the stored notebooks anew, in place, and record their numbers
 #   make bench       speed, as ratios in one run
@@ -24,7 +25,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-fast test-other-processor lab notebooks bench lock setup lint
+.PHONY: run sweep test test-fast test-other-processor lab notebooks bench lock setup lint
 
 setup: $(READY)
 
@@ -48,6 +49,10 @@ endif
 run: $(READY)
 	@snakemake --cores $(CORES) --nolock --rerun-incomplete --quiet rules host reason \
 	  $(if $(CONFIG),--configfile $(CONFIG),) $(if $(filter-out demo,$(PRESET)),--config preset=$(PRESET),)
+
+sweep: $(READY)
+	@snakemake --snakefile sweeps/context_bias.smk --cores $(CORES) --nolock --rerun-incomplete \
+	  --quiet rules host reason $(if $(CONFIG),--configfile $(CONFIG),)
 
 test: $(READY) lint
 	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope --nbval notebooks tests

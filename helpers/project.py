@@ -142,7 +142,7 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     Raises
     ------
     ValueError
-        When `output` is not a plain folder name.
+        When `output` is not a folder name, or one such as ``sweep/seed-1``.
     """
     import pandas as pd
 
@@ -152,8 +152,9 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     plots.style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
     name: Any = settings.output or settings.preset
-    if not re.fullmatch(r"[\w.-]+", name):
+    if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", name):
         raise ValueError(
-            f"output: {name!r} is not a folder name; use letters, digits, '.', '_', '-'"
+            f"output: {name!r} is not a folder name; use letters, digits, '.', '_', '-', "
+            "and '/' between folders"
         )
     return Run(notebook, settings, outputs() / name)

@@ -60,7 +60,8 @@ def explained(
             trio[2].imshow(shares[number], cmap=MAP, vmin=0, vmax=1, alpha=0.55)
             trio[0].set_title(captions[number], fontsize=9)
     scale = ScalarMappable(Normalize(0, 1), MAP)
-    fig.colorbar(scale, ax=axes, shrink=0.6, pad=0.01, label="relevance, share of the map's most")
+    bar = fig.colorbar(scale, ax=axes, shrink=0.9 if rows == 1 else 0.6, pad=0.01)
+    bar.set_label("relevance\n(1: the map's most)", fontsize=9)
     return fig
 
 

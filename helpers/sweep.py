@@ -1,0 +1,112 @@
+"""Gather a sweep's runs: one table, how often each method answers yes, and how it follows the dose.
+
+`sweeps/context_bias.smk` runs one notebook for each dose and seed; this reads what they wrote.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from helpers import artifacts, doses, plots, ranks, world
+
+RUN = re.compile(r"bias-(?P<bias>[\d.]+)_seed-(?P<seed>\d+)")
+
+
+def read(files: Iterable[Path | str]) -> pd.DataFrame:
+    """The answers of all runs in one table, with bias and seed from the names of their folders.
+
+    Parameters
+    ----------
+    files
+        ``.../bias-0.25_seed-1/tables/.../answers.csv``.
+
+    Raises
+    ------
+    ValueError
+        For a file outside a folder named like that, or no file at all.
+    """
+    parts = []
+    for file in map(Path, files):
+        run = next((m for m in map(RUN.fullmatch, file.parts) if m), None)
+        if run is None:
+            raise ValueError(f"{file}: no folder named like bias-0.25_seed-1 tells its dose")
+        told = {"bias": float(run["bias"]), "seed": int(run["seed"])}
+        parts.append(pd.read_csv(file).assign(**told))
+    if not parts:
+        raise ValueError("a sweep without runs has nothing to gather")
+    return pd.concat(parts, ignore_index=True).sort_values(["bias", "seed"], kind="stable")
+
+
+def correlations(answers: pd.DataFrame) -> pd.DataFrame:
+    """How each measure follows the dose: Spearman's correlation over runs, with its interval.
+
+    A run (one dose, one seed, one training) is the unit: its effect is the mean over the contexts,
+    which share a model and so are not independent of one another.
+
+    Parameters
+    ----------
+    answers
+        From :func:`read`.
+
+    Returns
+    -------
+    DataFrame
+        measure, runs, spearman, low, high.
+    """
+    rows = []
+    for measure, part in answers.groupby("measure", sort=False):
+        runs = part.groupby(["bias", "seed"])["effect"].mean().reset_index()
+        rows.append((measure, len(runs), *ranks.spearman(runs["bias"], runs["effect"])))
+    return pd.DataFrame(rows, columns=["measure", "runs", "spearman", "low", "high"])
+
+
+def gather(folder: Path | str, files: Iterable[Path | str]) -> None:
+    """Write answers.csv, rates.csv, correlations.csv and dose-response.png, and print the last two.
+
+    Parameters
+    ----------
+    folder
+        Of the sweep, such as ``outputs/sweep``.
+    files
+        As for :func:`read`.
+    """
+    folder, answers = Path(folder), read(files)
+    tables = {
+        "answers": answers,
+        "rates": doses.rates(answers),
+        "correlations": correlations(answers),
+    }
+    plots.style()
+    colours = plots.palette(list(answers["context_class"].unique()))
+    figure = plots.dose_response(answers, colours, world.CONTEXT_OF)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", bbox_inches="tight", metadata={"Software": None})
+    plt.close(figure)
+    artifacts.write_bytes(folder / "dose-response.png", picture.getvalue())
+    for name, table in tables.items():
+        artifacts.write_text(folder / f"{name}.csv", table.to_csv(index=False))
+    wide = tables["rates"].pivot(index="measure", columns="bias", values="rate")
+    print("\nShare of answers that are yes, by planted bias (0.25 and less: false alarms)")
+    print(wide.loc[answers["measure"].unique()].round(2).to_string())
+    print("\nSpearman's correlation of dose and effect over the runs")
+    print(tables["correlations"].round(2).to_string(index=False))
+
+
+def main() -> None:
+    """``python -m helpers.sweep FOLDER ANSWERS...``."""
+    parser = argparse.ArgumentParser(description="Gather the runs of a sweep.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("answers", type=Path, nargs="+")
+    arguments = parser.parse_args()
+    gather(arguments.folder, arguments.answers)
+
+
+if __name__ == "__main__":
+    main()

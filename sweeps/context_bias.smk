@@ -1,0 +1,69 @@
+"""Plant the context bias at several doses, train with several seeds, ask every method each time.
+
+    make sweep                                        or, the same without make:
+    snakemake -s sweeps/context_bias.smk --cores 2    resumes where it was stopped
+    snakemake -s sweeps/context_bias.smk --executor slurm --jobs 15        on a cluster
+    snakemake -s sweeps/context_bias.smk --cores 2 --config seeds='[0,1,2,3,4]'
+
+A sweep of your own: copy this file, name another notebook and other parameters, and give `gather`
+a module that reads what the runs wrote. Nothing here is particular to this sweep but the two lists.
+"""
+
+import yaml
+from pathlib import Path
+
+from helpers import parameters, project
+
+NOTEBOOK = "05_gradcam_comparison"
+DOSES = [float(dose) for dose in config.get("doses", [0, 0.25, 0.5, 0.75, 1])]
+SEEDS = [int(seed) for seed in config.get("seeds", [0, 1, 2])]
+NAME = str(config.get("run", "sweep"))
+OUT = str(project.outputs() / NAME)
+ANSWERS = OUT + "/bias-{dose}_seed-{seed}/tables/" + NOTEBOOK + "/answers.csv"
+
+
+def given(dose, seed):
+    """Parameters of one run. Its results go to a folder of their own; `doses: []` trains no more."""
+    one = {"context_bias": float(dose), "seed": int(seed), "doses": []}
+    return {**one, "output": f"{NAME}/bias-{dose}_seed-{seed}", **(config.get("parameters") or {})}
+
+
+try:  # refused here, before anything runs
+    for dose in DOSES:
+        parameters.validated(f"notebooks/{NOTEBOOK}.ipynb", given(dose, SEEDS[0]))
+except parameters.ParameterError as error:
+    raise WorkflowError(f"refused before anything ran:\n{error}") from None
+
+
+rule all:
+    input:
+        OUT + "/correlations.csv",
+
+
+rule ask:
+    input:
+        notebook=f"notebooks/{NOTEBOOK}.ipynb",
+        code=sorted(map(str, Path("helpers").rglob("*.py"))),
+    output:
+        ANSWERS,
+    log:
+        OUT + "/bias-{dose}_seed-{seed}/run.ipynb",  # stays, with its error, when the run fails
+    params:
+        yaml=lambda wildcards: yaml.safe_dump(given(wildcards.dose, wildcards.seed)),
+    threads: 1
+    shell:
+        "papermill --no-progress-bar --log-level WARNING -y {params.yaml:q} {input.notebook:q} {log:q}"
+
+
+rule gather:
+    input:
+        expand(ANSWERS, dose=DOSES, seed=SEEDS),
+    output:
+        OUT + "/answers.csv",
+        OUT + "/rates.csv",
+        OUT + "/correlations.csv",
+        OUT + "/dose-response.png",
+    params:
+        folder=OUT,
+    shell:
+        "python -m helpers.sweep {params.folder:q} {input:q}"

@@ -1,0 +1,284 @@
+"""`helpers.pasting` against closed forms, brute-force loops and the world's own coverage."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from helpers import mosaics, pasting, world
+from helpers.sources import alike
+from helpers.world import sets as world_sets
+
+CLASSES = ("a", "b", "c")
+GREEN = np.array([40.0, 150.0, 60.0])
+
+
+def disc(size=48, radius=14.3, colour=GREEN):
+    """A disc on white with exact coverage (supersampled), its image and its mask."""
+    fine = (np.arange(size * 8) + 0.5) / 8 - size / 2
+    inside = (fine[:, None] ** 2 + fine[None] ** 2 < radius**2).astype(float)
+    coverage = inside.reshape(size, 8, size, 8).mean((1, 3))
+    image = coverage[..., None] * colour + (1 - coverage[..., None]) * 255
+    pixels = torch.from_numpy(image.round().astype(np.uint8)).permute(2, 0, 1)[None]
+    return coverage, pixels, torch.from_numpy(coverage >= 0.5)[None]
+
+
+def square(size=24, top=6, left=9, height=5, width=7, colour=(10, 200, 30)):
+    """A square with hard edges on white: its coverage is its mask."""
+    image = torch.full((1, 3, size, size), 255, dtype=torch.uint8)
+    mask = torch.zeros((1, size, size), dtype=torch.bool)
+    mask[:, top : top + height, left : left + width] = True
+    image[0, :, mask[0]] = torch.tensor(colour, dtype=torch.uint8)[:, None]
+    return image, mask
+
+
+def whole(cutouts, i=0):
+    """A cutout's layer back in its frame."""
+    full = np.zeros((*cutouts.frame, 4), np.float32)
+    (top, left), layer = cutouts.corners[i], cutouts.layers[i]
+    full[top : top + layer.shape[0], left : left + layer.shape[1]] = layer
+    return full
+
+
+def grounds(size=24, n=4, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    shape = (n, 3, size, size)
+    return {c: torch.randint(0, 256, shape, dtype=torch.uint8, generator=draw) for c in CLASSES}
+
+
+def rows(n, **more):
+    table = {"object": 0, "context_class": "b", "context": np.arange(n) % 4, "kind": "context"}
+    return pd.DataFrame({**table, "down": 0.0, "across": 0.0, **more}, index=range(n))
+
+
+# --- cutting -------------------------------------------------------------------------------------
+
+
+def test_coverage_of_a_disc_is_recovered():
+    coverage, image, mask = disc()
+    found = whole(pasting.cut(image, mask, softness=0))
+    assert np.abs(found[..., 3] - coverage).max() < 0.02
+    assert np.abs(found[..., :3] - coverage[..., None] * GREEN).max() < 3
+
+
+def test_a_disc_on_any_ground_is_what_it_should_be():
+    coverage, image, mask = disc()
+    found = whole(pasting.cut(image, mask, softness=0))
+    for ground in ([0, 0, 0], [255, 0, 90]):
+        true = coverage[..., None] * GREEN + (1 - coverage[..., None]) * ground
+        mine = found[..., :3] + (1 - found[..., 3:]) * ground
+        assert np.abs(mine - true).max() < 4
+
+
+def test_the_inside_keeps_its_texture():
+    image, mask = square(height=12, width=13, top=4, left=5)
+    draw = torch.Generator().manual_seed(1)
+    image[:, :, 8:12, 9:14] = torch.randint(0, 200, (1, 3, 4, 5), generator=draw).byte()
+    found = whole(pasting.cut(image, mask, softness=0))
+    inside = image[0, :, 8:12, 9:14].permute(1, 2, 0).numpy()
+    np.testing.assert_allclose(found[8:12, 9:14, :3], inside)
+
+
+@pytest.mark.parametrize("masks", ["exact", "from white"])
+def test_no_white_fringe_on_the_worlds_objects(masks):
+    """On a dark ground, edge pixels against the world's own compositing: at most a third off."""
+    made = world.make("WB", per_class=6)
+    images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
+    given_masks = torch.from_numpy(made.masks) if masks == "exact" else alike.object_masks(images)
+    cutouts = pasting.cut(images, given_masks, softness=0)
+    ground, ours, naive = np.full((3, 96, 96), 0.1, np.float32), [], []
+    for i, row in enumerate(made.table.itertuples()):
+        layer = world_sets._object(row.object, 0, row.index, 96)[1]
+        edge = (np.asarray(layer.alpha) > 0.02) & (np.asarray(layer.alpha) < 0.98)
+        true = (layer.over(ground.copy()) * 255)[:, edge]
+        found = whole(cutouts, i)
+        mixed = found[..., :3] + (1 - found[..., 3:]) * 25.5
+        cut_hard = np.where(given_masks[i].numpy(), images[i].numpy(), 25.5)
+        ours.append((mixed.transpose(2, 0, 1)[:, edge] - true).mean())
+        naive.append((cut_hard[:, edge] - true).mean())
+    bound = {"exact": 0.75, "from white": 0.3}[masks]
+    assert np.mean(naive) > 15, "the naive cut is too bright: that is the fringe"
+    assert abs(np.mean(ours)) < bound * np.mean(naive)
+
+
+def test_softness_blurs_coverage_and_keeps_its_sum():
+    _, image, mask = disc()
+    hard, soft = (whole(pasting.cut(image, mask, softness=s))[..., 3] for s in (0, 1.5))
+    assert soft.sum() == pytest.approx(hard.sum(), rel=0.01)
+    partly = [int(((c > 0.05) & (c < 0.95)).sum()) for c in (hard, soft)]
+    assert partly[1] > 2 * partly[0]
+
+
+def test_an_object_cut_off_by_the_frame_stays_whole_there():
+    image, mask = square(top=0, left=0, height=10, width=10)
+    found = whole(pasting.cut(image, mask, softness=0))
+    assert (found[:8, :8, 3] == 1).all()
+
+
+def test_objects_that_fill_their_image_and_thin_ones():
+    image, mask = square(size=12, top=0, left=0, height=12, width=12)
+    assert (whole(pasting.cut(image, mask, softness=0))[..., 3] == 1).all()
+    image, mask = square(height=1, width=9)
+    found = whole(pasting.cut(image, mask, softness=0))
+    np.testing.assert_allclose(found[..., 3], mask[0], atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"images": torch.zeros(1, 3, 24, 24)}, "images must be uint8"),
+        ({"masks": torch.zeros(1, 24, 24)}, "masks bool"),
+        ({"masks": torch.ones(1, 8, 8, dtype=torch.bool)}, "do not fit"),
+        (
+            {"masks": torch.zeros(1, 24, 24, dtype=torch.bool)},
+            r"no object in the masks of images \[0\]",
+        ),
+        ({"softness": -1}, "softness=-1 must be 0 pixels or more"),
+    ],
+)
+def test_cut_refuses(change, said):
+    image, mask = square()
+    with pytest.raises(ValueError, match=said):
+        pasting.cut(**{"images": image, "masks": mask, "softness": 0, **change})
+
+
+# --- pasting -------------------------------------------------------------------------------------
+
+
+def test_hard_edges_where_they_were_equal_a_paste_by_pil():
+    image, mask = square()
+    contexts = grounds()
+    made = pasting.build(rows(4), pasting.cut(image, mask, 0), contexts)
+    thing = Image.fromarray(image[0].permute(1, 2, 0).contiguous().numpy())
+    for found, ground in zip(made, contexts["b"], strict=True):
+        under = Image.fromarray(ground.permute(1, 2, 0).contiguous().numpy())
+        under.paste(thing, (0, 0), Image.fromarray(mask[0].numpy()))
+        np.testing.assert_array_equal(found.permute(1, 2, 0), np.array(under))
+
+
+def covered(made, contexts):
+    """Where composites differ from their ground."""
+    return (made != contexts["b"][torch.arange(len(made)) % 4]).any(1)
+
+
+def bounds(mask):
+    ys, xs = np.nonzero(np.asarray(mask))
+    return ys.min(), ys.max() + 1, xs.min(), xs.max() + 1
+
+
+def test_centre_is_the_middle():
+    image, mask = square()
+    contexts = {"b": torch.zeros(4, 3, 24, 24, dtype=torch.uint8)}
+    made = pasting.build(rows(1), pasting.cut(image, mask, 0), contexts, position="centre")
+    top, bottom, left, right = bounds(covered(made, contexts)[0])
+    assert abs((top + bottom) / 2 - 12) <= 1 and abs((left + right) / 2 - 12) <= 1
+
+
+def test_random_places_are_inside_and_everywhere():
+    image, mask = square()
+    contexts = {"b": torch.zeros(4, 3, 24, 24, dtype=torch.uint8)}
+    share = np.random.default_rng(0).random((2, 400))
+    table = rows(400, down=share[0], across=share[1])
+    made = pasting.build(table, pasting.cut(image, mask, 0), contexts, position="random")
+    seen = covered(made, contexts)
+    assert (seen.sum((1, 2)) == 35).all(), "whole in every composite"
+    tops = [bounds(one)[0] for one in seen]
+    assert min(tops) <= 1 and max(tops) >= 24 - 5 - 1
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.5, 2.0])
+def test_scaled_objects_cover_the_square_of_the_scale(scale):
+    coverage, image, mask = disc(size=96, radius=20)
+    contexts = {"b": torch.zeros(4, 3, 96, 96, dtype=torch.uint8)}
+    made = pasting.build(rows(1), pasting.cut(image, mask, 0), contexts, scale=scale)
+    amount = made[0, 1].double().sum() / GREEN[1]
+    assert amount == pytest.approx(coverage.sum() * scale**2, rel=0.05)
+
+
+def test_what_is_beyond_the_frame_is_cut_off():
+    image, mask = square(top=2, left=2, height=18, width=18)
+    contexts = {"b": torch.zeros(4, 3, 24, 24, dtype=torch.uint8)}
+    for position in pasting.POSITIONS:
+        made = pasting.build(
+            rows(1), pasting.cut(image, mask, 0), contexts, scale=4, position=position
+        )
+        assert made.shape == (1, 3, 24, 24)
+        middle = made[0, :, 8:16, 8:16].permute(1, 2, 0).reshape(-1, 3)
+        assert (middle.float() - torch.tensor([10.0, 200, 30])).abs().max() <= 1
+
+
+def test_batches_are_slices_of_the_whole_and_rows_are_independent():
+    made = world.make("WB", per_class=3)
+    images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
+    cutouts = pasting.cut(images, torch.from_numpy(made.masks))
+    draw = torch.Generator().manual_seed(0)
+    contexts = {
+        c: torch.randint(0, 256, (5, 3, 96, 96), dtype=torch.uint8, generator=draw)
+        for c in world.CLASSES
+    }
+    labels = torch.arange(4).repeat_interleave(3)
+    table = pasting.design(labels, contexts, world.CLASSES, seed=3)
+    neutral = mosaics.neutral(images)
+    way = {"scale": 0.8, "position": "random"}
+    built = pasting.build(table, cutouts, contexts, neutral, **way)
+    small = torch.cat([*pasting.batches(table, cutouts, contexts, neutral, batch_size=7, **way)])
+    some = table.iloc[[40, 3, 17]]
+    assert torch.equal(built, small)
+    assert torch.equal(built[[40, 3, 17]], pasting.build(some, cutouts, contexts, neutral, **way))
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), softness=st.sampled_from([0, 0.5, 2]), scale=st.floats(0.3, 2))
+def test_composites_lie_between_ground_and_object(seed, softness, scale):
+    rng = np.random.default_rng(seed)
+    mask = torch.from_numpy(rng.random((1, 20, 20)) < rng.uniform(0.05, 0.9))
+    mask[0, 10, 10] = True
+    colour = torch.from_numpy(rng.integers(0, 256, 3, dtype=np.uint8))
+    image = torch.where(mask[:, None], colour[None, :, None, None], torch.tensor(255).byte())
+    ground = torch.from_numpy(rng.integers(0, 256, (4, 3, 20, 20), dtype=np.uint8))
+    made = pasting.build(rows(4), pasting.cut(image, mask, softness), {"b": ground}, scale=scale)
+    least = torch.minimum(ground, colour[:, None, None]).int()
+    most = torch.maximum(ground, colour[:, None, None]).int()
+    assert (made.int() >= least - 1).all() and (made.int() <= most + 1).all()
+
+
+def test_design_pastes_each_object_once_into_each_context():
+    labels = torch.arange(3).repeat_interleave(25)
+    table = pasting.design(labels, dict.fromkeys(CLASSES, range(25)), CLASSES, seed=1)
+    counts = table.groupby(["kind", "object_class", "context_class"]).size()
+    assert (counts == 25).all() and len(counts) == 6 + 3 + 3
+    pair = table[(table["object_class"] == "a") & (table["context_class"] == "b")]
+    assert sorted(pair["context"]) == list(range(25))
+    places = table[["down", "across"]].to_numpy()
+    assert places.min() >= 0 and places.max() < 1
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"position": "left"}, "position='left' is not known"),
+        ({"scale": 9}, "scale=9 must lie between"),
+        ({"contexts": {}}, r"contexts\['b'\] is missing; the objects are of \(24, 24\) pixels"),
+        ({"contexts": grounds(size=12)}, r"contexts\['b'\] is of \(12, 12\) pixels"),
+    ],
+)
+def test_paste_refuses(change, said):
+    given_ = {"contexts": grounds(), **change}
+    with pytest.raises(ValueError, match=said):
+        pasting.build(rows(2), pasting.cut(*square(), 0), **given_)
+    with pytest.raises(ValueError, match="the neutral ground is missing"):
+        pasting.build(rows(1, kind="neutral"), pasting.cut(*square(), 0), grounds())
+
+
+def test_seams_show_one_object_of_each_class():
+    from helpers import sources
+
+    collection = sources.load(per_class=6, size=48)
+    shown = pasting.seams(collection.sets["WB"].split("test"), 0.5)
+    assert {name: tuple(images.shape) for name, images in shown.items()} == {
+        "along the mask": (4, 3, 48, 48),
+        "as here": (4, 3, 48, 48),
+    }
