@@ -96,7 +96,7 @@ def by_mosaics(model, collection: Collection, settings: SimpleNamespace) -> Scor
         objects.labels,
         collection.contexts,
         collection.classes,
-        per_context=settings.per_context,
+        per_context=_of(settings, "per_context"),
         seed=settings.seed,
     )
     partner = mosaics.neutral(objects.images, settings.neutral, settings.seed)
@@ -132,11 +132,11 @@ def composites(table: pd.DataFrame, collection: Collection, settings: SimpleName
     objects = paste_counts.objects(collection)
     return pasting.batches(
         table,
-        pasting.cut(objects.images, objects.masks, settings.softness),
+        pasting.cut(objects.images, objects.masks, _of(settings, "softness")),
         collection.contexts,
         mosaics.neutral(collection.sets["C"].split("test").images, settings.neutral, settings.seed),
-        scale=settings.scale,
-        position=settings.position,
+        scale=_of(settings, "scale"),
+        position=_of(settings, "position"),
     )
 
 
@@ -238,3 +238,12 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     share = table.drop_duplicates("context_class").set_index("context_class")["planted"]
     wide.insert(1, "planted", wide["context_class"].map(share))
     return wide
+
+
+# What a notebook that does not declare these gets: the object as it was, where it was.
+UNDECLARED = {"scale": 1.0, "position": "own", "softness": 0.5, "per_context": 5}
+
+
+def _of(settings: SimpleNamespace, name: str):
+    """A setting, or what holds where the notebook has no such parameter."""
+    return getattr(settings, name, UNDECLARED[name])

@@ -154,8 +154,8 @@ def check_conserved(logits: torch.Tensor, ledger: Ledger) -> None:
     if not lost <= TOLERANCE:
         raise NotConserved(
             f"LRP does not conserve relevance in this network: {lost:.1%} of what the maps hold is "
-            "lost or made between layers, so they would mean nothing. It has an operation that these "
-            "rules do not fit (a product of activations, a softmax, a smooth rectifier, "
+            "lost or made between layers, so they would mean nothing. It has an operation that "
+            "these rules do not fit (a product of activations, a softmax, a smooth rectifier, "
             "normalisation that is not batch normalisation). Use another method."
         )
 
