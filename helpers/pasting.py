@@ -128,7 +128,8 @@ def _layer(pixels: np.ndarray, mask: np.ndarray, softness: float) -> np.ndarray:
     nearest = ndimage.distance_transform_edt(~core, return_distances=False, return_indices=True)
     colours = pixels[tuple(nearest)]
     is_edge = (depth <= MARGIN) & ndimage.binary_dilation(mask, np.ones((3, 3)))
-    coverage = np.where(is_edge, _explained(pixels, colours), mask.astype(np.float32))
+    explained = _explained(pixels, colours)
+    coverage = np.where(is_edge & ~np.isnan(explained), explained, mask).astype(np.float32)
     colours = np.where((coverage == 1)[..., None], pixels, colours)
     if softness:
         coverage = ndimage.gaussian_filter(coverage, softness, mode="nearest", truncate=3)
@@ -138,12 +139,12 @@ def _layer(pixels: np.ndarray, mask: np.ndarray, softness: float) -> np.ndarray:
 def _explained(pixels: np.ndarray, colours: np.ndarray) -> np.ndarray:
     """Coverage a that best explains pixel = a colour + (1 - a) white.
 
-    Where the object itself is nearly white, white in a pixel is no evidence: coverage is 1.
+    Where the object itself is nearly white, white in a pixel is no evidence: NaN.
     """
     away = 255 - colours
     square = (away * away).sum(-1)
     coverage = ((255 - pixels) * away).sum(-1) / np.maximum(square, 1)
-    return np.where(square > 3 * NEAR_WHITE**2, coverage.clip(0, 1), 1).astype(np.float32)
+    return np.where(square > 3 * NEAR_WHITE**2, coverage.clip(0, 1), np.nan)
 
 
 def design(

@@ -278,11 +278,11 @@ def trained_weights_key():
 
 
 def test_same_seed_same_weights_whatever_the_number_of_threads():
-    script = "import torch; from tests.test_models import *; print(trained_weights_key())"
+    script = "import torch; from test_models import *; print(trained_weights_key())"
     elsewhere = subprocess.run(
         [sys.executable, "-c", script + "; print(torch.get_num_threads())"],
         env={**os.environ, "OMP_NUM_THREADS": "2"},
-        cwd=Path(__file__).resolve().parents[1],
+        cwd=Path(__file__).resolve().parent,  # some package installs a `tests` of its own
         capture_output=True,
         text=True,
         check=True,
