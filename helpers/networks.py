@@ -55,8 +55,10 @@ class Classifier(nn.Module):
             raise TypeError(f"Images must be uint8, or float in [0, 1]; these are {images.dtype}.")
         images = images.contiguous(memory_format=torch.channels_last)
         if images.dtype == torch.uint8:
-            images = images.float() / 255
-        logits = self.network((images - self.mean) / self.std)
+            images = images.float().div_(255).sub_(self.mean)  # in place: it is a copy
+        else:
+            images = images - self.mean
+        logits = self.network(images.div_(self.std))
         return logits if isinstance(logits, torch.Tensor) else logits.logits  # without aux. heads
 
 

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import torch
-from PIL import Image
+from PIL import Image, ImageFilter
 
 from helpers import models, pasting, world
 
@@ -32,48 +32,64 @@ def inputs(size: int = 96):
     return design, images, torch.from_numpy(made.masks), contexts
 
 
-def batched(model, design, images, masks, contexts, **settings):
-    """The suite's way: cut, paste and score, all of it."""
-    cutouts = pasting.cut(images, masks)
+def batched(model, design, cutouts, contexts, settings):
+    """The suite's way, the objects being cut out."""
     stream = pasting.batches(design, cutouts, contexts, **settings)
     return torch.cat([model(batch) for batch in stream])
 
 
-def plain(model, design, images, masks, contexts):
-    """The plain way: paste with PIL by the mask, one forward pass a composite."""
-    found = []
+def cut_too(model, design, images, masks, contexts, settings):
+    """The suite's way, cutting included: the white taken out of the edges of 100 objects."""
+    return batched(model, design, pasting.cut(images, masks), contexts, settings)
+
+
+def plain(model, design, images, masks, contexts, settings):
+    """The plain way: PIL resizes, softens and pastes by the mask; one forward pass a composite."""
+    scale, found = settings["scale"], []
+    size = round(images.shape[-1] * scale)
     for row in design.itertuples():
-        ground = Image.fromarray(
-            contexts[row.context_class][row.context].permute(1, 2, 0).contiguous().numpy()
-        )
-        thing = Image.fromarray(images[row.object].permute(1, 2, 0).contiguous().numpy())
-        ground.paste(thing, (0, 0), Image.fromarray(masks[row.object].numpy()))
+        ground = pil(contexts[row.context_class][row.context].permute(1, 2, 0))
+        thing = pil(images[row.object].permute(1, 2, 0))
+        mask = pil(masks[row.object].to(torch.uint8) * 255)
+        if scale != 1:
+            thing, mask = (part.resize((size, size)) for part in (thing, mask))
+        mask = mask.filter(ImageFilter.GaussianBlur(0.5))
+        free = ground.width - size
+        ground.paste(thing, (round(row.across * free), round(row.down * free)), mask)
         found.append(model(torch.from_numpy(np.array(ground)).permute(2, 0, 1)[None]))
     return torch.cat(found)
 
 
-def seconds(route, *args, **settings) -> float:
-    start = time.perf_counter()
-    route(*args, **settings)
-    return time.perf_counter() - start
+def pil(array: torch.Tensor) -> Image.Image:
+    return Image.fromarray(array.contiguous().numpy())
+
+
+def seconds(route, *args) -> float:
+    start = time.process_time()  # of this thread's work, whatever else the machine does
+    route(*args)
+    return time.process_time() - start
 
 
 @torch.inference_mode()
-def main(rounds: int = 7) -> None:
+def main(rounds: int = 9) -> None:
     torch.set_num_threads(1)
     model = models.build("alexnet-quarter", len(CLASSES)).eval()
-    given = (model, *inputs())
-    routes = {"as they were": {}, "smaller, anywhere": {"scale": 0.7, "position": "random"}}
-    batched(*given)  # warm
-    ratios = {name: [] for name in routes}
-    for _ in range(rounds):
-        one_by_one = seconds(plain, *given)
-        for name, settings in routes.items():
-            ratios[name].append(one_by_one / seconds(batched, *given, **settings))
-    for name, found in ratios.items():
+    design, images, masks, contexts = inputs()
+    cutouts = pasting.cut(images, masks)
+    cases = {
+        "as they were": {"scale": 1.0, "position": "own"},
+        "smaller, anywhere": {"scale": 0.7, "position": "random"},
+    }
+    for name, settings in cases.items():
+        ours, whole = [], []
+        for _ in range(rounds):
+            alone = seconds(plain, model, design, images, masks, contexts, settings)
+            ours.append(alone / seconds(batched, model, design, cutouts, contexts, settings))
+            whole.append(alone / seconds(cut_too, model, design, images, masks, contexts, settings))
         print(
-            f"300 composites cut, pasted and scored, {name}: {statistics.median(found):.1f} times "
-            "as fast as one PIL paste and one forward pass at a time (target 5)"
+            f"300 composites pasted and scored, {name}: {statistics.median(ours):.1f} times as "
+            "fast as one PIL paste and one forward pass at a time (target 5); with cutting the "
+            f"white out of 100 objects' edges, which PIL does not do, {statistics.median(whole):.1f}"
         )
 
 
