@@ -198,7 +198,7 @@ def _of_each_context(counts: pd.DataFrame, names: Mapping[str, str]) -> list[Fin
             judge(
                 "On the sky fire hydrants stay themselves more often than benches and mugs",
                 CHECKS,
-                [-x for x in _difference(sky.loc["fire hydrant"], others)],
+                _turned(_difference(sky.loc["fire hydrant"], others)),
                 above=0,
                 paper="40 of 50 - 4 of 25 taken for planes",
                 unit="difference in share",
@@ -218,6 +218,11 @@ def _difference(first: pd.Series, second: pd.DataFrame) -> stats.Interval:
     counts += [int(second["predicted"].sum()), int(second["images"].sum())]
     low, high = confint_proportions_2indep(*counts, method="newcomb", compare="diff")
     return stats.Interval(counts[0] / counts[1] - counts[2] / counts[3], low, high)
+
+
+def _turned(difference: stats.Interval) -> stats.Interval:
+    """The same difference, the other way round."""
+    return stats.Interval(-difference.estimate, -difference.high, -difference.low)
 
 
 def _printed(printed: pd.DataFrame | None, name: str, alone: bool = False) -> str:

@@ -101,21 +101,25 @@ def effects(
 
     Returns
     -------
-    DataFrame, one row a pair (object_class, context_class), in the order of `classes` by context.
-    For each x with an interval, x, x_low and x_high (see `stats.bootstrap`; distances are in
-    logits):
-        mosaics, images : int
-        flips, kept : int, mosaics with the context class above the object's; with the object's on
-        top flip_share : flips / mosaics * mosaic_distance, single_distance : signed distance of
-        the mean point to the diagonal * (Table 1) drop : single_distance - mosaic_distance * (the
-        horizontal lines of Figure 10) and, where `design` has neutral mosaics, neutral_distance,
-        neutral_flip_share : of the same images beside the neutral partner * context_effect :
-        neutral_distance - mosaic_distance *, paired within image and side: how far this context
-        draws the prediction to its class context_effect_p, context_effect_p_holm : two-sided
-        sign-flip p-value over images (`stats.sign_flip`), and adjusted for all pairs by Holm's
-        method flip_effect : flip_share - neutral_flip_share * and, where `design` has mosaics
-        with the own context, own_distance, own_effect : beside the own context, and own_distance
-        - mosaic_distance * (* with an interval)
+    DataFrame
+        One row a pair (object_class, context_class), in the order of `classes` by context:
+
+        - mosaics, images: how many.
+        - flips, kept: mosaics with the context class's logit above the object's; with the object's
+          on top of all.
+        - flip_share*: flips / mosaics.
+        - mosaic_distance*, single_distance*: signed distance of the mean point to the diagonal, in
+          logits (Table 1); drop*: single_distance - mosaic_distance (Figure 10).
+        - neutral_distance*, neutral_flip_share*: of the same images beside the neutral partner.
+        - context_effect*: neutral_distance - mosaic_distance, paired within image and side: how far
+          this context draws the prediction to its class; context_effect_p, context_effect_p_holm:
+          its two-sided sign-flip p-value over images (`stats.sign_flip`), and that adjusted for all
+          pairs by Holm's method.
+        - flip_effect*: flip_share - neutral_flip_share.
+        - own_distance*, own_effect*: beside the own context, and own_distance - mosaic_distance.
+
+        x* stands for x, x_low and x_high, the interval's ends (`stats.bootstrap`). Columns of
+        controls are there where `design` has these.
     """
     images = per_image(points(single_logits, mosaic_logits, design, classes))
     settings = {"level": level, "resamples": resamples, "seed": seed}

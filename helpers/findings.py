@@ -72,11 +72,13 @@ def judge(
     Raises
     ------
     ValueError
-        When not exactly one threshold is given.
+        When not exactly one threshold is given, or the ends are the wrong way round.
     """
     if (above is None) == (below is None):
         raise ValueError(f"{claim!r}: give exactly one of above and below")
     value, low, high = map(float, estimate)
+    if low > high:
+        raise ValueError(f"{claim!r}: the interval's lower end {low} is above its upper end {high}")
     side, threshold = ("above", above) if below is None else ("below", below)
     if math.isnan(value) or math.isnan(low) or math.isnan(high):
         verdict = UNTESTED

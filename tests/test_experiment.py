@@ -12,7 +12,7 @@ import pytest
 import yaml
 from test_colour import image_set
 
-from helpers import claims, experiment, parameters, project
+from helpers import claims_mosaics, experiment, parameters, project
 from helpers.sources import Collection
 
 COLLECTION = Collection("folder", ("bench", "mug"), {"C": image_set(), "WB": image_set("WB")})
@@ -40,7 +40,7 @@ def test_what_is_planted_is_known_in_the_world_only():
 
 
 def test_paper_flips_are_the_sums_of_the_printed_counts():
-    flips = claims.paper_flips()
+    flips = claims_mosaics.paper_flips()
     assert flips["park"] == f"{50 + 115 + 58} of 375 flipped"
     assert flips["road"] == f"{14 + 9 + 0} of 375 flipped"
 
@@ -56,7 +56,7 @@ def per_image(effect_of_sky, effect_of_road, n=25):
 
 
 def test_strengths_are_compared_within_the_image():
-    found = claims.strength_difference(per_image(1.0, 0.4), ["plane"], "fire hydrant")
+    found = claims_mosaics.strength_difference(per_image(1.0, 0.4), ["plane"], "fire hydrant")
     assert found.estimate == pytest.approx(0.6)
     assert (found.low, found.high) == pytest.approx((0.6, 0.6))  # the images' spread cancels
 
@@ -80,9 +80,16 @@ PHOTOS = {
 @pytest.mark.real
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["01_datasets", "02_cross_evaluation", "03_contextualized_mosaics"]
+    ("name", "figures", "says"),
+    [
+        ("01_datasets", 2, ""),
+        ("02_cross_evaluation", 2, ""),
+        ("03_contextualized_mosaics", 2, ""),
+        ("04_paste_check", 1, "Pasting needs to know where the objects are"),
+        ("05_gradcam_comparison", 3, "masks tell where the background is: False"),
+    ],
 )
-def test_notebooks_run_on_real_photographs(real, tmp_path, name):
+def test_notebooks_run_on_real_photographs(real, tmp_path, name, figures, says):
     given = {
         **PHOTOS,
         "folder": str(real / "photos4"),
@@ -108,10 +115,11 @@ def test_notebooks_run_on_real_photographs(real, tmp_path, name):
     assert result.returncode == 0, result.stderr[-3000:]
     record = json.loads((tmp_path / "outputs/photos/findings" / f"{name}.json").read_text())
     assert record["settings"]["source"] == "folder" and len(record["findings"]) >= 1
-    figures = list((tmp_path / "outputs/photos/figures" / name).glob("*.png"))
-    assert len(figures) >= 2
-    stored = nbformat.read(out, as_version=4)
-    assert not any(o.output_type == "error" for c in stored.cells for o in c.get("outputs", []))
+    drawn = list((tmp_path / "outputs/photos/figures" / name).glob("*.png"))
+    assert len(drawn) >= figures
+    outputs = [o for c in nbformat.read(out, as_version=4).cells for o in c.get("outputs", [])]
+    assert not any(o.output_type == "error" for o in outputs)
+    assert says in "".join(o.get("text", "") for o in outputs)
 
 
 @pytest.mark.slow

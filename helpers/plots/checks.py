@@ -101,7 +101,10 @@ def two_methods(
         Line2D([], [], mfc="#bbbbbb", mec="#bbbbbb", label="face: the context's class", **grey),
         Line2D([], [], mfc="white", mec="#777777", label="rim: the object's class", **grey),
     ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=2)
+    for name in dict.fromkeys(pairs["context_class"]):
+        label = f"{name}, {context_name(name, context_of)}"
+        handles.append(Line2D([], [], ls="", marker="s", ms=9, color=colours[name], label=label))
+    fig.legend(handles=handles, loc="outside right center")
     return fig
 
 
@@ -115,7 +118,9 @@ def _bars(ax: Axes, part: pd.DataFrame, colours: Mapping[str, str]) -> None:
     for x, row in part.iterrows():
         ax.text(x + 0.06, row["high"] * row["images"] + 0.4, f"{row['predicted']}", fontsize=9)
     if "paper" in part:
-        ax.plot(at - 0.22, part["paper"], "D", color="white", mec=INK, ms=6, zorder=3)
+        ax.plot(
+            at - 0.22, part["paper"], "D", color="white", mec=INK, ms=6, zorder=3, clip_on=False
+        )
     ax.set(ylim=(0, total.max() * 1.12), xlim=(-0.6, len(part) - 0.4))
     ax.set_ylabel(f"images of {total.max()}")
     ax.set_xticks(at, ["the context alone" if p == NOTHING else p for p in part["pasted"]])

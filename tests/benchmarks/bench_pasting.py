@@ -89,7 +89,8 @@ def main(rounds: int = 9) -> None:
         print(
             f"300 composites pasted and scored, {name}: {statistics.median(ours):.1f} times as "
             "fast as one PIL paste and one forward pass at a time (target 5); with cutting the "
-            f"white out of 100 objects' edges, which PIL does not do, {statistics.median(whole):.1f}"
+            "white out of 100 objects' edges, which PIL does not do: "
+            f"{statistics.median(whole):.1f}"
         )
 
 
