@@ -1,0 +1,150 @@
+"""Three methods asked of models whose answer is known, on images whose bias is known."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from matplotlib.figure import Figure
+
+from helpers import audit, browser, doses, experiment
+from helpers.networks import Classifier
+
+SETTINGS = SimpleNamespace(
+    source="world",
+    image_size=64,
+    seed=0,
+    per_class=24,
+    context_bias=0.9,
+    folder=None,
+    contexts=None,
+    context_of=None,
+    neutral="mean",
+    per_context=2,
+    layer=None,
+)
+
+
+@pytest.fixture(scope="module")
+def collection():
+    return experiment.images(SETTINGS)
+
+
+class ByColour(torch.nn.Module):
+    """Gives each class the closeness of the image's mean colour to the class's: no object seen."""
+
+    def __init__(self, colours):
+        super().__init__()
+        self.features = torch.nn.Conv2d(3, 3, 1, bias=False)
+        self.features.weight.data = torch.eye(3)[..., None, None]
+        self.classifier = torch.nn.Linear(3, len(colours))
+        self.classifier.weight.data = 2 * colours
+        self.classifier.bias.data = -(colours**2).sum(1)
+
+    def forward(self, images):
+        return 40 * self.classifier(self.features(images).mean((2, 3)))
+
+
+@pytest.fixture(scope="module")
+def by_colour(collection):
+    """A model told by contexts and nothing else."""
+    colours = [
+        collection.contexts[name].float().mean((0, 2, 3)) / 255 for name in collection.classes
+    ]
+    return Classifier(ByColour(torch.stack(colours)), mean=(0, 0, 0), std=(1, 1, 1)).eval()
+
+
+def test_a_model_told_by_contexts_is_found_by_mosaics_and_pasting(collection, by_colour):
+    table = audit.answers(by_colour, collection, SETTINGS)
+    assert list(table["measure"].unique()) == list(audit.MEASURES)
+    assert len(table) == 4 * len(audit.MEASURES)
+    wide = audit.verdicts(table)
+    told = wide[wide["context_class"] != "fire hydrant"]  # the road is as grey as the neutral image
+    for measure in ("mosaics: logits", "pasting: logits"):
+        assert (told[measure] == "yes").all(), measure
+    assert np.allclose(wide["planted"], 0.9, atol=0.1)
+    assert ((table["low"] > 0) == (table["answer"] == "yes")).all()
+
+
+def test_a_model_that_answers_always_the_same_is_never_accused(collection, by_colour):
+    constant = ByColour(torch.zeros(4, 3))
+    table = audit.answers(Classifier(constant).eval(), collection, SETTINGS)
+    assert (table["answer"] == "no").all()
+
+
+def test_by_pasting_scores_what_composites_show(collection, by_colour):
+    scored = audit.by_pasting(by_colour, collection, SETTINGS)
+    images = torch.cat(list(audit.composites(scored.design, collection, SETTINGS)))
+    with torch.no_grad():
+        assert torch.allclose(by_colour(images), scored.logits, atol=1e-4)
+    assert len(scored.per_image()) == 3 * len(collection.sets["WB"].split("test"))
+
+
+def test_examples_are_one_composite_a_pair(collection, by_colour):
+    scored = audit.by_pasting(by_colour, collection, SETTINGS)
+    shown = audit.examples(scored, collection, SETTINGS)
+    assert len(shown) == 12
+    assert {image.shape for image in shown.values()} == {(3, 64, 64)}
+    assert all(context != label for context, label in shown)
+
+
+def test_without_masks_pasting_and_relevance_are_left_out(collection, by_colour):
+    sets = {"C": replace(collection.sets["C"], masks=None)}
+    table = audit.answers(by_colour, replace(collection, sets=sets), SETTINGS)
+    assert {m.split(":")[0] for m in table["measure"]} == {"mosaics"}
+
+
+def test_planted_is_the_share_in_the_own_context(collection):
+    table = collection.sets["C"].table
+    for name, share in audit.planted(collection).items():
+        rows = [r for r in table.to_dict("records") if r["class"] == name]
+        own = [r for r in rows if r["context"] == collection.context_of[name]]
+        assert share == pytest.approx(len(own) / len(rows))
+
+
+def test_rates_count_the_answers():
+    table = pd.DataFrame(
+        {
+            "bias": [0, 0, 0, 1, 1, 1],
+            "measure": ["a", "a", "b", "a", "a", "b"],
+            "answer": ["yes", "no", "no", "yes", "yes", "no"],
+        }
+    )
+    found = doses.rates(table).set_index(["bias", "measure"])
+    assert found.loc[(0, "a"), ["yes", "asked", "rate"]].tolist() == [1, 2, 0.5]
+    assert found.loc[(1, "a"), "rate"] == 1
+    assert (found["low"] <= found["rate"]).all() and (found["rate"] <= found["high"]).all()
+
+
+def test_at_changes_the_dose_and_nothing_else():
+    now = doses.at(0.25, SETTINGS)
+    assert now.context_bias == 0.25 and SETTINGS.context_bias == 0.9
+    assert vars(now) == {**vars(SETTINGS), "context_bias": 0.25}
+
+
+def test_one_seed_has_the_same_objects_at_every_dose(collection):
+    other = experiment.images(doses.at(0.0, SETTINGS))
+    for name in ("NC", "WB"):
+        assert torch.equal(other.sets[name].images, collection.sets[name].images)
+    assert torch.equal(other.sets["C"].masks, collection.sets["C"].masks)
+    assert not torch.equal(other.sets["C"].images, collection.sets["C"].images)
+    own = other.sets["C"].table["class"].map(other.context_of)
+    assert (other.sets["C"].table["context"] != own).all()
+    assert doses.independent(other) == 0.25
+
+
+def test_the_browser_draws_one_choice_and_says_what_is_not_there(collection, by_colour):
+    images = collection.sets["C"].split("test")
+    settings = {"method": "input-x-gradient"}
+    assert isinstance(browser.look(by_colour, images, "mug", number=30, **settings), Figure)
+    with pytest.raises(ValueError, match="no image of 'mug' in context 'the moon'"):
+        browser.look(by_colour, images, "mug", "the moon", **settings)
+    widget = browser.controls(by_colour, images)
+    assert [child.description for child in widget.children[:4]] == [
+        "label",
+        "context",
+        "number",
+        "method",
+    ]

@@ -1,0 +1,119 @@
+"""The sweep: what it gathers, against constructed runs; what it plans; that it resumes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+import yaml
+
+from helpers import project, sweep
+
+MEASURES = ("mosaics: logits", "GradCAM: relevance")
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Answers of five doses and three seeds: one measure follows the dose, one does not."""
+    rng, files = np.random.default_rng(0), []
+    for dose in (0.0, 0.25, 0.5, 0.75, 1.0):
+        for seed in (0, 1, 2):
+            rows = [
+                {
+                    "context_class": name,
+                    "planted": dose,
+                    "measure": measure,
+                    "effect": effect,
+                    "low": effect - 0.3,
+                    "high": effect + 0.3,
+                    "answer": "yes" if effect > 0.3 else "no",
+                }
+                for name in ("bench", "plane")
+                for measure, effect in zip(MEASURES, (dose, rng.normal() / 10), strict=True)
+            ]
+            folder = tmp_path / f"bias-{dose}_seed-{seed}" / "tables" / "05_gradcam_comparison"
+            folder.mkdir(parents=True)
+            pd.DataFrame(rows).to_csv(folder / "answers.csv", index=False)
+            files.append(folder / "answers.csv")
+    return files
+
+
+def test_read_takes_dose_and_seed_from_the_folder(runs):
+    table = sweep.read(runs[::-1])
+    assert len(table) == 15 * 4
+    assert (table["bias"] == table["planted"]).all()
+    assert table["bias"].is_monotonic_increasing
+    assert table.groupby(["bias", "seed"]).size().eq(4).all()
+
+
+def test_correlations_are_spearmans_over_runs(runs):
+    table = sweep.read(runs)
+    found = sweep.correlations(table).set_index("measure")
+    assert found.loc[MEASURES[0], "spearman"] == pytest.approx(1)
+    part = table[table["measure"] == MEASURES[1]].groupby(["bias", "seed"])["effect"].mean()
+    theirs = scipy.stats.spearmanr(part.index.get_level_values("bias"), part).statistic
+    row = found.loc[MEASURES[1]]
+    assert row["spearman"] == pytest.approx(theirs)
+    assert row["low"] < row["spearman"] < row["high"]
+    assert (found["runs"] == 15).all()
+
+
+def test_gather_writes_tables_and_a_figure(runs, tmp_path, capsys):
+    sweep.gather(tmp_path, runs)
+    rates = pd.read_csv(tmp_path / "rates.csv").set_index(["measure", "bias"])
+    assert rates.loc[(MEASURES[0], 1.0), "rate"] == 1
+    assert rates.loc[(MEASURES[0], 0.0), "rate"] == 0
+    assert len(pd.read_csv(tmp_path / "answers.csv")) == 60
+    assert (tmp_path / "dose-response.png").read_bytes()[:4] == b"\x89PNG"
+    assert "false alarms" in capsys.readouterr().out
+
+
+def test_read_refuses_other_folders_and_nothing(tmp_path):
+    with pytest.raises(ValueError, match="no folder named like"):
+        sweep.read([tmp_path / "answers.csv"])
+    with pytest.raises(ValueError, match="nothing to gather"):
+        sweep.read([])
+
+
+def snakemake(tmp_path, *arguments):
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "SUITE_OUTPUTS": str(tmp_path / "outputs"), "PATH": path}
+    command = [sys.executable, "-m", "snakemake", "-s", "sweeps/context_bias.smk", "--nolock"]
+    return subprocess.run(
+        [*command, *arguments], cwd=project.root(), env=environment, capture_output=True, text=True
+    )
+
+
+@pytest.mark.slow
+def test_the_sweep_plans_every_dose_and_seed(tmp_path):
+    done = snakemake(tmp_path, "--dry-run", "--quiet", "host")
+    assert done.returncode == 0, done.stderr
+    plan = [line.split() for line in (done.stdout + done.stderr).splitlines()]
+    assert ["ask", "15"] in plan and ["gather", "1"] in plan
+
+
+@pytest.mark.slow
+def test_a_wrong_dose_is_refused_before_anything_runs(tmp_path):
+    done = snakemake(tmp_path, "--cores", "1", "--config", "doses=[0,1.5]")
+    assert done.returncode != 0
+    assert "refused before anything ran" in done.stderr
+    assert not (tmp_path / "outputs").exists()
+
+
+@pytest.mark.slow
+def test_a_sweep_runs_and_a_second_time_has_nothing_to_do(tmp_path):
+    small = {"per_class": 18, "image_size": 64, "epochs": 1, "per_context": 1}
+    config = tmp_path / "small.yml"
+    config.write_text(yaml.safe_dump({"doses": [1], "seeds": [0], "parameters": small}))
+    arguments = ["--cores", "1", "--configfile", str(config)]
+    done = snakemake(tmp_path, *arguments)
+    assert done.returncode == 0, done.stderr[-3000:]
+    written = tmp_path / "outputs" / "sweep"
+    for name in ("answers.csv", "rates.csv", "correlations.csv", "dose-response.png"):
+        assert (written / name).exists()
+    again = snakemake(tmp_path, *arguments)
+    assert "Nothing to be done" in again.stdout + again.stderr
