@@ -93,7 +93,8 @@ def two_methods(
         ax.plot(*at, "o", ms=11, mfc=colour, mec=colours[row["object_class"]], mew=3, zorder=3)
         if row["ranks_apart"] >= NAMED:
             label = f"{row['object_class']} + {context_name(row['context_class'], context_of)}"
-            ax.annotate(label, at, (9, 6), textcoords="offset points", fontsize=9, zorder=4)
+            place = {"textcoords": "offset points", "ha": "center", "fontsize": 9, "zorder": 4}
+            ax.annotate(label, at, (0, 11), **place)
     ax.margins(0.12)
     ax.set(xlabel=f"effect in {names[0]} (logits)", ylabel=f"effect in {names[1]} (logits)")
     grey = {"ls": "", "marker": "o", "ms": 11, "mew": 3}
