@@ -217,3 +217,20 @@ def test_saved_pictures_open(tmp_path, shell):
     with Image.open(tmp_path / "figure-03.png") as picture:
         assert picture.size[0] > 600
     assert {path.suffix for path in tmp_path.iterdir()} == {".png", ".svg"}
+
+
+@pytest.mark.parametrize(("images", "said"), [(25, "5"), (14, "5 of 7")])
+def test_paste_counts_are_percentages_where_totals_differ(images, said):
+    """A bar of 5 of 7 must not look lower than one of 6 of 14."""
+    others = 25 if images == 25 else 7
+    rows = [("mug", "nothing", 6, images), ("mug", "bench", 5, others)]
+    table = pd.DataFrame(rows, columns=["context_class", "pasted", "predicted", "images"])
+    table["share"] = table["predicted"] / table["images"]
+    table = table.assign(low=table["share"] - 0.1, high=table["share"] + 0.1)
+    pictures = {("mug", what): torch.zeros(3, 4, 4, dtype=torch.uint8) for what in table["pasted"]}
+    figure = plots.paste_counts(table, pictures, {"mug": "C0", "bench": "C1"})
+    ax = figure.axes[0]
+    heights = [bar.get_height() / ax.get_ylim()[1] * 1.12 for bar in ax.patches]
+    assert heights == pytest.approx(list(table["share"]))
+    assert said in [text.get_text() for text in ax.texts]
+    plt.close(figure)

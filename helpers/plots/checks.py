@@ -110,20 +110,21 @@ def two_methods(
 
 
 def _bars(ax: Axes, part: pd.DataFrame, colours: Mapping[str, str]) -> None:
-    """Counts with their intervals; `part` is one context's rows."""
+    """One context's counts with their intervals; percentages where totals differ."""
     name, total = part["context_class"].iloc[0], part["images"].to_numpy()
-    at = np.arange(len(part))
+    alike = len(set(total)) == 1
+    whole, at = (total[0] if alike else 100), np.arange(len(part))
     faces = [colours[name if pasted == NOTHING else pasted] for pasted in part["pasted"]]
-    ax.bar(at, part["predicted"], 0.7, color=faces)
-    ax.vlines(at, part["low"] * total, part["high"] * total, color=INK, lw=1.6)
+    ax.bar(at, part["share"] * whole, 0.7, color=faces)
+    ax.vlines(at, part["low"] * whole, part["high"] * whole, color=INK, lw=1.6)
     for x, row in part.iterrows():
-        ax.text(x + 0.06, row["high"] * row["images"] + 0.4, f"{row['predicted']}", fontsize=9)
-    if "paper" in part:
-        ax.plot(
-            at - 0.22, part["paper"], "D", color="white", mec=INK, ms=6, zorder=3, clip_on=False
-        )
-    ax.set(ylim=(0, total.max() * 1.12), xlim=(-0.6, len(part) - 0.4))
-    ax.set_ylabel(f"images of {total.max()}")
+        label = f"{row['predicted']}" if alike else f"{row['predicted']} of {row['images']}"
+        ax.text(x + 0.06, (row["high"] + 0.016) * whole, label, fontsize=9)
+    if "paper" in part and alike:
+        paper = part["paper"] / 25 * whole
+        ax.plot(at - 0.22, paper, "D", color="white", mec=INK, ms=6, zorder=3, clip_on=False)
+    ax.set(ylim=(0, whole * 1.12), xlim=(-0.6, len(part) - 0.4))
+    ax.set_ylabel(f"images of {whole}" if alike else "images (%)")
     ax.set_xticks(at, ["the context alone" if p == NOTHING else p for p in part["pasted"]])
     ax.tick_params(axis="x", length=0)
 
