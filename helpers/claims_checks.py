@@ -48,7 +48,7 @@ def of_objects(
     if len(roads):
         found.append(
             judge(
-                "The road draws no object across the diagonal",
+                "No object beside the road lies across the diagonal",
                 SECTION_3,
                 roads.loc[roads["mosaic_distance"].idxmin(), MOSAIC],
                 above=0,
@@ -63,7 +63,7 @@ def of_objects(
                 SECTION_3,
                 _less(images, "fire hydrant"),
                 below=0,
-                paper="0.28 - 0.33",
+                paper="0.28 - 0.33 (beside the sky: not kept)",
                 unit="difference in share flipped",
             )
         )
@@ -85,7 +85,7 @@ def _less(images: pd.DataFrame, name: str) -> stats.Interval:
 
 def of_pasting(
     counts: pd.DataFrame,
-    strength: pd.DataFrame | None,
+    neutral: pd.DataFrame | None,
     agreement: stats.Interval | None,
     collection: Collection,
 ) -> list[Finding]:
@@ -95,8 +95,8 @@ def of_pasting(
     ----------
     counts
         From :func:`helpers.paste_counts.counts`.
-    strength
-        From :func:`helpers.context.strengths`, of the composites; None without masks.
+    neutral
+        From :func:`helpers.paste_counts.on_neutral`; None without masks.
     agreement
         From :func:`helpers.ranks.agreement` of mosaics and pasting; None without masks.
     collection
@@ -115,17 +115,17 @@ def of_pasting(
         )
         for label in alone.index
     ]
-    if strength is None:
+    if neutral is None:
         return [*found, untested("Pasting confirms the mosaics", CHECKS, "no masks to cut by")]
-    for row in strength.to_dict("records"):
-        name = names[row["context_class"]]
+    for label, plain in neutral.groupby("context_class", sort=False):
+        on = counts[(counts["context_class"] == label) & (counts["pasted"] != paste_counts.NOTHING)]
         found.append(
             judge(
-                f"On {name} more objects turn to {row['context_class']} than on neutral ground",
+                f"On {names[label]} more objects are taken for {label} than on neutral ground",
                 CHECKS,
-                (row["flip_effect"], row["flip_effect_low"], row["flip_effect_high"]),
+                _difference(on[["predicted", "images"]].sum(), plain),
                 above=0,
-                paper=_printed(printed, name),
+                paper=_printed(printed, names[label]),
                 unit="difference in share",
             )
         )
@@ -183,7 +183,7 @@ def _of_each_context(counts: pd.DataFrame, names: Mapping[str, str]) -> list[Fin
         wood = pasted[pasted["context_class"] == class_of["wood"]]
         found.append(
             judge(
-                "An object on the wood makes it far less often a mug than the wood alone",
+                "Wood with an object on it is taken for mug far less often than wood alone",
                 CHECKS,
                 _difference(rows.loc[(class_of["wood"], paste_counts.NOTHING)], wood),
                 above=0.25,

@@ -5,8 +5,11 @@ Which method would have found the bias, and which raises alarms where there is n
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
+from statsmodels.stats.proportion import confint_proportions_2indep
 
 from helpers import cross_evaluation, stats
 from helpers.findings import Finding, judge, untested
@@ -33,19 +36,28 @@ def of_relevance(table: pd.DataFrame | None, collection: Collection) -> list[Fin
     found = []
     for row in table.to_dict("records"):
         label, shown = row["class"], row["class"] == "plane"
-        does = "shows" if shown else "does not show"
+        does = "hints" if shown else "does not show"
         side = {"above": 0.0} if shown else {"below": 0.0}
         found.append(
             judge(
                 f"GradCAM alone {does} that {label} is told by its {names.get(label, 'context')}",
                 DISCUSSION,
                 (row["excess"], row["excess_low"], row["excess_high"]),
-                paper="relevance above the plane" if shown else "not to be seen",
+                paper=SEEN.get(label, ""),
                 unit="share of relevance on the background, beyond a uniform map",
                 **side,
             )
         )
     return found
+
+
+# What the paper's authors saw in Figure 16.
+SEEN = {
+    "plane": "an intuition: relevance above the plane",
+    "bench": "impossible to see",
+    "fire hydrant": "hard to quantify",
+    "mug": "hard to quantify",
+}
 
 
 def of_methods(answers: pd.DataFrame) -> list[Finding]:
@@ -83,6 +95,7 @@ def of_doses(answers: pd.DataFrame, nothing: float = 0.25) -> list[Finding]:
         The bias at which class and context are independent.
     """
     doses = {dose: part for dose, part in answers.groupby("bias")}
+    silent = {m for m, part in answers.groupby("measure") if not (part["answer"] == "yes").any()}
     found = []
     for dose in sorted(dose for dose in doses if dose <= nothing):
         what = "contexts say nothing" if dose == nothing else "contexts are avoided"
@@ -96,11 +109,16 @@ def of_doses(answers: pd.DataFrame, nothing: float = 0.25) -> list[Finding]:
                     unit=f"share of {len(part)} contexts",
                 )
             )
+    found = [
+        replace(f, note=f"{f.note}; but it never says yes") if _about(f, silent) else f
+        for f in found
+    ]
     if nothing in doses and len(doses) > 1:
         most = doses[max(doses, key=lambda dose: doses[dose]["planted"].mean())]
+        found += [_tells_apart(most, doses[nothing], m) for m in most["measure"].unique()]
         found += [
             judge(
-                f"Breaking the link of class and context weakens it: {measure}",
+                f"Without the planted link the measured effect is smaller: {measure}",
                 DISCUSSION,
                 _weaker(most, doses[nothing], measure),
                 above=0,
@@ -111,6 +129,25 @@ def of_doses(answers: pd.DataFrame, nothing: float = 0.25) -> list[Finding]:
             if not measure.startswith("GradCAM")
         ]
     return found
+
+
+def _tells_apart(most: pd.DataFrame, least: pd.DataFrame, measure: str) -> Finding:
+    """Whether a measure says yes more often where contexts were planted than where not."""
+    yes, asked = [], []
+    for table in (most, least):
+        part = table[table["measure"] == measure]
+        yes.append(int((part["answer"] == "yes").sum()))
+        asked.append(len(part))
+    low, high = confint_proportions_2indep(
+        yes[0], asked[0], yes[1], asked[1], method="newcomb", compare="diff"
+    )
+    return judge(
+        f"{_method(measure)} planted contexts more often than contexts that say nothing",
+        SUITE,
+        (yes[0] / asked[0] - yes[1] / asked[1], low, high),
+        above=0,
+        unit=f"difference in share of {asked[0]} contexts",
+    )
 
 
 def of_mitigation(predictions: pd.DataFrame, before: str, after: str) -> list[Finding]:
@@ -178,6 +215,11 @@ def _weaker(most: pd.DataFrame, least: pd.DataFrame, measure: str) -> tuple[floa
         ends.append((part["effect"].mean(), half))
     gap, half = ends[0][0] - ends[1][0], np.hypot(ends[0][1], ends[1][1])
     return gap, gap - half, gap + half
+
+
+def _about(finding: Finding, measures: set[str]) -> bool:
+    """Whether a finding is about one of these measures."""
+    return any(finding.claim.startswith(_method(measure)) for measure in measures)
 
 
 def _method(measure: str) -> str:

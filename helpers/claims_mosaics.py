@@ -43,12 +43,22 @@ def of_mosaics(
         label = row["context_class"]
         found.append(
             judge(
-                f"{names[label].capitalize()} beside an object draws the prediction to {label}",
+                f"{names[label].capitalize()} raises {label} against the object beside it, more "
+                "than the neutral partner does",
                 SECTION_3,
                 (row["context_effect"], row["context_effect_low"], row["context_effect_high"]),
                 above=0,
+                unit="logits",
+            )
+        )
+        found.append(
+            judge(
+                f"{names[label].capitalize()} lets {label} outscore the object in some mosaics",
+                SECTION_3,
+                (row["flip_share"], row["flip_share_low"], row["flip_share_high"]),
+                above=0.02,
                 paper=printed.get(names[label], ""),
-                unit="logits, beside the neutral partner",
+                unit="share of mosaics",
             )
         )
     images = context.per_image(points)
@@ -115,7 +125,7 @@ PAIRS = (
         "plane",
         "road",
         "flip_share",
-        {"below": 0.12},
+        {"below": 0.15},
         "0 of 125",
         "The road flips next to no plane",
     ),
@@ -154,7 +164,7 @@ def _order(
             SECTION_3 + "; planted",
             strength_difference(images, [name], weak),
             above=0,
-            unit="logits",
+            unit="logits, over the objects that met both",
         )
         for name in strong
     ]

@@ -126,7 +126,13 @@ def _interval(f: Finding) -> str:
         return "–"
     if f.low == f.high:
         return f"{f.measured:g} {f.unit}".strip()
-    return f"{f.measured:.2f} [{f.low:.2f}, {f.high:.2f}] {f.unit}".strip()
+    value, low, high = (_rounded(x) for x in (f.measured, f.low, f.high))
+    return f"{value} [{low}, {high}] {f.unit}".strip()
+
+
+def _rounded(value: float) -> str:
+    """Two digits, and three where two would hide on which side of zero it lies."""
+    return f"{value:.3f}" if value and abs(value) < 0.005 else f"{value:.2f}"
 
 
 def scorecard(folder: Path) -> pd.DataFrame:

@@ -82,6 +82,40 @@ def counts(
     return table.assign(share=table["predicted"] / table["images"], low=low, high=high)
 
 
+def on_neutral(logits: torch.Tensor, design: pd.DataFrame, classes: Sequence[str]) -> pd.DataFrame:
+    """Count the same objects on the neutral ground predicted as each context's class.
+
+    Parameters
+    ----------
+    logits : float tensor (R, K)
+        Of the composites.
+    design : DataFrame
+        From :func:`helpers.pasting.design`, R rows; those of kind "neutral" are counted, objects of
+        the context's own class left out as they are in :func:`counts`.
+    classes : sequence of K str
+
+    Returns
+    -------
+    DataFrame
+        context_class, predicted, images.
+    """
+    rows = []
+    met = set(design.loc[design["kind"] == "context", "context_class"])
+    for name in [c for c in classes if c in met]:
+        at = np.flatnonzero((design["kind"] == "neutral") & (design["object_class"] != name))
+        rows.append((name, *_said(logits[at], name, list(classes))))
+    return pd.DataFrame(rows, columns=["context_class", "predicted", "images"])
+
+
+def called(alone_logits: Mapping[str, torch.Tensor], classes: Sequence[str]) -> pd.DataFrame:
+    """What contexts with nothing in them are called: contexts down, predicted classes across."""
+    said = {
+        name: np.bincount(logits.argmax(1), minlength=len(classes))
+        for name, logits in alone_logits.items()
+    }
+    return pd.DataFrame.from_dict(said, orient="index", columns=list(classes))
+
+
 def _said(logits: torch.Tensor, context: str, classes: list[str]) -> tuple[int, int]:
     if logits.ndim != 2 or logits.shape[1] != len(classes):
         raise ValueError(f"logits of shape {tuple(logits.shape)} do not fit {len(classes)} classes")

@@ -70,7 +70,7 @@ def _recorded(run: project.Run, table: pd.DataFrame, name: str) -> pd.DataFrame 
     return pd.read_csv(io.StringIO(text))
 
 
-def verdicts(run: project.Run, found: list[Finding]) -> None:
+def verdicts(run: project.Run, found: list[Finding], tolerance: float = 0.0) -> None:
     """Print that no verdict contradicts the recorded run's.
 
     A verdict near its threshold may be undecided on one processor and not on another; what must
@@ -82,22 +82,30 @@ def verdicts(run: project.Run, found: list[Finding]) -> None:
         As for :func:`agrees`.
     found
         The notebook's findings.
+    tolerance : float
+        A verdict may turn over where its value, in the finding's unit, moved by no more than this:
+        as much as a training on another processor moves such values.
 
     Raises
     ------
     AssertionError
         When the claims are others, or one is contradicted; it is named.
     """
-    table = pd.DataFrame([{"claim": f.claim, "verdict": f.verdict} for f in found])
+    columns = ["claim", "verdict", "measured"]
+    table = pd.DataFrame([[f.claim, f.verdict, f.measured] for f in found], columns=columns)
+    table = table if tolerance else table.drop(columns="measured")
     recorded = _recorded(run, table, "verdicts")
     if recorded is None:
         return
-    before = dict(zip(recorded["claim"], recorded["verdict"], strict=True))
-    if set(before) != set(table["claim"]):
+    before = recorded.set_index("claim")
+    if set(before.index) != set(table["claim"]):
         raise AssertionError("the claims differ from the recorded run's; `make notebooks` records")
     for f in found:
-        if {f.verdict, before[f.claim]} == {HOLDS, FAILS}:
-            raise AssertionError(f"{f.claim!r}: {f.verdict} here, {before[f.claim]} when recorded")
+        then = before.loc[f.claim]
+        if {f.verdict, then["verdict"]} == {HOLDS, FAILS}:
+            if tolerance and abs(f.measured - then["measured"]) <= tolerance:
+                continue
+            raise AssertionError(f"{f.claim!r}: {f.verdict} here, {then['verdict']} when recorded")
     print(f"{len(found)} verdicts, none contradicts the recorded run")
 
 

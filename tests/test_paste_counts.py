@@ -88,3 +88,19 @@ def test_the_papers_counts_are_the_printed_ones():
     assert len(pairs) == 11  # not the fire hydrant beside the sky
     bench = pairs.set_index(["context", "object_class"]).loc[("sky", "bench")]
     assert bench["mosaic_share"] == 44 / 125 and bench["paste_share"] == 21 / 25
+
+
+def test_neutral_counts_and_what_contexts_are_called_equal_counting_one_by_one():
+    alone, logits, design = scored()
+    table = paste_counts.on_neutral(logits, design, CLASSES).set_index("context_class")
+    for name in CLASSES:
+        rows = [
+            i
+            for i, d in enumerate(design.to_dict("records"))
+            if d["kind"] == "neutral" and d["object_class"] != name
+        ]
+        said = [CLASSES[int(np.argmax(logits[i].numpy()))] for i in rows]
+        assert table.loc[name].tolist() == [said.count(name), len(rows)]
+        called = [CLASSES[int(np.argmax(one))] for one in alone[name].numpy()]
+        found = paste_counts.called(alone, CLASSES).loc[name]
+        assert found.to_dict() == {c: called.count(c) for c in CLASSES}

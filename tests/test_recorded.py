@@ -83,6 +83,18 @@ def test_verdicts_may_become_undecided_but_not_the_contrary(run, monkeypatch, ca
         recorded.verdicts(run, [finding("holds", "park is strong")])
 
 
+def test_a_verdict_may_turn_where_its_value_hardly_moved(run, monkeypatch):
+    def measured(verdict, value):
+        return findings.Finding("sky is strong", "w", "", value, 0, 0, "", verdict)
+
+    with monkeypatch.context() as patch:
+        patch.setenv(recorded.RECORD, "1")
+        recorded.verdicts(run, [measured("holds", 0.1)], tolerance=0.3)
+    recorded.verdicts(run, [measured("does not hold", -0.15)], tolerance=0.3)
+    with pytest.raises(AssertionError, match="does not hold here, holds when recorded"):
+        recorded.verdicts(run, [measured("does not hold", -0.25)], tolerance=0.3)
+
+
 def test_nothing_recorded_is_said(run, table):
     with pytest.raises(AssertionError, match="t: nothing is recorded; `make notebooks` records"):
         recorded.agrees(run, table, "t", 0.1)
