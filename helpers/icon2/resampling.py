@@ -9,6 +9,8 @@ import scipy.stats
 
 from helpers.icon2.attributes import Attribute
 
+ALIKE = 20  # clusters of about one size, at least, among which codes are exchanged
+
 
 def weights(n_images: int, resamples: int, seed: int = 0, clusters=None) -> np.ndarray:
     """How often each image counts: once in row 0, then in each bootstrap resample.
@@ -39,7 +41,12 @@ def weights(n_images: int, resamples: int, seed: int = 0, clusters=None) -> np.n
     return np.array([np.ones(number), *drawn], np.float32)[:, of]
 
 
-def shuffled(attribute: Attribute, rng, within: np.ndarray | None = None) -> Attribute:
+def shuffled(
+    attribute: Attribute,
+    rng,
+    within: np.ndarray | None = None,
+    together: np.ndarray | None = None,
+) -> Attribute:
     """The attribute with its known codes permuted, within groups where these are given.
 
     Parameters
@@ -48,14 +55,46 @@ def shuffled(attribute: Attribute, rng, within: np.ndarray | None = None) -> Att
     rng : numpy.random.Generator
     within : int array like the codes, optional
         Codes are exchanged only between entries with the same number.
+    together : int array like the codes, optional
+        Entries with the same number are a cluster. Each takes the codes of another of nearly its
+        size, whole where the sizes are equal, else stretched or squeezed to fit.
     """
     codes = attribute.codes.copy()
     within = np.zeros(len(codes), int) if within is None else within
     known = codes >= 0
     for group in np.unique(within[known]):
         where = np.flatnonzero(known & (within == group))
-        codes[where] = rng.permutation(codes[where])
+        if together is None:
+            codes[where] = rng.permutation(codes[where])
+        else:
+            codes[where] = codes[where[_from_others(together[where], rng)]]
     return replace(attribute, codes=codes)
+
+
+def _from_others(cluster: np.ndarray, rng) -> np.ndarray:
+    """For each entry, the place of the one whose code it takes: clusters exchanged at random."""
+    _, number, size = np.unique(cluster, return_inverse=True, return_counts=True)
+    order, start = np.argsort(number, kind="stable"), np.cumsum(size) - size
+    donor = np.arange(len(size))
+    for alike in _alike(size):
+        donor[alike] = rng.permutation(alike)
+    owner = number[order]
+    within = np.arange(len(order)) - start[owner]
+    taken = ((within + 0.5) * size[donor[owner]] / size[owner]).astype(int)
+    source = np.empty(len(order), int)
+    source[order] = order[start[donor[owner]] + taken]
+    return source
+
+
+def _alike(size: np.ndarray) -> list[np.ndarray]:
+    """Clusters of the same size together; neighbouring sizes join until there are `ALIKE`."""
+    by_size = np.argsort(size, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(size[by_size])) + 1, len(size))
+    cuts = [0]
+    for end in ends:
+        if end - cuts[-1] >= ALIKE and len(size) - end >= ALIKE:
+            cuts.append(int(end))
+    return np.split(by_size, cuts[1:])
 
 
 def interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
