@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ from helpers.detection import (
     read_bdd,
     read_predictions,
 )
-from helpers.icon2 import attributes
+from helpers.icon2 import attributes, own, pixels
 from helpers.icon2.attributes import Attribute
 
 PLANTED_IMAGES = {"demo": 1500, "paper": 10_000}
@@ -33,6 +33,7 @@ class Loaded:
     detections: Detections
     joined: dict[str, int] | None
     planted: driving_world.Law | None
+    own: tuple[str, ...] = ()  # columns of the reader's CSV
 
     def report(self) -> list[str]:
         """Sentences about what was read, joined and left out."""
@@ -48,6 +49,8 @@ class Loaded:
 
     def attribute(self, name: str) -> Attribute:
         """A sensitive attribute by the name of its column; income in its order."""
+        if name in self.own:
+            return own.attribute(self.truth, name)
         values = income.BINS if name == "income" else None
         return attributes.from_column(self.truth, name, values=values)
 
@@ -69,22 +72,47 @@ class Loaded:
         return self.truth.images[name].astype(str).to_numpy()
 
     def explanatory(self, sensitive: str, names: Sequence[str] | None = None) -> list[Attribute]:
-        """The paper's five, and `names` (columns of images or boxes); not the sensitive one."""
+        """The paper's five, the reader's own and `names` (columns); not the sensitive one."""
         found = attributes.standard(self.truth, self.detections)
-        found += [attributes.from_column(self.truth, n) for n in names or ()]
+        found += [own.attribute(self.truth, n) for n in (*self.own, *(names or ()))]
         same = {"occluded": "occlusion", "timeofday": "time"}.get(sensitive, sensitive)
         return [a for a in found if a.name != same]
 
+    def light(self, folder: str | Path | None, seed: int = 0) -> list[Attribute]:
+        """Illumination of the frame and contrast of the box, in thirds, from the pictures.
+
+        Parameters
+        ----------
+        folder
+            Holds the frames' image files. None: little pictures of planted frames are painted for
+            the purpose, and real data have neither attribute.
+        seed
+            Of what is painted.
+        """
+        if folder is not None:
+            images, boxes = pixels.measured(self.truth, folder)
+        elif self.planted is None:
+            return []
+        else:
+            with tempfile.TemporaryDirectory() as painted:
+                driving_world.pictures.paint(self.truth, Path(painted), seed)
+                size = (driving_world.drive.WIDTH, driving_world.drive.HEIGHT)
+                images, boxes = pixels.measured(self.truth, painted, size)
+        return [
+            pixels.thirds("illumination", images.illumination, "image"),
+            pixels.thirds("contrast", boxes.contrast, "box"),
+        ]
+
 
 def load(settings: SimpleNamespace) -> Loaded:
-    """Read or draw the data that a notebook's settings ask for.
+    """Read or draw the data that a notebook's settings ask for, the reader's columns joined.
 
     Parameters
     ----------
     settings
         ``labels`` and ``predictions`` (paths; None: the planted world), ``gps``, ``areas``,
         ``incomes``, ``edges`` for the join, ``planted_images``, ``confounding``, ``confounder``,
-        ``inequity``, ``seed``, ``preset``.
+        ``inequity``, ``seed``, ``preset``; ``attributes`` (a CSV, see :mod:`helpers.icon2.own`).
 
     Raises
     ------
@@ -93,8 +121,14 @@ def load(settings: SimpleNamespace) -> Loaded:
     """
     together(settings, "labels", "predictions")
     together(settings, "gps", "areas", "incomes")
-    if settings.labels is None:
-        return planted(settings)
+    loaded = planted(settings) if settings.labels is None else _read(settings)
+    if settings.attributes is None:
+        return loaded
+    truth, columns = own.join(loaded.truth, settings.attributes)
+    return replace(loaded, truth=truth, own=tuple(columns))
+
+
+def _read(settings: SimpleNamespace) -> Loaded:
     truth = read_bdd(settings.labels)
     detections = read_predictions(settings.predictions, truth)
     if settings.gps is None:
