@@ -128,6 +128,10 @@ def test_columns_of_ones_own_join_by_name(on_disk, ones_own):
     assert np.bincount(speed.codes + 1).tolist() == [10, 27, 26, 27]
     assert data.attribute("camera").values == ("a", "b")
     assert [a.name for a in data.explanatory("camera")][-1] == "speed"
+    further = data.explanatory("income", ["truncation", "aspect", "crowding", "video"])[-4:]
+    assert [a.name for a in further] == ["truncation", "aspect", "crowding", "video"]
+    with pytest.raises(ValueError, match="no column 'lens'"):
+        data.explanatory("income", ["lens"])
 
 
 @pytest.mark.parametrize(

@@ -71,12 +71,26 @@ class Loaded:
             )
         return self.truth.images[name].astype(str).to_numpy()
 
-    def explanatory(self, sensitive: str, names: Sequence[str] | None = None) -> list[Attribute]:
-        """The paper's five, the reader's own and `names` (columns); not the sensitive one."""
+    def explanatory(self, sensitive: str, further: Sequence[str] | None = None) -> list[Attribute]:
+        """The paper's five, the reader's own and `further`; not the sensitive one.
+
+        Parameters
+        ----------
+        sensitive
+        further
+            ``truncation``, ``aspect``, ``crowding``, or columns of the frames or boxes.
+        """
         found = attributes.standard(self.truth, self.detections)
-        found += [own.attribute(self.truth, n) for n in (*self.own, *(names or ()))]
+        found += [self._one(name) for name in (*self.own, *(further or ()))]
         same = {"occluded": "occlusion", "timeofday": "time"}.get(sensitive, sensitive)
         return [a for a in found if a.name != same]
+
+    def _one(self, name: str) -> Attribute:
+        if name == "aspect":
+            return attributes.aspect(self.truth, self.detections)
+        if name in ("truncation", "crowding"):
+            return getattr(attributes, name)(self.truth)
+        return own.attribute(self.truth, name)
 
     def light(self, folder: str | Path | None, seed: int = 0) -> list[Attribute]:
         """Illumination of the frame and contrast of the box, in thirds, from the pictures.

@@ -63,9 +63,12 @@ def join(truth: GroundTruth, path: str | Path) -> tuple[GroundTruth, list[str]]:
 
 def attribute(truth: GroundTruth, column: str) -> Attribute:
     """A column as an attribute; numbers with many values as low, middle and high thirds."""
-    values = truth.images[column] if column in truth.images else truth.boxes[column]
-    if is_numeric_dtype(values) and values.nunique() > DISTINCT:
-        return pixels.thirds(column, values, "image" if column in truth.images else "box")
+    for level, table in (("image", truth.images), ("box", truth.boxes)):
+        if column in table:
+            numbers = is_numeric_dtype(table[column]) and table[column].nunique() > DISTINCT
+            if numbers:
+                return pixels.thirds(column, table[column], level)
+            break
     return attributes.from_column(truth, column)
 
 
