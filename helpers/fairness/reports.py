@@ -291,13 +291,10 @@ def _sides(chosen: Grid, sample: Sample, name: str, i, j) -> tuple[np.ndarray, n
 def _units(data: Table, chosen: Grid, sample: Sample) -> pd.DataFrame:
     counts = unit_counts(data.groups, grid.table_counts(data, chosen))
     strata = len(data.stratum_names) if chosen.adjust else 1
-    table = pd.DataFrame({"unit": list(data.units) * strata})
-    if chosen.adjust:
-        table["stratum"] = np.repeat(data.stratum_names, len(data.units))
     sizes = sample.sizes.reshape(-1).astype(int)
-    table["n"] = sizes
-    table[list(CELLS)] = np.round(counts).astype(int).reshape(-1, 4)
-    table["small"] = sizes < data.min_size
-    for name, f in sample.f.items():
-        table[name] = f.reshape(-1)
-    return table
+    cells = np.round(counts).astype(int).reshape(-1, 4).T
+    columns = {"unit": list(data.units) * strata}
+    if chosen.adjust:
+        columns["stratum"] = np.repeat(data.stratum_names, len(data.units))
+    columns |= {"n": sizes, **dict(zip(CELLS, cells, strict=True)), "small": sizes < data.min_size}
+    return pd.DataFrame(columns | {name: f.reshape(-1) for name, f in sample.f.items()})
