@@ -117,11 +117,26 @@ def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
         found, names = _factorized(values)
     missing = found < 0
     if missing.any():
+        what = name if name == "clusters" else f"group column {name!r}"
         raise ValueError(
-            f"group column {name!r}: {missing.sum()} of {len(found)} values are missing, the first "
+            f"{what}: {missing.sum()} of {len(found)} values are missing, the first "
             f"in row {int(missing.argmax())}; name them (for example 'unknown') or drop the rows"
         )
     return found.astype(np.int64, copy=False), [str(value) for value in names]
+
+
+def clusters(values: Any) -> np.ndarray:
+    """A column that says which rows belong together, as int64 codes.
+
+    Raises
+    ------
+    ValueError
+        For missing values, or when all rows are one cluster.
+    """
+    found, names = codes(values, "clusters")
+    if len(names) < 2 or found.min() == found.max():
+        raise ValueError(f"clusters: all {len(found)} rows belong to one; give two or more")
+    return np.unique(found, return_inverse=True)[1]
 
 
 def _factorized(values: Any) -> tuple[np.ndarray, list]:

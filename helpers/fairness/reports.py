@@ -221,6 +221,7 @@ def report(
     settings = {
         "groups": len(data.groups),
         "rows": len(data),
+        "clusters": None if data.clusters is None else int(data.clusters.max()) + 1,
         "min_size": data.min_size,
         "epsilon": epsilon,
         "adjust": adjust,

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import scipy.stats
 
+from helpers import exchange
 from helpers.icon2.attributes import Attribute
-
-ALIKE = 20  # clusters of about one size, at least, among which codes are exchanged
 
 
 def weights(n_images: int, resamples: int, seed: int = 0, clusters=None) -> np.ndarray:
@@ -67,34 +66,8 @@ def shuffled(
         if together is None:
             codes[where] = rng.permutation(codes[where])
         else:
-            codes[where] = codes[where[_from_others(together[where], rng)]]
+            codes[where] = codes[where[exchange.between(together[where], rng)]]
     return replace(attribute, codes=codes)
-
-
-def _from_others(cluster: np.ndarray, rng) -> np.ndarray:
-    """For each entry, the place of the one whose code it takes: clusters exchanged at random."""
-    _, number, size = np.unique(cluster, return_inverse=True, return_counts=True)
-    order, start = np.argsort(number, kind="stable"), np.cumsum(size) - size
-    donor = np.arange(len(size))
-    for alike in _alike(size):
-        donor[alike] = rng.permutation(alike)
-    owner = number[order]
-    within = np.arange(len(order)) - start[owner]
-    taken = ((within + 0.5) * size[donor[owner]] / size[owner]).astype(int)
-    source = np.empty(len(order), int)
-    source[order] = order[start[donor[owner]] + taken]
-    return source
-
-
-def _alike(size: np.ndarray) -> list[np.ndarray]:
-    """Clusters of the same size together; neighbouring sizes join until there are `ALIKE`."""
-    by_size = np.argsort(size, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(size[by_size])) + 1, len(size))
-    cuts = [0]
-    for end in ends:
-        if end - cuts[-1] >= ALIKE and len(size) - end >= ALIKE:
-            cuts.append(int(end))
-    return np.split(by_size, cuts[1:])
 
 
 def interval(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
