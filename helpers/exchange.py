@@ -12,43 +12,52 @@ import numpy as np
 ALIKE = 20  # clusters of about one size, at least, among which labels are exchanged
 
 
-def between(cluster: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Each cluster takes the labels of another: for each row, the place of the row it takes from.
-
-    Clusters are exchanged with others of nearly their size: labels move whole where the sizes are
-    equal, and are stretched or squeezed to fit where they are not.
+class Clusters:
+    """Rows in clusters, made ready to exchange labels again and again.
 
     Parameters
     ----------
     cluster : array (n,)
         Which cluster each row belongs to.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    int64 array (n,)
     """
-    _, number, size = np.unique(cluster, return_inverse=True, return_counts=True)
-    order, start = np.argsort(number, kind="stable"), np.cumsum(size) - size
-    donor = np.arange(len(size))
-    for alike in _alike(size):
-        donor[alike] = rng.permutation(alike)
-    owner = number[order]
-    inside = np.arange(len(order)) - start[owner]
-    taken = ((inside + 0.5) * size[donor[owner]] / size[owner]).astype(int)
-    source = np.empty(len(order), np.int64)
-    source[order] = order[start[donor[owner]] + taken]
-    return source
 
+    def __init__(self, cluster: np.ndarray) -> None:
+        _, self.number, self.size = np.unique(cluster, return_inverse=True, return_counts=True)
+        self.order = np.argsort(self.number, kind="stable")
+        self.start = np.cumsum(self.size) - self.size
+        self.owner = self.number[self.order]
+        self.middle = np.arange(len(self.order)) - self.start[self.owner] + 0.5
+        self.alike = _alike(self.size)
 
-def within(cluster: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Rows exchange their labels inside of each cluster: the place of the row each takes from.
+    def between(self, rng: np.random.Generator) -> np.ndarray:
+        """Each cluster takes the labels of another: for each row, the place of that it takes from.
 
-    Parameters and result as in :func:`between`.
-    """
-    source = np.empty(len(cluster), np.int64)
-    source[np.argsort(cluster, kind="stable")] = np.lexsort((rng.random(len(cluster)), cluster))
-    return source
+        Clusters are exchanged with others of nearly their size: labels move whole where the sizes
+        are equal, and are stretched or squeezed to fit where they are not.
+
+        Returns
+        -------
+        int64 array (n,)
+        """
+        donor = np.arange(len(self.size))
+        for alike in self.alike:
+            donor[alike] = rng.permutation(alike)
+        stretch = self.size[donor] / self.size
+        taken = (self.middle * stretch[self.owner]).astype(np.int64)
+        taken += self.start[donor][self.owner]
+        source = np.empty(len(self.order), np.int64)
+        source[self.order] = self.order[taken]
+        return source
+
+    def within(self, rng: np.random.Generator) -> np.ndarray:
+        """Rows exchange labels inside of each cluster: the place of the row each takes from."""
+        source = np.empty(len(self.order), np.int64)
+        source[self.order] = np.lexsort((rng.random(len(self.order)), self.number))
+        return source
+
+    def constant(self, labels: np.ndarray) -> bool:
+        """Whether every cluster has one label, so that nothing can be exchanged inside of it."""
+        return bool((labels == labels[self.order[self.start]][self.number]).all())
 
 
 def _alike(size: np.ndarray) -> list[np.ndarray]:

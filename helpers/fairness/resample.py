@@ -69,8 +69,9 @@ def samples(data: Table, chosen: Grid, draws: int, seed: int, null: bool) -> Ite
     rng = np.random.default_rng([seed, int(null)])
     counts = grid.table_counts(data, chosen)
     if _rows_needed(chosen):
+        strata = _strata(data, chosen) if null else None
         for _ in range(draws):
-            atoms, weights = _rows(data, chosen, rng, null)
+            atoms, weights = _rows(data, strata, rng)
             drawn = _counts_of_rows(data, chosen, atoms, weights)
             yield _stacked(grid.drawn(data, chosen, drawn, (atoms, weights)))
         return
@@ -96,26 +97,34 @@ def _drawn_clusters(data: Table, chosen: Grid, counts: np.ndarray, draws: int, r
 
 def _shuffled_clusters(data: Table, chosen: Grid, counts, draws: int, rng) -> np.ndarray:
     """Tables with the groups exchanged between and inside of clusters: (draws, *counts.shape)."""
-    found = np.empty((draws, counts.size), np.int64)
+    found, strata = np.empty((draws, counts.size), np.int64), _strata(data, chosen)
     for draw in range(draws):
-        place = _places(data, chosen, _exchanged(data, chosen, rng))
+        place = _places(data, chosen, _exchanged(data, strata, rng))
         found[draw] = np.bincount(place, minlength=counts.size)
     return found.reshape(draws, *counts.shape)
 
 
-def _exchanged(data: Table, chosen: Grid, rng) -> np.ndarray:
+def _strata(data: Table, chosen: Grid) -> list[tuple[np.ndarray, exchange.Clusters | None]]:
+    """The rows within which groups are exchanged, and their clusters."""
+    if chosen.adjust is None:
+        parts = [np.arange(len(data))]
+    else:
+        parts = [np.flatnonzero(data.strata == z) for z in range(len(data.stratum_names))]
+    clusters = data.clusters
+    return [(at, None if clusters is None else exchange.Clusters(clusters[at])) for at in parts]
+
+
+def _exchanged(data: Table, strata: list, rng) -> np.ndarray:
     """The atom of each row once groups are exchanged, within strata where the grid adjusts."""
     atoms = data.groups.atoms.copy()
-    if chosen.adjust is None:
-        strata = [np.arange(len(atoms))]
-    else:
-        strata = [np.flatnonzero(data.strata == z) for z in range(len(data.stratum_names))]
-    for at in strata:
-        if data.clusters is None:
-            atoms[at] = atoms[rng.permutation(at)]
+    for at, clusters in strata:
+        given = data.groups.atoms[at]
+        if clusters is None:
+            atoms[at] = rng.permutation(given)
+        elif clusters.constant(given):
+            atoms[at] = given[clusters.between(rng)]
         else:
-            moved = atoms[at][exchange.between(data.clusters[at], rng)]
-            atoms[at] = moved[exchange.within(data.clusters[at], rng)]
+            atoms[at] = given[clusters.between(rng)][clusters.within(rng)]
     return atoms
 
 
@@ -136,10 +145,11 @@ def _rows_needed(chosen: Grid) -> bool:
     return by_curve or any(of.of_counts is None for of in chosen.measures)
 
 
-def _rows(data: Table, chosen: Grid, rng, null: bool) -> tuple[np.ndarray, np.ndarray]:
+def _rows(data: Table, strata: list | None, rng) -> tuple[np.ndarray, np.ndarray]:
+    """Atoms and weights: groups exchanged within `strata`, or without them rows drawn anew."""
     n = len(data)
-    if null:
-        return _exchanged(data, chosen, rng), np.ones(n)
+    if strata is not None:
+        return _exchanged(data, strata, rng), np.ones(n)
     if data.clusters is None:
         return data.groups.atoms, np.bincount(rng.integers(n, size=n), minlength=n).astype(float)
     number = int(data.clusters.max()) + 1

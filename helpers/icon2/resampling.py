@@ -66,7 +66,7 @@ def shuffled(
         if together is None:
             codes[where] = rng.permutation(codes[where])
         else:
-            codes[where] = codes[where[exchange.between(together[where], rng)]]
+            codes[where] = codes[where[exchange.Clusters(together[where]).between(rng)]]
     return replace(attribute, codes=codes)
 
 
