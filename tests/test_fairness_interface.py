@@ -270,3 +270,14 @@ def test_cells_and_groups_that_do_not_exist_are_named():
     with pytest.raises(ValueError, match="top of 9"):
         fb.bias(fb.table(list("aabb"), scores=[1, 2, 3, 4]), "ar@9")
     assert grouping.EVERYONE == "everyone"
+
+
+def test_a_report_of_nothing_but_zero_over_zero_is_quiet():
+    data = fb.table(list("aabb"), predictions=[0, 1, 0, 0], labels=[0, 0, 0, 0])
+    cells = fb.report(data, bootstrap=30, permutations=30).cells
+    assert cells.loc[cells["measure"].isin(["tpr", "fnr"]), ["value", "low", "p"]].isna().all(None)
+
+
+def test_text_among_numbers_is_found():
+    with pytest.raises(ValueError, match="predictions holds 'x' in row 2: expected numbers"):
+        fb.table(list("aabb"), predictions=["0", "1", "x", "0"])

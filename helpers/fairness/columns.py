@@ -198,5 +198,8 @@ def _numbers(found: np.ndarray, name: str) -> np.ndarray:
         try:
             return found.astype(np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"{name} holds {str(found[0])!r}: expected numbers") from None
+            at = int(pd.isna(pd.to_numeric(pd.Series(found), errors="coerce")).argmax())
+            raise ValueError(
+                f"{name} holds {str(found[at])!r} in row {at}: expected numbers"
+            ) from None
     return found
