@@ -275,7 +275,12 @@ def test_cells_and_groups_that_do_not_exist_are_named():
 def test_a_report_of_nothing_but_zero_over_zero_is_quiet():
     data = fb.table(list("aabb"), predictions=[0, 1, 0, 0], labels=[0, 0, 0, 0])
     cells = fb.report(data, bootstrap=30, permutations=30).cells
-    assert cells.loc[cells["measure"].isin(["tpr", "fnr"]), ["value", "low", "p"]].isna().all(None)
+    assert (
+        cells.loc[cells["measure"].isin(["tpr", "fnr"]), ["value", "low", "p"]]
+        .isna()
+        .to_numpy()
+        .all()
+    )
 
 
 def test_text_among_numbers_is_found():
