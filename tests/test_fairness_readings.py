@@ -146,5 +146,10 @@ def test_every_figure_draws(compas, unbiased):
         plots_fairness.bars(pd.Series({"a": 1.0, "b": 2.0})),
     ):
         assert isinstance(figure, Figure)
-    found = claims.findings(compas, ten, unbiased, toolkits.answers(), suite, contrasts)
-    assert len(found) == 9 and found[0].verdict == found[1].verdict == "holds"
+    answers = toolkits.answers()
+    found = claims.findings(compas, fb.report(six), ten, unbiased, answers, suite, contrasts)
+    verdicts = {f.claim: f.verdict for f in found}
+    assert list(verdicts.values())[:3] == ["holds"] * 3
+    [ratios] = [f for f in found if f.where == "paper, section 5.2"]
+    assert (ratios.measured, ratios.verdict) == (2, "does not hold"), "1 - tpr changes ratios"
+    assert len(found) == 11
