@@ -15,7 +15,16 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from helpers import cross_evaluation, detection, driving_world, fairness, mosaics, pairing, stats
+from helpers import (
+    cross_evaluation,
+    detection,
+    driving_world,
+    fairness,
+    mosaics,
+    pairing,
+    stats,
+    suite_focus,
+)
 from helpers.fairness.readings import readings
 from helpers.inference import logits
 from helpers.sources import Collection
@@ -119,6 +128,12 @@ def parts(network, name: str, collection: Collection, settings: SimpleNamespace)
             Part(notebook, "mosaic named as its object", mixed, "class", None, "object"),
             Part(notebook, "mosaic not named as its context", kept, "context", "class", "object"),
         ]
+    explained, notebook = suite_focus.explained(collection, settings), "06_focus_rating"
+    about = "mosaic explained by its class's images"
+    found += [
+        Part(notebook, about, explained, "method", "architecture", "mosaic"),
+        Part(notebook, about, explained, "architecture", "method", "mosaic"),
+    ]
     boxes = driving(seed=settings.seed)
     found += [Part("08_icon2", "box found", boxes, "income", f, "frame") for f in (None, "size")]
     return [_comparable(part) for part in found if part.rows[part.by].nunique() > 1]

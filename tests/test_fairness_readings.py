@@ -153,3 +153,19 @@ def test_every_figure_draws(compas, unbiased):
     [ratios] = [f for f in found if f.where == "paper, section 5.2"]
     assert (ratios.measured, ratios.verdict) == (2, "does not hold"), "1 - tpr changes ratios"
     assert len(found) == 11
+
+
+def test_rows_of_focus_are_every_method_on_every_network(monkeypatch, tmp_path):
+    from types import SimpleNamespace
+
+    from helpers import experiment, suite_focus
+
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    asked = {"source": "world", "image_size": 64, "seed": 0, "per_class": 12, "folder": None}
+    asked |= {"contexts": None, "context_of": None, "context_bias": None, "pretrained": None}
+    asked |= {"architectures": ["alexnet-quarter", "resnet18-eighth"], "family": "scratch"}
+    settings = SimpleNamespace(**asked, epochs=1, effort="quick", mosaics=2)
+    rows = suite_focus.explained(experiment.images(settings), settings)
+    assert rows.groupby(["method", "architecture"])["mosaic"].nunique().eq(8).all()
+    assert rows["method"].nunique() == 4 and rows["architecture"].nunique() == 2
+    assert (rows["right"] == (rows["focus"] > 0.5)).all()

@@ -1,0 +1,44 @@
+"""What notebook 06 measures, as rows with groups: is an explanation about its target's images?"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pandas as pd
+
+from helpers.attribution import METHODS
+from helpers.focus import study
+from helpers.sources import Collection
+
+METHODS_RATED = ("gradcam", "lrp", "smoothgrad", "integrated-gradients")
+TRAINED_ON = "C"
+CHANCE = 0.5
+
+
+def explained(collection: Collection, settings: SimpleNamespace) -> pd.DataFrame:
+    """Rows of notebook 06: method, architecture, mosaic, focus, right.
+
+    `right`: more than half of the positive relevance lies on the two images of the target class;
+    that half is chance. A map without positive relevance has no Focus, and is not right.
+
+    Parameters
+    ----------
+    collection
+        Its set C is used.
+    settings
+        `architectures`, `family`, `pretrained`, `epochs`, `mosaics`, `effort`, `seed`, `image_size`
+        and, where there is one, `shape`, as in notebook 06. Networks and ratings that are in the
+        store are found there.
+    """
+    settings = SimpleNamespace(**{"shape": "native", **vars(settings)})
+    only = {TRAINED_ON: study.held_out(collection, settings)[TRAINED_ON]}
+    networks = {
+        (architecture, TRAINED_ON): study.one(architecture, TRAINED_ON, collection, settings)
+        for architecture in settings.architectures
+    }
+    designs = study.designs(only, settings)
+    rated = study.ratings(networks, only, designs, METHODS_RATED, settings)
+    names = rated["method"].map({name: METHODS[name].name for name in METHODS_RATED})
+    right = (rated["focus"] > CHANCE).astype(int)
+    found = rated[["architecture", "mosaic", "focus"]]
+    return found.assign(method=names, right=right)
