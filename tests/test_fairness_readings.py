@@ -155,6 +155,7 @@ def test_every_figure_draws(compas, unbiased):
     assert len(found) == 11
 
 
+@pytest.mark.slow
 def test_rows_of_focus_are_every_method_on_every_network(monkeypatch, tmp_path):
     from types import SimpleNamespace
 
