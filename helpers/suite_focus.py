@@ -8,6 +8,7 @@ import pandas as pd
 
 from helpers.attribution import METHODS
 from helpers.focus import study
+from helpers.parameters import PRESETS
 from helpers.sources import Collection
 
 METHODS_RATED = ("gradcam", "lrp", "smoothgrad", "integrated-gradients")
@@ -26,11 +27,14 @@ def explained(collection: Collection, settings: SimpleNamespace) -> pd.DataFrame
     collection
         Its set C is used.
     settings
-        `architectures`, `family`, `pretrained`, `epochs`, `mosaics`, `effort`, `seed`, `image_size`
-        and, where there is one, `shape`, as in notebook 06. Networks and ratings that are in the
-        store are found there.
+        `preset`, `architecture`, `epochs`, `seed` and `image_size`; for the others that notebook 06
+        has, its preset's. The architectures are the preset's three, or the one asked for where that
+        is another. Networks and ratings that are in the store are found there.
     """
-    settings = SimpleNamespace(**{"shape": "native", **vars(settings)})
+    chosen = {"shape": "native", **PRESETS[settings.preset], **vars(settings)}
+    if settings.architecture not in chosen["architectures"]:
+        chosen["architectures"] = [settings.architecture]
+    settings = SimpleNamespace(**chosen)
     only = {TRAINED_ON: study.held_out(collection, settings)[TRAINED_ON]}
     networks = {
         (architecture, TRAINED_ON): study.one(architecture, TRAINED_ON, collection, settings)

@@ -21,7 +21,7 @@ from helpers.icon2 import (
     trials,
 )
 
-FILES = ("labels", "predictions", "gps", "areas", "incomes", "attributes")
+FILES = ("labels", "predictions", "gps", "areas", "incomes", "further")
 
 
 def settings(**given):
@@ -118,7 +118,7 @@ def ones_own(on_disk, tmp_path):
 def test_columns_of_ones_own_join_by_name(on_disk, ones_own):
     folder = on_disk[2]
     files = {name: folder / f"{name}.json" for name in ("labels", "predictions")}
-    data = loading.load(settings(**files, attributes=ones_own))
+    data = loading.load(settings(**files, further=[ones_own]))
     assert "10 frames are not listed in mine.csv" in data.report()
     assert "1 rows of mine.csv are of no frame here" in data.report()
     camera, speed = data.explanatory("income")[-2:]
@@ -128,10 +128,13 @@ def test_columns_of_ones_own_join_by_name(on_disk, ones_own):
     assert np.bincount(speed.codes + 1).tolist() == [10, 27, 26, 27]
     assert data.attribute("camera").values == ("a", "b")
     assert [a.name for a in data.explanatory("camera")][-1] == "speed"
-    further = data.explanatory("income", ["truncation", "aspect", "crowding", "video"])[-4:]
-    assert [a.name for a in further] == ["truncation", "aspect", "crowding", "video"]
+    names = ["truncation", "aspect", "crowding", "video"]
+    data = loading.load(settings(**files, further=[*names, ones_own]))
+    assert [a.name for a in data.explanatory("income")][-6:] == [*names, "camera", "speed"]
     with pytest.raises(ValueError, match="no column 'lens'"):
-        data.explanatory("income", ["lens"])
+        loading.load(settings(**files, further=["lens"])).explanatory("income")
+    with pytest.raises(DetectionDataError, match="'further': there is no folder 'no/pictures'"):
+        loading.load(settings(further=["no/pictures"]))
 
 
 @pytest.mark.parametrize(
@@ -148,23 +151,23 @@ def test_columns_of_ones_own_join_by_name(on_disk, ones_own):
 def test_a_csv_that_cannot_be_joined(ones_own, text, message):
     ones_own.write_text(text)
     with pytest.raises(DetectionDataError, match=message):
-        loading.load(settings(attributes=ones_own))
+        loading.load(settings(further=[ones_own]))
     with pytest.raises(DetectionDataError, match="there is no such file"):
-        loading.load(settings(attributes=ones_own.with_name("no.csv")))
+        loading.load(settings(further=[ones_own.with_name("no.csv")]))
 
 
 def test_light_comes_from_pictures(on_disk, tmp_path):
     data = loading.load(settings())
-    light, contrast = data.light(None)
+    light, contrast = data.light()
     time = data.truth.images.timeofday
     assert (light.codes[time.eq("night")] < 2).all() and (light.codes[time == "daytime"] > 0).all()
     assert (contrast.level, contrast.absent) == ("box", 0)
     driving_world.pictures.paint(data.truth, tmp_path)
-    again = data.light(tmp_path)[0]
+    again = loading.load(settings(further=[str(tmp_path)])).light()[0]
     assert (again.codes == light.codes).all()
     folder = on_disk[2]
     files = {name: folder / f"{name}.json" for name in ("labels", "predictions")}
-    assert loading.load(settings(**files)).light(None) == []
+    assert loading.load(settings(**files)).light() == []
 
 
 def test_the_planted_worlds_income_comes_by_gps():

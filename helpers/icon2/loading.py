@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,7 +32,9 @@ class Loaded:
     detections: Detections
     joined: dict[str, int] | None
     planted: driving_world.Law | None
-    own: tuple[str, ...] = ()  # columns of the reader's CSV
+    further: tuple[str, ...] = ()  # attributes besides the paper's five
+    own: tuple[str, ...] = ()  # columns of the reader's CSV, among them
+    pictures: Path | None = None  # folder of the frames' image files
 
     def report(self) -> list[str]:
         """Sentences about what was read, joined and left out."""
@@ -71,17 +72,10 @@ class Loaded:
             )
         return self.truth.images[name].astype(str).to_numpy()
 
-    def explanatory(self, sensitive: str, further: Sequence[str] | None = None) -> list[Attribute]:
-        """The paper's five, the reader's own and `further`; not the sensitive one.
-
-        Parameters
-        ----------
-        sensitive
-        further
-            ``truncation``, ``aspect``, ``crowding``, or columns of the frames or boxes.
-        """
+    def explanatory(self, sensitive: str) -> list[Attribute]:
+        """The paper's five and those asked for besides; not the sensitive one."""
         found = attributes.standard(self.truth, self.detections)
-        found += [self._one(name) for name in (*self.own, *(further or ()))]
+        found += [self._one(name) for name in self.further]
         same = {"occluded": "occlusion", "timeofday": "time"}.get(sensitive, sensitive)
         return [a for a in found if a.name != same]
 
@@ -92,19 +86,14 @@ class Loaded:
             return getattr(attributes, name)(self.truth)
         return own.attribute(self.truth, name)
 
-    def light(self, folder: str | Path | None, seed: int = 0) -> list[Attribute]:
+    def light(self, seed: int = 0) -> list[Attribute]:
         """Illumination of the frame and contrast of the box, in thirds, from the pictures.
 
-        Parameters
-        ----------
-        folder
-            Holds the frames' image files. None: little pictures of planted frames are painted for
-            the purpose, and real data have neither attribute.
-        seed
-            Of what is painted.
+        Without a folder of pictures, little ones of planted frames are painted for the purpose
+        (`seed` is theirs), and real data have neither attribute.
         """
-        if folder is not None:
-            images, boxes = pixels.measured(self.truth, folder)
+        if self.pictures is not None:
+            images, boxes = pixels.measured(self.truth, self.pictures)
         elif self.planted is None:
             return []
         else:
@@ -125,8 +114,10 @@ def load(settings: SimpleNamespace) -> Loaded:
     ----------
     settings
         ``labels`` and ``predictions`` (paths; None: the planted world), ``gps``, ``areas``,
-        ``incomes``, ``edges`` for the join, ``planted_images``, ``confounding``, ``confounder``,
-        ``inequity``, ``seed``, ``preset``; ``attributes`` (a CSV, see :mod:`helpers.icon2.own`).
+        ``incomes``, ``edges`` for the join, ``confounding``, ``confounder``, ``inequity``,
+        ``seed``, ``preset`` and, where there is one, ``planted_images``. ``further`` lists
+        attributes besides the paper's five: ``truncation``, ``aspect``, ``crowding``, columns of frames or boxes, CSVs
+        of one's own (:mod:`helpers.icon2.own`), and at most one folder of pictures.
 
     Raises
     ------
@@ -136,10 +127,22 @@ def load(settings: SimpleNamespace) -> Loaded:
     together(settings, "labels", "predictions")
     together(settings, "gps", "areas", "incomes")
     loaded = planted(settings) if settings.labels is None else _read(settings)
-    if settings.attributes is None:
-        return loaded
-    truth, columns = own.join(loaded.truth, settings.attributes)
-    return replace(loaded, truth=truth, own=tuple(columns))
+    for one in settings.further or ():
+        loaded = _with(loaded, one)
+    return loaded
+
+
+def _with(loaded: Loaded, one: str) -> Loaded:
+    """With one more attribute, or those of a CSV, or a folder of pictures."""
+    if str(one).lower().endswith(".csv"):
+        truth, columns = own.join(loaded.truth, one)
+        mine = {"further": (*loaded.further, *columns), "own": (*loaded.own, *columns)}
+        return replace(loaded, truth=truth, **mine)
+    if Path(one).is_dir():
+        return replace(loaded, pictures=Path(one))
+    if Path(one).name != str(one):
+        raise DetectionDataError(f"parameter 'further': there is no folder {str(one)!r}")
+    return replace(loaded, further=(*loaded.further, one))
 
 
 def _read(settings: SimpleNamespace) -> Loaded:
@@ -157,7 +160,7 @@ def _read(settings: SimpleNamespace) -> Loaded:
 def planted(settings: SimpleNamespace) -> Loaded:
     """A planted world whose income comes by GPS, areas and a table, as BDD100K's would."""
     law = driving_world.Law(settings.confounding, settings.confounder, settings.inequity)
-    number = settings.planted_images or PLANTED_IMAGES[settings.preset]
+    number = getattr(settings, "planted_images", None) or PLANTED_IMAGES[settings.preset]
     world = driving_world.make(number, settings.seed, law)
     group = np.asarray(world.truth.images.income.cat.codes)
     city = driving_world.city.make(seed=settings.seed)
