@@ -116,8 +116,9 @@ def load(settings: SimpleNamespace) -> Loaded:
         ``labels`` and ``predictions`` (paths; None: the planted world), ``gps``, ``areas``,
         ``incomes``, ``edges`` for the join, ``confounding``, ``confounder``, ``inequity``,
         ``seed``, ``preset`` and, where there is one, ``planted_images``. ``further`` lists
-        attributes besides the paper's five: ``truncation``, ``aspect``, ``crowding``, columns of frames or boxes, CSVs
-        of one's own (:mod:`helpers.icon2.own`), and at most one folder of pictures.
+        attributes besides the paper's five: ``truncation``, ``aspect``, ``crowding``, columns of
+        frames or boxes, CSVs of one's own (:mod:`helpers.icon2.own`), at most one folder of
+        pictures.
 
     Raises
     ------
