@@ -15,7 +15,8 @@ positive though P(e|a) is the same for all. Standardisation does not have that f
 
 What is exchanged is whole: an attribute of images moves from image to image, one of boxes from the
 boxes of an image to those of another, since the boxes of one image resemble each other and single
-boxes would give too narrow a null. With `clusters`, whole clusters of images are exchanged.
+boxes would give too narrow a null. With `clusters`, whole clusters of images are exchanged. Under
+COCO's rule for false positives (an option) detections keep their own values of size or aspect.
 """
 
 from __future__ import annotations

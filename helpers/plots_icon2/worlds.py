@@ -42,7 +42,7 @@ def error_rates(rates: pd.DataFrame, answers: pd.DataFrame) -> Figure:
         ax.set(xlim=(0, 122), xticks=(0, 50, 100), ylim=(len(rules) - 0.5, -0.5))
         ax.tick_params(axis="y", length=0)
     axes[0, 0].set_yticks(y, rules)
-    fig.supxlabel("worlds in which the rule says: explained (%)", fontsize=10)
+    fig.supxlabel("worlds in which the rule says so (%)", fontsize=10)
     handles = [
         Line2D([], [], ls="", marker="s", ms=10, color=colour, label=name)
         for colour, name in ((STANDARD, "right: should be 100"), (WRONG, "wrong: should be 0"))
