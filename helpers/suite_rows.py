@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from helpers import cross_evaluation, fairness, mosaics, pairing, stats
+from helpers import (
+    cross_evaluation,
+    detection,
+    driving_world,
+    fairness,
+    mosaics,
+    pairing,
+    stats,
+    suite_focus,
+)
 from helpers.fairness.readings import readings
 from helpers.inference import logits
 from helpers.sources import Collection
@@ -30,24 +38,26 @@ class Part(NamedTuple):
     rows: pd.DataFrame
     by: str  # the group column compared
     fixed: str | None = None  # the column held fixed
+    cluster: str | None = None  # the column of what is drawn and exchanged together
 
 
 WORST_GAP = ("pr", "pairs", "abs", "max")
 
 
 def cross_evaluated(network, name: str, collection: Collection) -> pd.DataFrame:
-    """Rows of notebook 02: test set, class, right. C and WB show the same objects."""
+    """Rows of notebook 02: test set, class, image, right.
+
+    `image` is the place in the test split: C and WB show the same object there.
+    """
     rows = cross_evaluation.predictions({name: network}, collection.sets)
-    return rows.assign(right=rows["right"].astype(int))[["test_set", "class", "right"]]
+    return rows.assign(right=rows["right"].astype(int))[["test_set", "class", "image", "right"]]
 
 
 def contextualized(network, collection: Collection, seed: int = 0) -> pd.DataFrame:
-    """Rows of notebook 03: class, context, right and kept.
+    """Rows of notebook 03: class, object (its image), context, right and kept.
 
     `right`: the mosaic is named as its object; `kept`: it is not named as its context's class.
-
-    One mosaic an object image and context. Mosaics of one object resemble one another, which makes
-    shuffles of the context too cautious, not too bold.
+    One mosaic an object image and context.
     """
     objects = collection.sets["C"].split("test")
     design = pairing.design(
@@ -65,22 +75,22 @@ def contextualized(network, collection: Collection, seed: int = 0) -> pd.DataFra
     right = (said == design["object_class"]).astype(int)
     kept = (said != design["context_class"]).astype(int)
     return pd.DataFrame(
-        {"class": design["object_class"], "context": context, "right": right, "kept": kept}
+        {
+            "class": design["object_class"],
+            "object": design["object"],
+            "context": context,
+            "right": right,
+            "kept": kept,
+        }
     )
 
 
-def driving(frames: int = 1000, seed: int = 0) -> pd.DataFrame | None:
-    """Rows of notebook 08: labelled boxes of the driving world with income, class, size, found.
+def driving(frames: int = 600, seed: int = 0) -> pd.DataFrame:
+    """Rows of notebook 08: boxes of the driving world: frame, income, class, size, right.
 
-    None while the suite has no driving world. Income makes no difference in it; boxes are smaller
-    where income is low, so that it seems to.
-    Three classes of size hold most of that fixed, not all, and boxes of a frame share its
-    difficulty, so a small gap may remain.
+    Income makes no difference in it; boxes are smaller where income is low, so that it seems to.
+    Three classes of size hold most of that fixed, not all.
     """
-    if find_spec("helpers.driving_world") is None:
-        return None
-    from helpers import detection, driving_world
-
     world = driving_world.make(frames, seed, driving_world.Law(confounding=0.5))
     matches = detection.match(world.truth, world.detections, [0.5])
     boxes = world.truth.boxes
@@ -91,6 +101,7 @@ def driving(frames: int = 1000, seed: int = 0) -> pd.DataFrame | None:
     size = pd.cut(side, [0, 32, 96, np.inf], labels=["small", "medium", "large"])  # COCO's limits
     return pd.DataFrame(
         {
+            "frame": boxes["image"],
             "income": income.astype(str),
             "class": names,
             "size": size.astype(str),
@@ -102,29 +113,29 @@ def driving(frames: int = 1000, seed: int = 0) -> pd.DataFrame | None:
 def parts(network, name: str, collection: Collection, settings: SimpleNamespace) -> list[Part]:
     """Every part there is: a line for each question."""
     evaluated = cross_evaluated(network, name, collection)
+    image = "image named right"
     found = [
-        Part("02_cross_evaluation", "image named right", evaluated, "test_set", "class"),
-        Part("02_cross_evaluation", "image named right", evaluated, "class", "test_set"),
+        Part("02_cross_evaluation", image, evaluated, "test_set", "class", "image"),
+        Part("02_cross_evaluation", image, evaluated, "class", "test_set", "image"),
     ]
     if collection.contexts:
-        mixed = contextualized(network, collection, settings.seed)
-        found.append(
-            Part("03_contextualized_mosaics", "mosaic named as its object", mixed, "class")
+        mixed, notebook = (
+            contextualized(network, collection, settings.seed),
+            "03_contextualized_mosaics",
         )
-        drawn = mixed.assign(right=mixed["kept"])
-        found.append(
-            Part(
-                "03_contextualized_mosaics",
-                "mosaic not named as its context",
-                drawn,
-                "context",
-                "class",
-            )
-        )
+        kept = mixed.assign(right=mixed["kept"])
+        found += [
+            Part(notebook, "mosaic named as its object", mixed, "class", None, "object"),
+            Part(notebook, "mosaic not named as its context", kept, "context", "class", "object"),
+        ]
+    explained, notebook = suite_focus.explained(collection, settings), "06_focus_rating"
+    about = "mosaic explained by its class's images"
+    found += [
+        Part(notebook, about, explained, "method", "architecture", "mosaic"),
+        Part(notebook, about, explained, "architecture", "method", "mosaic"),
+    ]
     boxes = driving(seed=settings.seed)
-    if boxes is not None:
-        found.append(Part("08_icon2", "box found", boxes, "income", None))
-        found.append(Part("08_icon2", "box found", boxes, "income", "size"))
+    found += [Part("08_icon2", "box found", boxes, "income", f, "frame") for f in (None, "size")]
     return [_comparable(part) for part in found if part.rows[part.by].nunique() > 1]
 
 
@@ -138,8 +149,10 @@ def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFra
     """
     found = []
     for part in every:
-        strata = None if part.fixed is None else part.rows[part.fixed]
-        data = fairness.table(part.rows[part.by], predictions=part.rows["right"], strata=strata)
+        strata, clusters = (None if c is None else part.rows[c] for c in (part.fixed, part.cluster))
+        data = fairness.table(
+            part.rows[part.by], predictions=part.rows["right"], strata=strata, clusters=clusters
+        )
         adjust = None if part.fixed is None else "standardised"
         [cell] = readings(
             data, {part.served: WORST_GAP}, adjust=adjust, draws=draws, seed=seed

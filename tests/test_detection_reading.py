@@ -87,6 +87,7 @@ def test_crowd_labels_and_lanes(tmp_path):
     labels = [label(attributes={"crowd": True}), lane]
     truth = read_bdd(written(tmp_path, [frame("a.jpg", labels)]))
     assert truth.boxes.ignore.tolist() == [True]
+    assert any(line.startswith("1 labels left out: they have no box") for line in truth.report)
 
 
 def test_predictions_are_joined_by_name(tmp_path):
@@ -117,7 +118,7 @@ def test_a_file_cut_short_says_where(tmp_path):
         read_bdd(path)
     lines = as_lines(FRAMES)
     path = written(tmp_path, lines[:-10], "labels.jsonl")
-    with pytest.raises(DetectionDataError, match=r"labels.jsonl, line 2, line 1, column"):
+    with pytest.raises(DetectionDataError, match=r"labels.jsonl, line 2, column"):
         read_bdd(path)
 
 
@@ -161,11 +162,18 @@ def test_other_shapes_are_refused(tmp_path):
         ([], "holds no frame"),
         ([frame("a", [{"category": "car", "box2d": {"x1": 1}}])], "'box2d' needs"),
         ([frame("a", [{"box2d": BOX}])], "'category' is missing"),
+        ([frame("a", [label(box=BOX | {"x2": "40"})])], "frame 0, label 0, x2: '40' is no number"),
+        ([frame("a", ["car"])], "frame 0: the labels of a frame are a list of objects"),
+        ([frame("a") | {"labels": 3}], "the labels of a frame are a list"),
+        ([frame("a") | {"attributes": ["rainy"]}], "'attributes' is an object"),
     ]:
         with pytest.raises(DetectionDataError, match=message):
             read_bdd(written(tmp_path, content))
     with pytest.raises(DetectionDataError, match="no such file or folder"):
         read_bdd(tmp_path / "absent.json")
+    (tmp_path / "packed.json").write_bytes(b"\x1f\x8b\xff")
+    with pytest.raises(DetectionDataError, match=r"packed.json, byte \d: not UTF-8 text"):
+        read_bdd(tmp_path / "packed.json")
     (tmp_path / "empty").mkdir()
     with pytest.raises(DetectionDataError, match=r"holds no \.json file"):
         read_bdd(tmp_path / "empty")
@@ -222,6 +230,10 @@ def test_what_is_written_as_coco_is_read_as_it_was(tmp_path):
         ({"annotations": [{"image_id": 7, "category_id": 3, "bbox": [0, 0, 1]}]}, "'bbox' must"),
         ({"annotations": [{"image_id": 7, "category_id": 3, "bbox": [0, 0, -1, 1]}]}, "inverted"),
         ({"images": [{"id": 7, "file_name": "a"}, {"id": 9, "file_name": "a"}]}, "occurs twice"),
+        ({"annotations": [{"image_id": 7, "category_id": 3, "bbox": ["a", 0, 1, 1]}]}, "'a' is no"),
+        ({"images": [{"file_name": "a"}]}, "images 0: 'id' is missing"),
+        ({"images": [{"id": 7}, {"id": 7}]}, "images 1: id 7 is that of 0"),
+        ({"categories": [{"id": 3}]}, "categories 0: 'name' is missing"),
     ],
 )
 def test_bad_coco_is_refused_with_its_place(tmp_path, change, message):

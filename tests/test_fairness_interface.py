@@ -7,9 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helpers import fairness as fb
-from helpers.fairness import explore, grouping, toolkits
+from helpers.fairness import columns, explore, grouping, toolkits
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -88,6 +90,31 @@ def test_groups_and_their_intersections():
             assert (found.rows(name) == np.flatnonzero(mine)).all()
             assert (found.rows(f"not {name}") == np.flatnonzero(~mine)).all()
     assert len(found.rows("everyone")) == N
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "Z", None, float("nan"), 3, True]), min_size=1),
+    st.integers(1, 4),
+)
+def test_text_is_coded_as_pandas_would(values, copies):
+    """Equal texts are one value, whether or not they are one object."""
+    again = ["".join(["", v]) if isinstance(v, str) else v for v in values]  # same objects or not
+    column = np.array((values + again) * copies, dtype=object)
+    found = columns.by_reference(column)
+    place, names = pd.factorize(column)
+    assert found is not None and sorted(map(str, found[1])) == sorted(map(str, names))
+    back = np.array([*found[1], None], dtype=object)[found[0]]
+    truth = np.array([*names, None], dtype=object)[place]
+    assert back.tolist() == truth.tolist()
+
+
+def test_many_texts_are_hashed_instead():
+    column = np.array([f"value {i}" for i in range(500)], dtype=object)
+    assert columns.by_reference(column) is None
+    late = np.array(["a"] * columns.SAMPLE + ["b"], dtype=object)
+    assert columns.by_reference(late) is None, "an object that the sample has not seen"
+    found, names = columns.codes(pd.Series(late), "letter")
+    assert (found[-1], names) == (1, ["a", "b"])
 
 
 def test_empty_intersections_are_left_out_and_values_shared_by_columns_told_apart():
@@ -243,3 +270,19 @@ def test_cells_and_groups_that_do_not_exist_are_named():
     with pytest.raises(ValueError, match="top of 9"):
         fb.bias(fb.table(list("aabb"), scores=[1, 2, 3, 4]), "ar@9")
     assert grouping.EVERYONE == "everyone"
+
+
+def test_a_report_of_nothing_but_zero_over_zero_is_quiet():
+    data = fb.table(list("aabb"), predictions=[0, 1, 0, 0], labels=[0, 0, 0, 0])
+    cells = fb.report(data, bootstrap=30, permutations=30).cells
+    assert (
+        cells.loc[cells["measure"].isin(["tpr", "fnr"]), ["value", "low", "p"]]
+        .isna()
+        .to_numpy()
+        .all()
+    )
+
+
+def test_text_among_numbers_is_found():
+    with pytest.raises(ValueError, match="predictions holds 'x' in row 2: expected numbers"):
+        fb.table(list("aabb"), predictions=["0", "1", "x", "0"])

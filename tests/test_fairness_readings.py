@@ -59,8 +59,18 @@ def test_a_readers_csv(tmp_path):
     data = frames.read(path)
     assert data.groups.names == ("a", "b", "x", "y") and len(data) == 4
     assert frames.read(path, ["who"], min_size=3).frame()["small"].tolist() == [True, True, False]
-    with pytest.raises(ValueError, match=r"mine.csv: no group column 'age'; it has predictions"):
+    with pytest.raises(ValueError, match=r"mine.csv: no column 'age'; it has predictions"):
         frames.read(path, ["age"])
+    clustered = frames.read(path, ["where"], cluster="who")
+    assert clustered.groups.names == ("x", "y") and clustered.clusters.max() + 1 == 2
+    assert frames.read(path, cluster="who").groups.names == ("x", "y")
+    with pytest.raises(ValueError, match="no column 'day'"):
+        frames.read(path, cluster="day")
+    with pytest.raises(ValueError, match=r"none.csv: there is no such file"):
+        frames.read(tmp_path / "none.csv")
+    path.write_text("")
+    with pytest.raises(ValueError, match=r"mine.csv: is not a CSV table"):
+        frames.read(path)
     path.write_text("who,where\na,x\nb,y\n")
     with pytest.raises(ValueError, match="nothing measured"):
         frames.read(path)
@@ -87,6 +97,17 @@ def test_the_suites_report_ranks_by_evidence():
     assert table.loc[1, "value"] < table.loc[1, "null_high"] * 1.5
 
 
+def test_parts_draw_and_exchange_by_their_clusters():
+    [_, part] = parts()
+    copied = part.rows.loc[part.rows.index.repeat(4)].rename_axis("unit").reset_index()
+    [alone] = suite_rows.one_report([part], draws=199).to_dict("records")
+    more = [part._replace(rows=copied, cluster=c) for c in ("unit", None)]
+    clustered, fooled = suite_rows.one_report(more[:1]), suite_rows.one_report(more[1:])
+    width = [float(t["high"].iloc[0] - t["low"].iloc[0]) for t in (clustered, fooled)]
+    assert width[0] == pytest.approx(alone["high"] - alone["low"], rel=0.2)
+    assert width[1] < 0.65 * width[0]
+
+
 def test_findings_are_ranked_by_how_far_they_are_from_their_threshold():
     columns = ["notebook", "claim", "verdict", "note", "measured", "low", "high"]
     rows = [
@@ -100,11 +121,9 @@ def test_findings_are_ranked_by_how_far_they_are_from_their_threshold():
     assert found["evidence"].tolist()[1:3] == pytest.approx([8, 2])
 
 
-def test_the_driving_world_joins_where_the_suite_has_it():
+def test_rows_of_the_driving_world():
     rows = suite_rows.driving(frames=120)
-    if rows is None:
-        pytest.skip("the suite has no driving world yet")
-    assert {"income", "class", "size", "right"} == set(rows)
+    assert {"frame", "income", "class", "size", "right"} == set(rows)
     assert 0 < rows["right"].mean() < 1
 
 
@@ -127,5 +146,31 @@ def test_every_figure_draws(compas, unbiased):
         plots_fairness.bars(pd.Series({"a": 1.0, "b": 2.0})),
     ):
         assert isinstance(figure, Figure)
-    found = claims.findings(compas, ten, unbiased, toolkits.answers(), suite, contrasts)
-    assert len(found) == 9 and found[0].verdict == found[1].verdict == "holds"
+    answers = toolkits.answers()
+    found = claims.findings(compas, fb.report(six), ten, unbiased, answers, suite, contrasts)
+    verdicts = {f.claim: f.verdict for f in found}
+    assert list(verdicts.values())[:3] == ["holds"] * 3
+    [ratios] = [f for f in found if f.where == "paper, section 5.2"]
+    assert (ratios.measured, ratios.verdict) == (2, "does not hold"), "1 - tpr changes ratios"
+    assert len(found) == 11
+
+
+@pytest.mark.slow
+def test_rows_of_focus_are_every_method_on_every_network(monkeypatch, tmp_path):
+    from types import SimpleNamespace
+
+    from helpers import experiment, suite_focus
+
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    asked = {"source": "world", "image_size": 64, "seed": 0, "per_class": 12, "folder": None}
+    asked |= {"contexts": None, "context_of": None, "context_bias": None, "preset": "demo"}
+    asked |= {"architecture": "alexnet-quarter", "epochs": 1, "mosaics": 2}
+    some = SimpleNamespace(**asked, architectures=["alexnet-quarter", "resnet18-eighth"])
+    rows = suite_focus.explained(experiment.images(some), some)
+    assert rows.groupby(["method", "architecture"])["mosaic"].nunique().eq(8).all()
+    assert rows["method"].nunique() == 4 and rows["architecture"].nunique() == 2
+    assert (rows["right"] == (rows["focus"] > 0.5)).all()
+    other = SimpleNamespace(**asked | {"architecture": "squeezenet1_0"})
+    assert set(suite_focus.explained(experiment.images(other), other)["architecture"]) == {
+        "squeezenet1_0"
+    }

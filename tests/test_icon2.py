@@ -1,5 +1,7 @@
 """ICON2's formulas against numbers worked by hand, plain loops and the paper's own tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -305,6 +307,60 @@ def test_shuffles_keep_counts_within_groups(world):
     for a in range(3):
         here = income.codes == a
         assert (np.bincount(moved.codes[here]) == np.bincount(others[2].codes[here])).all()
+
+
+def test_clusters_exchange_their_codes_whole():
+    rng = np.random.default_rng(0)
+    together = rng.permutation(np.repeat(np.arange(60), 4))
+    profile = rng.integers(0, 2, 60)
+    given = attributes.Attribute("flag", ("no", "yes"), profile[together], "box")
+    moved = resampling.shuffled(given, rng, together=together).codes
+    each = np.array([np.unique(moved[together == c]) for c in range(60)])
+    assert each.shape == (60, 1), "a cluster of one code stays one of one code"
+    assert each.sum() == profile.sum() and (each[:, 0] != profile).any()
+    alone = resampling.shuffled(given, np.random.default_rng(1), together=np.arange(240))
+    assert np.bincount(alone.codes).tolist() == np.bincount(given.codes).tolist()
+
+
+def test_the_null_of_what_boxes_share_is_that_of_their_images():
+    made = driving_world.make(200, 0, classes=("car",))
+    matches = match(made.truth, made.detections, (0.5,))
+    coin, image = np.random.default_rng(0).integers(0, 2, 200), matches.boxes.image.to_numpy()
+    of_images = attributes.Attribute("coin", ("a", "b"), coin, "image")
+    of_boxes = attributes.Attribute("coin", ("a", "b"), coin[image], "box")
+    asked = {"permutations": 150, "options": Options(min_boxes=1)}
+    one, other = (nulls.sigma_null(matches, a, **asked).iloc[0] for a in (of_images, of_boxes))
+    assert other.sigma == pytest.approx(one.sigma)
+    assert other.null_high == pytest.approx(one.null_high, rel=0.25)
+    by_tens = nulls.sigma_null(matches, of_images, clusters=np.arange(200) // 10, **asked).iloc[0]
+    assert by_tens.null_high == pytest.approx(one.null_high, rel=0.3)
+
+
+@pytest.mark.slow
+def test_the_null_is_uniform_where_videos_share_a_group_and_an_effect():
+    p = {"frames": [], "videos": []}
+    for seed in range(60):
+        video, rng = np.arange(120) // 6, np.random.default_rng(seed)
+        group = rng.permutation(np.arange(20) % 2)[video]
+        truth, detections = _hit_by_video(rng, video)
+        matches = match(truth, detections, (0.5,))
+        sensitive = attributes.Attribute("group", ("a", "b"), group, "image")
+        for name, clusters in (("frames", None), ("videos", video)):
+            null = nulls.sigma_null(
+                matches, sensitive, permutations=60, seed=seed, clusters=clusters
+            )
+            p[name].append(null.p[0])
+    assert scipy.stats.kstest(p["videos"], "uniform").pvalue > 0.01
+    assert np.mean(np.array(p["frames"]) < 0.05) > 0.2, "frames by themselves: far too narrow"
+
+
+def _hit_by_video(rng, video):
+    """Five boxes a frame, found with a probability that a whole video shares."""
+    truth, detections = scene(int(rng.integers(10**6)), len(video), 1, boxes=5)
+    rate = rng.uniform(0.2, 0.9, video.max() + 1)[video]
+    boxes = truth.boxes[rng.random(len(truth.boxes)) < rate[truth.boxes.image]]
+    found = boxes[["image", "category", "x1", "y1", "x2", "y2"]].reset_index(drop=True)
+    return truth, replace(detections, boxes=found.assign(score=rng.random(len(found))))
 
 
 def test_clusters_are_drawn_whole():

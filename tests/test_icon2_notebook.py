@@ -21,7 +21,7 @@ from helpers.icon2 import (
     trials,
 )
 
-FILES = ("labels", "predictions", "gps", "areas", "incomes")
+FILES = ("labels", "predictions", "gps", "areas", "incomes", "further")
 
 
 def settings(**given):
@@ -103,6 +103,71 @@ def test_files_that_belong_together(on_disk):
         loading.load(settings(labels=folder / "labels.json"))
     with pytest.raises(DetectionDataError, match="'areas' is missing"):
         loading.load(settings(gps=folder / "gps", incomes=folder / "incomes.csv"))
+
+
+@pytest.fixture
+def ones_own(on_disk, tmp_path):
+    """A CSV with a word and a number for all frames but ten, and for one that is no frame."""
+    names = on_disk[0].truth.images.name
+    rows = [f"{name},{'ab'[i % 2]},{i / 7}" for i, name in enumerate(names[10:])]
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(["name,camera,speed", *rows, "elsewhere.jpg,a,1"]))
+    return path
+
+
+def test_columns_of_ones_own_join_by_name(on_disk, ones_own):
+    folder = on_disk[2]
+    files = {name: folder / f"{name}.json" for name in ("labels", "predictions")}
+    data = loading.load(settings(**files, further=[ones_own]))
+    assert "10 frames are not listed in mine.csv" in data.report()
+    assert "1 rows of mine.csv are of no frame here" in data.report()
+    camera, speed = data.explanatory("income")[-2:]
+    assert (camera.values, camera.absent) == (("a", "b"), 10)
+    assert camera.codes[10:14].tolist() == [0, 1, 0, 1]
+    assert speed.values == ("low", "middle", "high")
+    assert np.bincount(speed.codes + 1).tolist() == [10, 27, 26, 27]
+    assert data.attribute("camera").values == ("a", "b")
+    assert [a.name for a in data.explanatory("camera")][-1] == "speed"
+    names = ["truncation", "aspect", "crowding", "video"]
+    data = loading.load(settings(**files, further=[*names, ones_own]))
+    assert [a.name for a in data.explanatory("income")][-6:] == [*names, "camera", "speed"]
+    with pytest.raises(ValueError, match="no column 'lens'"):
+        loading.load(settings(**files, further=["lens"])).explanatory("income")
+    with pytest.raises(DetectionDataError, match="'further': there is no folder 'no/pictures'"):
+        loading.load(settings(further=["no/pictures"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "mine.csv: is not a CSV table"),
+        ("frame,camera\nx,a", "mine.csv: no column 'name'"),
+        ("name,camera\nx.jpg,a\nx.png,b", "frame 'x' is listed twice"),
+        ("name,weather\nx,a", "column 'weather' is one of the labels'"),
+        ("name\nx", "no column but 'name'"),
+        ("name,camera\nx,a", "none of its names is that of a frame"),
+    ],
+)
+def test_a_csv_that_cannot_be_joined(ones_own, text, message):
+    ones_own.write_text(text)
+    with pytest.raises(DetectionDataError, match=message):
+        loading.load(settings(further=[ones_own]))
+    with pytest.raises(DetectionDataError, match="there is no such file"):
+        loading.load(settings(further=[ones_own.with_name("no.csv")]))
+
+
+def test_light_comes_from_pictures(on_disk, tmp_path):
+    data = loading.load(settings())
+    light, contrast = data.light()
+    time = data.truth.images.timeofday
+    assert (light.codes[time.eq("night")] < 2).all() and (light.codes[time == "daytime"] > 0).all()
+    assert (contrast.level, contrast.absent) == ("box", 0)
+    driving_world.pictures.paint(data.truth, tmp_path)
+    again = loading.load(settings(further=[str(tmp_path)])).light()[0]
+    assert (again.codes == light.codes).all()
+    folder = on_disk[2]
+    files = {name: folder / f"{name}.json" for name in ("labels", "predictions")}
+    assert loading.load(settings(**files)).light() == []
 
 
 def test_the_planted_worlds_income_comes_by_gps():

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from helpers import income
+from helpers import places as places_of
 from helpers.detection import DetectionDataError
 from helpers.driving_world import city
 
@@ -58,9 +59,9 @@ def test_centres_in_a_csv_give_the_same_areas(town, tmp_path):
         rows.append({"area": feature["properties"]["area"], "latitude": south, "longitude": west})
     centres = tmp_path / "centres.csv"
     pd.DataFrame(rows).to_csv(centres, index=False)
-    places = income.positions(VIDEOS, gps)
-    by_centre = income.areas_of(places, centres)
-    inside = income.areas_of(places, map_)
+    places = places_of.positions(VIDEOS, gps)
+    by_centre = places_of.areas_of(places, centres)
+    inside = places_of.areas_of(places, map_)
     known = inside.notna()
     assert (by_centre[known] == inside[known]).all()
     assert by_centre[~known].isna().all()
@@ -75,7 +76,7 @@ def test_the_position_is_the_one_at_ten_seconds(tmp_path):
         ],
     }
     (tmp_path / "v.json").write_text(json.dumps(track))
-    row = income.positions(["v"], tmp_path).iloc[0]
+    row = places_of.positions(["v"], tmp_path).iloc[0]
     assert (row.latitude, row.longitude) == (10.5, 22.0)
 
 
@@ -95,7 +96,7 @@ def test_holes_and_several_parts():
         ]
     }
     places = pd.DataFrame({"latitude": [1, 5, 21, 15.0], "longitude": [1, 5, 21, 15.0]})
-    assert income.areas_of(places, shape).tolist() == ["7", None, "7", None]
+    assert places_of.areas_of(places, shape).tolist() == ["7", None, "7", None]
 
 
 def test_what_cannot_be_joined_is_counted(town):
@@ -122,12 +123,12 @@ def test_bad_input_is_named(town, tmp_path):
     with pytest.raises(DetectionDataError, match="four rising"):
         income.join(VIDEOS, gps, map_, table, edges=(1, 3, 2, 4))
     with pytest.raises(DetectionDataError, match="no 'features'"):
-        income.areas_of(income.positions(VIDEOS, gps), {})
+        places_of.areas_of(places_of.positions(VIDEOS, gps), {})
     with pytest.raises(DetectionDataError, match="no property 'zip'"):
-        income.areas_of(income.positions(VIDEOS, gps), map_, "zip")
+        places_of.areas_of(places_of.positions(VIDEOS, gps), map_, "zip")
     (tmp_path / "v.json").write_text('{"locations": [{"latitude": 1.0, ')
     with pytest.raises(DetectionDataError, match=r"v.json, line 1.*cut short"):
-        income.positions(["v"], tmp_path)
+        places_of.positions(["v"], tmp_path)
     (tmp_path / "v.json").write_text('{"locations": [{"latitude": 1.0}]}')
     with pytest.raises(DetectionDataError, match="every entry of 'locations' needs timestamp"):
-        income.positions(["v"], tmp_path)
+        places_of.positions(["v"], tmp_path)

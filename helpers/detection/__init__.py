@@ -7,7 +7,8 @@ from helpers.detection.coco import read_labels as read_coco
 from helpers.detection.curves import Cells, Curves, curves
 from helpers.detection.data import DetectionDataError, Detections, GroundTruth
 from helpers.detection.evaluation import average_precision, whole
-from helpers.detection.matching import IOU_THRESHOLDS, Matches, OfClass, match
+from helpers.detection.matches import Matches, OfClass
+from helpers.detection.matching import IOU_THRESHOLDS, match
 
 __all__ = [
     "CLASSES",

@@ -23,6 +23,7 @@ from helpers.detection.data import (
     GroundTruth,
     check_boxes,
     check_names,
+    coordinate,
     counted,
 )
 
@@ -66,13 +67,15 @@ def read_labels(
     DetectionDataError
         With file, frame and label, for a file cut short, a name given twice, or an unusable box.
     """
-    images, rows, places = [], [], []
+    images, rows, places, boxless = [], [], [], 0
     for place, frame in files.frames(path):
         images.append(_image(frame))
-        for number, label in enumerate(_labels(frame)):
+        for number, label in enumerate(_labels(frame, place)):
             if label.get("box2d") is not None:  # lanes and drivable areas have no box
                 rows.append(_box(label, len(images) - 1, f"{place}, label {number}"))
                 places.append(f"{place} ({frame['name']}), label {number}")
+            else:
+                boxless += 1
     check_names([image["name"] for image in images], Path(path).name)
     if not images:
         raise DetectionDataError(f"{Path(path).name}: holds no frame")
@@ -80,6 +83,7 @@ def read_labels(
     if "crowd" in boxes:
         boxes["ignore"] |= boxes.pop("crowd").eq(True)
     table = pd.DataFrame(images)
+    report += counted({"labels left out: they have no box (lanes, drivable areas)": boxless})
     return GroundTruth(table, boxes, tuple(classes), (*report, *_absent(table)))
 
 
@@ -100,7 +104,7 @@ def read_predictions(path: str | Path, truth: GroundTruth, bad: str = "refuse") 
     for place, frame in files.frames(path):
         seen.append(frame["name"])
         image = number_of.get(frame["name"])
-        for number, label in enumerate(_labels(frame)):
+        for number, label in enumerate(_labels(frame, place)):
             where = f"{place} ({frame['name']}), label {number}"
             if image is None:
                 unknown["detections left out: their image has no labels"] += 1
@@ -124,10 +128,13 @@ def _image(frame: dict) -> dict:
     return {"name": frame["name"], "video": video} | (frame.get("attributes") or {})
 
 
-def _labels(frame: dict) -> list[dict]:
+def _labels(frame: dict, place: str) -> list[dict]:
     if frame.get("frames"):  # the older style
-        return frame["frames"][0].get("objects") or []
-    return frame.get("labels") or []
+        frame = {"labels": frame["frames"][0].get("objects")}
+    labels = frame.get("labels") or []
+    if not isinstance(labels, list) or not all(isinstance(one, dict) for one in labels):
+        raise DetectionDataError(f"{place}: the labels of a frame are a list of objects")
+    return labels
 
 
 def _box(label: dict, image: int, place: str) -> dict[str, Any]:
@@ -138,7 +145,7 @@ def _box(label: dict, image: int, place: str) -> dict[str, Any]:
         raise DetectionDataError(f"{place}: 'category' is missing")
     return (
         {"image": image, "name": label["category"]}
-        | {k: box[k] for k in CORNERS}
+        | {k: coordinate(box[k], f"{place}, {k}") for k in CORNERS}
         | (label.get("attributes") or {})
     )
 

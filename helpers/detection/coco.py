@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from helpers.detection.data import (
     GroundTruth,
     check_boxes,
     check_names,
+    coordinate,
     counted,
 )
 
@@ -38,6 +38,7 @@ def read_labels(path: str | Path, bad: str = "refuse") -> GroundTruth:
     for part in ("images", "annotations", "categories"):
         if not isinstance(content, dict) or not isinstance(content.get(part), list):
             raise DetectionDataError(f"{path.name}: {part!r} is missing; is it COCO ground truth?")
+    _check_ids(content, path.name)
     images = [_image(image) for image in content["images"]]
     check_names([image["name"] for image in images], path.name)
     image_ids = tuple(image["id"] for image in content["images"])
@@ -109,6 +110,19 @@ def _annotation(row, image_ids: tuple, class_ids: tuple) -> dict:
     }
 
 
+def _check_ids(content: dict, name: str) -> None:
+    """Refuse images or categories without an id of their own, and categories without a name."""
+    for part, needed in (("images", ["id"]), ("categories", ["id", "name"])):
+        first: dict = {}
+        for position, one in enumerate(content[part]):
+            place = f"{name}, {part} {position}"
+            absent = [n for n in needed if not isinstance(one, dict) or n not in one]
+            if absent:
+                raise DetectionDataError(f"{place}: {absent[0]!r} is missing")
+            if first.setdefault(one["id"], position) != position:
+                raise DetectionDataError(f"{place}: id {one['id']!r} is that of {first[one['id']]}")
+
+
 def _image(image: dict) -> dict:
     plain = {k: v for k, v in image.items() if isinstance(v, str | int | float)}
     return {"name": str(plain.get("file_name", plain["id"]))} | {
@@ -140,7 +154,7 @@ def _corners(one: dict, place: str) -> list[float]:
     box = one.get("bbox")
     if not isinstance(box, list) or len(box) != 4:
         raise DetectionDataError(f"{place}: 'bbox' must be [x, y, width, height], not {box!r}")
-    x, y, width, height = (math.nan if v is None else float(v) for v in box)
+    x, y, width, height = (coordinate(v, f"{place}, 'bbox'") for v in box)
     return [x, y, x + width, y + height]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.detection.matching import OfClass
+from helpers.detection.matches import OfClass
 
 RECALLS = np.linspace(0.0, 1.0, 101)
 TINY = 1e-300  # keeps 0 / 0 at 0

@@ -136,6 +136,21 @@ def check_boxes(corners: np.ndarray, places: Sequence[str], bad: str) -> np.ndar
     return usable
 
 
+def coordinate(value, place: str) -> float:
+    """A coordinate as a float, NaN for none.
+
+    Raises
+    ------
+    DetectionDataError
+        When it is no number; `place` says where it stands.
+    """
+    if value is None:
+        return float("nan")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise DetectionDataError(f"{place}: {value!r} is no number; a box has pixels")
+    return float(value)
+
+
 def counted(counts: dict[str, int]) -> tuple[str, ...]:
     """Sentences for what was left out: ``3 boxes left out: ...`` for each reason with a count."""
     return tuple(f"{n:,} {reason}" for reason, n in counts.items() if n)

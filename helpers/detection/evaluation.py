@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.detection.curves import Cells, curves
-from helpers.detection.matching import Matches, OfClass
+from helpers.detection.matches import Matches, OfClass
 
 
 def whole(of_class: OfClass, images: np.ndarray | None = None) -> Cells:

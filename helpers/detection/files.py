@@ -10,8 +10,8 @@ from typing import Any
 from helpers.detection.data import DetectionDataError
 
 
-def parse(text: str, place: str) -> Any:
-    """JSON from text; the refusal names the place, line and column.
+def parse(text: str, place: str, line: int = 0) -> Any:
+    """JSON from text that begins after `line` lines; the refusal names place, line and column.
 
     Raises
     ------
@@ -24,7 +24,7 @@ def parse(text: str, place: str) -> Any:
         ends = error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg
         what = "was cut short" if ends else "is not JSON there"
         raise DetectionDataError(
-            f"{place}, line {error.lineno}, column {error.colno} (character {error.pos} of "
+            f"{place}, line {line + error.lineno}, column {error.colno} (character {error.pos} of "
             f"{len(text)}): the file {what} ({error.msg}); copy or download it again"
         ) from None
 
@@ -39,7 +39,16 @@ def load(path: Path) -> Any:
     """
     if not path.is_file():
         raise DetectionDataError(f"{path.name}: there is no such file in {path.parent.name!r}")
-    return parse(path.read_text(encoding="utf-8"), path.name)
+    return parse(_text(path), path.name)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DetectionDataError(
+            f"{path.name}, byte {error.start}: not UTF-8 text; give the JSON file itself, unpacked"
+        ) from None
 
 
 def frames(path: str | Path) -> Iterator[tuple[str, dict]]:
@@ -69,20 +78,19 @@ def frames(path: str | Path) -> Iterator[tuple[str, dict]]:
     if path.suffix in (".jsonl", ".ndjson"):
         yield from _lines(path)
         return
-    yield from _in_object(parse(path.read_text(encoding="utf-8"), path.name), path.name)
+    yield from _in_object(parse(_text(path), path.name), path.name)
 
 
 def _lines(path: Path) -> Iterator[tuple[str, dict]]:
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                place = f"{path.name}, line {number}"
-                yield place, _frame(parse(line, place), place)
+    for number, line in enumerate(_text(path).splitlines()):
+        if line.strip():
+            place = f"{path.name}, line {number + 1}"
+            yield place, _frame(parse(line, path.name, number), place)
 
 
 def _in_object(content: Any, name: str) -> Iterator[tuple[str, dict]]:
     if isinstance(content, dict) and "name" in content:
-        yield name, content
+        yield name, _frame(content, name)
         return
     if isinstance(content, dict):
         content = content.get("frames")
@@ -97,4 +105,6 @@ def _in_object(content: Any, name: str) -> Iterator[tuple[str, dict]]:
 def _frame(frame: Any, place: str) -> dict:
     if not isinstance(frame, dict) or not isinstance(frame.get("name"), str):
         raise DetectionDataError(f"{place}: a frame is an object with a 'name'")
+    if not isinstance(frame.get("attributes") or {}, dict):
+        raise DetectionDataError(f"{place}: 'attributes' is an object, name and value each")
     return frame

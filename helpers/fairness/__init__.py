@@ -30,7 +30,8 @@ from helpers.fairness.paper_names import (
     unireport,
     visualize,
 )
-from helpers.fairness.reports import Report, load, report
+from helpers.fairness.reporting import report
+from helpers.fairness.reports import Report, load
 
 __all__ = [
     "Fork",

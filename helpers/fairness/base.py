@@ -108,15 +108,26 @@ def values(
     ValueError
         When the table lacks a column that the measure needs.
     """
-    missing = of.needs - data.has
-    if missing:
-        raise ValueError(f"{of.name} needs {' and '.join(sorted(missing))}, which were not given")
+    require(of, data)
     if of.of_counts is not None:
         units = unit_counts(data.groups, data.counts if counts is None else counts)
         return of.of_counts(units)
     atoms = data.groups.atoms if atoms is None else atoms
     weights = np.ones(len(data)) if weights is None else weights
     return of.of_rows(data, atoms, weights, complements)
+
+
+def require(of: Measure, data: Table) -> None:
+    """Refuse a measure whose columns a table lacks.
+
+    Raises
+    ------
+    ValueError
+        Naming the columns.
+    """
+    missing = of.needs - data.has
+    if missing:
+        raise ValueError(f"{of.name} needs {' and '.join(sorted(missing))}, which were not given")
 
 
 def ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 ROW_LIMIT = 10**9  # numpy draws hypergeometric numbers below this
+SAMPLE = 10_000  # rows looked at for the objects that a column of text refers to
+FEW = 100  # most of them that comparing is faster for than hashing
 
 
 def array(values: Any, name: str) -> np.ndarray:
@@ -112,15 +114,73 @@ def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
     if isinstance(values, pd.Categorical):
         found, names = values.codes, list(values.categories)
     else:
-        found, names = pd.factorize(values)
-        found, names = _sorted(found, list(names))
+        found, names = _factorized(values)
     missing = found < 0
     if missing.any():
+        what = name if name == "clusters" else f"group column {name!r}"
         raise ValueError(
-            f"group column {name!r}: {missing.sum()} of {len(found)} values are missing, the first "
+            f"{what}: {missing.sum()} of {len(found)} values are missing, the first "
             f"in row {int(missing.argmax())}; name them (for example 'unknown') or drop the rows"
         )
     return found.astype(np.int64, copy=False), [str(value) for value in names]
+
+
+def clusters(values: Any) -> np.ndarray:
+    """A column that says which rows belong together, as int64 codes.
+
+    Raises
+    ------
+    ValueError
+        For missing values, or when all rows are one cluster.
+    """
+    found, names = codes(values, "clusters")
+    if len(names) < 2 or found.min() == found.max():
+        raise ValueError(f"clusters: all {len(found)} rows belong to one; give two or more")
+    return np.unique(found, return_inverse=True)[1]
+
+
+def _factorized(values: Any) -> tuple[np.ndarray, list]:
+    """Codes and sorted names of a column; -1 where a value is missing."""
+    coded = by_reference(np.asarray(values, dtype=object)) if _is_text(values) else None
+    if coded is not None:
+        return coded
+    found, names = pd.factorize(values)
+    return _sorted(found, list(names))
+
+
+def by_reference(objects: np.ndarray) -> tuple[np.ndarray, list] | None:
+    """Codes and sorted names of an array of references to few objects; None where they are many.
+
+    Text that was read by pandas, or drawn from a list, refers to the same few objects again and
+    again. Comparing references is about ten times faster than hashing the text of every row.
+
+    Parameters
+    ----------
+    objects : object array (n,)
+
+    Returns
+    -------
+    codes : int8 array (n,)
+        -1 where a value is missing.
+    names : list
+    """
+    references = np.frombuffer(np.ascontiguousarray(objects), np.intp)
+    seen, first = np.unique(references[:SAMPLE], return_index=True)
+    if len(seen) > FEW:
+        return None
+    found, names = pd.factorize(objects[first])  # several objects can be equal
+    found, names = _sorted(found, list(names))
+    marks = np.zeros(len(objects), np.int8)  # code + 2; 1: missing, 0: no object seen so far
+    for reference, code in zip(seen, found, strict=True):
+        marks += (references == reference).view(np.int8) * np.int8(code + 2)
+    return (marks - np.int8(2), names) if marks.all() else None
+
+
+def _is_text(values: Any) -> bool:
+    """Whether pandas or numpy hold it as references to objects."""
+    return isinstance(values.dtype, np.dtypes.ObjectDType) or (
+        isinstance(values.dtype, pd.StringDtype) and values.dtype.storage == "python"
+    )
 
 
 def _sorted(found: np.ndarray, names: list) -> tuple[np.ndarray, list]:
@@ -138,5 +198,8 @@ def _numbers(found: np.ndarray, name: str) -> np.ndarray:
         try:
             return found.astype(np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"{name} holds {str(found[0])!r}: expected numbers") from None
+            at = int(pd.isna(pd.to_numeric(pd.Series(found), errors="coerce")).argmax())
+            raise ValueError(
+                f"{name} holds {str(found[at])!r} in row {at}: expected numbers"
+            ) from None
     return found

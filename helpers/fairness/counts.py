@@ -33,6 +33,8 @@ class Table:
     strata : int64 array (n,) or None
         Stratum of each row, 0..Z-1, of the confounders held fixed.
     stratum_names : tuple of str (Z,)
+    clusters : int64 array (n,) or None
+        Cluster of each row, 0..M-1: what is drawn and exchanged together.
     """
 
     groups: Groups
@@ -44,6 +46,7 @@ class Table:
     min_size: int = 1
     strata: np.ndarray | None = None
     stratum_names: tuple[str, ...] = ()
+    clusters: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.groups.atoms)
@@ -91,6 +94,7 @@ def table(
     intersect: str = EACH,
     min_size: int = 1,
     strata: Any = None,
+    clusters: Any = None,
 ) -> Table:
     """Count once (sections 3 and 4.2).
 
@@ -107,6 +111,10 @@ def table(
     strata : group columns, optional
         Confounders, for comparisons in which they are held fixed (`report(..., adjust=...)`): rows
         with the same value in every one of these columns are a stratum.
+    clusters : column, optional
+        Rows with the same value are not independent (boxes of an image, frames of a video): they
+        are drawn together, and groups are exchanged between clusters and inside of them, not
+        between single rows.
 
     Returns
     -------
@@ -136,7 +144,9 @@ def table(
     at = None if by_stratum is None else by_stratum.atoms
     columns.same_length({**given, "strata": at})
     names = () if by_stratum is None else by_stratum.names
-    return Table(chosen, counts, prediction, label, score, target, min_size, at, names)
+    cluster = None if clusters is None else columns.clusters(clusters)
+    columns.same_length({**given, "clusters": cluster})
+    return Table(chosen, counts, prediction, label, score, target, min_size, at, names, cluster)
 
 
 def within(data: Table, stratum: int) -> Table:

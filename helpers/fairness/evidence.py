@@ -59,7 +59,8 @@ def p_values(observed: np.ndarray, null: np.ndarray, tails: list[str]) -> pd.Dat
     for c, end in enumerate(tails):
         found = [_upper(sign * both[:, c]) for sign in signs[end]]
         p_all[:, c] = np.minimum(1, len(found) * np.min(found, axis=0))
-    spread = np.nanmax(null, axis=0, initial=-np.inf) - np.nanmin(null, axis=0, initial=np.inf)
+    with np.errstate(invalid="ignore"):  # all draws may be infinite
+        spread = np.nanmax(null, axis=0, initial=-np.inf) - np.nanmin(null, axis=0, initial=np.inf)
     untested = np.isnan(observed) | ~(spread > 1e-12)
     p = np.where(untested, np.nan, p_all[0])
     smallest = np.sort(p_all[:, ~untested].min(1)) if (~untested).any() else np.ones(1)

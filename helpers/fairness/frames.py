@@ -21,7 +21,9 @@ ATTRIBUTES = {
 }
 
 
-def read(path: str | Path, by: list[str] | None = None, **options) -> Table:
+def read(
+    path: str | Path, by: list[str] | None = None, cluster: str | None = None, **options
+) -> Table:
     """A table from a CSV with columns `predictions`, `labels`, `scores`, `targets` and groups.
 
     Parameters
@@ -29,25 +31,37 @@ def read(path: str | Path, by: list[str] | None = None, **options) -> Table:
     path : str or Path
     by : list of str, optional
         Columns that are groups; by default all that have no role.
+    cluster : str, optional
+        Column whose rows are drawn and exchanged together, such as an image's name.
     **options
         Passed to `table`: intersect, min_size.
 
     Raises
     ------
     ValueError
-        When the file has none of the role columns, or lacks a group column.
+        When there is no such CSV, it has none of the role columns, or lacks a group column.
     """
-    rows = pd.read_csv(path)
+    rows = _read(Path(path))
     given = {role: rows[role] for role in ROLES if role in rows}
-    by = [c for c in rows if c not in ROLES] if by is None else by
-    missing = [c for c in by if c not in rows]
+    by = [c for c in rows if c not in (*ROLES, cluster)] if by is None else by
+    missing = [c for c in (*by, cluster) if c is not None and c not in rows]
     if not given or missing or not by:
-        lack = f"no group column {missing[0]!r}" if missing else "no groups, or nothing measured"
+        lack = f"no column {missing[0]!r}" if missing else "no groups, or nothing measured"
         raise ValueError(
             f"{Path(path).name}: {lack}; it has {', '.join(rows)}. Needed are one of "
             f"{', '.join(ROLES)}, and at least one group column"
         )
-    return table(rows[by], **given, **options)
+    clusters = None if cluster is None else rows[cluster]
+    return table(rows[by], **given, clusters=clusters, **options)
+
+
+def _read(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise ValueError(f"{path.name}: there is no such file")
+    try:
+        return pd.read_csv(path)
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path.name}: is not a CSV table ({error})") from None
 
 
 def scenes(path: str | Path) -> pd.DataFrame:
@@ -129,22 +143,23 @@ def here_or_recorded(path: str | None = None, seed: int = 0):
     Parameters
     ----------
     path : str, optional
-        The file; by default looked for beside the checkout.
+        The file, absolute or relative to the project; by default looked for beside the checkout.
 
     Returns
     -------
-    DataFrame, DataFrame, str : the two tables, and which they are
+    DataFrame, DataFrame, str : the two tables, and a sentence that says which they are
 
     Raises
     ------
     FileNotFoundError
         When `path` is given and there is no such file.
     """
-    place = project.root().parent / BDD100K if path is None else Path(path)
+    place = project.root().parent / BDD100K if path is None else project.root() / path
     if path is not None and not place.is_file():
         raise FileNotFoundError(f"there is no file {path!r}; leave it None for the recorded tables")
     if place.is_file():
         rows = scenes(place)
-        return served(rows), contrasts(rows, seed=seed), "computed from the frames"
-    recorded = (pd.read_csv(project.root() / name) for name in RECORDED)
-    return (*recorded, "recorded from a run with the frames")
+        said = f"computed from the {len(rows):,} frames of {place.name}"
+        return served(rows), contrasts(rows, seed=seed), said
+    said = f"recorded from a run with the frames: {Path(BDD100K).name} is not beside the checkout"
+    return *(pd.read_csv(project.root() / name) for name in RECORDED), said

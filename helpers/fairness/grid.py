@@ -91,12 +91,14 @@ def drawn(data: Table, grid: Grid, counts: np.ndarray, rows=None) -> Sample:
     rows : (atoms (n,), weights (n,)), optional
         The resampled rows, for measures that counts cannot say.
     """
-    sizes = np.round(unit_counts(data.groups, counts).sum(-1))
+    units = unit_counts(data.groups, counts)
+    sizes = np.round(units.sum(-1))
     complements = "compl" in grid.sets
     f = {}
     for of in grid.measures:
+        base.require(of, data)
         if of.of_counts is not None:
-            found = base.values(of, data, counts=counts)
+            found = of.of_counts(units)
         elif grid.adjust is None:
             found = base.values(of, data, None, *(rows or (None, None)), complements)
         else:

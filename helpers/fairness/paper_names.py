@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from helpers.fairness import base, columns, counts, grouping, reports
+from helpers.fairness import base, columns, counts, grouping, reporting, reports
 
 UNI = {"sets": ("vsany",), "comparisons": ("rel", "abs"), "reductions": ("max", "mean", "wmean")}
 MULTI = {"sets": ("pairs",), "comparisons": ("srel", "abs"), "reductions": ("max", "mean", "gini")}
@@ -173,7 +173,7 @@ def _groups(sensitive: Any) -> grouping.Groups:
 
 
 def _report(sensitive: Any, measures, given: dict, blocks: dict) -> reports.Report:
-    return reports.report(counts.table(_groups(sensitive), **given), measures, **blocks)
+    return reporting.report(counts.table(_groups(sensitive), **given), measures, **blocks)
 
 
 def _shown(value: Any) -> str:

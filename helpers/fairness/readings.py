@@ -10,7 +10,7 @@ import pandas as pd
 from helpers.fairness import compare, evidence, grid
 from helpers.fairness.counts import Table
 from helpers.fairness.grouping import groups
-from helpers.fairness.reports import report
+from helpers.fairness.reporting import report
 
 Blocks = tuple[str, str, str, str]
 TEN: dict[str, Blocks] = {

@@ -4,14 +4,20 @@ Where all measures follow from counts, tables are drawn directly: a bootstrap dr
 shuffle of the groups keeps both margins (how many rows each group and each outcome has) and is
 multivariate hypergeometric. That costs the same for a thousand rows and for ten million. Measures
 of scores need the rows, so then rows are drawn.
+
+Rows in clusters are not independent: then clusters are drawn, and the groups are exchanged between
+clusters of about the same size and inside of each (:mod:`helpers.exchange`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
+import scipy.sparse
 
+from helpers import exchange
 from helpers.fairness import curves, grid
 from helpers.fairness.counts import Table
 from helpers.fairness.grid import Grid, Sample
@@ -63,15 +69,63 @@ def samples(data: Table, chosen: Grid, draws: int, seed: int, null: bool) -> Ite
     rng = np.random.default_rng([seed, int(null)])
     counts = grid.table_counts(data, chosen)
     if _rows_needed(chosen):
+        strata = _strata(data, chosen) if null else None
         for _ in range(draws):
-            atoms, weights = _rows(data, chosen, rng, null)
+            atoms, weights = _rows(data, strata, rng)
             drawn = _counts_of_rows(data, chosen, atoms, weights)
             yield _stacked(grid.drawn(data, chosen, drawn, (atoms, weights)))
         return
-    draw = shuffled_counts if null else bootstrap_counts
+    if data.clusters is not None:
+        draw = partial(_shuffled_clusters if null else _drawn_clusters, data, chosen)
+    else:
+        draw = shuffled_counts if null else bootstrap_counts
     size = max(1, AT_ONCE // counts.size)
     for start in range(0, draws, size):
         yield grid.drawn(data, chosen, draw(counts, min(size, draws - start), rng))
+
+
+def _drawn_clusters(data: Table, chosen: Grid, counts: np.ndarray, draws: int, rng) -> np.ndarray:
+    """Tables of as many clusters drawn with replacement: (draws, *counts.shape)."""
+    number = int(data.clusters.max()) + 1
+    key = data.clusters * counts.size + _places(data, chosen, data.groups.atoms)
+    cell, rows = np.unique(key, return_counts=True)
+    shape = (number, counts.size)
+    held = scipy.sparse.csr_array((rows, (cell // counts.size, cell % counts.size)), shape=shape)
+    times = rng.multinomial(number, np.full(number, 1 / number), size=draws)
+    return (held.T @ times.T).T.reshape(draws, *counts.shape)
+
+
+def _shuffled_clusters(data: Table, chosen: Grid, counts, draws: int, rng) -> np.ndarray:
+    """Tables with the groups exchanged between and inside of clusters: (draws, *counts.shape)."""
+    found, strata = np.empty((draws, counts.size), np.int64), _strata(data, chosen)
+    for draw in range(draws):
+        place = _places(data, chosen, _exchanged(data, strata, rng))
+        found[draw] = np.bincount(place, minlength=counts.size)
+    return found.reshape(draws, *counts.shape)
+
+
+def _strata(data: Table, chosen: Grid) -> list[tuple[np.ndarray, exchange.Clusters | None]]:
+    """The rows within which groups are exchanged, and their clusters."""
+    if chosen.adjust is None:
+        parts = [np.arange(len(data))]
+    else:
+        parts = [np.flatnonzero(data.strata == z) for z in range(len(data.stratum_names))]
+    clusters = data.clusters
+    return [(at, None if clusters is None else exchange.Clusters(clusters[at])) for at in parts]
+
+
+def _exchanged(data: Table, strata: list, rng) -> np.ndarray:
+    """The atom of each row once groups are exchanged, within strata where the grid adjusts."""
+    atoms = data.groups.atoms.copy()
+    for at, clusters in strata:
+        given = data.groups.atoms[at]
+        if clusters is None:
+            atoms[at] = rng.permutation(given)
+        elif clusters.constant(given):
+            atoms[at] = given[clusters.between(rng)]
+        else:
+            atoms[at] = given[clusters.between(rng)][clusters.within(rng)]
+    return atoms
 
 
 def _draw_without_replacement(left: np.ndarray, size: int, rng) -> np.ndarray:
@@ -91,34 +145,34 @@ def _rows_needed(chosen: Grid) -> bool:
     return by_curve or any(of.of_counts is None for of in chosen.measures)
 
 
-def _rows(data: Table, chosen: Grid, rng, null: bool) -> tuple[np.ndarray, np.ndarray]:
+def _rows(data: Table, strata: list | None, rng) -> tuple[np.ndarray, np.ndarray]:
+    """Atoms and weights: groups exchanged within `strata`, or without them rows drawn anew."""
     n = len(data)
-    if not null:
+    if strata is not None:
+        return _exchanged(data, strata, rng), np.ones(n)
+    if data.clusters is None:
         return data.groups.atoms, np.bincount(rng.integers(n, size=n), minlength=n).astype(float)
-    atoms = data.groups.atoms.copy()
+    number = int(data.clusters.max()) + 1
+    times = np.bincount(rng.integers(number, size=number), minlength=number)
+    return data.groups.atoms, times[data.clusters].astype(float)
+
+
+def _places(data: Table, chosen: Grid, atoms: np.ndarray) -> np.ndarray:
+    """Place of each row in the flat table of counts."""
+    place = atoms * 4
+    for step, column in ((2, data.prediction), (1, data.label)):
+        if column is not None:
+            place = place + step * column
     if chosen.adjust is None:
-        rng.shuffle(atoms)
-    else:
-        for z in range(len(data.stratum_names)):
-            at = np.flatnonzero(data.strata == z)
-            atoms[at] = atoms[rng.permutation(at)]
-    return atoms, np.ones(n)
+        return place
+    return place + data.strata * (4 * data.groups.member.shape[1])
 
 
 def _counts_of_rows(data: Table, chosen: Grid, atoms, weights) -> np.ndarray:
-    k = data.groups.member.shape[1]
-    outcome = sum(
-        step * column
-        for step, column in ((2, data.prediction), (1, data.label))
-        if column is not None
-    )
-    key = atoms * 4 + outcome
-    if chosen.adjust is None:
-        shape = (k, 4)
-    else:
-        shape = (len(data.stratum_names), k, 4)
-        key = key + data.strata * (4 * k)
-    return np.bincount(key, weights, minlength=int(np.prod(shape))).reshape(shape)
+    strata = () if chosen.adjust is None else (len(data.stratum_names),)
+    shape = (*strata, data.groups.member.shape[1], 4)
+    place = _places(data, chosen, atoms)
+    return np.bincount(place, weights, minlength=int(np.prod(shape))).reshape(shape)
 
 
 def _stacked(sample: Sample) -> Sample:

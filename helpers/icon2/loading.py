@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,7 +17,7 @@ from helpers.detection import (
     read_bdd,
     read_predictions,
 )
-from helpers.icon2 import attributes
+from helpers.icon2 import attributes, own, pixels
 from helpers.icon2.attributes import Attribute
 
 PLANTED_IMAGES = {"demo": 1500, "paper": 10_000}
@@ -33,6 +32,9 @@ class Loaded:
     detections: Detections
     joined: dict[str, int] | None
     planted: driving_world.Law | None
+    further: tuple[str, ...] = ()  # attributes besides the paper's five
+    own: tuple[str, ...] = ()  # columns of the reader's CSV, among them
+    pictures: Path | None = None  # folder of the frames' image files
 
     def report(self) -> list[str]:
         """Sentences about what was read, joined and left out."""
@@ -48,6 +50,8 @@ class Loaded:
 
     def attribute(self, name: str) -> Attribute:
         """A sensitive attribute by the name of its column; income in its order."""
+        if name in self.own:
+            return own.attribute(self.truth, name)
         values = income.BINS if name == "income" else None
         return attributes.from_column(self.truth, name, values=values)
 
@@ -68,23 +72,53 @@ class Loaded:
             )
         return self.truth.images[name].astype(str).to_numpy()
 
-    def explanatory(self, sensitive: str, names: Sequence[str] | None = None) -> list[Attribute]:
-        """The paper's five, and `names` (columns of images or boxes); not the sensitive one."""
+    def explanatory(self, sensitive: str) -> list[Attribute]:
+        """The paper's five and those asked for besides; not the sensitive one."""
         found = attributes.standard(self.truth, self.detections)
-        found += [attributes.from_column(self.truth, n) for n in names or ()]
+        found += [self._one(name) for name in self.further]
         same = {"occluded": "occlusion", "timeofday": "time"}.get(sensitive, sensitive)
         return [a for a in found if a.name != same]
 
+    def _one(self, name: str) -> Attribute:
+        if name == "aspect":
+            return attributes.aspect(self.truth, self.detections)
+        if name in ("truncation", "crowding"):
+            return getattr(attributes, name)(self.truth)
+        return own.attribute(self.truth, name)
+
+    def light(self, seed: int = 0) -> list[Attribute]:
+        """Illumination of the frame and contrast of the box, in thirds, from the pictures.
+
+        Without a folder of pictures, little ones of planted frames are painted for the purpose
+        (`seed` is theirs), and real data have neither attribute.
+        """
+        if self.pictures is not None:
+            images, boxes = pixels.measured(self.truth, self.pictures)
+        elif self.planted is None:
+            return []
+        else:
+            with tempfile.TemporaryDirectory() as painted:
+                driving_world.pictures.paint(self.truth, Path(painted), seed)
+                size = (driving_world.drive.WIDTH, driving_world.drive.HEIGHT)
+                images, boxes = pixels.measured(self.truth, painted, size)
+        return [
+            pixels.thirds("illumination", images.illumination, "image"),
+            pixels.thirds("contrast", boxes.contrast, "box"),
+        ]
+
 
 def load(settings: SimpleNamespace) -> Loaded:
-    """Read or draw the data that a notebook's settings ask for.
+    """Read or draw the data that a notebook's settings ask for, the reader's columns joined.
 
     Parameters
     ----------
     settings
         ``labels`` and ``predictions`` (paths; None: the planted world), ``gps``, ``areas``,
-        ``incomes``, ``edges`` for the join, ``planted_images``, ``confounding``, ``confounder``,
-        ``inequity``, ``seed``, ``preset``.
+        ``incomes``, ``edges`` for the join, ``confounding``, ``confounder``, ``inequity``,
+        ``seed``, ``preset`` and, where there is one, ``planted_images``. ``further`` lists
+        attributes besides the paper's five: ``truncation``, ``aspect``, ``crowding``, columns of
+        frames or boxes, CSVs of one's own (:mod:`helpers.icon2.own`), at most one folder of
+        pictures.
 
     Raises
     ------
@@ -93,8 +127,26 @@ def load(settings: SimpleNamespace) -> Loaded:
     """
     together(settings, "labels", "predictions")
     together(settings, "gps", "areas", "incomes")
-    if settings.labels is None:
-        return planted(settings)
+    loaded = planted(settings) if settings.labels is None else _read(settings)
+    for one in settings.further or ():
+        loaded = _with(loaded, one)
+    return loaded
+
+
+def _with(loaded: Loaded, one: str) -> Loaded:
+    """With one more attribute, or those of a CSV, or a folder of pictures."""
+    if str(one).lower().endswith(".csv"):
+        truth, columns = own.join(loaded.truth, one)
+        mine = {"further": (*loaded.further, *columns), "own": (*loaded.own, *columns)}
+        return replace(loaded, truth=truth, **mine)
+    if Path(one).is_dir():
+        return replace(loaded, pictures=Path(one))
+    if Path(one).name != str(one):
+        raise DetectionDataError(f"parameter 'further': there is no folder {str(one)!r}")
+    return replace(loaded, further=(*loaded.further, one))
+
+
+def _read(settings: SimpleNamespace) -> Loaded:
     truth = read_bdd(settings.labels)
     detections = read_predictions(settings.predictions, truth)
     if settings.gps is None:
@@ -109,7 +161,7 @@ def load(settings: SimpleNamespace) -> Loaded:
 def planted(settings: SimpleNamespace) -> Loaded:
     """A planted world whose income comes by GPS, areas and a table, as BDD100K's would."""
     law = driving_world.Law(settings.confounding, settings.confounder, settings.inequity)
-    number = settings.planted_images or PLANTED_IMAGES[settings.preset]
+    number = getattr(settings, "planted_images", None) or PLANTED_IMAGES[settings.preset]
     world = driving_world.make(number, settings.seed, law)
     group = np.asarray(world.truth.images.income.cat.codes)
     city = driving_world.city.make(seed=settings.seed)

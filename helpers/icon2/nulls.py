@@ -12,6 +12,11 @@ controlling for a label that means nothing? Small strata alone make Delta negati
 shows by how much. A small p says that e matters to detection, not yet that e differs between the
 groups: where strata are of unequal difficulty sigma shrinks in the hard ones, and Delta can be
 positive though P(e|a) is the same for all. Standardisation does not have that fault.
+
+What is exchanged is whole: an attribute of images moves from image to image, one of boxes from the
+boxes of an image to those of another, since the boxes of one image resemble each other and single
+boxes would give too narrow a null. With `clusters`, whole clusters of images are exchanged. Under
+COCO's rule for false positives (an option) detections keep their own values of size or aspect.
 """
 
 from __future__ import annotations
@@ -39,25 +44,28 @@ def sigma_null(
     options: Options | None = None,
     permutations: int = 200,
     seed: int = 0,
+    clusters: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """Sigma of each class, and of their mean, against groups that mean nothing.
+
+    Parameters
+    ----------
+    clusters : array (n images,), optional
+        Images that belong together, such as frames of one video, are exchanged together.
 
     Returns
     -------
     DataFrame
         ``class sigma null_mean null_high p``: AP points; ``null_high`` is the null's 95th
         percentile, ``p`` the share of permutations with a sigma at least as large.
-
-    Notes
-    -----
-    Groups are exchanged between images (or boxes, for an attribute of boxes) one by one: where many
-    images share a place or a video the null is too narrow.
     """
-    options = options or Options()
-    found = {}
+    options, found = options or Options(), {}
+    apart = matches.boxes.category.to_numpy() if sensitive.level == "box" else None
+    together = _together(matches, sensitive, clusters)
     for of_class in _chosen(matches, classes):
         rng = np.random.default_rng(seed)  # the same shuffles for every class
-        given = [sensitive, *(shuffled(sensitive, rng) for _ in range(permutations))]
+        again = (shuffled(sensitive, rng, apart, together) for _ in range(permutations))
+        given = [sensitive, *again]
         found[of_class.name] = np.array([group_ap(of_class, one, options) for one in given])
     kept = [ap for ap in found.values() if not np.isnan(ap[0]).any()]
     if len(kept) > 1:
@@ -78,6 +86,7 @@ def delta_null(
     permutations: int = 100,
     seed: int = 0,
     shuffle: str = "explanatory",
+    clusters: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """Delta of each class and confounder against labels that mean nothing.
 
@@ -85,6 +94,8 @@ def delta_null(
     ----------
     shuffle
         ``explanatory`` or ``sensitive``: see the module's first lines.
+    clusters : array (n images,), optional
+        Images that belong together are exchanged together.
 
     Returns
     -------
@@ -98,8 +109,7 @@ def delta_null(
     """
     if shuffle not in ("explanatory", "sensitive"):
         raise ValueError(f"shuffle={shuffle!r} is not known; allowed: explanatory, sensitive")
-    options = options or Options()
-    rows = []
+    options, rows = options or Options(), []
     for of_class in _chosen(matches, classes):
         for explaining in map(factor, explanatory):
             rng = np.random.default_rng(seed)
@@ -107,11 +117,11 @@ def delta_null(
             drawn = []
             for _ in range(permutations):
                 if shuffle == "sensitive":
-                    again = _delta(of_class, shuffled(sensitive, rng), explaining, options)
+                    moved = _exchanged(matches, of_class, None, (sensitive,), clusters, rng)
+                    drawn.append(_delta(of_class, *moved, explaining, options))
                 else:
-                    moved = _exchanged(of_class, sensitive, explaining, rng)
-                    again = _delta(of_class, sensitive, moved, options)
-                drawn.append(again)
+                    moved = _exchanged(matches, of_class, sensitive, explaining, clusters, rng)
+                    drawn.append(_delta(of_class, sensitive, moved, options))
             row = {"class": of_class.name, "attribute": name_of(explaining)}
             rows.append(row | _compared("delta", observed, np.array(drawn)))
     return pd.DataFrame(rows)
@@ -127,23 +137,40 @@ def _delta(of_class: OfClass, sensitive: Attribute, explaining: Factor, options:
     return before - after
 
 
-def _exchanged(of_class: OfClass, sensitive: Attribute, explaining: Factor, rng) -> Factor:
-    """The confounder permuted within each group (and class, for one of boxes).
+def _together(matches: Matches, attribute: Attribute, clusters) -> np.ndarray | None:
+    """Number of the cluster of each entry of an attribute; None: each for itself."""
+    of = None if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    if attribute.level == "image":
+        return of
+    image = matches.boxes.image.to_numpy()
+    return image if of is None else of[image]
+
+
+def _exchanged(matches, of_class, sensitive, attributes: Factor, clusters, rng) -> Factor:
+    """Attributes permuted: within each sensitive group if given, those of boxes within the class.
 
     The attributes of a pair are exchanged each on its own.
     """
     moved = []
-    for attribute in explaining:
-        groups = sensitive.codes
-        if attribute.level == "box":
-            kept = np.full(len(attribute.codes), -1)
-            rows = of_class.box_row
-            kept[rows] = groups[of_class.box_image] if sensitive.level == "image" else groups[rows]
-            groups = kept
-        elif sensitive.level == "box":
-            groups = None  # an image has no single group
-        moved.append(shuffled(attribute, rng, groups))
+    for attribute in attributes:
+        groups = _groups(of_class, sensitive, attribute)
+        moved.append(shuffled(attribute, rng, groups, _together(matches, attribute, clusters)))
     return tuple(moved)
+
+
+def _groups(of_class: OfClass, sensitive: Attribute | None, attribute: Attribute):
+    """Between which entries of an attribute its values are exchanged."""
+    if attribute.level == "box":
+        kept, rows = np.full(len(attribute.codes), -1), of_class.box_row
+        if sensitive is None:
+            kept[rows] = 0
+        else:
+            of_image = sensitive.level == "image"
+            kept[rows] = sensitive.codes[of_class.box_image if of_image else rows]
+        return kept
+    if sensitive is None or sensitive.level == "box":
+        return None  # an image has no single group
+    return sensitive.codes
 
 
 def _compared(name: str, observed: float, null: np.ndarray) -> dict[str, float]:

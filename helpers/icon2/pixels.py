@@ -16,7 +16,9 @@ from helpers.detection.data import CORNERS
 from helpers.icon2.attributes import Attribute, AttributeDataError, binned
 
 
-def measured(truth: GroundTruth, folder: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+def measured(
+    truth: GroundTruth, folder: str | Path, frame: tuple[int, int] | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Illumination and contrast of every image and every box.
 
     Illumination is the mean luminance, contrast its standard deviation, both in 0..1.
@@ -26,6 +28,8 @@ def measured(truth: GroundTruth, folder: str | Path) -> tuple[pd.DataFrame, pd.D
     truth
         Its ``images.name`` are file names in `folder`.
     folder
+    frame
+        Width and height in which the boxes are given, where the pictures are of another size.
 
     Returns
     -------
@@ -42,8 +46,9 @@ def measured(truth: GroundTruth, folder: str | Path) -> tuple[pd.DataFrame, pd.D
         luminance = _luminance(folder / name)
         if luminance is not None:
             whole[i] = luminance.mean(), luminance.std()
+            scale = _scale(luminance, frame)
             for row in rows_of.get(i, ()):
-                parts[row] = _inside(luminance, corners[row])
+                parts[row] = _inside(luminance, corners[row] * scale)
     names = ["illumination", "contrast"]
     return pd.DataFrame(whole, columns=names), pd.DataFrame(parts, columns=names)
 
@@ -70,6 +75,12 @@ def _luminance(path: Path) -> np.ndarray | None:
             return np.asarray(image.convert("L"), np.float32) / 255
     except (FileNotFoundError, UnidentifiedImageError, OSError):
         return None
+
+
+def _scale(luminance: np.ndarray, frame: tuple[int, int] | None) -> np.ndarray:
+    height, width = luminance.shape
+    x, y = (1.0, 1.0) if frame is None else (width / frame[0], height / frame[1])
+    return np.array([x, y, x, y])
 
 
 def _inside(luminance: np.ndarray, corners: np.ndarray) -> tuple[float, float]:

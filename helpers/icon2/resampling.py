@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.stats
 
+from helpers import exchange
 from helpers.icon2.attributes import Attribute
 
 
@@ -39,7 +40,12 @@ def weights(n_images: int, resamples: int, seed: int = 0, clusters=None) -> np.n
     return np.array([np.ones(number), *drawn], np.float32)[:, of]
 
 
-def shuffled(attribute: Attribute, rng, within: np.ndarray | None = None) -> Attribute:
+def shuffled(
+    attribute: Attribute,
+    rng,
+    within: np.ndarray | None = None,
+    together: np.ndarray | None = None,
+) -> Attribute:
     """The attribute with its known codes permuted, within groups where these are given.
 
     Parameters
@@ -48,13 +54,19 @@ def shuffled(attribute: Attribute, rng, within: np.ndarray | None = None) -> Att
     rng : numpy.random.Generator
     within : int array like the codes, optional
         Codes are exchanged only between entries with the same number.
+    together : int array like the codes, optional
+        Entries with the same number are a cluster. Each takes the codes of another of nearly its
+        size, whole where the sizes are equal, else stretched or squeezed to fit.
     """
     codes = attribute.codes.copy()
     within = np.zeros(len(codes), int) if within is None else within
     known = codes >= 0
     for group in np.unique(within[known]):
         where = np.flatnonzero(known & (within == group))
-        codes[where] = rng.permutation(codes[where])
+        if together is None:
+            codes[where] = rng.permutation(codes[where])
+        else:
+            codes[where] = codes[where[exchange.Clusters(together[where]).between(rng)]]
     return replace(attribute, codes=codes)
 
 

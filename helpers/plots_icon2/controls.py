@@ -58,7 +58,7 @@ def values_and_shares(values: pd.DataFrame, shares: pd.DataFrame, title: str = "
         grouped_bars(below, share, list(part.value), groups, "share", scale=100)
         below.set_xticks(x, list(part.value), rotation=35, ha="right", rotation_mode="anchor")
     axes[0, 0].set_ylabel("AP of the value (%)")
-    axes[1, 0].set_ylabel("share of the group's boxes (%)")
+    axes[1, 0].set_ylabel("share of boxes (%)")
     group_legend(fig, groups, title)
     return fig
 

@@ -40,7 +40,7 @@ def printed_sigmas(table: pd.DataFrame) -> Figure:
     return fig
 
 
-def groups_by_class(groups: pd.DataFrame, sigmas: pd.DataFrame) -> Figure:
+def groups_by_class(groups: pd.DataFrame, sigmas: pd.DataFrame, title: str = "") -> Figure:
     """AP of every group and class with intervals, and sigma beside its null (Table 1).
 
     Parameters
@@ -49,6 +49,8 @@ def groups_by_class(groups: pd.DataFrame, sigmas: pd.DataFrame) -> Figure:
         From :meth:`Analysis.groups`.
     sigmas : DataFrame
         ``class sigma low high``, and ``null_mean null_high`` where there is a null.
+    title
+        Of the legend: what the groups are groups of.
     """
     classes, names = list(sigmas["class"]), list(dict.fromkeys(groups.value))
     fig, (left, right) = plt.subplots(
@@ -72,11 +74,11 @@ def groups_by_class(groups: pd.DataFrame, sigmas: pd.DataFrame) -> Figure:
     right.set(xlabel="σ of AP (points)", xlim=(0, None))
     right.tick_params(axis="y", length=0)
     handles = [*left.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
-    fig.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    fig.legend(handles=handles, loc="outside upper center", ncols=len(handles), title=title)
     return fig
 
 
-def instance_counts(groups: pd.DataFrame, min_boxes: int) -> Figure:
+def instance_counts(groups: pd.DataFrame, min_boxes: int, title: str = "") -> Figure:
     """Boxes of every class and group (Figure 6), with the support a cell needs.
 
     Parameters
@@ -84,17 +86,20 @@ def instance_counts(groups: pd.DataFrame, min_boxes: int) -> Figure:
     groups : DataFrame
         From :meth:`Analysis.groups`, without the row of all classes.
     min_boxes : int
+    title
+        Of the legend: what the groups are groups of.
     """
     classes, names = list(dict.fromkeys(groups["class"])), list(dict.fromkeys(groups.value))
     fig, ax = plt.subplots(figsize=(9, 3.4))
     part = groups.rename(columns={"value": "group", "class": "value"})
     grouped_bars(ax, part, classes, names, "boxes")
     ax.axhline(min_boxes, color=INK, ls=":", lw=1.2)
-    ax.text(len(classes) - 0.45, min_boxes, f" {min_boxes}: least", va="center", fontsize=8)
+    said = f"below {min_boxes}:\nnot estimable"
+    ax.text(len(classes) - 0.45, 0.93 * min_boxes, said, va="top", fontsize=9)
     ax.set_yscale("log")
-    ax.set(ylabel="boxes (log scale)", xlim=(-0.6, len(classes) + 0.25))
+    ax.set(ylabel="boxes (log scale)", xlim=(-0.6, len(classes) + 0.6))
     ax.set_xticks(range(len(classes)), classes, rotation=20, ha="right", rotation_mode="anchor")
-    group_legend(fig, names, "")
+    group_legend(fig, names, title)
     return fig
 
 

@@ -1,0 +1,6 @@
+"""Figures of bias reports, each drawn from a returned table."""
+
+from helpers.plots_fairness.gaps import group_rates, null_of_worst_case, suite, ten_readings
+from helpers.plots_fairness.reports import bars, grid, rocs
+
+__all__ = ["bars", "grid", "group_rates", "null_of_worst_case", "rocs", "suite", "ten_readings"]

@@ -1,0 +1,149 @@
+"""Rows that are not independent: drawn and exchanged by clusters."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers import exchange, fairness
+from helpers.fairness import grid, resample
+
+WORST = (["pr"], ["pairs"], ["abs"], ["max"])
+sizes = st.lists(st.integers(1, 6), min_size=2, max_size=60)
+
+
+@given(sizes, st.integers(0, 99))
+def test_labels_of_a_cluster_come_from_one_other(of, seed):
+    rng = np.random.default_rng(seed)
+    cluster = rng.permutation(np.repeat(np.arange(len(of)), of))
+    taken = cluster[exchange.Clusters(cluster).between(rng)]
+    donors = [np.unique(taken[cluster == c]) for c in range(len(of))]
+    assert all(len(donor) == 1 for donor in donors)
+    assert sorted(np.concatenate(donors)) == list(range(len(of))), "each gives once"
+
+
+@given(sizes, st.integers(0, 99))
+def test_inside_of_a_cluster_rows_are_permuted(of, seed):
+    rng = np.random.default_rng(seed)
+    cluster = rng.permutation(np.repeat(np.arange(len(of)), of))
+    source = exchange.Clusters(cluster).within(rng)
+    assert (cluster[source] == cluster).all()
+    assert sorted(source) == list(range(len(cluster)))
+    assert exchange.Clusters(cluster).constant(cluster)
+    assert exchange.Clusters(cluster).constant(np.arange(len(cluster))) == (max(of) == 1)
+
+
+def rows(seed, clusters=60, each=1, gap=0.0):
+    """Two groups, whole clusters in each; the rows of a cluster are copies of one."""
+    rng = np.random.default_rng(seed)
+    group = rng.permutation(np.arange(clusters) % 2)
+    said = (rng.random(clusters) < 0.4 + gap * group).astype(int)
+    table = pd.DataFrame({"group": np.array(["a", "b"])[group], "said": said})
+    return table.loc[np.repeat(np.arange(clusters), each)].rename_axis("cluster").reset_index()
+
+
+def reported(table, clustered, **more):
+    clusters = table["cluster"] if clustered else None
+    data = fairness.table(table["group"], predictions=table["said"], clusters=clusters)
+    report = fairness.report(data, *WORST, bootstrap=400, permutations=400, **more)
+    return report.cells.iloc[0]
+
+
+def test_copies_add_nothing_when_they_are_one_cluster():
+    single = reported(rows(0, 200, 1, 0.3), False)
+    copied, fooled = (reported(rows(0, 200, 5, 0.3), on) for on in (True, False))
+    width = {
+        name: cell["high"] - cell["low"]
+        for name, cell in {"single": single, "copied": copied, "fooled": fooled}.items()
+    }
+    assert copied["value"] == pytest.approx(single["value"])
+    assert width["copied"] == pytest.approx(width["single"], rel=0.15)
+    assert width["fooled"] == pytest.approx(width["single"] / np.sqrt(5), rel=0.2)
+
+
+def test_clusters_of_one_row_are_rows():
+    table = rows(1, 300, 1, 0.1)
+    alone, clustered = (reported(table, on) for on in (False, True))
+    for name in ("low", "high", "p"):
+        assert clustered[name] == pytest.approx(alone[name], abs=0.05)
+
+
+def alike(seed, clusters=60, each=12):
+    """As `rows`, without any gap, and each cluster with a rate of its own."""
+    table, rng = rows(seed, clusters, each), np.random.default_rng(seed)
+    rate = rng.uniform(0.1, 0.9, clusters)[table["cluster"]]
+    return table.assign(said=(rng.random(len(table)) < rate).astype(int))
+
+
+@pytest.mark.slow
+def test_p_is_uniform_where_clusters_share_an_outcome():
+    p = np.array([reported(alike(s), True)["p"] for s in range(150)])
+    assert scipy.stats.kstest(p, "uniform").pvalue > 0.01
+    fooled = np.array([reported(alike(s), False)["p"] for s in range(60)])
+    assert (fooled < 0.05).mean() > 0.25, "rows by themselves: far too narrow"
+
+
+def crossed(seed, objects=50, gap=0.0):
+    """Every object in each of three contexts: the groups vary inside of a cluster."""
+    rng = np.random.default_rng(seed)
+    cluster, context = np.divmod(np.arange(3 * objects), 3)
+    easy = rng.uniform(0.05, 0.95, objects)[cluster]
+    said = (rng.random(len(cluster)) < np.clip(easy - gap * (context == 0), 0, 1)).astype(int)
+    return pd.DataFrame(
+        {"cluster": cluster, "group": np.array(["x", "y", "z"])[context], "said": said}
+    )
+
+
+@pytest.mark.slow
+def test_crossed_designs_exchange_inside_of_clusters():
+    p = np.array([reported(crossed(s), True)["p"] for s in range(150)])
+    assert scipy.stats.kstest(p, "uniform").pvalue > 0.01
+    found = [
+        [reported(crossed(s, gap=0.2), on)["p"] < 0.05 for on in (True, False)] for s in range(60)
+    ]
+    clustered, alone = np.mean(found, axis=0)
+    assert clustered >= alone, "holding the objects fixed loses no power"
+
+
+@pytest.mark.slow
+def test_intervals_of_clusters_cover():
+    truth, inside = 0.3, []
+    for seed in range(150):
+        cell = reported(rows(seed, 200, 4, truth), True)
+        inside.append(cell["low"] <= truth <= cell["high"])
+    assert 0.88 <= np.mean(inside) <= 1.0
+
+
+def test_scores_and_strata_by_clusters():
+    table = rows(2, 100, 3, 0.2)
+    rng = np.random.default_rng(0)
+    data = fairness.table(
+        table["group"],
+        predictions=table["said"],
+        labels=rng.integers(0, 2, len(table)),
+        scores=rng.random(len(table)),
+        strata=table["cluster"] % 2,
+        clusters=table["cluster"],
+    )
+    report = fairness.report(
+        data, ["auc", "tpr"], *WORST[1:], adjust="standardised", bootstrap=20, permutations=20
+    )
+    assert report.cells[["low", "high", "p"]].notna().all().all()
+    assert report.settings["clusters"] == 100
+    chosen = grid.grid_of(data, *WORST, adjust="standardised")
+    counts = grid.table_counts(data, chosen)
+    for null in (False, True):
+        for sample in resample.samples(data, chosen, 5, 0, null):
+            assert (sample.sizes[..., 2].sum(-1) == counts.sum()).all(), "clusters of one size"
+
+
+def test_bad_clusters_are_refused():
+    given = {"by": list("aabb"), "predictions": [0, 1, 1, 0]}
+    with pytest.raises(ValueError, match="clusters: all 4 rows belong to one"):
+        fairness.table(**given, clusters=[1, 1, 1, 1])
+    with pytest.raises(ValueError, match="clusters: 1 of 4 values are missing, the first in row 2"):
+        fairness.table(**given, clusters=[1, 2, None, 1])
+    with pytest.raises(ValueError, match="clusters has 3"):
+        fairness.table(**given, clusters=[1, 2, 3])
