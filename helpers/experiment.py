@@ -27,7 +27,8 @@ def images(settings: SimpleNamespace) -> Collection:
     ----------
     settings
         From :func:`helpers.parameters.check`: `source`, `image_size`, `seed`, `per_class`,
-        `context_bias`, `folder`, `contexts` and `context_of` are used.
+        `context_bias`, `folder`, `contexts` and `context_of` are used; `shared_patch` and
+        `patch_classes` where the notebook has them.
     """
     return sources.load(
         settings.source,
@@ -35,6 +36,8 @@ def images(settings: SimpleNamespace) -> Collection:
         seed=settings.seed,
         per_class=settings.per_class,
         context_bias=settings.context_bias,
+        shared_patch=getattr(settings, "shared_patch", 0.0),
+        patch_classes=getattr(settings, "patch_classes", None),
         folder=settings.folder,
         contexts=settings.contexts,
         context_of=settings.context_of,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -15,18 +15,27 @@ CONTEXT_IMAGES = 50
 
 
 def load(
-    size: int, seed: int, per_class: int, context_bias: float | Mapping[str, float] | None
+    size: int,
+    seed: int,
+    per_class: int,
+    context_bias: float | Mapping[str, float] | None,
+    shared_patch: float = 0.0,
+    patch_classes: Sequence[str] | None = None,
 ) -> Collection:
     """C, NC, WB and contexts of the embedded world.
 
     A class's first images train (its indices 0 to 99 of 150), the next validate, the last test, in
     every set. Images are drawn independently, so this is as random as a shuffle; but the world
     spreads the images in another context evenly over the indices, so each split keeps the planted
-    share to the nearest image.
+    share to the nearest image. So it does with a shared patch, to an image or two.
     """
-    bias = world.CONTEXT_BIAS if context_bias is None else context_bias
+    planted = {
+        "context_bias": world.CONTEXT_BIAS if context_bias is None else context_bias,
+        "shared_patch": shared_patch,
+        "patch_classes": patch_classes or world.PATCH_CLASSES,
+    }
     made = {
-        name: world.make(name, per_class=per_class, size=size, seed=seed, context_bias=bias)
+        name: world.make(name, per_class=per_class, size=size, seed=seed, **planted)
         for name in world.SETS
     }
     sets = {name: _image_set(name, images, per_class) for name, images in made.items()}
