@@ -15,7 +15,7 @@ from torchvision.transforms.v2 import functional as transforms
 
 from helpers.pairing import design
 
-__all__ = ["batches", "build", "design", "grid", "neutral"]
+__all__ = ["batches", "build", "cells", "design", "grid", "neutral", "resize"]
 
 SHAPES = ("squeezed", "native")
 NEUTRALS = ("mean", "white", "shuffled")
@@ -54,11 +54,11 @@ def grid(
     tiles = list(tiles.unbind(1)) if isinstance(tiles, torch.Tensor) else list(tiles)
     _check_tiles(tiles, rows, cols, shape)
     height, width = tiles[0].shape[-2:]
-    heights, widths = _cells(height, rows, shape), _cells(width, cols, shape)
+    heights, widths = cells(height, rows, shape), cells(width, cols, shape)
     lines = []
     for row, h in enumerate(heights):
         line = tiles[row * cols : (row + 1) * cols]
-        lines.append(torch.cat([_resize(t, h, w) for t, w in zip(line, widths, strict=True)], -1))
+        lines.append(torch.cat([resize(t, h, w) for t, w in zip(line, widths, strict=True)], -1))
     return torch.cat(lines, -2)
 
 
@@ -148,8 +148,8 @@ def batches(
         torch.cat([objects.index_select(0, torch.from_numpy(used)), partners]),
         partner + len(used),
     )
-    widths = _cells(tiles.shape[-1], 2, shape)
-    resized = {width: _resize(tiles, tiles.shape[-2], width) for width in set(widths)}
+    widths = cells(tiles.shape[-1], 2, shape)
+    resized = {width: resize(tiles, tiles.shape[-2], width) for width in set(widths)}
     is_left = (table["side"] == "left").to_numpy()
     left = torch.from_numpy(np.where(is_left, place, partner))
     right = torch.from_numpy(np.where(is_left, partner, place))
@@ -163,15 +163,18 @@ def build(table: pd.DataFrame, *args, **kwargs) -> torch.Tensor:
     return torch.cat(list(batches(table, *args, **kwargs)))
 
 
-def _cells(length: int, parts: int, shape: str) -> list[int]:
-    """Lengths of the cells along one side."""
+def cells(length: int, parts: int, shape: str) -> list[int]:
+    """Lengths in pixels of the `parts` cells along a side, which differ by one where they must."""
     if shape == "native":
         return [length] * parts
     return np.diff(np.arange(parts + 1) * length // parts).tolist()
 
 
-def _resize(tiles: torch.Tensor, height: int, width: int) -> torch.Tensor:
-    """Resize in float32: torch's uint8 kernel differs between processors and fails at one pixel."""
+def resize(tiles: torch.Tensor, height: int, width: int) -> torch.Tensor:
+    """Tiles, uint8 (N, 3, H, W), at another size, bilinear and antialiased.
+
+    In float32: torch's uint8 kernel differs between processors and fails at one pixel.
+    """
     if tiles.shape[-2:] == (height, width):
         return tiles
     sized = [
