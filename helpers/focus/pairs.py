@@ -10,6 +10,7 @@ draws no more relevance away than the target's other outer classes do.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -102,11 +103,11 @@ def ranked(
         For several methods, mosaics of more than two classes, or an unknown `against`.
     """
     _check(rated, against)
-    known = rated.dropna(subset=["focus"]).reset_index(drop=True)
     table = summary(rated, PAIR, level=level, resamples=resamples, seed=seed)
     table = table.rename(columns={"mean": "focus", "mean_low": "low", "mean_high": "high"})
     table = table[[*PAIR, "mosaics", "undefined", "focus", "low", "high"]]
-    tests = [_test(known, row.target, row.outer, against, level) for row in table.itertuples()]
+    known = Means.of(rated.dropna(subset=["focus"]))
+    tests = [_test(known, pair, against, level) for pair in table[PAIR].itertuples(index=False)]
     table = pd.concat([table, pd.DataFrame(tests, columns=TESTED)], axis=1)
     table["p_adjusted"] = stats.adjust(table["p"], method)
     for name, of in (("rank", "focus"), ("rank_difference", "difference")):
@@ -148,77 +149,109 @@ def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
     return table[(table["target"] == target) & (table["outer"] == outer)]
 
 
-def contrast(rated: pd.DataFrame, weights: pd.Series) -> tuple[float, float, int]:
-    """A weighted sum of pairs' mean Focus, and its standard error over source images.
+@dataclass(frozen=True)
+class Means:
+    """Every pair's mean Focus, and how these means vary and covary over source images.
 
     Two mosaics that share an image are not independent, of whichever pairs they are; two that share
-    none are. So the variance sums the products of deviations over all couples of mosaics that share
+    none are. So a covariance sums the products of deviations over all couples of mosaics that share
     an image, each couple once (Aronow, Samii and Assenova, *Cluster-robust variance estimation for
-    dyadic data*, Political Analysis 23, 2015), times n / (n - 1).
+    dyadic data*, Political Analysis 23, 2015).
 
-    Parameters
+    Attributes
     ----------
-    rated : DataFrame
-        Without undefined rows.
-    weights : Series
-        Of the pairs, indexed by (target, outer); mosaics of other pairs do not count.
-
-    Returns
-    -------
-    value, standard_error : float
-    images : int
-        n: different images of the class that has fewest of them in these mosaics. The standard
-        error has n - 1 degrees of freedom.
+    focus : Series
+        Means, indexed by (target, outer).
+    covariance : DataFrame
+        Of the means, pairs by pairs.
+    least : Series
+        Each mean's variance if no two mosaics shared an image: no contrast is given less.
+    images : Series
+        Different images of a pair's mosaics, of the class that has fewer.
     """
-    of = pd.MultiIndex.from_frame(rated[PAIR])
-    rated, of = rated[of.isin(weights.index)], of[of.isin(weights.index)]
-    focus = rated["focus"].groupby([rated[name] for name in PAIR])
-    value = float((focus.mean().reindex(weights.index) * weights).sum())
-    weight = weights.reindex(of).to_numpy() / focus.transform("size").to_numpy()
-    deviation = weight * (rated["focus"] - focus.transform("mean")).to_numpy()
-    images = _fewest_images(rated)
-    variance = float(deviation @ (_sharing(rated[IMAGES].to_numpy()) @ deviation))
-    variance = max(variance, float(deviation @ deviation))  # never less than if all were apart
-    return value, float(np.sqrt(variance * images / (images - 1))), images
+
+    focus: pd.Series
+    covariance: pd.DataFrame
+    least: pd.Series
+    images: pd.Series
+
+    @classmethod
+    def of(cls, rated: pd.DataFrame) -> Means:
+        """From rated mosaics without undefined rows."""
+        by = [rated[name] for name in PAIR]
+        groups = rated["focus"].groupby(by)
+        focus, number = groups.mean(), groups.ngroup().to_numpy()
+        deviation = (rated["focus"] - groups.transform("mean")) / groups.transform("size")
+        apart = sparse.csr_array(
+            (deviation, (np.arange(len(rated)), number)), shape=(len(rated), len(focus))
+        )
+        found = pd.DataFrame(_over_shared(apart, rated[IMAGES]), focus.index, focus.index)
+        least = pd.Series((apart * apart).sum(0), focus.index)
+        return cls(focus, found, least, _fewest_images(rated))
+
+    def contrast(self, weights: pd.Series) -> tuple[float, float, int]:
+        """A weighted sum of means, and its standard error.
+
+        Parameters
+        ----------
+        weights : Series
+            Of some pairs, indexed by (target, outer).
+
+        Returns
+        -------
+        value, standard_error : float
+            The variance is taken n / (n - 1) times.
+        images : int
+            n, the fewest of the pairs'; the standard error has n - 1 degrees of freedom.
+        """
+        at, w = weights.index, weights.to_numpy()
+        images = int(self.images[at].min())
+        variance = float(w @ self.covariance.loc[at, at].to_numpy() @ w)
+        variance = max(variance, float(w**2 @ self.least[at].to_numpy()))
+        error = np.sqrt(variance * images / (images - 1))
+        return float(w @ self.focus[at].to_numpy()), float(error), images
 
 
-def _test(known: pd.DataFrame, target: str, outer: str, against, level: float) -> dict:
+def _test(known: Means, pair: tuple[str, str], against, level: float) -> dict:
     """One pair's difference from the null, its two-sided interval and one-sided p."""
-    pairs = list(known.groupby(PAIR).groups)
-    fixed = not isinstance(against, str)
-    others = [] if fixed else [pair for pair in pairs if pair != (target, outer)]
+    pair, pairs, fixed = tuple(pair), known.focus.index, not isinstance(against, str)
+    others = [] if fixed else [other for other in pairs if other != pair]
     if against == "same target":
-        others = [pair for pair in others if pair[0] == target]
-    if (target, outer) not in pairs or not (fixed or others):
+        others = [other for other in others if other[0] == pair[0]]
+    if pair not in pairs or not (fixed or others):
         return dict.fromkeys(TESTED, np.nan)
-    weights = {(target, outer): 1.0, **dict.fromkeys(others, -1 / max(len(others), 1))}
-    value, error, images = contrast(known, pd.Series(weights))
+    weights = {pair: 1.0, **dict.fromkeys(others, -1 / max(len(others), 1))}
+    value, error, images = known.contrast(pd.Series(weights))
     difference = value - against if fixed else value
     student = scipy.stats.t(images - 1)
     p = float(student.cdf(difference / error)) if error > 0 else float(difference >= 0)
     half = student.ppf((1 + level) / 2) * error
-    reference = of_pair(known, target, outer)["focus"].mean() - difference
-    found = (reference, difference, difference - half, difference + half, p)
-    return dict(zip(TESTED, found, strict=True))
+    ends = (difference - half, difference + half)
+    return dict(zip(TESTED, (known.focus[pair] - difference, difference, *ends, p), strict=True))
 
 
-def _sharing(images: np.ndarray) -> sparse.csr_array:
-    """Which mosaics share an image, themselves included: N x N of 0 and 1."""
-    used, place = np.unique(images, return_inverse=True)
+def _over_shared(apart: sparse.csr_array, images: pd.DataFrame, step: int = 500) -> np.ndarray:
+    """Sum of products of deviations over couples of mosaics that share an image, once a couple."""
+    used, place = np.unique(images.to_numpy(), return_inverse=True)
     rows = np.repeat(np.arange(len(images)), images.shape[1])
     shape = (len(images), len(used))
     shows = sparse.csr_array((np.ones(images.size), (rows, place.ravel())), shape=shape)
-    shared = shows @ shows.T
-    shared.data = (shared.data > 0).astype(float)
-    return shared
+    found = np.zeros((apart.shape[1],) * 2)
+    for start in range(0, len(images), step):
+        shared = shows[start : start + step] @ shows.T
+        shared.data[:] = 1
+        found += (apart[start : start + step].T @ (shared @ apart)).toarray()
+    return found
 
 
-def _fewest_images(rated: pd.DataFrame) -> int:
-    """Images of the class of which these mosaics show the fewest; two at least."""
-    target, outer = (rated[name].to_numpy()[:, None] for name in PAIR)
-    names = np.where(rated[TARGETS].to_numpy(bool), target, outer)
-    images = pd.Series(rated[IMAGES].to_numpy().ravel())
-    return int(images.groupby(names.ravel()).nunique().min())
+def _fewest_images(rated: pd.DataFrame) -> pd.Series:
+    """Different images of each pair's mosaics, of the class that has fewer."""
+    long = rated[PAIR].loc[rated.index.repeat(len(IMAGES))].reset_index(drop=True)
+    long["image"], long["inner"] = (
+        rated[IMAGES].to_numpy().ravel(),
+        rated[TARGETS].to_numpy().ravel(),
+    )
+    return long.groupby([*PAIR, "inner"])["image"].nunique().groupby(PAIR).min()
 
 
 def _check(rated: pd.DataFrame, against) -> None:
