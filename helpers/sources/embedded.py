@@ -34,11 +34,7 @@ def load(
         "shared_patch": shared_patch,
         "patch_classes": patch_classes or world.PATCH_CLASSES,
     }
-    made = {
-        name: world.make(name, per_class=per_class, size=size, seed=seed, **planted)
-        for name in world.SETS
-    }
-    sets = {name: _image_set(name, images, per_class) for name, images in made.items()}
+    sets = {name: image_set(name, size, seed, per_class, **planted) for name in world.SETS}
     context_of = dict(world.CONTEXT_OF)
     images = world.contexts(per_context=CONTEXT_IMAGES, size=size, seed=seed)
     contexts = {
@@ -48,7 +44,17 @@ def load(
     return Collection("world", tuple(world.CLASSES), sets, contexts, context_of)
 
 
-def _image_set(name: str, made, per_class: int) -> ImageSet:
+def image_set(name: str, size: int, seed: int, per_class: int, **planted) -> ImageSet:
+    """One set of the world, as in :func:`load`.
+
+    Parameters
+    ----------
+    name : {"C", "NC", "WB"}
+    size, seed, per_class : int
+    **planted
+        As for :func:`helpers.world.make`: `context_bias`, `shared_patch`, `patch_classes`.
+    """
+    made = world.make(name, per_class=per_class, size=size, seed=seed, **planted)
     classes = tuple(world.CLASSES)
     split = np.repeat(SPLITS, splits.sizes(per_class))[made.table["index"]]
     table = made.table.rename(columns={"object": "class"}).assign(split=split, path="")

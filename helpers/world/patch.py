@@ -99,9 +99,9 @@ def strength(shared_patch: float, patch_classes: Sequence[str], known: Sequence[
     number = isinstance(shared_patch, int | float | np.number)
     if not number or isinstance(shared_patch, bool) or not 0 <= shared_patch <= 1:
         raise ValueError(f"shared_patch={shared_patch!r}: give a number from 0 to 1")
-    pair = tuple(patch_classes)
-    if len(pair) != 2 or len(set(pair)) != 2 or set(pair) - set(known):
-        raise ValueError(f"patch_classes={pair!r}: name two different ones of {tuple(known)}")
+    named = tuple(patch_classes)
+    if len(set(named)) != len(named) or set(named) - set(known):
+        raise ValueError(f"patch_classes={named!r}: name different ones of {tuple(known)}")
     return float(shared_patch)
 
 

@@ -1,0 +1,189 @@
+"""Does the ranking find a pair that was planted? Trials over seeds and doses, in the world.
+
+A trial plants the shared patch at one dose (:mod:`helpers.world.patch`), trains a network, and
+ranks the pairs of its test images. Every seed draws other images and another pair of classes, so
+that no natural likeness of two classes is counted over and over. At dose 0 the pair is only drawn
+and not planted: how often it comes first there is the rate of false finds.
+
+    python -m helpers.focus.trials data/recorded/shared_patch.csv --seeds 24
+
+makes the trials that notebook 07 shows beside its own few.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+
+from helpers import artifacts, models, project, stats, world
+from helpers.focus import pairs
+from helpers.focus.rating import rate
+from helpers.inference import logits
+from helpers.progress import progress
+from helpers.sources import embedded
+
+DOSES = (0.0, 0.25, 0.5, 0.75, 1.0)
+DRAWN = tuple(combinations(world.CLASSES, 2))
+BLIND = 2 / (len(world.CLASSES) * (len(world.CLASSES) - 1))
+"""How often a ranking that knows nothing has one of a pair's two orders first."""
+SETTINGS = {
+    "architecture": "resnet18-eighth",
+    "image_size": 96,
+    "per_class": 150,
+    "context_bias": 0.25,
+    "epochs": 5,
+    "per_pair": 24,
+    "method": "gradcam",
+}
+
+
+def drawn(seed: int) -> tuple[str, str]:
+    """The pair of classes that a seed plants: each of the six in turn."""
+    return DRAWN[seed % len(DRAWN)]
+
+
+def run(
+    doses: Sequence[float], seeds: Sequence[int], settings: SimpleNamespace | None = None
+) -> pd.DataFrame:
+    """A trial for every dose and seed; networks and ratings already made are found in the store.
+
+    Parameters
+    ----------
+    doses : sequence of float in [0, 1]
+    seeds : sequence of int
+    settings
+        What `SETTINGS` names; None is those.
+
+    Returns
+    -------
+    DataFrame
+        As from :func:`one`, a row a trial.
+    """
+    asked = [(float(dose), int(seed)) for seed in seeds for dose in doses]
+    rows = [one(dose, seed, settings) for dose, seed in progress(asked, desc="trials")]
+    return pd.DataFrame(rows)
+
+
+def one(dose: float, seed: int, settings: SimpleNamespace | None = None) -> dict:
+    """One trial.
+
+    Returns
+    -------
+    dict
+        dose; seed; classes (the two, joined by " + "); accuracy (of the network on single test
+        images); focus (of the two ordered pairs, the lower mean); others (mean of the other
+        pairs' means); rank (of the lower of the two among all ordered pairs); first (rank is 1);
+        shown (first, and lower than its null, corrected); alarms (pairs lower than their null,
+        corrected, that were not planted).
+    """
+    settings = settings or SimpleNamespace(**SETTINGS)
+    planted = drawn(seed)
+    images = embedded.image_set(
+        "C",
+        settings.image_size,
+        seed,
+        settings.per_class,
+        context_bias=settings.context_bias,
+        shared_patch=dose,
+        patch_classes=planted,
+    )
+    network = models.trained(
+        settings.architecture,
+        images.split("train"),
+        images.split("val"),
+        seed=seed,
+        epochs=settings.epochs,
+        store=project.store(),
+    )
+    test = images.split("test")
+    design = pairs.design(test.table, test.classes, per_pair=settings.per_pair, seed=seed)
+    rated = rate(
+        network,
+        test.images,
+        design,
+        settings.method,
+        classes=test.classes,
+        store=project.store() / "focus",
+    )
+    right = logits(network, test.images).argmax(1) == test.labels
+    found = judged(pairs.ranked(rated, resamples=200, seed=seed), planted, dose > 0)
+    names = {"dose": dose, "seed": seed, "classes": " + ".join(planted)}
+    return {**names, "accuracy": float(right.float().mean()), **found}
+
+
+def judged(table: pd.DataFrame, planted: tuple[str, str], is_planted: bool = True) -> dict:
+    """What a ranking says of the planted pair, in either order.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`helpers.focus.pairs.ranked`.
+    planted : (str, str)
+    is_planted : bool
+        Whether it was, or was only drawn; decides what is a false alarm.
+    """
+    mine = [set(pair) == set(planted) for pair in table[pairs.PAIR].itertuples(index=False)]
+    own, others = table[mine], table[[not m for m in mine]]
+    low = table["p_adjusted"] < 0.05
+    rank = int(own["rank"].min())
+    return {
+        "focus": float(own["focus"].min()),
+        "others": float(others["focus"].mean()),
+        "rank": rank,
+        "first": rank == 1,
+        "shown": bool(rank == 1 and low[own["focus"].idxmin()]),
+        "alarms": int((low & ~pd.Series(mine, table.index)).sum() if is_planted else low.sum()),
+    }
+
+
+def rates(trials: pd.DataFrame, column: str = "first") -> pd.DataFrame:
+    """How often the planted pair came first at each dose, with Wilson intervals over seeds.
+
+    Parameters
+    ----------
+    trials : DataFrame
+        From :func:`run`.
+    column : str
+        "first" or "shown".
+
+    Returns
+    -------
+    DataFrame
+        dose, trials, first (how many), rate, low, high.
+    """
+    counts = trials.groupby("dose")[column].agg(["size", "sum"]).astype(int).reset_index()
+    counts.columns = ["dose", "trials", "first"]
+    low, high = stats.wilson(counts["first"], counts["trials"])
+    return counts.assign(rate=counts["first"] / counts["trials"], low=low, high=high)
+
+
+def seen_from(rates: pd.DataFrame, chance: float = BLIND) -> float:
+    """The lowest dose from which on the whole interval lies above what a blind ranking reaches.
+
+    NaN where there is none.
+    """
+    above = rates.sort_values("dose", ascending=False).set_index("dose")["low"] > chance
+    kept = above[above.cummin()]
+    return float(kept.index.min()) if len(kept) else float("nan")
+
+
+def main() -> None:
+    """``python -m helpers.focus.trials FILE``: write the trials of all doses as CSV."""
+    parser = argparse.ArgumentParser(description="Plant the shared patch, rank the pairs.")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--seeds", type=int, default=24)
+    parser.add_argument("--doses", type=float, nargs="+", default=DOSES)
+    arguments = parser.parse_args()
+    project.seed_everything(0)
+    found = run(arguments.doses, range(arguments.seeds))
+    artifacts.write_text(arguments.file, found.to_csv(index=False, float_format="%.4g"))
+    print(rates(found).round(2).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()
