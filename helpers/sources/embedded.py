@@ -27,7 +27,8 @@ def load(
     A class's first images train (its indices 0 to 99 of 150), the next validate, the last test, in
     every set. Images are drawn independently, so this is as random as a shuffle; but the world
     spreads the images in another context evenly over the indices, so each split keeps the planted
-    share to the nearest image. So it does with a shared patch, to an image or two.
+    share to the nearest image. So it is with eyespots, to an image or two; the second of
+    `patch_classes` has the first's on its test images only.
     """
     planted = {
         "context_bias": world.CONTEXT_BIAS if context_bias is None else context_bias,
@@ -54,7 +55,10 @@ def image_set(name: str, size: int, seed: int, per_class: int, **planted) -> Ima
     **planted
         As for :func:`helpers.world.make`: `context_bias`, `shared_patch`, `patch_classes`.
     """
-    made = world.make(name, per_class=per_class, size=size, seed=seed, **planted)
+    held_out = sum(splits.sizes(per_class)[:2])
+    made = world.make(
+        name, per_class=per_class, size=size, seed=seed, shared_from=held_out, **planted
+    )
     classes = tuple(world.CLASSES)
     split = np.repeat(SPLITS, splits.sizes(per_class))[made.table["index"]]
     table = made.table.rename(columns={"object": "class"}).assign(split=split, path="")

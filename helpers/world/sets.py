@@ -37,7 +37,7 @@ class WorldSet:
     table : DataFrame
         One row an image: object, context, design, index (0.. within its class), seed.
     patches : bool (N, H, W), optional
-        Where the shared patch is, which is part of the object; None where none was planted.
+        Where the shared eyespot is, a part of the object; None where none were planted.
     """
 
     images: np.ndarray
@@ -129,21 +129,28 @@ def _object(name: str, seed: int, index: int, size: int) -> tuple[str, Layer]:
     return design, photograph(parts, view, size, style)
 
 
-def _one(which: str, name: str, seed: int, index: int, size: int, context: str, carries: bool):
-    """Return design, layer and image of one object, and where its patch is (False: nowhere)."""
+def _one(which: str, name: str, seed: int, index: int, size: int, context: str, marks: list[int]):
+    """Return design, layer and image of one object, and where the shared eyespot is."""
     if which == "NC":
         return *_sketched(name, seed, index, size), False
     design, layer = _object(name, seed, index, size)
-    where = _patched(name, seed, index, layer) if carries else False
+    where = _marked(name, seed, index, layer, marks)
     ground = {"C": _in_context, "WB": _on_white}[which]
     return design, layer, ground(name, seed, index, layer, context), where
 
 
-def _patched(name: str, seed: int, index: int, layer: Layer) -> np.ndarray:
-    """Paint the shared patch on an object's layer, which is changed, and return where it is."""
+def _marked(name: str, seed: int, index: int, layer: Layer, marks: list[int]):
+    """Paint eyespots on an object's layer; return where the shared one is (False: nowhere)."""
+    if not marks:
+        return False
     draws = Draws(seed, PATCH, CLASSES.index(name), index)
     alpha = _object(name, seed, index, REFERENCE)[1].alpha
-    return patch.paint(layer, patch.place(alpha, draws), draws)
+    at, where = None, False
+    for mark in marks:
+        at = patch.place(alpha, draws, at)
+        covered = patch.paint(layer, at, mark, draws)
+        where = covered if mark == 0 else where
+    return where
 
 
 def _in_context(name: str, seed: int, index: int, layer: Layer, context: str) -> np.ndarray:
@@ -182,6 +189,7 @@ def make(
     classes: Sequence[str] = CLASSES,
     shared_patch: float = 0.0,
     patch_classes: Sequence[str] = patch.PATCH_CLASSES,
+    shared_from: int = 0,
 ) -> WorldSet:
     """One of the paper's three image sets (section 2.1.1), class after class.
 
@@ -202,16 +210,21 @@ def make(
     classes : sequence of str
         Which of `CLASSES`.
     shared_patch : float in [0, 1]
-        Share of the photographed objects (C and WB) of both `patch_classes` that carry the same
-        eyespot (:mod:`helpers.world.patch`). The images of a smaller share are among those of a
-        larger; an image without the eyespot is the same bytes as at 0.
+        Share of each class's photographed objects (C and WB) that carry its eyespot, and of the
+        second of `patch_classes` that carry the first's, too (:mod:`helpers.world.patch`). The
+        images of a smaller share are among those of a larger; one without is the same bytes as
+        at 0.
     patch_classes : two of `CLASSES`
+        Whose eyespot is shared, and who comes to carry it.
+    shared_from : int
+        The first index within the second class that may carry it: the first one held out.
 
     Returns
     -------
     WorldSet
-        The table's context is "white" for WB, "plain" for NC. Where a patch was planted, the
-        table has a column patch (bool) and `patches` says where.
+        The table's context is "white" for WB, "plain" for NC. Where eyespots were planted,
+        the table has columns eyespot (its own) and shared (the shared one), and `patches` says
+        where the shared one is.
 
     Raises
     ------
@@ -221,7 +234,8 @@ def make(
     if which not in SETS:
         raise ValueError(f"which={which!r}: choose one of {SETS}")
     bias = strengths(context_bias, classes)
-    share = patch.strength(shared_patch, patch_classes, CLASSES)
+    share, pair = patch.strength(shared_patch, patch_classes, CLASSES), tuple(patch_classes)
+    shared_from = _whole("shared_from", shared_from, 0)
     per_class, size = _whole("per_class", per_class, 1), _whole("size", size, 8)
     seed = _whole("seed", seed, 0)
     images = np.empty((len(classes) * per_class, size, size, 3), np.uint8)
@@ -229,23 +243,32 @@ def make(
     for name in classes:
         plain = [{"NC": "plain", "WB": "white"}.get(which, "")] * per_class
         scenes = assigned(name, per_class, seed, bias[name]) if which == "C" else plain
-        dosed = _dosed(name, per_class, seed, share if name in patch_classes else 0.0)
-        for index, (context, carries) in enumerate(zip(scenes, dosed, strict=True)):
-            at, carries = len(rows), carries and which != "NC"
-            design, layer, image, where = _one(which, name, seed, index, size, context, carries)
+        marks = _marks(name, per_class, seed, 0.0 if which == "NC" else share, pair, shared_from)
+        for index, context in enumerate(scenes):
+            at, own = len(rows), marks[index]
+            design, layer, image, where = _one(which, name, seed, index, size, context, own)
             images[at], masks[at], patches[at] = to_bytes(image), layer.mask, where
-            rows.append((name, context, design, index, seed, carries))
-    columns = ["object", "context", "design", "index", "seed", "patch"]
+            carries = len(own) == 2 or (bool(own) and (own != [0] or name == pair[0]))
+            rows.append((name, context, design, index, seed, carries, 0 in own))
+    columns = ["object", "context", "design", "index", "seed", "eyespot", "shared"]
     table = pd.DataFrame(rows, columns=columns)
     if not share:
-        return WorldSet(images, masks, table.drop(columns="patch"))
+        return WorldSet(images, masks, table.drop(columns=["eyespot", "shared"]))
     return WorldSet(images, masks, table, patches)
 
 
-def _dosed(name: str, n: int, seed: int, share: float) -> list[bool]:
-    """Which of a class's first `n` objects carry the patch."""
-    start = Draws(seed, DOSED, CLASSES.index(name)).between(0.0, 1.0)
-    return patch.carries(share, start, n)
+def _marks(
+    name: str, n: int, seed: int, share: float, pair: Sequence[str], shared_from: int
+) -> list[list[int]]:
+    """Which eyespots each of a class's first `n` objects carries: its own, the shared one (0)."""
+    draws = Draws(seed, DOSED, CLASSES.index(name))
+    own = patch.carries(share, draws.between(0.0, 1.0), n)
+    mark = patch.mark_of(name, pair, CLASSES)
+    found = [[mark] if carries else [] for carries in own]
+    if name == pair[1]:
+        for index, carries in enumerate(patch.carries(share, draws.between(0.0, 1.0), n)):
+            found[index] += [0] if carries and index >= shared_from else []
+    return found
 
 
 def contexts(per_context: int = 50, size: int = 96, seed: int = 0) -> WorldSet:
