@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torchvision import models as torchvision_models
 
+from helpers import reduced
 from helpers import weights as weights_of
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -98,6 +99,10 @@ class AlexNetQuarter(nn.Module):
         return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
+REDUCED = {"alexnet-quarter": AlexNetQuarter, **reduced.REDUCED}
+"""The paper's topologies for images of 96 pixels, by name."""
+
+
 def build(
     architecture: str, n_classes: int, *, weights: str | Path | None = None, seed: int = 0
 ) -> Classifier:
@@ -106,7 +111,7 @@ def build(
     Parameters
     ----------
     architecture : str
-        `"alexnet-quarter"` or a torchvision classifier (`"alexnet"`, `"resnet18"` ...).
+        One of `REDUCED` or a torchvision classifier (`"alexnet"`, `"resnet18"` ...).
     n_classes : int
         2 or more.
     weights : None, "imagenet" or path
@@ -155,8 +160,8 @@ def _gives_logits(layer: nn.Module) -> bool:
 
 
 def _fresh(architecture: str, n_classes: int) -> nn.Module:
-    if architecture == "alexnet-quarter":
-        return AlexNetQuarter(n_classes)
+    if architecture in REDUCED:
+        return REDUCED[architecture](n_classes)
     weights_of.check_name(architecture)
     return torchvision_models.get_model(architecture, num_classes=n_classes)
 

@@ -29,6 +29,10 @@ PRESETS: dict[str, dict[str, Any]] = {
         "architecture": "alexnet-quarter",
         "pretrained": "wider world",
         "epochs": 25,
+        "family": "scratch",
+        "architectures": ["alexnet-quarter", "vgg11-eighth", "resnet18-eighth"],
+        "effort": "quick",
+        "mosaics": 6,
     },
     "paper": {
         "source": "hpai",
@@ -36,6 +40,10 @@ PRESETS: dict[str, dict[str, Any]] = {
         "architecture": "alexnet",
         "pretrained": "imagenet",
         "epochs": 50,
+        "family": "pretrained",
+        "architectures": ["alexnet", "vgg16", "resnet18"],
+        "effort": "sound",
+        "mosaics": 100,
     },
 }
 

@@ -18,7 +18,7 @@ from torch.nn.functional import cross_entropy
 from torchvision.transforms.v2.functional import resized_crop
 
 from helpers.inference import default_device, logits, single_thread
-from helpers.networks import AlexNetQuarter, Classifier
+from helpers.networks import REDUCED, AlexNetQuarter, Classifier
 from helpers.progress import progress
 
 PATIENCE = 3  # epochs of perfect validation without a better loss that end a training
@@ -154,7 +154,9 @@ def train(
 
 
 def _usual_rate(model: Classifier, tune: str) -> float:
-    return 1e-3 if tune == "last" or isinstance(model.network, AlexNetQuarter) else 1e-4
+    if tune == "last" or isinstance(model.network, AlexNetQuarter):
+        return 1e-3
+    return 2e-3 if isinstance(model.network, tuple(REDUCED.values())) else 1e-4
 
 
 def _one_epoch(fitted, optimizer, draw, labels, batch_size, generator) -> float:

@@ -10,7 +10,9 @@ from safetensors.torch import load_file
 from torch import nn
 from torchvision import models as torchvision_models
 
-from helpers import artifacts
+from helpers import artifacts, reduced
+
+SMALL = ("alexnet-quarter", *reduced.REDUCED)
 
 
 def digest(architecture: str, weights: str | Path | None) -> str | None:
@@ -81,17 +83,18 @@ def check_name(architecture: str) -> None:
     known = torchvision_models.list_models(module=torchvision_models)
     if architecture not in known:
         raise ValueError(
-            f"There is no architecture {architecture!r}. Take 'alexnet-quarter' or one of "
-            f"torchvision's classifiers: {', '.join(known)}."
+            f"There is no architecture {architecture!r}. Take {', '.join(map(repr, SMALL))} or "
+            f"one of torchvision's classifiers: {', '.join(known)}."
         )
 
 
 def _imagenet_entry(architecture: str):
     """torchvision's record (address, meaning) of an architecture's ImageNet weights."""
-    if architecture == "alexnet-quarter":
+    if architecture in SMALL:
+        full, _, _ = architecture.partition("-")
         raise ValueError(
-            "Nobody publishes ImageNet weights for 'alexnet-quarter'. Use 'alexnet', or pretrain "
-            "it on the wider world with `models.pretrained`."
+            f"Nobody publishes ImageNet weights for {architecture!r}. Use {full!r}, or pretrain it "
+            "on the wider world with `models.pretrained`."
         )
     check_name(architecture)
     return torchvision_models.get_model_weights(architecture).DEFAULT

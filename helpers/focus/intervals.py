@@ -147,7 +147,7 @@ def _resampled(rated: pd.DataFrame, what: str, resamples: int, seed: int):
         weights = 1 + shows @ signs / CELLS
         found.append(_mean(values, weights) if what == "mean" else _median(values, weights))
     deviations = CELLS * (np.concatenate(found) - estimate)
-    scale = _shrink(shows, influence, rated["target"], group) * _widen(group)
+    scale = _shrink(shows, influence, rated["target"].to_numpy(), group) * _widen(group)
     return estimate, deviations * scale
 
 

@@ -1,0 +1,172 @@
+"""The controls of a run as one table: what is expected, what is found, what is wrong if it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import scipy.stats
+
+from helpers.attribution import METHODS, NotConserved
+from helpers.focus import controls
+from helpers.focus.design import design
+from helpers.focus.intervals import mean
+from helpers.focus.rating import rate
+from helpers.focus.study import QUICK, method_settings, rated_here
+from helpers.networks import Classifier
+from helpers.sources import ImageSet
+
+ROUNDING = 1e-3  # LIME's regression is solved, not summed
+NO_PENALTY = {"segments": 6, "samples": 64, "penalty": 1e-6}
+
+
+def class_blind(
+    network: Classifier, images: ImageSet, settings: SimpleNamespace, logit: Mapping[str, int]
+) -> pd.DataFrame:
+    """Random, uniform and edge maps on the run's kind of mosaics, and with each one's twin.
+
+    Returns
+    -------
+    DataFrame
+        control, on ("mosaics" or "mosaics and twins"), mosaics, mean, low, high, expected, holds,
+        and why, where it does not.
+    """
+    shared = {"per_class": 4 * settings.mosaics, "seed": settings.seed}
+    plain = design(images.table, images.classes, **shared)
+    pairs = controls.twins(design(images.table, images.classes, outer="one class", **shared))
+    rows = []
+    for name, control in controls.MAPS.items():
+        for on, table in (("mosaics", plain), ("mosaics and twins", pairs)):
+            rated = rated_here(network, images, table, control, settings, logit, name=name)
+            found = mean(rated)
+            reason = "classes differ in it: images of some have more of it than others'"
+            rows.append({"control": name, "on": on} | _verdict(len(table), found, 0.5, reason))
+    return pd.DataFrame(rows)
+
+
+def knows_nothing(
+    network: Classifier,
+    images: ImageSet,
+    methods: Iterable[str],
+    settings: SimpleNamespace,
+    logit: Mapping[str, int],
+    networks: int = 6,
+) -> pd.DataFrame:
+    """Every method on networks of randomized weights; the interval is over the networks.
+
+    Each network explains other mosaics and their twins. Rows as of :func:`class_blind`.
+    """
+    rows = []
+    for method in methods:
+        means, count = [], 0
+        for seed in range(networks):
+            table = design(images.table, images.classes, outer="one class", per_class=1, seed=seed)
+            table = controls.twins(table)
+            more = {**method_settings(method, settings.effort), **FEWER.get(method, {})}
+            blank = controls.randomized(network, seed)
+            try:
+                rated = rated_here(blank, images, table, method, settings, logit, **more)
+            except NotConserved:
+                break
+            means.append(rated["focus"].mean())
+            count += int(rated["focus"].notna().sum())
+        if not means:
+            continue
+        known = np.array(means)[~np.isnan(means)]
+        ends = scipy.stats.t.interval(
+            0.99, max(len(known) - 1, 1), known.mean(), known.std(ddof=1) / np.sqrt(len(known))
+        )
+        reason = "the map follows the picture, and its classes differ"
+        name = f"random weights: {METHODS[method].name}"
+        found = (known.mean(), *ends)
+        rows.append({"control": name, "on": "twins"} | _verdict(count, found, 0.5, reason))
+    return pd.DataFrame(rows)
+
+
+FEWER = {
+    "smoothgrad": {"samples": 4},
+    "integrated-gradients": {"steps": 4},
+    "lime": QUICK["lime"],
+}
+
+
+def heads(images: ImageSet, methods: Iterable[str], settings: SimpleNamespace) -> pd.DataFrame:
+    """Every method in a network of disconnected heads, of own and of shared channels.
+
+    Rows as of :func:`class_blind`; low and high are the worst and the best mosaic. LIME twice: its
+    ridge penalty pulls what matters towards what does not.
+    """
+    table = design(images.table, images.classes, per_class=6, seed=settings.seed)
+    rows = []
+    for method in methods:
+        for own in (True, False):
+            options = {METHODS[method].name: {**QUICK.get(method, {})}}
+            if method == "lime":
+                options["LIME, no penalty"] = NO_PENALTY
+            for name, more in options.items():
+                focus = controls.disconnected(
+                    images.images, table, method, own_channels=own, **more
+                )
+                found = (np.nanmean(focus), np.nanmin(focus), np.nanmax(focus))
+                reason = _reason(method, own)
+                which = "own channels" if own else "shared channels"
+                row = {"control": f"disconnected heads: {name}", "on": which}
+                rows.append(row | _verdict(len(table), found, 1.0, reason))
+    return pd.DataFrame(rows)
+
+
+def positions(
+    network: Classifier,
+    images: ImageSet,
+    settings: SimpleNamespace,
+    logit: Mapping[str, int],
+    groups: int = 24,
+) -> tuple[pd.DataFrame, float]:
+    """GradCAM's Focus for the six layouts of the same four images, and Friedman's p of no effect.
+
+    Returns
+    -------
+    DataFrame
+        layout, groups, mean, low, high: deviation from the mean of a group's six layouts, its
+        interval over groups (Student's).
+    float
+    """
+    each = -(-groups // len(images.classes))
+    table = design(images.table, images.classes, per_class=each, seed=settings.seed)
+    chosen = table.sample(min(groups, len(table)), random_state=settings.seed)
+    table = controls.six_layouts(chosen)
+    rated = rate(network, images.images, table, "gradcam", classes=logit, shape=settings.shape)
+    wide = rated.pivot(index="group", columns="layout", values="focus").dropna()
+    wide = wide[list(controls.LAYOUT_NAMES)]
+    apart = wide.sub(wide.mean(axis=1), axis=0)
+    half = apart.sem() * scipy.stats.t.ppf(0.975, len(apart) - 1)
+    rows = pd.DataFrame(
+        {
+            "layout": apart.columns,
+            "groups": len(apart),
+            "mean": apart.mean().to_numpy(),
+            "low": (apart.mean() - half).to_numpy(),
+            "high": (apart.mean() + half).to_numpy(),
+        }
+    )
+    return rows, float(scipy.stats.friedmanchisquare(*wide.to_numpy().T).pvalue)
+
+
+def _verdict(count: int, found: tuple[float, float, float], expected: float, reason: str) -> dict:
+    estimate, low, high = map(float, found)
+    margin = ROUNDING if expected == 1 else 1e-6
+    holds = low - margin <= expected <= high + margin
+    if expected == 1:
+        holds = low >= 1 - ROUNDING
+    row = {"mosaics": count, "mean": estimate, "low": low, "high": high, "expected": expected}
+    return row | {"holds": holds, "why": "" if holds else reason}
+
+
+def _reason(method: str, own_channels: bool) -> str:
+    if method == "lime":
+        return "a ridge penalty and few samples: superpixels that do not count get a little"
+    if method in ("gradcam", "gradcam++") and not own_channels:
+        return "it weighs whole channels, and a channel that the cells share is active in all"
+    return "relevance leaves the cells that the logit sees"

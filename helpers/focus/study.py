@@ -1,0 +1,319 @@
+"""What notebook 06 rates: networks of several architectures on several image sets, and choices.
+
+Networks are trained once and found in the store, by other notebooks too; ratings likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+from torchvision.models import get_model_weights
+
+from helpers import experiment, models, project, reduced, stats
+from helpers.attribution import METHODS, NotConserved
+from helpers.focus.design import IMAGES, design
+from helpers.focus.intervals import summary
+from helpers.focus.rating import rate
+from helpers.inference import logits
+from helpers.networks import Classifier
+from helpers.sources import Collection, ImageSet
+from helpers.sources.folders import plain
+
+AS_IT_IS = "as it is"
+QUICK = {
+    "smoothgrad": {"samples": 8},
+    "integrated-gradients": {"steps": 8},
+    "lime": {"segments": 4, "samples": 32},
+    "occlusion": {"segments": 4},
+}
+"""Fewer samples where a method draws them: the same Focus within 0.02, in a tenth of the time."""
+
+Networks = Mapping[tuple[str, str], Classifier]
+
+
+def held_out(collection: Collection, settings: SimpleNamespace) -> dict[str, ImageSet]:
+    """The images that mosaics are made of: test splits, or all images where nothing is trained."""
+    if settings.family == AS_IT_IS:
+        return {
+            name: ImageSet(
+                name, s.images, s.labels, s.classes, s.table.assign(split="test"), s.masks
+            )
+            for name, s in collection.sets.items()
+        }
+    return {name: images.split("test") for name, images in collection.sets.items()}
+
+
+def networks(
+    collection: Collection, settings: SimpleNamespace
+) -> dict[tuple[str, str], Classifier]:
+    """A network of each architecture for each image set, by (architecture, set).
+
+    Parameters
+    ----------
+    collection
+    settings
+        `architectures`, `family` (scratch, pretrained, probe or as it is), `pretrained`, `epochs`,
+        `seed` and `image_size` are used.
+    """
+    return {
+        (architecture, name): one(architecture, name, collection, settings)
+        for architecture in settings.architectures
+        for name in collection.sets
+    }
+
+
+def one(
+    architecture: str,
+    set_name: str,
+    collection: Collection,
+    settings: SimpleNamespace,
+    epochs: int | None = None,
+) -> Classifier:
+    """The network of one architecture trained on one set, for fewer epochs where that is asked."""
+    most = min(settings.epochs, reduced.EPOCHS.get(architecture, settings.epochs))
+    changed = {"architecture": architecture, "epochs": epochs or most}
+    if settings.family == AS_IT_IS:
+        count = len(_categories(architecture))
+        return models.build(architecture, count, weights=settings.pretrained).eval()
+    name = f"{experiment.FAMILIES[settings.family]}-{set_name}"
+    return experiment.model(name, collection, SimpleNamespace(**{**vars(settings), **changed}))
+
+
+def answers(architecture: str, images: ImageSet, settings: SimpleNamespace) -> dict[str, int]:
+    """The logit of each class: by order, or for a network as it is by ImageNet's name or number.
+
+    Raises
+    ------
+    ValueError
+        For a class folder that is neither an ImageNet category nor its number.
+    """
+    if settings.family != AS_IT_IS:
+        return {name: number for number, name in enumerate(images.classes)}
+    known = {plain(name): number for number, name in enumerate(_categories(architecture))}
+    known |= {str(number): number for number in range(len(known))}
+    unknown = [name for name in images.classes if plain(name) not in known]
+    if unknown:
+        raise ValueError(
+            f"Class {unknown[0]!r} is no ImageNet category, nor a number of one: rename its "
+            "folder, or train a network (family scratch, pretrained or probe)."
+        )
+    return {name: known[plain(name)] for name in images.classes}
+
+
+def _categories(architecture: str) -> list[str]:
+    return get_model_weights(architecture).DEFAULT.meta["categories"]
+
+
+def method_settings(method: str, effort: str) -> dict:
+    """Preset and settings of a method under an effort: quick, sound or paper."""
+    if effort == "quick":
+        return {"preset": "sound", **QUICK.get(method, {})}
+    return {"preset": effort}
+
+
+def accuracies(
+    networks: Networks, images: Mapping[str, ImageSet], settings: SimpleNamespace
+) -> pd.DataFrame:
+    """Accuracy of each network on the single images of its own set, with Wilson's interval."""
+    rows = [
+        {"architecture": architecture, "set": name}
+        | accuracy(network, images[name], answers(architecture, images[name], settings))
+        for (architecture, name), network in networks.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def accuracy(network: Classifier, images: ImageSet, logit: Mapping[str, int]) -> dict:
+    """images, accuracy, low, high of a network."""
+    wanted = np.array([logit[name] for name in images.table["class"]])
+    said = logits(network, images.images).argmax(1).numpy()
+    right, n = int((said == wanted).sum()), len(wanted)
+    low, high = stats.wilson(right, n)
+    return {"images": n, "accuracy": right / n, "low": low, "high": high}
+
+
+def designs(images: Mapping[str, ImageSet], settings: SimpleNamespace) -> dict[str, pd.DataFrame]:
+    """A design of mosaics for each set."""
+    return {
+        name: design(s.table, s.classes, per_class=settings.mosaics, seed=settings.seed)
+        for name, s in images.items()
+    }
+
+
+def ratings(
+    networks: Networks,
+    images: Mapping[str, ImageSet],
+    tables: Mapping[str, pd.DataFrame],
+    methods: Iterable[str],
+    settings: SimpleNamespace,
+) -> pd.DataFrame:
+    """Every method on every network: rows of :func:`helpers.focus.rate`, with architecture and set.
+
+    A method that refuses a network, as LRP may, is left out; `attrs["refused"]` says why.
+    """
+    found, refused = [], {}
+    for (architecture, name), network in networks.items():
+        logit = answers(architecture, images[name], settings)
+        for method in methods:
+            try:
+                rated = rated_here(network, images[name], tables[name], method, settings, logit)
+            except NotConserved as reason:
+                refused[architecture, method] = str(reason)
+                continue
+            found.append(rated.assign(architecture=architecture, set=name))
+    rows = pd.concat(found, ignore_index=True)
+    rows.attrs["refused"] = refused
+    return rows
+
+
+def rated_here(network, images: ImageSet, table, method, settings, logit=None, **more):
+    """One rating with the notebook's effort, mosaic shape and store; `more` replaces settings."""
+    chosen = method_settings(method, settings.effort) if isinstance(method, str) else {}
+    return rate(
+        network,
+        images.images,
+        table,
+        method,
+        classes=logit or images.classes,
+        shape=settings.shape,
+        store=project.store() / "focus",
+        **{**chosen, **more},
+    )
+
+
+def pooled(rated: pd.DataFrame, column: str = "set") -> pd.DataFrame:
+    """Ratings of several image sets as if of one: images and targets numbered and named apart."""
+    codes = rated[column].factorize()[0]
+    apart = rated.assign(target=rated[column] + " " + rated["target"])
+    for name in IMAGES:
+        apart[name] = rated[name] + codes * (int(rated[IMAGES].to_numpy().max()) + 1)
+    return apart
+
+
+def table_of(rated: pd.DataFrame, accuracies: pd.DataFrame, architecture: str) -> pd.DataFrame:
+    """A table an architecture: mean Focus with interval, a row a method, a column a set."""
+    mine = rated[rated["architecture"] == architecture]
+    cells = summary(mine, by=["method", "set"])
+    text = [f"{r.mean:.2f} [{r.mean_low:.2f}, {r.mean_high:.2f}]" for r in _plain(cells)]
+    wide = cells.assign(text=text).pivot(index="method", columns="set", values="text")
+    wide = wide.reindex(index=mine["method"].unique(), columns=mine["set"].unique())
+    wide["undefined"] = cells.groupby("method")["undefined"].sum()
+    wide.index = [METHODS[name].name for name in wide.index]
+    own = accuracies[accuracies["architecture"] == architecture].set_index("set")["accuracy"]
+    wide.loc["accuracy"] = [f"{own[name]:.2f}" for name in wide.columns[:-1]] + [0]
+    return wide.rename_axis(None, axis=1)
+
+
+def _plain(cells: pd.DataFrame) -> list[SimpleNamespace]:
+    return [SimpleNamespace(**row) for row in cells.to_dict("records")]
+
+
+def with_accuracy(
+    networks: Networks,
+    collection: Collection,
+    images: Mapping[str, ImageSet],
+    tables: Mapping[str, pd.DataFrame],
+    settings: SimpleNamespace,
+    early: Iterable[int] = (),
+) -> pd.DataFrame:
+    """Accuracy beside Focus for better and worse networks: rows architecture, on, accuracy, ...
+
+    The networks on their own set; those of the set C on the other sets; and the first architecture
+    stopped after few (`early`) epochs.
+
+    Returns
+    -------
+    DataFrame
+        architecture, set (of the mosaics), how ("own set", "other set" or "stopped early"),
+        accuracy, and the mean Focus of gradcam and of lrp, each with `_low` and `_high`.
+    """
+    cases = [(a, s, "own set", network) for (a, s), network in networks.items()]
+    for (a, s), network in networks.items():
+        if s == "C" and settings.family != AS_IT_IS:
+            cases += [(a, other, "other set", network) for other in images if other != s]
+    if settings.family != AS_IT_IS:
+        first = settings.architectures[0]
+        stopped = [one(first, "C", collection, settings, epochs) for epochs in early]
+        cases += [(first, "C", "stopped early", network) for network in stopped]
+    rows = []
+    for architecture, name, how, network in cases:
+        logit = answers(architecture, images[name], settings)
+        row = {"architecture": architecture, "set": name, "how": how}
+        row["accuracy"] = accuracy(network, images[name], logit)["accuracy"]
+        for method in ("gradcam", "lrp"):
+            try:
+                rated = rated_here(network, images[name], tables[name], method, settings, logit)
+            except NotConserved:
+                continue
+            [mean] = summary(rated).to_dict("records")
+            row |= {f"{method}{end}": mean[f"mean{end}"] for end in ("", "_low", "_high")}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def rank_correlation(table: pd.DataFrame, method: str, seed: int = 0) -> stats.Interval:
+    """Spearman's correlation of accuracy and Focus over networks, which are resampled."""
+    pairs = table[["accuracy", method]].dropna().to_numpy() if method in table else np.empty((0, 2))
+    if len(pairs) < 5:
+        return stats.Interval(np.nan, np.nan, np.nan)
+    rng = np.random.default_rng(seed)
+    drawn = [_spearman(pairs[rng.integers(len(pairs), size=len(pairs))]) for _ in range(1000)]
+    low, high = np.nanquantile(drawn, [0.025, 0.975])
+    return stats.Interval(_spearman(pairs), float(low), float(high))
+
+
+def _spearman(pairs: np.ndarray) -> float:
+    return pd.DataFrame(pairs).corr("spearman").iloc[0, 1]
+
+
+def other_normalisation(network: Classifier) -> Classifier:
+    """The same network fed as the authors' code feeds it: mean and deviation of 0.5."""
+    half = (0.5, 0.5, 0.5)
+    changed = Classifier(network.network, mean=half, std=half)
+    return changed.to(next(network.parameters()).device).eval()
+
+
+def choices(
+    network: Classifier,
+    images: ImageSet,
+    table: pd.DataFrame,
+    settings: SimpleNamespace,
+    logit: Mapping[str, int] | None = None,
+) -> pd.DataFrame:
+    """What each choice does to Focus on the same mosaics (facts of the paper's code; Rao 2022).
+
+    Returns
+    -------
+    DataFrame
+        As rows of :func:`helpers.focus.rate`, with choice, method and option.
+    """
+    half = other_normalisation(network)
+    smooth, path = QUICK["smoothgrad"], QUICK["integrated-gradients"]
+    tried = [
+        ("sign", "smoothgrad", "signed", network, smooth),
+        ("sign", "smoothgrad", "absolute", network, {**smooth, "reduce": "max absolute"}),
+        ("sign", "integrated-gradients", "signed", network, path),
+        ("sign", "integrated-gradients", "absolute", network, {**path, "reduce": "absolute sum"}),
+        ("paper's settings", "smoothgrad", "sound", network, smooth),
+        ("paper's settings", "smoothgrad", "paper", network, {"preset": "paper", "samples": 10}),
+        ("LIME's values", "lime", "weights", network, QUICK["lime"]),
+        ("LIME's values", "lime", "five best", network, {**QUICK["lime"], "best": 5}),
+    ]
+    for method in ("lrp", "input-x-gradient", "smoothgrad", "integrated-gradients"):
+        for option, layer in (("input", "input"), ("last map", "last map")):
+            more = {**QUICK.get(method, {}), "layer": layer}
+            tried.append(("layer", method, option, network, more))
+    for method in ("gradcam", "lrp", "integrated-gradients"):
+        for option, which in (("as trained", network), ("0.5", half)):
+            tried.append(("normalisation", method, option, which, QUICK.get(method, {})))
+    found = []
+    for choice, method, option, which, more in tried:
+        try:
+            rated = rated_here(which, images, table, method, settings, logit, **more)
+        except NotConserved:
+            continue
+        found.append(rated.assign(choice=choice, option=option))
+    return pd.concat(found, ignore_index=True)
