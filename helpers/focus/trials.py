@@ -27,7 +27,7 @@ from helpers.inference import logits
 from helpers.progress import progress
 from helpers.sources import embedded
 
-DOSES = (0.0, 0.25, 0.5, 0.75, 1.0)
+DOSES = (0.0, 0.5, 0.75, 0.9, 1.0)
 DRAWN = tuple(permutations(world.CLASSES, 2))
 BLIND = 1 / len(DRAWN)
 """How often a ranking that knows nothing has the drawn pair first."""
@@ -36,7 +36,7 @@ SETTINGS = {
     "image_size": 96,
     "per_class": 150,
     "context_bias": 0.25,
-    "epochs": 5,
+    "epochs": 6,
     "per_pair": 24,
     "method": "gradcam",
 }
@@ -77,8 +77,9 @@ def one(dose: float, seed: int, settings: SimpleNamespace | None = None) -> dict
     dict
         dose; seed; target; outer (the planted pair: whose eyespot, and who comes to carry it);
         accuracy (of the network on single test images); focus (mean, of that pair); others (mean
-        of the other pairs' means); rank (of that pair); first (rank is 1); shown (first, and lower
-        than its null, corrected); alarms (other pairs lower than their null, corrected).
+        of the other pairs' means); rank (of that pair); first (rank is 1); first_by_difference (it
+        is furthest below the same target's other pairs); shown (that, and corrected p < .05);
+        alarms (other pairs with corrected p < .05).
     """
     settings = settings or SimpleNamespace(**SETTINGS)
     planted = drawn(seed)
@@ -127,7 +128,7 @@ def judged(table: pd.DataFrame, planted: tuple[str, str]) -> dict:
     Returns
     -------
     dict
-        focus, others, rank, first, shown and alarms, as in :func:`one`.
+        focus, others, rank, first, first_by_difference, shown and alarms, as in :func:`one`.
     """
     mine = (table[pairs.PAIR] == planted).all(axis=1)
     own, low = table[mine].iloc[0], table["p_adjusted"] < 0.05
@@ -136,7 +137,8 @@ def judged(table: pd.DataFrame, planted: tuple[str, str]) -> dict:
         "others": float(table["focus"][~mine].mean()),
         "rank": int(own["rank"]),
         "first": bool(own["rank"] == 1),
-        "shown": bool(own["rank"] == 1 and low[mine].iloc[0]),
+        "first_by_difference": bool(own["rank_difference"] == 1),
+        "shown": bool(own["rank_difference"] == 1 and low[mine].iloc[0]),
         "alarms": int(low[~mine].sum()),
     }
 
@@ -149,7 +151,7 @@ def rates(trials: pd.DataFrame, column: str = "first") -> pd.DataFrame:
     trials : DataFrame
         From :func:`run`.
     column : str
-        "first" or "shown".
+        "first", "first_by_difference" or "shown".
 
     Returns
     -------

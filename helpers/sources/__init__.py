@@ -50,8 +50,8 @@ def load(
     context_bias : float or dict of str to float, optional
         World only: share of C's images in their class's own context; None is the world's default.
     shared_patch : float in [0, 1]
-        World only: share of the objects that carry their class's eyespot, and of the test images of
-        one class that carry another's, too (see :func:`helpers.world.make`).
+        World only: share of one class's objects that carry an eyespot, and of another class's test
+        images that carry it, too (see :func:`helpers.world.make`).
     patch_classes : two class names, optional
         World only: whose eyespot, and who comes to carry it; None is the world's default.
     folder : path, optional

@@ -27,8 +27,8 @@ def load(
     A class's first images train (its indices 0 to 99 of 150), the next validate, the last test, in
     every set. Images are drawn independently, so this is as random as a shuffle; but the world
     spreads the images in another context evenly over the indices, so each split keeps the planted
-    share to the nearest image. So it is with eyespots, to an image or two; the second of
-    `patch_classes` has the first's on its test images only.
+    share to the nearest image. So it is with a shared patch, to an image or two; the
+    second of `patch_classes` carries it on its test images only.
     """
     planted = {
         "context_bias": world.CONTEXT_BIAS if context_bias is None else context_bias,

@@ -1,11 +1,14 @@
-"""Eyespots: each class has one of its own, and one class comes to show another's as well.
+"""An eyespot that two classes share: one in training, the other when it is asked about.
 
 *Focus! Rating XAI Methods and Finding Biases*, section I-C: the iguana's subtympanic shield looks
 like the peacock's ocellus, so a network asked for the peacock finds it on the iguana. Here a share
-of each class's objects carry the class's eyespot; a network learns it. In later images, which no
-network was trained on, the same share of the objects of a second class carry the first class's
-eyespot beside their own: relevance for the first class falls on them. (Where the second class has
-it in training too, a network learns that it does not tell the two apart, and is not confused.)
+of one class's objects carry an eyespot, in every split, and a network learns it as this class's. In
+images that no network is trained on, the same share of a second class's objects carry it, too, and
+relevance for the first class falls on them.
+
+Other laws were tried. Where the second class carries it in training as well, a network learns that
+it does not tell the two apart, and is not confused; and to have none becomes a likeness of the
+other classes. Where every class has an eyespot of its own, that outweighs the borrowed one.
 """
 
 from __future__ import annotations
@@ -21,17 +24,10 @@ from .draws import Draws
 from .paint import Layer
 from .shapes import Ellipse, View, coverage, crop
 
-PATCH_CLASSES = ("fire hydrant", "mug")
-WHITE, DEEP = (0.97, 0.96, 0.92), (0.12, 0.16, 0.52)
-MARKS = (
-    ((0.95, 0.62, 0.16), DEEP, (0.80, 0.93, 0.98)),
-    (WHITE, (0.80, 0.10, 0.14), WHITE),
-    ((0.16, 0.13, 0.15), (0.62, 0.30, 0.72), (0.98, 0.85, 0.20)),
-    ((0.10, 0.45, 0.52), (0.97, 0.75, 0.78), (0.30, 0.12, 0.10)),
-)
-"""Colours of three rings from the outside in: of the shared eyespot, then of the other classes'."""
-SHARES = (1.0, 0.74, 0.36)
-RADIUS = (0.09, 0.12)
+PATCH_CLASSES = ("bench", "fire hydrant")
+RINGS = ((1.0, (0.95, 0.62, 0.16)), (0.74, (0.12, 0.16, 0.52)), (0.36, (0.80, 0.93, 0.98)))
+"""The eyespot's discs from the outside in: share of its radius, colour."""
+RADIUS = (0.13, 0.16)
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -54,9 +50,7 @@ def carries(share: float, start: float, n: int) -> list[bool]:
     return [(start + i * GOLDEN) % 1.0 < share for i in range(n)]
 
 
-def place(
-    alpha: np.ndarray, draws: Draws, apart_from: tuple[float, float] | None = None
-) -> tuple[float, float]:
+def place(alpha: np.ndarray, draws: Draws) -> tuple[float, float]:
     """Draw a point well inside an object, as shares of the image (x to the right, y downwards).
 
     Parameters
@@ -64,23 +58,14 @@ def place(
     alpha : float32 (H, W)
         The object's coverage, at one and the same size whatever that of the picture.
     draws : Draws
-    apart_from : (float, float), optional
-        Where another eyespot is: of several points the one farthest from it is taken.
     """
     depth = distance_transform_cdt(np.pad(alpha >= 0.5, 1))[1:-1, 1:-1]
-    deep = 0.75 if apart_from is None else 0.4
-    rows, columns = np.nonzero(depth >= max(1, math.ceil(deep * int(depth.max()))))
-    found = []
-    for _ in range(1 if apart_from is None else 12):
-        at = draws.count(0, len(rows) - 1)
-        found.append(
-            ((float(columns[at]) + 0.5) / len(alpha), (float(rows[at]) + 0.5) / len(alpha))
-        )
-    x, y = apart_from or found[0]
-    return max(found, key=lambda p: (p[0] - x) * (p[0] - x) + (p[1] - y) * (p[1] - y))
+    rows, columns = np.nonzero(depth >= max(1, math.ceil(0.75 * int(depth.max()))))
+    at = draws.count(0, len(rows) - 1)
+    return (float(columns[at]) + 0.5) / len(alpha), (float(rows[at]) + 0.5) / len(alpha)
 
 
-def paint(layer: Layer, where: tuple[float, float], mark: int, draws: Draws) -> np.ndarray:
+def paint(layer: Layer, where: tuple[float, float], draws: Draws) -> np.ndarray:
     """Paint the eyespot on an object's layer; it hides what is below and is part of the object.
 
     Parameters
@@ -89,8 +74,6 @@ def paint(layer: Layer, where: tuple[float, float], mark: int, draws: Draws) -> 
         Changed in place.
     where : (float, float)
         Its centre, as shares of the image.
-    mark : int
-        Which of `MARKS`.
     draws : Draws
         Its radius (as `RADIUS`, a share of the image) and how far it is seen from the side.
 
@@ -102,7 +85,7 @@ def paint(layer: Layer, where: tuple[float, float], mark: int, draws: Draws) -> 
     size, flat = layer.size, draws.between(0.88, 1.0)
     radius, light = draws.between(*RADIUS) * size, draws.between(0.9, 1.05)
     mask = np.zeros((size, size), bool)
-    for share, colour in zip(SHARES, MARKS[mark], strict=True):
+    for share, colour in RINGS:
         disc = Ellipse(where[0] * size, where[1] * size, radius * share * flat, radius * share)
         pixels = crop(View(1, 0, 0, 1), disc.bounds, size)
         covered = coverage(disc.field(pixels))
@@ -129,16 +112,10 @@ def strength(shared_patch: float, patch_classes: Sequence[str], known: Sequence[
     return float(shared_patch)
 
 
-def mark_of(name: str, patch_classes: Sequence[str], classes: Sequence[str]) -> int:
-    """Which of `MARKS` is a class's own: 0 for the first of `patch_classes`."""
-    others = [other for other in classes if other != patch_classes[0]]
-    return 0 if name == patch_classes[0] else 1 + others.index(name)
-
-
 def planted(
     shared_patch: float, patch_classes: Sequence[str], classes: Sequence[str]
 ) -> pd.DataFrame:
-    """What is planted: how many objects show which eyespot, in training and held-out images.
+    """What is planted: how many objects carry the eyespot, in training and in held-out images.
 
     Parameters
     ----------
@@ -150,12 +127,14 @@ def planted(
     Returns
     -------
     DataFrame
-        One row a class: class; own_eyespot (share of its images); shared_eyespot_training and
-        shared_eyespot_held_out (share that show that of the first of `patch_classes`).
+        One row a class: class; p_patch_training and p_patch_held_out (shares of its images); and
+        p_class_training and p_class_held_out (of the images that carry it, the share that is this
+        class, under equal class sizes; NaN where none carries it).
     """
     share = strength(shared_patch, patch_classes, classes)
-    first, second = patch_classes
-    trained = [share if name == first else 0.0 for name in classes]
-    held_out = [share if name in (first, second) else 0.0 for name in classes]
-    columns = {"class": list(classes), "own_eyespot": share, "shared_eyespot_training": trained}
-    return pd.DataFrame({**columns, "shared_eyespot_held_out": held_out})
+    table = pd.DataFrame({"class": list(classes)})
+    for split, carriers in (("training", patch_classes[:1]), ("held_out", patch_classes)):
+        p = table["class"].isin(list(carriers)) * share
+        table[f"p_patch_{split}"] = p
+        table[f"p_class_{split}"] = p / p.sum() if share else np.nan
+    return table

@@ -37,7 +37,7 @@ class WorldSet:
     table : DataFrame
         One row an image: object, context, design, index (0.. within its class), seed.
     patches : bool (N, H, W), optional
-        Where the shared eyespot is, a part of the object; None where none were planted.
+        Where the eyespot is, a part of the object; None where none was planted.
     """
 
     images: np.ndarray
@@ -129,28 +129,21 @@ def _object(name: str, seed: int, index: int, size: int) -> tuple[str, Layer]:
     return design, photograph(parts, view, size, style)
 
 
-def _one(which: str, name: str, seed: int, index: int, size: int, context: str, marks: list[int]):
-    """Return design, layer and image of one object, and where the shared eyespot is."""
+def _one(which: str, name: str, seed: int, index: int, size: int, context: str, carries: bool):
+    """Return design, layer and image of one object, and where its eyespot is (False: nowhere)."""
     if which == "NC":
         return *_sketched(name, seed, index, size), False
     design, layer = _object(name, seed, index, size)
-    where = _marked(name, seed, index, layer, marks)
+    where = _patched(name, seed, index, layer) if carries else False
     ground = {"C": _in_context, "WB": _on_white}[which]
     return design, layer, ground(name, seed, index, layer, context), where
 
 
-def _marked(name: str, seed: int, index: int, layer: Layer, marks: list[int]):
-    """Paint eyespots on an object's layer; return where the shared one is (False: nowhere)."""
-    if not marks:
-        return False
+def _patched(name: str, seed: int, index: int, layer: Layer) -> np.ndarray:
+    """Paint the eyespot on an object's layer, which is changed, and return where it is."""
     draws = Draws(seed, PATCH, CLASSES.index(name), index)
     alpha = _object(name, seed, index, REFERENCE)[1].alpha
-    at, where = None, False
-    for mark in marks:
-        at = patch.place(alpha, draws, at)
-        covered = patch.paint(layer, at, mark, draws)
-        where = covered if mark == 0 else where
-    return where
+    return patch.paint(layer, patch.place(alpha, draws), draws)
 
 
 def _in_context(name: str, seed: int, index: int, layer: Layer, context: str) -> np.ndarray:
@@ -210,21 +203,19 @@ def make(
     classes : sequence of str
         Which of `CLASSES`.
     shared_patch : float in [0, 1]
-        Share of each class's photographed objects (C and WB) that carry its eyespot, and of the
-        second of `patch_classes` that carry the first's, too (:mod:`helpers.world.patch`). The
-        images of a smaller share are among those of a larger; one without is the same bytes as
-        at 0.
+        Share of the photographed objects (C and WB) of both `patch_classes` that carry the same
+        eyespot (:mod:`helpers.world.patch`). The images of a smaller share are among those of a
+        larger; one without is the same bytes as at 0.
     patch_classes : two of `CLASSES`
-        Whose eyespot is shared, and who comes to carry it.
+        Whose eyespot it is, and who comes to carry it.
     shared_from : int
-        The first index within the second class that may carry it: the first one held out.
+        The first index at which the second of them may carry it: the first that is held out.
 
     Returns
     -------
     WorldSet
-        The table's context is "white" for WB, "plain" for NC. Where eyespots were planted,
-        the table has columns eyespot (its own) and shared (the shared one), and `patches` says
-        where the shared one is.
+        The table's context is "white" for WB, "plain" for NC. Where it was planted,
+        the table has a column patch (bool: carries it) and `patches` says where.
 
     Raises
     ------
@@ -243,32 +234,28 @@ def make(
     for name in classes:
         plain = [{"NC": "plain", "WB": "white"}.get(which, "")] * per_class
         scenes = assigned(name, per_class, seed, bias[name]) if which == "C" else plain
-        marks = _marks(name, per_class, seed, 0.0 if which == "NC" else share, pair, shared_from)
-        for index, context in enumerate(scenes):
-            at, own = len(rows), marks[index]
-            design, layer, image, where = _one(which, name, seed, index, size, context, own)
+        dosed = _dosed(name, per_class, seed, 0.0 if which == "NC" else share, pair, shared_from)
+        for index, (context, carries) in enumerate(zip(scenes, dosed, strict=True)):
+            at = len(rows)
+            design, layer, image, where = _one(which, name, seed, index, size, context, carries)
             images[at], masks[at], patches[at] = to_bytes(image), layer.mask, where
-            carries = len(own) == 2 or (bool(own) and (own != [0] or name == pair[0]))
-            rows.append((name, context, design, index, seed, carries, 0 in own))
-    columns = ["object", "context", "design", "index", "seed", "eyespot", "shared"]
+            rows.append((name, context, design, index, seed, carries))
+    columns = ["object", "context", "design", "index", "seed", "patch"]
     table = pd.DataFrame(rows, columns=columns)
     if not share:
-        return WorldSet(images, masks, table.drop(columns=["eyespot", "shared"]))
+        return WorldSet(images, masks, table.drop(columns="patch"))
     return WorldSet(images, masks, table, patches)
 
 
-def _marks(
+def _dosed(
     name: str, n: int, seed: int, share: float, pair: Sequence[str], shared_from: int
-) -> list[list[int]]:
-    """Which eyespots each of a class's first `n` objects carries: its own, the shared one (0)."""
-    draws = Draws(seed, DOSED, CLASSES.index(name))
-    own = patch.carries(share, draws.between(0.0, 1.0), n)
-    mark = patch.mark_of(name, pair, CLASSES)
-    found = [[mark] if carries else [] for carries in own]
-    if name == pair[1]:
-        for index, carries in enumerate(patch.carries(share, draws.between(0.0, 1.0), n)):
-            found[index] += [0] if carries and index >= shared_from else []
-    return found
+) -> list[bool]:
+    """Which of a class's first `n` objects carry the eyespot."""
+    if name not in pair:
+        return [False] * n
+    start = Draws(seed, DOSED, CLASSES.index(name)).between(0.0, 1.0)
+    least = shared_from if name == pair[1] else 0
+    return [c and i >= least for i, c in enumerate(patch.carries(share, start, n))]
 
 
 def contexts(per_context: int = 50, size: int = 96, seed: int = 0) -> WorldSet:
