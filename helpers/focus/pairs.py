@@ -211,6 +211,12 @@ class Means:
         error = np.sqrt(variance * images / (images - 1))
         return float(w @ self.focus[at].to_numpy()), float(error), images
 
+    def interval(self, weights: pd.Series, level: float = 0.95) -> stats.Interval:
+        """A weighted sum of means with Student's interval."""
+        value, error, images = self.contrast(weights)
+        half = scipy.stats.t.ppf((1 + level) / 2, images - 1) * error
+        return stats.Interval(value, value - half, value + half)
+
 
 def _test(known: Means, pair: tuple[str, str], against, level: float) -> dict:
     """One pair's difference from the null, its two-sided interval and one-sided p."""

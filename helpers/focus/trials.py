@@ -5,9 +5,9 @@ ranks the pairs of its test images. Every seed draws other images and another pa
 that no natural likeness of two classes is counted over and over. At dose 0 the pair is only drawn
 and not planted: how often it comes first there is the rate of false finds.
 
-    python -m helpers.focus.trials data/recorded/shared_patch.csv --seeds 24
+    python -m helpers.focus.trials data/recorded/07_focus_bias_pairs/trials.csv --seeds 24
 
-makes the trials that notebook 07 shows beside its own few.
+makes the trials that notebook 07 shows beside its own few; `sweeps/shared_patch.smk` spreads them.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ DOSES = (0.0, 0.5, 0.75, 0.9, 1.0)
 DRAWN = tuple(permutations(world.CLASSES, 2))
 BLIND = 1 / len(DRAWN)
 """How often a ranking that knows nothing has the drawn pair first."""
+RECORDED = "data/recorded/07_focus_bias_pairs/trials.csv"
 SETTINGS = {
     "architecture": "resnet18-eighth",
     "image_size": 96,
@@ -174,17 +175,28 @@ def seen_from(rates: pd.DataFrame, chance: float = BLIND) -> float:
     return float(kept.index.min()) if len(kept) else float("nan")
 
 
+def recorded() -> pd.DataFrame:
+    """The trials made beforehand by the command at the top of this module."""
+    return pd.read_csv(project.root() / RECORDED)
+
+
 def main() -> None:
-    """``python -m helpers.focus.trials FILE``: write the trials of all doses as CSV."""
+    """``python -m helpers.focus.trials FILE``: write trials as CSV, or gather files of them."""
     parser = argparse.ArgumentParser(description="Plant the shared patch, rank the pairs.")
     parser.add_argument("file", type=Path)
-    parser.add_argument("--seeds", type=int, default=24)
+    parser.add_argument("--seeds", type=int, default=24, help="how many, from --first on")
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--doses", type=float, nargs="+", default=DOSES)
-    arguments = parser.parse_args()
+    parser.add_argument("--gather", type=Path, nargs="+", help="read these instead")
+    asked = parser.parse_args()
     project.seed_everything(0)
-    found = run(arguments.doses, range(arguments.seeds))
-    artifacts.write_text(arguments.file, found.to_csv(index=False, float_format="%.4g"))
-    print(rates(found).round(2).to_string(index=False))
+    if asked.gather:
+        found = pd.concat(map(pd.read_csv, asked.gather)).sort_values(["seed", "dose"])
+    else:
+        found = run(asked.doses, range(asked.first, asked.first + asked.seeds))
+    artifacts.write_text(asked.file, found.to_csv(index=False, float_format="%.4g"))
+    for column in ("first", "first_by_difference"):
+        print(f"\n{column}\n{rates(found, column).round(2).to_string(index=False)}")
 
 
 if __name__ == "__main__":

@@ -64,9 +64,14 @@ def image_set(name: str, size: int, seed: int, per_class: int, **planted) -> Ima
     table = made.table.rename(columns={"object": "class"}).assign(split=split, path="")
     labels = table["class"].map({label: i for i, label in enumerate(classes)})
     return ImageSet(
-        name, _tensor(made.images), torch.tensor(labels.to_numpy(dtype=np.int64)), classes, table,
+        name,
+        _tensor(made.images),
+        torch.tensor(labels.to_numpy(dtype=np.int64)),
+        classes,
+        table,
         torch.from_numpy(made.masks),
-    )  # fmt: skip
+        None if made.patches is None else torch.from_numpy(made.patches),
+    )
 
 
 def _tensor(images: np.ndarray) -> torch.Tensor:
