@@ -102,19 +102,36 @@ def one(dose: float, seed: int, settings: SimpleNamespace | None = None) -> dict
         store=project.store(),
     )
     test = images.split("test")
-    design = pairs.design(test.table, test.classes, per_pair=settings.per_pair, seed=seed)
-    rated = rate(
-        network,
-        test.images,
-        design,
-        settings.method,
-        classes=test.classes,
-        store=project.store() / "focus",
-    )
+    rated = rated_pairs(network, test, test.classes, settings, seed)
     right = logits(network, test.images).argmax(1) == test.labels
     found = judged(pairs.ranked(rated, resamples=200, seed=seed), planted)
     names = {"dose": dose, "seed": seed, **dict(zip(pairs.PAIR, planted, strict=True))}
     return {**names, "accuracy": float(right.float().mean()), **found}
+
+
+def rated_pairs(network, images, classes, settings: SimpleNamespace, seed: int) -> pd.DataFrame:
+    """Every ordered pair's mosaics, rated; parts already rated are found in the store.
+
+    Parameters
+    ----------
+    network : nn.Module
+    images : ImageSet
+        Held out.
+    classes : sequence of str, or dict from class to logit
+        Of the network.
+    settings
+        `method` and `per_pair` are used.
+    seed : int
+        Of the mosaics.
+
+    Returns
+    -------
+    DataFrame
+        From :func:`helpers.focus.rate`, of the design of :func:`helpers.focus.pairs.design`.
+    """
+    design = pairs.design(images.table, images.classes, per_pair=settings.per_pair, seed=seed)
+    kept = project.store() / "focus"
+    return rate(network, images.images, design, settings.method, classes=classes, store=kept)
 
 
 def judged(table: pd.DataFrame, planted: tuple[str, str]) -> dict:
