@@ -28,7 +28,7 @@ def load(
     every set. Images are drawn independently, so this is as random as a shuffle; but the world
     spreads the images in another context evenly over the indices, so each split keeps the planted
     share to the nearest image. So it is with a shared patch, to an image or two; the
-    second of `patch_classes` carries it on its test images only.
+    second of `patch_classes` carries it a fifth as often before its test images.
     """
     planted = {
         "context_bias": world.CONTEXT_BIAS if context_bias is None else context_bias,

@@ -1,14 +1,15 @@
-"""An eyespot that two classes share: one in training, the other when it is asked about.
+"""An eyespot that two classes share: common on one, and rare on the other until it is asked about.
 
 *Focus! Rating XAI Methods and Finding Biases*, section I-C: the iguana's subtympanic shield looks
 like the peacock's ocellus, so a network asked for the peacock finds it on the iguana. Here a share
-of one class's objects carry an eyespot, in every split, and a network learns it as this class's. In
-images that no network is trained on, the same share of a second class's objects carry it, too, and
-relevance for the first class falls on them.
+of one class's objects carry an eyespot, in every split, and a network learns it as this class's. Of
+a second class's objects few carry it in training (a fifth of that share), but in images held out as
+many as of the first: relevance for the first class falls on them.
 
-Other laws were tried. Where the second class carries it in training as well, a network learns that
+Other laws were tried. Where the second class carries it as often in training, a network learns that
 it does not tell the two apart, and is not confused; and to have none becomes a likeness of the
-other classes. Where every class has an eyespot of its own, that outweighs the borrowed one.
+other classes. Where it never carries it in training, it is not recognised by its own features any
+more where it does, so that all pairs in which it is the target come first.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ PATCH_CLASSES = ("bench", "fire hydrant")
 RINGS = ((1.0, (0.95, 0.62, 0.16)), (0.74, (0.12, 0.16, 0.52)), (0.36, (0.80, 0.93, 0.98)))
 """The eyespot's discs from the outside in: share of its radius, colour."""
 RADIUS = (0.13, 0.16)
+RARE = 5
+"""In training, one in so many of the second class's objects may carry it."""
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -133,8 +136,9 @@ def planted(
     """
     share = strength(shared_patch, patch_classes, classes)
     table = pd.DataFrame({"class": list(classes)})
-    for split, carriers in (("training", patch_classes[:1]), ("held_out", patch_classes)):
-        p = table["class"].isin(list(carriers)) * share
+    first, second = (table["class"] == name for name in patch_classes)
+    for split, rarely in (("training", RARE), ("held_out", 1)):
+        p = share * first + share / rarely * second
         table[f"p_patch_{split}"] = p
         table[f"p_class_{split}"] = p / p.sum() if share else np.nan
     return table

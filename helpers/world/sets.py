@@ -204,12 +204,13 @@ def make(
         Which of `CLASSES`.
     shared_patch : float in [0, 1]
         Share of the photographed objects (C and WB) of both `patch_classes` that carry the same
-        eyespot (:mod:`helpers.world.patch`). The images of a smaller share are among those of a
-        larger; one without is the same bytes as at 0.
+        eyespot (:mod:`helpers.world.patch`); of the second's, only every fifth may before the index
+        `shared_from`. The images of a smaller share are among those of a larger; one without is the
+        same bytes as at 0.
     patch_classes : two of `CLASSES`
         Whose eyespot it is, and who comes to carry it.
     shared_from : int
-        The first index at which the second of them may carry it: the first that is held out.
+        The first index that is held out.
 
     Returns
     -------
@@ -253,9 +254,10 @@ def _dosed(
     """Which of a class's first `n` objects carry the eyespot."""
     if name not in pair:
         return [False] * n
-    start = Draws(seed, DOSED, CLASSES.index(name)).between(0.0, 1.0)
-    least = shared_from if name == pair[1] else 0
-    return [c and i >= least for i, c in enumerate(patch.carries(share, start, n))]
+    carried = patch.carries(share, Draws(seed, DOSED, CLASSES.index(name)).between(0.0, 1.0), n)
+    if name == pair[0]:
+        return carried
+    return [c and (i >= shared_from or i % patch.RARE == 0) for i, c in enumerate(carried)]
 
 
 def contexts(per_context: int = 50, size: int = 96, seed: int = 0) -> WorldSet:
