@@ -11,9 +11,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import focus
-from helpers.focus import pairs
+from helpers import focus, stats
+from helpers.focus import feature, pairs, trials
 from helpers.focus.intervals import IMAGES
+from helpers.sources import ImageSet
 
 CLASSES = ("ant", "bee", "cat", "dog")
 
@@ -129,28 +130,35 @@ def test_planted_maps_put_their_pair_first():
     assert first["rank_difference"] == 1
 
 
-@pytest.mark.parametrize("against", ["same target", "all pairs", 0.7])
+@pytest.mark.parametrize(
+    ("against", "most"), [("same target", 0.09), ("all pairs", 0.09), (0.7, 0.13)]
+)
 @pytest.mark.parametrize("of_image", [0.0, 0.15])
-def test_false_alarms_come_at_the_nominal_rate(against, of_image):
-    """Nothing planted, images of different quality: 5% of pairs have p < .05, and p is even."""
+def test_false_alarms_come_at_the_nominal_rate(against, most, of_image):
+    """Nothing planted, images of different quality: about 5% of pairs have p < .05.
+
+    Against a number the means' own spread counts, of which few images tell little: up to a tenth.
+    """
     rng, p = np.random.default_rng(7), []
-    for seed in range(40):
+    for seed in range(60):
         design = pairs.design(images(CLASSES[:3], 14), CLASSES[:3], per_pair=14, seed=seed)
         made = noisy(design, rng, of_image=of_image)
-        p += pairs.ranked(made, against=against, resamples=2)["p"].tolist()
-    assert 0.02 <= np.mean(np.array(p) < 0.05) <= 0.09
+        p += pairs.tests(made, against=against)["p"].tolist()
+    assert 0.015 <= np.mean(np.array(p) < 0.05) <= most
     assert 0.4 <= np.mean(p) <= 0.6
 
 
+@pytest.mark.slow
 def test_any_false_alarm_after_holm_is_rare_and_a_planted_pair_is_found():
     rng, false, found = np.random.default_rng(8), 0, 0
-    for seed in range(60):
+    for seed in range(30):
         design = pairs.design(images(each=14), CLASSES, per_pair=14, seed=seed)
-        clean = pairs.ranked(noisy(design, rng), resamples=2)
-        false += bool((clean["p_adjusted"] < 0.05).any())
-        first = pairs.ranked(noisy(design, rng, lower={("cat", "ant"): 0.15}), resamples=2).iloc[0]
-        found += (first["target"], first["outer"]) == ("cat", "ant") and first["p_adjusted"] < 0.05
-    assert false <= 8 and found >= 57
+        clean = pairs.tests(noisy(design, rng))["p"]
+        false += bool((stats.adjust(clean) < 0.05).any())
+        made = pairs.tests(noisy(design, rng, lower={("cat", "ant"): 0.15}))
+        first = made.loc[made["p"].idxmin()]
+        found += (first["target"], first["outer"]) == ("cat", "ant") and first["p"] < 0.05 / 12
+    assert false <= 5 and found >= 28
 
 
 def test_two_classes_have_nothing_to_compare_with_but_a_number():
@@ -193,3 +201,64 @@ def test_what_cannot_be_ranked_is_refused(rated):
         pairs.ranked(rated, against="chance")
     with pytest.raises(ValueError, match="0 mosaics"):
         pairs.extremes(rated, "ant", "ant")
+
+
+class Left(torch.nn.Module):
+    """Any parameter, so that it has a device; the explanation below does not ask it anything."""
+
+    def __init__(self):
+        super().__init__()
+        self.one = torch.nn.Parameter(torch.ones(1))
+
+
+def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels():
+    rng = np.random.default_rng(2)
+    table = images(CLASSES[:2], 5)
+    pictures = torch.from_numpy(rng.integers(0, 256, (10, 3, 8, 8), dtype=np.uint8))
+    patches = torch.from_numpy(rng.random((10, 8, 8)) < 0.3)
+    labels = torch.arange(10) // 5
+    held = ImageSet("C", pictures, labels, CLASSES[:2], table, None, patches)
+    design = pairs.of_pair(pairs.design(table, CLASSES[:2], per_pair=4), "ant", "bee")
+
+    def first_channel(model, batch, targets):
+        return batch[:, 0] - 0.2
+
+    found = feature.on_patch(Left(), held, design, first_channel, classes=CLASSES[:2])
+    for row in found.to_dict("records"):
+        on = wrong = inside = area = 0.0
+        for cell in range(4):
+            if row[f"is_target_{cell}"]:
+                continue
+            number = row[f"image_{cell}"]
+            for y in range(8):
+                for x in range(8):
+                    value = max(float(pictures[number, 0, y, x]) / 255 - 0.2, 0)
+                    wrong, area = wrong + value, area + 1
+                    on += value * bool(patches[number, y, x])
+                    inside += bool(patches[number, y, x])
+        assert row["share"] == pytest.approx(on / wrong, rel=1e-5)
+        assert row["area"] == pytest.approx(inside / area)
+        assert row["excess"] == pytest.approx(on / wrong - inside / area, abs=1e-5)
+    estimate, low, high = feature.excess(found)
+    assert estimate == pytest.approx(found["excess"].mean()) and low < estimate < high
+
+
+def test_trials_are_judged_by_the_planted_pair_alone():
+    rng = np.random.default_rng(0)
+    design = pairs.design(images(), CLASSES, per_pair=10)
+    low = {("bee", "ant"): 0.3, ("cat", "dog"): 0.1}
+    table = pairs.ranked(noisy(design, rng, lower=low), resamples=20)
+    planted, natural = trials.judged(table, ("bee", "ant")), trials.judged(table, ("cat", "dog"))
+    assert planted["first"] and planted["first_by_difference"] and planted["shown"]
+    assert planted["rank"] == 1 and natural["rank"] == 2 and not natural["first"]
+    assert natural["alarms"] >= 1 and planted["focus"] < natural["focus"]
+    assert planted["others"] == pytest.approx(table["focus"][1:].mean())
+
+
+def test_rates_and_the_dose_from_which_the_pair_is_seen():
+    rows = [(dose, seed, seed < k) for dose, k in ((0, 1), (0.5, 2), (1, 11)) for seed in range(12)]
+    made = pd.DataFrame(rows, columns=["dose", "seed", "first"])
+    rates = trials.rates(made)
+    assert rates["first"].tolist() == [1, 2, 11] and rates["trials"].tolist() == [12] * 3
+    assert np.allclose(rates["low"], [stats.wilson(k, 12)[0] for k in (1, 2, 11)])
+    assert trials.seen_from(rates) == 1.0 and np.isnan(trials.seen_from(rates[:2]))

@@ -102,17 +102,31 @@ def ranked(
     ValueError
         For several methods, mosaics of more than two classes, or an unknown `against`.
     """
-    _check(rated, against)
     table = summary(rated, PAIR, level=level, resamples=resamples, seed=seed)
     table = table.rename(columns={"mean": "focus", "mean_low": "low", "mean_high": "high"})
     table = table[[*PAIR, "mosaics", "undefined", "focus", "low", "high"]]
-    known = Means.of(rated.dropna(subset=["focus"]))
-    tests = [_test(known, pair, against, level) for pair in table[PAIR].itertuples(index=False)]
-    table = pd.concat([table, pd.DataFrame(tests, columns=TESTED)], axis=1)
+    table = table.merge(tests(rated, against=against, level=level), how="left", on=PAIR)
     table["p_adjusted"] = stats.adjust(table["p"], method)
     for name, of in (("rank", "focus"), ("rank_difference", "difference")):
         table[name] = table[of].rank(method="min")
     return table.sort_values("focus", kind="stable", ignore_index=True)
+
+
+def tests(
+    rated: pd.DataFrame, *, against: str | float = "same target", level: float = 0.95
+) -> pd.DataFrame:
+    """Every pair's mean Focus against its null, as in :func:`ranked`.
+
+    Returns
+    -------
+    DataFrame
+        target, outer, reference, difference, difference_low, difference_high and p (one-sided, not
+        corrected) of the pairs that have a Focus.
+    """
+    _check(rated, against)
+    known = Means.of(rated.dropna(subset=["focus"]))
+    rows = [_test(known, pair, against, level) for pair in known.focus.index]
+    return pd.DataFrame(rows, columns=[*PAIR, *TESTED])
 
 
 def extremes(rated: pd.DataFrame, target: str, outer: str, n: int = 1) -> pd.DataFrame:
@@ -220,12 +234,13 @@ class Means:
 
 def _test(known: Means, pair: tuple[str, str], against, level: float) -> dict:
     """One pair's difference from the null, its two-sided interval and one-sided p."""
-    pair, pairs, fixed = tuple(pair), known.focus.index, not isinstance(against, str)
-    others = [] if fixed else [other for other in pairs if other != pair]
+    fixed = not isinstance(against, str)
+    others = [] if fixed else [other for other in known.focus.index if other != pair]
     if against == "same target":
         others = [other for other in others if other[0] == pair[0]]
-    if pair not in pairs or not (fixed or others):
-        return dict.fromkeys(TESTED, np.nan)
+    row = dict(zip(PAIR, pair, strict=True))
+    if not (fixed or others):
+        return row | dict.fromkeys(TESTED, np.nan)
     weights = {pair: 1.0, **dict.fromkeys(others, -1 / max(len(others), 1))}
     value, error, images = known.contrast(pd.Series(weights))
     difference = value - against if fixed else value
@@ -233,7 +248,8 @@ def _test(known: Means, pair: tuple[str, str], against, level: float) -> dict:
     p = float(student.cdf(difference / error)) if error > 0 else float(difference >= 0)
     half = student.ppf((1 + level) / 2) * error
     ends = (difference - half, difference + half)
-    return dict(zip(TESTED, (known.focus[pair] - difference, difference, *ends, p), strict=True))
+    found = (known.focus[pair] - difference, difference, *ends, p)
+    return row | dict(zip(TESTED, found, strict=True))
 
 
 def _over_shared(apart: sparse.csr_array, images: pd.DataFrame, step: int = 500) -> np.ndarray:

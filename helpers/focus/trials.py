@@ -148,7 +148,7 @@ def judged(table: pd.DataFrame, planted: tuple[str, str]) -> dict:
     dict
         focus, others, rank, first, first_by_difference, shown and alarms, as in :func:`one`.
     """
-    mine = (table[pairs.PAIR] == planted).all(axis=1)
+    mine = (table["target"] == planted[0]) & (table["outer"] == planted[1])
     own, low = table[mine].iloc[0], table["p_adjusted"] < 0.05
     return {
         "focus": float(own["focus"]),
