@@ -43,10 +43,8 @@ def explained(
     at = classes if isinstance(classes, Mapping) else {name: i for i, name in enumerate(classes)}
     mosaics = torch.cat(list(batches(rows, images, shape)))
     maps = attribution.explain(model, mosaics, at[target], method, **settings)
-    captions = [
-        f"{row['kind']}\n" * ("kind" in row) + f"Focus {row['focus']:.4f}"
-        for row in rows.to_dict("records")
-    ]
+    kinds = rows["kind"] + "\n" if "kind" in rows else [""] * len(rows)
+    captions = [f"{k}Focus {value:.4f}" for k, value in zip(kinds, rows["focus"], strict=True)]
     return plots.mosaics_explained(mosaics, maps.maps, layouts(rows), captions, (target, outer))
 
 
