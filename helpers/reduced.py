@@ -54,5 +54,5 @@ class ResNetEighth(resnet.ResNet):
 
 
 REDUCED = {"vgg11-eighth": VGGEighth, "resnet18-eighth": ResNetEighth}
-EPOCHS = {"vgg11-eighth": 8, "resnet18-eighth": 10}
+EPOCHS = {"vgg11-eighth": 7, "resnet18-eighth": 10}
 """Epochs after which they have learned what they will on 100 images a class."""

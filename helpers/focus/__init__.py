@@ -5,12 +5,14 @@ a method rated over mosaics batch by batch (`rating`), intervals that know that 
 (`intervals`), and maps and networks whose score is known beforehand (`controls`).
 """
 
-from helpers.focus.design import batches, design, layouts
+from helpers.focus.design import IMAGES, TARGETS, batches, design, layouts
 from helpers.focus.intervals import differences, summary
 from helpers.focus.rating import rate, rate_maps
 from helpers.focus.score import score
 
 __all__ = [
+    "IMAGES",
+    "TARGETS",
     "batches",
     "design",
     "differences",

@@ -18,6 +18,9 @@ from helpers.focus.study import QUICK, method_settings, rated_here
 from helpers.networks import Classifier
 from helpers.sources import ImageSet
 
+ENOUGH = 96  # mosaics of class-blind maps, about
+FEW = 4  # mosaics, and as many twins, that each random network explains
+HEADS = 24  # mosaics in disconnected heads
 ROUNDING = 1e-3  # LIME's regression is solved, not summed
 NO_PENALTY = {"segments": 6, "samples": 64, "penalty": 1e-6}
 
@@ -33,7 +36,8 @@ def class_blind(
         control, on ("mosaics" or "mosaics and twins"), mosaics, mean, low, high, expected, holds,
         and why, where it does not.
     """
-    shared = {"per_class": 4 * settings.mosaics, "seed": settings.seed}
+    each = -(-ENOUGH // len(images.classes))
+    shared = {"per_class": each, "seed": settings.seed}
     plain = design(images.table, images.classes, **shared)
     pairs = controls.twins(design(images.table, images.classes, outer="one class", **shared))
     rows = []
@@ -52,18 +56,21 @@ def knows_nothing(
     methods: Iterable[str],
     settings: SimpleNamespace,
     logit: Mapping[str, int],
-    networks: int = 6,
+    networks: tuple[int, int] = (16, 6),
 ) -> pd.DataFrame:
     """Every method on networks of randomized weights; the interval is over the networks.
 
-    Each network explains other mosaics and their twins. Rows as of :func:`class_blind`.
+    Each network explains other mosaics and their twins; methods that draw samples have the second
+    number of networks. Rows as of :func:`class_blind`.
     """
     rows = []
     for method in methods:
         means, count = [], 0
-        for seed in range(networks):
+        for seed in range(networks[method in QUICK]):
             table = design(images.table, images.classes, outer="one class", per_class=1, seed=seed)
-            table = controls.twins(table)
+            table = controls.twins(
+                table.sample(FEW, random_state=seed) if len(table) > FEW else table
+            )
             more = {**method_settings(method, settings.effort), **FEWER.get(method, {})}
             blank = controls.randomized(network, seed)
             try:
@@ -99,9 +106,10 @@ def heads(images: ImageSet, methods: Iterable[str], settings: SimpleNamespace) -
     ridge penalty pulls what matters towards what does not.
     """
     table = design(images.table, images.classes, per_class=6, seed=settings.seed)
+    table = table.sample(min(HEADS, len(table)), random_state=settings.seed)
     rows = []
     for method in methods:
-        for own in (True, False):
+        for own in (True,) if method == "lime" else (True, False):
             options = {METHODS[method].name: {**QUICK.get(method, {})}}
             if method == "lime":
                 options["LIME, no penalty"] = NO_PENALTY

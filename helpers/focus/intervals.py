@@ -168,7 +168,7 @@ def _shown(rated: pd.DataFrame) -> tuple[sparse.csr_array, np.ndarray]:
 def _halves(group: np.ndarray, resamples: int, rng) -> np.ndarray:
     """+1 for a random half of each group's images, -1 for the others: (images, resamples)."""
     signs = np.empty((len(group), resamples), np.float32)
-    for name in set(group.tolist()):
+    for name in sorted(set(group.tolist())):
         at = np.flatnonzero(group == name)
         half = np.where(np.arange(len(at)) % 2, 1, -1).astype(np.float32)
         flipped = half[:, None] * rng.choice([-1, 1], resamples).astype(np.float32)

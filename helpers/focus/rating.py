@@ -141,6 +141,8 @@ def _explained(
         maps = attribution.explain(
             model, mosaics, targets, method, preset=preset, batch_size=batch_size, **settings
         )
+        if maps.settings.get("layer"):  # found by name once, not in every batch
+            settings["layer"] = maps.settings["layer"]
         seconds += maps.seconds
         scores.append(score(maps.maps, where))
     return torch.cat(scores).numpy(), np.full(len(table), seconds / len(table))

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import torch
 from torchvision.models import get_model_weights
 
-from helpers import experiment, models, project, reduced, stats
+from helpers import attribution, experiment, models, project, reduced, stats
 from helpers.attribution import METHODS, NotConserved
 from helpers.focus.design import IMAGES, design
 from helpers.focus.intervals import summary
@@ -24,14 +25,19 @@ from helpers.sources.folders import plain
 
 AS_IT_IS = "as it is"
 QUICK = {
-    "smoothgrad": {"samples": 8},
-    "integrated-gradients": {"steps": 8},
+    "smoothgrad": {"samples": 6},
+    "integrated-gradients": {"steps": 6},
     "lime": {"segments": 4, "samples": 32},
     "occlusion": {"segments": 4},
 }
 """Fewer samples where a method draws them: the same Focus within 0.02, in a tenth of the time."""
 
 Networks = Mapping[tuple[str, str], Classifier]
+
+
+def images(settings: SimpleNamespace) -> Collection:
+    """The image sets that a run asks for; contexts are of no use to it."""
+    return experiment.images(SimpleNamespace(**vars(settings), contexts=None, context_of=None))
 
 
 def held_out(collection: Collection, settings: SimpleNamespace) -> dict[str, ImageSet]:
@@ -184,6 +190,19 @@ def rated_here(network, images: ImageSet, table, method, settings, logit=None, *
     )
 
 
+def explained(network, mosaic: torch.Tensor, target: torch.Tensor, settings) -> dict:
+    """Every method's map of one mosaic (1, 3, H, W), by the method's shown name."""
+    found = {}
+    for method in settings.methods:
+        chosen = method_settings(method, settings.effort)
+        try:
+            maps = attribution.explain(network, mosaic, target, method, **chosen)
+        except NotConserved:
+            continue
+        found[METHODS[method].name] = maps.maps[0]
+    return found
+
+
 def pooled(rated: pd.DataFrame, column: str = "set") -> pd.DataFrame:
     """Ratings of several image sets as if of one: images and targets numbered and named apart."""
     codes = rated[column].factorize()[0]
@@ -317,3 +336,21 @@ def choices(
             continue
         found.append(rated.assign(choice=choice, option=option))
     return pd.concat(found, ignore_index=True)
+
+
+FURTHER = ("lrp-epsilon-plus", "gradient", "input-x-gradient", "guided-gradcam", "occlusion")
+
+
+def pareto(table: pd.DataFrame) -> list[str]:
+    """Methods that no other beats in both time and Focus, the fastest first.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`helpers.focus.summary`: method, seconds, mean.
+    """
+    ordered = table.dropna(subset=["mean"]).sort_values(
+        ["seconds", "mean"], ascending=[True, False]
+    )
+    best = ordered["mean"].cummax()
+    return ordered.loc[ordered["mean"] > best.shift(fill_value=-1.0), "method"].tolist()

@@ -1,0 +1,213 @@
+"""What *Focus! Rating XAI Methods and Finding Biases* says of methods, judged by measurement."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import scipy.stats
+
+from helpers import project
+from helpers.attribution import METHODS
+from helpers.findings import Finding, equal, judge, untested
+from helpers.focus import study
+from helpers.focus.intervals import differences, mean
+
+SECTION = "Focus!, section I-B"
+SUITE = "this suite"
+RELIABLE, NEAR = 0.75, 0.6  # half the way from chance to one; the paper prints no numbers
+BETTER = (
+    ("gradcam", "gradcam++"),
+    ("lrp", "gradcam++"),
+    ("gradcam++", "smoothgrad"),
+    ("gradcam++", "integrated-gradients"),
+)
+
+
+def paper() -> pd.DataFrame:
+    """What the paper says of each method: method, name, reading, says, source."""
+    return pd.read_csv(project.root() / "data/paper/focus_methods.csv")
+
+
+def over_architectures(rated: pd.DataFrame) -> pd.DataFrame:
+    """Each mosaic's mean Focus over the architectures, per method; image sets told apart."""
+    apart = study.pooled(rated)
+    keys = ["method", "set", "mosaic"]
+    first = apart.drop_duplicates(keys).drop(columns=["focus", "seconds", "architecture"])
+    values = apart.groupby(keys, as_index=False)[["focus", "seconds"]].mean()
+    return first.merge(values, on=keys)
+
+
+def of_methods(rated: pd.DataFrame) -> list[Finding]:
+    """Judge what section I-B says of each method, and its order.
+
+    Parameters
+    ----------
+    rated : DataFrame
+        From :func:`helpers.focus.study.ratings`.
+    """
+    pooled = over_architectures(rated)
+    by_method = {name: part.dropna(subset=["focus"]) for name, part in pooled.groupby("method")}
+    found = []
+    for row in paper().to_dict("records"):
+        if row["method"] not in by_method:
+            found.append(untested(f"{row['name']} is {row['reading']}", SECTION, "not rated here"))
+            continue
+        found += _of_reading(row, mean(by_method[row["method"]]))
+    for better, worse in BETTER:
+        if better in by_method and worse in by_method:
+            found.append(_of_order(by_method[better], by_method[worse], better, worse))
+    return found + _of_spread(rated)
+
+
+def _of_reading(row: dict, estimate) -> list[Finding]:
+    name, shared = row["name"], {"paper": row["says"], "unit": "mean Focus"}
+    if row["reading"] == "reliable":
+        claim = f"{name} is reliable: Focus above {RELIABLE:g}"
+        return [judge(claim, SECTION, estimate, above=RELIABLE, **shared)]
+    if row["reading"] == "near chance":
+        claim = f"{name} is nearly random: Focus below {NEAR:g}"
+        return [judge(claim, SECTION, estimate, below=NEAR, **shared)]
+    return [judge(f"{name} is better than chance", SECTION, estimate, above=0.5, **shared)]
+
+
+def _of_order(first: pd.DataFrame, second: pd.DataFrame, better: str, worse: str) -> Finding:
+    keys = ["set", "mosaic"]
+    both = first.merge(second[keys], on=keys), second.merge(first[keys], on=keys)
+    gap = differences(*both)
+    claim = f"{METHODS[better].name} has more Focus than {METHODS[worse].name}"
+    ends = (gap["difference"], gap["low"], gap["high"])
+    return judge(claim, SECTION, ends, above=0, paper="in this order", unit="difference in Focus")
+
+
+def _of_spread(rated: pd.DataFrame) -> list[Finding]:
+    """Whether LIME varies more than LRP, by the standard deviations in each rating."""
+    spread = rated.groupby(["architecture", "set", "method"])["focus"].std().unstack()
+    if not {"lime", "lrp"} <= set(spread):
+        return []
+    gap = (spread["lime"] - spread["lrp"]).dropna()
+    claim = "LIME's Focus varies more between mosaics than LRP's"
+    unit = "difference of standard deviations, over the ratings"
+    return [judge(claim, SECTION, _student(gap), above=0, paper="larger variance", unit=unit)]
+
+
+def of_accuracy(table: pd.DataFrame, weak: float = 0.85) -> list[Finding]:
+    """Judge that LRP's Focus follows accuracy, and that GradCAM's is high without it.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`helpers.focus.study.with_accuracy`.
+    weak : float
+        Accuracy below which a network fits its task badly.
+    """
+    found = []
+    for method, name in (("lrp", "LRP"), ("gradcam", "GradCAM")):
+        claim = f"{name}'s Focus follows the network's accuracy"
+        said = "yes" if method == "lrp" else "no: good for any model"
+        ends = study.rank_correlation(table, method)
+        unit = f"rank correlation over {len(table)} cases"
+        found.append(judge(claim, SECTION, ends, above=0, paper=said, unit=unit))
+    bad = table.loc[table["accuracy"] < weak, "gradcam"].dropna()
+    claim = f"GradCAM is reliable (above {RELIABLE:g}) in networks of accuracy below {weak:g}"
+    if len(bad) < 3:
+        return [*found, untested(claim, SECTION, "fewer than three such networks")]
+    unit = f"mean Focus, {len(bad)} networks"
+    return [*found, judge(claim, SECTION, _student(bad), above=RELIABLE, paper="yes", unit=unit)]
+
+
+def of_choices(chosen: pd.DataFrame) -> list[Finding]:
+    """Judge which choices move a score (Rao et al. 2022 for the layer).
+
+    Parameters
+    ----------
+    chosen : DataFrame
+        From :func:`helpers.focus.study.choices`.
+    """
+    found = []
+    for claim, choice, method, first, second, side in CHOICES:
+        part = chosen[(chosen["choice"] == choice) & (chosen["method"] == method)]
+        one, other = (part[part["option"] == option] for option in (first, second))
+        if len(one) and len(other):
+            gap = differences(one.reset_index(drop=True), other.reset_index(drop=True))
+            ends = (gap["difference"], gap["low"], gap["high"])
+            found.append(judge(claim, SUITE, ends, unit="difference in Focus", **side))
+    return found
+
+
+CHOICES = (
+    (
+        "IG has more Focus at the last map than at the input",
+        "layer",
+        "integrated-gradients",
+        "last map",
+        "input",
+        {"above": 0},
+    ),
+    (
+        "The sign counts: IG has more Focus with it than without",
+        "sign",
+        "integrated-gradients",
+        "signed",
+        "absolute",
+        {"above": 0},
+    ),
+    (
+        "The wrong normalisation costs GradCAM Focus",
+        "normalisation",
+        "gradcam",
+        "as trained",
+        "0.5",
+        {"above": 0},
+    ),
+)
+
+
+def of_controls(checked: pd.DataFrame, positions: pd.DataFrame, p: float) -> list[Finding]:
+    """Judge the controls: each must be what it is known to be.
+
+    Parameters
+    ----------
+    checked : DataFrame
+        From :mod:`helpers.focus.checks`, all tables together.
+    positions, p
+        From :func:`helpers.focus.checks.positions`.
+    """
+    kind = checked["control"].str.partition(":")[0]
+    found = []
+    for name, claim in CONTROLS.items():
+        rows = checked[(kind == name) & (checked["on"] != "shared channels")]
+        rows = rows[rows["control"] != "disconnected heads: LIME"]
+        if len(rows):
+            holds, asked = int(rows["holds"].sum()), len(rows)
+            found.append(equal(claim, SUITE, holds, asked, unit=f"of {asked} checks hold"))
+    for row in checked[checked["on"] == "shared channels"].to_dict("records"):
+        method = row["control"].partition(": ")[2]
+        claim = f"{method} is right where disconnected heads share their channels"
+        ends = (row["mean"], row["low"], row["high"])
+        found.append(judge(claim, SUITE, ends, above=0.999, unit="Focus (worst, best mosaic)"))
+    claim = "The targets' places change GradCAM's Focus by less than 0.02"
+    most = positions.loc[positions["mean"].abs().idxmax()]
+    ends = sorted(abs(most[["low", "high"]]))
+    unit = f"deviation of the layout {most['layout']!r} (Friedman's p {_p(p)})"
+    return [*found, judge(claim, SUITE, (abs(most["mean"]), *ends), below=0.02, unit=unit)]
+
+
+CONTROLS = {
+    "random map": "A random map has Focus 0.5",
+    "uniform map": "A uniform map has Focus 0.5",
+    "edge map": "A map of edges has Focus 0.5 where classes and positions are balanced",
+    "random weights": "Explanations of networks that know nothing have Focus 0.5",
+    "disconnected heads": "Focus is 1 in disconnected heads with channels of their own",
+}
+
+
+def _p(p: float) -> str:
+    return "below 0.001" if p < 0.001 else "below 0.05" if p < 0.05 else "above 0.05"
+
+
+def _student(values: pd.Series) -> tuple[float, float, float]:
+    middle = float(values.mean())
+    if len(values) < 2:
+        return middle, np.nan, np.nan
+    half = float(values.sem() * scipy.stats.t.ppf(0.975, len(values) - 1))
+    return middle, middle - half, middle + half

@@ -1,0 +1,310 @@
+"""Controls of Focus, reduced networks, and the traps that ratings must not inherit."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+from torchvision.models import resnet18, vgg11_bn
+
+from helpers import attribution, focus, models, reduced
+from helpers.attribution import layers, lrp
+from helpers.focus import checks, controls, study
+from helpers.focus.design import IMAGES, TARGETS
+from helpers.sources import ImageSet
+
+CLASSES = ("a", "b", "c", "d")
+
+
+@pytest.fixture(scope="module")
+def images():
+    """Noise, busier in the first class than in the others."""
+    draw = torch.Generator().manual_seed(0)
+    pixels = torch.randint(0, 256, (40, 3, 16, 16), dtype=torch.uint8, generator=draw)
+    pixels[10:] //= 4
+    table = pd.DataFrame({"class": np.repeat(CLASSES, 10), "split": "test"})
+    return ImageSet("C", pixels, torch.arange(4).repeat_interleave(10), CLASSES, table)
+
+
+def one_class(images, per_class=12, seed=0):
+    return focus.design(images.table, CLASSES, outer="one class", per_class=per_class, seed=seed)
+
+
+class Anything(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(1))
+
+
+@pytest.mark.parametrize("name", list(controls.MAPS))
+def test_class_blind_maps_are_half_over_twins(images, name):
+    table = controls.twins(one_class(images))
+    rated = focus.rate(
+        Anything(), images.images, table, controls.MAPS[name], classes=CLASSES, batch_size=7
+    )
+    [row] = focus.summary(rated).to_dict("records")
+    assert row["mean"] == pytest.approx(0.5, abs=1e-6)
+    assert row["mean_low"] <= 0.5 + 1e-6 and row["mean_high"] >= 0.5 - 1e-6
+
+
+def test_edges_differ_between_classes_and_the_design_cancels_it(images):
+    table = focus.design(images.table, CLASSES, per_class=24)
+    rated = focus.rate(Anything(), images.images, table, controls.edge_map, classes=CLASSES)
+    by_class = rated.groupby("target")["focus"].mean()
+    assert by_class["a"] > 0.7 and by_class.drop("a").max() < 0.5
+
+
+def test_edge_map_is_sobels():
+    draw = torch.Generator().manual_seed(0)
+    image = torch.rand(1, 3, 6, 7, generator=draw)
+    grey = np.pad(image[0].mean(0).numpy(), 1, mode="edge")
+    expected = np.zeros((6, 7))
+    for y in range(6):
+        for x in range(7):
+            part = grey[y : y + 3, x : x + 3]
+            across = (part[:, 2] - part[:, 0]) @ [1, 2, 1]
+            down = (part[2] - part[0]) @ [1, 2, 1]
+            expected[y, x] = np.hypot(across, down)
+    assert np.allclose(controls.edge_map(None, image, None)[0], expected, atol=1e-5)
+
+
+def test_random_maps_depend_on_the_image_only():
+    draw = torch.Generator().manual_seed(0)
+    images = torch.rand(4, 3, 12, 12, generator=draw)
+    together = controls.random_map(None, images, None)
+    assert torch.equal(together[2:3], controls.random_map(None, images[2:3], None))
+    assert not torch.equal(together[0], together[1])
+
+
+def test_twins_ask_for_the_other_class(images):
+    table = one_class(images)
+    found = controls.twins(table)
+    half = len(table)
+    assert (found["target"][half:].to_numpy() == table["outer"]).all()
+    assert (found[TARGETS][half:].to_numpy() == ~table[TARGETS].to_numpy()).all()
+    label = images.table["class"].to_numpy()[found[IMAGES]]
+    assert ((label == found["target"].to_numpy()[:, None]) == found[TARGETS]).to_numpy().all()
+    with pytest.raises(ValueError, match="two classes"):
+        controls.twins(focus.design(images.table, CLASSES, per_class=12))
+
+
+def test_six_layouts_show_the_same_images_everywhere(images):
+    table = one_class(images, per_class=2)
+    found = controls.six_layouts(table)
+    assert len(found) == 6 * len(table)
+    for group, part in found.groupby("group"):
+        assert {frozenset(row) for row in part[IMAGES].to_numpy().tolist()} == {
+            frozenset(table.iloc[group][IMAGES])
+        }
+        assert len(part[TARGETS].drop_duplicates()) == 6
+        label = images.table["class"].to_numpy()[part[IMAGES]]
+        assert ((label == part["target"].to_numpy()[:, None]) == part[TARGETS]).to_numpy().all()
+    top = found[found["layout"] == "top"][TARGETS].to_numpy()
+    assert (top == [True, True, False, False]).all()
+
+
+EXACT = {
+    "gradcam": {},
+    "gradcam++": {},
+    "lrp": {},
+    "lrp-epsilon-plus": {},
+    "smoothgrad": {"samples": 3},
+    "integrated-gradients": {"steps": 4},
+    "gradient": {},
+    "input-x-gradient": {},
+    "guided-gradcam": {},
+    "occlusion": {"segments": 4},
+}
+
+
+@pytest.mark.parametrize("method", list(EXACT))
+def test_focus_is_one_in_disconnected_heads(images, method):
+    table = focus.design(images.table, CLASSES, per_class=6)
+    found = controls.disconnected(images.images, table, method, **EXACT[method])
+    found = found[np.isfinite(found)]
+    assert len(found) > 12 and found.min() > 1 - 1e-6
+
+
+def test_lime_is_right_in_disconnected_heads_but_for_its_penalty(images):
+    table = focus.design(images.table, CLASSES, target="a", per_class=12)
+    exact = {"segments": 4, "samples": 64, "penalty": 1e-6}
+    assert np.nanmin(controls.disconnected(images.images, table, "lime", **exact)) > 1 - 1e-3
+    leaky = controls.disconnected(images.images, table, "lime", **{**exact, "penalty": 1.0})
+    assert np.nanmean(leaky) < 0.99
+
+
+@pytest.mark.parametrize("method", ["gradcam", "gradcam++"])
+def test_channels_that_cells_share_fool_activation_maps(images, method):
+    table = focus.design(images.table, CLASSES, per_class=6)
+    found = controls.disconnected(images.images, table, method, own_channels=False)
+    assert found.mean() < 0.7
+    right = controls.disconnected(images.images, table, "gradient", own_channels=False)
+    assert right.min() > 1 - 1e-6
+
+
+def test_the_heads_do_not_see_other_cells(images):
+    layout = torch.tensor([[True, False], [False, True]])
+    for own in (True, False):
+        model = controls.DisconnectedHeads(layout, own_channels=own)
+        [mosaic] = focus.batches(one_class(images, 1)[:1], images.images, batch_size=1)
+        other = mosaic.clone()
+        other[..., :16, 16:] = 255 - other[..., :16, 16:]
+        before, after = model(mosaic)[0], model(other)[0]
+        assert before[0] == after[0] and before[1] != after[1]
+
+
+def test_randomized_weights_know_nothing_and_leave_the_model():
+    model = models.build("resnet18-eighth", 4).eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    one, again, other = (controls.randomized(model, seed) for seed in (5, 5, 6))
+    key = "network.layer1.0.conv1.weight"
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert torch.equal(one.state_dict()[key], again.state_dict()[key])
+    assert not torch.equal(one.state_dict()[key], other.state_dict()[key])
+    assert not torch.equal(one.state_dict()[key], before[key])
+
+
+# --- reduced networks ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "full", "last"),
+    [("vgg11-eighth", vgg11_bn, "features"), ("resnet18-eighth", resnet18, "layer4")],
+)
+def test_reduced_networks_have_torchvisions_layers(name, full, last):
+    small, large = models.build(name, 4).network, full(num_classes=4)
+    kinds = [{n: type(m) for n, m in net.named_modules()} for net in (small, large)]
+    assert {n: k for n, k in kinds[0].items() if n} == {n: k for n, k in kinds[1].items() if n}
+    convs = [[m for m in net.modules() if isinstance(m, nn.Conv2d)] for net in (small, large)]
+    for mine, theirs in zip(*convs, strict=True):
+        assert mine.out_channels * reduced.WIDTH == theirs.out_channels
+        assert (mine.kernel_size, mine.stride, mine.padding) == (
+            theirs.kernel_size,
+            theirs.stride,
+            theirs.padding,
+        )
+    model = models.build(name, 4).eval()
+    images = torch.rand(2, 3, 192, 192)
+    assert model(images).shape == (2, 4)
+    assert layers.last_map(model, images) == last
+
+
+@pytest.mark.parametrize("name", ["vgg11-eighth", "resnet18-eighth"])
+def test_lrp_conserves_relevance_in_reduced_networks(name):
+    model = controls.randomized(models.build(name, 4))
+    images = torch.rand(2, 3, 96, 96)
+    _, logits, ledger = lrp.propagate(model, images, torch.tensor([0, 1]))
+    assert lrp.conservation(logits, ledger)["lost"] < 1e-3
+
+
+def test_reduced_networks_start_from_a_seed_and_a_file(tmp_path):
+    with pytest.raises(ValueError, match="Nobody publishes"):
+        models.build("vgg11-eighth", 4, weights="imagenet")
+    first, again = (models.build("vgg11-eighth", 4, seed=3).state_dict() for _ in range(2))
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    torch.save(models.build("resnet18-eighth", 3, seed=1).network.state_dict(), tmp_path / "w.pth")
+    loaded = models.build("resnet18-eighth", 3, weights=tmp_path / "w.pth")
+    assert loaded.network.fc.weight.shape == (3, 64)
+
+
+# --- traps of the tools --------------------------------------------------------------------------
+
+
+def test_lrp_that_loses_relevance_is_refused_and_the_run_says_so(images):
+    """captum's and zennit's LRP give maps of any residual or gated network, without a word."""
+
+    class Gated(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.gate = nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 1)
+            self.head = nn.Linear(4, 4)
+
+        def forward(self, x):
+            x = x.float() / 255 if x.dtype == torch.uint8 else x
+            x = self.conv(x).relu()
+            return self.head((x * self.gate(x.mean((2, 3), keepdim=True))).mean((2, 3)))
+
+    torch.manual_seed(0)
+    settings = SimpleNamespace(
+        effort="quick", shape="native", family="scratch", mosaics=2, seed=0, methods=["lrp"]
+    )
+    table = {"C": focus.design(images.table, CLASSES, per_class=2)}
+    with pytest.raises(attribution.NotConserved):
+        focus.rate(Gated(), images.images, table["C"], "lrp", classes=CLASSES)
+    rated = study.ratings(
+        {("gated", "C"): Gated()}, {"C": images}, table, ["gradient", "lrp"], settings
+    )
+    assert set(rated["method"]) == {"gradient"}
+    assert "does not conserve" in rated.attrs["refused"]["gated", "lrp"]
+
+
+def test_smoothgrad_keeps_signs_that_noise_tunnel_loses():
+    """captum's NoiseTunnel over Saliency averages absolute values: another map altogether."""
+    from captum.attr import NoiseTunnel, Saliency
+
+    model = models.build("alexnet-quarter", 4).eval()
+    image, target = torch.rand(1, 3, 96, 96), torch.tensor([0])
+    ours = attribution.explain(model, image, target, "smoothgrad", samples=8).maps
+    theirs = NoiseTunnel(Saliency(model)).attribute(
+        image, nt_type="smoothgrad", nt_samples=8, stdevs=0.15, target=target
+    )
+    assert (ours < 0).any() and (theirs >= 0).all()
+
+
+def test_maps_of_zeros_are_counted_as_undefined(images):
+    """captum's Lime with its default regression is all zeros on logits, which are small."""
+
+    def silent(model, images, targets):
+        maps = torch.zeros(len(images), *images.shape[-2:])
+        maps[targets == 0] = 1.0
+        return maps
+
+    table = focus.design(images.table, CLASSES, per_class=6)
+    rated = focus.rate(Anything(), images.images, table, silent, classes=CLASSES)
+    [row] = focus.summary(rated).to_dict("records")
+    assert row["undefined"] == 18 and row["mosaics"] == 24 and row["mean"] == 0.5
+
+
+# --- the study -----------------------------------------------------------------------------------
+
+
+def test_pooled_sets_share_no_image_and_no_class(images):
+    table = focus.design(images.table, CLASSES, per_class=2)
+    both = pd.concat([table.assign(set="C"), table.assign(set="NC")], ignore_index=True)
+    found = study.pooled(both)
+    first, second = (set(np.unique(p[IMAGES])) for _, p in found.groupby("set"))
+    assert not first & second and found["target"].nunique() == 8
+
+
+def test_pareto_front():
+    table = pd.DataFrame(
+        {"method": list("wxyz"), "seconds": [1, 2, 3, 4], "mean": [0.6, 0.5, 0.9, 0.9]}
+    )
+    assert study.pareto(table) == ["w", "y"]
+
+
+def test_classes_of_a_network_as_it_is(images):
+    named = ImageSet(
+        "C",
+        images.images,
+        images.labels,
+        ("Goldfish", "great_white shark", "207", "tench"),
+        images.table,
+    )
+    settings = SimpleNamespace(family=study.AS_IT_IS)
+    found = study.answers("squeezenet1_0", named, settings)
+    assert list(found.values()) == [1, 2, 207, 0]
+    with pytest.raises(ValueError, match="no ImageNet category"):
+        study.answers("squeezenet1_0", images, settings)
+
+
+def test_a_control_that_fails_says_why():
+    fine = checks._verdict(10, (0.51, 0.49, 0.53), 0.5, "reason")
+    bad = checks._verdict(10, (0.6, 0.55, 0.65), 0.5, "reason")
+    assert (fine["holds"], fine["why"]) == (True, "") and (bad["holds"], bad["why"]) == (
+        False,
+        "reason",
+    )
+    assert not checks._verdict(10, (0.99, 0.9, 1.0), 1.0, "reason")["holds"]
