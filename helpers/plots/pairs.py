@@ -94,7 +94,7 @@ def pair_ranking(table: pd.DataFrame, *, n: int = 12, planted: tuple | None = No
     ax.set_yticks(range(len(rows)), names)
     for label, row in zip(ax.get_yticklabels(), rows, strict=True):
         if planted == (row["target"], row["outer"]):
-            label.set(color=LOW, fontweight="bold")
+            label.set(color=LOW)
     ax.axvline(0.5, color=INK, ls=":", lw=1)
     ax.set(xlabel="mean Focus (dotted: chance)", ylim=(len(rows) - 0.4, -0.6))
     ax.grid(axis="x", color="#eeeeee")
@@ -205,8 +205,7 @@ def _cell(ax: Axes, row, x: int, y: int, shown, star: bool, lowest: int, size: i
     ink = readable_on(shown.cmap(shown.norm(row.focus))[:3])
     framed = row.rank <= lowest
     text = f"{row.focus:.2f}{'*' if star else ''}"
-    weight = "bold" if framed else "normal"
-    ax.text(x, y, text, ha="center", va="center", color=ink, fontsize=size, fontweight=weight)
+    ax.text(x, y, text, ha="center", va="center", color=ink, fontsize=size)
     if framed:
         ax.add_patch(Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, fill=False, ec=LOW, lw=2.5))
         place = {"ha": "left", "va": "top", "color": ink, "fontsize": size - 1.5}
