@@ -99,9 +99,6 @@ def test_notebook_on_dogs_and_cats(tmp_path):
     print(table[["target", "outer", "focus", "low", "high", "undefined"]].round(3).to_string())
     assert accuracy["accuracy"] > 0.9
     assert set(table["target"] + table["outer"]) == {"catdog", "dogcat"}
-        ("cat", "dog"),
-        ("dog", "cat"),
-    }
     assert (table["focus"] > 0.6).all()
     found = json.loads((tmp_path / "dogs/findings/07_focus_bias_pairs.json").read_text())
     assert len(found["findings"]) >= 3
