@@ -14,7 +14,7 @@ from helpers import project
 from helpers.focus import trials
 
 DOSES = [float(dose) for dose in config.get("doses", trials.DOSES)]
-SEEDS = range(int(config.get("seeds", 24)))
+SEEDS = range(int(config.get("seeds", 12)))
 OUT = str(project.outputs() / str(config.get("run", "shared-patch")))
 TRIAL = OUT + "/trials/dose-{dose}_seed-{seed}.csv"
 

@@ -5,9 +5,9 @@ ranks the pairs of its test images. Every seed draws other images and another pa
 that no natural likeness of two classes is counted over and over. At dose 0 the pair is only drawn
 and not planted: how often it comes first there is the rate of false finds.
 
-    python -m helpers.focus.trials data/recorded/07_focus_bias_pairs/trials.csv --seeds 24
+    python -m helpers.focus.trials data/recorded/shared_patch_trials.csv --seeds 12
 
-makes the trials that notebook 07 shows beside its own few; `sweeps/shared_patch.smk` spreads them.
+made the trials that notebook 07 shows beside its own few; `sweeps/shared_patch.smk` spreads them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DOSES = (0.0, 0.5, 0.75, 0.9, 1.0)
 DRAWN = tuple(permutations(world.CLASSES, 2))
 BLIND = 1 / len(DRAWN)
 """How often a ranking that knows nothing has the drawn pair first."""
-RECORDED = "data/recorded/07_focus_bias_pairs/trials.csv"
+RECORDED = "data/recorded/shared_patch_trials.csv"
 SETTINGS = {
     "architecture": "resnet18-eighth",
     "image_size": 96,
@@ -201,7 +201,7 @@ def main() -> None:
     """``python -m helpers.focus.trials FILE``: write trials as CSV, or gather files of them."""
     parser = argparse.ArgumentParser(description="Plant the shared patch, rank the pairs.")
     parser.add_argument("file", type=Path)
-    parser.add_argument("--seeds", type=int, default=24, help="how many, from --first on")
+    parser.add_argument("--seeds", type=int, default=12, help="how many, from --first on")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--doses", type=float, nargs="+", default=DOSES)
     parser.add_argument("--gather", type=Path, nargs="+", help="read these instead")

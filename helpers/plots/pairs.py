@@ -143,7 +143,7 @@ def mosaics_explained(
         picture = mosaic.permute(1, 2, 0).numpy()
         trio[0].imshow(picture, interpolation="antialiased")
         trio[1].imshow(picture.mean(-1), cmap="gray", vmin=0, vmax=255)
-        trio[1].imshow(share, cmap=MAP, vmin=0, vmax=1, alpha=0.55)
+        trio[1].imshow(share.numpy(), cmap=MAP, vmin=0, vmax=1, alpha=0.55)
         _layout(trio[2], layout, names, picture.shape)
         trio[0].set_ylabel(caption, fontsize=10)
         for ax in trio:
@@ -177,23 +177,29 @@ def detection(rates: pd.DataFrame, trials: pd.DataFrame, *, chance: float) -> Fi
     whiskers = np.array([rates["rate"] - rates["low"], rates["high"] - rates["rate"]]).clip(0)
     left.errorbar(rates["dose"], rates["rate"], whiskers, fmt="o-", color=LOW, ms=8, capsize=4)
     for row in rates.itertuples():
+        up = 9 if row.rate < 0.9 else -16
         left.annotate(
-            f"{row.first}/{row.trials}", (row.dose, row.rate), (7, -12), textcoords="offset points"
+            f"{row.first}/{row.trials}",
+            (row.dose, row.rate),
+            (-5, up),
+            textcoords="offset points",
+            ha="right",
+            fontsize=9,
         )
-    left.axhline(chance, color=FAINT, ls=":", lw=1.5)
-    left.text(1.04, chance, f"a blind ranking: {chance:.2f}", ha="right", va="bottom", color=FAINT)
+    left.axhline(chance, color=FAINT, ls=":", lw=2, label=f"a blind ranking: {chance:.2f}")
+    left.legend(loc="upper left", fontsize=9)
     left.set(ylim=(-0.04, 1.04), ylabel="share of seeds", title="The planted pair comes first")
     for column, colour, name in (("others", FAINT, "other pairs"), ("focus", LOW, "planted pair")):
         nudge = 0.012 if column == "others" else -0.012
         right.plot(trials["dose"] + nudge, trials[column], "o", color=colour, ms=5, alpha=0.45)
         means = trials.groupby("dose")[column].mean()
         right.plot(means.index, means, "-", color=colour, lw=2.5, label=f"{name}, mean of seeds")
-    right.axhline(0.5, color=INK, ls=":", lw=1)
-    right.set(ylabel="mean Focus", title="What it scores")
+    right.axhline(0.5, color=INK, ls=":", lw=1.5, label="chance")
+    right.set(ylabel="mean Focus", title="What it scores", ylim=(0.3, 1.02))
     right.legend(loc="lower left", fontsize=9)
     for ax in (left, right):
         ax.set(xlabel="dose: share that carries the patch", xticks=sorted(rates["dose"].unique()))
-        ax.set_xlim(-0.06, 1.08)
+        ax.set_xlim(-0.1, 1.08)
     return fig
 
 
