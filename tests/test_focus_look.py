@@ -113,7 +113,9 @@ def test_layout_names_each_quadrant(rated):
 def test_controls_begin_at_the_lowest_pair(rated):
     images, names, table = rated
     widget = look.controls(Colours(), images, table, method=channel, classes=names)
-    chosen = {child.description: child.value for child in widget.children if hasattr(child, "value")}
+    chosen = {
+        child.description: child.value for child in widget.children if hasattr(child, "value")
+    }
     assert (chosen["target"], chosen["outer"]) == ("red", "green")
 
 
