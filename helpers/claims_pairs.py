@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from helpers import stats
@@ -82,6 +83,10 @@ def of_trials(found: pd.DataFrame, whose: str, seed: int = 0) -> list[Finding]:
             claim = f"Planted at dose {row['dose']:g}, the pair comes first oftener than blindly"
             judged.append(judge(f"{claim} ({whose})", BIAS, ends, above=trials.BLIND, **share))
     low, high = found["dose"].min(), found["dose"].max()
+    if low == 0 < high:
+        claim = f"Planted at dose {high:g}, the pair comes first oftener than unplanted ({whose})"
+        unit = f"difference in share of seeds, dose {high:g} - 0"
+        judged.append(judge(claim, SUITE, _gap(rates[-1], rates[0]), above=0, unit=unit))
     if low < high:
         wide = found.pivot(index="seed", columns="dose", values="focus")
         gap = (wide[low] - wide[high]).dropna().to_numpy()
@@ -96,6 +101,14 @@ def of_trials(found: pd.DataFrame, whose: str, seed: int = 0) -> list[Finding]:
             )
         )
     return judged
+
+
+def _gap(more: dict, less: dict) -> tuple[float, float, float]:
+    """Difference of two shares, with Newcombe's interval (Statistics in Medicine 17, 1998)."""
+    gap = more["rate"] - less["rate"]
+    down = np.hypot(more["rate"] - more["low"], less["high"] - less["rate"])
+    up = np.hypot(more["high"] - more["rate"], less["rate"] - less["low"])
+    return gap, gap - float(down), gap + float(up)
 
 
 def of_paper(printed: pd.DataFrame, ends: pd.DataFrame) -> list[Finding]:
