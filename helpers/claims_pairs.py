@@ -15,14 +15,14 @@ UNKNOWN = "these images are not from the embedded world: what is shared in them 
 
 
 def of_ranking(table: pd.DataFrame, planted: tuple[str, str] | None, dose: float) -> list[Finding]:
-    """Judge the two ordered pairs in which the patch was planted, each against its null.
+    """Judge the pair in which the patch was planted against its null.
 
     Parameters
     ----------
     table : DataFrame
         From :func:`helpers.focus.pairs.ranked`.
-    planted : (str, str) or None
-        The two classes; None outside the world.
+    planted : (target, outer) or None
+        Whose patch it is, and who comes to carry it; None outside the world.
     dose : float
         Where it is 0 nothing was planted.
     """
@@ -30,14 +30,9 @@ def of_ranking(table: pd.DataFrame, planted: tuple[str, str] | None, dose: float
     if planted is None or not dose:
         reason = UNKNOWN if planted is None else "nothing was planted"
         return [untested("The pair that shares the patch is confused", SUITE, reason)]
-    found = []
-    for target, outer in (planted, planted[::-1]):
-        [row] = pairs.of_pair(table, target, outer).to_dict("records")
-        ends = row["difference"], row["difference_low"], row["difference_high"]
-        found.append(
-            judge(claim.format(target, outer), SUITE, ends, below=0, unit="difference in Focus")
-        )
-    return found
+    [row] = pairs.of_pair(table, *planted).to_dict("records")
+    ends = row["difference"], row["difference_low"], row["difference_high"]
+    return [judge(claim.format(*planted), SUITE, ends, below=0, unit="difference in Focus")]
 
 
 def of_feature(excess: tuple[float, float, float] | None) -> Finding:

@@ -80,10 +80,10 @@ def test_notebook_on_dogs_and_cats(tmp_path):
         "architecture": "squeezenet1_0",
         "pretrained": str(WEIGHTS),
         "family": "probe",
-        "image_size": 160,
+        "image_size": 224,
         "epochs": 20,
         "per_class": 250,
-        "per_pair": 40,
+        "per_pair": 20,
         "against": "chance",
         "output": "dogs",
     }
