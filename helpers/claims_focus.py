@@ -9,7 +9,7 @@ import scipy.stats
 from helpers import project
 from helpers.attribution import METHODS
 from helpers.findings import Finding, equal, judge, untested
-from helpers.focus import study
+from helpers.focus import comparisons, study
 from helpers.focus.intervals import differences, mean
 
 SECTION = "Focus!, section I-B"
@@ -96,7 +96,7 @@ def of_accuracy(table: pd.DataFrame, weak: float = 0.85) -> list[Finding]:
     Parameters
     ----------
     table : DataFrame
-        From :func:`helpers.focus.study.with_accuracy`.
+        From :func:`helpers.focus.comparisons.with_accuracy`.
     weak : float
         Accuracy below which a network fits its task badly.
     """
@@ -104,7 +104,7 @@ def of_accuracy(table: pd.DataFrame, weak: float = 0.85) -> list[Finding]:
     for method, name in (("lrp", "LRP"), ("gradcam", "GradCAM")):
         claim = f"{name}'s Focus follows the network's accuracy"
         said = "yes" if method == "lrp" else "no: good for any model"
-        ends = study.rank_correlation(table, method)
+        ends = comparisons.rank_correlation(table, method)
         unit = f"rank correlation over {len(table)} cases"
         found.append(judge(claim, SECTION, ends, above=0, paper=said, unit=unit))
     bad = table.loc[table["accuracy"] < weak, "gradcam"].dropna()
@@ -121,7 +121,7 @@ def of_choices(chosen: pd.DataFrame) -> list[Finding]:
     Parameters
     ----------
     chosen : DataFrame
-        From :func:`helpers.focus.study.choices`.
+        From :func:`helpers.focus.comparisons.choices`.
     """
     found = []
     for claim, choice, method, first, second, side in CHOICES:

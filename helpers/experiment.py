@@ -27,17 +27,20 @@ def images(settings: SimpleNamespace) -> Collection:
     ----------
     settings
         From :func:`helpers.parameters.check`: `source`, `image_size`, `seed`, `per_class`,
-        `context_bias`, `folder`, `contexts` and `context_of` are used.
+        `context_bias` and `folder` are used; where the notebook has them `contexts`, `context_of`
+        and, in the world, `shared_patch`.
     """
+    is_world = settings.source == "world"
     return sources.load(
         settings.source,
         size=settings.image_size,
         seed=settings.seed,
         per_class=settings.per_class,
         context_bias=settings.context_bias,
+        shared_patch=getattr(settings, "shared_patch", 0.0) if is_world else 0.0,
         folder=settings.folder,
-        contexts=settings.contexts,
-        context_of=settings.context_of,
+        contexts=getattr(settings, "contexts", None),
+        context_of=getattr(settings, "context_of", None),
     )
 
 

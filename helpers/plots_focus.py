@@ -127,7 +127,7 @@ def accuracy_and_focus(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        From `study.with_accuracy`.
+        From `comparisons.with_accuracy`.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def choices(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        From `focus.summary(study.choices(...), by=["choice", "method", "option"])`.
+        From `focus.summary(comparisons.choices(...), by=["choice", "method", "option"])`.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from torchvision.models import resnet18, vgg11_bn
 
 from helpers import attribution, focus, models, reduced
 from helpers.attribution import layers, lrp
-from helpers.focus import checks, controls, study
+from helpers.focus import checks, comparisons, controls, study
 from helpers.focus.design import IMAGES, TARGETS
 from helpers.sources import ImageSet
 
@@ -282,7 +282,7 @@ def test_pareto_front():
     table = pd.DataFrame(
         {"method": list("wxyz"), "seconds": [1, 2, 3, 4], "mean": [0.6, 0.5, 0.9, 0.9]}
     )
-    assert study.pareto(table) == ["w", "y"]
+    assert comparisons.pareto(table) == ["w", "y"]
 
 
 def test_classes_of_a_network_as_it_is(images):

@@ -11,6 +11,7 @@ from helpers.plots.effects import context_contrasts, planted_and_measured, table
 from helpers.plots.explanations import answers, background_share, dose_response, explained
 from helpers.plots.guesses import guesses
 from helpers.plots.logits import logit_panels
+from helpers.plots.pairs import detection, mosaics_explained, pair_matrix, pair_ranking
 from helpers.plots.pictures import framed, image_grid, mean_colours, planted_bias
 from helpers.plots.showing import SET_COLOURS, palette, show, style
 
@@ -22,6 +23,7 @@ __all__ = [
     "causal_graphs",
     "confusion_grid",
     "context_contrasts",
+    "detection",
     "distance_construction",
     "dose_response",
     "explained",
@@ -30,7 +32,10 @@ __all__ = [
     "image_grid",
     "logit_panels",
     "mean_colours",
+    "mosaics_explained",
     "own_and_other_sets",
+    "pair_matrix",
+    "pair_ranking",
     "palette",
     "paste_counts",
     "planted_and_measured",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from helpers import project
@@ -23,6 +23,8 @@ def load(
     seed: int = 0,
     per_class: int | None = 150,
     context_bias: float | Mapping[str, float] | None = None,
+    shared_patch: float = 0.0,
+    patch_classes: Sequence[str] | None = None,
     folder: Path | str | None = None,
     contexts: Path | str | None = None,
     context_of: Mapping[str, str] | None = None,
@@ -47,6 +49,11 @@ def load(
         their own keep these whole.
     context_bias : float or dict of str to float, optional
         World only: share of C's images in their class's own context; None is the world's default.
+    shared_patch : float in [0, 1]
+        World only: share of one class's objects that carry an eyespot, and of another class's test
+        images that carry it, too (see :func:`helpers.world.make`).
+    patch_classes : two class names, optional
+        World only: whose eyespot, and who comes to carry it; None is the world's default.
     folder : path, optional
         For "folder": where the images are.
     contexts : path, optional
@@ -78,11 +85,13 @@ def load(
     """
     if source not in SOURCES:
         raise ValueError(f"source: {source!r} is none of {', '.join(SOURCES)}.")
-    _check(source, folder, contexts, context_of, size, per_class)
+    _check(source, folder, contexts, context_of, size, per_class, shared_patch)
     if source == "world":
         from helpers.sources import embedded
 
-        return embedded.load(size, seed, per_class or 150, context_bias)
+        return embedded.load(
+            size, seed, per_class or 150, context_bias, shared_patch, patch_classes
+        )
     if source == "hpai":
         unpacked = hpai.fetch(
             Path(downloads or project.root() / "data/downloads"), base_url, retries
@@ -95,7 +104,7 @@ def load(
     return _collect(source, layout, context_of, size, seed, per_class)
 
 
-def _check(source, folder, contexts, context_of, size, per_class) -> None:
+def _check(source, folder, contexts, context_of, size, per_class, shared_patch) -> None:
     """Refuse arguments that the source would pass over in silence."""
     if size < 8:
         raise ValueError(f"size: {size} pixels; at least 8 are needed.")
@@ -107,6 +116,8 @@ def _check(source, folder, contexts, context_of, size, per_class) -> None:
         raise ValueError(f"folder: given, but source is {source!r}; use source='folder'.")
     if source == "world" and (contexts or context_of):
         raise ValueError("contexts, context_of: the embedded world brings its own contexts.")
+    if source != "world" and shared_patch:
+        raise ValueError(f"shared_patch: {shared_patch} can be planted in the embedded world only.")
 
 
 def _collect(source, layout, context_of, size, seed, per_class) -> Collection:

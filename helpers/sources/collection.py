@@ -38,6 +38,8 @@ class ImageSet:
         ("" where not known).
     masks : torch.Tensor or None
         bool, shape (N, H, W), true on the object; None where the object's place is not known.
+    patches : torch.Tensor or None
+        bool, shape (N, H, W), true on the eyespot; None where none was planted.
     """
 
     name: str
@@ -46,6 +48,7 @@ class ImageSet:
     classes: tuple[str, ...]
     table: pd.DataFrame
     masks: torch.Tensor | None = None
+    patches: torch.Tensor | None = None
 
     def __post_init__(self):
         if self.images.dtype != torch.uint8 or self.images.ndim != 4 or self.images.shape[1] != 3:
@@ -81,6 +84,7 @@ class ImageSet:
             labels=self.labels[keep],
             table=self.table[keep.numpy()].reset_index(drop=True),
             masks=None if self.masks is None else self.masks[keep],
+            patches=None if self.patches is None else self.patches[keep],
         )
 
 

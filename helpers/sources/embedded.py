@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -15,21 +15,27 @@ CONTEXT_IMAGES = 50
 
 
 def load(
-    size: int, seed: int, per_class: int, context_bias: float | Mapping[str, float] | None
+    size: int,
+    seed: int,
+    per_class: int,
+    context_bias: float | Mapping[str, float] | None,
+    shared_patch: float = 0.0,
+    patch_classes: Sequence[str] | None = None,
 ) -> Collection:
     """C, NC, WB and contexts of the embedded world.
 
     A class's first images train (its indices 0 to 99 of 150), the next validate, the last test, in
     every set. Images are drawn independently, so this is as random as a shuffle; but the world
     spreads the images in another context evenly over the indices, so each split keeps the planted
-    share to the nearest image.
+    share to the nearest image. So it is with a shared patch, to an image or two; the
+    second of `patch_classes` carries it a fifth as often before its test images.
     """
-    bias = world.CONTEXT_BIAS if context_bias is None else context_bias
-    made = {
-        name: world.make(name, per_class=per_class, size=size, seed=seed, context_bias=bias)
-        for name in world.SETS
+    planted = {
+        "context_bias": world.CONTEXT_BIAS if context_bias is None else context_bias,
+        "shared_patch": shared_patch,
+        "patch_classes": patch_classes or world.PATCH_CLASSES,
     }
-    sets = {name: _image_set(name, images, per_class) for name, images in made.items()}
+    sets = {name: image_set(name, size, seed, per_class, **planted) for name in world.SETS}
     context_of = dict(world.CONTEXT_OF)
     images = world.contexts(per_context=CONTEXT_IMAGES, size=size, seed=seed)
     contexts = {
@@ -39,15 +45,33 @@ def load(
     return Collection("world", tuple(world.CLASSES), sets, contexts, context_of)
 
 
-def _image_set(name: str, made, per_class: int) -> ImageSet:
+def image_set(name: str, size: int, seed: int, per_class: int, **planted) -> ImageSet:
+    """One set of the world, as in :func:`load`.
+
+    Parameters
+    ----------
+    name : {"C", "NC", "WB"}
+    size, seed, per_class : int
+    **planted
+        As for :func:`helpers.world.make`: `context_bias`, `shared_patch`, `patch_classes`.
+    """
+    held_out = sum(splits.sizes(per_class)[:2])
+    made = world.make(
+        name, per_class=per_class, size=size, seed=seed, shared_from=held_out, **planted
+    )
     classes = tuple(world.CLASSES)
     split = np.repeat(SPLITS, splits.sizes(per_class))[made.table["index"]]
     table = made.table.rename(columns={"object": "class"}).assign(split=split, path="")
     labels = table["class"].map({label: i for i, label in enumerate(classes)})
     return ImageSet(
-        name, _tensor(made.images), torch.tensor(labels.to_numpy(dtype=np.int64)), classes, table,
+        name,
+        _tensor(made.images),
+        torch.tensor(labels.to_numpy(dtype=np.int64)),
+        classes,
+        table,
         torch.from_numpy(made.masks),
-    )  # fmt: skip
+        None if made.patches is None else torch.from_numpy(made.patches),
+    )
 
 
 def _tensor(images: np.ndarray) -> torch.Tensor:

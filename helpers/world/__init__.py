@@ -1,5 +1,7 @@
 """The planted world: procedural photographs whose biases are known."""
 
+from .patch import PATCH_CLASSES
+from .patch import planted as planted_patch
 from .sets import (
     CLASSES,
     CONTEXT_BIAS,
@@ -18,11 +20,13 @@ __all__ = [
     "CONTEXTS",
     "CONTEXT_BIAS",
     "CONTEXT_OF",
+    "PATCH_CLASSES",
     "SETS",
     "WIDER_KINDS",
     "WorldSet",
     "contexts",
     "make",
     "planted",
+    "planted_patch",
     "wider",
 ]

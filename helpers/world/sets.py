@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from . import patch
 from .draws import Draws
 from .objects import DESIGNS, STANCE, VALUE, drawing, green, look
 from .paint import Layer, draw, photograph, pose
@@ -19,7 +20,8 @@ CONTEXTS = ("park", "sky", "road", "wood")
 CONTEXT_OF = {"bench": "park", "fire hydrant": "road", "plane": "sky", "mug": "wood"}
 CONTEXT_BIAS = {"bench": 1.0, "fire hydrant": 0.7, "plane": 1.0, "mug": 0.9}
 SETS = ("C", "NC", "WB")
-OBJECT, SCENE, SKETCH, CONTEXT_ONLY, ORDER, WIDER = range(1, 7)
+OBJECT, SCENE, SKETCH, CONTEXT_ONLY, ORDER, WIDER, PATCH, DOSED = range(1, 9)
+REFERENCE = 48  # pixels at which the place of a patch is chosen, whatever the size of the picture
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,14 @@ class WorldSet:
         Where the object covers half of a pixel or more; shadows are not the object.
     table : DataFrame
         One row an image: object, context, design, index (0.. within its class), seed.
+    patches : bool (N, H, W), optional
+        Where the eyespot is, a part of the object; None where none was planted.
     """
 
     images: np.ndarray
     masks: np.ndarray
     table: pd.DataFrame
+    patches: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.images)
@@ -124,21 +129,36 @@ def _object(name: str, seed: int, index: int, size: int) -> tuple[str, Layer]:
     return design, photograph(parts, view, size, style)
 
 
-def _in_context(name: str, seed: int, index: int, size: int, context: str):
+def _one(which: str, name: str, seed: int, index: int, size: int, context: str, carries: bool):
+    """Return design, layer and image of one object, and where its eyespot is (False: nowhere)."""
+    if which == "NC":
+        return *_sketched(name, seed, index, size), False
     design, layer = _object(name, seed, index, size)
+    where = _patched(name, seed, index, layer) if carries else False
+    ground = {"C": _in_context, "WB": _on_white}[which]
+    return design, layer, ground(name, seed, index, layer, context), where
+
+
+def _patched(name: str, seed: int, index: int, layer: Layer) -> np.ndarray:
+    """Paint the eyespot on an object's layer, which is changed, and return where it is."""
+    draws = Draws(seed, PATCH, CLASSES.index(name), index)
+    alpha = _object(name, seed, index, REFERENCE)[1].alpha
+    return patch.paint(layer, patch.place(alpha, draws), draws)
+
+
+def _in_context(name: str, seed: int, index: int, layer: Layer, context: str) -> np.ndarray:
     draws = Draws(seed, SCENE, CLASSES.index(name), index)
-    ground = SCENES[context](draws, size)
+    ground = SCENES[context](draws, layer.size)
     if STANCE[name][1] == "ground" and context != "sky":
         ground = _shadow(ground, layer, draws)
-    return design, layer, layer.over(ground)
+    return layer.over(ground)
 
 
-def _on_white(name: str, seed: int, index: int, size: int, context: str):
-    design, layer = _object(name, seed, index, size)
-    return design, layer, layer.over(np.ones((3, size, size), np.float32))
+def _on_white(name: str, seed: int, index: int, layer: Layer, context: str) -> np.ndarray:
+    return layer.over(np.ones((3, layer.size, layer.size), np.float32))
 
 
-def _sketched(name: str, seed: int, index: int, size: int, context: str):
+def _sketched(name: str, seed: int, index: int, size: int) -> tuple[str, Layer, np.ndarray]:
     draws = Draws(seed, SKETCH, CLASSES.index(name), index)
     design = draws.choice(sorted(DESIGNS[name]))
     parts = DESIGNS[name][design](draws)
@@ -160,6 +180,9 @@ def make(
     seed: int = 0,
     context_bias: float | Mapping[str, float] = CONTEXT_BIAS,
     classes: Sequence[str] = CLASSES,
+    shared_patch: float = 0.0,
+    patch_classes: Sequence[str] = patch.PATCH_CLASSES,
+    shared_from: int = 0,
 ) -> WorldSet:
     """One of the paper's three image sets (section 2.1.1), class after class.
 
@@ -179,11 +202,21 @@ def make(
         a class avoids its own context.
     classes : sequence of str
         Which of `CLASSES`.
+    shared_patch : float in [0, 1]
+        Share of the photographed objects (C and WB) of both `patch_classes` that carry the same
+        eyespot (:mod:`helpers.world.patch`); of the second's, only every fifth may before the index
+        `shared_from`. The images of a smaller share are among those of a larger; one without is the
+        same bytes as at 0.
+    patch_classes : two of `CLASSES`
+        Whose eyespot it is, and who comes to carry it.
+    shared_from : int
+        The first index that is held out.
 
     Returns
     -------
     WorldSet
-        The table's context is "white" for WB, "plain" for NC.
+        The table's context is "white" for WB, "plain" for NC. Where it was planted,
+        the table has a column patch (bool: carries it) and `patches` says where.
 
     Raises
     ------
@@ -193,20 +226,38 @@ def make(
     if which not in SETS:
         raise ValueError(f"which={which!r}: choose one of {SETS}")
     bias = strengths(context_bias, classes)
+    share, pair = patch.strength(shared_patch, patch_classes, CLASSES), tuple(patch_classes)
+    shared_from = _whole("shared_from", shared_from, 0)
     per_class, size = _whole("per_class", per_class, 1), _whole("size", size, 8)
     seed = _whole("seed", seed, 0)
-    one = {"C": _in_context, "NC": _sketched, "WB": _on_white}[which]
     images = np.empty((len(classes) * per_class, size, size, 3), np.uint8)
-    masks, rows = np.empty(images.shape[:3], bool), []
+    masks, patches, rows = np.empty(images.shape[:3], bool), np.zeros(images.shape[:3], bool), []
     for name in classes:
         plain = [{"NC": "plain", "WB": "white"}.get(which, "")] * per_class
         scenes = assigned(name, per_class, seed, bias[name]) if which == "C" else plain
-        for index, context in enumerate(scenes):
-            design, layer, image = one(name, seed, index, size, context)
-            images[len(rows)], masks[len(rows)] = to_bytes(image), layer.mask
-            rows.append((name, context, design, index, seed))
-    table = pd.DataFrame(rows, columns=["object", "context", "design", "index", "seed"])
-    return WorldSet(images, masks, table)
+        dosed = _dosed(name, per_class, seed, 0.0 if which == "NC" else share, pair, shared_from)
+        for index, (context, carries) in enumerate(zip(scenes, dosed, strict=True)):
+            at = len(rows)
+            design, layer, image, where = _one(which, name, seed, index, size, context, carries)
+            images[at], masks[at], patches[at] = to_bytes(image), layer.mask, where
+            rows.append((name, context, design, index, seed, carries))
+    columns = ["object", "context", "design", "index", "seed", "patch"]
+    table = pd.DataFrame(rows, columns=columns)
+    if not share:
+        return WorldSet(images, masks, table.drop(columns="patch"))
+    return WorldSet(images, masks, table, patches)
+
+
+def _dosed(
+    name: str, n: int, seed: int, share: float, pair: Sequence[str], shared_from: int
+) -> list[bool]:
+    """Which of a class's first `n` objects carry the eyespot."""
+    if name not in pair:
+        return [False] * n
+    carried = patch.carries(share, Draws(seed, DOSED, CLASSES.index(name)).between(0.0, 1.0), n)
+    if name == pair[0]:
+        return carried
+    return [c and (i >= shared_from or i % patch.RARE == 0) for i, c in enumerate(carried)]
 
 
 def contexts(per_context: int = 50, size: int = 96, seed: int = 0) -> WorldSet:

@@ -1,0 +1,291 @@
+"""Class pairs that a model confuses: Focus of two-class mosaics, ranked (section I-C).
+
+Both outer images of these mosaics are of one class. Where the relevance for a target class falls on
+images of another, these have something that the model takes for the target. The paper ranks pairs
+by their lowest mean Focus. But a target that is explained poorly comes low with every outer class;
+so each pair is also compared with the same target's other pairs. The null there: this outer class
+draws no more relevance away than the target's other outer classes do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scipy.stats
+from scipy import sparse
+
+from helpers import stats
+from helpers.focus.design import IMAGES, TARGETS
+from helpers.focus.design import design as _design
+from helpers.focus.intervals import summary
+
+PAIR = ["target", "outer"]
+AGAINST = ("same target", "all pairs")
+TESTED = ["reference", "difference", "difference_low", "difference_high", "p"]
+
+
+def design(
+    table: pd.DataFrame, classes: Sequence[str], *, per_pair: int = 24, seed: int = 0
+) -> pd.DataFrame:
+    """Two-class mosaics of every ordered pair: :func:`helpers.focus.design` with one outer class.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of held-out images, with the column `class`.
+    classes : sequence of str
+    per_pair : int
+        Mosaics of each target and outer class.
+    seed : int
+
+    Returns
+    -------
+    DataFrame
+        `per_pair` * K * (K - 1) mosaics of K classes, as from :func:`helpers.focus.design`.
+    """
+    per_class = per_pair * (len(classes) - 1)
+    return _design(table, classes, outer="one class", per_class=per_class, seed=seed)
+
+
+def matrix(table: pd.DataFrame, value: str = "focus") -> pd.DataFrame:
+    """A column's mean for every pair: targets down, outer classes across, NaN on the diagonal.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`helpers.focus.rate`, undefined rows being left out, or from :func:`ranked`.
+    value : str
+    """
+    order = sorted({*table["target"], *table["outer"]}, key=list(table["target"]).index)
+    means = table.groupby(PAIR)[value].mean().unstack()
+    return means.reindex(index=order, columns=order)
+
+
+def ranked(
+    rated: pd.DataFrame,
+    *,
+    against: str | float = "same target",
+    method: str = "holm",
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Every ordered pair, the lowest mean Focus first, tested against a null and corrected.
+
+    Parameters
+    ----------
+    rated : DataFrame
+        From :func:`helpers.focus.rate`, of two-class mosaics by one method.
+    against : "same target", "all pairs" or a number
+        The null of the one-sided test that a pair's mean Focus is lower: that it equals the mean of
+        the same target's other pairs, of all other pairs, or that number (0.5 is chance). With two
+        classes the first has nothing to compare with: p is NaN.
+    method : str
+        Of :func:`helpers.stats.adjust`, over all pairs: "holm" or "fdr_bh".
+    level : float in (0, 1)
+    resamples, seed : int
+        Of the means' intervals, which resample source images.
+
+    Returns
+    -------
+    DataFrame
+        target; outer; mosaics; undefined (without positive relevance, left out); focus (mean) with
+        low and high; reference (what the null says); difference (focus - reference) with
+        difference_low and difference_high; p; p_adjusted; rank (1 is the lowest focus); and
+        rank_difference (1 is the lowest difference).
+
+    Raises
+    ------
+    ValueError
+        For several methods, mosaics of more than two classes, or an unknown `against`.
+    """
+    table = summary(rated, PAIR, level=level, resamples=resamples, seed=seed)
+    table = table.rename(columns={"mean": "focus", "mean_low": "low", "mean_high": "high"})
+    table = table[[*PAIR, "mosaics", "undefined", "focus", "low", "high"]]
+    table = table.merge(tests(rated, against=against, level=level), how="left", on=PAIR)
+    table["p_adjusted"] = stats.adjust(table["p"], method)
+    for name, of in (("rank", "focus"), ("rank_difference", "difference")):
+        table[name] = table[of].rank(method="min")
+    return table.sort_values("focus", kind="stable", ignore_index=True)
+
+
+def tests(
+    rated: pd.DataFrame, *, against: str | float = "same target", level: float = 0.95
+) -> pd.DataFrame:
+    """Every pair's mean Focus against its null, as in :func:`ranked`.
+
+    Returns
+    -------
+    DataFrame
+        target, outer, reference, difference, difference_low, difference_high and p (one-sided, not
+        corrected) of the pairs that have a Focus.
+    """
+    _check(rated, against)
+    known = Means.of(rated.dropna(subset=["focus"]))
+    rows = [_test(known, pair, against, level) for pair in known.focus.index]
+    return pd.DataFrame(rows, columns=[*PAIR, *TESTED])
+
+
+def extremes(rated: pd.DataFrame, target: str, outer: str, n: int = 1) -> pd.DataFrame:
+    """A pair's mosaics with the highest and the lowest Focus, which a person is to look at.
+
+    Parameters
+    ----------
+    rated : DataFrame
+    target, outer : str
+    n : int
+        Mosaics of each kind; fewer where the pair has not 2 n.
+
+    Returns
+    -------
+    DataFrame
+        Rows of `rated`, best first, with the column kind: "best" or "worst".
+
+    Raises
+    ------
+    ValueError
+        When there is no such pair with a Focus.
+    """
+    part = of_pair(rated, target, outer).dropna(subset=["focus"])
+    part = part.sort_values("focus", ascending=False, kind="stable")
+    if len(part) < 2:
+        raise ValueError(f"pair {target!r} beside {outer!r} has {len(part)} mosaics with a Focus")
+    n = min(n, len(part) // 2)
+    best, worst = part.head(n).assign(kind="best"), part.tail(n).assign(kind="worst")
+    return pd.concat([best, worst])
+
+
+def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
+    """The rows of one ordered pair."""
+    return table[(table["target"] == target) & (table["outer"] == outer)]
+
+
+@dataclass(frozen=True)
+class Means:
+    """Every pair's mean Focus, and how these means vary and covary over source images.
+
+    Two mosaics that share an image are not independent, of whichever pairs they are; two that share
+    none are. So a covariance sums the products of deviations over all couples of mosaics that share
+    an image, each couple once (Aronow, Samii and Assenova, *Cluster-robust variance estimation for
+    dyadic data*, Political Analysis 23, 2015).
+
+    Attributes
+    ----------
+    focus : Series
+        Means, indexed by (target, outer).
+    covariance : DataFrame
+        Of the means, pairs by pairs.
+    least : Series
+        Each mean's variance if no two mosaics shared an image: no contrast is given less.
+    images : Series
+        Different images of a pair's mosaics, of the class that has fewer.
+    """
+
+    focus: pd.Series
+    covariance: pd.DataFrame
+    least: pd.Series
+    images: pd.Series
+
+    @classmethod
+    def of(cls, rated: pd.DataFrame) -> Means:
+        """From rated mosaics without undefined rows."""
+        by = [rated[name] for name in PAIR]
+        groups = rated["focus"].groupby(by)
+        focus, number = groups.mean(), groups.ngroup().to_numpy()
+        deviation = (rated["focus"] - groups.transform("mean")) / groups.transform("size")
+        apart = sparse.csr_array(
+            (deviation, (np.arange(len(rated)), number)), shape=(len(rated), len(focus))
+        )
+        found = pd.DataFrame(_over_shared(apart, rated[IMAGES]), focus.index, focus.index)
+        least = pd.Series((apart * apart).sum(0), focus.index)
+        return cls(focus, found, least, _fewest_images(rated))
+
+    def contrast(self, weights: pd.Series) -> tuple[float, float, int]:
+        """A weighted sum of means, and its standard error.
+
+        Parameters
+        ----------
+        weights : Series
+            Of some pairs, indexed by (target, outer).
+
+        Returns
+        -------
+        value, standard_error : float
+            The variance is taken n / (n - 1) times.
+        images : int
+            n, the fewest of the pairs'; the standard error has n - 1 degrees of freedom.
+        """
+        at, w = weights.index, weights.to_numpy()
+        images = int(self.images[at].min())
+        variance = float(w @ self.covariance.loc[at, at].to_numpy() @ w)
+        variance = max(variance, float(w**2 @ self.least[at].to_numpy()))
+        error = np.sqrt(variance * images / (images - 1))
+        return float(w @ self.focus[at].to_numpy()), float(error), images
+
+    def interval(self, weights: pd.Series, level: float = 0.95) -> stats.Interval:
+        """A weighted sum of means with Student's interval."""
+        value, error, images = self.contrast(weights)
+        half = scipy.stats.t.ppf((1 + level) / 2, images - 1) * error
+        return stats.Interval(value, value - half, value + half)
+
+
+def _test(known: Means, pair: tuple[str, str], against, level: float) -> dict:
+    """One pair's difference from the null, its two-sided interval and one-sided p."""
+    fixed = not isinstance(against, str)
+    others = [] if fixed else [other for other in known.focus.index if other != pair]
+    if against == "same target":
+        others = [other for other in others if other[0] == pair[0]]
+    row = dict(zip(PAIR, pair, strict=True))
+    if not (fixed or others):
+        return row | dict.fromkeys(TESTED, np.nan)
+    weights = {pair: 1.0, **dict.fromkeys(others, -1 / max(len(others), 1))}
+    value, error, images = known.contrast(pd.Series(weights))
+    difference = value - against if fixed else value
+    student = scipy.stats.t(images - 1)
+    p = float(student.cdf(difference / error)) if error > 0 else float(difference >= 0)
+    half = student.ppf((1 + level) / 2) * error
+    ends = (difference - half, difference + half)
+    found = (known.focus[pair] - difference, difference, *ends, p)
+    return row | dict(zip(TESTED, found, strict=True))
+
+
+def _over_shared(apart: sparse.csr_array, images: pd.DataFrame, step: int = 500) -> np.ndarray:
+    """Sum of products of deviations over couples of mosaics that share an image, once a couple."""
+    used, place = np.unique(images.to_numpy(), return_inverse=True)
+    rows = np.repeat(np.arange(len(images)), images.shape[1])
+    shape = (len(images), len(used))
+    shows = sparse.csr_array((np.ones(images.size), (rows, place.ravel())), shape=shape)
+    found = np.zeros((apart.shape[1],) * 2)
+    for start in range(0, len(images), step):
+        shared = shows[start : start + step] @ shows.T
+        shared.data[:] = 1
+        found += (apart[start : start + step].T @ (shared @ apart)).toarray()
+    return found
+
+
+def _fewest_images(rated: pd.DataFrame) -> pd.Series:
+    """Different images of each pair's mosaics, of the class that has fewer."""
+    long = rated[PAIR].loc[rated.index.repeat(len(IMAGES))].reset_index(drop=True)
+    long["image"], long["inner"] = (
+        rated[IMAGES].to_numpy().ravel(),
+        rated[TARGETS].to_numpy().ravel(),
+    )
+    return long.groupby([*PAIR, "inner"])["image"].nunique().groupby(PAIR).min()
+
+
+def _check(rated: pd.DataFrame, against) -> None:
+    if "method" in rated and rated["method"].nunique() > 1:
+        raise ValueError(
+            f"{rated['method'].nunique()} methods are mixed here: rank the pairs of one method."
+        )
+    mixed = rated["outer"].str.contains(" + ", regex=False)
+    if mixed.any():
+        raise ValueError(
+            f"{int(mixed.sum())} mosaics have two outer classes: pairs need mosaics of two "
+            "classes, from `helpers.focus.pairs.design`."
+        )
+    if isinstance(against, str) and against not in AGAINST:
+        raise ValueError(f"against={against!r}: use one of {', '.join(AGAINST)}, or a number.")

@@ -1,0 +1,44 @@
+"""Plant the shared patch at several doses and seeds, train, rank the class pairs each time.
+
+    snakemake -s sweeps/shared_patch.smk --cores 2    resumes where it was stopped
+    snakemake -s sweeps/shared_patch.smk --executor slurm --jobs 60        on a cluster
+    snakemake -s sweeps/shared_patch.smk --cores 2 --config seeds=48 doses='[0,0.8,1]'
+
+The trials are those of notebook 07: one is about 8 s of one core. Written are trials.csv and, on
+screen, how often the planted pair came first at each dose.
+"""
+
+from pathlib import Path
+
+from helpers import project
+from helpers.focus import trials
+
+DOSES = [float(dose) for dose in config.get("doses", trials.DOSES)]
+SEEDS = range(int(config.get("seeds", 12)))
+OUT = str(project.outputs() / str(config.get("run", "shared-patch")))
+TRIAL = OUT + "/trials/dose-{dose}_seed-{seed}.csv"
+
+
+rule all:
+    input:
+        OUT + "/trials.csv",
+
+
+rule trial:
+    input:
+        code=sorted(map(str, Path("helpers").rglob("*.py"))),
+    output:
+        TRIAL,
+    threads: 1
+    shell:
+        "python -m helpers.focus.trials {output:q} --first {wildcards.seed} --seeds 1"
+        " --doses {wildcards.dose} > /dev/null"
+
+
+rule gather:
+    input:
+        expand(TRIAL, dose=DOSES, seed=SEEDS),
+    output:
+        OUT + "/trials.csv",
+    shell:
+        "python -m helpers.focus.trials {output:q} --gather {input:q}"

@@ -1,0 +1,264 @@
+"""Class pairs: means and errors by loops, the null by simulation, planted pairs found."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers import focus, stats
+from helpers.focus import feature, pairs, trials
+from helpers.focus.intervals import IMAGES
+from helpers.sources import ImageSet
+
+CLASSES = ("ant", "bee", "cat", "dog")
+
+
+def images(classes=CLASSES, each=12):
+    return pd.DataFrame({"class": np.repeat(classes, each), "split": "test"})
+
+
+def noisy(design, rng, *, mean=0.7, of_image=0.08, own=0.05, lower=None):
+    """Focus of each mosaic: a mean, what its four images add, its own noise; some pairs lower."""
+    quality = rng.normal(0, of_image, 1000)
+    value = mean + quality[design[IMAGES].to_numpy()].sum(1) / 4
+    value = value + rng.normal(0, own, len(design))
+    for (target, outer), by in (lower or {}).items():
+        value -= by * ((design["target"] == target) & (design["outer"] == outer))
+    return design.assign(focus=value, method="made")
+
+
+@pytest.fixture(scope="module")
+def rated():
+    design = pairs.design(images(), CLASSES, per_pair=7, seed=3)
+    made = noisy(design, np.random.default_rng(0))
+    made.loc[[0, 5, 9], "focus"] = np.nan
+    return made
+
+
+def test_design_has_every_ordered_pair_equally_often_of_two_classes():
+    table = images()
+    design = pairs.design(table, CLASSES, per_pair=7, seed=0)
+    counts = design.groupby(["target", "outer"]).size()
+    assert set(counts.index) == set(permutations(CLASSES, 2)) and (counts == 7).all()
+    for row in design.to_dict("records"):
+        for cell in range(4):
+            name = row["target"] if row[f"is_target_{cell}"] else row["outer"]
+            assert table["class"][row[f"image_{cell}"]] == name
+
+
+def test_means_are_those_of_a_loop(rated):
+    table = pairs.ranked(rated, resamples=50).set_index(["target", "outer"])
+    means = pairs.matrix(rated)
+    for target, outer in permutations(CLASSES, 2):
+        values = [
+            row["focus"]
+            for row in rated.to_dict("records")
+            if (row["target"], row["outer"]) == (target, outer)
+        ]
+        known = [value for value in values if value == value]
+        row = table.loc[(target, outer)]
+        assert row["focus"] == pytest.approx(sum(known) / len(known))
+        assert row["undefined"] == len(values) - len(known) and row["mosaics"] == len(values)
+        assert means.loc[target, outer] == pytest.approx(row["focus"])
+        others = [pairs.of_pair(rated, target, o)["focus"].mean() for o in CLASSES if o != target]
+        reference = (sum(others) - row["focus"]) / 2
+        assert row["reference"] == pytest.approx(reference)
+        assert row["difference"] == pytest.approx(row["focus"] - reference)
+    assert means.isna().to_numpy().sum() == 4 and list(means.index) == list(CLASSES)
+
+
+def test_ranks_ascend_and_p_is_corrected_for_all_pairs(rated):
+    table = pairs.ranked(rated, resamples=50)
+    assert table["focus"].is_monotonic_increasing and table["rank"].tolist() == list(range(1, 13))
+    p = np.sort(table["p"].to_numpy())
+    holm = np.minimum(np.maximum.accumulate(p * np.arange(12, 0, -1)), 1)
+    assert np.allclose(np.sort(table["p_adjusted"]), np.sort(holm))
+    assert ((table["low"] <= table["focus"]) & (table["focus"] <= table["high"])).all()
+
+
+def test_standard_error_is_that_of_a_double_loop(rated):
+    known = rated.dropna(subset=["focus"])
+    weights = pd.Series({("ant", "bee"): 1.0, ("ant", "cat"): -0.5, ("ant", "dog"): -0.5})
+    value, error, n = pairs.Means.of(known).contrast(weights)
+    rows = [r for r in known.to_dict("records") if (r["target"], r["outer"]) in weights.index]
+    of = {p: [r["focus"] for r in rows if (r["target"], r["outer"]) == p] for p in weights.index}
+    mean, size = {p: np.mean(v) for p, v in of.items()}, {p: len(v) for p, v in of.items()}
+    total = 0.0
+    for a in rows:
+        for b in rows:
+            shown = [{r[f"image_{c}"] for c in range(4)} for r in (a, b)]
+            if shown[0] & shown[1]:
+                term = 1.0
+                for r in (a, b):
+                    p = (r["target"], r["outer"])
+                    term *= weights[p] / size[p] * (r["focus"] - mean[p])
+                total += term
+    floor = sum(
+        (weights[p] / size[p] * (r["focus"] - mean[p])) ** 2
+        for r in rows
+        for p in [(r["target"], r["outer"])]
+    )
+    assert value == pytest.approx(sum(weights[p] * mean[p] for p in weights.index))
+    assert error**2 == pytest.approx(max(total, floor) * n / (n - 1))
+    shown = {}
+    for r in rows:
+        for c in range(4):
+            key = r["target"], r["outer"], r[f"is_target_{c}"]
+            shown.setdefault(key, set()).add(r[f"image_{c}"])
+    assert n == min(map(len, shown.values()))
+
+
+def test_planted_maps_put_their_pair_first():
+    """Maps drawn by hand: of one pair relevance is even, of the others three in four are right."""
+    design = pairs.design(images(each=6), CLASSES, per_pair=6, seed=1)
+    where = focus.layouts(design)
+    planted = ((design["target"] == "bee") & (design["outer"] == "dog")).to_numpy()
+    maps = torch.ones(len(design), 8, 8)
+    cells = where.repeat_interleave(4, 1).repeat_interleave(4, 2)
+    maps[~planted] += 2 * cells[~planted]
+    table = pairs.ranked(focus.rate_maps(maps, design))
+    first = table.iloc[0]
+    assert (first["target"], first["outer"]) == ("bee", "dog")
+    assert first["focus"] == pytest.approx(0.5) and first["reference"] == pytest.approx(0.75)
+    assert (table["focus"][1:] == 0.75).all() and first["p_adjusted"] == 0
+    assert first["rank_difference"] == 1
+
+
+@pytest.mark.parametrize(
+    ("against", "most"), [("same target", 0.09), ("all pairs", 0.09), (0.7, 0.13)]
+)
+@pytest.mark.parametrize("of_image", [0.0, 0.15])
+def test_false_alarms_come_at_the_nominal_rate(against, most, of_image):
+    """Nothing planted, images of different quality: about 5% of pairs have p < .05.
+
+    Against a number the means' own spread counts, of which few images tell little: up to a tenth.
+    """
+    rng, p = np.random.default_rng(7), []
+    for seed in range(60):
+        design = pairs.design(images(CLASSES[:3], 14), CLASSES[:3], per_pair=14, seed=seed)
+        made = noisy(design, rng, of_image=of_image)
+        p += pairs.tests(made, against=against)["p"].tolist()
+    assert 0.015 <= np.mean(np.array(p) < 0.05) <= most
+    assert 0.4 <= np.mean(p) <= 0.6
+
+
+@pytest.mark.slow
+def test_any_false_alarm_after_holm_is_rare_and_a_planted_pair_is_found():
+    rng, false, found = np.random.default_rng(8), 0, 0
+    for seed in range(30):
+        design = pairs.design(images(each=14), CLASSES, per_pair=14, seed=seed)
+        clean = pairs.tests(noisy(design, rng))["p"]
+        false += bool((stats.adjust(clean) < 0.05).any())
+        made = pairs.tests(noisy(design, rng, lower={("cat", "ant"): 0.15}))
+        first = made.loc[made["p"].idxmin()]
+        found += (first["target"], first["outer"]) == ("cat", "ant") and first["p"] < 0.05 / 12
+    assert false <= 5 and found >= 28
+
+
+def test_two_classes_have_nothing_to_compare_with_but_a_number():
+    design = pairs.design(images(CLASSES[:2]), CLASSES[:2], per_pair=8)
+    made = noisy(design, np.random.default_rng(0), mean=0.5, lower={("ant", "bee"): 0.3})
+    assert pairs.ranked(made, resamples=5)["p"].isna().all()
+    by_chance = pairs.ranked(made, against=0.5, resamples=5).set_index("target")
+    assert by_chance.loc["ant", "p_adjusted"] < 0.01 < by_chance.loc["bee", "p_adjusted"]
+    assert (by_chance["reference"].round(9) == 0.5).all()
+
+
+def test_undefined_pairs_are_counted_and_not_ranked(rated):
+    lost = (rated["target"] == "cat") & (rated["outer"] == "dog")
+    table = pairs.ranked(rated.assign(focus=rated["focus"].mask(lost)), resamples=5)
+    last = table.iloc[-1]
+    assert (last["target"], last["outer"], last["undefined"]) == ("cat", "dog", 7)
+    assert np.isnan(last[["focus", "p", "p_adjusted", "rank"]].astype(float)).all()
+    assert table["p_adjusted"].notna().sum() == 11
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**31), st.integers(1, 5))
+def test_extremes_are_the_ends_of_the_sorted_mosaics(seed, n):
+    rng = np.random.default_rng(seed)
+    design = pairs.design(images(each=5), CLASSES, per_pair=5, seed=seed)
+    made = noisy(design, rng)
+    ends = pairs.extremes(made, "ant", "dog", n)
+    values = sorted(pairs.of_pair(made, "ant", "dog")["focus"])
+    k = min(n, 2)
+    assert ends["focus"].tolist() == values[::-1][:k] + values[::-1][-k:]
+    assert ends["kind"].tolist() == ["best"] * k + ["worst"] * k
+
+
+def test_what_cannot_be_ranked_is_refused(rated):
+    with pytest.raises(ValueError, match="2 methods"):
+        pairs.ranked(pd.concat([rated, rated.assign(method="other")]))
+    with pytest.raises(ValueError, match="two outer classes"):
+        pairs.ranked(rated.assign(outer="bee + cat"))
+    with pytest.raises(ValueError, match="against='chance'"):
+        pairs.ranked(rated, against="chance")
+    with pytest.raises(ValueError, match="0 mosaics"):
+        pairs.extremes(rated, "ant", "ant")
+
+
+class Left(torch.nn.Module):
+    """Any parameter, so that it has a device; the explanation below does not ask it anything."""
+
+    def __init__(self):
+        super().__init__()
+        self.one = torch.nn.Parameter(torch.ones(1))
+
+
+def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels():
+    rng = np.random.default_rng(2)
+    table = images(CLASSES[:2], 5)
+    pictures = torch.from_numpy(rng.integers(0, 256, (10, 3, 8, 8), dtype=np.uint8))
+    patches = torch.from_numpy(rng.random((10, 8, 8)) < 0.3)
+    labels = torch.arange(10) // 5
+    held = ImageSet("C", pictures, labels, CLASSES[:2], table, None, patches)
+    design = pairs.of_pair(pairs.design(table, CLASSES[:2], per_pair=4), "ant", "bee")
+
+    def first_channel(model, batch, targets):
+        return batch[:, 0] - 0.2
+
+    found = feature.on_patch(Left(), held, design, first_channel, classes=CLASSES[:2])
+    for row in found.to_dict("records"):
+        on = wrong = inside = area = 0.0
+        for cell in range(4):
+            if row[f"is_target_{cell}"]:
+                continue
+            number = row[f"image_{cell}"]
+            for y in range(8):
+                for x in range(8):
+                    value = max(float(pictures[number, 0, y, x]) / 255 - 0.2, 0)
+                    wrong, area = wrong + value, area + 1
+                    on += value * bool(patches[number, y, x])
+                    inside += bool(patches[number, y, x])
+        assert row["share"] == pytest.approx(on / wrong, rel=1e-5)
+        assert row["area"] == pytest.approx(inside / area)
+        assert row["excess"] == pytest.approx(on / wrong - inside / area, abs=1e-5)
+    estimate, low, high = feature.excess(found)
+    assert estimate == pytest.approx(found["excess"].mean()) and low < estimate < high
+
+
+def test_trials_are_judged_by_the_planted_pair_alone():
+    rng = np.random.default_rng(0)
+    design = pairs.design(images(), CLASSES, per_pair=10)
+    low = {("bee", "ant"): 0.3, ("cat", "dog"): 0.1}
+    table = pairs.ranked(noisy(design, rng, lower=low), resamples=20)
+    planted, natural = trials.judged(table, ("bee", "ant")), trials.judged(table, ("cat", "dog"))
+    assert planted["first"] and planted["first_by_difference"] and planted["shown"]
+    assert planted["rank"] == 1 and natural["rank"] == 2 and not natural["first"]
+    assert natural["alarms"] >= 1 and planted["focus"] < natural["focus"]
+    assert planted["others"] == pytest.approx(table["focus"][1:].mean())
+
+
+def test_rates_and_the_dose_from_which_the_pair_is_seen():
+    rows = [(dose, seed, seed < k) for dose, k in ((0, 1), (0.5, 2), (1, 11)) for seed in range(12)]
+    made = pd.DataFrame(rows, columns=["dose", "seed", "first"])
+    rates = trials.rates(made)
+    assert rates["first"].tolist() == [1, 2, 11] and rates["trials"].tolist() == [12] * 3
+    assert np.allclose(rates["low"], [stats.wilson(k, 12)[0] for k in (1, 2, 11)])
+    assert trials.seen_from(rates) == 1.0 and np.isnan(trials.seen_from(rates[:2]))
