@@ -35,10 +35,10 @@ def by_number(real, tmp_path_factory) -> Path:
 def test_six_methods_on_imagenet_photographs(real, by_number):
     """228 mosaics of 57 classes, the network as it is; LRP applies, for SqueezeNet conserves.
 
-    Mean Focus found: GradCAM 0.79, LRP 0.77, LIME 0.69, IG 0.66, SmoothGrad 0.59, GradCAM++ 0.59
-    (accuracy among a thousand classes at 96 pixels: 0.34). The paper's order but for GradCAM++, which
-    is behind IG here and not before it: it keeps positive gradients only, and every channel of
-    the last map speaks for some of a thousand classes, so that little of the map is left out.
+    Mean Focus found: GradCAM 0.79, LRP 0.77, LIME 0.65, IG 0.66, SmoothGrad 0.59, GradCAM++ 0.59
+    (accuracy among a thousand classes at 96 pixels: 0.34). The paper's order but for GradCAM++,
+    which is behind IG here: it counts positive gradients only, and a channel of the last map
+    speaks for some of a thousand classes, so probably little of the map is ever left out.
     """
     settings = SimpleNamespace(
         source="folder",
