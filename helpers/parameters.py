@@ -22,6 +22,7 @@ import yaml
 from papermill.translators import translate_parameters
 from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
+SIX_METHODS = ["gradcam", "lrp", "smoothgrad", "lime", "gradcam++", "integrated-gradients"]
 PRESETS: dict[str, dict[str, Any]] = {
     "demo": {
         "source": "world",
@@ -31,6 +32,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "epochs": 25,
         "family": "scratch",
         "architectures": ["alexnet-quarter", "vgg11-eighth", "resnet18-eighth"],
+        "methods": SIX_METHODS,
         "effort": "quick",
         "mosaics": 6,
     },
@@ -42,6 +44,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "epochs": 50,
         "family": "pretrained",
         "architectures": ["alexnet", "vgg16", "resnet18"],
+        "methods": SIX_METHODS,
         "effort": "sound",
         "mosaics": 100,
     },

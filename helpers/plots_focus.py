@@ -263,11 +263,12 @@ def time_and_focus(table: pd.DataFrame, best: Sequence[str]) -> Figure:
     ax.plot(1e3 * front["seconds"], front["mean"], color=ORANGE, lw=2, zorder=0)
     for number, row in enumerate(table.sort_values("seconds").to_dict("records")):
         colour = ORANGE if row["method"] in best else BLUE
-        nudge = (8, 6) if number % 2 else (8, -14)
+        nudge = (9, 8) if number % 2 else (9, -16)
         ends = np.abs([[row["mean"] - row["mean_low"]], [row["mean_high"] - row["mean"]]])
         at = (1e3 * row["seconds"], row["mean"])
         ax.errorbar(*at, np.nan_to_num(ends), fmt="o", ms=8, color=colour, lw=1.2)
-        ax.annotate(_shown(row["method"]), at, nudge, textcoords="offset points", fontsize=9)
+        look = {"fontsize": 9, "bbox": {"fc": "white", "ec": "none", "pad": 0.3, "alpha": 0.85}}
+        ax.annotate(_shown(row["method"]), at, nudge, textcoords="offset points", **look)
     ax.axhline(0.5, color=INK, ls=":", lw=1)
     ax.set_xscale("log")
     ax.margins(x=0.15)

@@ -13,9 +13,9 @@ from helpers.focus import study
 
 WEIGHTS = "weights/squeezenet1_0_imagenet.safetensors"
 FEW = {
-    "smoothgrad": {"samples": 3},
-    "integrated-gradients": {"steps": 3},
-    "lime": {"segments": 4, "samples": 16},
+    "smoothgrad": {"samples": 2},
+    "integrated-gradients": {"steps": 2},
+    "lime": {"segments": 4, "samples": 12},
 }
 
 
@@ -35,9 +35,10 @@ def by_number(real, tmp_path_factory) -> Path:
 def test_six_methods_on_imagenet_photographs(real, by_number):
     """228 mosaics of 57 classes, the network as it is; LRP applies, for SqueezeNet conserves.
 
-    Found at 96 pixels a tile: GradCAM, LRP and LIME far above chance, IG between, SmoothGrad and
-    GradCAM++ lower. The paper has GradCAM++ above SmoothGrad and IG: not here, for SqueezeNet's
-    last map of 512 channels of fire modules is shared between a thousand classes.
+    Mean Focus found: GradCAM 0.79, LRP 0.77, LIME 0.69, IG 0.66, SmoothGrad 0.59, GradCAM++ 0.59
+    (accuracy among a thousand classes at 96 pixels: 0.34). The paper's order but for GradCAM++,
+    which is behind IG here: it counts positive gradients only, and a channel of the last map
+    speaks for some of a thousand classes, so probably little of the map is ever left out.
     """
     settings = SimpleNamespace(
         source="folder",
