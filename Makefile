@@ -55,12 +55,12 @@ sweep: $(READY)
 	  --quiet rules host reason $(if $(CONFIG),--configfile $(CONFIG),)
 
 test: $(READY) lint
-	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope --nbval notebooks tests
+	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope --no-loadscope-reorder --nbval notebooks tests
 
 # The same tests with other processor kernels (other last digits), and models of their own.
 test-other-processor: $(READY)
 	@SUITE_OUTPUTS=$(CURDIR)/outputs/test-other ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=AVX2 \
-	  pytest -n $(CORES) --dist loadscope --nbval notebooks tests
+	  pytest -n $(CORES) --dist loadscope --no-loadscope-reorder --nbval notebooks tests
 
 test-fast: $(READY)
 	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope -m "not slow and not real" tests

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from helpers import project
-from helpers.stored import QUIET
+# before torch is imported: tests run side by side, and two threads each would be in one another's way
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from helpers import project  # noqa: E402
+from helpers.stored import QUIET  # noqa: E402
 
 os.environ.update(QUIET)  # kernels started by nbval inherit it
 

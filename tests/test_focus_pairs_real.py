@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from types import SimpleNamespace
 
 import pandas as pd
@@ -87,7 +88,8 @@ def test_notebook_on_dogs_and_cats(tmp_path):
         "against": "chance",
         "output": "dogs",
     }
-    command = ["papermill", "--no-progress-bar", str(notebook), str(tmp_path / "out.ipynb")]
+    command = [sys.executable, "-m", "papermill", "--no-progress-bar"]
+    command += [str(notebook), str(tmp_path / "out.ipynb")]
     for name, value in given.items():
         command += ["-p", name, str(value)]
     environment = {**os.environ, "SUITE_OUTPUTS": str(tmp_path), "OMP_NUM_THREADS": "1"}
