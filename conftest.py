@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-# before torch is imported: tests run side by side, and two threads each would be in one another's way
+# before torch is imported: tests run side by side, and more threads would be in each other's way
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from helpers import project  # noqa: E402
-from helpers.stored import QUIET  # noqa: E402
+from helpers import project
+from helpers.stored import QUIET
 
 os.environ.update(QUIET)  # kernels started by nbval inherit it
 
