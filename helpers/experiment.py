@@ -28,7 +28,7 @@ def images(settings: SimpleNamespace) -> Collection:
     settings
         From :func:`helpers.parameters.check`: `source`, `image_size`, `seed`, `per_class`,
         `context_bias` and `folder` are used; where the notebook has them `contexts`, `context_of`
-        and, in the world, `shared_patch`.
+        and, in the world, `shared_patch`. A notebook without `contexts` reads none.
     """
     is_world = settings.source == "world"
     return sources.load(
@@ -41,6 +41,7 @@ def images(settings: SimpleNamespace) -> Collection:
         folder=settings.folder,
         contexts=getattr(settings, "contexts", None),
         context_of=getattr(settings, "context_of", None),
+        with_contexts=hasattr(settings, "contexts"),
     )
 
 

@@ -95,6 +95,7 @@ def equal(
     claim: str, where: str, measured: float, expected: float, *, paper: str = "", unit: str = ""
 ) -> Finding:
     """Judge a claim that a count or a share is exactly what it should be."""
+    measured, expected = float(measured), float(expected)  # numpy's numbers are no JSON
     verdict = HOLDS if measured == expected else FAILS
     note = f"equal to {expected:g}"
     return Finding(claim, where, paper, measured, measured, measured, unit, verdict, note)

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,3 +64,10 @@ def test_scorecard_gathers_what_runs_wrote(tmp_path):
     assert list(card["notebook"]) == ["01_a", "01_a", "02_b", "02_b"]
     assert list(card["verdict"]) == ["holds", "not tested here"] * 2
     assert findings.scorecard(tmp_path / "empty").empty
+
+
+def test_counts_of_numpy_are_numbers_in_the_record():
+    found = findings.equal("two of four", "w", np.int64(2), np.int64(4), unit="of 4")
+    assert [type(x) for x in (found.measured, found.low, found.high)] == [float] * 3
+    assert found.verdict == "does not hold"
+    assert findings.table([found])["measured here"][0] == "2 of 4"

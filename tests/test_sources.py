@@ -511,6 +511,12 @@ def test_mappings_that_do_not_fit_are_refused(tmp_path, context_of, message):
         load(folder, contexts=with_contexts(tmp_path / "scenes"), context_of=context_of)
 
 
+def test_contexts_that_nobody_asks_for_need_no_mapping(tmp_path):
+    folder = two_classes(tmp_path / "photos", 6)
+    found = load(folder, contexts=with_contexts(tmp_path / "scenes"), with_contexts=False)
+    assert found.contexts == {} and found.context_of == {} and "C" in found.sets
+
+
 def test_an_empty_context_folder_is_refused(tmp_path):
     folder = two_classes(tmp_path / "photos", 6)
     (tmp_path / "scenes" / "cat").mkdir(parents=True)

@@ -37,7 +37,7 @@ Networks = Mapping[tuple[str, str], Classifier]
 
 def images(settings: SimpleNamespace) -> Collection:
     """The image sets that a run asks for; contexts are of no use to it."""
-    return experiment.images(SimpleNamespace(**vars(settings), contexts=None, context_of=None))
+    return experiment.images(settings)
 
 
 def held_out(collection: Collection, settings: SimpleNamespace) -> dict[str, ImageSet]:

@@ -28,6 +28,7 @@ def load(
     folder: Path | str | None = None,
     contexts: Path | str | None = None,
     context_of: Mapping[str, str] | None = None,
+    with_contexts: bool = True,
     downloads: Path | str | None = None,
     base_url: str = hpai.URL,
     retries: int = 3,
@@ -62,6 +63,8 @@ def load(
     context_of : dict of str to str, optional
         Class to the name of its context folder. Not needed where contexts are named as the classes
         (nor for "hpai").
+    with_contexts : bool
+        For "folder" and "hpai": False leaves context images unread, where they are of no use.
     downloads : path, optional
         For "hpai": where archives are kept; None is the project's `data/downloads`.
     base_url : str
@@ -101,7 +104,7 @@ def load(
         layout = folders.scan(folders.existing(folder, "folder"))
     if contexts:
         layout.contexts = folders.existing(contexts, "contexts")
-    return _collect(source, layout, context_of, size, seed, per_class)
+    return _collect(source, layout, context_of, size, seed, per_class, with_contexts)
 
 
 def _check(source, folder, contexts, context_of, size, per_class, shared_patch) -> None:
@@ -120,11 +123,13 @@ def _check(source, folder, contexts, context_of, size, per_class, shared_patch) 
         raise ValueError(f"shared_patch: {shared_patch} can be planted in the embedded world only.")
 
 
-def _collect(source, layout, context_of, size, seed, per_class) -> Collection:
+def _collect(source, layout, context_of, size, seed, per_class, with_contexts) -> Collection:
     """Read what a layout lists: sets, then contexts."""
     classes = agreed_classes(layout.sets, layout.empty)
     photographs = load_sets(layout.sets, classes, size, seed, per_class)
     report = [*layout.report, *photographs.report]
+    if not with_contexts:
+        return Collection(source, classes, photographs.sets, report=report)
     found, names, said = _find_contexts(
         source, layout, photographs, context_of, size, seed, per_class
     )
