@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pandas as pd
-from statsmodels.stats.proportion import confint_proportions_2indep
 
 from helpers import paste_counts, ranks, stats
 from helpers.findings import Finding, judge, untested
@@ -216,8 +215,7 @@ def _difference(first: pd.Series, second: pd.DataFrame) -> stats.Interval:
     """Share of one bar minus the pooled share of others, with Newcombe's interval."""
     counts = [int(first["predicted"]), int(first["images"])]
     counts += [int(second["predicted"].sum()), int(second["images"].sum())]
-    low, high = confint_proportions_2indep(*counts, method="newcomb", compare="diff")
-    return stats.Interval(counts[0] / counts[1] - counts[2] / counts[3], low, high)
+    return stats.newcombe(*counts)
 
 
 def _turned(difference: stats.Interval) -> stats.Interval:

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.proportion import confint_proportions_2indep
 
 from helpers import cross_evaluation, stats
 from helpers.findings import Finding, judge, untested
@@ -133,20 +132,14 @@ def of_doses(answers: pd.DataFrame, nothing: float = 0.25) -> list[Finding]:
 
 def _tells_apart(most: pd.DataFrame, least: pd.DataFrame, measure: str) -> Finding:
     """Whether a measure says yes more often where contexts were planted than where not."""
-    yes, asked = [], []
-    for table in (most, least):
-        part = table[table["measure"] == measure]
-        yes.append(int((part["answer"] == "yes").sum()))
-        asked.append(len(part))
-    low, high = confint_proportions_2indep(
-        yes[0], asked[0], yes[1], asked[1], method="newcomb", compare="diff"
-    )
+    parts = [table[table["measure"] == measure] for table in (most, least)]
+    counts = [n for part in parts for n in (int((part["answer"] == "yes").sum()), len(part))]
     return judge(
         f"{_method(measure)} planted contexts more often than contexts that say nothing",
         SUITE,
-        (yes[0] / asked[0] - yes[1] / asked[1], low, high),
+        stats.newcombe(*counts),
         above=0,
-        unit=f"difference in share of {asked[0]} contexts",
+        unit=f"difference in share of {counts[1]} contexts",
     )
 
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.proportion import confint_proportions_2indep
 from torch import nn
 
 from helpers import models, stats
@@ -170,13 +169,5 @@ def difference(
     """
     rows = table.set_index(["model", "test_set"])
     a, b = rows.loc[first], rows.loc[second]
-    low, high = confint_proportions_2indep(
-        int(a["right"]),
-        int(a["images"]),
-        int(b["right"]),
-        int(b["images"]),
-        method="newcomb",
-        compare="diff",
-        alpha=1 - level,
-    )
-    return stats.Interval(a["accuracy"] - b["accuracy"], low, high)
+    counts = (int(row[name]) for row in (a, b) for name in ("right", "images"))
+    return stats.newcombe(*counts, level)

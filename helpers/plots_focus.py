@@ -116,7 +116,7 @@ def _boxes(ax: Axes, at, parts: list[pd.DataFrame], name: str, width: float) -> 
 
 
 def _means(ax: Axes, at, ends: pd.DataFrame) -> None:
-    whiskers = np.abs([ends["mean"] - ends["mean_low"], ends["mean_high"] - ends["mean"]])
+    whiskers = _whiskers(ends, "mean", "mean_")
     look = {"fmt": "D", "ms": 4.5, "mfc": "white", "mec": INK, "ecolor": INK, "elinewidth": 1.8}
     ax.errorbar(at, ends["mean"], whiskers, zorder=4, **look)
 
@@ -140,9 +140,7 @@ def accuracy_and_focus(table: pd.DataFrame) -> Figure:
             part = known[known["how"] == how]
             if part.empty:
                 continue
-            ends = np.abs(
-                [part[method] - part[f"{method}_low"], part[f"{method}_high"] - part[method]]
-            )
+            ends = _whiskers(part, method, f"{method}_")
             look = {"fmt": marker, "ms": 7, "color": BLUE, "mfc": "white", "mew": 1.6}
             ax.errorbar(part["accuracy"], part[method], np.nan_to_num(ends), lw=1, **look)
         ax.axhline(0.5, color=INK, ls=":", lw=1)
@@ -176,7 +174,7 @@ def choices(table: pd.DataFrame) -> Figure:
         rows = part.to_dict("records")
         ax.plot([row["mean"] for row in rows], [y] * len(rows), color=FAINT, lw=1.2, zorder=0)
         for row, face, nudge in zip(rows, (BLUE, "white"), (-0.12, 0.12), strict=True):
-            ends = np.abs([[row["mean"] - row["mean_low"]], [row["mean_high"] - row["mean"]]])
+            ends = _whiskers(row, "mean", "mean_")
             look = {"fmt": "o", "ms": 8, "color": BLUE, "mfc": face, "mew": 1.6}
             ax.errorbar(row["mean"], y + nudge, xerr=np.nan_to_num(ends), lw=1.2, **look)
         first, second = (row["option"] for row in rows)
@@ -203,7 +201,7 @@ def controls(table: pd.DataFrame) -> Figure:
     for y, row in enumerate(table.to_dict("records")):
         colour = BLUE if row["holds"] else ORANGE
         ax.plot([row["expected"]] * 2, [y - 0.42, y + 0.42], color=INK, lw=2.2)
-        ends = np.abs([[row["mean"] - row["low"]], [row["high"] - row["mean"]]])
+        ends = _whiskers(row, "mean")
         ax.errorbar(row["mean"], y, xerr=ends, fmt="o", ms=6, color=colour, lw=1.6)
     names = [f"{c} ({on})" for c, on in zip(table["control"], table["on"], strict=True)]
     ax.set_yticks(range(len(table)), names, fontsize=8)
@@ -233,7 +231,7 @@ def positions(table: pd.DataFrame) -> Figure:
     cells = {"top": "■■\n□□", "left": "■□\n■□", "falling": "■□\n□■"}
     cells |= {"rising": "□■\n■□", "right": "□■\n□■", "bottom": "□□\n■■"}
     fig, ax = plt.subplots(figsize=(8.0, 3.0))
-    ends = np.abs([table["mean"] - table["low"], table["high"] - table["mean"]])
+    ends = _whiskers(table, "mean")
     ax.errorbar(range(len(table)), table["mean"], ends, fmt="o", ms=8, color=BLUE, capsize=3)
     ax.axhline(0, color=INK, ls=":", lw=1)
     names = [cells[name] for name in table["layout"]]
@@ -264,7 +262,7 @@ def time_and_focus(table: pd.DataFrame, best: Sequence[str]) -> Figure:
     for number, row in enumerate(table.sort_values("seconds").to_dict("records")):
         colour = ORANGE if row["method"] in best else BLUE
         nudge = (9, 8) if number % 2 else (9, -16)
-        ends = np.abs([[row["mean"] - row["mean_low"]], [row["mean_high"] - row["mean"]]])
+        ends = _whiskers(row, "mean", "mean_")
         at = (1e3 * row["seconds"], row["mean"])
         ax.errorbar(*at, np.nan_to_num(ends), fmt="o", ms=8, color=colour, lw=1.2)
         look = {"fontsize": 9, "bbox": {"fc": "white", "ec": "none", "pad": 0.3, "alpha": 0.85}}
@@ -284,3 +282,9 @@ def time_and_focus(table: pd.DataFrame, best: Sequence[str]) -> Figure:
 
 def _shown(method: str) -> str:
     return METHODS[method].name if method in METHODS else method
+
+
+def _whiskers(rows: pd.DataFrame | dict, value: str, ends: str = "") -> np.ndarray:
+    """Lengths below and above a column or value, to `ends`low and `ends`high: (2, rows)."""
+    below, above = rows[value] - rows[f"{ends}low"], rows[f"{ends}high"] - rows[value]
+    return np.abs([below, above]).reshape(2, -1)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers import stats
+from helpers import stats, typical
 from helpers.attribution import Maps, layers
 from helpers.sources import ImageSet
 
@@ -30,8 +30,9 @@ def layer_for(model: torch.nn.Module, images: torch.Tensor) -> str:
 def examples(images: ImageSet, context_of: dict[str, str], n: int = 2) -> list[int]:
     """Indices of the first `n` images of each class, those in its own context first."""
     table = images.table.reset_index(drop=True)
-    other = table["context"] != table["class"].map(context_of)
-    ranked = table.assign(other=other).sort_values("other", kind="stable")
+    ranked = table.assign(other=~typical.in_own(table, context_of)).sort_values(
+        "other", kind="stable"
+    )
     return [i for name in images.classes for i in ranked.index[ranked["class"] == name][:n]]
 
 

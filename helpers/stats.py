@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.proportion import proportion_confint
+from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 
 class Interval(NamedTuple):
@@ -49,6 +49,21 @@ def wilson(k, n, level: float = 0.95):
     # The closed form misses 0 and 1 by a last digit at k = 0 and k = n.
     low, high = np.where((n == 0) | (k == 0), 0.0, low), np.where((n == 0) | (k == n), 1.0, high)
     return (float(low), float(high)) if k.ndim == 0 else (low, high)
+
+
+def newcombe(k1: int, n1: int, k2: int, n2: int, level: float = 0.95) -> Interval:
+    """Newcombe's interval of a difference of independent shares, k1 / n1 - k2 / n2 (statsmodels).
+
+    Parameters
+    ----------
+    k1, n1, k2, n2 : int
+        Successes and trials of each, 0 <= k <= n, n > 0.
+    level : float in (0, 1)
+    """
+    low, high = confint_proportions_2indep(
+        k1, n1, k2, n2, method="newcomb", compare="diff", alpha=1 - level
+    )
+    return Interval(k1 / n1 - k2 / n2, low, high)
 
 
 def cluster_means(values, clusters) -> np.ndarray:

@@ -7,7 +7,7 @@ import pandas as pd
 import papermill
 import pytest
 
-from helpers import focus, project
+from helpers import experiment, focus, project
 from helpers.attribution import PAPER_METHODS
 from helpers.focus import study
 
@@ -53,7 +53,7 @@ def test_six_methods_on_imagenet_photographs(real, by_number):
         mosaics=4,
         epochs=1,
     )
-    collection = study.images(settings)
+    collection = experiment.images(settings)
     images = study.held_out(collection, settings)
     network = study.networks(collection, settings)["squeezenet1_0", "C"]
     logit = study.answers("squeezenet1_0", images["C"], settings)

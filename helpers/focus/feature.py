@@ -8,6 +8,7 @@ import torch
 from helpers import attribution
 from helpers.focus import pairs
 from helpers.focus.design import batches, layouts
+from helpers.focus.rating import logit_of
 from helpers.sources import ImageSet
 
 
@@ -33,12 +34,11 @@ def on_patch(
         `rows` with share (of the outer images' positive relevance that lies on the patch; NaN where
         there is none), area (the patch's share of their area) and excess (share - area).
     """
-    at = classes if isinstance(classes, dict) else {name: i for i, name in enumerate(classes)}
     stack = images.patches[:, None].expand(-1, 3, -1, -1).to(torch.uint8)
     patch = torch.cat([batch[:, 0] for batch in batches(rows, stack)]) > 0
     mosaics = torch.cat(list(batches(rows, images.images)))
-    target = rows["target"].iloc[0]
-    maps = attribution.explain(model, mosaics, at[target], method, **settings).maps.clamp(min=0)
+    logit = logit_of(classes)[rows["target"].iloc[0]]
+    maps = attribution.explain(model, mosaics, logit, method, **settings).maps.clamp(min=0)
     half = mosaics.shape[-1] // 2
     outer = ~layouts(rows).repeat_interleave(half, 1).repeat_interleave(half, 2)
     wrong = (maps * outer).double()

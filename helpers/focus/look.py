@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from helpers import attribution, plots
 from helpers.focus import pairs
 from helpers.focus.design import batches, layouts
+from helpers.focus.rating import logit_of
 
 ORDERS = ("lowest Focus first", "highest Focus first", "as drawn")
 
@@ -40,9 +41,8 @@ def explained(
     classes : sequence of str, or dict from class to logit
     """
     target, outer = rows[pairs.PAIR].iloc[0]
-    at = classes if isinstance(classes, Mapping) else {name: i for i, name in enumerate(classes)}
     mosaics = torch.cat(list(batches(rows, images, shape)))
-    maps = attribution.explain(model, mosaics, at[target], method, **settings)
+    maps = attribution.explain(model, mosaics, logit_of(classes)[target], method, **settings)
     kinds = rows["kind"] + "\n" if "kind" in rows else [""] * len(rows)
     captions = [f"{k}Focus {value:.4f}" for k, value in zip(kinds, rows["focus"], strict=True)]
     return plots.mosaics_explained(mosaics, maps.maps, layouts(rows), captions, (target, outer))

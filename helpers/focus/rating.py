@@ -163,9 +163,14 @@ def _kept(folder: Path | None, number: int, explain: Callable) -> tuple[np.ndarr
     return scores, seconds
 
 
+def logit_of(classes: Sequence[str] | Mapping[str, int]) -> Mapping[str, int]:
+    """The logit of each class: as given, or by the classes' order."""
+    return classes if isinstance(classes, Mapping) else {name: i for i, name in enumerate(classes)}
+
+
 def _logits(classes: Sequence[str] | Mapping[str, int], table: pd.DataFrame) -> torch.Tensor:
     """The logit of each mosaic's target, int64 (N,)."""
-    at = classes if isinstance(classes, Mapping) else {name: i for i, name in enumerate(classes)}
+    at = logit_of(classes)
     unknown = set(table["target"]) - set(at)
     if unknown:
         raise ValueError(f"The model has no class {sorted(unknown)[0]!r} that mosaics have.")

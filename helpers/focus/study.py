@@ -6,6 +6,7 @@ Networks are trained once and found in the store, by other notebooks too; rating
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,7 @@ from helpers import attribution, experiment, models, project, reduced, stats
 from helpers.attribution import METHODS, NotConserved
 from helpers.focus.design import IMAGES, design
 from helpers.focus.intervals import summary
-from helpers.focus.rating import rate
+from helpers.focus.rating import logit_of, rate
 from helpers.inference import logits
 from helpers.networks import Classifier
 from helpers.sources import Collection, ImageSet
@@ -35,18 +36,11 @@ QUICK = {
 Networks = Mapping[tuple[str, str], Classifier]
 
 
-def images(settings: SimpleNamespace) -> Collection:
-    """The image sets that a run asks for; contexts are of no use to it."""
-    return experiment.images(settings)
-
-
 def held_out(collection: Collection, settings: SimpleNamespace) -> dict[str, ImageSet]:
     """The images that mosaics are made of: test splits, or all images where nothing is trained."""
     if settings.family == AS_IT_IS:
         return {
-            name: ImageSet(
-                name, s.images, s.labels, s.classes, s.table.assign(split="test"), s.masks
-            )
+            name: replace(s, table=s.table.assign(split="test"))
             for name, s in collection.sets.items()
         }
     return {name: images.split("test") for name, images in collection.sets.items()}
@@ -97,7 +91,7 @@ def answers(architecture: str, images: ImageSet, settings: SimpleNamespace) -> d
         For a class folder that is neither an ImageNet category nor its number.
     """
     if settings.family != AS_IT_IS:
-        return {name: number for number, name in enumerate(images.classes)}
+        return dict(logit_of(images.classes))
     known = {plain(name): number for number, name in enumerate(_categories(architecture))}
     known |= {str(number): number for number in range(len(known))}
     unknown = [name for name in images.classes if plain(name) not in known]
@@ -216,7 +210,7 @@ def table_of(rated: pd.DataFrame, accuracies: pd.DataFrame, architecture: str) -
     """A table an architecture: mean Focus with interval, a row a method, a column a set."""
     mine = rated[rated["architecture"] == architecture]
     cells = summary(mine, by=["method", "set"])
-    text = [f"{r.mean:.2f} [{r.mean_low:.2f}, {r.mean_high:.2f}]" for r in _plain(cells)]
+    text = [f"{r.mean:.2f} [{r.mean_low:.2f}, {r.mean_high:.2f}]" for r in cells.itertuples()]
     wide = cells.assign(text=text).pivot(index="method", columns="set", values="text")
     wide = wide.reindex(index=mine["method"].unique(), columns=mine["set"].unique())
     wide["undefined"] = cells.groupby("method")["undefined"].sum()
@@ -224,7 +218,3 @@ def table_of(rated: pd.DataFrame, accuracies: pd.DataFrame, architecture: str) -
     own = accuracies[accuracies["architecture"] == architecture].set_index("set")["accuracy"]
     wide.loc["accuracy"] = [f"{own[name]:.2f}" for name in wide.columns[:-1]] + [0]
     return wide.rename_axis(None, axis=1)
-
-
-def _plain(cells: pd.DataFrame) -> list[SimpleNamespace]:
-    return [SimpleNamespace(**row) for row in cells.to_dict("records")]
