@@ -308,3 +308,15 @@ def test_a_control_that_fails_says_why():
         "reason",
     )
     assert not checks._verdict(10, (0.99, 0.9, 1.0), 1.0, "reason")["holds"]
+
+
+def test_ten_controls_that_hold_are_said_to_hold():
+    """Maps of chance: a control is called wrong in 1 of 200 runs, so ten of them in 1 of 20."""
+    table = pd.DataFrame({"class": np.repeat(CLASSES, 25), "split": "test"})
+    wrong = 0
+    for seed in range(200):
+        rated = focus.design(table, CLASSES, per_class=24, seed=seed)
+        rated["focus"] = np.random.default_rng(seed).normal(0.5, 0.08, len(rated))
+        _, low, high = checks.mean(rated, level=checks.LEVEL)
+        wrong += not low <= 0.5 <= high
+    assert wrong <= 4
