@@ -1,15 +1,19 @@
-"""Focus on photographs: the order of methods for a network of ImageNet, and notebook 06."""
+"""Focus on photographs: methods and class pairs of ImageNet, and notebooks 06 and 07."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
 import papermill
 import pytest
+from torchvision.models import SqueezeNet1_0_Weights
 
-from helpers import experiment, focus, project
+from helpers import experiment, focus, project, sources
 from helpers.attribution import PAPER_METHODS
-from helpers.focus import study
+from helpers.focus import pairs, study, trials
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 WEIGHTS = "weights/squeezenet1_0_imagenet.safetensors"
 FEW = {
@@ -20,19 +24,21 @@ FEW = {
 
 
 @pytest.fixture(scope="module")
-def by_number(real, tmp_path_factory) -> Path:
-    """The 57 ImageNet classes as folders named by the number of the category."""
-    folder = tmp_path_factory.mktemp("imagenet")
-    for row in pd.read_csv(real / "imagenet_compatible/images.csv").to_dict("records"):
-        file = folder / str(row["imagenet_index"]) / Path(row["file"]).name
-        file.parent.mkdir(exist_ok=True)
-        file.symlink_to(real / "imagenet_compatible" / row["file"])
+def photographs(real) -> pd.DataFrame:
+    """The photographs of 57 ImageNet classes: columns file (whole path) and imagenet_index."""
+    table = pd.read_csv(real / "imagenet_compatible/images.csv")
+    return table.assign(file=[real / "imagenet_compatible" / file for file in table["file"]])
+
+
+def linked(table: pd.DataFrame, names: pd.Series, folder: Path) -> Path:
+    """Class folders of these names with links to the photographs."""
+    for file, name in zip(table["file"], names, strict=True):
+        (folder / str(name)).mkdir(exist_ok=True)
+        (folder / str(name) / file.name).symlink_to(file)
     return folder
 
 
-@pytest.mark.real
-@pytest.mark.slow
-def test_six_methods_on_imagenet_photographs(real, by_number):
+def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path):
     """228 mosaics of 57 classes, the network as it is; LRP applies, for SqueezeNet conserves.
 
     Mean Focus found: GradCAM 0.79, LRP 0.77, LIME 0.65, IG 0.66, SmoothGrad 0.59, GradCAM++ 0.59
@@ -42,7 +48,7 @@ def test_six_methods_on_imagenet_photographs(real, by_number):
     """
     settings = SimpleNamespace(
         source="folder",
-        folder=str(by_number),
+        folder=str(linked(photographs, photographs["imagenet_index"], tmp_path)),
         image_size=96,
         seed=0,
         per_class=150,
@@ -72,29 +78,74 @@ def test_six_methods_on_imagenet_photographs(real, by_number):
     )
 
 
-@pytest.mark.real
-@pytest.mark.slow
-def test_notebook_06_on_cats_and_dogs(real, tmp_path):
-    """The same network with its last layer fitted: papermill, on photographs with two classes."""
-    given = {
-        "output": "test-focus-real",
+def test_pair_matrix_of_twelve_imagenet_classes(real, photographs, tmp_path):
+    """The twelve classes that come first of those that have five photographs."""
+    names = pd.Series(SqueezeNet1_0_Weights.DEFAULT.meta["categories"])
+    most = photographs.groupby("imagenet_index").size()
+    twelve = photographs[photographs["imagenet_index"].isin(most[most == 5].index[:12])]
+    folder = linked(twelve, twelve["imagenet_index"].map(names), tmp_path)
+    settings = SimpleNamespace(
+        family=study.AS_IT_IS,
+        architecture="squeezenet1_0",
+        pretrained=str(real / WEIGHTS),
+        epochs=1,
+        method="gradcam",
+        per_pair=3,
+    )
+    collection = sources.load("folder", folder=folder, size=160)
+    images = study.held_out(collection, settings)["C"]
+    assert len(images.classes) == 12 and len(images) == 60
+    network = study.one("squeezenet1_0", "C", collection, settings)
+    logit = study.answers("squeezenet1_0", images, settings)
+    right = study.accuracy(network, images, logit)
+    rated = trials.rated_pairs(network, images, logit, settings, 0)
+    table = pairs.ranked(rated, resamples=200)
+    means = pairs.matrix(table)
+    print(f"top-1 of a thousand: {right['accuracy']:.2f}; mean Focus {rated['focus'].mean():.3f}")
+    print(f"undefined: {rated['focus'].isna().sum()} of {len(rated)}")
+    print(table.head(5).round(3).to_string())
+    assert len(rated) == 12 * 11 * 3 and len(table) == 132
+    assert right["accuracy"] > 0.4 and rated["focus"].isna().mean() < 0.05
+    assert means.shape == (12, 12) and means.notna().to_numpy().sum() >= 130
+    assert 0.6 < rated["focus"].mean() < 0.95
+    best = pairs.extremes(rated, *table[pairs.PAIR].iloc[-1], n=1)
+    assert best["focus"].iloc[0] > 0.6
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory) -> Path:
+    """Where 06 and 07 write; the second finds the network that the first has fitted."""
+    return tmp_path_factory.mktemp("outputs")
+
+
+def executed(number: str, given: dict, outputs: Path, patch) -> Path:
+    """Run a notebook on cats and dogs, the last layer fitted; the folder of its tables."""
+    patch.setenv("SUITE_OUTPUTS", str(outputs))
+    [notebook] = (project.root() / "notebooks").glob(f"{number}_*.ipynb")
+    papermill.execute_notebook(notebook, outputs / f"{number}.ipynb", given, progress_bar=False)
+    return outputs / "dogs/tables" / notebook.stem
+
+
+@pytest.fixture(scope="module")
+def cats_and_dogs(real) -> dict:
+    """Parameters that 06 and 07 share."""
+    return {
+        "output": "dogs",
         "source": "folder",
         "folder": str(real / "dogs_vs_cats"),
         "family": "probe",
         "pretrained": str(real / WEIGHTS),
         "architecture": "squeezenet1_0",
         "image_size": 224,
-        "shape": "squeezed",
-        "per_class": 300,
-        "mosaics": 6,
-        "early": [1],
-        "methods": ["gradcam", "lrp", "gradcam++"],
+        "epochs": 20,
+        "per_class": 250,
     }
-    notebook = project.root() / "notebooks/06_focus_rating.ipynb"
-    papermill.execute_notebook(
-        notebook, tmp_path / "out.ipynb", given, progress_bar=False, cwd=tmp_path
-    )
-    tables = project.outputs() / "test-focus-real/tables/06_focus_rating"
+
+
+def test_notebook_06_on_cats_and_dogs(cats_and_dogs, outputs, monkeypatch):
+    given = {"shape": "squeezed", "mosaics": 6, "early": []}
+    given |= {"methods": ["gradcam", "lrp", "gradcam++"]}
+    tables = executed("06", cats_and_dogs | given, outputs, monkeypatch)
     accuracy = pd.read_csv(tables / "accuracies.csv")["accuracy"].item()
     found = pd.read_csv(tables / "focus.csv").set_index("method")
     print(f"accuracy {accuracy:.2f}\n", found[["mosaics", "mean", "mean_low", "mean_high"]])
@@ -102,4 +153,18 @@ def test_notebook_06_on_cats_and_dogs(real, tmp_path):
     assert found["mean_low"]["gradcam"] > 0.5 and found["mean"]["lrp"] > 0.5
     checked = pd.read_csv(tables / "controls.csv")
     blind = checked[checked["control"].str.contains("map|own")]
-    assert blind["holds"].all()
+    assert blind["holds"].all(), blind[~blind["holds"]].to_string()
+
+
+def test_notebook_07_on_cats_and_dogs(cats_and_dogs, outputs, monkeypatch):
+    given = {"per_pair": 20, "against": "chance"}
+    tables = executed("07", cats_and_dogs | given, outputs, monkeypatch)
+    accuracy = pd.read_csv(tables / "accuracy.csv").iloc[0]
+    table = pd.read_csv(tables / "pairs.csv")
+    print(f"accuracy {accuracy['accuracy']:.3f} of {accuracy['images']:.0f}")
+    print(table[["target", "outer", "focus", "low", "high", "undefined"]].round(3).to_string())
+    assert accuracy["accuracy"] > 0.9
+    assert set(table["target"] + table["outer"]) == {"catdog", "dogcat"}
+    assert (table["focus"] > 0.6).all()
+    found = json.loads((outputs / "dogs/findings/07_focus_bias_pairs.json").read_text())
+    assert len(found["findings"]) >= 3
