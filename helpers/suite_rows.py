@@ -88,10 +88,11 @@ def contextualized(network, collection: Collection, seed: int = 0) -> pd.DataFra
 def driving(frames: int = 600, seed: int = 0) -> pd.DataFrame:
     """Rows of notebook 08: boxes of the driving world: frame, income, class, size, right.
 
-    Income makes no difference in it; boxes are smaller where income is low, so that it seems to.
-    Three classes of size hold most of that fixed, not all.
+    The law of that notebook's demo: where income is low, boxes are smaller, and a box is detected
+    worse than one of its size elsewhere. Three classes of size hold most of the first fixed.
     """
-    world = driving_world.make(frames, seed, driving_world.Law(confounding=0.5))
+    law = driving_world.Law(confounding=0.3, inequity=0.15)
+    world = driving_world.make(frames, seed, law)
     matches = detection.match(world.truth, world.detections, [0.5])
     boxes = world.truth.boxes
     taken = np.isin(np.arange(len(boxes)), matches.taken[0])
@@ -145,7 +146,8 @@ def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFra
     Returns
     -------
     DataFrame: notebook, reading, groups, value, low, high, null_high, p, p_holm (over the parts),
-    worst, best (the two groups); smallest p first, then by the lower end of the interval
+    worst, best (the two groups), at_limit (a rate of the two is exactly 0 or 1, which resampling
+    cannot move: the interval is too short); smallest p first, then by the interval's lower end
     """
     found = []
     for part in every:
@@ -167,6 +169,7 @@ def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFra
                 **{k: min(cell[k], 1.0) for k in ("value", "low", "high", "null_high", "p")},
                 "worst": rates.index[0],
                 "best": rates.index[-1],
+                "at_limit": _at_limit(part, rates.index[[0, -1]]),
             }
         )
     table = pd.DataFrame(found)
@@ -191,6 +194,17 @@ def ranked(scorecard: pd.DataFrame) -> pd.DataFrame:
     found = [_evidence(row) for _, row in scorecard.iterrows()]
     table = scorecard[["notebook", "claim", "verdict"]].assign(evidence=np.array(found, float))
     return table.sort_values("evidence", ascending=False, ignore_index=True, kind="stable")
+
+
+def _at_limit(part: Part, groups: pd.Index) -> bool:
+    shown = part.rows[part.rows[part.by].isin(groups)]
+    rates = shown.groupby([c for c in (part.by, part.fixed) if c is not None])["right"].mean()
+    return bool(rates.isin([0, 1]).any())
+
+
+def verdicts(scorecard: pd.DataFrame) -> pd.DataFrame:
+    """How the claims of each notebook were judged: a row a notebook, a column a verdict."""
+    return pd.crosstab(scorecard["notebook"], scorecard["verdict"]).rename_axis(columns=None)
 
 
 def _comparable(part: Part) -> Part:

@@ -13,6 +13,7 @@ from helpers.findings import Finding, equal, judge
 SUITE = "this suite"
 LIBRARIES = {"1-prule": 0.447639, "cv": 0.263303, "dfpr": 0.228450, "dfnr": 0.226814}
 """Four libraries on COMPAS, African-American defendants against the rest."""
+DARK_OR_WET = ("night", "rainy", "snowy")
 
 
 def findings(
@@ -91,7 +92,7 @@ def _of_report(report: Report) -> list[Finding]:
 
 
 def _of_suite(suite: pd.DataFrame) -> Finding:
-    first = suite.iloc[0]
+    first = suite.loc[suite["value"].idxmax()]
     claim = "The widest gap that the other notebooks measure is more than shuffled groups reach"
     ends = tuple(first[["value", "low", "high"]])
     return judge(claim, SUITE, ends, above=first["null_high"], unit="share served right")
@@ -99,7 +100,8 @@ def _of_suite(suite: pd.DataFrame) -> Finding:
 
 def _of_frames(contrasts: pd.DataFrame) -> list[Finding]:
     found = []
-    for (group, fixed), row in contrasts.set_index(["group", "fixed"]).iterrows():
+    asked = contrasts[contrasts["group"].isin(DARK_OR_WET)]
+    for (group, fixed), row in asked.set_index(["group", "fixed"]).iterrows():
         held = "as it is" if fixed == "nothing" else f"with {fixed} held fixed"
         claim = f"Real {group} frames are served worse, {held}"
         ends = tuple(row[["worse", "low", "high"]])

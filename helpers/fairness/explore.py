@@ -34,13 +34,14 @@ def explain(report: Report, measure: str, set: str, comparison: str, reduction: 
     -------
     dict
         ``cell`` (its value and evidence), ``pairs`` (the `top` comparisons, the deciding one among
-        them) and ``counts`` (of the two sides that decide).
+        them; a pair once where both directions give the same) and ``counts`` (of the two sides that
+        decide).
     """
     cell = report.cell(measure, set, comparison, reduction)
     pairs = report.pairs(measure, set, comparison)
     if reduction == "min":
         pairs = pairs.iloc[::-1].reset_index(drop=True)
-    known = pairs.dropna(subset=["compared"])
+    known = _once(pairs.dropna(subset=["compared"]))
     sides = [side for side in (cell["group_i"], cell["group_j"]) if side]
     columns = [c for c in report.units if c in ("unit", "stratum", "n", "tn", "fn", "fp", "tp")]
     counts = report.units[report.units["unit"].isin(sides)]
@@ -49,6 +50,15 @@ def explain(report: Report, measure: str, set: str, comparison: str, reduction: 
         "pairs": known.head(top),
         "counts": counts[[*columns, measure]].reset_index(drop=True),
     }
+
+
+def _once(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Leave out (j, i) where it compares as (i, j) did."""
+    names = [
+        " ".join(sorted(both)) for both in zip(pairs["group_i"], pairs["group_j"], strict=True)
+    ]
+    again = pd.DataFrame({"names": names, "compared": pairs["compared"].round(12).to_numpy()})
+    return pairs[~again.duplicated().to_numpy()].reset_index(drop=True)
 
 
 def widget(report: Report, top: int = 5):

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers import project
+from helpers import project, stats
 from helpers.fairness import literature, readings
 from helpers.fairness.counts import Table, table
 
 ROLES = ("predictions", "labels", "scores", "targets")
 BDD100K = "shared/real/bdd100k/scene_predictions_cnn.npz"
 RECORDED = ("data/toolkits/blocks_bdd100k.csv", "data/toolkits/blocks_bdd100k_contrasts.csv")
+PANELS = ("time", "weather")
 ATTRIBUTES = {
     "scene": ("city street", "highway", "residential"),
     "time": ("dawn or dusk", "daytime", "night"),
@@ -92,7 +93,7 @@ def scenes(path: str | Path) -> pd.DataFrame:
     return pd.DataFrame(found).assign(right=right.astype(int))
 
 
-def served(rows: pd.DataFrame) -> pd.DataFrame:
+def served(rows: pd.DataFrame, draws: int = 999, seed: int = 0) -> pd.DataFrame:
     """Share of frames whose scene is said right, by time of day and by weather.
 
     Parameters
@@ -103,38 +104,58 @@ def served(rows: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame: panel (time or weather), group, n, value, low, high (Wilson), adjusted (with
-    everyone's mix of scenes)
+    everyone's mix of scenes), adjusted_low, adjusted_high (bootstrap over frames)
     """
     found = []
-    for by in ("time", "weather"):
+    for by in PANELS:
         data = table(rows[by], predictions=rows["right"], strata=rows["scene"])
         part = readings.rates(data, strata=True)
         part.insert(0, "panel", by)
+        ends = [_adjusted_ends(data, group, draws, seed) for group in part["group"]]
+        part[["adjusted_low", "adjusted_high"]] = ends
         found.append(part)
     return pd.concat(found, ignore_index=True)
 
 
+def _adjusted_ends(data: Table, group: str, draws: int, seed: int) -> tuple[float, float]:
+    alone = ("pr", "compl", "none", group_alone)
+    chosen = literature.only(data, group)
+    found = readings.readings(chosen, {"": alone}, adjust="standardised", draws=draws, seed=seed)
+    return tuple(found[["low", "high"]].iloc[0])
+
+
 def contrasts(rows: pd.DataFrame, draws: int = 999, seed: int = 0) -> pd.DataFrame:
-    """How much worse night and rain are served than the other frames, as they are and adjusted.
+    """How much worse each time and weather is served than the other frames, as is and adjusted.
 
     Returns
     -------
-    DataFrame: group, fixed, worse (share right of the others less that of the group), low, high, p
-    (two-sided; groups shuffled, within scenes where they are fixed)
+    DataFrame: group, fixed (nothing or scene), worse (share right of the others less that of the
+    group), low, high, p (two-sided; groups shuffled, within scenes where they are fixed), p_holm
+    (over all rows); the groups served worst with scenes fixed first
     """
     found, block = [], {"gap": ("pr", "compl", "sabs", rest_less_group)}
-    for by, group in (("time", "night"), ("weather", "rainy")):
+    for by in PANELS:
         whole = table(rows[by], predictions=rows["right"], strata=rows["scene"])
-        for fixed, adjust in (("nothing", None), ("scene", "standardised")):
+        for group in whole.groups.names:
             data = literature.only(whole, group)
-            cell = readings.readings(data, block, adjust=adjust, draws=draws, seed=seed).iloc[0]
-            found.append([group, fixed, *cell[["value", "low", "high", "p"]]])
-    return pd.DataFrame(found, columns=["group", "fixed", "worse", "low", "high", "p"])
+            for fixed, adjust in (("nothing", None), ("scene", "standardised")):
+                cell = readings.readings(data, block, adjust=adjust, draws=draws, seed=seed).iloc[0]
+                found.append([group, fixed, *cell[["value", "low", "high", "p"]]])
+    every = pd.DataFrame(found, columns=["group", "fixed", "worse", "low", "high", "p"])
+    every["p_holm"] = stats.adjust(every["p"])
+    held = every[every["fixed"] == "scene"].sort_values("worse", ascending=False)["group"].tolist()
+    order = every["group"].map(held.index)
+    return every.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
 
 
 def rest_less_group(compared: np.ndarray, weights: np.ndarray) -> float:
     """A reduction: of a group and its complement, the difference the complement is ahead by."""
     return float(compared[1])
+
+
+def group_alone(compared: np.ndarray, weights: np.ndarray) -> float:
+    """A reduction: of a group and its complement, what the group has."""
+    return float(compared[0])
 
 
 def here_or_recorded(path: str | None = None, seed: int = 0):
@@ -160,6 +181,6 @@ def here_or_recorded(path: str | None = None, seed: int = 0):
     if place.is_file():
         rows = scenes(place)
         said = f"computed from the {len(rows):,} frames of {place.name}"
-        return served(rows), contrasts(rows, seed=seed), said
+        return served(rows, seed=seed), contrasts(rows, seed=seed), said
     said = f"recorded from a run with the frames: {Path(BDD100K).name} is not beside the checkout"
     return *(pd.read_csv(project.root() / name) for name in RECORDED), said

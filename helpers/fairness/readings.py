@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+import scipy.stats
 
 from helpers.fairness import compare, evidence, grid
 from helpers.fairness.counts import Table
@@ -107,6 +108,31 @@ def without_bias(
             low, middle, high = np.nanquantile(values, [0.05, 0.5, 0.95])
             found.append([n, count, middle, low, high])
     return pd.DataFrame(found, columns=["n", "groups", "median", "low", "high"])
+
+
+def same_area(rows: int = 300, wider: float = 2.5) -> pd.DataFrame:
+    """Scores of two groups whose roc curves enclose the same area and cross.
+
+    Negatives are standard normal in both groups. Positives are normal with deviation 1 in
+    ``narrow`` and `wider` in ``wide``, and the mean at which the area is Φ(1/√2) = 0.76. Scores are
+    quantiles, not draws, and rounded to a tenth: some are tied.
+
+    Parameters
+    ----------
+    rows : int
+        Negatives, and positives, of each group.
+    wider : float
+
+    Returns
+    -------
+    DataFrame: group, label (0 or 1), score
+    """
+    places, found = scipy.stats.norm.ppf((np.arange(rows) + 0.5) / rows), []
+    for group, deviation in (("narrow", 1.0), ("wide", wider)):
+        mean = np.sqrt((1 + deviation**2) / 2)
+        for label, scores in enumerate((places, mean + deviation * places)):
+            found.append(pd.DataFrame({"group": group, "label": label, "score": scores.round(1)}))
+    return pd.concat(found, ignore_index=True)
 
 
 def rates(data: Table, measure: str = "pr", strata: bool = False) -> pd.DataFrame:

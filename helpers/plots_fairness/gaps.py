@@ -69,14 +69,18 @@ def ten_readings(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def group_rates(table: pd.DataFrame, label: str, everyone: float | None = None) -> Figure:
+def group_rates(
+    table: pd.DataFrame, label: str, fixed: str = "confounders", everyone: float | None = None
+) -> Figure:
     """A base measure of groups with intervals, crude and, where given, with confounders fixed.
 
     Parameters
     ----------
     table : DataFrame
-        panel, group, n, value, low, high, and optionally adjusted.
+        panel, group, n, value, low, high, and optionally adjusted, adjusted_low, adjusted_high.
     label : str
+    fixed : str
+        What was held fixed, for the legend.
     everyone : float, optional
         Drawn as a line.
     """
@@ -85,35 +89,26 @@ def group_rates(table: pd.DataFrame, label: str, everyone: float | None = None) 
     figure, axes = plt.subplots(
         len(panels),
         1,
-        figsize=(7.2, 0.8 + 0.32 * (sum(sizes) + len(panels))),
+        figsize=(7.2, 0.8 + 0.4 * (sum(sizes) + len(panels))),
         sharex=True,
         squeeze=False,
         height_ratios=sizes,
     )
     for ax, name in zip(axes[:, 0], panels, strict=True):
         part = table[table["panel"] == name].iloc[::-1].reset_index(drop=True)
-        spread = [part["value"] - part["low"], part["high"] - part["value"]]
+        two = "adjusted" in part
+        y, style = part.index.to_numpy(), {"lw": 1.6, "ms": 5}
+        ends = _ends(part, "value", "low", "high")
+        up = 0.14 if two else 0
         ax.errorbar(
-            part["value"],
-            part.index,
-            xerr=spread,
-            fmt="o",
-            color=CALM,
-            ms=5,
-            lw=1.6,
-            label="as it is",
+            part["value"], y + up, xerr=ends, fmt="o", color=CALM, label="as it is", **style
         )
-        if "adjusted" in part:
-            ax.hlines(part.index, part["value"], part["adjusted"], color=MARKED, lw=0.8, ls=":")
-            ax.plot(
-                part["adjusted"],
-                part.index,
-                "D",
-                color=MARKED,
-                ms=5,
-                mfc="none",
-                mew=1.6,
-                label="confounders held fixed",
+        if two:
+            known = "adjusted_low" in part
+            ends = _ends(part, "adjusted", "adjusted_low", "adjusted_high") if known else None
+            text, look = f"{fixed} held fixed", {"fmt": "D", "mfc": "white", "mew": 1.6}
+            ax.errorbar(
+                part["adjusted"], y - up, xerr=ends, color=MARKED, label=text, **look, **style
             )
         ax.set_yticks(
             part.index, [f"{g}  (n = {n:,})" for g, n in zip(part["group"], part["n"], strict=True)]
@@ -127,6 +122,10 @@ def group_rates(table: pd.DataFrame, label: str, everyone: float | None = None) 
     return figure
 
 
+def _ends(part: pd.DataFrame, value: str, low: str, high: str) -> list[pd.Series]:
+    return [(part[value] - part[low]).clip(0), (part[high] - part[value]).clip(0)]
+
+
 def suite(table: pd.DataFrame) -> Figure:
     """All notebooks in one report: worst gap of each with its interval and null.
 
@@ -134,7 +133,7 @@ def suite(table: pd.DataFrame) -> Figure:
     ----------
     table : DataFrame
         notebook, groups, reading, value, low, high, null_high, p_holm, worst, best
-        (the two groups, printed beside the gap).
+        (the two groups, printed beside the gap), at_limit (drawn hollow).
     """
     table = table.iloc[::-1].reset_index(drop=True)
     figure, axes = plt.subplots(figsize=(8.4, 0.9 + 0.42 * len(table)))
@@ -148,10 +147,14 @@ def suite(table: pd.DataFrame) -> Figure:
         (~found, FAINT, "not told from chance"),
     ):
         part = table[mask]
-        spread = [(part["value"] - part["low"]).clip(0), (part["high"] - part["value"]).clip(0)]
+        ends = _ends(part, "value", "low", "high")
         axes.errorbar(
-            part["value"], y[mask], xerr=spread, fmt="o", color=colour, ms=6, lw=2, label=text
+            part["value"], y[mask], xerr=ends, fmt="o", color=colour, ms=6, lw=2, label=text
         )
+    hollow = table[table["at_limit"]]
+    text = "holds a rate of 0 or 1: interval too short"
+    axes.plot(hollow["value"], hollow.index, "o", ms=3, color="white", ls="", zorder=5)
+    mark = plt.Line2D([], [], marker="o", ls="", color=INK, mfc="white", ms=6, mew=2, label=text)
     for row in table.itertuples():
         ends = f"  {row.worst} – {row.best}"
         axes.text(max(row.high, row.null_high), row.Index, ends, va="center", fontsize=8)
@@ -161,5 +164,6 @@ def suite(table: pd.DataFrame) -> Figure:
     axes.set_xlim(0, 1.3 * table["high"].max())
     axes.set_xticks([tick for tick in axes.get_xticks() if tick <= 1.01])
     axes.set_xlabel("largest difference between two groups in the share served right")
-    figure.legend(loc="outside lower center", ncols=3)
+    handles = axes.get_legend_handles_labels()[0] + ([mark] if len(hollow) else [])
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
     return figure
