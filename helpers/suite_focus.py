@@ -27,9 +27,9 @@ def explained(collection: Collection, settings: SimpleNamespace) -> pd.DataFrame
     collection
         Its set C is used.
     settings
-        `preset`, `architecture`, `epochs`, `seed` and `image_size`; for the others that notebook 06
-        has, its preset's. The architectures are the preset's three, or the one asked for where that
-        is another. Networks and ratings that are in the store are found there.
+        `preset`, `architecture`, `family`, `pretrained`, `epochs`, `seed` and `image_size`; for the
+        others that notebook 06 has, its preset's. The architectures are the preset's three, or the
+        one asked for where that is another. Networks and ratings in the store are found there.
     """
     chosen = {"shape": "native", **PRESETS[settings.preset], **vars(settings)}
     if settings.architecture not in chosen["architectures"]:
