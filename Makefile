@@ -47,11 +47,11 @@ endif
 
 # Every file a job writes appears whole or not at all, so a run that was killed needs no unlocking.
 run: $(READY)
-	@snakemake --cores $(CORES) --nolock --rerun-incomplete --quiet rules host reason \
+	@snakemake --cores $(CORES) --nolock --rerun-incomplete --keep-going --quiet rules host reason \
 	  $(if $(CONFIG),--configfile $(CONFIG),) $(if $(filter-out demo,$(PRESET)),--config preset=$(PRESET),)
 
 sweep: $(READY)
-	@snakemake --snakefile sweeps/context_bias.smk --cores $(CORES) --nolock --rerun-incomplete \
+	@snakemake --snakefile sweeps/context_bias.smk --cores $(CORES) --nolock --rerun-incomplete --keep-going \
 	  --quiet rules host reason $(if $(CONFIG),--configfile $(CONFIG),)
 
 test: $(READY) lint

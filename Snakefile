@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from helpers import parameters, project
+from helpers import parameters, preflight, project
 
 PRESET = config.get("preset", "demo")
 RUN = str(config.get("run", PRESET))
@@ -15,10 +15,14 @@ GIVEN = {"preset": PRESET, "output": RUN, **(config.get("parameters") or {})}
 OUT = str(project.outputs() / RUN)
 
 try:  # refused here, before anything runs
-    PARAMETERS = parameters.shared([f"notebooks/{name}.ipynb" for name in NOTEBOOKS], GIVEN)
-    if GIVEN.get("source") == "folder":  # 03 and others ask for contexts; leave them out without
-        NOTEBOOKS = project.without_missing_contexts(NOTEBOOKS, GIVEN)
-except (parameters.ParameterError, FileNotFoundError, ValueError) as error:
+    preflight.known_keys(config, ["preset", "run", "notebooks", "parameters"])
+    # a parameter that another notebook has may stay in the file when only some notebooks run
+    EVERY = sorted({*NOTEBOOKS, *(p.stem for p in Path("notebooks").glob("0[1-9]_*.ipynb"))})
+    PARAMETERS = parameters.shared([f"notebooks/{name}.ipynb" for name in EVERY], GIVEN)
+    preflight.check_inputs(GIVEN)
+    if GIVEN.get("source") == "folder":
+        NOTEBOOKS = preflight.fitting(NOTEBOOKS, GIVEN)
+except (parameters.ParameterError, OSError, ValueError) as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
 
 
@@ -32,6 +36,11 @@ rule notebook:
         notebook="notebooks/{name}.ipynb",
         code=sorted(map(str, Path("helpers").rglob("*.py"))),
         paper=sorted(map(str, Path("data/paper").glob("*.csv"))),
+        others=lambda wildcards: [
+            f"{OUT}/findings/{name}.json"
+            for name in NOTEBOOKS
+            if preflight.reads_findings(wildcards.name) and not preflight.reads_findings(name)
+        ],
     output:
         notebook=OUT + "/notebooks/{name}.ipynb",
         findings=OUT + "/findings/{name}.json",
@@ -39,12 +48,16 @@ rule notebook:
         notebook=OUT + "/logs/{name}.ipynb",  # stays, with its error, when the notebook fails
     params:
         yaml=lambda wildcards: yaml.safe_dump(PARAMETERS[wildcards.name]),
+        inputs=lambda wildcards: preflight.inputs(PARAMETERS[wildcards.name]),
     threads: 1
     shell:
-        "papermill --no-progress-bar --log-level WARNING -y {params.yaml:q}"
-        " {input.notebook:q} {log.notebook:q}"
-        " && cp {log.notebook:q} {output.notebook:q}.part"
+        "echo '{wildcards.name}: started';"
+        " papermill --no-progress-bar --log-level WARNING -y {params.yaml:q}"
+        " {input.notebook:q} {log.notebook:q} 2> >(grep -v '^.IPKernelApp' >&2)"
+        " || {{ echo '{wildcards.name}: FAILED; its cells, with the error, are in {log.notebook}'; exit 1; }};"
+        " cp {log.notebook:q} {output.notebook:q}.part"
         " && mv {output.notebook:q}.part {output.notebook:q}"
+        " && echo \"{wildcards.name}: done in $SECONDS s\""
 
 
 rule page:
@@ -72,3 +85,8 @@ rule index:
         folder=OUT,
     shell:
         "python -m helpers.pages {params.folder:q}"
+
+
+onerror:
+    if list(Path(OUT).glob("notebooks/*.ipynb")):  # what there is can be read
+        shell("python -m helpers.pages {OUT:q}")

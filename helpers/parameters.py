@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import difflib
 import inspect
 from collections.abc import Iterable, Mapping
 from numbers import Real
@@ -107,7 +108,11 @@ def _injected(namespace: Mapping[str, Any]) -> list[str]:
 
 
 def _unknown(name: str, declared: Iterable[str]) -> str:
-    return f"parameter {name!r} is not declared here; the parameters are: " + ", ".join(declared)
+    declared = list(declared)
+    close = difflib.get_close_matches(name, declared, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    said = f"parameter {name!r} is not declared here; {hint}the parameters are: "
+    return said + ", ".join(declared)
 
 
 def _mistyped(value: Any, annotation: Any) -> str | None:
@@ -118,7 +123,9 @@ def _mistyped(value: Any, annotation: Any) -> str | None:
             raise TypeCheckError("is a truth value")
         check_type(value, annotation, collection_check_strategy=CollectionCheckStrategy.ALL_ITEMS)
     except TypeCheckError:
-        return f"{value!r} is of type {type(value).__name__}; allowed: {_type_name(annotation)}"
+        allowed = _type_name(annotation)
+        listed = f", such as [{value}]" if allowed == f"list[{type(value).__name__}]" else ""
+        return f"{value!r} is of type {type(value).__name__}; allowed: {allowed}{listed}"
     return None
 
 
@@ -213,12 +220,16 @@ def shared(notebook_paths: Iterable[str | Path], parameters: Mapping[str, Any]) 
     known = {path: declared(path) for path in paths}
     everywhere = list(dict.fromkeys(name for names in known.values() for name in names))
     unknown = [_unknown(name, everywhere) for name in parameters if name not in everywhere]
+    accepted = {}
+    for path in paths:
+        try:
+            mine = {k: v for k, v in parameters.items() if k in known[path]}
+            accepted[path.stem] = validated(path, mine)
+        except ParameterError as error:
+            unknown.append(str(error))
     if unknown:
-        raise ParameterError("\n".join(unknown))
-    return {
-        path.stem: validated(path, {k: v for k, v in parameters.items() if k in known[path]})
-        for path in paths
-    }
+        raise ParameterError("\n".join(dict.fromkeys(unknown)))
+    return accepted
 
 
 def main() -> None:

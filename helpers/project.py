@@ -51,46 +51,6 @@ def seed_everything(seed: int) -> None:
     torch.use_deterministic_algorithms(True, warn_only=True)
 
 
-def without_missing_contexts(notebooks: list[str], given: dict) -> list[str]:
-    """Check a folder of photographs; leave out what needs context images where it has none.
-
-    Parameters
-    ----------
-    notebooks
-        Stems of notebooks; those that call ``experiment.require_contexts`` need contexts.
-    given
-        Parameters of a run with ``source: folder``.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        When a folder is missing, its layout is not understood, or the classes do not fit the
-        contexts.
-    """
-    from helpers.sources import contexts, folders, photographs
-
-    if not given.get("folder"):
-        raise ValueError("source is 'folder', so the parameter 'folder' must name one")
-    layout = folders.scan(folders.existing(given["folder"], "folder"))
-    classes = photographs.agreed_classes(layout.sets, layout.empty)
-    if given.get("contexts"):
-        layout.contexts = folders.existing(given["contexts"], "contexts")
-    if layout.contexts:
-        names = tuple(path.name for path in folders.subfolders(layout.contexts))
-        contexts.mapping(given.get("context_of"), classes, names)
-    if layout.contexts or "WB" in layout.sets:
-        return notebooks
-    sources = {name: (root() / "notebooks" / f"{name}.ipynb").read_text() for name in notebooks}
-    needy = [name for name in notebooks if "require_contexts(" in sources[name]]
-    if needy:
-        print(
-            f"{given['folder']} holds no context images, so these notebooks are left out: "
-            f"{', '.join(needy)}. They run once there is a folder of context folders: "
-            "see README, 'Your own photographs'."
-        )
-    return [name for name in notebooks if name not in needy]
-
-
 @dataclass(frozen=True)
 class Run:
     """One notebook's run: what it was asked and where its results go."""
@@ -151,10 +111,28 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     seed_everything(settings.seed)
     plots.style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
-    name: Any = settings.output or settings.preset
-    if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", name):
+    name = output_name(settings.output or settings.preset)
+    if getattr(settings, "source", "world") != "world":
+        print(
+            f"The images are those of source {settings.source!r}"
+            + (f", folder {settings.folder!r}" if settings.folder else "")
+            + ". The text between the cells tells what the stored run on the embedded world\n"
+            "showed; for these images read the numbers, figures and findings."
+        )
+    return Run(notebook, settings, outputs() / name)
+
+
+def output_name(name: Any) -> str:
+    """The name of a run's folder, such as ``photos`` or ``sweep/seed-1``.
+
+    Raises
+    ------
+    ValueError
+        When it is none.
+    """
+    if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", str(name)):
         raise ValueError(
             f"output: {name!r} is not a folder name; use letters, digits, '.', '_', '-', "
             "and '/' between folders"
         )
-    return Run(notebook, settings, outputs() / name)
+    return str(name)

@@ -13,35 +13,41 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
+import yaml
 
 from helpers import artifacts, doses, plots, ranks, world
 
-RUN = re.compile(r"bias-(?P<bias>[\d.]+)_seed-(?P<seed>\d+)")
+RUN = re.compile(r"[A-Za-z]\w*?-[^_]+(_[A-Za-z]\w*?-[^_]+)*")
 
 
 def read(files: Iterable[Path | str]) -> pd.DataFrame:
-    """The answers of all runs in one table, with bias and seed from the names of their folders.
+    """The same table of all runs as one, with what the names of their folders tell.
 
     Parameters
     ----------
     files
-        ``.../bias-0.25_seed-1/tables/.../answers.csv``.
+        One a run, such as ``.../bias-0.25_seed-1/tables/.../answers.csv``: the columns bias and
+        seed are added, numbers where they are numbers. Rows are sorted by them.
 
     Raises
     ------
     ValueError
-        For a file outside a folder named like that, or no file at all.
+        For a file outside a folder named like that, folders that tell other things, or no file.
     """
-    parts = []
+    parts, names = [], None
     for file in map(Path, files):
-        run = next((m for m in map(RUN.fullmatch, file.parts) if m), None)
+        near = file.parts[-4:-1]  # run/tables/notebook
+        run = next((part for part in reversed(near) if RUN.fullmatch(part)), None)
         if run is None:
-            raise ValueError(f"{file}: no folder named like bias-0.25_seed-1 tells its dose")
-        told = {"bias": float(run["bias"]), "seed": int(run["seed"])}
-        parts.append(pd.read_csv(file).assign(**told))
+            raise ValueError(f"{file}: no folder named like bias-0.25_seed-1 tells its parameters")
+        told = dict(re.findall(r"([A-Za-z]\w*?)-([^_]+)_?", run))
+        if names not in (None, list(told)):
+            raise ValueError(f"{file}: tells {', '.join(told)}, and others {', '.join(names)}")
+        names = list(told)
+        parts.append(pd.read_csv(file).assign(**{n: yaml.safe_load(v) for n, v in told.items()}))
     if not parts:
         raise ValueError("a sweep without runs has nothing to gather")
-    return pd.concat(parts, ignore_index=True).sort_values(["bias", "seed"], kind="stable")
+    return pd.concat(parts, ignore_index=True).sort_values(names, kind="stable")
 
 
 def correlations(answers: pd.DataFrame) -> pd.DataFrame:
@@ -100,12 +106,18 @@ def gather(folder: Path | str, files: Iterable[Path | str]) -> None:
 
 
 def main() -> None:
-    """``python -m helpers.sweep FOLDER ANSWERS...``."""
+    """``python -m helpers.sweep [--tables] FOLDER FILES...``."""
     parser = argparse.ArgumentParser(description="Gather the runs of a sweep.")
+    parser.add_argument("--tables", action="store_true", help="of any sweep: one table, no more")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("answers", type=Path, nargs="+")
+    parser.add_argument("files", type=Path, nargs="+", help="the same table of each run")
     arguments = parser.parse_args()
-    gather(arguments.folder, arguments.answers)
+    if arguments.tables:
+        name = arguments.files[0].name
+        artifacts.write_text(arguments.folder / name, read(arguments.files).to_csv(index=False))
+        print(f"{len(arguments.files)} tables in {arguments.folder / name}")
+    else:
+        gather(arguments.folder, arguments.files)
 
 
 if __name__ == "__main__":

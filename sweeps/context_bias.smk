@@ -5,18 +5,20 @@
     snakemake -s sweeps/context_bias.smk --executor slurm --jobs 15        on a cluster
     snakemake -s sweeps/context_bias.smk --cores 2 --config seeds='[0,1,2,3,4]'
 
-A sweep of your own: copy this file, name another notebook and other parameters, and give `gather`
-a module that reads what the runs wrote. Nothing here is particular to this sweep but the two lists.
+A sweep of your own: copy this file, name another notebook, one of its tables and other parameters.
+`python -m helpers.sweep --tables FOLDER FILES` makes one table of the runs' tables, with a column for
+each parameter that the folders' names tell (`seed-1_mosaics-12`); what else is gathered here,
+`helpers.sweep` computes for this sweep. `snakemake -s ... -n --quiet host` shows the plan.
 """
 
 import yaml
 from pathlib import Path
 
-from helpers import parameters, project
+from helpers import parameters, preflight, project
 
 NOTEBOOK = "05_gradcam_comparison"
 DOSES = [float(dose) for dose in config.get("doses", [0, 0.25, 0.5, 0.75, 1])]
-SEEDS = [int(seed) for seed in config.get("seeds", [0, 1, 2])]
+SEEDS = preflight.numbers(config.get("seeds", 3))  # how many, or which
 NAME = str(config.get("run", "sweep"))
 OUT = str(project.outputs() / NAME)
 ANSWERS = OUT + "/bias-{dose}_seed-{seed}/tables/" + NOTEBOOK + "/answers.csv"
@@ -25,13 +27,18 @@ ANSWERS = OUT + "/bias-{dose}_seed-{seed}/tables/" + NOTEBOOK + "/answers.csv"
 def given(dose, seed):
     """Parameters of one run. Its results go to a folder of their own; `doses: []` trains no more."""
     one = {"context_bias": float(dose), "seed": int(seed), "doses": []}
-    return {**one, "output": f"{NAME}/bias-{dose}_seed-{seed}", **(config.get("parameters") or {})}
+    one |= {"output": f"{NAME}/bias-{dose}_seed-{seed}"}
+    more = config.get("parameters") or {}
+    if set(one) & set(more):
+        raise ValueError(f"parameters: this sweep sets {', '.join(set(one) & set(more))} itself")
+    return one | more
 
 
 try:  # refused here, before anything runs
+    preflight.known_keys(config, ["run", "doses", "seeds", "parameters"])
     for dose in DOSES:
         parameters.validated(f"notebooks/{NOTEBOOK}.ipynb", given(dose, SEEDS[0]))
-except parameters.ParameterError as error:
+except ValueError as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
 
 

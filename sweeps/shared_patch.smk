@@ -10,12 +10,13 @@ screen, how often the planted pair came first at each dose.
 
 from pathlib import Path
 
-from helpers import project
+from helpers import preflight, project
 from helpers.focus import trials
 
 DOSES = [float(dose) for dose in config.get("doses", trials.DOSES)]
-SEEDS = range(int(config.get("seeds", 12)))
+SEEDS = preflight.numbers(config.get("seeds", 12))  # how many, or which
 OUT = str(project.outputs() / str(config.get("run", "shared-patch")))
+preflight.known_keys(config, ["run", "doses", "seeds"])
 TRIAL = OUT + "/trials/dose-{dose}_seed-{seed}.csv"
 
 

@@ -55,6 +55,7 @@ def test_none_is_filled_from_the_preset():
         ({"bias": {"mug": 2}}, "'bias': 2 is out of range"),
         ({"bias": {"mug": "x"}}, r"allowed: Union\[float, dict\[str, float\]\]"),
         ({"preset": "big"}, "'preset': 'big' is not known; allowed: demo, paper"),
+        ({"sides": "left"}, r"'left' is of type str; allowed: list\[str\], such as \[left\]"),
         ({"sides": ["up"]}, "'sides': 'up' is not known; allowed: left, right, random"),
     ],
 )
@@ -70,7 +71,7 @@ def test_all_problems_are_named_at_once():
 
 
 def test_what_papermill_injected_undeclared_is_refused():
-    with pytest.raises(ParameterError, match="'sed' is not declared here; the parameters are: pre"):
+    with pytest.raises(ParameterError, match="'sed' is not declared here; did you mean 'seed'"):
         check(namespace(In=["", "# Parameters\nsed = 3\nseed = 1"]), **ALLOWED)
 
 
@@ -112,7 +113,7 @@ def test_validated_runs_only_the_two_cells(notebook):
     ("given_", "said"),
     [
         ({"seed": 10}, "01_one.ipynb: parameter 'seed': 10 is out of range; allowed: 0 to 9"),
-        ({"sed": 1}, "'sed' is not declared here; the parameters are: seed, name"),
+        ({"sed": 1}, "'sed' is not declared here; did you mean 'seed'. the parameters"),
         ({"name": 7}, "'name': 7 is of type int; allowed: str"),
     ],
 )

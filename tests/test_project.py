@@ -116,12 +116,17 @@ def snakemake(tmp_path, given):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"parameters": {"sed": 3}}, "parameter 'sed' is not declared here; the parameters are:"),
+        ({"parameters": {"sed": 3}}, "'sed' is not declared here; did you mean 'seed'?"),
         ({"parameters": {"seed": -1}}, "parameter 'seed': -1 is out of range; allowed: 0 or more"),
         ({"parameters": {"seed": "3"}}, "parameter 'seed': '3' is of type str; allowed: int"),
         ({"preset": "huge"}, "parameter 'preset': 'huge' is not known; allowed: demo, paper"),
         ({"notebooks": ["99_none"]}, "99_none.ipynb"),
         ({"parameters": {"source": "folder"}}, "the parameter 'folder' must name one"),
+        ({"source": "folder"}, "'source' is no key of the configuration"),
+        ({"parameters": {"folder": "photos"}}, "say `source: folder` as well"),
+        ({"parameters": {"architecture": "squeezenet_1"}}, "squeezenet_1"),
+        ({"parameters": {"pretrained": "none.safetensors"}}, "none.safetensors"),
+        ({"run": "my photos"}, "'my photos' is not a folder name"),
     ],
 )
 def test_the_workflow_refuses_before_anything_runs(tmp_path, given, said):
@@ -139,6 +144,13 @@ def test_the_workflow_plans_every_notebook(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_parameter_of_another_notebook_may_stay(tmp_path):
+    given = {"notebooks": ["02_cross_evaluation"], "parameters": {"family": "probe"}}
+    code, output = snakemake(tmp_path, given)
+    assert code == 0 and "notebooks/03" not in output, output
+
+
+@pytest.mark.slow
 def test_a_folder_without_contexts_leaves_out_what_needs_them(tmp_path):
     for name in ("cat", "dog"):
         (tmp_path / "photos" / name).mkdir(parents=True)
@@ -149,3 +161,5 @@ def test_a_folder_without_contexts_leaves_out_what_needs_them(tmp_path):
     assert "holds no context images, so these notebooks are left out: 03_" in output
     assert "notebooks/01_datasets.ipynb" in output
     assert "notebooks/03_contextualized_mosaics.ipynb" not in output
+    assert "08_icon2 is not about photographs, so it is left out" in output
+    assert "notebooks/08_icon2.ipynb" not in output

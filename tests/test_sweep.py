@@ -50,6 +50,37 @@ def test_read_takes_dose_and_seed_from_the_folder(runs):
     assert table.groupby(["bias", "seed"]).size().eq(4).all()
 
 
+def test_one_table_of_any_sweep(tmp_path, monkeypatch):
+    files = []
+    for method, seed in (("lime", 2), ("ig", 10)):
+        files.append(tmp_path / f"method-{method}_seed-{seed}" / "tables" / "focus.csv")
+        files[-1].parent.mkdir(parents=True)
+        files[-1].write_text("mean\n0.5\n")
+    monkeypatch.setattr(sys, "argv", ["sweep", "--tables", str(tmp_path), *map(str, files)])
+    sweep.main()
+    table = pd.read_csv(tmp_path / "focus.csv")
+    assert table.to_dict("list") == {"mean": [0.5, 0.5], "method": ["ig", "lime"], "seed": [10, 2]}
+    with pytest.raises(ValueError, match="tells other, and others method, seed"):
+        other = tmp_path / "other-1" / "focus.csv"
+        other.parent.mkdir()
+        other.write_text("mean\n1\n")
+        sweep.read([files[0], other])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("seed=[0,1]", "did you mean 'seeds'"),
+        ("seeds=[]", "neither a number of seeds"),
+        ("parameters={seed: 7}", "this sweep sets seed itself"),
+    ],
+)
+def test_a_sweep_refuses_what_it_would_ignore(tmp_path, config, said):
+    done = snakemake(tmp_path, "--dry-run", "--config", config)
+    assert done.returncode != 0 and said in done.stderr + done.stdout
+
+
 def test_correlations_are_spearmans_over_runs(runs):
     table = sweep.read(runs)
     found = sweep.correlations(table).set_index("measure")
@@ -74,7 +105,7 @@ def test_gather_writes_tables_and_a_figure(runs, tmp_path, capsys):
 
 def test_read_refuses_other_folders_and_nothing(tmp_path):
     with pytest.raises(ValueError, match="no folder named like"):
-        sweep.read([tmp_path / "answers.csv"])
+        sweep.read([tmp_path / "tables" / "05_x" / "y" / "answers.csv"])
     with pytest.raises(ValueError, match="nothing to gather"):
         sweep.read([])
 
