@@ -59,14 +59,14 @@ def of_trials(ranked: pd.DataFrame, rates: pd.DataFrame) -> list[Finding]:
             {"below": 0.1},
         ),
         (
-            "Half of σ gone within strata: not where both are planted",
+            "Where both are planted, half of σ is seldom gone within strata",
             SUITE,
             trials.HALF_RULE,
             trials.BOTH,
             {"below": 0.1},
         ),
         (
-            "Half of σ gone by standardising: not where both are planted",
+            "Where both are planted, half of σ is seldom gone by standardising",
             SUITE,
             trials.STANDARD_RULE,
             trials.BOTH,
