@@ -26,6 +26,7 @@ from helpers.icon2 import (
 )
 from helpers.icon2.cells import cells, values_of
 from helpers.icon2.pixels import measured, thirds
+from helpers.icon2.tables import readable
 
 SMALL = {"min_boxes": 1}
 
@@ -212,8 +213,8 @@ def test_standardising_by_images_is_a_weighted_average_precision(world):
 def test_standardising_removes_what_was_confounded_and_leaves_what_is_real():
     table = trials.summary(trials.run(range(4), confounder="size", n_images=500, resamples=8))
     table = table.set_index("world")
-    assert table.standardised["confounded"] < table.sigma["confounded"] / 2
-    assert table.standardised["real"] > 0.8 * table.sigma["real"]
+    assert table.standardised[trials.CONFOUNDED] < table.sigma[trials.CONFOUNDED] / 2
+    assert table.standardised[trials.REAL] > 0.8 * table.sigma[trials.REAL]
 
 
 def test_few_boxes_are_not_estimable_and_shown(world):
@@ -283,7 +284,7 @@ def test_the_null_of_sigma_finds_a_real_gap_only():
         matches = match(made.truth, made.detections, (0.5,))
         income = attributes.from_column(made.truth, "income")
         p[name] = nulls.sigma_null(matches, income, permutations=30).p[0]
-    assert p["real"] == pytest.approx(1 / 31)
+    assert p[trials.REAL] == pytest.approx(1 / 31)
     assert p["neither"] > 0.1
 
 
@@ -388,13 +389,15 @@ def test_verdicts_in_words():
         matches = match(made.truth, made.detections, (0.5, 0.75))
         income = attributes.from_column(made.truth, "income")
         size = attributes.size(made.truth, made.detections)
-        table = verdicts.table(analyse(matches, income, [size], resamples=40))
+        table = verdicts.table(analyse(matches, income, [size], resamples=40), law)
         said[name] = table.verdict[0]
+        assert table.truth[0] == said[name]
+        assert verdicts.right(table).verdict.all()
     assert said == {
-        "confounded": verdicts.EXPLAINS,
-        "real": verdicts.NOT,
-        "both": verdicts.IN_PART,
-        "neither": verdicts.NO_GAP,
+        trials.CONFOUNDED: verdicts.EXPLAINS,
+        trials.REAL: verdicts.NOT,
+        trials.BOTH: verdicts.IN_PART,
+        trials.NEITHER: verdicts.NO_GAP,
     }
 
 
@@ -550,3 +553,90 @@ def test_the_papers_inconsistencies():
         averages["mean of the classes"], [36.19, 38.40, 37.20, 35.49], atol=0.005
     )
     assert printed.foretold().top_is_best.all()
+
+
+def test_the_right_verdict_follows_from_the_law():
+    law = driving_world.Law
+    both, size, worse = law(0.3, "size", 0.1), law(0.3, "size"), law(0.0, "size", 0.1)
+    asked = ("size", "time", "scene", "camera")
+    assert [[verdicts.planted(one, a) for a in asked] for one in (both, size, worse, law())] == [
+        [verdicts.IN_PART, verdicts.NOT, verdicts.NOT, ""],
+        [verdicts.EXPLAINS, verdicts.NOT, verdicts.NOT, ""],
+        [verdicts.NOT, verdicts.NOT, verdicts.NOT, ""],
+        [verdicts.NO_GAP, verdicts.NO_GAP, verdicts.NO_GAP, ""],
+    ]
+    assert verdicts.planted(None, "size") == ""
+    columns = ["class", "attribute", "paper", "verdict", "truth"]
+    rows = [
+        ("car", "size", "explains it", verdicts.EXPLAINS, verdicts.IN_PART),
+        ("car", "time", "explains it", verdicts.NOT, verdicts.NOT),
+        ("car", "scene", "does not", verdicts.IN_PART, verdicts.NOT),
+        ("car", "camera", "does not", verdicts.NOT, ""),
+    ]
+    found = verdicts.right(pd.DataFrame(rows, columns=columns))
+    assert found.paper.tolist() == [True, False, True]
+    assert found.verdict.tolist() == [False, True, False]
+
+
+def test_shares_have_the_intervals_of_resampled_frames(world):
+    made, matches, income, others = world
+    table = analyse(matches, income, others[2:3], resamples=40, seed=2).shares()
+    boxes, images = made.truth.boxes, made.truth.images
+    night = (images.timeofday == "night").to_numpy()[boxes.image]
+    low = (images.income == "low").to_numpy()[boxes.image]
+    drawn = resampling.weights(400, 40, 2)[1:, boxes.image.to_numpy()]
+    shares = (drawn * (night & low)).sum(1) / (drawn * low).sum(1)
+    row = table[(table.value == "night") & (table.group == "low")].iloc[0]
+    assert row.share == pytest.approx((night & low).sum() / low.sum())
+    assert (row.low, row.high) == pytest.approx(tuple(np.quantile(shares, [0.025, 0.975])))
+
+
+def test_without_standardising_all_else_is_the_same(world):
+    _, matches, income, others = world
+    full, quick = (
+        analyse(matches, income, others[:2], resamples=2, standardise=s).control()
+        for s in (True, False)
+    )
+    assert quick.standardised.isna().all() and full.standardised.notna().all()
+    apart = [c for c in full if not c.startswith("standardised")]
+    pd.testing.assert_frame_equal(quick[apart], full[apart])
+
+
+def test_p_values_of_all_classes_are_adjusted_together():
+    made = driving_world.make(250, 0, classes=("car", "traffic sign", "motorcycle"))
+    matches = match(made.truth, made.detections, (0.5,))
+    income = attributes.from_column(made.truth, "income")
+    table = nulls.sigma_null(matches, income, permutations=20).set_index("class")
+    known = table.p.dropna().sort_values()
+    assert len(known) == 3 and np.isnan(table.p_holm["motorcycle"])
+    by_hand = np.maximum.accumulate(np.minimum(1, known * [3, 2, 1]))
+    np.testing.assert_allclose(table.p_holm[known.index], by_hand)
+
+
+def test_falls_are_read_with_their_intervals(world):
+    _, matches, income, others = world
+    control = analyse(matches, income, others[:1], resamples=10).control()
+    row, said = control.iloc[0], readable(control).iloc[0]
+    assert said["Δ [95%]"] == f"{row.delta:.2f} [{row.low:.2f}, {row.high:.2f}]"
+    ends = row.standardised_low, row.standardised_high
+    assert said["its fall [95%]"].endswith("[{:.2f}, {:.2f}]".format(*ends))
+    assert readable(control.assign(delta=np.nan))["Δ [95%]"][0] == "–"
+
+
+def test_shares_by_the_values_of_others(world):
+    made, _, income, others = world
+    table = attributes.shares_by(made.truth, others[0], [income, others[1]])
+    boxes = made.truth.boxes.merge(made.truth.images, left_on="image", right_index=True)
+    side = np.sqrt((boxes.x2 - boxes.x1) * (boxes.y2 - boxes.y1))
+    assert table.loc[("income", "low"), "small"] == pytest.approx(
+        (side[boxes.income == "low"] < 32).mean()
+    )
+    assert table.loc[("occlusion", "occluded"), "small"] == pytest.approx(
+        (side[boxes.occluded] < 32).mean()
+    )
+    np.testing.assert_allclose(table.sum(axis=1), 1)
+
+
+def test_the_papers_ap_rises_with_income_for_two_classes_only():
+    assert printed.rising() == ["car", "truck"]
+    assert printed.foretold_in_words().shape == printed.foretold().shape

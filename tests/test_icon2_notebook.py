@@ -196,9 +196,9 @@ def test_every_choice_moves_something_and_the_paper_is_the_start(small):
 
 
 def test_claims_are_judged(small):
-    _, matches, group, _, analysis = small
+    data, matches, group, _, analysis = small
     null = nulls.sigma_null(matches, group, permutations=10)
-    found = claims.of_analysis(analysis, null, ["car", "pedestrian"], "size")
+    found = claims.of_analysis(analysis, null, ["car", "pedestrian"], data.law("income"))
     by_claim = {f.claim: f.verdict for f in found}
     assert by_claim["The planted confounder (size) ranks first"] == findings.HOLDS
     assert by_claim["AP differs over the groups by more than chance (car)"] == findings.HOLDS
@@ -229,3 +229,20 @@ def test_figures_mark_what_is_not_estimable(small):
     texts = {t.get_text() for ax in figure.axes for t in ax.texts}
     assert "n < min" in texts
     assert attributes.report(explanatory).shape[0] == 5
+
+
+def test_a_class_of_one_estimable_attribute_has_no_ranking(small):
+    table = small[-1].ranking()
+    table.loc[(table["class"] == "bus") & (table.attribute != "occlusion"), "proxy_sigma"] = np.nan
+    table.loc[(table["class"] == "bus") & (table.attribute == "occlusion"), "proxy_sigma"] = 98.76
+    (axes,) = plots_icon2.rankings(table).axes
+    texts = [t.get_text() for t in axes.texts]
+    assert not any("98.76" in text for text in texts)
+    car = table[(table["class"] == "car") & (table["rank"] == 1)].iloc[0]
+    assert f"{car.proxy_sigma:.2f} ({100 * car['first']:.0f}%)" in texts
+
+
+def test_the_law_speaks_of_income_only():
+    data = loading.load(settings(planted_images=60))
+    assert data.law("income") is data.planted
+    assert data.law("scene") is None

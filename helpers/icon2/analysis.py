@@ -27,6 +27,7 @@ def analyse(
     clusters: np.ndarray | None = None,
     level: float = 0.95,
     workers: int = 1,
+    standardise: bool = True,
 ) -> Analysis:
     """Run ICON2 (section 3) for some classes.
 
@@ -51,6 +52,8 @@ def analyse(
         Of the intervals.
     workers
         Threads; the numbers do not depend on it.
+    standardise
+        False leaves out the standardised APs (NaN), to be quick.
 
     Returns
     -------
@@ -72,8 +75,9 @@ def analyse(
     by_class = (matches.of(matches.classes.index(name)) for name in names)
     asked = (sensitive, explanatory, weights, options)
     if workers == 1:
-        found = [estimate(one, *asked) for one in by_class]
+        found = [estimate(one, *asked, standardise=standardise) for one in by_class]
     else:
         with ThreadPoolExecutor(workers) as pool:
-            found = [estimate(one, *asked, map=pool.map) for one in by_class]
+            each = {"map": pool.map, "standardise": standardise}
+            found = [estimate(one, *asked, **each) for one in by_class]
     return Analysis(sensitive, dict(zip(names, found, strict=True)), options, level)

@@ -188,3 +188,32 @@ def _area(boxes: pd.DataFrame) -> np.ndarray:
 
 def _ratio(boxes: pd.DataFrame) -> np.ndarray:
     return ((boxes.x2 - boxes.x1) / (boxes.y2 - boxes.y1)).to_numpy(float)
+
+
+def shares_by(truth: GroundTruth, one: Attribute, others: Sequence[Attribute]) -> pd.DataFrame:
+    """How an attribute is spread over the boxes with each value of others.
+
+    Parameters
+    ----------
+    truth
+    one
+        The attribute whose values are the columns.
+    others
+        The attributes whose values are the rows.
+
+    Returns
+    -------
+    DataFrame
+        Index ``attribute value``, a column for each value of `one`: its share among the boxes of
+        the row, 0..1. Boxes without a value of either take no part.
+    """
+    image, rows = truth.boxes.image.to_numpy(), {}
+    code = one.codes[image] if one.level == "image" else one.codes
+    for other in others:
+        of = other.codes[image] if other.level == "image" else other.codes
+        for number, value in enumerate(other.values):
+            counts = np.bincount(code[(of == number) & (code >= 0)], minlength=len(one.values))
+            rows[other.name, value] = counts / max(counts.sum(), 1)
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=list(one.values))
+    table.index = pd.MultiIndex.from_tuples(rows, names=["attribute", "value"])
+    return table

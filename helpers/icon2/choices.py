@@ -39,18 +39,17 @@ def moves(
         move of any Delta, and how many Deltas change their sign.
     """
     options, matches = options or Options(), match(truth, detections)
-    start = analyse(matches, sensitive, explanatory, classes=[category], options=options)
+    asked = {"classes": [category], "standardise": False}
+    start = analyse(matches, sensitive, explanatory, options=options, **asked)
     rows = []
     for choice, allowed in CHOICES.items():
         for value in allowed:
             if value != getattr(options, choice):
                 changed = replace(options, **{choice: value})
-                other = analyse(
-                    matches, sensitive, explanatory, classes=[category], options=changed
-                )
+                other = analyse(matches, sensitive, explanatory, options=changed, **asked)
                 rows.append({"choice": choice, "instead": value} | _moved(start, other))
     wider = match(truth, detections, box_width="plus one")
-    other = analyse(wider, sensitive, explanatory, classes=[category], options=options)
+    other = analyse(wider, sensitive, explanatory, options=options, **asked)
     rows.append({"choice": "box_width", "instead": "plus one"} | _moved(start, other))
     return pd.DataFrame(rows)
 

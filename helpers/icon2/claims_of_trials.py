@@ -16,7 +16,7 @@ def of_trials(ranked: pd.DataFrame, rates: pd.DataFrame) -> list[Finding]:
     Parameters
     ----------
     ranked
-        From :func:`helpers.icon2.trials.readings`, with occlusion and time among them.
+        From :func:`helpers.icon2.trials.readings`.
     rates
         From :func:`helpers.icon2.trials.rates`.
     """
@@ -26,7 +26,7 @@ def of_trials(ranked: pd.DataFrame, rates: pd.DataFrame) -> list[Finding]:
         claim = f"ProxyAP ranks a planted confounder first ({name})"
         first = tuple(of.loc[(name, trials.FIRST, trials.EQ3)])
         found.append(judge(claim, "paper, Algorithm 1", first, above=0.8, unit="of worlds"))
-    for name in ("occlusion", "time"):
+    for name in ranked.confounder.unique():
         for by, where in (
             (trials.EQ3, "paper, Eq. 3 and section 3.2.2"),
             (trials.PER_IMAGE, SUITE),
@@ -45,30 +45,51 @@ def of_trials(ranked: pd.DataFrame, rates: pd.DataFrame) -> list[Finding]:
     control = "paper, section 3.2.2"
     questions = [
         (
-            "A fall of σ within strata explains a gap that was confounded",
+            "A fall of σ within strata is seen where only the scenes are harder",
             control,
             trials.PAPER_RULE,
             trials.CONFOUNDED,
             {"above": 0.8},
         ),
         (
-            "A fall of σ within strata does not explain away a real gap",
+            "A fall of σ within strata is not seen where only the detector is worse",
             control,
             trials.PAPER_RULE,
             trials.REAL,
             {"below": 0.1},
         ),
         (
-            "The suite's verdict explains a gap that was confounded",
+            "Where both are planted, half of σ is seldom gone within strata",
+            SUITE,
+            trials.HALF_RULE,
+            trials.BOTH,
+            {"below": 0.1},
+        ),
+        (
+            "Where both are planted, half of σ is seldom gone by standardising",
+            SUITE,
+            trials.STANDARD_RULE,
+            trials.BOTH,
+            {"below": 0.1},
+        ),
+        (
+            "The suite's verdict explains the gap where only the scenes are harder",
             SUITE,
             trials.SUITE_RULE,
             trials.CONFOUNDED,
             {"above": 0.8},
         ),
         (
-            "The suite's verdict does not explain away a real gap",
+            "The suite's verdict does not explain the gap where only the detector is worse",
             SUITE,
             trials.SUITE_RULE,
+            trials.REAL,
+            {"below": 0.1},
+        ),
+        (
+            "The suite's verdict explains no part where only the detector is worse",
+            SUITE,
+            trials.PART_RULE,
             trials.REAL,
             {"below": 0.1},
         ),

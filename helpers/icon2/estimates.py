@@ -44,13 +44,14 @@ class Estimate:
     Attributes
     ----------
     name : str
-    overall : float array (R,)
+    overall : float
+        AP over all groups, for the data as they are.
     group_ap, group_boxes : float arrays (R, A)
     parts : list of Part, one a factor
     """
 
     name: str
-    overall: np.ndarray
+    overall: float
     group_ap: np.ndarray
     group_boxes: np.ndarray
     parts: list[Part]
@@ -63,6 +64,7 @@ def estimate(
     weights: np.ndarray,
     options: Options,
     map: Callable = map,
+    standardise: bool = True,
 ) -> Estimate:
     """Average precision over all thresholds of every cell, for each row of weights.
 
@@ -78,13 +80,15 @@ def estimate(
     options
     map
         Applies a function to each of a list; a pool's, to work on several at once.
+    standardise
+        False leaves out the standardised APs (NaN), which take about as long as all others.
 
     Returns
     -------
     Estimate
     """
     asked = _Asked(of_class, sensitive, weights, options)
-    parts = list(map(lambda e: _part(asked, factor(e)), explanatory))
+    parts = list(map(lambda e: _part(asked, factor(e), standardise), explanatory))
     group_ap, group_boxes = asked.evaluate((sensitive,), 1)
     overall = asked.overall()
     return Estimate(of_class.name, overall, group_ap, group_boxes, parts)
@@ -96,25 +100,24 @@ def group_ap(of_class: OfClass, sensitive: Attribute, options: Options) -> np.nd
     return asked.evaluate((sensitive,), 1)[0][0]
 
 
-def deviations(
+def controlled(
     of_class: OfClass, sensitive: Attribute, explaining: Factor, options: Options
-) -> tuple[float, float]:
-    """Sigma over the sensitive values, and its mean within the values of a factor (3.2.2)."""
+) -> float:
+    """Mean sigma over the sensitive values within the values of a factor (3.2.2)."""
     asked = _Asked(of_class, sensitive, np.ones((1, of_class.n_images)), options)
-    before = statistics.sigma(group_ap(of_class, sensitive, options), options.ddof)
     strata = len(values_of(explaining))
     cell_ap = asked.evaluate((*explaining, sensitive), strata)[0]
-    cell_ap = cell_ap.reshape(1, strata, -1)
-    return float(before), float(statistics.controlled(cell_ap, options.ddof)[0])
+    return float(statistics.controlled(cell_ap.reshape(1, strata, -1), options.ddof)[0])
 
 
-def _part(asked: _Asked, explaining: Factor) -> Part:
+def _part(asked: _Asked, explaining: Factor, standardise: bool) -> Part:
     ap, boxes = asked.evaluate(explaining, 1)
     n_values, n_groups = ap.shape[1], len(asked.sensitive.values)
     cell_ap, cell_boxes = asked.evaluate((*explaining, asked.sensitive), n_values)
     shape = (-1, n_values, n_groups)
     cell_ap, cell_boxes = cell_ap.reshape(shape), cell_boxes.reshape(shape)
-    adjusted = asked.standardised(explaining, cell_boxes, ~np.isnan(cell_ap[0]).any(1))
+    usable = ~np.isnan(cell_ap[0]).any(1) & standardise
+    adjusted = asked.standardised(explaining, cell_boxes, usable)
     return Part(
         name_of(explaining), values_of(explaining), ap, boxes, cell_ap, cell_boxes, adjusted
     )
@@ -127,11 +130,10 @@ class _Asked:
     weights: np.ndarray
     options: Options
 
-    def overall(self) -> np.ndarray:
+    def overall(self) -> float:
         arranged = curves(self.of_class, whole(self.of_class))
         kind = self.options.interpolation
-        each = (arranged.average_precision(w, interpolation=kind) for w in self.weights)
-        return np.array([ap.mean() for ap in each])
+        return float(arranged.average_precision(self.weights[0], interpolation=kind).mean())
 
     def evaluate(self, attributes: Factor, strata: int) -> tuple[np.ndarray, np.ndarray]:
         """AP and boxes (R, C); cells are compared within each of `strata` equal runs of them."""

@@ -55,6 +55,10 @@ class Loaded:
         values = income.BINS if name == "income" else None
         return attributes.from_column(self.truth, name, values=values)
 
+    def law(self, sensitive: str) -> driving_world.Law | None:
+        """What is planted about the sensitive attribute: the law speaks of income only."""
+        return self.planted if sensitive == "income" else None
+
     def clusters(self, name: str | None) -> np.ndarray | None:
         """A column of frames that belong together, such as ``video``; None for none.
 

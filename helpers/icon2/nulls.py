@@ -8,10 +8,12 @@ nothing?
 
 ``explanatory``: the confounder is exchanged within each group, so that every group keeps its
 shares P(e|a) but e no longer has anything to do with how hard a box is. Is Delta larger than by
-controlling for a label that means nothing? Small strata alone make Delta negative, and the null
-shows by how much. A small p says that e matters to detection, not yet that e differs between the
-groups: where strata are of unequal difficulty sigma shrinks in the hard ones, and Delta can be
-positive though P(e|a) is the same for all. Standardisation does not have that fault.
+controlling for a label that means nothing? Small strata make Delta of an attribute of images
+negative; values of boxes share their false positives, so that all APs and their sigma are lower
+within a value, and Delta is positive for a label that means nothing. A small p says that e matters
+to detection, not yet that e differs between the groups: where strata are of unequal difficulty
+sigma shrinks in the hard ones, and Delta can be positive though P(e|a) is the same for all.
+Standardisation does not have that fault.
 
 What is exchanged is whole: an attribute of images moves from image to image, one of boxes from the
 boxes of an image to those of another, since the boxes of one image resemble each other and single
@@ -26,11 +28,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from helpers import stats
 from helpers.detection import Matches, OfClass
 from helpers.icon2 import statistics
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.cells import Factor, factor, name_of
-from helpers.icon2.estimates import deviations, group_ap
+from helpers.icon2.estimates import controlled, group_ap
 from helpers.icon2.options import Options
 from helpers.icon2.resampling import p_value, shuffled
 from helpers.icon2.tables import ALL, POINTS
@@ -56,8 +59,9 @@ def sigma_null(
     Returns
     -------
     DataFrame
-        ``class sigma null_mean null_high p``: AP points; ``null_high`` is the null's 95th
-        percentile, ``p`` the share of permutations with a sigma at least as large.
+        ``class sigma null_mean null_high p p_holm``: AP points; ``null_high`` is the null's 95th
+        percentile, ``p`` the share of permutations with a sigma at least as large, ``p_holm``
+        the same adjusted for the number of rows.
     """
     options, found = options or Options(), {}
     apart = matches.boxes.category.to_numpy() if sensitive.level == "box" else None
@@ -71,9 +75,10 @@ def sigma_null(
     if len(kept) > 1:
         found = {ALL: np.mean(kept, axis=0)} | found
     spread = {name: statistics.sigma(ap, options.ddof) for name, ap in found.items()}
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {"class": name} | _compared("sigma", s[0], s[1:]) for name, s in spread.items()
     )
+    return table.assign(p_holm=stats.adjust(table.p))
 
 
 def delta_null(
@@ -113,15 +118,17 @@ def delta_null(
     for of_class in _chosen(matches, classes):
         for explaining in map(factor, explanatory):
             rng = np.random.default_rng(seed)
-            observed = _delta(of_class, sensitive, explaining, options)
+            before = _sigma(of_class, sensitive, options)
+            observed = before - controlled(of_class, sensitive, explaining, options)
             drawn = []
             for _ in range(permutations):
                 if shuffle == "sensitive":
-                    moved = _exchanged(matches, of_class, None, (sensitive,), clusters, rng)
-                    drawn.append(_delta(of_class, *moved, explaining, options))
+                    (moved,) = _exchanged(matches, of_class, None, (sensitive,), clusters, rng)
+                    after = controlled(of_class, moved, explaining, options)
+                    drawn.append(_sigma(of_class, moved, options) - after)
                 else:
                     moved = _exchanged(matches, of_class, sensitive, explaining, clusters, rng)
-                    drawn.append(_delta(of_class, sensitive, moved, options))
+                    drawn.append(before - controlled(of_class, sensitive, moved, options))
             row = {"class": of_class.name, "attribute": name_of(explaining)}
             rows.append(row | _compared("delta", observed, np.array(drawn)))
     return pd.DataFrame(rows)
@@ -132,9 +139,8 @@ def _chosen(matches: Matches, classes: Iterable[str] | None) -> Iterable[OfClass
         yield matches.of(matches.classes.index(name))
 
 
-def _delta(of_class: OfClass, sensitive: Attribute, explaining: Factor, options: Options) -> float:
-    before, after = deviations(of_class, sensitive, explaining, options)
-    return before - after
+def _sigma(of_class: OfClass, sensitive: Attribute, options: Options) -> float:
+    return float(statistics.sigma(group_ap(of_class, sensitive, options), options.ddof))
 
 
 def _together(matches: Matches, attribute: Attribute, clusters) -> np.ndarray | None:

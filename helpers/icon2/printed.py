@@ -107,3 +107,19 @@ def foretold() -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def foretold_in_words() -> pd.DataFrame:
+    """:func:`foretold` for reading: rounded, its columns in words."""
+    words = {
+        "top_is_best": "first has the largest Δ",
+        "correlation": "Spearman (5 attributes)",
+        "share_gone": "share of σ gone",
+    }
+    return foretold().round(2).rename(columns=words)
+
+
+def rising() -> list[str]:
+    """Table 1: classes whose AP rises from low to middle to high income."""
+    table = read("groups").set_index("class")
+    return table.index[(table.low < table.middle) & (table.middle < table.high)].tolist()

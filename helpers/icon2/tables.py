@@ -16,6 +16,10 @@ from helpers.icon2.estimates import Estimate, Part
 from helpers.icon2.options import Options
 
 POINTS = 100.0
+INTERVALS = {  # a column of Analysis.control and the ends of its interval
+    "delta": ("low", "high"),
+    "standardised_delta": ("standardised_low", "standardised_high"),
+}
 ALL = "all classes"
 EMPTY = ["class", "attribute"]  # columns of a table about no attribute
 
@@ -55,7 +59,7 @@ class Analysis:
             blocks.insert(0, (ALL, *mean, np.sum(boxes, axis=0)))
         return pd.concat(
             [
-                self._rows({"class": c, "overall": POINTS * o[0]}, {"value": names}, ap, boxes)
+                self._rows({"class": c, "overall": POINTS * o}, {"value": names}, ap, boxes)
                 for c, o, ap, boxes in blocks
             ],
             ignore_index=True,
@@ -80,7 +84,10 @@ class Analysis:
         )
 
     def shares(self) -> pd.DataFrame:
-        """P(e|a) by boxes (Figures 2 and 3, below): ``class attribute value group share``."""
+        """P(e|a) by boxes (Figures 2 and 3, below).
+
+        Columns ``class attribute value group share low high``; shares are in 0..1.
+        """
         return self._each(self._share_rows)
 
     def cells(self) -> pd.DataFrame:
@@ -183,7 +190,9 @@ class Analysis:
         table = index.to_frame(index=False)
         table.insert(0, "attribute", part.name)
         table.insert(0, "class", name)
-        return table.assign(share=statistics.shares(part.cell_boxes[0]).ravel())
+        share = statistics.shares(part.cell_boxes)
+        low, high = resampling.interval(share, self.level)
+        return table.assign(share=share[0].ravel(), low=low.ravel(), high=high.ravel())
 
     def _ranked(self, name: str, parts: list[Part]) -> pd.DataFrame:
         ddof = self.options.ddof
@@ -224,3 +233,40 @@ class Analysis:
             "strata": f"{usable.sum()} of {len(usable)}",
             "covered": covered,
         }
+
+
+def readable(control: pd.DataFrame) -> pd.DataFrame:
+    """Table 2 for reading: each fall of sigma in one cell with its interval.
+
+    Parameters
+    ----------
+    control : DataFrame
+        From :meth:`Analysis.control`.
+
+    Returns
+    -------
+    DataFrame
+        ``class attribute``; ``σ``; ``within strata`` and ``Δ [95%]``; ``standardised`` and ``its
+        fall [95%]``; ``strata`` and ``covered``.
+    """
+    falls = {
+        name: [
+            "–" if np.isnan(value) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
+            for value, low, high in zip(*(control[c] for c in (name, *ends)), strict=True)
+        ]
+        for name, ends in INTERVALS.items()
+    }
+    rounded = control[["sigma", "controlled", "standardised", "covered"]].round(2)
+    return pd.DataFrame(
+        {
+            "class": control["class"],
+            "attribute": control.attribute,
+            "σ": rounded.sigma,
+            "within strata": rounded.controlled,
+            "Δ [95%]": falls["delta"],
+            "standardised": rounded.standardised,
+            "its fall [95%]": falls["standardised_delta"],
+            "strata": control.strata,
+            "covered": rounded.covered,
+        }
+    )

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
+from helpers.driving_world import CONFOUNDERS, Law
 from helpers.icon2 import resampling, statistics
 from helpers.icon2.estimates import Estimate, Part
 from helpers.icon2.tables import Analysis
@@ -68,10 +69,44 @@ def verdict(estimate: Estimate, part: Part, ddof: int = 1, alpha: float = ALPHA)
     return EXPLAINS if resampling.heterogeneity(part.standardised) >= alpha else IN_PART
 
 
-def table(analysis: Analysis) -> pd.DataFrame:
+def planted(law: Law | None, attribute: str) -> str:
+    """The right verdict on one of the paper's five attributes, where income is what groups.
+
+    Parameters
+    ----------
+    law
+        What was planted; None for real data.
+    attribute
+        Name of an attribute.
+
+    Returns
+    -------
+    str
+        A verdict; ``""`` for real data and for attributes of which the law says nothing.
+    """
+    if law is None or attribute not in (*CONFOUNDERS, "scene"):
+        return ""
+    if not (law.confounding or law.inequity):
+        return NO_GAP
+    if not law.tilt(attribute):
+        return NOT
+    return IN_PART if law.inequity else EXPLAINS
+
+
+def table(analysis: Analysis, law: Law | None = None) -> pd.DataFrame:
     """The verdict on every class and confounder, the paper's rule beside it.
 
-    Columns ``class attribute rank paper verdict``; needs an analysis with resamples.
+    Parameters
+    ----------
+    analysis
+        With resamples.
+    law : Law, optional
+        What was planted, for the column ``truth`` of :func:`planted`.
+
+    Returns
+    -------
+    DataFrame
+        ``class attribute rank paper verdict``, and ``truth`` where a law is given.
     """
     ddof, ranking = analysis.options.ddof, analysis.ranking().set_index(["class", "attribute"])
     rows = [
@@ -81,8 +116,27 @@ def table(analysis: Analysis) -> pd.DataFrame:
             "rank": int(ranking.loc[(name, part.name), "rank"]),
             "paper": "explains it" if paper_says(estimate, part, ddof) else "does not",
             "verdict": verdict(estimate, part, ddof),
+            "truth": planted(law, part.name),
         }
         for name, estimate in analysis.estimates.items()
         for part in sorted(estimate.parts, key=lambda p: ranking.loc[(name, p.name), "rank"])
     ]
-    return pd.DataFrame(rows, columns=["class", "attribute", "rank", "paper", "verdict"])
+    columns = ["class", "attribute", "rank", "paper", "verdict", *(["truth"] if law else [])]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def right(said: pd.DataFrame) -> pd.DataFrame:
+    """Which rows of :func:`table` agree with what was planted.
+
+    The paper's rule knows no parts: "explains it" counts as right where the truth is a part.
+
+    Returns
+    -------
+    DataFrame
+        ``class attribute paper verdict``, the last two bool; rows without a truth are left out.
+    """
+    known = said[said.truth != ""]
+    explained = known.truth.isin([EXPLAINS, IN_PART])
+    return known[["class", "attribute"]].assign(
+        paper=known.paper.eq("explains it") == explained, verdict=known.verdict == known.truth
+    )

@@ -87,7 +87,9 @@ def controlled_cells(cells: pd.DataFrame, title: str = "") -> Figure:
         part = cells[cells.attribute == name]
         grouped_bars(ax, part, order, groups, "AP")
         slanted = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
-        ax.set_xticks(range(len(order)), order, **(slanted if len(order) > 1 else {}))
+        ax.set_xticks(
+            range(len(order)), order, **(slanted if len(order) > 2 or len(names) > 1 else {})
+        )
         ax.set_title(name)
     axes[0, 0].set_ylabel("average precision (%)")
     group_legend(fig, groups, title)
@@ -106,18 +108,19 @@ def one_control(analysis, category: str, attribute: str, control: str) -> Figure
     category, attribute
         Names of a class and of an explanatory attribute.
     control
-        ``none``, ``within its values`` or ``standardised``.
+        ``none``, ``within its values`` or ``standardised``; the groups as they are stand beside
+        the last two.
     """
     if control not in CONTROLS:
         raise ValueError(f"control={control!r} is not known; allowed: {', '.join(CONTROLS)}")
-    if control == "none":
-        table = analysis.groups().rename(columns={"value": "group"})
-        table = table.assign(attribute="", value="all boxes")
-    elif control == "standardised":
-        table = analysis.standardised().assign(value="all boxes, standardised")
-    else:
-        table = analysis.cells()
-    part = table[table["class"].eq(category) & table.attribute.isin(["", attribute])]
+    before = analysis.groups().rename(columns={"value": "group"})
+    tables = [before.assign(attribute=attribute, value="before")]
+    if control == "standardised":
+        tables.append(analysis.standardised().assign(value="standardised"))
+    elif control != "none":
+        tables.append(analysis.cells())
+    table = pd.concat(tables, ignore_index=True)
+    part = table[table["class"].eq(category) & table.attribute.eq(attribute)]
     return controlled_cells(part.assign(attribute=""), f"{category}, {attribute}: {control}")
 
 
@@ -159,7 +162,8 @@ def before_and_after(control: pd.DataFrame, null_high: float | None = None) -> F
     Parameters
     ----------
     control : DataFrame
-        From :meth:`Analysis.control`, one class, in the order to draw.
+        From :meth:`Analysis.control`, one class, in the order to draw. Whiskers are the intervals
+        of the falls, drawn from sigma before.
     null_high : float, optional
         What sigma reaches by chance: drawn as a band.
     """
@@ -168,11 +172,12 @@ def before_and_after(control: pd.DataFrame, null_high: float | None = None) -> F
     if null_high is not None:
         ax.axvspan(0, null_high, color="#e9e9e9", zorder=0, label="chance (95% of shuffles)")
     ax.axvline(control.sigma.iloc[0], color=BEFORE, lw=2, label="σ before")
-    for column, colour, marker, name, dy in (
-        ("controlled", STRATA, "s", "mean σ within strata (the paper's control)", -0.13),
-        ("standardised", STANDARD, "o", "σ after standardising", 0.13),
+    for column, ends, colour, marker, name, dy in (
+        ("controlled", "", STRATA, "s", "mean σ within strata (the paper's control)", -0.15),
+        ("standardised", "standardised_", STANDARD, "o", "σ after standardising", 0.15),
     ):
-        ax.hlines(y + dy, control[column], control.sigma, color=colour, lw=1.2, alpha=0.6)
+        low, high = (control.sigma - control[f"{ends}{end}"] for end in ("high", "low"))
+        ax.hlines(y + dy, low, high, color=colour, lw=2.5, alpha=0.5)
         ax.plot(control[column], y + dy, marker, color=colour, ms=8, label=name)
     ax.set_yticks(y, control.attribute)
     ax.set(xlabel="σ of AP over the groups (points)", xlim=(0, None))

@@ -13,7 +13,6 @@ from helpers.plots_icon2.shared import (
     STRATA,
     group_colours,
     group_legend,
-    grouped_bars,
     interval,
 )
 
@@ -91,8 +90,10 @@ def instance_counts(groups: pd.DataFrame, min_boxes: int, title: str = "") -> Fi
     """
     classes, names = list(dict.fromkeys(groups["class"])), list(dict.fromkeys(groups.value))
     fig, ax = plt.subplots(figsize=(9, 3.4))
-    part = groups.rename(columns={"value": "group", "class": "value"})
-    grouped_bars(ax, part, classes, names, "boxes")
+    for number, (group, colour) in enumerate(group_colours(names).items()):
+        boxes = groups[groups.value == group].set_index("class").boxes.reindex(classes)
+        x = np.arange(len(classes)) + 0.2 * (number - (len(names) - 1) / 2)
+        ax.plot(x, boxes, "o", color=colour, mec=INK, mew=0.6, ms=8)
     ax.axhline(min_boxes, color=INK, ls=":", lw=1.2)
     said = f"below {min_boxes}:\nnot estimable"
     ax.text(len(classes) - 0.45, 0.93 * min_boxes, said, va="top", fontsize=9)
@@ -106,25 +107,33 @@ def instance_counts(groups: pd.DataFrame, min_boxes: int, title: str = "") -> Fi
 def rankings(table: pd.DataFrame) -> Figure:
     """Sigma of ProxyAP of every class and attribute as a heat map (Tables 2 and 3).
 
+    Beside it stands the share of resamples in which the attribute ranks first. A class of which
+    fewer than two attributes are estimable has no ranking.
+
     Parameters
     ----------
     table : DataFrame
         From :meth:`Analysis.ranking`.
     """
-    wide = table.pivot(index="class", columns="attribute", values="proxy_sigma")
-    wide = wide.loc[list(dict.fromkeys(table["class"]))]
+    several = table.groupby("class").proxy_sigma.transform("count") > 1
+    shown = table.assign(proxy_sigma=table.proxy_sigma.where(several))
+    wide, firsts = (
+        shown.pivot(index="class", columns="attribute", values=c).loc[shown["class"].unique()]
+        for c in ("proxy_sigma", "first")
+    )
     wide = wide[wide.mean().sort_values(ascending=False).index]
+    firsts = firsts[wide.columns].to_numpy()
     fig, ax = plt.subplots(figsize=(7.5, 0.9 + 0.36 * len(wide)))
     image = ax.imshow(wide, cmap="Blues", aspect="auto", vmin=0)
     for (row, column), value in np.ndenumerate(wide.to_numpy()):
-        known = wide.iloc[row].dropna()
-        first = len(known) > 1 and value == known.max()
-        text = "–" if np.isnan(value) else f"{value:.2f}" + (" ◂ 1st" if first else "")
+        often = "" if np.isnan(firsts[row, column]) else f" ({100 * firsts[row, column]:.0f}%)"
+        text = "–" if np.isnan(value) else f"{value:.2f}{often}"
         colour = readable_on(image.cmap(image.norm(np.nan_to_num(value))))
-        ax.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)
+        bold = {"weight": "bold"} if value == wide.iloc[row].max() else {}
+        ax.text(column, row, text, ha="center", va="center", fontsize=9, color=colour, **bold)
     ax.set_xticks(range(wide.shape[1]), wide.columns)
     ax.set_yticks(range(len(wide)), wide.index)
     ax.tick_params(length=0)
     sns.despine(ax=ax, left=True, bottom=True)
-    ax.set_title("σ of ProxyAP over the groups (points)")
+    ax.set_title("σ of ProxyAP over the groups (points), and how often it ranks first")
     return fig

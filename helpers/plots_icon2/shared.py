@@ -46,8 +46,9 @@ def grouped_bars(ax: Axes, part, order, groups, column, scale: float = 1.0) -> N
         rows = part[part.group == group].set_index("value").reindex(order)
         x = np.arange(len(order)) + width * (number - (len(groups) - 1) / 2)
         ax.bar(x, scale * rows[column].fillna(0), 0.94 * width, color=colours[group])
+        if "low" in rows:
+            ax.vlines(x, scale * rows.low, scale * rows.high, color=FAINT, lw=1.4)
         if column == "AP":
-            ax.vlines(x, rows.low, rows.high, color=FAINT, lw=1.4)
             for at in x[~rows.estimable.to_numpy(bool)]:
                 ax.text(at, 0.5, "n < min", rotation=90, ha="center", va="bottom", fontsize=7)
 

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from helpers.icon2.trials import FIRST, PLAIN
 from helpers.plots.showing import FAINT, INK
 from helpers.plots_icon2.shared import (
     STANDARD,
@@ -51,13 +52,15 @@ def error_rates(rates: pd.DataFrame, answers: pd.DataFrame) -> Figure:
     return fig
 
 
-def readings(table: pd.DataFrame) -> Figure:
+def readings(table: pd.DataFrame, attributes: int = 5) -> Figure:
     """Confounded worlds by two readings of precision: ranked first, and explained by strata.
 
     Parameters
     ----------
     table : DataFrame
         From :func:`helpers.icon2.trials.readings`.
+    attributes
+        How many are ranked: a ranking by lot has one of them first as often as any other.
     """
     questions, names = (list(dict.fromkeys(table[c])) for c in ("question", "confounder"))
     colours = dict(zip(dict.fromkeys(table.by), (STRATA, STANDARD, FAINT), strict=False))
@@ -73,12 +76,18 @@ def readings(table: pd.DataFrame) -> Figure:
             ax.vlines(x, 100 * part.low, 100 * part.high, color=INK, lw=1.3)
             for at, row in zip(x, part.itertuples(), strict=True):
                 ax.text(at, 100 * row.high + 2, f"{100 * row.share:.0f}", ha="center", fontsize=9)
+        if question == FIRST:
+            ax.axhline(100 / attributes, color=INK, ls=":", lw=1.2)
         ax.set_xticks(range(len(names)), names)
         ax.set(title=f"the planted confounder: {question}", ylim=(0, 116), yticks=(0, 50, 100))
         ax.tick_params(axis="x", length=0)
     axes[0, 0].set_ylabel("confounded worlds (%)")
+    said = {PLAIN: f"{PLAIN} (a ranking only)"}
     handles = [
-        Line2D([], [], ls="", marker="s", ms=10, color=c, label=n) for n, c in colours.items()
+        Line2D([], [], ls="", marker="s", ms=10, color=c, label=said.get(n, n))
+        for n, c in colours.items()
     ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=3)
+    chance = f"a ranking by lot: 1 of {attributes}"
+    handles.append(Line2D([], [], color=INK, ls=":", lw=1.2, label=chance))
+    fig.legend(handles=handles, loc="outside upper center", ncols=4)
     return fig
