@@ -21,7 +21,7 @@ SECTION_3 = "paper, section 3"
 def of_objects(
     effects: pd.DataFrame, images: pd.DataFrame, collection: Collection
 ) -> list[Finding]:
-    """Judge what section 3 says of single pairs and objects.
+    """Judge what section 3 says of single pairs and objects; nothing of classes not the paper's.
 
     Parameters
     ----------
@@ -29,6 +29,8 @@ def of_objects(
         From ``effects`` and ``per_image`` of :mod:`helpers.context`, of the mosaics.
     collection
     """
+    if not collection.has_the_papers_classes():
+        return []
     rows = effects.assign(context=effects["context_class"].map(collection.context_of))
     rows = rows.set_index(["object_class", "context"])
     found = [
@@ -101,7 +103,8 @@ def of_pasting(
     collection
     """
     names = collection.context_of
-    printed = paste_counts.paper_counts() if collection.source != "folder" else None
+    papers = collection.has_the_papers_classes()
+    printed = paste_counts.paper_counts() if papers else None
     alone = counts[counts["pasted"] == paste_counts.NOTHING].set_index("context_class")
     found = [
         judge(
@@ -128,12 +131,13 @@ def of_pasting(
                 unit="difference in share",
             )
         )
-    found += _of_each_context(counts, names)
-    found.append(_confirmed(agreement))
+    if papers:
+        found += _of_each_context(counts, names)
+    found.append(_confirmed(agreement, papers))
     return found
 
 
-def _confirmed(agreement: stats.Interval) -> Finding:
+def _confirmed(agreement: stats.Interval, papers: bool) -> Finding:
     """Whether both methods rank the pairs alike; the paper's own counts do."""
     theirs = ranks.spearman(
         *paste_counts.paper_pairs()[["mosaic_share", "paste_share"]].to_numpy().T
@@ -143,7 +147,7 @@ def _confirmed(agreement: stats.Interval) -> Finding:
         CHECKS,
         agreement,
         above=0,
-        paper=f"{theirs.estimate:.2f} (from its counts, 11 pairs)",
+        paper=f"{theirs.estimate:.2f} (from its counts, 11 pairs)" if papers else "",
         unit="rank correlation",
     )
 

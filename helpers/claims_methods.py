@@ -173,7 +173,7 @@ def untestable() -> list[Finding]:
         untested(
             "Segmented objects are too hard to have in practice; mosaics are straightforward",
             CHECKS,
-            "a judgement of effort; here objects come with masks",
+            "a judgement of effort, not a measurement",
         ),
         untested(
             "GradCAM is trustworthy by its Focus score",

@@ -1,7 +1,7 @@
 """Claims of section 3 of *Assessing Biases through Visual Contexts*: what mosaics show.
 
 As in :mod:`helpers.claims`, a claim holds, does not hold or is undecided by the interval of what it
-says. Claims about one of the paper's contexts are judged where that context is there.
+says. Claims about one of the paper's classes or contexts are judged where these are the paper's.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def of_mosaics(
         contexts are the collection's.
     """
     names = collection.context_of
-    printed = paper_flips() if collection.source != "folder" else {}
+    papers = collection.has_the_papers_classes()
+    printed = paper_flips() if papers else {}
     found = []
     for row in strength.to_dict("records"):
         label = row["context_class"]
@@ -63,8 +64,9 @@ def of_mosaics(
         )
     images = context.per_image(points)
     found += _order(images, planted, names)
-    found += _by_flips(images, effects, names)
-    found.append(_nearer(effects))
+    if papers:
+        found += _by_flips(images, effects, names)
+    found.append(_nearer(effects, "12 of 12 pairs" if papers else ""))
     return found
 
 
@@ -132,7 +134,7 @@ PAIRS = (
 )
 
 
-def _nearer(effects: pd.DataFrame) -> Finding:
+def _nearer(effects: pd.DataFrame, paper: str) -> Finding:
     """Whether every mean moves towards the diagonal, as every pair of Table 1 does."""
     weakest = effects.loc[effects["drop"].idxmin()]
     return judge(
@@ -140,7 +142,7 @@ def _nearer(effects: pd.DataFrame) -> Finding:
         "paper, Table 1",
         weakest[["drop", "drop_low", "drop_high"]],
         above=0,
-        paper="12 of 12 pairs",
+        paper=paper,
         unit=f"logits, weakest pair ({weakest['object_class']}, {weakest['context_class']})",
     )
 

@@ -29,9 +29,14 @@ def images(settings: SimpleNamespace) -> Collection:
         From :func:`helpers.parameters.check`: `source`, `image_size`, `seed`, `per_class`,
         `context_bias` and `folder` are used; where the notebook has them `contexts`, `context_of`
         and, in the world, `shared_patch`. A notebook without `contexts` reads none.
+
+    Returns
+    -------
+    Collection
+        What must be known of files (unreadable ones, copies) is printed as well.
     """
     is_world = settings.source == "world"
-    return sources.load(
+    collection = sources.load(
         settings.source,
         size=settings.image_size,
         seed=settings.seed,
@@ -43,6 +48,9 @@ def images(settings: SimpleNamespace) -> Collection:
         context_of=getattr(settings, "context_of", None),
         with_contexts=hasattr(settings, "contexts"),
     )
+    if not is_world and collection.report:
+        print("\n".join(collection.report))
+    return collection
 
 
 def planted(settings: SimpleNamespace) -> pd.DataFrame | None:

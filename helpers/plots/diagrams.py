@@ -121,6 +121,8 @@ def _distance(ax: Axes, mean: np.ndarray) -> None:
         va="bottom",
         fontsize=10,
         fontweight="bold",
+        zorder=6,
+        bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85},
     )
 
 

@@ -38,9 +38,10 @@ def table_1_distances(
     fig, ax = plt.subplots(figsize=(8.5, 1.2 + 0.3 * _lines(effects)))
     for y, row in _rows(ax, effects, context_of):
         colour = colours[row["object_class"]]
-        ax.plot([row["mosaic_distance"], row["single_distance"]], [y, y], color=colour, lw=1.5)
-        _point(ax, row, "mosaic_distance", y, colour, fmt="o", ms=8)
-        _point(ax, row, "single_distance", y, colour, fmt="o", ms=8, mfc="white", mew=1.8)
+        ends, apart = [row["mosaic_distance"], row["single_distance"]], [y + 0.13, y - 0.13]
+        ax.plot(ends, apart, color=colour, lw=1, alpha=0.5)  # apart: each has its own whiskers
+        _point(ax, row, "mosaic_distance", apart[0], colour, fmt="o", ms=7)
+        _point(ax, row, "single_distance", apart[1], colour, fmt="o", ms=7, mfc="white", mew=1.8)
     ax.axvline(0, color=INK, ls="--", lw=1)
     ax.set_xlabel(
         "\N{LEFTWARDS ARROW} context's class      "

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import torch
 
+from helpers import world
+
 SPLITS = ("train", "val", "test")
 NAMES_SHOWN = 20
 
@@ -115,6 +117,10 @@ class Collection:
     contexts: dict[str, torch.Tensor] = field(default_factory=dict)
     context_of: dict[str, str] = field(default_factory=dict)
     report: list[str] = field(default_factory=list)
+
+    def has_the_papers_classes(self) -> bool:
+        """Whether the paper's numbers may stand beside these: its four classes and contexts."""
+        return self.context_of == world.CONTEXT_OF
 
     def summary(self) -> pd.DataFrame:
         """Numbers of images: one row a set and class, one column a split, and the total."""
