@@ -104,7 +104,8 @@ def taken_for(model, images: ImageSet, classes: Mapping[str, int]) -> pd.DataFra
     said = [named.get(int(at), "another") for at in logits(model, images.images).argmax(1)]
     shares = pd.crosstab(images.table["class"].to_numpy(), said, normalize="index")
     columns = [*classes, *(["another"] if "another" in said else [])]
-    return shares.reindex(index=list(classes), columns=columns, fill_value=0.0)
+    shares = shares.reindex(index=list(classes), columns=columns, fill_value=0.0)
+    return shares.rename_axis(index="class", columns="taken for")
 
 
 def excess(found: pd.DataFrame, level: float = 0.95) -> tuple[float, float, float]:

@@ -65,7 +65,7 @@ def pair_matrix(
     sns.despine(ax=ax, left=True, bottom=True)
     ax.set_title(
         f"Mean Focus. Framed: the {min(lowest, len(table))} lowest, in their order\n"
-        f"* lower than the target's other pairs (corrected p < {LEVEL:g})",
+        f"* lower than its null (corrected p < {LEVEL:g})",
         fontsize=10,
     )
     bar = fig.colorbar(shown, ax=ax, shrink=0.9, pad=0.02)
@@ -128,7 +128,7 @@ def pair_ranking(table: pd.DataFrame, *, n: int = 12, planted: tuple | None = No
             ms=13,
             mew=3,
             color=FAINT,
-            label="its null: the target's other pairs",
+            label="its null",
         ),
     ]
     if planted:
@@ -268,7 +268,7 @@ def detection(
     same, few = (part[part["carried"] == part["dose"]] for part in (trials, own))
     _over_seeds(middle, same, few, "alarms", INK, "mean of seeds")
     middle.set(title="Stars for pairs that were not planted", ylabel="starred pairs of the others")
-    middle.set_ylim(-0.4, max(6.5, same["alarms"].max() + 1.5))
+    middle.set_ylim(-0.4, max(6.9, same["alarms"].max() + 1.9))
     _over_seeds(right, same, few, "others", FAINT, "other pairs", 0.014)
     _over_seeds(right, same, few, "focus", LOW, "planted pair, images of the dose", -0.014)
     every = trials[trials["carried"] == 1].groupby("dose")["focus"].mean()
@@ -280,8 +280,8 @@ def detection(
         middle.plot([], [], "^", color=INK, mfc="none", label="this run, other seeds")
     for ax in (left, middle, right):
         ax.set(xlabel="dose: share that carries the eyespot in training", xlim=(-0.17, 1.1))
-        ax.set_xticks(sorted(rates["dose"].unique()))
-        ax.tick_params(axis="x", labelsize=8)
+        doses = sorted(rates["dose"].unique())
+        ax.set_xticks(doses, [f"{dose:g}" for dose in doses])
         ax.legend(loc="lower left" if ax is right else "upper left", fontsize=8.5)
     return fig
 
@@ -300,9 +300,11 @@ def _rates(ax: Axes, rates: pd.DataFrame, chance: float) -> None:
 def _over_seeds(
     ax: Axes, many: pd.DataFrame, few: pd.DataFrame, column: str, colour: str, name: str, nudge=0.0
 ) -> None:
-    """A dot a seed, a triangle for those of `few`, and the mean of `many` by dose."""
+    """A dot a seed, larger for several, a triangle for those of `few`, and the mean of `many`."""
     means = many.groupby("dose")[column].mean()
-    ax.plot(many["dose"] + nudge, many[column], "o", color=colour, ms=5, mec="none", alpha=0.35)
+    counted = many.groupby(["dose", column]).size().reset_index(name="seeds")
+    sizes, place = 22 * counted["seeds"], counted["dose"] + nudge
+    ax.scatter(place, counted[column], s=sizes, color=colour, ec="none", alpha=0.35)
     ax.plot(few["dose"] + 2 * nudge, few[column], "^", color=colour, ms=6, mfc="none")
     ax.plot(means.index, means, "-", color=colour, lw=2.5, label=name)
 
