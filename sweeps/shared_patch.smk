@@ -6,7 +6,7 @@
 
 The trials are those of notebook 07: one is about 15 s of one core. Written are trials.csv and, on
 screen, how often the planted pair came first at each dose. Notebook 07 shows them in place of the
-recorded ones with `trials_file="outputs/shared-patch/trials.csv"`.
+recorded ones where it says `trials.recorded("outputs/shared-patch/trials.csv")`.
 """
 
 from pathlib import Path

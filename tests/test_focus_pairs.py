@@ -372,5 +372,5 @@ def test_trials_made_beforehand_are_read_and_a_missing_file_is_named():
     known = trials.recorded()
     assert known.groupby("dose")["seed"].nunique().eq(12).all()
     assert set(trials.means(known)["carried"]) == set(trials.DOSES)
-    with pytest.raises(ValueError, match="trials_file"):
+    with pytest.raises(ValueError, match="There is no file"):
         trials.recorded("no/such.csv")

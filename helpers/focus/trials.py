@@ -347,7 +347,9 @@ def recorded(path: str | None = None) -> pd.DataFrame:
     """
     file = project.root() / (path or RECORDED)
     if not file.is_file():
-        raise ValueError(f"trials_file={path!r}: there is no such file; the sweep writes one.")
+        raise ValueError(
+            f"There is no file {str(path)!r} of trials; sweeps/shared_patch.smk makes one."
+        )
     return pd.read_csv(file)
 
 

@@ -266,7 +266,7 @@ def detection(
     _rates(left, rates, chance)
     own = trials.head(0) if own is None or own.empty else own
     same, few = (part[part["carried"] == part["dose"]] for part in (trials, own))
-    _over_seeds(middle, same, few, "alarms", INK, "mean of seeds")
+    _over_seeds(middle, same, few, "alarms", INK, "mean of seeds (a larger dot: more seeds)")
     middle.set(title="Stars for pairs that were not planted", ylabel="starred pairs of the others")
     middle.set_ylim(-0.4, max(6.9, same["alarms"].max() + 1.9))
     _over_seeds(right, same, few, "others", FAINT, "other pairs", 0.014)
