@@ -140,7 +140,9 @@ def of_paper(printed: pd.DataFrame, rated: pd.DataFrame, pair: tuple[str, str]) 
     """
     here = pairs.of_pair(rated, *pair)["focus"]
     shown = {"best": here.max(), "worst": here.min()}
-    reason = "other classes here; the {mosaic} of {} beside {} has {:.2f}"
+    reason = (
+        "other classes here (exercise 5 asks for these); the {mosaic} of {} beside {} has {:.2f}"
+    )
     return [
         untested(
             f"The {row['mosaic']} mosaic of {row['target']} beside {row['outer']}",
