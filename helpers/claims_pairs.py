@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
+
 import pandas as pd
 
 from helpers import stats
-from helpers.findings import Finding, judge, untested
+from helpers.findings import UNDECIDED, Finding, judge, untested
 from helpers.focus import pairs, trials
 
 BIAS = "paper, section I-C"
 SUITE = "this suite"
-UNKNOWN = "these images are not from the embedded world: what is shared in them is not known"
+UNKNOWN = "what these images share is not known: they are not from the world, or the dose is 0"
+JOWL = "most of it, on the iguana's subtympanic shield"
 
 
-def of_ranking(table: pd.DataFrame, planted: tuple[str, str] | None, dose: float) -> list[Finding]:
+def of_ranking(table: pd.DataFrame, planted: tuple[str, str] | None) -> list[Finding]:
     """Judge the pair in which the patch was planted against its null.
 
     Parameters
@@ -22,108 +24,134 @@ def of_ranking(table: pd.DataFrame, planted: tuple[str, str] | None, dose: float
     table : DataFrame
         From :func:`helpers.focus.pairs.ranked`.
     planted : (target, outer) or None
-        Whose patch it is, and who comes to carry it; None outside the world.
-    dose : float
-        Where it is 0 nothing was planted.
+        Whose patch it is, and who comes to carry it; None where nothing was planted.
     """
     claim = "Relevance for {} falls more on {} than on the target's other outer classes"
-    if planted is None or not dose:
-        reason = UNKNOWN if planted is None else "nothing was planted"
-        return [untested("The pair that shares the patch is confused", SUITE, reason)]
+    if planted is None:
+        return [untested("The pair that shares the patch is confused", SUITE, UNKNOWN)]
     [row] = pairs.of_pair(table, *planted).to_dict("records")
     ends = row["difference"], row["difference_low"], row["difference_high"]
     return [judge(claim.format(*planted), SUITE, ends, below=0, unit="difference in Focus")]
 
 
-def of_feature(excess: tuple[float, float, float] | None) -> Finding:
-    """Judge that what falls on the outer images falls on the shared feature.
+def of_feature(placed: pd.DataFrame | None) -> list[Finding]:
+    """Judge that what falls on the outer images falls on the shared feature, method by method.
 
     Parameters
     ----------
-    excess
-        Share of the outer images' relevance on the patch beyond its share of their area, with its
-        interval; None where no patch is known.
+    placed : DataFrame or None
+        From :func:`helpers.focus.feature.by_method`; None where no patch is known.
     """
     claim = "The wrong relevance falls on what the classes share"
-    paper = "most of it, on the iguana's subtympanic shield"
-    if excess is None:
-        return untested(claim, BIAS, UNKNOWN, paper)
+    if placed is None:
+        return [untested(claim, BIAS, UNKNOWN, JOWL)]
     unit = "share of the outer images' relevance, beyond the patch's area"
-    return judge(claim, BIAS, excess, above=0, paper=paper, unit=unit)
+    return [
+        judge(
+            f"{claim} ({row.method}, this network)",
+            BIAS,
+            (row.excess, row.low, row.high),
+            above=0,
+            paper=JOWL if row.method == "GradCAM" else "",
+            unit=unit,
+        )
+        for row in placed.itertuples()
+    ]
 
 
-def of_trials(found: pd.DataFrame, whose: str, seed: int = 0) -> list[Finding]:
-    """Judge how often a planted pair comes first, false finds, and what a lower dose does.
+def of_trials(found: pd.DataFrame, seed: int = 0) -> list[Finding]:
+    """Judge what trials over seeds and doses show; each dose is compared with dose 0.
 
     Parameters
     ----------
     found : DataFrame
         From :func:`helpers.focus.trials.run`.
-    whose : str
-        Which trials: a part of the claims.
     seed : int
         Of the resampling.
     """
     if found.empty:
-        return [untested(f"A planted pair comes first ({whose})", SUITE, "no trials were run")]
-    rates = trials.rates(found).to_dict("records")
-    judged = []
-    for row in rates:
-        share = {"unit": f"share of {row['trials']} seeds"}
-        ends = row["rate"], row["low"], row["high"]
-        if row["dose"] == 0:
-            claim = f"Where nothing is planted, the drawn pair rarely comes first ({whose})"
-            judged.append(judge(claim, SUITE, ends, below=0.5, **share))
-        else:
-            claim = f"Planted at dose {row['dose']:g}, the pair comes first oftener than blindly"
-            judged.append(judge(f"{claim} ({whose})", BIAS, ends, above=trials.BLIND, **share))
-    low, high = found["dose"].min(), found["dose"].max()
-    if low == 0 < high:
-        claim = f"Planted at dose {high:g}, the pair comes first oftener than unplanted ({whose})"
-        unit = f"difference in share of seeds, dose {high:g} - 0"
-        judged.append(judge(claim, SUITE, _gap(rates[-1], rates[0]), above=0, unit=unit))
-    if low < high:
-        wide = found.pivot(index="seed", columns="dose", values="focus")
-        gap = (wide[low] - wide[high]).dropna().to_numpy()
-        judged.append(
-            judge(
-                f"With the patch on fewer images the pair's Focus rises ({whose})",
-                BIAS,
-                tuple(stats.bootstrap(gap, seed=seed)),
-                above=0,
-                paper="proposed as a remedy, not tried",
-                unit=f"Focus at dose {low:g} - at {high:g}",
-            )
+        return [untested("A planted pair comes first", SUITE, "no trials were run")]
+    same = trials.alike(found)
+    judged = [_oftener(row) for row in trials.against_none(trials.rates(same)).to_dict("records")]
+    clean = same[same["dose"] == 0]
+    if len(clean):
+        starred = int(((clean["alarms"] > 0) | clean["starred"]).sum())
+        ends = starred / len(clean), *stats.wilson(starred, len(clean))
+        claim = "Where nothing is planted, most trials have no starred pair"
+        judged.append(judge(claim, SUITE, ends, below=0.5, unit=f"share of {len(clean)} seeds"))
+    every = trials.marked(found)
+    return judged + _pointing(every, seed) + _remedy(every, seed)
+
+
+def _oftener(row: dict) -> Finding:
+    """One dose against none: Newcombe's interval decides, where Fisher's exact test agrees."""
+    claim = f"Planted at dose {row['dose']:g}, the pair comes first oftener than unplanted"
+    ends, n = (row["difference"], row["low"], row["high"]), row["trials"]
+    judged = judge(claim, BIAS, ends, above=0, unit=f"difference in share of {n} seeds")
+    note = f"{judged.note}; Fisher's p {row['p']:.3f}"
+    return replace(judged, note=note, verdict=judged.verdict if row["p"] < 0.05 else UNDECIDED)
+
+
+def _pointing(every: pd.DataFrame, seed: int) -> list[Finding]:
+    """Whether the methods point at the patch, over the seeds of the highest dose."""
+    top = every[every["dose"] == every["dose"].max()]
+    unit = f"share of relevance beyond the patch's area, mean of {len(top)} seeds"
+    return [
+        judge(
+            f"At dose {top['dose'].iloc[0]:g} the wrong relevance falls on the eyespot ({shown})",
+            BIAS,
+            tuple(stats.bootstrap(top[f"excess_{name}"].to_numpy(), seed=seed)),
+            above=0,
+            paper=JOWL if name == "gradcam" else "",
+            unit=unit,
         )
-    return judged
+        for name, shown in (("gradcam", "GradCAM"), ("lrp", "LRP"))
+    ]
 
 
-def _gap(more: dict, less: dict) -> tuple[float, float, float]:
-    """Difference of two shares, with Newcombe's interval (Statistics in Medicine 17, 1998)."""
-    gap = more["rate"] - less["rate"]
-    down = np.hypot(more["rate"] - more["low"], less["high"] - less["rate"])
-    up = np.hypot(more["high"] - more["rate"], less["rate"] - less["low"])
-    return gap, gap - float(down), gap + float(up)
+def _remedy(every: pd.DataFrame, seed: int) -> list[Finding]:
+    """Whether Focus is higher after training with fewer marks, on the same held-out images."""
+    wide = every.pivot(index="seed", columns="dose", values="focus")
+    high = wide.columns.max()
+    return [
+        judge(
+            f"Trained at dose {low:g} and not {high:g}, the pair has more Focus on the same images",
+            BIAS,
+            tuple(stats.bootstrap((wide[low] - wide[high]).dropna().to_numpy(), seed=seed)),
+            above=0,
+            paper="proposed as a remedy, not tried" if low else "",
+            unit=f"difference in Focus, mean of {len(wide)} seeds",
+        )
+        for low in wide.columns[:-1]
+    ]
 
 
-def of_paper(printed: pd.DataFrame, ends: pd.DataFrame) -> list[Finding]:
-    """The paper's printed mosaics beside the most extreme ones here.
+def of_paper(printed: pd.DataFrame, rated: pd.DataFrame, pair: tuple[str, str]) -> list[Finding]:
+    """The paper's printed mosaics beside the most extreme ones of a pair here.
 
     Parameters
     ----------
     printed : DataFrame
         ``data/paper/focus_pairs.csv``.
-    ends : DataFrame
-        From :func:`helpers.focus.pairs.extremes`, of the pair that came first.
+    rated : DataFrame
+        From :func:`helpers.focus.rate`.
+    pair : (target, outer)
+        The pair that is shown.
     """
-    shown = dict(zip(ends["kind"], ends["focus"], strict=True))
-    found = []
-    for row in printed.to_dict("records"):
-        claim = f"The {row['mosaic']} mosaic of {row['target']} beside {row['outer']}"
-        here = ", ".join(f"{kind} {value:.2f}" for kind, value in shown.items())
-        reason = f"other classes here; those of the first pair: {here}"
-        found.append(untested(claim, BIAS, reason, f"Focus {row['focus']:.4f}"))
-    return found
+    here = pairs.of_pair(rated, *pair)["focus"]
+    shown = {"best": here.max(), "worst": here.min()}
+    reason = (
+        "other classes here (exercise 5 asks for these); the {mosaic} of {} beside {} has {:.2f}"
+    )
+    return [
+        untested(
+            f"The {row['mosaic']} mosaic of {row['target']} beside {row['outer']}",
+            BIAS,
+            reason.format(*pair, shown[row["mosaic"]], mosaic=row["mosaic"]),
+            f"Focus {row['focus']:.4f}",
+        )
+        for row in printed.to_dict("records")
+    ]
 
 
 def by_eye() -> Finding:

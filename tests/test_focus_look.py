@@ -45,6 +45,9 @@ def made(n: int) -> pd.DataFrame:
     rows = [(a, b, rng.uniform(0.4, 1)) for a in names for b in names if a != b]
     table = pd.DataFrame(rows, columns=["target", "outer", "focus"])
     table = table.assign(low=table["focus"] - 0.1, high=table["focus"] + 0.1, reference=0.8)
+    table = table.assign(difference=table["focus"] - 0.8, rank_difference=table["focus"].rank())
+    table["difference_low"] = table["difference"] - 0.1
+    table["difference_high"] = table["difference"] + 0.1
     table["p_adjusted"], table["rank"] = rng.uniform(0, 0.2, len(table)), table["focus"].rank()
     return table.sort_values("focus", ignore_index=True)
 
@@ -93,21 +96,38 @@ def test_a_walk_begins_with_the_lowest_and_goes_round(rated):
     values = sorted(pairs.of_pair(table, "red", "green")["focus"])
     for number, value in ((0, values[0]), (3, values[-1]), (4, values[0])):
         figure = look.one(Colours(), images, table, "red", "green", number, **asked)
-        assert f"Focus {value:.4f}" in figure.axes[0].get_ylabel()
+        assert figure.axes[0].get_title() == f"Focus {value:.2f}"
     figure = look.one(Colours(), images, table, "red", "green", 0, look.ORDERS[1], **asked)
-    assert f"Focus {values[-1]:.4f}" in figure.axes[0].get_ylabel()
+    assert figure.axes[0].get_title() == f"Focus {values[-1]:.2f}"
     with pytest.raises(ValueError, match="no mosaic of 'red' beside 'red'"):
         look.one(Colours(), images, table, "red", "red", **asked)
 
 
-def test_layout_names_each_quadrant(rated):
+def test_each_image_says_its_class_and_its_share_of_the_relevance(rated):
     images, names, table = rated
     ends = pairs.extremes(table, "red", "green", 2)
     figure = look.explained(Colours(), images, ends, channel, classes=names)
-    for row, ax in zip(ends.to_dict("records"), figure.axes[2::3], strict=True):
-        named = [text.get_text() for text in ax.texts]
-        assert named == ["red" if row[f"is_target_{c}"] else "green" for c in range(4)]
-    assert figure.axes[0].get_ylabel().startswith("best")
+    for row, ax in zip(ends.to_dict("records"), figure.axes[4:8], strict=True):
+        named = [text.get_text().rsplit(" ", 1) for text in ax.texts]
+        own = ["red" if row[f"is_target_{c}"] else "green" for c in range(4)]
+        assert [name for name, _ in named] == own
+        red = [float(images[row[f"image_{c}"]][0].sum()) for c in range(4)]
+        assert [share for _, share in named] == [f"{value / sum(red):.0%}" for value in red]
+        framed = [patch for patch in ax.patches if not patch.get_fill()]
+        assert len(framed) == 2
+    assert figure.axes[0].get_title().startswith("best: Focus")
+
+
+def test_what_is_shared_is_outlined_where_it_is(rated):
+    images, names, table = rated
+    spots = torch.zeros(12, 8, 8, dtype=torch.bool)
+    spots[:, 2:5, 3:6] = True
+    row = pairs.extremes(table, "red", "green", 1)[:1]
+    figure = look.explained(Colours(), images, row, channel, classes=names, patches=spots)
+    dashed = [c for c in figure.axes[1].collections if c.get_linestyle()[0][1]]
+    corners = np.vstack([path.vertices for c in dashed for path in c.get_paths()])
+    assert len(dashed) == 1 and corners.min(0).tolist() == [2.5, 1.5]
+    assert corners.max(0).tolist() == [13.5, 12.5]
 
 
 def test_controls_begin_at_the_lowest_pair(rated):
@@ -119,8 +139,37 @@ def test_controls_begin_at_the_lowest_pair(rated):
     assert (chosen["target"], chosen["outer"]) == ("red", "green")
 
 
+def test_the_ranking_shows_the_difference_and_what_p_is():
+    table = made(4)
+    table.loc[0, "p_adjusted"], table.loc[1, "p_adjusted"] = 0.0004, 0.2
+    _, right = plots.pair_ranking(table, n=3).axes
+    written = [text.get_text() for text in right.texts]
+    assert {"< 0.001 *", "0.200"} <= set(written) and "rank" in written
+    whiskers = right.containers[0].lines[2][0].get_segments()[0][:, 0]
+    assert np.allclose(whiskers, table.loc[0, ["difference_low", "difference_high"]].tolist())
+
+
+def test_classes_keep_the_order_they_are_given():
+    table = made(4)
+    order = [f"class number {i}" for i in (2, 0, 3, 1)]
+    ax = plots.pair_matrix(table, order).axes[0]
+    assert [label.get_text() for label in ax.get_yticklabels()] == order
+
+
 def test_detection_counts_are_written():
-    rows = [(d, s, s < k, 0.5, 0.9) for d, k in ((0, 1), (1, 9)) for s in range(10)]
-    found = pd.DataFrame(rows, columns=["dose", "seed", "first", "focus", "others"])
-    figure = plots.detection(trials.rates(found), found, chance=trials.BLIND)
-    assert {"1/10", "9/10"} <= set(texts(figure))
+    rows = [(d, s, s < k, 0.5, 0.9, d, 2) for d, k in ((0, 1), (1, 9)) for s in range(10)]
+    columns = ["dose", "seed", "first", "focus", "others", "carried", "alarms"]
+    found = pd.DataFrame(rows, columns=columns)
+    rates = trials.rates(found)
+    for own in (None, found[:0], found.head(3)):
+        figure = plots.detection(rates, found, own, chance=trials.BLIND, title="As said")
+        assert {"1/10", "9/10"} <= set(texts(figure))
+        assert figure.get_suptitle() == "As said"
+
+
+def test_the_share_on_the_patch_is_drawn_beside_its_area():
+    found = pd.DataFrame([["GradCAM", 0.07, 0.06, 0.01, -0.01, 0.03]])
+    found.columns = ["method", "share", "area", "excess", "low", "high"]
+    [ax] = plots.on_patch(found).axes
+    assert "7% on 6% of the area" in [text.get_text() for text in ax.texts]
+    assert np.allclose(ax.containers[0].lines[2][0].get_segments()[0][:, 0], [0.05, 0.09])

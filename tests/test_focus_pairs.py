@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -203,6 +206,28 @@ def test_what_cannot_be_ranked_is_refused(rated):
         pairs.extremes(rated, "ant", "ant")
 
 
+class Dull(torch.nn.Module):
+    """Every pixel counts alike for every class, so that gradients are even."""
+
+    def __init__(self):
+        super().__init__()
+        self.one = torch.nn.Parameter(torch.ones(2))
+
+    def forward(self, images):
+        return images.mean((1, 2, 3))[:, None] * self.one
+
+
+class Channels(torch.nn.Module):
+    """Logits: mean of each colour channel."""
+
+    def __init__(self):
+        super().__init__()
+        self.one = torch.nn.Parameter(torch.ones(1))
+
+    def forward(self, images):
+        return images.float().mean((2, 3)) * self.one
+
+
 class Left(torch.nn.Module):
     """Any parameter, so that it has a device; the explanation below does not ask it anything."""
 
@@ -243,22 +268,111 @@ def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels():
     assert estimate == pytest.approx(found["excess"].mean()) and low < estimate < high
 
 
+def test_the_share_by_method_is_the_mean_over_mosaics():
+    table = images(CLASSES[:2], 5)
+    pictures = torch.full((10, 3, 8, 8), 100, dtype=torch.uint8)
+    patches = torch.zeros(10, 8, 8, dtype=torch.bool)
+    patches[:, :4, :2] = True
+    held = ImageSet("C", pictures, torch.arange(10) // 5, CLASSES[:2], table, None, patches)
+    rows = pairs.of_pair(pairs.design(table, CLASSES[:2], per_pair=4), "ant", "bee")
+    found = feature.by_method(Dull(), held, rows, ["gradient"], classes=CLASSES[:2])
+    [row] = found.to_dict("records")
+    assert row["method"] == "Gradient" and row["area"] == pytest.approx(8 / 64)
+    assert row["share"] == pytest.approx(8 / 64, abs=1e-6)  # even relevance: its share of the area
+    assert row["low"] <= row["excess"] + 1e-9 and row["excess"] == pytest.approx(0, abs=1e-6)
+
+
+def test_what_images_are_taken_for_is_counted():
+    pictures = torch.zeros(6, 3, 8, 8, dtype=torch.uint8)
+    for number, channel in enumerate((0, 1, 0, 1, 1, 2)):
+        pictures[number, channel] = 200
+    table = pd.DataFrame({"class": ["ant"] * 3 + ["bee"] * 3, "split": "test"})
+    held = ImageSet("C", pictures, torch.arange(6) // 3, CLASSES[:2], table)
+    found = feature.taken_for(Channels(), held, {"ant": 0, "bee": 1})
+    assert found.columns.tolist() == ["ant", "bee", "another"]
+    assert np.allclose(found.loc["ant"], [2 / 3, 1 / 3, 0])
+    assert np.allclose(found.loc["bee"], [0, 2 / 3, 1 / 3])
+    named = trials.singles(
+        Channels(), replace(held, images=pictures[[0, 0, 1, 1, 1, 0]]), CLASSES[:2]
+    )
+    assert named == pytest.approx({"accuracy": 4 / 6, "recall": 2 / 3, "mistaken": 1 / 3})
+
+
 def test_trials_are_judged_by_the_planted_pair_alone():
     rng = np.random.default_rng(0)
     design = pairs.design(images(), CLASSES, per_pair=10)
     low = {("bee", "ant"): 0.3, ("cat", "dog"): 0.1}
     table = pairs.ranked(noisy(design, rng, lower=low), resamples=20)
     planted, natural = trials.judged(table, ("bee", "ant")), trials.judged(table, ("cat", "dog"))
-    assert planted["first"] and planted["first_by_difference"] and planted["shown"]
+    assert planted["first"] and planted["first_by_difference"] and planted["starred"]
     assert planted["rank"] == 1 and natural["rank"] == 2 and not natural["first"]
     assert natural["alarms"] >= 1 and planted["focus"] < natural["focus"]
     assert planted["others"] == pytest.approx(table["focus"][1:].mean())
+    stars = int((table["p_adjusted"] < 0.05).sum())
+    assert planted["alarms"] == stars - 1
 
 
-def test_rates_and_the_dose_from_which_the_pair_is_seen():
-    rows = [(dose, seed, seed < k) for dose, k in ((0, 1), (0.5, 2), (1, 11)) for seed in range(12)]
-    made = pd.DataFrame(rows, columns=["dose", "seed", "first"])
-    rates = trials.rates(made)
+def made(*counts, n=12):
+    """Trials of doses and how many of n seeds have the planted pair first."""
+    rows = [(dose, seed, seed < k) for dose, k in counts for seed in range(n)]
+    return pd.DataFrame(rows, columns=["dose", "seed", "first"])
+
+
+def fishers(k, k0, n=12):
+    """Two-sided: tables with these margins that are no likelier than this one."""
+    total = math.comb(2 * n, k + k0)
+    odds = {i: math.comb(n, i) * math.comb(n, k + k0 - i) / total for i in range(k + k0 + 1)}
+    return sum(p for p in odds.values() if p <= odds[k] * (1 + 1e-9))
+
+
+def test_rates_are_compared_with_those_of_dose_0():
+    rates = trials.rates(made((0, 1), (0.5, 2), (1, 11)))
     assert rates["first"].tolist() == [1, 2, 11] and rates["trials"].tolist() == [12] * 3
     assert np.allclose(rates["low"], [stats.wilson(k, 12)[0] for k in (1, 2, 11)])
-    assert trials.seen_from(rates) == 1.0 and np.isnan(trials.seen_from(rates[:2]))
+    found = trials.against_none(rates)
+    assert found["dose"].tolist() == [0.5, 1] and np.allclose(
+        found["difference"], [1 / 12, 10 / 12]
+    )
+    assert np.allclose(found["p"], [fishers(2, 1), fishers(11, 1)])
+    assert found["low"][0] < 0 < found["low"][1]
+    assert trials.headline(rates).startswith("Only at dose 1 does")
+    assert trials.headline(rates[:2]).startswith("At no dose")
+    assert trials.against_none(rates[1:]).empty
+    assert trials.headline(rates[1:]) == "How often the planted pair comes first"
+
+
+def test_three_seeds_decide_nothing():
+    """3 of 3 against 0 of 3: Newcombe's interval is above 0, Fisher's p is .1."""
+    [row] = trials.against_none(trials.rates(made((0, 0), (1, 3), n=3))).to_dict("records")
+    assert row["low"] > 0 and row["p"] == pytest.approx(0.1)
+
+
+def test_two_rankings_are_compared_where_they_differ():
+    trial = made((1, 9)).assign(other=[False] * 4 + [True] * 5 + [True] + [False] * 2)
+    [row] = trials.discordant(trial, "first", "other").to_dict("records")
+    assert (row["only first"], row["only other"]) == (4, 1)
+    assert row["p"] == pytest.approx(2 * (1 + 5) / 2**5)
+    assert trials.discordant(trial, "first", "first")["p"].item() == 1
+
+
+TINY = {"image_size": 32, "per_class": 24, "epochs": 1, "per_pair": 3}
+
+
+def test_a_trial_is_tested_on_images_of_the_dose_and_on_marked_ones(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    settings = SimpleNamespace(**{**trials.SETTINGS, **TINY})
+    found = trials.run([0.0], [3], settings)
+    assert found["dose"].tolist() == [0, 0] and found["carried"].tolist() == [0, 1]
+    assert found["excess_lrp"].isna().tolist() == [True, False]
+    assert tuple(found.loc[1, pairs.PAIR]) == trials.drawn(3)
+    assert len(list(tmp_path.rglob("model*.safetensors"))) == 1
+    assert trials.counts(trials.alike(found))["trials"].tolist() == [1]
+    assert trials.marked(found)["carried"].tolist() == [1]
+
+
+def test_trials_made_beforehand_are_read_and_a_missing_file_is_named():
+    known = trials.recorded()
+    assert known.groupby("dose")["seed"].nunique().eq(12).all()
+    assert set(trials.means(known)["carried"]) == set(trials.DOSES)
+    with pytest.raises(ValueError, match="There is no file"):
+        trials.recorded("no/such.csv")

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from helpers import attribution, plots
 from helpers.focus import pairs
 from helpers.focus.design import batches, layouts
+from helpers.focus.feature import in_mosaics
 from helpers.focus.rating import logit_of
 
 ORDERS = ("lowest Focus first", "highest Focus first", "as drawn")
@@ -24,10 +25,11 @@ def explained(
     method: str = "gradcam",
     *,
     classes: Sequence[str] | Mapping[str, int],
+    patches: torch.Tensor | None = None,
     shape: str = "native",
     **settings,
 ) -> Figure:
-    """Mosaics of one pair, their maps and layouts, with the Focus of each (Figure 2).
+    """Mosaics of one pair and where their relevance lies, with the Focus of each (Figure 2).
 
     Parameters
     ----------
@@ -39,13 +41,24 @@ def explained(
     method, shape, settings
         As they were rated.
     classes : sequence of str, or dict from class to logit
+    patches : bool tensor (M, H, W), optional
+        What is known to be shared, which is outlined.
     """
     target, outer = rows[pairs.PAIR].iloc[0]
     mosaics = torch.cat(list(batches(rows, images, shape)))
     maps = attribution.explain(model, mosaics, logit_of(classes)[target], method, **settings)
-    kinds = rows["kind"] + "\n" if "kind" in rows else [""] * len(rows)
-    captions = [f"{k}Focus {value:.4f}" for k, value in zip(kinds, rows["focus"], strict=True)]
-    return plots.mosaics_explained(mosaics, maps.maps, layouts(rows), captions, (target, outer))
+    kinds = rows["kind"] + ": " if "kind" in rows else [""] * len(rows)
+    captions = [f"{k}Focus {value:.2f}" for k, value in zip(kinds, rows["focus"], strict=True)]
+    spots = None if patches is None else in_mosaics(rows, patches, shape)
+    return plots.mosaics_explained(
+        mosaics,
+        maps.maps,
+        layouts(rows),
+        captions,
+        (target, outer),
+        colours=plots.palette(list(classes)),
+        patches=spots,
+    )
 
 
 def one(
@@ -71,7 +84,7 @@ def one(
     order : str
         One of `ORDERS`.
     **asked
-        As for :func:`explained`: method, classes, shape ...
+        As for :func:`explained`: method, classes, patches, shape ...
 
     Raises
     ------

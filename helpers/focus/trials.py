@@ -3,7 +3,9 @@
 A trial plants the shared patch at one dose (:mod:`helpers.world.patch`), trains a network, and
 ranks the pairs of its test images. Every seed draws other images and another pair of classes, so
 that no natural likeness of two classes is counted over and over. At dose 0 the pair is only drawn
-and not planted: how often it comes first there is the rate of false finds.
+and not planted: how often it comes first there is the rate of false finds. Each network is tested
+on images of its own dose and on the same ones at dose 1, for at a lower dose the mosaics themselves
+show less of what is shared, whatever the network has learned.
 
     python -m helpers.focus.trials data/recorded/shared_patch_trials.csv --seeds 12
 
@@ -14,23 +16,26 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
+import scipy.stats
 
 from helpers import artifacts, models, project, stats, world
-from helpers.focus import pairs
-from helpers.focus.rating import rate
-from helpers.inference import logits
+from helpers.focus import feature, pairs
+from helpers.focus.rating import logit_of, rate
 from helpers.progress import progress
-from helpers.sources import embedded
+from helpers.sources import ImageSet, embedded
 
 DOSES = (0.0, 0.5, 0.75, 0.9, 1.0)
 DRAWN = tuple(permutations(world.CLASSES, 2))
 BLIND = 1 / len(DRAWN)
 """How often a ranking that knows nothing has the drawn pair first."""
+EXPLAINED = ("gradcam", "lrp")
+"""Methods asked whether they point at the eyespot."""
 RECORDED = "data/recorded/shared_patch_trials.csv"
 SETTINGS = {
     "architecture": "resnet18-eighth",
@@ -63,36 +68,33 @@ def run(
     Returns
     -------
     DataFrame
-        As from :func:`one`, a row a trial.
+        As from :func:`one`: two rows a trial, and one at dose 1.
     """
     asked = [(float(dose), int(seed)) for seed in seeds for dose in doses]
-    rows = [one(dose, seed, settings) for dose, seed in progress(asked, desc="trials")]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        [row for dose, seed in progress(asked, desc="trials") for row in one(dose, seed, settings)]
+    )
 
 
-def one(dose: float, seed: int, settings: SimpleNamespace | None = None) -> dict:
-    """One trial.
+def one(dose: float, seed: int, settings: SimpleNamespace | None = None) -> list[dict]:
+    """One trial: a network trained at a dose, and its pairs on held-out images of two kinds.
+
+    The first are drawn like the training images: of the planted classes' the dose carries the
+    eyespot. The second are the same images, but all of these two classes' carry it. Between doses
+    only what the network learned differs there.
 
     Returns
     -------
-    dict
-        dose; seed; target; outer (the planted pair: whose eyespot, and who comes to carry it);
-        accuracy (of the network on single test images); focus (mean, of that pair); others (mean
-        of the other pairs' means); rank (of that pair); first (rank is 1); first_by_difference (it
-        is furthest below the same target's other pairs); shown (that, and corrected p < .05);
-        alarms (other pairs with corrected p < .05).
+    list of dict
+        One for each kind of held-out images (at dose 1 both are the same, and one is given): dose;
+        seed; target; outer (the planted pair: whose eyespot, and who comes to carry it); carried
+        (share of held-out images that carry it, of these two classes'); accuracy, recall and
+        mistaken, as from :func:`singles`; what :func:`judged` says; and excess_gradcam and
+        excess_lrp (relevance for the target on the outer images' eyespots beyond their area, from
+        :func:`helpers.focus.feature.excess`; NaN unless all carry it).
     """
     settings = settings or SimpleNamespace(**SETTINGS)
-    planted = drawn(seed)
-    images = embedded.image_set(
-        "C",
-        settings.image_size,
-        seed,
-        settings.per_class,
-        context_bias=settings.context_bias,
-        shared_patch=dose,
-        patch_classes=planted,
-    )
+    images = _images(dose, seed, settings)
     network = models.trained(
         settings.architecture,
         images.split("train"),
@@ -101,12 +103,67 @@ def one(dose: float, seed: int, settings: SimpleNamespace | None = None) -> dict
         epochs=settings.epochs,
         store=project.store(),
     )
-    test = images.split("test")
+    tests = {dose: images.split("test")}
+    if dose < 1:
+        tests[1.0] = _images(1.0, seed, settings).split("test")
+    return [
+        {"dose": dose, "seed": seed, **dict(zip(pairs.PAIR, drawn(seed), strict=True))}
+        | {"carried": carried, **_tested(network, test, carried, seed, settings)}
+        for carried, test in tests.items()
+    ]
+
+
+@lru_cache(maxsize=2)
+def _world(dose: float, seed: int, size: int, per_class: int, context_bias: float) -> ImageSet:
+    """One seed's images are asked for at dose 1 again and again."""
+    planted = {"context_bias": context_bias, "shared_patch": dose, "patch_classes": drawn(seed)}
+    return embedded.image_set("C", size, seed, per_class, **planted)
+
+
+def _images(dose: float, seed: int, settings: SimpleNamespace) -> ImageSet:
+    """A seed's images at a dose."""
+    return _world(dose, seed, settings.image_size, settings.per_class, float(settings.context_bias))
+
+
+def _tested(network, test: ImageSet, carried: float, seed: int, settings) -> dict:
+    """What one network shows on one kind of held-out images."""
+    planted = drawn(seed)
     rated = rated_pairs(network, test, test.classes, settings, seed)
-    right = logits(network, test.images).argmax(1) == test.labels
-    found = judged(pairs.ranked(rated, resamples=200, seed=seed), planted)
-    names = {"dose": dose, "seed": seed, **dict(zip(pairs.PAIR, planted, strict=True))}
-    return {**names, "accuracy": float(right.float().mean()), **found}
+    found = judged(pairs.ranked(rated, resamples=10, seed=seed), planted)
+    rows, asked = pairs.of_pair(rated, *planted), {"classes": test.classes}
+    excess = {f"excess_{name}": float("nan") for name in EXPLAINED}
+    if carried == 1:
+        for name in EXPLAINED:
+            placed = feature.on_patch(network, test, rows, name, **asked)
+            excess[f"excess_{name}"] = float(feature.excess(placed)[0])
+    return {**singles(network, test, planted), **found, **excess}
+
+
+def singles(network, images: ImageSet, planted: tuple[str, str]) -> dict:
+    """Whether single images give the planted pair away.
+
+    Parameters
+    ----------
+    network : nn.Module
+        Its logits are in the order of the classes.
+    images : ImageSet
+    planted : (target, outer)
+
+    Returns
+    -------
+    dict
+        accuracy (on all images); recall (share of the target's images taken for the target); and
+        mistaken (share of the outer class's images taken for the target).
+    """
+    taken = feature.taken_for(network, images, logit_of(images.classes))
+    target, outer = planted
+    counts = images.table["class"].value_counts()
+    right = sum(taken.loc[name, name] * counts[name] for name in images.classes)
+    return {
+        "accuracy": float(right / len(images)),
+        "recall": float(taken.loc[target, target]),
+        "mistaken": float(taken.loc[outer, target]),
+    }
 
 
 def rated_pairs(network, images, classes, settings: SimpleNamespace, seed: int) -> pd.DataFrame:
@@ -146,7 +203,9 @@ def judged(table: pd.DataFrame, planted: tuple[str, str]) -> dict:
     Returns
     -------
     dict
-        focus, others, rank, first, first_by_difference, shown and alarms, as in :func:`one`.
+        focus (mean, of that pair); others (mean of the other pairs' means); rank (of that pair);
+        first (rank is 1); first_by_difference (it is furthest below the same target's other pairs);
+        starred (its corrected p < .05); and alarms (other pairs with corrected p < .05).
     """
     mine = (table["target"] == planted[0]) & (table["outer"] == planted[1])
     own, low = table[mine].iloc[0], table["p_adjusted"] < 0.05
@@ -156,45 +215,142 @@ def judged(table: pd.DataFrame, planted: tuple[str, str]) -> dict:
         "rank": int(own["rank"]),
         "first": bool(own["rank"] == 1),
         "first_by_difference": bool(own["rank_difference"] == 1),
-        "shown": bool(own["rank_difference"] == 1 and low[mine].iloc[0]),
+        "starred": bool(low[mine].iloc[0]),
         "alarms": int(low[~mine].sum()),
     }
 
 
+def alike(trials: pd.DataFrame) -> pd.DataFrame:
+    """The rows on held-out images that carry the eyespot as the training images do."""
+    return trials[trials["carried"] == trials["dose"]]
+
+
+def marked(trials: pd.DataFrame) -> pd.DataFrame:
+    """The rows on held-out images that all carry it, of the two planted classes."""
+    return trials[trials["carried"] == 1]
+
+
 def rates(trials: pd.DataFrame, column: str = "first") -> pd.DataFrame:
-    """How often the planted pair came first at each dose, with Wilson intervals over seeds.
+    """How often something happened at each dose, with Wilson intervals over seeds.
 
     Parameters
     ----------
     trials : DataFrame
-        From :func:`run`.
+        From :func:`run`, one row a dose and seed: :func:`alike` or :func:`marked`.
     column : str
-        "first", "first_by_difference" or "shown".
+        "first", "first_by_difference" or "starred".
 
     Returns
     -------
     DataFrame
-        dose, trials, first (how many), rate, low, high.
+        dose, trials, `column` (how many), rate, low, high.
     """
     counts = trials.groupby("dose")[column].agg(["size", "sum"]).astype(int).reset_index()
-    counts.columns = ["dose", "trials", "first"]
-    low, high = stats.wilson(counts["first"], counts["trials"])
-    return counts.assign(rate=counts["first"] / counts["trials"], low=low, high=high)
+    counts.columns = ["dose", "trials", column]
+    low, high = stats.wilson(counts[column], counts["trials"])
+    return counts.assign(rate=counts[column] / counts["trials"], low=low, high=high)
 
 
-def seen_from(rates: pd.DataFrame, chance: float = BLIND) -> float:
-    """The lowest dose from which on the whole interval lies above what a blind ranking reaches.
+def against_none(rates: pd.DataFrame, column: str = "first") -> pd.DataFrame:
+    """Each dose beside dose 0, where nothing is planted.
 
-    NaN where there is none.
+    Parameters
+    ----------
+    rates : DataFrame
+        From :func:`rates`, of the same column.
+
+    Returns
+    -------
+    DataFrame
+        A row a dose above 0: dose; trials; `column`; difference (of the two shares) with Newcombe's
+        low and high; and p (Fisher's exact test, two-sided). Empty where dose 0 was not tried.
     """
-    above = rates.sort_values("dose", ascending=False).set_index("dose")["low"] > chance
-    kept = above[above.cummin()]
-    return float(kept.index.min()) if len(kept) else float("nan")
+    rows, zero = [], rates[rates["dose"] == 0]
+    for row in rates[rates["dose"] > 0].to_dict("records") if len(zero) else []:
+        k, n, k0, n0 = row[column], row["trials"], zero[column].iloc[0], zero["trials"].iloc[0]
+        difference, low, high = stats.newcombe(k, n, k0, n0)
+        p = scipy.stats.fisher_exact([[k, n - k], [k0, n0 - k0]])[1]
+        found = {"difference": difference, "low": low, "high": high, "p": float(p)}
+        rows.append({"dose": row["dose"], "trials": n, column: k, **found})
+    columns = ["dose", "trials", column, "difference", "low", "high", "p"]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def recorded() -> pd.DataFrame:
-    """The trials made beforehand by the command at the top of this module."""
-    return pd.read_csv(project.root() / RECORDED)
+def headline(rates: pd.DataFrame) -> str:
+    """At which doses the planted pair comes first oftener than unplanted, in a sentence."""
+    compared = against_none(rates)
+    if compared.empty:
+        return "How often the planted pair comes first"
+    found = compared.loc[(compared["p"] < 0.05) & (compared["low"] > 0), "dose"]
+    if found.empty:
+        return "At no dose does the planted pair come first oftener than unplanted"
+    doses = ", ".join(f"{dose:g}" for dose in found)
+    only = "Only at" if len(found) < len(compared) else "At"
+    return f"{only} dose {doses} does the planted pair come first oftener than unplanted"
+
+
+def discordant(trials: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
+    """Seeds in which one ranking has the planted pair first and the other has not.
+
+    Parameters
+    ----------
+    trials : DataFrame
+        As for :func:`rates`.
+    one, other : str
+        Columns of it.
+
+    Returns
+    -------
+    DataFrame
+        A row a dose: dose; only `one` and only `other` (seeds); p (McNemar's exact test).
+    """
+    rows = []
+    for dose, part in trials.groupby("dose"):
+        a, b = int((part[one] & ~part[other]).sum()), int((part[other] & ~part[one]).sum())
+        p = scipy.stats.binomtest(a, a + b).pvalue if a + b else 1.0
+        rows.append({"dose": dose, f"only {one}": a, f"only {other}": b, "p": float(p)})
+    return pd.DataFrame(rows)
+
+
+def counts(trials: pd.DataFrame) -> pd.DataFrame:
+    """In how many seeds it happened, by dose.
+
+    Returns
+    -------
+    DataFrame
+        dose; trials; first, first_by_difference and starred (the planted pair is); and alarmed
+        (another pair is starred).
+    """
+    made = trials.assign(alarmed=trials["alarms"] > 0, trials=1)
+    shown = ["trials", "first", "first_by_difference", "starred", "alarmed"]
+    return made.groupby("dose")[shown].sum().astype(int).reset_index()
+
+
+def means(trials: pd.DataFrame) -> pd.DataFrame:
+    """Means over seeds of what is no yes or no, by dose and what the held-out images carry."""
+    shown = ["recall", "mistaken", "focus", "others", "alarms", "excess_gradcam", "excess_lrp"]
+    return trials.groupby(["dose", "carried"])[shown].mean().reset_index()
+
+
+def recorded(path: str | None = None) -> pd.DataFrame:
+    """Trials made beforehand by the command at the top of this module.
+
+    Parameters
+    ----------
+    path : str, optional
+        Their file, from the root of the repository; None is that of the suite.
+
+    Raises
+    ------
+    ValueError
+        When there is no such file.
+    """
+    file = project.root() / (path or RECORDED)
+    if not file.is_file():
+        raise ValueError(
+            f"There is no file {str(path)!r} of trials; sweeps/shared_patch.smk makes one."
+        )
+    return pd.read_csv(file)
 
 
 def main() -> None:
@@ -208,12 +364,12 @@ def main() -> None:
     asked = parser.parse_args()
     project.seed_everything(0)
     if asked.gather:
-        found = pd.concat(map(pd.read_csv, asked.gather)).sort_values(["seed", "dose"])
+        found = pd.concat(map(pd.read_csv, asked.gather)).sort_values(["seed", "dose", "carried"])
     else:
         found = run(asked.doses, range(asked.first, asked.first + asked.seeds))
     artifacts.write_text(asked.file, found.to_csv(index=False, float_format="%.4g"))
     for column in ("first", "first_by_difference"):
-        print(f"\n{column}\n{rates(found, column).round(2).to_string(index=False)}")
+        print(f"\n{column}\n{rates(alike(found), column).round(2).to_string(index=False)}")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from helpers.plots.effects import context_contrasts, planted_and_measured, table
 from helpers.plots.explanations import answers, background_share, dose_response, explained
 from helpers.plots.guesses import guesses
 from helpers.plots.logits import logit_panels
-from helpers.plots.pairs import detection, mosaics_explained, pair_matrix, pair_ranking
+from helpers.plots.pairs import detection, mosaics_explained, on_patch, pair_matrix, pair_ranking
 from helpers.plots.pictures import framed, image_grid, mean_colours, planted_bias
 from helpers.plots.showing import SET_COLOURS, palette, show, style
 
@@ -33,6 +33,7 @@ __all__ = [
     "logit_panels",
     "mean_colours",
     "mosaics_explained",
+    "on_patch",
     "own_and_other_sets",
     "pair_matrix",
     "pair_ranking",
