@@ -60,7 +60,7 @@ SEEN = {
 
 
 def of_methods(answers: pd.DataFrame) -> list[Finding]:
-    """Judge which method finds every context that was planted.
+    """Judge which method finds every context that was planted; else what each method answers.
 
     Parameters
     ----------
@@ -70,7 +70,20 @@ def of_methods(answers: pd.DataFrame) -> list[Finding]:
     chance = 1 / answers["context_class"].nunique()
     real = answers[answers["planted"] > chance]
     if real.empty:
-        return [untested("Each method finds what was planted", SUITE, NOTHING_PLANTED)]
+        return [
+            untested("Each method finds what was planted", SUITE, NOTHING_PLANTED),
+            *[
+                judge(
+                    f"The context of {row.context_class} draws towards {row.context_class} "
+                    f"({row.measure})",
+                    SUITE,
+                    (row.effect, row.low, row.high),
+                    above=0,
+                    unit=row.measure.partition(": ")[2],
+                )
+                for row in answers.itertuples()
+            ],
+        ]
     return [
         judge(
             f"{_method(measure)} the contexts that were planted, more often than not",

@@ -12,26 +12,42 @@ from helpers.focus import pairs, trials
 
 BIAS = "paper, section I-C"
 SUITE = "this suite"
+STAR = 0.05
 UNKNOWN = "what these images share is not known: they are not from the world, or the dose is 0"
 JOWL = "most of it, on the iguana's subtympanic shield"
 
 
 def of_ranking(table: pd.DataFrame, planted: tuple[str, str] | None) -> list[Finding]:
-    """Judge the pair in which the patch was planted against its null.
+    """Judge the pair in which the patch was planted against its null; else the starred pairs.
 
     Parameters
     ----------
     table : DataFrame
         From :func:`helpers.focus.pairs.ranked`.
     planted : (target, outer) or None
-        Whose patch it is, and who comes to carry it; None where nothing was planted.
+        Whose patch it is, and who comes to carry it; None where nothing was planted. Then every
+        pair with a corrected p below 0.05 is a finding, or, where none has, the one with the least.
     """
     claim = "Relevance for {} falls more on {} than on the target's other outer classes"
     if planted is None:
-        return [untested("The pair that shares the patch is confused", SUITE, UNKNOWN)]
+        unknown = untested("The pair that shares the patch is confused", SUITE, UNKNOWN)
+        first = table.dropna(subset=["p"]).sort_values(["p", "difference"])
+        starred = first[first["p_adjusted"] < STAR]
+        rows = (starred if len(starred) else first.head(1)).to_dict("records")
+        return [unknown, *[_of_pair(row, claim) for row in rows]]
     [row] = pairs.of_pair(table, *planted).to_dict("records")
     ends = row["difference"], row["difference_low"], row["difference_high"]
     return [judge(claim.format(*planted), SUITE, ends, below=0, unit="difference in Focus")]
+
+
+def _of_pair(row: dict, claim: str) -> Finding:
+    """A pair that nobody planted: it holds only where p, corrected for all pairs, is small."""
+    ends = row["difference"], row["difference_low"], row["difference_high"]
+    names = (row[name] for name in pairs.PAIR)
+    judged = judge(claim.format(*names), SUITE, ends, below=0, unit="difference in Focus")
+    note = f"{judged.note}; p {row['p_adjusted']:.3f}, corrected for all pairs"
+    verdict = judged.verdict if row["p_adjusted"] < STAR else UNDECIDED
+    return replace(judged, note=note, verdict=verdict)
 
 
 def of_feature(placed: pd.DataFrame | None) -> list[Finding]:

@@ -64,6 +64,7 @@ def test_the_methods_are_judged_apart():
 
 def test_the_planted_pair_is_judged_and_none_where_none_is():
     row = {"target": "a", "outer": "b", "difference": -0.2}
+    row |= {"p": 0.01, "p_adjusted": 0.01}
     table = pd.DataFrame([row | {"difference_low": -0.3, "difference_high": -0.1}])
     assert claims_pairs.of_ranking(table, ("a", "b"))[0].verdict == HOLDS
     assert claims_pairs.of_ranking(table, None)[0].verdict == UNTESTED
@@ -76,3 +77,25 @@ def test_the_papers_mosaics_stand_beside_the_ends_of_the_pair_shown():
     best, worst = claims_pairs.of_paper(printed, pd.concat([rated, other]), ("a", "b"))
     assert best.note.endswith("the best of a beside b has 0.90")
     assert worst.note.endswith("the worst of a beside b has 0.40")
+
+
+def ranking(adjusted):
+    """Three pairs below their null by 0.1, with these corrected p values."""
+    rows = [
+        {"target": "a", "outer": outer, "difference": -0.1, "p": p / 3, "p_adjusted": p}
+        | {"difference_low": -0.15, "difference_high": -0.05}
+        for outer, p in zip("bcd", adjusted, strict=True)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_where_nothing_is_planted_the_starred_pairs_are_the_findings():
+    claim = "Relevance for a falls more on {} than on the target's other outer classes"
+    unknown, *starred = claims_pairs.of_ranking(ranking([0.6, 0.01, 0.02]), None)
+    assert unknown.verdict == UNTESTED
+    assert {f.claim: f.verdict for f in starred} == {
+        claim.format("c"): HOLDS,
+        claim.format("d"): HOLDS,
+    }
+    [_, one] = claims_pairs.of_ranking(ranking([0.6, 0.3, 0.2]), None)
+    assert (one.claim, one.verdict) == (claim.format("d"), UNDECIDED), "p is not small enough"
