@@ -333,7 +333,7 @@ def _names(ax: Axes, table: pd.DataFrame, front: pd.DataFrame) -> None:
         taken.append(Bbox([corners[0] - 7, corners[1] + 7]))
     for row in table.sort_values("seconds").to_dict("records"):
         at, text = (1e3 * row["seconds"], row["mean"]), None
-        for across, up in itertools.product((9, -9), (0, 10, -10, 22, -22, 34, -34)):
+        for up, across in itertools.product((0, 12, -12, 24, -24, 36, -36), (9, -9)):
             if text:
                 text.remove()
             look = {"fontsize": 9, "va": "center", "ha": "left" if across > 0 else "right"}
@@ -341,7 +341,8 @@ def _names(ax: Axes, table: pd.DataFrame, front: pd.DataFrame) -> None:
                 _shown(row["method"]), at, (across, up), textcoords="offset points", **look
             )
             box = text.get_window_extent()
-            if not any(box.overlaps(other) for other in taken):
+            inside = ax.bbox.x0 + 5 < box.x0 and box.x1 < ax.bbox.x1
+            if inside and not any(box.overlaps(other) for other in taken):
                 break
         taken.append(box)
 

@@ -20,7 +20,7 @@ from helpers.sources import ImageSet
 
 ENOUGH = 96  # mosaics of class-blind maps, about
 NETWORKS = 12  # of random weights
-FEW = {False: 4, True: 2}  # mosaics, and as many twins, that each explains (True: it draws samples)
+FEW = 2  # mosaics, and as many twins, that each explains
 HEADS = 12  # mosaics in disconnected heads: two of each layout
 ROUNDING = 1e-3  # LIME's regression is solved, not summed
 LEVEL = 0.995  # of each interval: about ten are looked at, and all are to hold together
@@ -70,8 +70,7 @@ def knows_nothing(
         means, count = [], 0
         for seed in range(NETWORKS):
             table = design(images.table, images.classes, outer="one class", per_class=1, seed=seed)
-            few = min(FEW[method in QUICK], len(table))
-            table = controls.twins(table.sample(few, random_state=seed))
+            table = controls.twins(table.sample(min(FEW, len(table)), random_state=seed))
             more = {**method_settings(method, settings.effort), **FEWER.get(method, {})}
             blank = controls.randomized(network, seed)
             try:
