@@ -20,6 +20,7 @@ BETTER = (
     ("lrp", "gradcam++"),
     ("gradcam++", "smoothgrad"),
     ("gradcam++", "integrated-gradients"),
+    ("gradcam", "lime"),
 )
 
 
@@ -35,6 +36,16 @@ def over_architectures(rated: pd.DataFrame) -> pd.DataFrame:
     first = apart.drop_duplicates(keys).drop(columns=["focus", "seconds", "architecture"])
     values = apart.groupby(keys, as_index=False)[["focus", "seconds"]].mean()
     return first.merge(values, on=keys)
+
+
+def pooled_means(rated: pd.DataFrame) -> pd.DataFrame:
+    """Each method's mean Focus over all networks and sets: method, mean, low, high; best first."""
+    rows = [
+        {"method": name} | mean(part.dropna(subset=["focus"]))._asdict()
+        for name, part in over_architectures(rated).groupby("method", sort=False)
+    ]
+    found = pd.DataFrame(rows).rename(columns={"estimate": "mean"})
+    return found.sort_values("mean", ascending=False, ignore_index=True)
 
 
 def of_methods(rated: pd.DataFrame) -> list[Finding]:
@@ -60,14 +71,17 @@ def of_methods(rated: pd.DataFrame) -> list[Finding]:
 
 
 def _of_reading(row: dict, estimate) -> list[Finding]:
-    name, shared = row["name"], {"paper": row["says"], "unit": "mean Focus"}
+    more = {"unit": "mean Focus"}
+    name, shared = row["name"], {"paper": row["says"], **more}
     if row["reading"] == "reliable":
         claim = f"{name} is reliable: Focus above {RELIABLE:g}"
         return [judge(claim, SECTION, estimate, above=RELIABLE, **shared)]
     if row["reading"] == "near chance":
         claim = f"{name} is nearly random: Focus below {NEAR:g}"
-        return [judge(claim, SECTION, estimate, below=NEAR, **shared)]
-    return [judge(f"{name} is better than chance", SECTION, estimate, above=0.5, **shared)]
+        near = judge(claim, SECTION, estimate, below=NEAR, **shared)
+        return [near, judge(f"{name} is better than chance", SUITE, estimate, above=0.5, **more)]
+    claim = f"{name} is better than chance"
+    return [judge(claim, SECTION, estimate, above=0.5, **shared)]
 
 
 def _of_order(first: pd.DataFrame, second: pd.DataFrame, better: str, worse: str) -> Finding:
@@ -76,7 +90,8 @@ def _of_order(first: pd.DataFrame, second: pd.DataFrame, better: str, worse: str
     gap = differences(*both)
     claim = f"{METHODS[better].name} has more Focus than {METHODS[worse].name}"
     ends = (gap["difference"], gap["low"], gap["high"])
-    return judge(claim, SECTION, ends, above=0, paper="in this order", unit="difference in Focus")
+    said = "LIME less reliable on less accurate models" if worse == "lime" else "in this order"
+    return judge(claim, SECTION, ends, above=0, paper=said, unit="difference in Focus")
 
 
 def _of_spread(rated: pd.DataFrame) -> list[Finding]:
@@ -91,7 +106,7 @@ def _of_spread(rated: pd.DataFrame) -> list[Finding]:
 
 
 def of_accuracy(table: pd.DataFrame, weak: float = 0.85) -> list[Finding]:
-    """Judge that LRP's Focus follows accuracy, and that GradCAM's is high without it.
+    """Judge that LRP's and LIME's Focus follow accuracy, and that GradCAM's is high without it.
 
     Parameters
     ----------
@@ -101,18 +116,28 @@ def of_accuracy(table: pd.DataFrame, weak: float = 0.85) -> list[Finding]:
         Accuracy below which a network fits its task badly.
     """
     found = []
-    for method, name in (("lrp", "LRP"), ("gradcam", "GradCAM")):
-        claim = f"{name}'s Focus follows the network's accuracy"
-        said = "yes" if method == "lrp" else "no: good for any model"
+    for method, said in FOLLOWS.items():
+        claim = f"{METHODS[method].name}'s Focus follows the network's accuracy"
+        if method not in table:
+            found.append(untested(claim, SECTION, "not rated here", said))
+            continue
         ends = comparisons.rank_correlation(table, method)
-        unit = f"rank correlation over {len(table)} cases"
+        unit = f"rank correlation, {_cases(table)}"
         found.append(judge(claim, SECTION, ends, above=0, paper=said, unit=unit))
-    bad = table.loc[table["accuracy"] < weak, "gradcam"].dropna()
+    bad = table[table["accuracy"] < weak].dropna(subset=["gradcam"])
     claim = f"GradCAM is reliable (above {RELIABLE:g}) in networks of accuracy below {weak:g}"
-    if len(bad) < 3:
-        return [*found, untested(claim, SECTION, "fewer than three such networks")]
-    unit = f"mean Focus, {len(bad)} networks"
-    return [*found, judge(claim, SECTION, _student(bad), above=RELIABLE, paper="yes", unit=unit)]
+    each = bad.groupby("network")["gradcam"].mean()
+    if len(each) < 3:
+        return [*found, untested(claim, SECTION, "fewer than three such networks", "yes")]
+    unit = f"mean Focus, {_cases(bad)}"
+    return [*found, judge(claim, SECTION, _student(each), above=RELIABLE, paper="yes", unit=unit)]
+
+
+FOLLOWS = {"lrp": "yes", "lime": "yes", "gradcam": "no: good for any model"}
+
+
+def _cases(table: pd.DataFrame) -> str:
+    return f"{len(table)} cases of {table['network'].nunique()} networks"
 
 
 def of_choices(chosen: pd.DataFrame) -> list[Finding]:
@@ -134,6 +159,7 @@ def of_choices(chosen: pd.DataFrame) -> list[Finding]:
     return found
 
 
+INPUT = ("input", "last map")
 CHOICES = (
     (
         "IG has more Focus at the last map than at the input",
@@ -143,8 +169,24 @@ CHOICES = (
         "input",
         {"above": 0},
     ),
+    ("LRP has more Focus at the input than at the last map", "layer", "lrp", *INPUT, {"above": 0}),
     (
-        "The sign counts: IG has more Focus with it than without",
+        "SmoothGrad has more Focus at the input than at the last map",
+        "layer",
+        "smoothgrad",
+        *INPUT,
+        {"above": 0},
+    ),
+    (
+        "A grid of superpixels on the seams raises LIME's Focus",
+        "grid",
+        "lime",
+        "4 × 4, on the seams",
+        "5 × 5, across the seams",
+        {"above": 0},
+    ),
+    (
+        "The sign counts for IG: more Focus with it than without",
         "sign",
         "integrated-gradients",
         "signed",
@@ -176,15 +218,19 @@ def of_controls(checked: pd.DataFrame, positions: pd.DataFrame, p: float) -> lis
     found = []
     for name, claim in CONTROLS.items():
         rows = checked[(kind == name) & (checked["on"] != "shared channels")]
-        rows = rows[rows["control"] != "disconnected heads: LIME"]
+        rows = rows[~rows["control"].isin(LEAKY)]
         if len(rows):
             holds, asked = int(rows["holds"].sum()), len(rows)
             found.append(equal(claim, SUITE, holds, asked, unit=f"of {asked} checks hold"))
-    for row in checked[checked["on"] == "shared channels"].to_dict("records"):
-        method = row["control"].partition(": ")[2]
-        claim = f"{method} is right where disconnected heads share their channels"
-        ends = (row["mean"], row["low"], row["high"])
-        found.append(judge(claim, SUITE, ends, above=0.999, unit="Focus (worst, best mosaic)"))
+    shared = checked[checked["on"] == "shared channels"]
+    method = shared["control"].str.partition(": ")[2]
+    for claim, rows in (
+        (f"{CAMS[0]} and {CAMS[1]} are right in heads that share channels", method.isin(CAMS)),
+        ("The other methods are right in heads that share channels", ~method.isin(CAMS)),
+    ):
+        if rows.any():
+            unit = f"of {rows.sum()} methods are ({', '.join(method[rows])})"
+            found.append(equal(claim, SUITE, shared["holds"][rows].sum(), rows.sum(), unit=unit))
     claim = "The targets' places change GradCAM's Focus by less than 0.02"
     most = positions.loc[positions["mean"].abs().idxmax()]
     ends = sorted(abs(most[["low", "high"]]))
@@ -192,6 +238,8 @@ def of_controls(checked: pd.DataFrame, positions: pd.DataFrame, p: float) -> lis
     return [*found, judge(claim, SUITE, (abs(most["mean"]), *ends), below=0.02, unit=unit)]
 
 
+CAMS = ("GradCAM", "GradCAM++")  # they weigh whole channels
+LEAKY = ("disconnected heads: LIME", "disconnected heads: LIME, grid on seams")
 CONTROLS = {
     "random map": "A random map has Focus 0.5",
     "uniform map": "A uniform map has Focus 0.5",

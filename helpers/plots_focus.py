@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -12,19 +13,26 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import NullLocator
+from matplotlib.transforms import Bbox
 
 from helpers.attribution import METHODS
 from helpers.plots.showing import FAINT, INK, SET_COLOURS
 
 MAP = "magma"
 BLUE, ORANGE = "#0072B2", "#C8553D"
-HOWS = {"own set": "o", "other set": "s", "stopped early": "^"}
+FRAME = "#00B8D4"  # seen on photographs and on dark and bright maps
+LOOKS = (("#0072B2", "o"), ("#E69F00", "s"), ("#009E73", "^"), ("#5B0F2E", "D"))
 
 
 def mosaic_maps(
-    picture: torch.Tensor, layout: torch.Tensor, maps: Mapping[str, torch.Tensor], focus: Sequence
+    picture: torch.Tensor,
+    layout: torch.Tensor,
+    maps: Mapping[str, torch.Tensor],
+    titles: Sequence[str],
+    target: str,
 ) -> Figure:
-    """A mosaic with its target cells framed, and the map that each method makes of it.
+    """A mosaic, and the map that each method makes of it, the target cells framed in all of them.
 
     Parameters
     ----------
@@ -32,8 +40,10 @@ def mosaic_maps(
     layout : bool tensor (2, 2)
     maps : dict from method name to float tensor (H, W)
         Positive relevance is drawn, as a share of the map's 99th percentile.
-    focus : sequence of float
-        Each map's Focus.
+    titles : sequence of str
+        What stands under each method's name, such as its Focus.
+    target : str
+        The class that is asked for.
 
     Returns
     -------
@@ -41,27 +51,28 @@ def mosaic_maps(
     """
     cols = 4
     rows = -(-(len(maps) + 1) // cols)
-    fig, axes = plt.subplots(rows, cols, figsize=(9.5, 2.65 * rows), squeeze=False)
+    fig, axes = plt.subplots(rows, cols, figsize=(9.5, 2.85 * rows), squeeze=False)
     for ax in axes.flat:
         ax.set_axis_off()
-    _frames(axes.flat[0], picture, layout)
-    axes.flat[0].set_title("mosaic, targets framed", fontsize=10)
-    for ax, (name, relevance), score in zip(list(axes.flat)[1:], maps.items(), focus, strict=False):
+    first, *others = axes.flat
+    first.imshow(picture.permute(1, 2, 0).numpy())
+    first.set_title(f"why “{target}”?\nits two cells are framed", fontsize=10)
+    _frames(first, picture.shape[-2:], layout)
+    for ax, (name, relevance), said in zip(others, maps.items(), titles, strict=False):
         positive = relevance.clamp(min=0)
         top = max(float(torch.quantile(positive.flatten(), 0.99)), 1e-30)
         ax.imshow(positive / top, cmap=MAP, vmin=0, vmax=1)
         height, width = relevance.shape
         ax.axhline(height / 2 - 0.5, color="white", lw=0.8)
         ax.axvline(width / 2 - 0.5, color="white", lw=0.8)
-        said = "undefined" if np.isnan(score) else f"{score:.2f}"
-        ax.set_title(f"{name}: {said}", fontsize=10)
+        _frames(ax, relevance.shape, layout)
+        ax.set_title(f"{name}\n{said}", fontsize=10)
     return fig
 
 
-def _frames(ax: Axes, picture: torch.Tensor, layout: torch.Tensor) -> None:
-    ax.imshow(picture.permute(1, 2, 0).numpy())
-    height, width = picture.shape[-2] / 2, picture.shape[-1] / 2
-    look = {"fill": False, "ec": "#E8112D", "lw": 3}
+def _frames(ax: Axes, size: Sequence[int], layout: torch.Tensor) -> None:
+    height, width = size[0] / 2, size[1] / 2
+    look = {"fill": False, "ec": FRAME, "lw": 3}
     for row, col in layout.nonzero().tolist():
         at = (col * width + 1, row * height + 1)
         ax.add_patch(plt.Rectangle(at, width - 3, height - 3, **look))
@@ -122,7 +133,7 @@ def _means(ax: Axes, at, ends: pd.DataFrame) -> None:
 
 
 def accuracy_and_focus(table: pd.DataFrame) -> Figure:
-    """Focus of LRP and of GradCAM against the network's accuracy.
+    """Focus of LRP, LIME and GradCAM against accuracy, the cases of one network joined.
 
     Parameters
     ----------
@@ -133,60 +144,81 @@ def accuracy_and_focus(table: pd.DataFrame) -> Figure:
     -------
     Figure
     """
-    fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.9), sharey=True)
-    for ax, (method, name) in zip(axes, (("lrp", "LRP"), ("gradcam", "GradCAM")), strict=True):
-        known = table.dropna(subset=[method]) if method in table else table.head(0)
-        for how, marker in HOWS.items():
-            part = known[known["how"] == how]
-            if part.empty:
-                continue
-            ends = _whiskers(part, method, f"{method}_")
-            look = {"fmt": marker, "ms": 7, "color": BLUE, "mfc": "white", "mew": 1.6}
-            ax.errorbar(part["accuracy"], part[method], np.nan_to_num(ends), lw=1, **look)
+    methods = [m for m in ("lrp", "lime", "gradcam") if m in table]
+    names = list(table["architecture"].unique())
+    looks = {n: LOOKS[i % len(LOOKS)] for i, n in enumerate(names)}
+    fig, axes = plt.subplots(1, len(methods), figsize=(9.5, 3.9), sharey=True, squeeze=False)
+    for ax, method in zip(axes[0], methods, strict=True):
+        for _, part in table.dropna(subset=[method]).sort_values("accuracy").groupby("network"):
+            colour, marker = looks[part["architecture"].iloc[0]]
+            ax.plot(part["accuracy"], part[method], color=colour, lw=1.2, alpha=0.6)
+            for row in part.to_dict("records"):
+                ends = np.nan_to_num(_whiskers(row, method, f"{method}_"))
+                look = {"fmt": marker, "ms": 7.5, "color": colour, "mew": 1.5, "elinewidth": 0.8}
+                look |= {"mfc": colour if row["how"] == "own set" else "white"}
+                fill = {"fillstyle": "left", "mfc": colour, "markerfacecoloralt": "white"}
+                look |= fill if row["how"] == "stopped early" else {}
+                ax.errorbar(row["accuracy"], row[method], ends, **look)
         ax.axhline(0.5, color=INK, ls=":", lw=1)
-        ax.set(title=name, xlabel="accuracy on the images of the mosaics", ylim=(0.3, 1.02))
-    axes[0].set_ylabel("mean Focus")
-    handles = [
-        Line2D([], [], ls="", marker=m, ms=7, mfc="white", color=BLUE, mew=1.6, label=how)
-        for how, m in HOWS.items()
-    ]
-    handles.append(Line2D([], [], color=INK, ls=":", label="chance"))
-    fig.legend(handles=handles, loc="outside upper center", ncols=4)
+        ax.set(title=_shown(method), xlabel="accuracy on the set", ylim=(0.3, 1.02))
+        ax.set_xlim(None, 1.04)
+    axes[0, 0].set_ylabel("mean Focus")
+    fig.legend(handles=_cases(looks), loc="outside upper center", ncols=4)
     return fig
 
 
+def _cases(looks: Mapping[str, tuple[str, str]]) -> list[Line2D]:
+    """Handles of the architectures, and of what was done to a network."""
+    shared = {"ls": "", "ms": 7.5, "mew": 1.5}
+    found = [
+        Line2D([], [], marker=marker, color=colour, label=name, **shared)
+        for name, (colour, marker) in looks.items()
+    ]
+    faces = (("on its own set", INK), ("on another set", "white"))
+    for label, face in faces:
+        found.append(Line2D([], [], marker="o", color=INK, mfc=face, label=label, **shared))
+    half = {"fillstyle": "left", "mfc": INK, "markerfacecoloralt": "white"}
+    found.append(Line2D([], [], marker="o", color=INK, label="stopped early", **shared, **half))
+    found.append(Line2D([], [], color=FAINT, lw=1.2, label="one network"))
+    return [*found, Line2D([], [], color=INK, ls=":", label="chance")]
+
+
 def choices(table: pd.DataFrame) -> Figure:
-    """What each choice does to the mean Focus: two options a row.
+    """Two options of each choice, and what the second changes on the same mosaics.
 
     Parameters
     ----------
     table : DataFrame
-        From `focus.summary(comparisons.choices(...), by=["choice", "method", "option"])`.
+        From `comparisons.paired`.
 
     Returns
     -------
     Figure
     """
-    pairs = list(table.groupby(["choice", "method"], sort=False))
-    fig, ax = plt.subplots(figsize=(9.5, 1.2 + 0.46 * len(pairs)))
+    size = (9.5, 1.2 + 0.44 * len(table))
+    fig, (ax, gaps) = plt.subplots(1, 2, figsize=size, sharey=True, width_ratios=(1, 1))
     labels = []
-    for y, ((choice, method), part) in enumerate(pairs):
-        rows = part.to_dict("records")
-        ax.plot([row["mean"] for row in rows], [y] * len(rows), color=FAINT, lw=1.2, zorder=0)
-        for row, face, nudge in zip(rows, (BLUE, "white"), (-0.12, 0.12), strict=True):
-            ends = _whiskers(row, "mean", "mean_")
-            look = {"fmt": "o", "ms": 8, "color": BLUE, "mfc": face, "mew": 1.6}
-            ax.errorbar(row["mean"], y + nudge, xerr=np.nan_to_num(ends), lw=1.2, **look)
-        first, second = (row["option"] for row in rows)
-        labels.append(f"{choice} · {_shown(method)}\n● {first}   ○ {second}")
+    for y, row in enumerate(table.to_dict("records")):
+        one, other = row["first_mean"], row["second_mean"]
+        ax.plot([one, other], [y, y], color=FAINT, lw=1.2, zorder=0)
+        ax.plot(one, y, "o", ms=8, color=BLUE)
+        ax.plot(other, y, "o", ms=8, color=BLUE, mfc="white", mew=1.6)
+        certain = row["low"] > 0 or row["high"] < 0
+        look = {"fmt": "D", "ms": 6, "color": ORANGE if certain else FAINT, "lw": 1.6}
+        gaps.errorbar(row["difference"], y, xerr=_whiskers(row, "difference"), **look)
+        name = f"{row['choice']} · {_shown(row['method'])}"
+        labels.append(f"{name}\n● {row['first']}   ○ {row['second']}")
     ax.axvline(0.5, color=INK, ls=":", lw=1)
-    ax.set_yticks(range(len(pairs)), labels, fontsize=8.5)
-    ax.set(ylim=(len(pairs) - 0.5, -0.6), xlabel="mean Focus, with 95% interval (dotted: chance)")
+    gaps.axvline(0, color=INK, lw=1)
+    gaps.tick_params(axis="y", length=0)
+    ax.set_yticks(range(len(table)), labels, fontsize=8.5)
+    ax.set(ylim=(len(table) - 0.5, -0.6), xlabel="mean Focus (dotted: chance)")
+    gaps.set_xlabel("○ minus ●, with 95% interval\n(orange: clear of zero)")
     return fig
 
 
 def controls(table: pd.DataFrame) -> Figure:
-    """Each control beside what it must be.
+    """Each control beside what it must be: a panel for 0.5, and one for 1.
 
     Parameters
     ----------
@@ -197,20 +229,26 @@ def controls(table: pd.DataFrame) -> Figure:
     -------
     Figure
     """
-    fig, ax = plt.subplots(figsize=(9.5, 1.1 + 0.26 * len(table)))
-    for y, row in enumerate(table.to_dict("records")):
-        colour = BLUE if row["holds"] else ORANGE
-        ax.plot([row["expected"]] * 2, [y - 0.42, y + 0.42], color=INK, lw=2.2)
-        ends = _whiskers(row, "mean")
-        ax.errorbar(row["mean"], y, xerr=ends, fmt="o", ms=6, color=colour, lw=1.6)
-    names = [f"{c} ({on})" for c, on in zip(table["control"], table["on"], strict=True)]
-    ax.set_yticks(range(len(table)), names, fontsize=8)
-    ax.set(ylim=(len(table) - 0.4, -0.6), xlim=(-0.03, 1.05), xlabel="Focus")
-    ax.grid(axis="y", color="#eeeeee")
+    parts = [table[table["expected"] == 0.5], table[table["expected"] == 1]]
+    titles = ("must be 0.5 (99.5% interval)", "must be 1 (worst to best mosaic)")
+    most = max(map(len, parts))
+    fig, axes = plt.subplots(1, 2, figsize=(9.8, 1.3 + 0.27 * most))
+    for ax, part, title in zip(axes, parts, titles, strict=True):
+        for y, row in enumerate(part.to_dict("records")):
+            colour = BLUE if row["holds"] else ORANGE
+            look = {"fmt": "o" if row["holds"] else "X", "ms": 6.5, "color": colour, "lw": 1.8}
+            ax.errorbar(row["mean"], y, xerr=_whiskers(row, "mean"), **look)
+        pairs = zip(part["control"], part["on"], strict=True)
+        names = [f"{c.removeprefix('disconnected heads: ')} ({on})" for c, on in pairs]
+        ax.axvline(0.5 if part is parts[0] else 1, color=INK, lw=1.8, zorder=0)
+        ax.set_yticks(range(len(part)), names, fontsize=8)
+        ax.set(ylim=(most - 0.4, -0.6), xlim=(-0.03, 1.05), xlabel="Focus")
+        ax.set_title(title, fontsize=10)
+        ax.grid(axis="y", color="#eeeeee")
     handles = [
-        Line2D([], [], marker="|", ms=12, mew=2.2, ls="", color=INK, label="must be"),
-        Line2D([], [], marker="o", ls="", color=BLUE, label="is so"),
-        Line2D([], [], marker="o", ls="", color=ORANGE, label="is not: see the table"),
+        Line2D([], [], color=INK, lw=1.8, label="what it must be"),
+        Line2D([], [], marker="o", ls="", color=BLUE, label="holds"),
+        Line2D([], [], marker="X", ls="", color=ORANGE, label="does not: see the table"),
     ]
     fig.legend(handles=handles, loc="outside upper center", ncols=3)
     return fig
@@ -256,28 +294,57 @@ def time_and_focus(table: pd.DataFrame, best: Sequence[str]) -> Figure:
     -------
     Figure
     """
-    fig, ax = plt.subplots(figsize=(9.0, 4.4))
+    fig, ax = plt.subplots(figsize=(9.0, 4.6))
     front = table.set_index("method").loc[list(best)]
     ax.plot(1e3 * front["seconds"], front["mean"], color=ORANGE, lw=2, zorder=0)
-    for number, row in enumerate(table.sort_values("seconds").to_dict("records")):
-        colour = ORANGE if row["method"] in best else BLUE
-        nudge = (9, 8) if number % 2 else (9, -16)
-        ends = _whiskers(row, "mean", "mean_")
-        at = (1e3 * row["seconds"], row["mean"])
-        ax.errorbar(*at, np.nan_to_num(ends), fmt="o", ms=8, color=colour, lw=1.2)
-        look = {"fontsize": 9, "bbox": {"fc": "white", "ec": "none", "pad": 0.3, "alpha": 0.85}}
-        ax.annotate(_shown(row["method"]), at, nudge, textcoords="offset points", **look)
+    for row in table.to_dict("records"):
+        on = row["method"] in best
+        look = {"fmt": "o", "ms": 8, "color": ORANGE if on else BLUE, "lw": 1.2}
+        ends = np.nan_to_num(_whiskers(row, "mean", "mean_"))
+        ax.errorbar(1e3 * row["seconds"], row["mean"], ends, **look)
     ax.axhline(0.5, color=INK, ls=":", lw=1)
     ax.set_xscale("log")
-    ax.margins(x=0.15)
+    low, high = 1e3 * table["seconds"].min(), 1e3 * table["seconds"].max()
+    ticks = [n * 10**k for k in range(-1, 6) for n in (1, 2, 5)]
+    ax.set_xticks([t for t in ticks if low / 2 < t < high * 2])
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set(xlim=(low / 2, high * 2.2), ylim=(None, 1.04))
     ax.set(xlabel="time for a mosaic (ms, one core; logarithmic)", ylabel="mean Focus")
     handles = [
-        Line2D([], [], marker="o", color=ORANGE, lw=2, label="no other is faster and better"),
-        Line2D([], [], marker="o", ls="", color=BLUE, label="another is faster and better"),
+        Line2D([], [], marker="o", color=ORANGE, lw=2, label="no other is as fast and better"),
+        Line2D([], [], marker="o", ls="", color=BLUE, label="another is as fast and better"),
         Line2D([], [], color=INK, ls=":", label="chance"),
     ]
     fig.legend(handles=handles, loc="outside upper center", ncols=3)
+    _names(ax, table, front)
     return fig
+
+
+def _names(ax: Axes, table: pd.DataFrame, front: pd.DataFrame) -> None:
+    """Write each point's name where it hides no point, interval, front or other name."""
+    ax.figure.draw_without_rendering()
+    bends = ax.transData.transform(np.column_stack([1e3 * front["seconds"], front["mean"]]))
+    line = [a + (b - a) * t for a, b in itertools.pairwise(bends) for t in np.linspace(0, 1, 50)]
+    taken = [Bbox([at - 2, at + 2]) for at in line]
+    for row in table.to_dict("records"):
+        ends = [row["mean"] if np.isnan(row[k]) else row[k] for k in ("mean_low", "mean_high")]
+        corners = ax.transData.transform([(1e3 * row["seconds"], end) for end in ends])
+        taken.append(Bbox([corners[0] - 7, corners[1] + 7]))
+    for row in table.sort_values("seconds").to_dict("records"):
+        at, text = (1e3 * row["seconds"], row["mean"]), None
+        for up, across in itertools.product((0, 12, -12, 24, -24, 36, -36), (9, -9)):
+            if text:
+                text.remove()
+            look = {"fontsize": 9, "va": "center", "ha": "left" if across > 0 else "right"}
+            text = ax.annotate(
+                _shown(row["method"]), at, (across, up), textcoords="offset points", **look
+            )
+            box = text.get_window_extent()
+            inside = ax.bbox.x0 + 5 < box.x0 and box.x1 < ax.bbox.x1
+            if inside and not any(box.overlaps(other) for other in taken):
+                break
+        taken.append(box)
 
 
 def _shown(method: str) -> str:

@@ -1,5 +1,7 @@
 """Claims and figures of Focus, on made-up ratings whose answers are known."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,7 +36,7 @@ def verdicts(found):
 
 def test_the_papers_order_holds_where_it_was_made(rated):
     found = verdicts(claims_focus.of_methods(rated))
-    assert len(found) == 11 and set(found.values()) == {HOLDS}
+    assert len(found) == 14 and set(found.values()) == {HOLDS}
 
 
 def test_another_order_does_not_hold(rated):
@@ -59,7 +61,9 @@ def test_a_mosaic_is_averaged_over_architectures(rated):
 def weaker(slope):
     accuracy = np.linspace(0.3, 1, 12)
     table = pd.DataFrame({"accuracy": accuracy, "how": ["own set", "other set"] * 6})
-    for method, rise in (("lrp", 0.5), ("gradcam", slope)):
+    table = table.assign(network=[f"n{i}" for i in range(12)], architecture=["x", "y", "z"] * 4)
+    table.loc[3, "how"] = "stopped early"
+    for method, rise in (("lrp", 0.5), ("lime", 0.4), ("gradcam", slope)):
         table[method] = 0.9 - rise * (1 - accuracy)
         table[f"{method}_low"], table[f"{method}_high"] = table[method] - 0.1, table[method] + 0.1
     return table
@@ -67,11 +71,45 @@ def weaker(slope):
 
 def test_accuracy_and_focus():
     found = list(verdicts(claims_focus.of_accuracy(weaker(0.5))).values())
-    assert found == [HOLDS, HOLDS, FAILS]
+    assert found == [HOLDS, HOLDS, HOLDS, FAILS]
     assert comparisons.rank_correlation(weaker(0.5), "lrp").estimate == pytest.approx(1)
-    assert list(verdicts(claims_focus.of_accuracy(weaker(0.01))).values())[2] == HOLDS
+    assert list(verdicts(claims_focus.of_accuracy(weaker(0.01))).values())[3] == HOLDS
     few = claims_focus.of_accuracy(weaker(0.5).tail(3))
     assert {f.verdict for f in few} == {UNTESTED}
+    without = claims_focus.of_accuracy(weaker(0.5).drop(columns="lime"))
+    assert without[1].verdict == UNTESTED and "LIME" in without[1].claim
+
+
+def test_networks_are_resampled_and_not_their_cases():
+    """Cases that repeat one network say nothing new: the interval is as wide as without them."""
+    rng = np.random.default_rng(0)
+    table = weaker(0.5)
+    table["lrp"] = 0.5 * table["accuracy"] + rng.normal(0, 0.15, len(table))
+    repeated = pd.concat([table] * 4, ignore_index=True)
+    once = comparisons.rank_correlation(table, "lrp")
+    assert comparisons.rank_correlation(repeated, "lrp") == pytest.approx(once)
+    alone = repeated.assign(network=range(len(repeated)))
+    narrow = comparisons.rank_correlation(alone, "lrp")
+    assert narrow.high - narrow.low < 0.7 * (once.high - once.low)
+    bad = claims_focus.of_accuracy(repeated)[-1]
+    assert (bad.low, bad.high) == pytest.approx(_ends(claims_focus.of_accuracy(table)[-1]))
+    assert bad.unit == "mean Focus, 36 cases of 9 networks"
+
+
+def _ends(finding):
+    return finding.low, finding.high
+
+
+def test_heads_that_share_channels_are_two_findings():
+    moved = pd.DataFrame({"layout": ["top"], "mean": [0.0], "low": [-0.01], "high": [0.01]})
+    rows = [("GradCAM", False), ("LRP", True), ("IG", True)]
+    checked = pd.DataFrame(
+        {"control": f"disconnected heads: {name}", "on": "shared channels", "holds": holds}
+        for name, holds in rows
+    )
+    found = claims_focus.of_controls(checked, moved, 0.5)
+    assert [f.verdict for f in found] == [FAILS, HOLDS, HOLDS]
+    assert found[1].unit == "of 2 methods are (LRP, IG)"
 
 
 def test_figures_are_drawn(rated):
@@ -83,14 +121,13 @@ def test_figures_are_drawn(rated):
     moved = pd.DataFrame({"layout": names, "mean": 0.0, "low": -0.1, "high": 0.1})
     half = rated[rated["set"] == "C"]
     two = half.assign(choice="layer", option=np.where(half["architecture"] == "one", "x", "y"))
-    by = ["choice", "method", "option"]
     figures = [
         plots_focus.figure_1(rated, means),
-        plots_focus.mosaic_maps(picture, layout, maps, [0.6, np.nan]),
+        plots_focus.mosaic_maps(picture, layout, maps, ["0.6", "nan"], "mug"),
         plots_focus.accuracy_and_focus(weaker(0.2)),
-        plots_focus.choices(focus.summary(two, by=by, resamples=50)),
+        plots_focus.choices(comparisons.paired(two)),
         plots_focus.controls(
-            pd.DataFrame([{**control, "holds": True}, {**control, "holds": False}])
+            pd.DataFrame([{**control, "holds": True}, {**control, "holds": False, "expected": 1.0}])
         ),
         plots_focus.positions(moved),
         plots_focus.time_and_focus(focus.summary(half, resamples=50), ["gradcam", "lrp"]),
@@ -107,3 +144,25 @@ def test_tables_an_architecture(rated):
     found = study.table_of(rated, accuracies, "one")
     assert list(found.columns) == ["C", "NC", "undefined"] and len(found) == 7
     assert found.loc["LRP", "C"].startswith("0.9") and found.loc["accuracy", "NC"] == "0.80"
+    assert found.loc["LRP", "undefined"] == "0" and found.loc["accuracy", "undefined"] == "–"
+
+
+def test_names_in_the_time_figure_hide_nothing(rated):
+    """Neither each other, nor a point with its interval, however close they stand."""
+    table = focus.summary(rated[rated["set"] == "C"], resamples=50)
+    table["seconds"] = [0.005, 0.04, 0.06, 0.062, 0.0051, 0.058]
+    figure = plots_focus.time_and_focus(table, ["gradcam", "lrp"])
+    figure.canvas.draw()
+    [ax] = figure.axes
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert len(boxes) == 6
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+    points = ax.transData.transform(np.column_stack([1e3 * table["seconds"], table["mean"]]))
+    assert not any(box.contains(*point) for box in boxes for point in points)
+    plt.close(figure)
+
+
+def test_pooled_means_are_over_architectures_and_sets(rated):
+    found = claims_focus.pooled_means(rated).set_index("method")["mean"]
+    expected = rated.groupby("method")["focus"].mean().sort_values(ascending=False)
+    pd.testing.assert_series_equal(found, expected, check_names=False)

@@ -11,6 +11,7 @@ from torchvision.models import resnet18, vgg11_bn
 
 from helpers import attribution, focus, models, reduced
 from helpers.attribution import layers, lrp
+from helpers.attribution.perturbation import superpixels
 from helpers.focus import checks, comparisons, controls, study
 from helpers.focus.design import IMAGES, TARGETS
 from helpers.sources import ImageSet
@@ -127,12 +128,56 @@ def test_focus_is_one_in_disconnected_heads(images, method):
     assert len(found) > 12 and found.min() > 1 - 1e-6
 
 
-def test_lime_is_right_in_disconnected_heads_but_for_its_penalty(images):
+def test_lime_leaks_by_its_grid_and_by_its_penalty(images):
+    """One change at a time, and the last is right: no further cause is left."""
     table = focus.design(images.table, CLASSES, target="a", per_class=12)
-    exact = {"segments": 4, "samples": 64, "penalty": 1e-6}
-    assert np.nanmin(controls.disconnected(images.images, table, "lime", **exact)) > 1 - 1e-3
-    leaky = controls.disconnected(images.images, table, "lime", **{**exact, "penalty": 1.0})
-    assert np.nanmean(leaky) < 0.99
+    found = [
+        controls.disconnected(images.images, table, "lime", **options)
+        for options in checks.LIME.values()
+    ]
+    assert np.nanmean(found[0]) < 0.99 and np.nanmean(found[1]) < 0.99
+    assert np.nanmin(found[2]) > 1 - 1e-3
+    across, on_seams, exact = checks.LIME.values()
+    assert {k for k in across if across[k] != on_seams[k]} == {"segments"}
+    assert set(exact.items()) ^ set(on_seams.items()) == {("penalty", 1e-9)}
+
+
+@pytest.mark.parametrize("effort", ["quick", "sound"])
+@pytest.mark.parametrize("method", ["lime", "occlusion"])
+def test_superpixels_lie_across_the_seams(method, effort):
+    segments = attribution.settings_of(method, **_without(study.method_settings(method, effort)))
+    places = superpixels(segments["segments"], torch.zeros(1, 3, 192, 192))[0]
+    assert (places[:, 95] == places[:, 96]).all() and (places[95] == places[96]).all()
+
+
+def _without(settings):
+    return {name: value for name, value in settings.items() if name != "preset"}
+
+
+def test_lime_cannot_tell_own_channels_from_shared_ones():
+    """It reads nothing but logits, and those are the same."""
+    layout, mosaics = torch.tensor([[True, False], [False, True]]), torch.rand(5, 3, 32, 32)
+    own, shared = (controls.DisconnectedHeads(layout, own_channels=own) for own in (True, False))
+    assert torch.allclose(own(mosaics), shared(mosaics), atol=1e-5)
+
+
+def gradcam_times_edges(model, images, targets):
+    maps = attribution.explain(model, images, targets, "gradcam").maps
+    return maps * controls.edge_map(model, images, targets)
+
+
+def test_controls_take_a_callable(images):
+    """Exercise 3: edges cannot move GradCAM's relevance to other cells, so its verdicts stay."""
+    settings = SimpleNamespace(effort="quick", shape="native", seed=0)
+    found = checks.heads(images, [gradcam_times_edges], settings)
+    assert list(found["control"]) == ["disconnected heads: gradcam_times_edges"] * 2
+    assert list(found["holds"]) == [True, False]
+    network = models.build("resnet18-eighth", 4)
+    logit = {name: i for i, name in enumerate(CLASSES)}
+    [row] = checks.knows_nothing(network, images, [gradcam_times_edges], settings, logit).to_dict(
+        "records"
+    )
+    assert row["control"] == "random weights: gradcam_times_edges" and 0 < row["mean"] < 1
 
 
 @pytest.mark.parametrize("method", ["gradcam", "gradcam++"])
@@ -174,7 +219,9 @@ def test_randomized_weights_know_nothing_and_leave_the_model():
     [("vgg11-eighth", vgg11_bn, "features"), ("resnet18-eighth", resnet18, "layer4")],
 )
 def test_reduced_networks_have_torchvisions_layers(name, full, last):
-    small, large = models.build(name, 4).network, full(num_classes=4)
+    with torch.device("meta"):  # layers without weights
+        large = full(num_classes=4)
+    small = models.build(name, 4).network
     kinds = [{n: type(m) for n, m in net.named_modules()} for net in (small, large)]
     assert {n: k for n, k in kinds[0].items() if n} == {n: k for n, k in kinds[1].items() if n}
     convs = [[m for m in net.modules() if isinstance(m, nn.Conv2d)] for net in (small, large)]
@@ -283,6 +330,72 @@ def test_pareto_front():
         {"method": list("wxyz"), "seconds": [1, 2, 3, 4], "mean": [0.6, 0.5, 0.9, 0.9]}
     )
     assert comparisons.pareto(table) == ["w", "y"]
+
+
+def test_equally_fast_methods_are_told_apart_by_focus():
+    """GradCAM and GradCAM++ do the same work: 5% of noise in their times decides nothing."""
+    table = pd.DataFrame(
+        {"method": list("wxyz"), "seconds": [1.0, 1.05, 1.2, 1.3], "mean": [0.6, 0.8, 0.7, 0.81]}
+    )
+    assert comparisons.pareto(table) == ["x", "z"]
+    assert comparisons.pareto(table, equal=0) == ["w", "x", "z"]
+    assert comparisons.pareto(table, equal=0.3) == ["z"]
+
+
+def test_time_is_the_shortest_of_the_sets(images):
+    table = focus.design(images.table, CLASSES, per_class=2)
+    parts = [
+        table.assign(method="m", focus=value, seconds=seconds, set=name)
+        for name, value, seconds in (("C", 0.7, 3.0), ("NC", 0.9, 1.0))
+    ]
+    [row] = comparisons.timed(pd.concat(parts)).to_dict("records")
+    assert row["mean"] == pytest.approx(0.7) and row["seconds"] == 1.0
+
+
+def test_the_most_typical_mosaic():
+    rows = [("a", 0.1, 0.5), ("b", 0.5, 0.4), ("c", 0.9, 0.3), ("d", 0.5, np.nan)]
+    rated = pd.concat(
+        pd.DataFrame({"mosaic": range(4), "method": m, "focus": [row[i] for row in rows]})
+        for i, m in ((1, "x"), (2, "y"))
+    )
+    empty = pd.DataFrame({"mosaic": range(4), "method": "z", "focus": np.nan})
+    assert comparisons.most_typical(rated) == 1
+    assert comparisons.most_typical(pd.concat([rated, empty])) == 1
+
+
+def test_choices_are_compared_on_mosaics_that_have_both(images):
+    table = focus.design(images.table, CLASSES, per_class=6)
+    shift = np.random.default_rng(0).normal(0.1, 0.01, len(table))
+    first = table.assign(choice="layer", method="lrp", option="input", focus=0.5, seconds=0.1)
+    second = first.assign(option="last map", focus=0.5 + shift)
+    second.loc[:3, "focus"] = np.nan
+    first.loc[:3, "focus"] = 1.0
+    [row] = comparisons.paired(pd.concat([first, second], ignore_index=True)).to_dict("records")
+    assert (row["first"], row["second"], row["undefined"]) == ("input", "last map", 4)
+    assert row["first_mean"] == 0.5 and row["second_mean"] == pytest.approx(0.5 + shift[4:].mean())
+    assert row["difference"] == pytest.approx(shift[4:].mean()) and row["low"] > 0.05
+
+
+def test_choices_rate_nothing_twice(monkeypatch, images):
+    """What an option shares with the rating has the rating's own settings."""
+    asked = []
+
+    def rated_here(network, images, table, method, settings, logit, **more):
+        asked.append((network, method, tuple(sorted(more.items()))))
+        return table.assign(method=method, focus=0.5, seconds=0.1)
+
+    monkeypatch.setattr(comparisons, "rated_here", rated_here)
+    settings = SimpleNamespace(methods=attribution.PAPER_METHODS, seed=0, effort="paper")
+    table = focus.design(images.table, CLASSES, per_class=2)
+    network = models.build("resnet18-eighth", 4)
+    comparisons.choices(network, images, table, settings)
+    plain = {
+        (network, m, tuple(sorted(study.method_settings(m, "quick").items())))
+        for m in ("gradcam", "lrp", "smoothgrad", "lime", "integrated-gradients")
+    }
+    assert plain <= set(asked)
+    new = set(asked) - plain - {a for a in asked if a[1] == "input-x-gradient"}
+    assert len(new) == 11  # two signs, the paper's noise, five best, grid, three layers, three 0.5s
 
 
 def test_classes_of_a_network_as_it_is(images):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,11 +19,11 @@ from helpers.networks import Classifier
 from helpers.sources import ImageSet
 
 ENOUGH = 96  # mosaics of class-blind maps, about
-FEW = 4  # mosaics, and as many twins, that each random network explains
-HEADS = 24  # mosaics in disconnected heads
+NETWORKS = 12  # of random weights
+FEW = 2  # mosaics, and as many twins, that each explains
+HEADS = 12  # mosaics in disconnected heads: two of each layout
 ROUNDING = 1e-3  # LIME's regression is solved, not summed
 LEVEL = 0.995  # of each interval: about ten are looked at, and all are to hold together
-NO_PENALTY = {"segments": 6, "samples": 64, "penalty": 1e-6}
 
 
 def class_blind(
@@ -56,24 +56,21 @@ def class_blind(
 def knows_nothing(
     network: Classifier,
     images: ImageSet,
-    methods: Iterable[str],
+    methods: Iterable[str | Callable],
     settings: SimpleNamespace,
     logit: Mapping[str, int],
-    networks: tuple[int, int] = (16, 6),
 ) -> pd.DataFrame:
     """Every method on networks of randomized weights; the interval is over the networks.
 
-    Each network explains other mosaics and their twins; methods that draw samples have the second
-    number of networks. Rows as of :func:`class_blind`.
+    Methods may be callables, as for :func:`helpers.focus.rate`. Each network explains other mosaics
+    and their twins. Rows as of :func:`class_blind`.
     """
     rows = []
     for method in methods:
         means, count = [], 0
-        for seed in range(networks[method in QUICK]):
+        for seed in range(NETWORKS):
             table = design(images.table, images.classes, outer="one class", per_class=1, seed=seed)
-            table = controls.twins(
-                table.sample(FEW, random_state=seed) if len(table) > FEW else table
-            )
+            table = controls.twins(table.sample(min(FEW, len(table)), random_state=seed))
             more = {**method_settings(method, settings.effort), **FEWER.get(method, {})}
             blank = controls.randomized(network, seed)
             try:
@@ -89,7 +86,7 @@ def knows_nothing(
             LEVEL, max(len(known) - 1, 1), known.mean(), known.std(ddof=1) / np.sqrt(len(known))
         )
         reason = "the map follows the picture, and its classes differ"
-        name = f"random weights: {METHODS[method].name}"
+        name = f"random weights: {called(method)}"
         found = (known.mean(), *ends)
         rows.append({"control": name, "on": "twins"} | _verdict(count, found, 0.5, reason))
     return pd.DataFrame(rows)
@@ -98,33 +95,46 @@ def knows_nothing(
 FEWER = {
     "smoothgrad": {"samples": 4},
     "integrated-gradients": {"steps": 4},
-    "lime": QUICK["lime"],
+    "lime": {**QUICK["lime"], "samples": 24},
+}
+ON_SEAMS = {**QUICK["lime"], "segments": 4}
+LIME = {
+    "LIME": QUICK["lime"],
+    "LIME, grid on seams": ON_SEAMS,
+    "LIME, grid on seams, no penalty": {**ON_SEAMS, "penalty": 1e-9},
+}
+"""One change at a time, until LIME is right in disconnected heads."""
+WHY = {
+    "LIME": "superpixels across the seams show both sides, and the ridge penalty leaks",
+    "LIME, grid on seams": "the ridge penalty gives a share to superpixels that do not count",
 }
 
 
-def heads(images: ImageSet, methods: Iterable[str], settings: SimpleNamespace) -> pd.DataFrame:
+def heads(
+    images: ImageSet, methods: Iterable[str | Callable], settings: SimpleNamespace
+) -> pd.DataFrame:
     """Every method in a network of disconnected heads, of own and of shared channels.
 
-    Rows as of :func:`class_blind`; low and high are the worst and the best mosaic. LIME twice: its
-    ridge penalty pulls what matters towards what does not.
+    Methods may be callables, as for :func:`helpers.focus.rate`. LIME is there three times, with one
+    change at a time, and with own channels only: it reads nothing but logits, and those are the
+    same with shared ones. Rows as of :func:`class_blind`; low and high are the worst and the best
+    mosaic.
     """
-    table = design(images.table, images.classes, per_class=6, seed=settings.seed)
+    each = -(-HEADS // len(images.classes))
+    table = design(images.table, images.classes, per_class=each, seed=settings.seed)
     table = table.sample(min(HEADS, len(table)), random_state=settings.seed)
     rows = []
     for method in methods:
+        options = LIME if method == "lime" else {called(method): QUICK.get(method, {})}
         for own in (True,) if method == "lime" else (True, False):
-            options = {METHODS[method].name: {**QUICK.get(method, {})}}
-            if method == "lime":
-                options["LIME, no penalty"] = NO_PENALTY
             for name, more in options.items():
                 focus = controls.disconnected(
                     images.images, table, method, own_channels=own, **more
                 )
                 found = (np.nanmean(focus), np.nanmin(focus), np.nanmax(focus))
-                reason = _reason(method, own)
                 which = "own channels" if own else "shared channels"
                 row = {"control": f"disconnected heads: {name}", "on": which}
-                rows.append(row | _verdict(len(table), found, 1.0, reason))
+                rows.append(row | _verdict(len(table), found, 1.0, _reason(name, own)))
     return pd.DataFrame(rows)
 
 
@@ -175,9 +185,14 @@ def _verdict(count: int, found: tuple[float, float, float], expected: float, rea
     return row | {"holds": holds, "why": "" if holds else reason}
 
 
-def _reason(method: str, own_channels: bool) -> str:
-    if method == "lime":
-        return "a ridge penalty and few samples: superpixels that do not count get a little"
-    if method in ("gradcam", "gradcam++") and not own_channels:
+def called(method: str | Callable) -> str:
+    """A method's shown name, or a callable's own."""
+    if callable(method):
+        return getattr(method, "__name__", type(method).__name__)
+    return METHODS[method].name
+
+
+def _reason(name: str, own_channels: bool) -> str:
+    if name in ("GradCAM", "GradCAM++") and not own_channels:
         return "it weighs whole channels, and a channel that the cells share is active in all"
-    return "relevance leaves the cells that the logit sees"
+    return WHY.get(name, "relevance leaves the cells that the logit sees")

@@ -7,15 +7,25 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import scipy.stats
 
 from helpers import stats
 from helpers.attribution import NotConserved
-from helpers.focus.intervals import summary
-from helpers.focus.study import AS_IT_IS, QUICK, Networks, accuracy, answers, one, rated_here
+from helpers.focus.intervals import differences, summary
+from helpers.focus.study import (
+    AS_IT_IS,
+    Networks,
+    accuracy,
+    answers,
+    method_settings,
+    one,
+    rated_here,
+)
 from helpers.networks import Classifier
 from helpers.sources import Collection, ImageSet
 
 MOST = 48  # mosaics on which choices are tried
+FOLLOWED = ("lrp", "lime", "gradcam")  # methods whose Focus is set beside accuracy
 FURTHER = ("lrp-epsilon-plus", "gradient", "input-x-gradient", "guided-gradcam", "occlusion")
 
 
@@ -27,33 +37,27 @@ def with_accuracy(
     settings: SimpleNamespace,
     early: Iterable[int] = (),
 ) -> pd.DataFrame:
-    """Accuracy beside Focus for better and worse networks: rows architecture, on, accuracy, ...
+    """Accuracy beside Focus for better and worse networks.
 
     The networks on their own set; those of the set C on the other sets; and the first architecture
-    stopped after few (`early`) epochs.
+    stopped after few (`early`) epochs. A network is in several rows where it is on several sets.
 
     Returns
     -------
     DataFrame
-        architecture, set (of the mosaics), how ("own set", "other set" or "stopped early"),
-        accuracy, and the mean Focus of gradcam and of lrp, each with `_low` and `_high`.
+        network (a name for each), architecture, set (of the mosaics), how ("own set", "other set"
+        or "stopped early"), accuracy, and the mean Focus of lrp, of gradcam and, where it is among
+        the run's methods, of lime, each with `_low` and `_high`.
     """
-    cases = [(a, s, "own set", network) for (a, s), network in networks.items()]
-    for (a, s), network in networks.items():
-        if s == "C" and settings.family != AS_IT_IS:
-            cases += [(a, other, "other set", network) for other in images if other != s]
-    if settings.family != AS_IT_IS:
-        first = settings.architectures[0]
-        stopped = [one(first, "C", collection, settings, epochs) for epochs in early]
-        cases += [(first, "C", "stopped early", network) for network in stopped]
+    methods = [m for m in FOLLOWED if m != "lime" or m in settings.methods]
     rows = []
-    for architecture, name, how, network in cases:
-        logit = answers(architecture, images[name], settings)
-        row = {"architecture": architecture, "set": name, "how": how}
-        row["accuracy"] = accuracy(network, images[name], logit)["accuracy"]
-        for method in ("gradcam", "lrp"):
+    for row, network in _cases(networks, collection, images, settings, early):
+        shown = images[row["set"]], tables[row["set"]]
+        logit = answers(row["architecture"], shown[0], settings)
+        row["accuracy"] = accuracy(network, shown[0], logit)["accuracy"]
+        for method in methods:
             try:
-                rated = rated_here(network, images[name], tables[name], method, settings, logit)
+                rated = rated_here(network, *shown, method, settings, logit)
             except NotConserved:
                 continue
             [mean] = summary(rated).to_dict("records")
@@ -62,19 +66,74 @@ def with_accuracy(
     return pd.DataFrame(rows)
 
 
+def _cases(networks, collection, images, settings, early) -> list[tuple[dict, Classifier]]:
+    """Each case's first columns, and its network."""
+    cases = [(a, s, s, "own set", network) for (a, s), network in networks.items()]
+    if settings.family != AS_IT_IS:
+        first = settings.architectures[0]
+        for (a, s), network in networks.items():
+            others = [other for other in images if s == "C" and other != s]
+            cases += [(a, s, other, "other set", network) for other in others]
+        for epochs in early:
+            network = one(first, "C", collection, settings, epochs)
+            cases.append((first, f"C stopped after {epochs}", "C", "stopped early", network))
+    columns = ("architecture", "set", "how")
+    return [
+        ({"network": f"{a} {trained}"} | dict(zip(columns, (a, s, how), strict=True)), network)
+        for a, trained, s, how, network in cases
+    ]
+
+
 def rank_correlation(table: pd.DataFrame, method: str, seed: int = 0) -> stats.Interval:
-    """Spearman's correlation of accuracy and Focus over networks, which are resampled."""
-    pairs = table[["accuracy", method]].dropna().to_numpy() if method in table else np.empty((0, 2))
-    if len(pairs) < 5:
+    """Spearman's correlation of accuracy and Focus over cases; networks are resampled.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From :func:`with_accuracy`. All cases of a network are drawn together, for they share it.
+    method : str
+    seed : int
+
+    Returns
+    -------
+    Interval
+        NaN for fewer than five networks.
+    """
+    known = table.dropna(subset=[method]) if method in table else table.head(0)
+    parts = [part[["accuracy", method]].to_numpy() for _, part in known.groupby("network")]
+    if len(parts) < 5:
         return stats.Interval(np.nan, np.nan, np.nan)
     rng = np.random.default_rng(seed)
-    drawn = [_spearman(pairs[rng.integers(len(pairs), size=len(pairs))]) for _ in range(1000)]
+    drawn = [
+        _spearman(np.concatenate([parts[i] for i in rng.integers(len(parts), size=len(parts))]))
+        for _ in range(1000)
+    ]
     low, high = np.nanquantile(drawn, [0.025, 0.975])
-    return stats.Interval(_spearman(pairs), float(low), float(high))
+    return stats.Interval(_spearman(np.concatenate(parts)), float(low), float(high))
 
 
 def _spearman(pairs: np.ndarray) -> float:
-    return pd.DataFrame(pairs).corr("spearman").iloc[0, 1]
+    ranks = scipy.stats.rankdata(pairs, axis=0) - (len(pairs) + 1) / 2
+    spread = np.sqrt((ranks**2).sum(0).prod())
+    return float(ranks.prod(1).sum() / spread) if spread else np.nan
+
+
+def most_typical(rated: pd.DataFrame) -> int:
+    """The mosaic whose Focus is nearest to each method's median, summed over the methods.
+
+    Parameters
+    ----------
+    rated : DataFrame
+        Ratings of several methods on one network and design.
+
+    Returns
+    -------
+    int
+        Its number in the column `mosaic`; mosaics without a Focus for some method come last.
+    """
+    wide = rated.pivot(index="mosaic", columns="method", values="focus").dropna(axis=1, how="all")
+    apart = (wide - wide.median()).abs().sum(axis=1, skipna=False)
+    return int(apart.fillna(np.inf).idxmin())
 
 
 def other_normalisation(network: Classifier) -> Classifier:
@@ -93,6 +152,9 @@ def choices(
 ) -> pd.DataFrame:
     """What each choice does to Focus on the same mosaics (facts of the paper's code; Rao 2022).
 
+    One choice at a time, from quick settings; methods that the run does not rate are left out, but
+    for Input x Gradient.
+
     Returns
     -------
     DataFrame
@@ -101,26 +163,12 @@ def choices(
     if len(table) > MOST:
         table = table.sample(MOST, random_state=settings.seed).sort_index()
     half = other_normalisation(network)
-    smooth, path = QUICK["smoothgrad"], QUICK["integrated-gradients"]
-    tried = [
-        ("sign", "smoothgrad", "signed", network, smooth),
-        ("sign", "smoothgrad", "absolute", network, {**smooth, "reduce": "max absolute"}),
-        ("sign", "integrated-gradients", "signed", network, path),
-        ("sign", "integrated-gradients", "absolute", network, {**path, "reduce": "absolute sum"}),
-        ("paper's settings", "smoothgrad", "sound", network, smooth),
-        ("paper's settings", "smoothgrad", "paper", network, {"preset": "paper", "samples": 10}),
-        ("LIME's values", "lime", "weights", network, QUICK["lime"]),
-        ("LIME's values", "lime", "five best", network, {**QUICK["lime"], "best": 5}),
-    ]
-    for method in ("lrp", "input-x-gradient", "smoothgrad", "integrated-gradients"):
-        for option, layer in (("input", "input"), ("last map", "last map")):
-            more = {**QUICK.get(method, {}), "layer": layer}
-            tried.append(("layer", method, option, network, more))
-    for method in ("gradcam", "lrp", "integrated-gradients"):
-        for option, which in (("as trained", network), ("0.5", half)):
-            tried.append(("normalisation", method, option, which, QUICK.get(method, {})))
     found = []
-    for choice, method, option, which, more in tried:
+    for choice, method, option, changes in TRIED:
+        if method not in (*settings.methods, "input-x-gradient"):
+            continue
+        which = half if changes is HALF else network
+        more = method_settings(method, "quick") | ({} if changes is HALF else changes)
         try:
             rated = rated_here(which, images, table, method, settings, logit, **more)
         except NotConserved:
@@ -129,16 +177,102 @@ def choices(
     return pd.concat(found, ignore_index=True)
 
 
-def pareto(table: pd.DataFrame) -> list[str]:
+HALF: dict = {}
+"""Stands for another normalisation, which is the network's and no setting of a method."""
+LAST = {"layer": "last map"}
+PAPERS_NOISE = {"reduce": "max absolute", "samples": 10, "sigma": 0.2}
+TRIED = (
+    ("sign", "smoothgrad", "signed", {}),
+    ("sign", "smoothgrad", "absolute", {"reduce": "max absolute"}),
+    ("sign", "integrated-gradients", "signed", {}),
+    ("sign", "integrated-gradients", "absolute", {"reduce": "absolute sum"}),
+    ("paper's noise", "smoothgrad", "absolute, 6 × 0.15", {"reduce": "max absolute"}),
+    ("paper's noise", "smoothgrad", "absolute, 10 × 0.2", PAPERS_NOISE),
+    ("values", "lime", "weights", {}),
+    ("values", "lime", "five best", {"best": 5}),
+    ("grid", "lime", "5 × 5, across the seams", {}),
+    ("grid", "lime", "4 × 4, on the seams", {"segments": 4}),
+    *(
+        ("layer", method, option, changes)
+        for method in ("lrp", "input-x-gradient", "smoothgrad", "integrated-gradients")
+        for option, changes in (("input", {}), ("last map", LAST))
+    ),
+    *(
+        ("normalisation", method, option, changes)
+        for method in ("gradcam", "lrp", "integrated-gradients")
+        for option, changes in (("as trained", {}), ("0.5", HALF))
+    ),
+)
+"""Choice, method, option and changed settings; what changes nothing is found in the store."""
+
+
+def paired(chosen: pd.DataFrame) -> pd.DataFrame:
+    """What each choice changes: the second option's Focus less the first's, on the same mosaics.
+
+    Parameters
+    ----------
+    chosen : DataFrame
+        From :func:`choices`.
+
+    Returns
+    -------
+    DataFrame
+        choice, method, first, second (the options), first_mean, second_mean, difference, low, high
+        (95%, of the paired difference), undefined (mosaics without Focus under an option, which
+        count in none of these).
+    """
+    rows = []
+    for (choice, method), part in chosen.groupby(["choice", "method"], sort=False):
+        first, second = part["option"].unique()
+        one, other = (
+            part[part["option"] == option].reset_index(drop=True) for option in (first, second)
+        )
+        gap = differences(other, one)
+        known = one["focus"].notna() & other["focus"].notna()
+        row = {"choice": choice, "method": method, "first": first, "second": second}
+        row |= {
+            "first_mean": one["focus"][known].mean(),
+            "second_mean": other["focus"][known].mean(),
+        }
+        rows.append(row | {name: gap[name] for name in ("difference", "low", "high", "undefined")})
+    return pd.DataFrame(rows)
+
+
+def timed(rated: pd.DataFrame, set_name: str = "C") -> pd.DataFrame:
+    """Focus on one set beside the shortest time that a mosaic took on any: the first call warms up.
+
+    Parameters
+    ----------
+    rated : DataFrame
+        Ratings of one architecture, with the column set.
+    set_name : str
+
+    Returns
+    -------
+    DataFrame
+        As from :func:`helpers.focus.summary`.
+    """
+    found = summary(rated[rated["set"] == set_name])
+    return found.assign(seconds=found["method"].map(rated.groupby("method")["seconds"].min()))
+
+
+def pareto(table: pd.DataFrame, equal: float = 0.1) -> list[str]:
     """Methods that no other beats in both time and Focus, the fastest first.
 
     Parameters
     ----------
     table : DataFrame
         From :func:`helpers.focus.summary`: method, seconds, mean.
+    equal : float
+        Times that differ by no more than this share count as equal: the better method is then the
+        one of more Focus.
     """
-    ordered = table.dropna(subset=["mean"]).sort_values(
-        ["seconds", "mean"], ascending=[True, False]
-    )
-    best = ordered["mean"].cummax()
-    return ordered.loc[ordered["mean"] > best.shift(fill_value=-1.0), "method"].tolist()
+    known = table.dropna(subset=["mean"]).sort_values("seconds")
+    rows = known[["method", "seconds", "mean"]].to_dict("records")
+    return [a["method"] for a in rows if not any(_beats(b, a, 1 + equal) for b in rows)]
+
+
+def _beats(one: dict, other: dict, equal: float) -> bool:
+    if one["mean"] == other["mean"]:
+        return one["seconds"] * equal < other["seconds"]
+    return one["mean"] > other["mean"] and one["seconds"] <= other["seconds"] * equal
