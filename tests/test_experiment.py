@@ -77,6 +77,12 @@ PHOTOS = {
 }
 
 
+@pytest.fixture(scope="module")
+def photographed(tmp_path_factory):
+    """Where these notebooks write: the network that the first has fitted, the others find."""
+    return tmp_path_factory.mktemp("photographed")
+
+
 @pytest.mark.real
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -89,7 +95,7 @@ PHOTOS = {
         ("05_gradcam_comparison", 3, "masks tell where the background is: False"),
     ],
 )
-def test_notebooks_run_on_real_photographs(real, tmp_path, name, figures, says):
+def test_notebooks_run_on_real_photographs(real, tmp_path, photographed, name, figures, says):
     given = {
         **PHOTOS,
         "folder": str(real / "photos4"),
@@ -108,14 +114,14 @@ def test_notebooks_run_on_real_photographs(real, tmp_path, name, figures, says):
         "-y",
         yaml.safe_dump(known[name]),
     ]
-    environment = {**os.environ, "SUITE_OUTPUTS": str(tmp_path / "outputs"), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "SUITE_OUTPUTS": str(photographed), "OMP_NUM_THREADS": "1"}
     result = subprocess.run(
         [*command, str(path), str(out)], env=environment, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr[-3000:]
-    record = json.loads((tmp_path / "outputs/photos/findings" / f"{name}.json").read_text())
+    record = json.loads((photographed / "photos/findings" / f"{name}.json").read_text())
     assert record["settings"]["source"] == "folder" and len(record["findings"]) >= 1
-    drawn = list((tmp_path / "outputs/photos/figures" / name).glob("*.png"))
+    drawn = list((photographed / "photos/figures" / name).glob("*.png"))
     assert len(drawn) >= figures
     outputs = [o for c in nbformat.read(out, as_version=4).cells for o in c.get("outputs", [])]
     assert not any(o.output_type == "error" for o in outputs)

@@ -117,16 +117,11 @@ def snakemake(tmp_path, given):
     ("given", "said"),
     [
         ({"parameters": {"sed": 3}}, "'sed' is not declared here; did you mean 'seed'?"),
-        ({"parameters": {"seed": -1}}, "parameter 'seed': -1 is out of range; allowed: 0 or more"),
-        ({"parameters": {"seed": "3"}}, "parameter 'seed': '3' is of type str; allowed: int"),
         ({"preset": "huge"}, "parameter 'preset': 'huge' is not known; allowed: demo, paper"),
         ({"notebooks": ["99_none"]}, "99_none.ipynb"),
         ({"parameters": {"source": "folder"}}, "the parameter 'folder' must name one"),
         ({"source": "folder"}, "'source' is no key of the configuration"),
-        ({"parameters": {"folder": "photos"}}, "say `source: folder` as well"),
-        ({"parameters": {"architecture": "squeezenet_1"}}, "squeezenet_1"),
         ({"parameters": {"pretrained": "none.safetensors"}}, "none.safetensors"),
-        ({"run": "my photos"}, "'my photos' is not a folder name"),
     ],
 )
 def test_the_workflow_refuses_before_anything_runs(tmp_path, given, said):
