@@ -7,6 +7,7 @@ from dataclasses import replace
 import pandas as pd
 
 from helpers import stats
+from helpers.attribution import METHODS
 from helpers.findings import UNDECIDED, Finding, judge, untested
 from helpers.focus import pairs, trials
 
@@ -114,14 +115,15 @@ def _pointing(every: pd.DataFrame, seed: int) -> list[Finding]:
     unit = f"share of relevance beyond the patch's area, mean of {len(top)} seeds"
     return [
         judge(
-            f"At dose {top['dose'].iloc[0]:g} the wrong relevance falls on the eyespot ({shown})",
+            f"At dose {top['dose'].iloc[0]:g} the wrong relevance falls on the eyespot "
+            f"({METHODS[name].name})",
             BIAS,
             tuple(stats.bootstrap(top[f"excess_{name}"].to_numpy(), seed=seed)),
             above=0,
             paper=JOWL if name == "gradcam" else "",
             unit=unit,
         )
-        for name, shown in (("gradcam", "GradCAM"), ("lrp", "LRP"))
+        for name in trials.EXPLAINED
     ]
 
 

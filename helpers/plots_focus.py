@@ -17,7 +17,7 @@ from matplotlib.ticker import NullLocator
 from matplotlib.transforms import Bbox
 
 from helpers.attribution import METHODS
-from helpers.plots.showing import FAINT, INK, SET_COLOURS
+from helpers.plots.showing import FAINT, INK, SET_COLOURS, whiskers
 
 MAP = "magma"
 BLUE, ORANGE = "#0072B2", "#C8553D"
@@ -127,9 +127,9 @@ def _boxes(ax: Axes, at, parts: list[pd.DataFrame], name: str, width: float) -> 
 
 
 def _means(ax: Axes, at, ends: pd.DataFrame) -> None:
-    whiskers = _whiskers(ends, "mean", "mean_")
+    lengths = _whiskers(ends, "mean", "mean_")
     look = {"fmt": "D", "ms": 4.5, "mfc": "white", "mec": INK, "ecolor": INK, "elinewidth": 1.8}
-    ax.errorbar(at, ends["mean"], whiskers, zorder=4, **look)
+    ax.errorbar(at, ends["mean"], lengths, zorder=4, **look)
 
 
 def accuracy_and_focus(table: pd.DataFrame) -> Figure:
@@ -153,7 +153,7 @@ def accuracy_and_focus(table: pd.DataFrame) -> Figure:
             colour, marker = looks[part["architecture"].iloc[0]]
             ax.plot(part["accuracy"], part[method], color=colour, lw=1.2, alpha=0.6)
             for row in part.to_dict("records"):
-                ends = np.nan_to_num(_whiskers(row, method, f"{method}_"))
+                ends = _whiskers(row, method, f"{method}_")
                 look = {"fmt": marker, "ms": 7.5, "color": colour, "mew": 1.5, "elinewidth": 0.8}
                 look |= {"mfc": colour if row["how"] == "own set" else "white"}
                 fill = {"fillstyle": "left", "mfc": colour, "markerfacecoloralt": "white"}
@@ -300,7 +300,7 @@ def time_and_focus(table: pd.DataFrame, best: Sequence[str]) -> Figure:
     for row in table.to_dict("records"):
         on = row["method"] in best
         look = {"fmt": "o", "ms": 8, "color": ORANGE if on else BLUE, "lw": 1.2}
-        ends = np.nan_to_num(_whiskers(row, "mean", "mean_"))
+        ends = _whiskers(row, "mean", "mean_")
         ax.errorbar(1e3 * row["seconds"], row["mean"], ends, **look)
     ax.axhline(0.5, color=INK, ls=":", lw=1)
     ax.set_xscale("log")
@@ -353,5 +353,4 @@ def _shown(method: str) -> str:
 
 def _whiskers(rows: pd.DataFrame | dict, value: str, ends: str = "") -> np.ndarray:
     """Lengths below and above a column or value, to `ends`low and `ends`high: (2, rows)."""
-    below, above = rows[value] - rows[f"{ends}low"], rows[f"{ends}high"] - rows[value]
-    return np.abs([below, above]).reshape(2, -1)
+    return whiskers(rows[value], rows[f"{ends}low"], rows[f"{ends}high"])

@@ -234,3 +234,11 @@ def test_paste_counts_are_percentages_where_totals_differ(images, said):
     assert heights == pytest.approx(list(table["share"]))
     assert said in [text.get_text() for text in ax.texts]
     plt.close(figure)
+
+
+def test_whiskers_are_lengths_and_none_where_there_is_no_interval():
+    from helpers.plots.showing import whiskers
+
+    assert whiskers(2.0, 1.5, 4.0).tolist() == [[0.5], [2.0]]
+    found = whiskers([1.0, 1.0, np.nan], [0.5, 1.0 + 1e-16, 0], [1.5, np.nan, 1])
+    assert found.tolist() == [[0.5, 0, 0], [0.5, 0, 0]]

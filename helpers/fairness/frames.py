@@ -10,6 +10,7 @@ import pandas as pd
 from helpers import project, stats
 from helpers.fairness import literature, readings
 from helpers.fairness.counts import Table, table
+from helpers.fairness.reporting import report
 
 ROLES = ("predictions", "labels", "scores", "targets")
 BDD100K = "shared/real/bdd100k/scene_predictions_cnn.npz"
@@ -118,9 +119,9 @@ def served(rows: pd.DataFrame, draws: int = 999, seed: int = 0) -> pd.DataFrame:
 
 
 def _adjusted_ends(data: Table, group: str, draws: int, seed: int) -> tuple[float, float]:
-    alone = ("pr", "compl", "none", group_alone)
-    chosen = literature.only(data, group)
-    found = readings.readings(chosen, {"": alone}, adjust="standardised", draws=draws, seed=seed)
+    alone = ["pr"], ["compl"], ["none"], [group_alone]  # no null is asked for
+    held = {"adjust": "standardised", "bootstrap": draws, "seed": seed}
+    found = report(literature.only(data, group), *alone, **held).cells
     return tuple(found[["low", "high"]].iloc[0])
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from helpers.plots.showing import INK, context_name
+from helpers.plots.showing import INK, context_name, whiskers
 
 NOTHING = "nothing"
 NAMED = 3  # ranks apart from which a pair is named in the figure
@@ -140,7 +140,4 @@ def _beneath(ax: Axes, x: int, bars: int, picture: torch.Tensor) -> None:
 
 
 def _ends(row: dict, value: str, which: str) -> np.ndarray:
-    """Lengths of the whiskers, (2, 1); none where there is no interval."""
-    middle = row[f"{value}_{which}"]
-    ends = middle - row[f"{value}_low_{which}"], row[f"{value}_high_{which}"] - middle
-    return np.maximum(np.nan_to_num(np.array(ends, dtype=float)), 0)[:, None]
+    return whiskers(*(row[f"{value}{end}_{which}"] for end in ("", "_low", "_high")))

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from helpers.plots.showing import INK, context_name
+from helpers.plots.showing import INK, context_name, whiskers
 
 GREY = {"ls": "", "color": "#777777"}
 
@@ -181,6 +181,4 @@ def _point(ax: Axes, row: dict, name: str, y: float, colour: str, **look) -> Non
 
 
 def _ends(row: dict, name: str) -> np.ndarray:
-    """Lengths of the whiskers, (2, 1); none where there is no interval."""
-    ends = row[name] - row[f"{name}_low"], row[f"{name}_high"] - row[name]
-    return np.maximum(np.nan_to_num(np.array(ends, dtype=float)), 0)[:, None]
+    return whiskers(row[name], row[f"{name}_low"], row[f"{name}_high"])

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
-from helpers.plots.showing import FAINT, INK, palette, readable_on
+from helpers.plots.showing import FAINT, INK, palette, readable_on, whiskers
 
 LOW = "#C8553D"
 RELEVANCE, HALF = "#D7301F", "#7F0000"
@@ -311,9 +311,8 @@ def _over_seeds(
 
 def _ends(ax: Axes, value: float, low: float, high: float, y: int, mark: bool) -> None:
     """A dot with its interval."""
-    ends = np.nan_to_num(np.array([[value - low], [high - value]])).clip(0)
     look = {"color": LOW if mark else INK, "ms": 8, "lw": 2, "capsize": 3}
-    ax.errorbar(value, y, xerr=ends, fmt="o", **look)
+    ax.errorbar(value, y, xerr=whiskers(value, low, high), fmt="o", **look)
 
 
 def _p(value: float) -> str:

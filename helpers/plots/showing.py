@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import seaborn as sns
 from IPython.display import display
 from matplotlib.colors import to_rgb
@@ -101,6 +102,12 @@ def palette(classes: Sequence[str], context_of: Mapping[str, str] | None = None)
 def context_name(name: str, context_of: Mapping[str, str] | None) -> str:
     """What to call the context of a class: its own name, or "mug's context"."""
     return (context_of or {}).get(name, f"{name}'s context")
+
+
+def whiskers(value, low, high) -> np.ndarray:
+    """Lengths below and above values for error bars, (2, N); 0 where there is no interval."""
+    value, low, high = (np.atleast_1d(np.asarray(v, dtype=float)) for v in (value, low, high))
+    return np.nan_to_num([value - low, high - value]).clip(0)
 
 
 def readable_on(colour) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from helpers.plots.showing import whiskers
 from helpers.plots_fairness.shared import CALM, FAINT, INK, MARKED
 
 SHADES = ("#E69F00", "#56A0D3", "#0072B2", "#003049")
@@ -122,8 +123,8 @@ def group_rates(
     return figure
 
 
-def _ends(part: pd.DataFrame, value: str, low: str, high: str) -> list[pd.Series]:
-    return [(part[value] - part[low]).clip(0), (part[high] - part[value]).clip(0)]
+def _ends(part: pd.DataFrame, value: str, low: str, high: str) -> np.ndarray:
+    return whiskers(part[value], part[low], part[high])
 
 
 def suite(table: pd.DataFrame) -> Figure:
