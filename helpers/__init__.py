@@ -17,7 +17,7 @@ PINS = {
     "ONEDNN_MAX_CPU_ISA": "AVX2",  # torch's convolutions
     "MKL_CBWR": "COMPATIBLE",  # torch's matrix products; "AVX2" is other code on AMD processors
     "OPENBLAS_CORETYPE": "Haswell",  # linear algebra of numpy and scipy
-    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",  # numpy; all names above X86_V3
+    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",  # all that numpy 2.4 has
     "OMP_NUM_THREADS": "1",  # sums are split by the number of threads
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
