@@ -164,7 +164,9 @@ def share(values, weights=None, level: float = 0.95) -> Interval:
         if not found.error > 0:
             return found.interval(level)
         student = scipy.stats.t.ppf((1 + level) / 2, found.freedom)
-        trials = p * (1 - p) / found.error**2 * (scipy.stats.norm.ppf((1 + level) / 2) / student) ** 2
+        trials = (
+            p * (1 - p) / found.error**2 * (scipy.stats.norm.ppf((1 + level) / 2) / student) ** 2
+        )
     return Interval(p, *wilson(p * trials, trials, level))
 
 
@@ -248,7 +250,9 @@ class _Parts(NamedTuple):
 def _groups(values) -> list[np.ndarray]:
     """Each group of images as an array (T, n)."""
     several = isinstance(values, list | tuple) and np.ndim(values[0]) > 0
-    groups = [np.atleast_2d(np.asarray(group, float)) for group in (values if several else [values])]
+    groups = [
+        np.atleast_2d(np.asarray(group, float)) for group in (values if several else [values])
+    ]
     if len({len(group) for group in groups}) > 1:
         raise ValueError(f"groups of {[len(g) for g in groups]} trainings: all must have the same")
     for group in groups:
