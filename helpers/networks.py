@@ -71,7 +71,7 @@ def build(
     Parameters
     ----------
     architecture : str
-        One of `helpers.reduced.REDUCED` or a torchvision classifier (`"alexnet"`, `"resnet18"` ...).
+        One of `reduced.REDUCED` or a torchvision classifier (`"alexnet"`, `"resnet18"` ...).
     n_classes : int
         2 or more.
     weights : None, "imagenet" or path

@@ -164,54 +164,49 @@ def share(values, weights=None, level: float = 0.95) -> Interval:
         if not found.error > 0:
             return found.interval(level)
         student = scipy.stats.t.ppf((1 + level) / 2, found.freedom)
-        trials = p * (1 - p) / found.error**2 * (scipy.stats.norm.ppf((1 + level) / 2) / student) ** 2
+        trials = (
+            p * (1 - p) / found.error**2 * (scipy.stats.norm.ppf((1 + level) / 2) / student) ** 2
+        )
     return Interval(p, *wilson(p * trials, trials, level))
 
 
-def statistic(function, values, *, level: float = 0.95, between: float = np.inf) -> Interval:
-    """Interval of any number computed from means over trainings and images, by the jackknife.
+def bootstrap(
+    function, values, *, level: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> Interval:
+    """Interval of any number that is computed from trainings and images, by a two-way bootstrap.
 
-    Leaves out each training in turn, and each image in turn, and adds the variances that follow
-    from how far the number moves (Efron and Stein, *Annals of Statistics* 9, 1981). It is wider
-    than need be where trainings and images interact, for both contain that.
+    Every resample draws trainings, the same for all groups, and images within each group, with
+    replacement (Owen, *Annals of Applied Statistics* 1, 2007). The interval is that of percentiles
+    at Hesterberg's expanded level (*The American Statistician* 69, 2015), for as few trainings (or
+    images, whichever are fewer) as there are: plain percentiles of five cover far too rarely. Where
+    the number is a mean, `mean` says the same without drawing.
 
     Parameters
     ----------
     function : callable
-        Takes a list of arrays (T, n_g), one a group, and returns a float.
+        Takes a list of arrays (T, n_g, ...), one a group, and returns a float.
     values
-        As for `mean`, without NaN; each group may have further axes: (T, n_g, ...).
+        List of arrays (T, n_g, ...), one a group of images, without NaN.
     level : float in (0, 1)
-    between : float
-        Where the number lies between -`between` and `between`, such as 1 for a correlation, the
-        interval is made on Fisher's scale and stays inside.
+    resamples, seed : int
 
     Returns
     -------
     Interval
+        NaN ends where the number is not defined for a resample.
     """
+    _check_level(level)
     groups = [np.asarray(group, float) for group in values]
-    scale = (lambda r: np.arctanh(np.clip(r, -0.9999, 0.9999))) if between == 1 else float
-    estimate = function(groups)
-
-    def variance(left_out: list[list[np.ndarray]]) -> float:
-        moved = np.array([scale(function(kept)) for kept in left_out])
-        return (len(moved) - 1) / len(moved) * ((moved - moved.mean()) ** 2).sum()
-
-    trainings = len(groups[0])
-    without = [[np.delete(g, t, 0) for g in groups] for t in range(trainings)]
-    parts = [(variance(without), trainings - 1)] if trainings > 1 else []
-    for at, group in enumerate(groups):
-        n = group.shape[1]
-        without = [[*groups[:at], np.delete(group, i, 1), *groups[at + 1 :]] for i in range(n)]
-        parts.append((variance(without), n - 1))
-    total = sum(v for v, _ in parts)
-    if not np.isfinite(total) or total == 0:
-        return Interval(estimate, np.nan, np.nan)
-    freedom = total**2 / sum(v**2 / f for v, f in parts)
-    half = scipy.stats.t.ppf((1 + level) / 2, freedom) * np.sqrt(total)
-    ends = scale(estimate) + np.array([-half, half])
-    return Interval(estimate, *map(float, np.tanh(ends) if between == 1 else ends))
+    rng, trainings, drawn = np.random.default_rng(seed), len(groups[0]), []
+    for _ in range(resamples):
+        some = rng.integers(trainings, size=trainings)
+        images = (rng.integers(group.shape[1], size=group.shape[1]) for group in groups)
+        drawn.append(function([g[some][:, i] for g, i in zip(groups, images, strict=True)]))
+    fewest = trainings if trainings > 1 else min(group.shape[1] for group in groups)
+    student = scipy.stats.t.ppf((1 - level) / 2, fewest - 1) if fewest > 1 else np.nan
+    tail = scipy.stats.norm.cdf(student * np.sqrt(fewest / max(fewest - 1, 1)))
+    low, high = (np.nan,) * 2 if np.isnan(tail) else np.quantile(drawn, [tail, 1 - tail])
+    return Interval(float(function(groups)), float(low), float(high))
 
 
 def adjust(p_values, method: str = "holm") -> np.ndarray:
@@ -248,7 +243,9 @@ class _Parts(NamedTuple):
 def _groups(values) -> list[np.ndarray]:
     """Each group of images as an array (T, n)."""
     several = isinstance(values, list | tuple) and np.ndim(values[0]) > 0
-    groups = [np.atleast_2d(np.asarray(group, float)) for group in (values if several else [values])]
+    groups = [
+        np.atleast_2d(np.asarray(group, float)) for group in (values if several else [values])
+    ]
     if len({len(group) for group in groups}) > 1:
         raise ValueError(f"groups of {[len(g) for g in groups]} trainings: all must have the same")
     for group in groups:

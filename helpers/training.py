@@ -121,7 +121,9 @@ def train(
             fitted.parameters(), lr=rate, weight_decay=weight_decay, fused=True
         )
         batches = math.ceil(len(labels) / batch_size)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=epochs * batches)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, rate, total_steps=epochs * batches
+        )
         history = History()
         for epoch in progress(range(1, epochs + 1), desc="training", unit="epoch"):
             order = torch.randperm(len(labels), generator=generator).tensor_split(batches)
