@@ -15,6 +15,7 @@ import torchvision
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+import helpers
 from helpers import artifacts
 from helpers import weights as weights_of
 from helpers.inference import default_device, logits, single_thread
@@ -184,6 +185,7 @@ def _kept(architecture, classes, data, *, weights, seed, epochs, store, settings
         epochs=epochs,
         settings=settings,
         device=device.type,
+        pinned=helpers.unpinned is None,  # other kernels end as another training
         versions=[VERSION, *map(_minor, (torch.__version__, torchvision.__version__))],
     )
 
