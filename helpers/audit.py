@@ -26,9 +26,11 @@ from helpers import (
     paste_counts,
     pasting,
     relevance,
+    stats,
 )
 from helpers.sources import Collection
 
+Measured = dict[str, dict[str, list[np.ndarray]]]
 FLIPS, LOGITS = "flip_effect", "context_effect"
 MEASURES = {
     "mosaics: decisions": "share of mosaics",
@@ -174,8 +176,8 @@ def by_relevance(
     ]
 
 
-def answers(model, collection: Collection, settings: SimpleNamespace) -> pd.DataFrame:
-    """What each method answers for each context.
+def measured(model, collection: Collection, settings: SimpleNamespace) -> Measured:
+    """What each method measures, of every training and image: what :func:`answers` is made of.
 
     Parameters
     ----------
@@ -188,31 +190,55 @@ def answers(model, collection: Collection, settings: SimpleNamespace) -> pd.Data
 
     Returns
     -------
+    dict from measure (see `MEASURES`) to dict from context class to list of float arrays (T, n)
+        One array a class of objects, for :func:`helpers.stats.mean`.
+    """
+    found: Measured = {}
+    for method, make in (("mosaics", by_mosaics), ("pasting", by_pasting)):
+        scored = make(model, collection, settings)
+        if scored is not None:
+            by_context = list(scored.per_image().groupby("context_class", sort=False))
+            for by, column in (("decisions", FLIPS), ("logits", LOGITS)):
+                found[f"{method}: {by}"] = {
+                    name: [context.grid(p, column) for _, p in part.groupby("object_class")]
+                    for name, part in by_context
+                }
+    images = collection.sets["C"].split("test")
+    if images.masks is not None:
+        table = relevance.per_image(by_relevance(model, collection, settings), images)
+        found["GradCAM: relevance"] = {
+            name: [part.pivot(index="training", columns="image", values="excess").to_numpy()]
+            for name, part in table.groupby("class", sort=False)
+        }
+    return found
+
+
+def answers(measured: Measured, collection: Collection) -> pd.DataFrame:
+    """What each method answers for each context.
+
+    Returns
+    -------
     DataFrame
         One row a context and measure (see `MEASURES`): context_class, planted (share of C's images
         of the class that show it; NaN where not known), measure, effect, low, high, answer ("yes"
         where low > 0, else "no").
     """
-    parts = []
-    for method, scored in (
-        ("mosaics", by_mosaics(model, collection, settings)),
-        ("pasting", by_pasting(model, collection, settings)),
-    ):
-        if scored is not None:
-            strength = context.strengths(*scored.parts)
-            parts += [
-                _measured(strength, f"{method}: decisions", FLIPS),
-                _measured(strength, f"{method}: logits", LOGITS),
-            ]
-    images = collection.sets["C"].split("test")
-    if images.masks is not None:
-        table = relevance.per_image(by_relevance(model, collection, settings), images)
-        table = relevance.per_class(table)
-        table = table.rename(columns={"class": "context_class"})
-        parts.append(_measured(table, "GradCAM: relevance", "excess"))
-    found = pd.concat(parts, ignore_index=True)
+    rows = [
+        (name, measure, *stats.mean(values).interval())
+        for measure, contexts in measured.items()
+        for name, values in contexts.items()
+    ]
+    found = pd.DataFrame(rows, columns=["context_class", "measure", "effect", "low", "high"])
     found.insert(1, "planted", found["context_class"].map(planted(collection)))
     return found.assign(answer=np.where(found["low"] > 0, "yes", "no"))
+
+
+def overall(measured: Measured) -> dict[str, stats.Mean]:
+    """Each measure's mean over all contexts."""
+    return {
+        measure: stats.mean([values for groups in contexts.values() for values in groups])
+        for measure, contexts in measured.items()
+    }
 
 
 def planted(collection: Collection) -> dict[str, float]:
@@ -220,13 +246,6 @@ def planted(collection: Collection) -> dict[str, float]:
     table = collection.sets["C"].table
     own = table["context"] == table["class"].map(collection.context_of)
     return own.where(table["context"] != "").groupby(table["class"]).mean().astype(float).to_dict()
-
-
-def _measured(table: pd.DataFrame, measure: str, column: str) -> pd.DataFrame:
-    named = {column: "effect", f"{column}_low": "low", f"{column}_high": "high"}
-    wanted = table[["context_class", *named]].rename(columns=named)
-    wanted.insert(1, "measure", measure)
-    return wanted
 
 
 def verdicts(table: pd.DataFrame) -> pd.DataFrame:

@@ -5,9 +5,8 @@ Which method would have found the bias, and which raises alarms where there is n
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 
 from helpers import cross_evaluation, stats
@@ -59,17 +58,16 @@ SEEN = {
 }
 
 
-def of_methods(answers: pd.DataFrame) -> list[Finding]:
-    """Judge which method finds every context that was planted; else what each method answers.
+def of_methods(answers: pd.DataFrame, overall: Mapping[str, stats.Mean]) -> list[Finding]:
+    """Judge whether each method finds what was planted; else what each method answers.
 
     Parameters
     ----------
-    answers
-        From :func:`helpers.audit.answers`, of one model.
+    answers, overall
+        From :func:`helpers.audit.answers` and :func:`helpers.audit.overall`, of one model. Four
+        contexts are too few to judge a rate of answers by, so it is the mean effect that is judged.
     """
-    chance = 1 / answers["context_class"].nunique()
-    real = answers[answers["planted"] > chance]
-    if real.empty:
+    if answers["planted"].isna().all():
         return [
             untested("Each method finds what was planted", SUITE, NOTHING_PLANTED),
             *[
@@ -86,74 +84,36 @@ def of_methods(answers: pd.DataFrame) -> list[Finding]:
         ]
     return [
         judge(
-            f"{_method(measure)} the contexts that were planted, more often than not",
+            f"{_method(measure)} the planted contexts, on average over them",
             SUITE,
-            _said_yes(part),
-            above=0.5,
-            unit=f"share of {len(part)} contexts",
+            mean.interval(),
+            above=0,
+            unit=measure.partition(": ")[2],
         )
-        for measure, part in real.groupby("measure", sort=False)
+        for measure, mean in overall.items()
     ]
 
 
-def of_doses(answers: pd.DataFrame, nothing: float = 0.25) -> list[Finding]:
-    """Judge false alarms, and whether a weaker bias is measured weaker (the paper's mitigation).
+def of_doses(most: Mapping[str, stats.Mean], least: Mapping[str, stats.Mean]) -> list[Finding]:
+    """Judge whether a weaker bias is measured weaker (the paper's mitigation).
 
     Parameters
     ----------
-    answers
-        Of several models of one seed, told apart by bias.
-    nothing
-        The bias at which class and context are independent.
+    most, least
+        From :func:`helpers.audit.overall`, of the biased model and of one trained where contexts
+        say nothing.
     """
-    doses = {dose: part for dose, part in answers.groupby("bias")}
-    silent = {m for m, part in answers.groupby("measure") if not (part["answer"] == "yes").any()}
-    found = []
-    for dose in sorted(dose for dose in doses if dose <= nothing):
-        what = "contexts say nothing" if dose == nothing else "contexts are avoided"
-        for measure, part in doses[dose].groupby("measure", sort=False):
-            found.append(
-                judge(
-                    f"{_method(measure)} nothing where {what} (bias {dose:g})",
-                    SUITE,
-                    _said_yes(part),
-                    below=0.5,
-                    unit=f"share of {len(part)} contexts",
-                )
-            )
-    found = [
-        replace(f, note=f"{f.note}; but it never says yes") if _about(f, silent) else f
-        for f in found
+    return [
+        judge(
+            f"Without the planted link the measured effect is smaller: {measure}",
+            DISCUSSION,
+            stats.difference(most[measure], least[measure]).interval(),
+            above=0,
+            paper="proposed, not tried",
+            unit="difference in effect, mean of contexts",
+        )
+        for measure in most
     ]
-    if nothing in doses and len(doses) > 1:
-        most = doses[max(doses, key=lambda dose: doses[dose]["planted"].mean())]
-        found += [_tells_apart(most, doses[nothing], m) for m in most["measure"].unique()]
-        found += [
-            judge(
-                f"Without the planted link the measured effect is smaller: {measure}",
-                DISCUSSION,
-                _weaker(most, doses[nothing], measure),
-                above=0,
-                paper="proposed, not tried",
-                unit="difference in effect, mean of contexts",
-            )
-            for measure in most["measure"].unique()
-            if not measure.startswith("GradCAM")
-        ]
-    return found
-
-
-def _tells_apart(most: pd.DataFrame, least: pd.DataFrame, measure: str) -> Finding:
-    """Whether a measure says yes more often where contexts were planted than where not."""
-    parts = [table[table["measure"] == measure] for table in (most, least)]
-    counts = [n for part in parts for n in (int((part["answer"] == "yes").sum()), len(part))]
-    return judge(
-        f"{_method(measure)} planted contexts more often than contexts that say nothing",
-        SUITE,
-        stats.newcombe(*counts),
-        above=0,
-        unit=f"difference in share of {counts[1]} contexts",
-    )
 
 
 def of_mitigation(predictions: pd.DataFrame, before: str, after: str) -> list[Finding]:
@@ -203,28 +163,6 @@ def untestable() -> list[Finding]:
             "a proposal; put images of textures into `contexts` to try",
         ),
     ]
-
-
-def _said_yes(part: pd.DataFrame) -> tuple[float, float, float]:
-    """Share of the answers that are yes, with Wilson's interval."""
-    yes = int((part["answer"] == "yes").sum())
-    return (yes / len(part), *stats.wilson(yes, len(part)))
-
-
-def _weaker(most: pd.DataFrame, least: pd.DataFrame, measure: str) -> tuple[float, float, float]:
-    """Mean effect over the contexts in one model minus another; independent intervals add."""
-    ends = []
-    for table in (most, least):
-        part = table[table["measure"] == measure]
-        half = np.sqrt((((part["high"] - part["low"]) / 2) ** 2).sum()) / len(part)
-        ends.append((part["effect"].mean(), half))
-    gap, half = ends[0][0] - ends[1][0], np.hypot(ends[0][1], ends[1][1])
-    return gap, gap - half, gap + half
-
-
-def _about(finding: Finding, measures: set[str]) -> bool:
-    """Whether a finding is about one of these measures."""
-    return any(finding.claim.startswith(_method(measure)) for measure in measures)
 
 
 def _method(measure: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from helpers import context, project, stats
+from helpers import context, stats
 from helpers.findings import Finding, judge
 from helpers.sources import Collection
 
@@ -38,7 +38,6 @@ def of_mosaics(
     """
     names = collection.context_of
     papers = collection.has_the_papers_classes()
-    printed = paper_flips() if papers else {}
     found = []
     for row in strength.to_dict("records"):
         label = row["context_class"]
@@ -52,29 +51,12 @@ def of_mosaics(
                 unit="logits",
             )
         )
-        found.append(
-            judge(
-                f"{names[label].capitalize()} lets {label} outscore the object in some mosaics",
-                SECTION_3,
-                (row["flip_share"], row["flip_share_low"], row["flip_share_high"]),
-                above=0.02,
-                paper=printed.get(names[label], ""),
-                unit="share of mosaics",
-            )
-        )
     images = context.per_image(points)
     found += _order(images, planted, names)
     if papers:
         found += _by_flips(images, effects, names)
     found.append(_nearer(effects, "12 of 12 pairs" if papers else ""))
     return found
-
-
-def paper_flips() -> dict[str, str]:
-    """Share of mosaics that each context flipped in the paper, as text, by context."""
-    flips = pd.read_csv(project.root() / "data/paper/contexts_flips.csv")
-    sums = flips.groupby("context")[["flips", "mosaics"]].sum()
-    return {name: f"{row.flips} of {row.mosaics} flipped" for name, row in sums.iterrows()}
 
 
 # (stronger, weaker) context by the paper's counts, and these

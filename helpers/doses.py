@@ -33,8 +33,10 @@ def changed(settings: SimpleNamespace, **others) -> SimpleNamespace:
     return SimpleNamespace(**{**vars(settings), **others})
 
 
-def answers(doses: Sequence[float], name: str, settings: SimpleNamespace) -> pd.DataFrame:
-    """What every method answers of the model trained at each dose.
+def measured(
+    doses: Sequence[float], name: str, settings: SimpleNamespace
+) -> tuple[pd.DataFrame, dict[float, dict[str, stats.Mean]]]:
+    """What every method measures of the model trained at each dose.
 
     Parameters
     ----------
@@ -42,21 +44,24 @@ def answers(doses: Sequence[float], name: str, settings: SimpleNamespace) -> pd.
     name : str
         Of the model, such as ``model-C``; trained where it is not in the store.
     settings
-        As for :func:`helpers.audit.answers`; of source "world".
+        As for :func:`helpers.audit.measured`; of source "world".
 
     Returns
     -------
-    DataFrame
+    answers : DataFrame
         As from :func:`helpers.audit.answers`, with bias (the dose) and seed.
+    overall : dict from dose to what :func:`helpers.audit.overall` returns
     """
-    parts = []
+    parts, overall = [], {}
     for dose in progress(doses, desc="doses"):
         now = changed(settings, context_bias=dose)
         collection = experiment.images(now)
         model = experiment.model(name, collection, now)
-        found = audit.answers(model, collection, now)
-        parts.append(found.assign(bias=float(dose), seed=settings.seed))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+        found = audit.measured(model, collection, now)
+        table = audit.answers(found, collection)
+        parts.append(table.assign(bias=float(dose), seed=settings.seed))
+        overall[float(dose)] = audit.overall(found)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(), overall
 
 
 def elsewhere(dose: float, name: str, model, settings: SimpleNamespace) -> pd.DataFrame:

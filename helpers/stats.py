@@ -142,6 +142,14 @@ def mean(values, weights=None) -> Mean:
     return Mean(estimate, float(np.sqrt(variance)), float(variance**2 / doubt) if doubt else 1.0)
 
 
+def difference(first: Mean, second: Mean) -> Mean:
+    """Difference of two independent means, such as those of two models (Welch's)."""
+    parts = [(m.error**2, m.freedom) for m in (first, second)]
+    variance, doubt = sum(v for v, _ in parts), sum(v**2 / f for v, f in parts)
+    freedom = variance**2 / doubt if doubt else 1.0
+    return Mean(first.estimate - second.estimate, float(np.sqrt(variance)), float(freedom))
+
+
 def share(values, weights=None, level: float = 0.95) -> Interval:
     """As the interval of `mean`, for values in [0, 1], with ends that stay inside [0, 1].
 
