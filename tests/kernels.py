@@ -79,10 +79,8 @@ def statistics():
     groups = [rng.lognormal(size=(5, 25)) for _ in range(4)]
     found = stats.mean(groups)
     yield "interval", [*found.interval(), found.p, *stats.share(rng.random((5, 25)))]
-    yield (
-        "jackknife",
-        list(stats.statistic(lambda means: np.std([m.mean() for m in means]), groups)),
-    )
+    spread = stats.bootstrap(lambda found: np.std([g.mean() for g in found]), groups, resamples=50)
+    yield "bootstrap", list(spread)
     scores = rng.random(300)
     counted = fairness.table(
         {"group": rng.choice(list("abc"), 300)},
