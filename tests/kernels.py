@@ -36,11 +36,12 @@ from helpers import artifacts, attribution, detection, driving_world, fairness, 
 
 STORED = Path(__file__).with_name("kernel_digests.json")
 ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet18-eighth")
+MOSAICS = ("gradcam", "lrp")  # the quick methods
 QEMU = "qemu-x86_64"
 
 
 def trainings():
-    """Three batches of each architecture: weights, statistics, logits, and maps of a mosaic."""
+    """Three batches of each architecture: weights, statistics, logits, and explanations."""
     generator = torch.Generator().manual_seed(0)
     images = torch.randint(0, 256, (47, 3, 96, 96), generator=generator, dtype=torch.uint8)
     labels = torch.arange(47) % 4
@@ -49,11 +50,12 @@ def trainings():
         history = models.train(model, images, labels, images[:9], labels[:9], seed=0, epochs=1)
         yield f"training {name}", [model.state_dict(), history.epochs]
         yield f"logits {name}", models.logits(model, images)
-        mosaic = images[:1].repeat(1, 1, 2, 2)
         for method in attribution.PAPER_METHODS:
             settings = {"samples": 48} if method == "lime" else {}
-            maps = attribution.explain(model, mosaic, 1, method, **settings)
-            yield f"{method} {name}", maps.maps
+            maps = attribution.explain(model, images[:1], 1, method, **settings).maps
+            yield f"{method} {name}", maps
+        mosaic = images[:1].repeat(1, 1, 2, 2)
+        yield f"mosaic {name}", [attribution.explain(model, mosaic, 1, m).maps for m in MOSAICS]
 
 
 def worlds():
