@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import helpers  # before numpy and torch: it pins the kernels
@@ -176,19 +177,10 @@ def emulated(processor: str) -> dict[str, str]:
         When the emulation ends early, with what it said last.
     """
     command = [QEMU, "-cpu", processor, sys.executable, __file__, "--lines"]
-    found = {}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as run:
-        for line in run.stdout:
-            name, digest = json.loads(line)
-            found[name] = digest
-            if sys.stderr.isatty():
-                print(f"\r{processor}: {len(found)} items ", end="", file=sys.stderr)
-        said = run.stderr.read()
+    run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode:
-        raise RuntimeError(f"emulating {processor} ended with {run.returncode}: {said[-1500:]}")
-    return found
+        raise RuntimeError(f"{processor} ended with {run.returncode}: {run.stderr[-1500:]}")
+    return dict(json.loads(line) for line in run.stdout.splitlines())
 
 
 def main() -> None:
@@ -209,8 +201,10 @@ def main() -> None:
     if asked.write:
         artifacts.write_text(STORED, json.dumps(found["here"], indent=1) + "\n")
     stored = json.loads(STORED.read_text())
-    for processor in asked.processors:
-        found[processor] = emulated(processor)
+    with ThreadPoolExecutor(os.cpu_count()) as side_by_side:
+        found.update(
+            zip(asked.processors, side_by_side.map(emulated, asked.processors), strict=True)
+        )
     table = pd.DataFrame({"stored": stored, **found}).fillna("missing")
     table["equal"] = np.where(table.eq(table.stored, axis=0).all(axis=1), "yes", "NO")
     print(table.to_string())
