@@ -1,9 +1,10 @@
 """One model, three methods: what mosaics, pasting and GradCAM answer for each context.
 
-A model is several trainings. Every method is asked the same question, "does this context draw the model to its class?", and its
-answer is yes when the whole interval of its measure lies above zero. Mosaics and pasting are
-measured twice, each time beside the neutral partner: by decisions (the share of images in which the
-context's class comes to outscore the object's) and by logits (how far the context moves them).
+A model is several trainings. Every method is asked the same question, "does this context draw the
+model to its class?", and its answer is yes when the whole interval of its measure, over trainings
+and images, lies above zero. Mosaics and pasting are measured twice, each time beside the neutral
+partner: by decisions (the share of images in which the context's class comes to outscore the
+object's) and by logits (how far the context moves them).
 GradCAM is measured by how much more of its relevance lies on the background than a uniform map's.
 """
 

@@ -80,6 +80,12 @@ def accuracies(table: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def by_training(table: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy of every single training: model, training, test_set, accuracy."""
+    keys = ["model", "training", "test_set"]
+    return table.groupby(keys, sort=False)["right"].mean().rename("accuracy").reset_index()
+
+
 def confusions(table: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     """Confusion matrix of each model and test set, mean over the trainings.
 

@@ -28,9 +28,9 @@ def independent(collection: Collection) -> float:
     return 1 / len(set(collection.context_of.values()))
 
 
-def at(dose: float, settings: SimpleNamespace) -> SimpleNamespace:
-    """The settings with another planted bias."""
-    return SimpleNamespace(**{**vars(settings), "context_bias": dose})
+def changed(settings: SimpleNamespace, **others) -> SimpleNamespace:
+    """The settings with some of them changed."""
+    return SimpleNamespace(**{**vars(settings), **others})
 
 
 def answers(doses: Sequence[float], name: str, settings: SimpleNamespace) -> pd.DataFrame:
@@ -51,7 +51,7 @@ def answers(doses: Sequence[float], name: str, settings: SimpleNamespace) -> pd.
     """
     parts = []
     for dose in progress(doses, desc="doses"):
-        now = at(dose, settings)
+        now = changed(settings, context_bias=dose)
         collection = experiment.images(now)
         model = experiment.model(name, collection, now)
         found = audit.answers(model, collection, now)
@@ -76,11 +76,9 @@ def elsewhere(dose: float, name: str, model, settings: SimpleNamespace) -> pd.Da
         From :func:`helpers.cross_evaluation.predictions`: the models "biased" and "unbiased" on NC
         and WB, which are the same images at every dose.
     """
-    collection = experiment.images(at(dose, settings))
-    networks = {
-        "biased": model,
-        "unbiased": experiment.model(name, collection, at(dose, settings)),
-    }
+    now = changed(settings, context_bias=dose)
+    collection = experiment.images(now)
+    networks = {"biased": model, "unbiased": experiment.model(name, collection, now)}
     sets = {key: images for key, images in collection.sets.items() if key != "C"}
     return cross_evaluation.predictions(networks, sets)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -131,7 +132,8 @@ def model(name: str, collection: Collection, settings: SimpleNamespace) -> list[
     Returns
     -------
     list of Classifier
-        In eval mode, with their `history`. Those of a fine-tuned model start from the same weights.
+        In eval mode, with their `history`. In the world each is trained on other images. Those of
+        a fine-tuned model start from the same weights.
 
     Raises
     ------
@@ -150,6 +152,7 @@ def model(name: str, collection: Collection, settings: SimpleNamespace) -> list[
         chosen.split("val"),
         weights=None if prefix == FAMILIES["scratch"] else _start_weights(settings),
         seed=settings.seed,
+        redraw=partial(collection.redraw, set_name) if collection.redraw else None,
         epochs=epochs(settings),
         store=project.store(),
         tune="last" if prefix == FAMILIES["probe"] else "all",

@@ -7,6 +7,7 @@ arguments decide, from the store where any notebook has trained them before.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,11 +16,13 @@ import torchvision
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+import helpers
 from helpers import artifacts
 from helpers import weights as weights_of
 from helpers.inference import default_device, logits, single_thread
 from helpers.networks import Classifier, build
 from helpers.progress import progress
+from helpers.sources.collection import Drawn
 from helpers.training import History, augment, train
 
 __all__ = [
@@ -39,9 +42,19 @@ VERSION = 3  # raise when a change of the code changes what it trains
 
 
 def trainings(
-    number: int, architecture: str, train_set, val_set, *, seed: int = 0, **settings
+    number: int,
+    architecture: str,
+    train_set,
+    val_set,
+    *,
+    seed: int = 0,
+    redraw: Callable[[int], Drawn] | None = None,
+    **settings,
 ) -> list[Classifier]:
-    """Several trainings of one model, which differ in their random seed only.
+    """Several trainings of one model.
+
+    They differ in their random seed and, where `redraw` is given, in their training images: what
+    another drawing of the images would have taught is then part of how far they are apart.
 
     Each is a file of its own in the store, so a run that is killed keeps those that are finished,
     and five trainings are the first five of ten.
@@ -54,6 +67,9 @@ def trainings(
         As for `trained`.
     seed : int
         Of the model. Training t has the seed `seed` * 1000 + t.
+    redraw : callable, optional
+        Gives the images of training t from the second on (t = 1); the first has `train_set`. With
+        None all trainings see the same images.
 
     Returns
     -------
@@ -62,7 +78,14 @@ def trainings(
     if number < 1:
         raise ValueError(f"A model is 1 training or more, not {number}.")
     return [
-        trained(architecture, train_set, val_set, seed=1000 * seed + t, **settings)
+        trained(
+            architecture,
+            train_set,
+            val_set,
+            seed=1000 * seed + t,
+            drawn=redraw(t) if redraw and t else None,
+            **settings,
+        )
         for t in progress(range(number), desc="trainings", delay=2)
     ]
 
@@ -76,6 +99,7 @@ def trained(
     seed: int = 0,
     epochs: int = 25,
     store: Path | str,
+    drawn: Drawn | None = None,
     **settings,
 ) -> Classifier:
     """The model these arguments decide, trained once and then found in the store.
@@ -91,6 +115,8 @@ def trained(
     epochs : int
     store : Path
         Folder of the trained models; safe for several processes at once.
+    drawn : helpers.sources.Drawn, optional
+        Images to train on in place of those of the two sets.
     **settings
         More arguments of `train`: `learning_rate`, `tune` ...
 
@@ -114,7 +140,7 @@ def trained(
     path = _kept(
         architecture,
         tuple(train_set.classes),
-        (train_set.images, train_set.labels, val_set.images, val_set.labels),
+        drawn or (train_set.images, train_set.labels, val_set.images, val_set.labels),
         weights=weights,
         seed=seed,
         epochs=epochs,
@@ -178,18 +204,20 @@ def _kept(architecture, classes, data, *, weights, seed, epochs, store, settings
         "model",
         architecture=architecture,
         classes=classes,
-        data=data,
+        data=data.recipe if isinstance(data, Drawn) else data,
         weights=weights_of.digest(architecture, weights),
         seed=seed,
         epochs=epochs,
         settings=settings,
         device=device.type,
+        pinned=helpers.unpinned is None,  # other kernels end as another training
         versions=[VERSION, *map(_minor, (torch.__version__, torchvision.__version__))],
     )
 
     def make(path: Path) -> None:
         model = build(architecture, len(classes), weights=weights, seed=seed)
-        history = train(model, *data, seed=seed, epochs=epochs, device=device, **settings)
+        images = data.draw() if isinstance(data, Drawn) else data
+        history = train(model, *images, seed=seed, epochs=epochs, device=device, **settings)
         _save(path, model, {"architecture": architecture, "classes": classes}, history)
 
     return artifacts.cached(Path(store) / f"{name}.safetensors", make)

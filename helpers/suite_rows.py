@@ -44,17 +44,18 @@ class Part(NamedTuple):
 WORST_GAP = ("pr", "pairs", "abs", "max")
 
 
-def cross_evaluated(network, name: str, collection: Collection) -> pd.DataFrame:
-    """Rows of notebook 02: test set, class, image, right.
+def cross_evaluated(trainings, name: str, collection: Collection) -> pd.DataFrame:
+    """Rows of notebook 02: training, test set, class, image, right.
 
     `image` is the place in the test split: C and WB show the same object there.
     """
-    rows = cross_evaluation.predictions({name: network}, collection.sets)
-    return rows.assign(right=rows["right"].astype(int))[["test_set", "class", "image", "right"]]
+    rows = cross_evaluation.predictions({name: trainings}, collection.sets)
+    columns = ["training", "test_set", "class", "image", "right"]
+    return rows.assign(right=rows["right"].astype(int))[columns]
 
 
-def contextualized(network, collection: Collection, seed: int = 0) -> pd.DataFrame:
-    """Rows of notebook 03: class, object (its image), context, right and kept.
+def contextualized(trainings, collection: Collection, seed: int = 0) -> pd.DataFrame:
+    """Rows of notebook 03: training, class, object (its image), context, right and kept.
 
     `right`: the mosaic is named as its object; `kept`: it is not named as its context's class.
     One mosaic an object image and context.
@@ -69,20 +70,23 @@ def contextualized(network, collection: Collection, seed: int = 0) -> pd.DataFra
         controls=False,
     )
     streamed = mosaics.batches(design, objects.images, collection.contexts)
-    best = np.concatenate([logits(network, batch).argmax(1).numpy() for batch in streamed])
-    said = np.array(collection.classes)[best]
-    context = design["context_class"].map(collection.context_of)
-    right = (said == design["object_class"]).astype(int)
-    kept = (said != design["context_class"]).astype(int)
-    return pd.DataFrame(
+    best = logits(trainings, streamed).argmax(2).numpy()
+    shown = pd.DataFrame(
         {
             "class": design["object_class"],
             "object": design["object"],
-            "context": context,
-            "right": right,
-            "kept": kept,
+            "context": design["context_class"].map(collection.context_of),
         }
     )
+    parts = [
+        shown.assign(
+            training=training,
+            right=(said == design["object_class"]).astype(int),
+            kept=(said != design["context_class"]).astype(int),
+        )
+        for training, said in enumerate(np.array(collection.classes)[best])
+    ]
+    return pd.concat(parts, ignore_index=True)
 
 
 def driving(frames: int = 600, seed: int = 0) -> pd.DataFrame:
@@ -111,9 +115,9 @@ def driving(frames: int = 600, seed: int = 0) -> pd.DataFrame:
     )
 
 
-def parts(network, name: str, collection: Collection, settings: SimpleNamespace) -> list[Part]:
+def parts(trainings, name: str, collection: Collection, settings: SimpleNamespace) -> list[Part]:
     """Every part there is: a line for each question."""
-    evaluated = cross_evaluated(network, name, collection)
+    evaluated = cross_evaluated(trainings, name, collection)
     image = "image named right"
     found = [
         Part("02_cross_evaluation", image, evaluated, "test_set", "class", "image"),
@@ -121,7 +125,7 @@ def parts(network, name: str, collection: Collection, settings: SimpleNamespace)
     ]
     if collection.contexts:
         mixed, notebook = (
-            contextualized(network, collection, settings.seed),
+            contextualized(trainings, collection, settings.seed),
             "03_contextualized_mosaics",
         )
         kept = mixed.assign(right=mixed["kept"])
@@ -160,6 +164,9 @@ def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFra
             data, {part.served: WORST_GAP}, adjust=adjust, draws=draws, seed=seed
         ).to_dict("records")
         rates = _rates(data, adjust)
+        worst, best = rates.index[[0, -1]]
+        if "training" in part.rows:
+            cell |= _over_trainings(part, worst, best)
         fixed = "" if part.fixed is None else f", {part.fixed.replace('_', ' ')} fixed"
         found.append(
             {
@@ -167,8 +174,8 @@ def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFra
                 "reading": part.served,
                 "groups": part.by.replace("_", " ") + fixed,
                 **{k: min(cell[k], 1.0) for k in ("value", "low", "high", "null_high", "p")},
-                "worst": rates.index[0],
-                "best": rates.index[-1],
+                "worst": worst,
+                "best": best,
                 "at_limit": _at_limit(part, rates.index[[0, -1]]),
             }
         )
@@ -194,6 +201,25 @@ def ranked(scorecard: pd.DataFrame) -> pd.DataFrame:
     found = [_evidence(row) for _, row in scorecard.iterrows()]
     table = scorecard[["notebook", "claim", "verdict"]].assign(evidence=np.array(found, float))
     return table.sort_values("evidence", ascending=False, ignore_index=True, kind="stable")
+
+
+def _over_trainings(part: Part, worst: str, best: str) -> dict[str, float]:
+    """Interval of the gap between two groups that speaks of other trainings and other images.
+
+    With something held fixed, every value of it has the weight that it has in all rows.
+    """
+    rows = part.rows.assign(fixed=part.rows[part.fixed] if part.fixed else "")
+    values, weights = [], []
+    for group, sign in ((best, 1), (worst, -1)):
+        mine = rows[rows[part.by] == group]
+        shares = rows.loc[rows["fixed"].isin(mine["fixed"].unique()), "fixed"]
+        for fixed, weight in shares.value_counts(normalize=True).sort_index().items():
+            here = mine[mine["fixed"] == fixed]
+            wide = here.pivot_table(index="training", columns=part.cluster, values="right")
+            values.append(wide.to_numpy())
+            weights.append(sign * weight)
+    ends = stats.mean(values, weights).interval()
+    return {"low": ends.low, "high": ends.high}
 
 
 def _at_limit(part: Part, groups: pd.Index) -> bool:

@@ -4,7 +4,12 @@
 and `show` saves a figure, displays it with its alternative text and closes it.
 """
 
-from helpers.plots.accuracy import accuracy_bars, confusion_grid, own_and_other_sets
+from helpers.plots.accuracy import (
+    accuracy_bars,
+    accuracy_by_training,
+    confusion_grid,
+    own_and_other_sets,
+)
 from helpers.plots.checks import paste_counts, two_methods
 from helpers.plots.diagrams import causal_graphs, distance_construction
 from helpers.plots.effects import context_contrasts, planted_and_measured, table_1_distances
@@ -18,6 +23,7 @@ from helpers.plots.showing import SET_COLOURS, palette, show, style
 __all__ = [
     "SET_COLOURS",
     "accuracy_bars",
+    "accuracy_by_training",
     "answers",
     "background_share",
     "causal_graphs",

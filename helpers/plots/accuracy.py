@@ -52,6 +52,29 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int | None = None) -> Figure:
     return fig
 
 
+def accuracy_by_training(table: pd.DataFrame) -> Figure:
+    """Every training's accuracy on every test set: how far the trainings of a model are apart.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row a dot: model, training, test_set, accuracy (share).
+    """
+    models, sets = (list(dict.fromkeys(table[name])) for name in ("model", "test_set"))
+    fig, ax = plt.subplots(figsize=(9.5, 3.4))
+    for number, name in enumerate(sets):
+        part = table[table["test_set"] == name]
+        at = part["model"].map(models.index) + 0.25 * (number - (len(sets) - 1) / 2)
+        look = {"s": 34, "alpha": 0.75, "edgecolor": INK, "lw": 0.5, "zorder": 3}
+        ax.scatter(at, 100 * part["accuracy"], color=_set_colour(name), **look)
+    _legend(ax, sets, with_paper=False)
+    ax.set(ylabel="accuracy (%)", ylim=(0, 104), xlim=(-0.5, len(models) - 0.5))
+    ax.set_xticks(range(len(models)), models)
+    ax.grid(axis="y", color="#e5e5e5")
+    ax.tick_params(axis="x", length=0)
+    return fig
+
+
 def confusion_grid(
     matrices: Mapping[tuple[str, str], np.ndarray], classes: Sequence[str]
 ) -> Figure:
@@ -60,7 +83,7 @@ def confusion_grid(
     Parameters
     ----------
     matrices : dict from (model, test set) to array (K, K)
-        Counts: true class down, predicted class across.
+        Counts, or means of counts: true class down, predicted class across.
     classes : sequence of K str
 
     Returns
@@ -143,12 +166,12 @@ def _confusion(ax, matrix: np.ndarray, classes: Sequence[str], small: bool) -> N
     share = matrix / np.maximum(matrix.sum(1, keepdims=True), 1)
     ax.imshow(share, cmap="Greys", vmin=0, vmax=1)
     for (true, predicted), count in np.ndenumerate(matrix):
-        if count:
+        if count >= 0.5:
             colour = "white" if share[true, predicted] > 0.5 else INK
             ax.text(
                 predicted,
                 true,
-                int(count),
+                f"{count:.0f}",
                 ha="center",
                 va="center",
                 color=colour,

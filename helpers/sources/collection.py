@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -90,6 +91,23 @@ class ImageSet:
         )
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """Training and validation images that are drawn only when a training needs them.
+
+    Attributes
+    ----------
+    recipe : dict
+        All that decides the images: it names the training in the store.
+    draw : callable
+        Gives training images, their labels, validation images, their labels: uint8 (N, 3, H, W) and
+        int64 (N,), as `helpers.training.train` takes them.
+    """
+
+    recipe: dict
+    draw: Callable[[], tuple[torch.Tensor, ...]]
+
+
 @dataclass(frozen=True, eq=False)
 class Collection:
     """All that the notebooks need of a source.
@@ -109,6 +127,9 @@ class Collection:
     report : list of str
         Sentences on what was found that a reader must know: files that could not be read, the same
         image twice, what is missing and which notebooks run without it.
+    redraw : callable or None
+        Other training and validation images of the same kind: takes a set's name and a number from
+        1. None where there are no others, as in a folder of photographs.
     """
 
     source: str
@@ -117,6 +138,7 @@ class Collection:
     contexts: dict[str, torch.Tensor] = field(default_factory=dict)
     context_of: dict[str, str] = field(default_factory=dict)
     report: list[str] = field(default_factory=list)
+    redraw: Callable[[str, int], Drawn] | None = None
 
     def has_the_papers_classes(self) -> bool:
         """Whether the paper's numbers may stand beside these: its four classes and contexts."""

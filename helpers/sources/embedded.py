@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import torch
 
-from helpers import world
+from helpers import artifacts, world
 from helpers.sources import splits
-from helpers.sources.collection import SPLITS, Collection, ImageSet
+from helpers.sources.collection import SPLITS, Collection, Drawn, ImageSet
 
-CONTEXT_IMAGES = 50
+CONTEXT_IMAGES = 125  # so that no context image is used twice for one class of 25 test objects
+KEPT = 30  # sets of training images kept in memory, 14 MB each
+OTHERS = 1_000_000  # seeds of other training images begin here: no notebook shows these
 
 
 def load(
@@ -42,22 +46,55 @@ def load(
         label: _tensor(images.images[(images.table["context"] == context).to_numpy()])
         for label, context in context_of.items()
     }
-    return Collection("world", tuple(world.CLASSES), sets, contexts, context_of)
+
+    def redraw(name: str, number: int) -> Drawn:
+        held_in = sum(splits.sizes(per_class)[:2])
+        recipe = {"name": name, "size": size, "seed": OTHERS + 1000 * seed + number}
+        recipe |= {"per_class": per_class, "first": held_in, **planted}
+        named = {"world": _code(), **recipe}
+        return Drawn(named, lambda: _to_train(artifacts.key("drawn", **recipe), **recipe))
+
+    return Collection("world", tuple(world.CLASSES), sets, contexts, context_of, redraw=redraw)
 
 
-def image_set(name: str, size: int, seed: int, per_class: int, **planted) -> ImageSet:
+_kept: dict[str, tuple[torch.Tensor, ...]] = {}
+"""The images drawn last: models of other architectures, or fine-tuned ones, train on the same."""
+
+
+def _to_train(key: str, **recipe) -> tuple[torch.Tensor, ...]:
+    if key not in _kept:
+        while len(_kept) >= KEPT:
+            _kept.pop(next(iter(_kept)))
+        drawn = image_set(**recipe)
+        parts = (drawn.split("train"), drawn.split("val"))
+        _kept[key] = tuple(t for part in parts for t in (part.images, part.labels))
+    return _kept[key]
+
+
+@cache
+def _code() -> str:
+    """Digest of the code that draws: another code, other images."""
+    files = sorted(Path(world.__file__).parent.glob("*.py"))
+    return artifacts.key("world", code=[file.read_bytes() for file in files])
+
+
+def image_set(
+    name: str, size: int, seed: int, per_class: int, first: int | None = None, **planted
+) -> ImageSet:
     """One set of the world, as in :func:`load`.
 
     Parameters
     ----------
     name : {"C", "NC", "WB"}
     size, seed, per_class : int
+    first : int, optional
+        Draw only so many images of each class, the first ones: the last are the test images.
     **planted
         As for :func:`helpers.world.make`: `context_bias`, `shared_patch`, `patch_classes`.
     """
     held_out = sum(splits.sizes(per_class)[:2])
     made = world.make(
-        name, per_class=per_class, size=size, seed=seed, shared_from=held_out, **planted
+        name, per_class=first or per_class, size=size, seed=seed, shared_from=held_out, **planted
     )
     classes = tuple(world.CLASSES)
     split = np.repeat(SPLITS, splits.sizes(per_class))[made.table["index"]]
