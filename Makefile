@@ -58,9 +58,9 @@ sweep: $(READY)
 test: $(READY) lint
 	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope --no-loadscope-reorder --nbval notebooks tests
 
-# What the suite computes has the same bits on emulated processors (qemu-user; a quarter of an hour).
+# What the suite computes has the same bits on emulated processors (qemu-user; four minutes each).
 test-other-processor: $(READY)
-	@python tests/kernels.py EPYC-Rome Haswell Skylake-Server
+	@python tests/kernels.py EPYC-Rome Haswell
 
 test-fast: $(READY)
 	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope -m "not slow and not real" tests

@@ -5,7 +5,7 @@
     python tests/kernels.py --write              store this processor's digests
 
 An emulated processor is a model of ``qemu-x86_64 -cpu help``, with qemu's options where wanted
-(``Haswell,l3-cache=off``). Emulation is about 200 times slower, so every item is small; layers and
+(``Haswell,l3-cache=off``). Emulation is about 50 times slower, so every item is small; layers and
 batches have the sizes of real trainings.
 """
 
