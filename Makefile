@@ -7,6 +7,7 @@
 #   make lab         JupyterLab on the notebooks
 #   make notebooks   run the stored notebooks anew, in place, and record their numbers
 #   make bench       speed, as ratios in one run
+#   make test-other-processor   the same bits on emulated processors
 #   make lock        resolve requirements.lock anew from pyproject.toml
 #
 #   PYTHON=python3.12  which Python makes .venv      TORCH=cpu  a torch without CUDA (Linux)
@@ -57,9 +58,9 @@ sweep: $(READY)
 test: $(READY) lint
 	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope --no-loadscope-reorder --nbval notebooks tests
 
-# What the suite computes has the same bits on emulated processors (qemu-user; a quarter of an hour).
+# What the suite computes has the same bits on emulated processors (qemu-user; four minutes each).
 test-other-processor: $(READY)
-	@python tests/kernels.py EPYC-Rome Haswell Skylake-Server
+	@python tests/kernels.py EPYC-Rome Haswell
 
 test-fast: $(READY)
 	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope -m "not slow and not real" tests
@@ -74,7 +75,7 @@ notebooks: $(READY)
 	@python -m helpers.stored notebooks/0*.ipynb
 
 bench: $(READY)
-	@for file in tests/benchmarks/bench_*.py; do OMP_NUM_THREADS=1 TQDM_DISABLE=1 python $$file || exit 1; done
+	@for file in tests/benchmarks/bench_*.py; do TQDM_DISABLE=1 python $$file || exit 1; done
 
 lock: $(READY)
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -5,7 +5,7 @@
     python tests/kernels.py --write              store this processor's digests
 
 An emulated processor is a model of ``qemu-x86_64 -cpu help``, with qemu's options where wanted
-(``Haswell,l3-cache=off``). Emulation is about 200 times slower, so every item is small; layers and
+(``Haswell,l3-cache=off``). Emulation is about 50 times slower, so every item is small; layers and
 batches have the sizes of real trainings.
 """
 
@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import helpers  # before numpy and torch: it pins the kernels
@@ -36,11 +37,12 @@ from helpers import artifacts, attribution, detection, driving_world, fairness, 
 
 STORED = Path(__file__).with_name("kernel_digests.json")
 ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet18-eighth")
+MOSAICS = ("gradcam", "lrp")  # the quick methods
 QEMU = "qemu-x86_64"
 
 
 def trainings():
-    """Three batches of each architecture: weights, statistics, logits, and maps of a mosaic."""
+    """Three batches of each architecture: weights, statistics, logits, and explanations."""
     generator = torch.Generator().manual_seed(0)
     images = torch.randint(0, 256, (47, 3, 96, 96), generator=generator, dtype=torch.uint8)
     labels = torch.arange(47) % 4
@@ -49,11 +51,12 @@ def trainings():
         history = models.train(model, images, labels, images[:9], labels[:9], seed=0, epochs=1)
         yield f"training {name}", [model.state_dict(), history.epochs]
         yield f"logits {name}", models.logits(model, images)
-        mosaic = images[:1].repeat(1, 1, 2, 2)
         for method in attribution.PAPER_METHODS:
             settings = {"samples": 48} if method == "lime" else {}
-            maps = attribution.explain(model, mosaic, 1, method, **settings)
-            yield f"{method} {name}", maps.maps
+            maps = attribution.explain(model, images[:1], 1, method, **settings).maps
+            yield f"{method} {name}", maps
+        mosaic = images[:1].repeat(1, 1, 2, 2)
+        yield f"mosaic {name}", [attribution.explain(model, mosaic, 1, m).maps for m in MOSAICS]
 
 
 def worlds():
@@ -79,10 +82,8 @@ def statistics():
     groups = [rng.lognormal(size=(5, 25)) for _ in range(4)]
     found = stats.mean(groups)
     yield "interval", [*found.interval(), found.p, *stats.share(rng.random((5, 25)))]
-    yield (
-        "jackknife",
-        list(stats.statistic(lambda means: np.std([m.mean() for m in means]), groups)),
-    )
+    spread = stats.bootstrap(lambda found: np.std([g.mean() for g in found]), groups, resamples=50)
+    yield "bootstrap", list(spread)
     scores = rng.random(300)
     counted = fairness.table(
         {"group": rng.choice(list("abc"), 300)},
@@ -176,19 +177,10 @@ def emulated(processor: str) -> dict[str, str]:
         When the emulation ends early, with what it said last.
     """
     command = [QEMU, "-cpu", processor, sys.executable, __file__, "--lines"]
-    found = {}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as run:
-        for line in run.stdout:
-            name, digest = json.loads(line)
-            found[name] = digest
-            if sys.stderr.isatty():
-                print(f"\r{processor}: {len(found)} items ", end="", file=sys.stderr)
-        said = run.stderr.read()
+    run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode:
-        raise RuntimeError(f"emulating {processor} ended with {run.returncode}: {said[-1500:]}")
-    return found
+        raise RuntimeError(f"{processor} ended with {run.returncode}: {run.stderr[-1500:]}")
+    return dict(json.loads(line) for line in run.stdout.splitlines())
 
 
 def main() -> None:
@@ -209,8 +201,10 @@ def main() -> None:
     if asked.write:
         artifacts.write_text(STORED, json.dumps(found["here"], indent=1) + "\n")
     stored = json.loads(STORED.read_text())
-    for processor in asked.processors:
-        found[processor] = emulated(processor)
+    with ThreadPoolExecutor(os.cpu_count()) as side_by_side:
+        found.update(
+            zip(asked.processors, side_by_side.map(emulated, asked.processors), strict=True)
+        )
     table = pd.DataFrame({"stored": stored, **found}).fillna("missing")
     table["equal"] = np.where(table.eq(table.stored, axis=0).all(axis=1), "yes", "NO")
     print(table.to_string())

@@ -8,6 +8,9 @@ for its own intersections of the three columns, and, at ten times the rows, abou
 which they are joined by hand, which it does in a fraction of the time.
 """
 
+import helpers  # noqa: F401  before torch and numpy: it pins the kernels
+
+# ruff: isort: split
 import contextlib
 import importlib.util
 import io

@@ -6,6 +6,9 @@ Prints one line a ratio, and the growth of peak memory over 10,000 mosaics. The 
 the median over the rounds counts.
 """
 
+import helpers  # noqa: F401  before torch and numpy: it pins the kernels
+
+# ruff: isort: split
 import resource
 import statistics
 import sys

@@ -6,6 +6,9 @@ Bare: forward to the logits, backward from the target's logit to the same layer.
 network. The routes alternate, one thread, and the median over the rounds counts.
 """
 
+import helpers  # noqa: F401  before torch and numpy: it pins the kernels
+
+# ruff: isort: split
 import statistics
 import sys
 import time

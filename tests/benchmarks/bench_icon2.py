@@ -13,6 +13,9 @@ serves all values). pycocotools runs on a stated part of the images and hotcoco 
 resample, each compared with ours on the same. hotcoco and pycocotools come with the bench extra.
 """
 
+import helpers  # noqa: F401  before torch and numpy: it pins the kernels
+
+# ruff: isort: split
 import contextlib
 import io
 import multiprocessing

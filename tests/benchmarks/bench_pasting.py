@@ -5,6 +5,9 @@
 Prints one line a ratio. The routes alternate, one thread, and the median over the rounds counts.
 """
 
+import helpers  # noqa: F401  before torch and numpy: it pins the kernels
+
+# ruff: isort: split
 import statistics
 import sys
 import time

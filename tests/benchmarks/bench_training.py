@@ -8,6 +8,9 @@ over the rounds of the ratio of their times.
 
 from __future__ import annotations
 
+import helpers  # noqa: F401  before torch and numpy: it pins the kernels
+
+# ruff: isort: split
 import statistics
 import sys
 import time

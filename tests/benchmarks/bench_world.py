@@ -3,6 +3,9 @@
 Run: python tests/benchmarks/bench_world.py [rounds]
 """
 
+import helpers  # noqa: F401  before torch and numpy: it pins the kernels
+
+# ruff: isort: split
 import io
 import statistics
 import sys
