@@ -22,6 +22,12 @@ BIN := .venv/bin
 UV := $(BIN)/uv pip
 READY := .venv/ready
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+quoted = '$(subst ','\'',$(1))'
+# where the home folder cannot be written to, Jupyter and Snakemake need another
+ifneq ($(shell test -w "$$HOME" && echo yes),yes)
+export HOME := $(CURDIR)/outputs/home
+$(shell mkdir -p $(call quoted,$(HOME)))
+endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -48,11 +54,11 @@ endif
 # Every file a job writes appears whole or not at all, so a run that was killed needs no unlocking.
 run: $(READY)
 	@snakemake --cores $(CORES) --nolock --rerun-incomplete --keep-going --quiet rules host reason \
-	  $(if $(CONFIG),--configfile $(CONFIG),) $(if $(filter-out demo,$(PRESET)),--config preset=$(PRESET),)
+	  $(if $(CONFIG),--configfile $(call quoted,$(CONFIG)),) $(if $(filter-out demo,$(PRESET)),--config preset=$(PRESET),)
 
 sweep: $(READY)
 	@snakemake --snakefile sweeps/context_bias.smk --cores $(CORES) --nolock --rerun-incomplete --keep-going \
-	  --quiet rules host reason $(if $(CONFIG),--configfile $(CONFIG),)
+	  --quiet rules host reason $(if $(CONFIG),--configfile $(call quoted,$(CONFIG)),)
 
 test: $(READY) lint
 	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope --no-loadscope-reorder --nbval notebooks tests
