@@ -175,6 +175,28 @@ def test_what_failed_runs_again_and_nothing_else(suite):
     assert "failed" not in index.read_text()
 
 
+def make(folder, *arguments, **environment):
+    command = ["make", "--no-print-directory", "-C", str(folder), "-f", str(ROOT / "Makefile")]
+    result = subprocess.run(
+        [*command, *arguments], env={**os.environ, **environment}, capture_output=True, text=True
+    )
+    return result.stdout
+
+
+def test_a_configuration_may_have_a_space_in_its_name(tmp_path):
+    (tmp_path / ".venv").mkdir()
+    for name in ("requirements.lock", "pyproject.toml", ".venv/ready"):
+        (tmp_path / name).touch()
+    assert "--configfile 'my photos.yml'" in make(tmp_path, "-n", "run", "CONFIG=my photos.yml")
+
+
+def test_a_home_that_cannot_be_written_to_is_replaced(tmp_path):
+    show = ["--eval", "show: ; @echo $$HOME", "show"]
+    assert make(tmp_path, *show, HOME=str(tmp_path)) == f"{tmp_path}\n"
+    other = make(tmp_path, *show, HOME=str(tmp_path / "none")).strip()
+    assert other == str(tmp_path / "outputs" / "home") and Path(other).is_dir()
+
+
 @pytest.mark.slow
 def test_the_workflow_plans_every_notebook_and_refuses_before_anything_runs(tmp_path):
     for name in ("helpers", "data", "notebooks"):
