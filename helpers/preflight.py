@@ -46,9 +46,7 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
     known_keys(config, KEYS)
     preset = config.get("preset", "demo")
     run = project.output_name(config.get("run", preset))
-    more = config.get("parameters") or {}
-    if not isinstance(more, Mapping):
-        raise ValueError(f"parameters: {more!r} is no mapping; write `parameters: {{seed: 3}}`")
+    more = of_notebooks(config)
     for name, key in (("output", "run"), ("preset", "preset")):
         if name in more:
             raise ValueError(
@@ -62,6 +60,20 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
     if given.get("source") == "folder":
         accepted = {name: accepted[name] for name in fitting(asked, given)}
     return run, accepted
+
+
+def of_notebooks(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The notebooks' parameters in a configuration.
+
+    Raises
+    ------
+    ValueError
+        When they are no mapping.
+    """
+    given = config.get("parameters") or {}
+    if not isinstance(given, Mapping):
+        raise ValueError(f"parameters: {given!r} is no mapping; write `parameters: {{seed: 3}}`")
+    return given
 
 
 def chapters(folder: Path) -> list[Path]:
@@ -131,6 +143,22 @@ def numbers(value: int | Iterable[int]) -> list[int]:
     if not whole or len(value) == 0:
         raise ValueError(f"seeds: {value!r} is neither a number of seeds nor a list of seeds")
     return list(value)
+
+
+def shares(value: Iterable[float]) -> list[float]:
+    """Doses of a planted bias as a list of numbers from 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        For anything else, and for no dose at all.
+    """
+    right = isinstance(value, list | tuple) and all(
+        isinstance(v, int | float) and not isinstance(v, bool) and 0 <= v <= 1 for v in value
+    )
+    if not right or not value:
+        raise ValueError(f"doses: {value!r} is no list of numbers from 0 to 1, such as [0, 0.5]")
+    return [float(v) for v in value]
 
 
 def inputs(given: Mapping[str, Any]) -> str:

@@ -30,6 +30,13 @@ def test_seeds_are_a_number_or_a_list():
             preflight.numbers(wrong)
 
 
+def test_doses_are_a_list_of_shares():
+    assert preflight.shares([0, 0.5, 1]) == [0.0, 0.5, 1.0]
+    for wrong in (0.5, [], ["a"], [2], [True], None, [float("nan")]):
+        with pytest.raises(ValueError, match="is no list of numbers from 0 to 1"):
+            preflight.shares(wrong)
+
+
 def photographs(folder, classes=("cat", "dog")):
     """Class folders with an (empty) image each."""
     for name in classes:
