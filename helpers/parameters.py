@@ -285,18 +285,11 @@ def shared(
 ) -> dict[str, dict]:
     """Give each notebook those of the parameters that it declares, all validated.
 
-    Parameters
-    ----------
-    notebook_paths
-        Notebooks that are to run.
-    parameters
-    others
-        Notebooks that are not: a parameter that only these declare is known, and not validated.
-
     Returns
     -------
     dict
-        Notebook stem -> its parameters.
+        Notebook stem -> its parameters. A parameter that only `others` declare, notebooks that are
+        not to run, is known and left out.
 
     Raises
     ------

@@ -63,13 +63,7 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
 
 
 def of_notebooks(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The notebooks' parameters in a configuration.
-
-    Raises
-    ------
-    ValueError
-        When they are no mapping.
-    """
+    """The notebooks' parameters in a configuration; refused when they are no mapping."""
     given = config.get("parameters") or {}
     if not isinstance(given, Mapping):
         raise ValueError(f"parameters: {given!r} is no mapping; write `parameters: {{seed: 3}}`")
@@ -82,13 +76,7 @@ def chapters(folder: Path) -> list[Path]:
 
 
 def notebooks(asked: str | list[str] | None, folder: Path) -> list[Path]:
-    """Paths of the notebooks named: a list, or names with commas between; None is all chapters.
-
-    Raises
-    ------
-    ValueError
-        For what is neither, and for a name that no notebook has.
-    """
+    """Paths of the notebooks named: a list, or names with commas between; None is all chapters."""
     if asked is None:
         return chapters(folder)
     names = asked.split(",") if isinstance(asked, str) else asked
@@ -103,13 +91,7 @@ def notebooks(asked: str | list[str] | None, folder: Path) -> list[Path]:
 
 
 def known_keys(config: Mapping[str, Any], allowed: Iterable[str]) -> None:
-    """Refuse a key of a configuration that nothing reads.
-
-    Raises
-    ------
-    ValueError
-        Naming each, and where it belongs or what was probably meant.
-    """
+    """Refuse a key of a configuration that nothing reads, saying where it may belong."""
     allowed, problems = list(allowed), []
     for key in config:
         if key in allowed:
@@ -130,13 +112,7 @@ def _meant(name: str, known: Iterable[str]) -> str:
 
 
 def numbers(value: int | Iterable[int]) -> list[int]:
-    """Seeds as a list: 3 is 0, 1, 2; a list stays what it is.
-
-    Raises
-    ------
-    ValueError
-        For anything else, and for no seed at all.
-    """
+    """Seeds as a list: 3 is 0, 1, 2; a list of some stays what it is; all else is refused."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = range(value)
     whole = isinstance(value, list | tuple | range) and all(type(v) is int for v in value)
@@ -146,17 +122,9 @@ def numbers(value: int | Iterable[int]) -> list[int]:
 
 
 def shares(value: Iterable[float]) -> list[float]:
-    """Doses of a planted bias as a list of numbers from 0 to 1.
-
-    Raises
-    ------
-    ValueError
-        For anything else, and for no dose at all.
-    """
-    right = isinstance(value, list | tuple) and all(
-        isinstance(v, int | float) and not isinstance(v, bool) and 0 <= v <= 1 for v in value
-    )
-    if not right or not value:
+    """Doses of a planted bias: a list of numbers from 0 to 1; all else is refused."""
+    listed = value if isinstance(value, list | tuple) else []
+    if not listed or not all(type(v) in (int, float) and 0 <= v <= 1 for v in listed):
         raise ValueError(f"doses: {value!r} is no list of numbers from 0 to 1, such as [0, 0.5]")
     return [float(v) for v in value]
 
@@ -164,17 +132,9 @@ def shares(value: Iterable[float]) -> list[float]:
 def inputs(given: Mapping[str, Any]) -> str:
     """A fingerprint of the files and folders that parameters name: a change runs notebooks anew.
 
-    Parameters
-    ----------
-    given
-        Parameters. A value, or an item of a list, that is the path of something counts with its
-        files' names, sizes and times of change; others do not. A folder's files are those that
-        reading it would find (:func:`helpers.sources.folders.walk`).
-
-    Returns
-    -------
-    str
-        Empty where no parameter names anything.
+    A value, or an item of a list, that is the path of something counts with its files' names, sizes
+    and times of change. A folder's files are those that reading it finds (`folders.walk`). Where no
+    parameter names anything, the fingerprint is empty.
     """
     from helpers.sources import folders
 
@@ -192,27 +152,12 @@ def inputs(given: Mapping[str, Any]) -> str:
 
 
 def fitting(notebooks: list[Path], given: Mapping[str, Any]) -> list[str]:
-    """Check a folder of photographs, and leave out the notebooks that it cannot be shown to.
+    """Check a folder of photographs; return the stems of the notebooks that can be run on it.
 
-    Parameters
-    ----------
-    notebooks
-        Those that call ``experiment.require_contexts`` need contexts; those that have no parameter
-        `source` are about other things than images, and run where one of the parameters that only
-        they have is given.
-    given
-        Parameters of a run with ``source: folder``.
-
-    Returns
-    -------
-    list of str
-        Stems of those that can run.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        When a folder is missing, its layout is not understood, the classes do not fit the contexts,
-        or no notebook is left.
+    Notebooks that call ``experiment.require_contexts`` need contexts. Those without a parameter
+    `source` are about other things than images, and run where one of the parameters that only they
+    have is given. Refused are a folder whose layout is not understood, classes that do not fit the
+    contexts, and a run of no notebook.
     """
     from helpers.sources import contexts, folders, photographs
 
