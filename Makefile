@@ -3,6 +3,7 @@
 #   make run         every notebook on the embedded world -> outputs/demo/index.html
 #   make run CONFIG=my.yml       the same with your parameters (README, "Your own photographs")
 #   make test        every test: units, guards, and each notebook cell by cell
+#   make seeds       the whole suite with three seeds: which verdicts differ -> outputs/seeds/
 #   make sweep       every method at five doses of planted bias, three seeds -> outputs/sweep/
 #   make lab         JupyterLab on the notebooks
 #   make notebooks   run the stored notebooks anew, in place, and record their numbers
@@ -23,10 +24,16 @@ BIN := .venv/bin
 UV := $(BIN)/uv pip
 READY := .venv/ready
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+quoted = '$(subst ','\'',$(1))'
+# where the home folder cannot be written to, Jupyter and Snakemake need another
+ifneq ($(shell test -w "$$HOME" && echo yes),yes)
+export HOME := $(CURDIR)/outputs/home
+$(shell mkdir -p $(call quoted,$(HOME)))
+endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run sweep test test-fast test-other-processor lab notebooks bench lock setup lint
+.PHONY: run sweep seeds test test-fast test-other-processor lab notebooks bench lock setup lint
 
 setup: $(READY)
 
@@ -49,11 +56,14 @@ endif
 # Every file a job writes appears whole or not at all, so a run that was killed needs no unlocking.
 run: $(READY)
 	@snakemake --cores $(CORES) --nolock --rerun-incomplete --keep-going --quiet rules host reason \
-	  $(if $(CONFIG),--configfile $(CONFIG),) $(if $(filter-out demo,$(PRESET)),--config preset=$(PRESET),)
+	  $(if $(CONFIG),--configfile $(call quoted,$(CONFIG)),) $(if $(filter-out demo,$(PRESET)),--config preset=$(PRESET),)
 
 sweep: $(READY)
 	@snakemake --snakefile sweeps/context_bias.smk --cores $(CORES) --nolock --rerun-incomplete --keep-going \
-	  --quiet rules host reason $(if $(CONFIG),--configfile $(CONFIG),)
+	  --quiet rules host reason $(if $(CONFIG),--configfile $(call quoted,$(CONFIG)),)
+
+seeds: $(READY)
+	@python -m helpers.seeds --cores $(CORES)
 
 test: $(READY) lint
 	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope --no-loadscope-reorder --nbval notebooks tests
@@ -66,7 +76,7 @@ test-fast: $(READY)
 	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope -m "not slow and not real" tests
 
 lint: $(READY)
-	@ruff check . && ruff format --check .
+	@ruff check --quiet . && ruff format --check --quiet .
 
 lab: $(READY)
 	@jupyter lab notebooks

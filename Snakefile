@@ -4,30 +4,24 @@ from pathlib import Path
 
 import yaml
 
-from helpers import parameters, preflight, project
+from helpers import preflight, project
 
-PRESET = config.get("preset", "demo")
-RUN = str(config.get("run", PRESET))
-NOTEBOOKS = config.get("notebooks") or sorted(p.stem for p in Path("notebooks").glob("0[1-9]_*.ipynb"))
-if isinstance(NOTEBOOKS, str):
-    NOTEBOOKS = NOTEBOOKS.split(",")
-GIVEN = {"preset": PRESET, "output": RUN, **(config.get("parameters") or {})}
-OUT = str(project.outputs() / RUN)
+FOLDER = Path("notebooks")
 
 try:  # refused here, before anything runs
-    preflight.known_keys(config, ["preset", "run", "notebooks", "parameters"])
-    # a parameter that another notebook has may stay in the file when only some notebooks run
-    EVERY = sorted({*NOTEBOOKS, *(p.stem for p in Path("notebooks").glob("0[1-9]_*.ipynb"))})
-    PARAMETERS = parameters.shared([f"notebooks/{name}.ipynb" for name in EVERY], GIVEN)
-    preflight.check_inputs(GIVEN)
-    if GIVEN.get("source") == "folder":
-        NOTEBOOKS = preflight.fitting(NOTEBOOKS, GIVEN)
-except (parameters.ParameterError, OSError, ValueError) as error:
+    RUN, PARAMETERS = preflight.plan(config, FOLDER)
+except (OSError, ValueError) as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
+OUT = str(project.outputs() / RUN)
+NOTEBOOKS = list(PARAMETERS)
+LAST = [name for name in NOTEBOOKS if preflight.reads_findings(FOLDER / f"{name}.ipynb")]
 
 
 rule all:
-    input:
+    input:  # each of them, not the index alone: `onerror` writes one, too
+        expand(OUT + "/notebooks/{name}.ipynb", name=NOTEBOOKS),
+        expand(OUT + "/findings/{name}.json", name=NOTEBOOKS),
+        expand(OUT + "/pages/{name}.html", name=NOTEBOOKS),
         f"{OUT}/index.html",
 
 
@@ -39,7 +33,7 @@ rule notebook:
         others=lambda wildcards: [
             f"{OUT}/findings/{name}.json"
             for name in NOTEBOOKS
-            if preflight.reads_findings(wildcards.name) and not preflight.reads_findings(name)
+            if wildcards.name in LAST and name not in LAST
         ],
     output:
         notebook=OUT + "/notebooks/{name}.ipynb",
@@ -66,12 +60,8 @@ rule page:
         template="helpers/templates/page/index.html.j2",
     output:
         OUT + "/pages/{name}.html",
-    params:
-        folder=OUT + "/pages",
     shell:
-        "jupyter nbconvert --log-level WARN --to html --template page"
-        " --TemplateExporter.extra_template_basedirs=helpers/templates"
-        " --output-dir {params.folder:q} {input.notebook:q}"
+        "python -m helpers.pages {OUT:q} {wildcards.name:q}"
 
 
 rule index:
@@ -81,10 +71,8 @@ rule index:
         template="helpers/templates/index.html.jinja",
     output:
         f"{OUT}/index.html",
-    params:
-        folder=OUT,
     shell:
-        "python -m helpers.pages {params.folder:q}"
+        "python -m helpers.pages {OUT:q}"
 
 
 onerror:

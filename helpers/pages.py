@@ -1,4 +1,4 @@
-"""The index page of a run: each notebook with its title, a picture, its time and its findings."""
+"""The pages of a run: each notebook, and an index with their pictures, times and findings."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from pathlib import Path
 import jinja2
 import nbformat
 import pandas as pd
+from nbconvert import HTMLExporter
 
 from helpers import artifacts, findings
+
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ def entry(folder: Path, notebook_path: Path, scorecard: pd.DataFrame) -> Entry:
     scorecard
         As from :func:`helpers.findings.scorecard`.
     """
-    notebook = nbformat.read(notebook_path, as_version=4)
+    notebook = _executed(notebook_path)
     name = notebook_path.stem
     title, question = _opening(notebook)
     own = scorecard[scorecard["notebook"] == name]
@@ -57,6 +60,11 @@ def entry(folder: Path, notebook_path: Path, scorecard: pd.DataFrame) -> Entry:
     )
 
 
+def _executed(path: Path) -> nbformat.NotebookNode:
+    with artifacts.reading(path):
+        return nbformat.read(path, as_version=4)
+
+
 def _opening(notebook: nbformat.NotebookNode) -> tuple[str, str]:
     """Title and first quoted line (the question) of the first markdown cell."""
     source = next((c.source for c in notebook.cells if c.cell_type == "markdown"), "")
@@ -70,6 +78,20 @@ def _thumbnail(folder: Path, name: str, wanted: str) -> str | None:
     figures = folder / "figures" / name
     found = sorted(figures.glob(f"{wanted}.png")) or sorted(figures.glob("*.png"))
     return found[0].relative_to(folder).as_posix() if found else None
+
+
+def write_page(folder: Path, name: str) -> Path:
+    """Write ``pages/<name>.html`` of an executed notebook.
+
+    Raises
+    ------
+    UnreadableArtifact
+        When the notebook is not whole; it says which file to delete.
+    """
+    exporter = HTMLExporter(template_name="page", extra_template_basedirs=[str(TEMPLATES)])
+    notebook = _executed(folder / "notebooks" / f"{name}.ipynb")
+    page, _ = exporter.from_notebook_node(notebook, resources={"metadata": {"name": name}})
+    return artifacts.write_text(folder / "pages" / f"{name}.html", page)
 
 
 def write_index(folder: Path) -> Path:
@@ -89,30 +111,38 @@ def write_index(folder: Path) -> Path:
     ------
     FileNotFoundError
         When the folder holds no executed notebook.
+    UnreadableArtifact
+        When one is not whole; it says which file to delete.
     """
     notebooks = sorted(folder.glob("notebooks/*.ipynb"))
     if not notebooks:
         raise FileNotFoundError(f"{folder}/notebooks holds no executed notebook: `make run` first")
     scorecard = findings.scorecard(folder)
     artifacts.write_text(folder / "scorecard.csv", scorecard.to_csv(index=False))
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True
-    )
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     page = environment.get_template("index.html.jinja").render(
         run=folder.name,
         entries=[entry(folder, path, scorecard) for path in notebooks],
+        failed=sorted({p.stem for p in folder.glob("logs/*.ipynb")} - {p.stem for p in notebooks}),
         total=scorecard["verdict"].value_counts().to_dict(),
         minutes=lambda s: f"{s:.0f} s" if s < 90 else f"{s / 60:.1f} min",
     )
-    artifacts.write_text(folder / "index.html", page)
-    return folder / "index.html"
+    return artifacts.write_text(folder / "index.html", page)
 
 
 def main() -> None:
-    """``python -m helpers.pages FOLDER``: write the index of a run."""
-    parser = argparse.ArgumentParser(description="Write the index page of a run.")
+    """``python -m helpers.pages FOLDER [NAME]``: write a notebook's page, or the index of a run."""
+    parser = argparse.ArgumentParser(description="Write a page of a run.")
     parser.add_argument("folder", type=Path)
-    print(f"open {write_index(parser.parse_args().folder)}")
+    parser.add_argument("name", nargs="?", help="a notebook; without it, the index is written")
+    asked = parser.parse_args()
+    try:
+        if asked.name:
+            write_page(asked.folder, asked.name)
+        else:
+            print(f"open {write_index(asked.folder)}")
+    except (FileNotFoundError, artifacts.UnreadableArtifact) as error:
+        raise SystemExit(str(error)) from None
 
 
 if __name__ == "__main__":

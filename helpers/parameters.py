@@ -8,9 +8,9 @@ a workflow can refuse a parameter before anything else runs.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import difflib
+import functools
 import inspect
 from collections.abc import Iterable, Mapping
 from numbers import Real
@@ -19,7 +19,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import nbformat
-import yaml
 from papermill.translators import translate_parameters
 from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
 
@@ -51,6 +50,11 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 
+#: Parameters that name a file or a folder.
+PATHS = (
+    "folder", "contexts", "table", "labels", "predictions", "gps", "areas", "incomes",
+    "real_frames",
+)  # fmt: skip
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
 
 
@@ -77,7 +81,8 @@ def check(namespace: Mapping[str, Any], **allowed: tuple | list) -> SimpleNamesp
     Raises
     ------
     ParameterError
-        Naming every parameter that is unknown, mistyped or out of range, and what is allowed.
+        Naming every parameter that is unknown, mistyped or out of range, and what is allowed; then
+        every file that is not there and every network that cannot be built as it is asked for.
     """
     declared = dict(namespace.get("__annotations__", {}))
     problems = [_unknown(name, declared) for name in _injected(namespace) if name not in declared]
@@ -91,9 +96,11 @@ def check(namespace: Mapping[str, Any], **allowed: tuple | list) -> SimpleNamesp
         raise ParameterError("\n".join(problems))
     values = {name: namespace[name] for name in declared}
     preset = PRESETS.get(values.get("preset"), {})
-    return SimpleNamespace(
-        **{k: preset.get(k) if v is None and k in preset else v for k, v in values.items()}
-    )
+    filled = {k: preset.get(k) if v is None and k in preset else v for k, v in values.items()}
+    problems = _useless(filled) + _misfits(values, filled)
+    if problems:
+        raise ParameterError("\n".join(problems))
+    return SimpleNamespace(**filled)
 
 
 def _injected(namespace: Mapping[str, Any]) -> list[str]:
@@ -162,6 +169,74 @@ def _range_name(allowed: tuple) -> str:
     return f"{high} or less" if low is None else f"{low} to {high}"
 
 
+def _useless(values: Mapping[str, Any]) -> list[str]:
+    """What is wrong with values of the right type: a file that is not there, an unknown class."""
+    problems = [
+        f"parameter {name!r}: there is no file or folder {values[name]!r} below {Path.cwd()}"
+        for name in PATHS
+        if values.get(name) and not Path(values[name]).expanduser().exists()
+    ]
+    if values.get("folder") and values.get("source") != "folder":
+        problems.append("a `folder` is given: say `source: folder` as well, or it is not read")
+    if values.get("source") == "folder" and not values.get("folder"):
+        problems.append("source is 'folder', so the parameter 'folder' must name one")
+    if "shown" in values:
+        from helpers.detection import CLASSES
+
+        problem = _outside(values["shown"], list(CLASSES)) if values["shown"] else "names no class"
+        problems += [f"parameter 'shown': {problem}"] if problem else []
+    return problems
+
+
+def _misfits(given: Mapping[str, Any], filled: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the networks, where anything but the preset's is asked for."""
+    deciding = ("architecture", "architectures", "image_size", "pretrained")
+    untrained = filled.get("family") == "as it is"
+    if "architecture" not in given or not (untrained or any(given.get(k) for k in deciding)):
+        return []
+    listed = given["architecture"] is None and filled.get("architectures")
+    families = filled.get("families") or [filled.get("family")]
+    start = None if families == ["scratch"] else filled["pretrained"]
+    if untrained and start in (None, "wider world"):
+        return ["family 'as it is' needs a network: `pretrained: imagenet` or a weights file"]
+    faults = (
+        _misfit(architecture, start, filled["image_size"], untrained)
+        for architecture in listed or [filled["architecture"]]
+    )
+    return [fault for fault in faults if fault]
+
+
+@functools.cache
+def _misfit(architecture: str, start: str | None, size: int, untrained: bool) -> str | None:
+    """What is wrong with one network: it is built and shown a blank image."""
+    import torch
+
+    from helpers import models, weights
+
+    of_a_file = start not in (None, "imagenet", "wider world")
+    try:
+        if untrained or start == "imagenet":
+            weights.digest(architecture, "imagenet")  # whether there are such, and their classes
+        model = models.build(architecture, 2, weights=start if of_a_file else None).eval()
+    except (ValueError, OSError) as error:
+        return str(error)
+
+    def reason(size: int) -> str | None:
+        try:
+            with torch.no_grad():
+                model(torch.zeros(1, 3, size, size))
+        except Exception as error:  # whatever a layer raises
+            return str(error).splitlines()[0]
+
+    if not reason(size):
+        return None
+    fitting = [f"{n} fits" for n in range(32, 513, 32) if not reason(n)]
+    return (
+        f"parameter 'image_size': {architecture} cannot take images of {size} pixels "
+        f"({reason(size)}); {fitting[0] if fitting else 'take another `architecture`'}"
+    )
+
+
 def cell_with_tag(notebook: nbformat.NotebookNode, tag: str) -> str:
     """Source of the notebook's cell with this tag; empty when there is none."""
     sources = (c.source for c in notebook.cells if tag in c.metadata.get("tags", []))
@@ -203,47 +278,40 @@ def validated(notebook_path: str | Path, parameters: Mapping[str, Any]) -> dict[
     return dict(parameters)
 
 
-def shared(notebook_paths: Iterable[str | Path], parameters: Mapping[str, Any]) -> dict[str, dict]:
+def shared(
+    notebook_paths: Iterable[str | Path],
+    parameters: Mapping[str, Any],
+    others: Iterable[str | Path] = (),
+) -> dict[str, dict]:
     """Give each notebook those of the parameters that it declares, all validated.
 
     Returns
     -------
     dict
-        Notebook stem -> its parameters.
+        Notebook stem -> its parameters. A parameter that only `others` declare, notebooks that are
+        not to run, is known and left out.
 
     Raises
     ------
     ParameterError
-        When a parameter is declared by none of the notebooks, or refused by one that declares it.
+        When a parameter is declared by no notebook, or refused by one that is to run.
     """
-    paths = [Path(p) for p in notebook_paths]
-    known = {path: declared(path) for path in paths}
-    everywhere = list(dict.fromkeys(name for names in known.values() for name in names))
-    unknown = [_unknown(name, everywhere) for name in parameters if name not in everywhere]
+    known = {Path(path): declared(path) for path in notebook_paths}
+    everywhere = dict.fromkeys(
+        name for names in (*known.values(), *map(declared, others)) for name in names
+    )
+    problems = {_unknown(name, everywhere): [] for name in parameters if name not in everywhere}
     accepted = {}
-    for path in paths:
+    for path, names in known.items():
+        mine = {k: v for k, v in parameters.items() if k in names}
         try:
-            mine = {k: v for k, v in parameters.items() if k in known[path]}
             accepted[path.stem] = validated(path, mine)
         except ParameterError as error:
-            unknown.append(str(error))
-    if unknown:
-        raise ParameterError("\n".join(dict.fromkeys(unknown)))
+            _, _, problem = str(error).partition(": ")
+            problems.setdefault(problem, []).append(path.name)
+    if problems:
+        said = [f"{', '.join(names)}: {p}" if names else p for p, names in problems.items()]
+        if accepted and any(problems.values()):
+            said.append("To leave out notebooks, list those that are to run in `notebooks`.")
+        raise ParameterError("\n".join(said))
     return accepted
-
-
-def main() -> None:
-    """Check parameters from the command line: ``python -m helpers.parameters NOTEBOOK -y YAML``."""
-    parser = argparse.ArgumentParser(description="Refuse parameters a notebook does not allow.")
-    parser.add_argument("notebook", type=Path)
-    parser.add_argument("-y", "--yaml", default="{}", help="parameters as YAML, e.g. '{seed: 3}'")
-    arguments = parser.parse_args()
-    try:
-        validated(arguments.notebook, yaml.safe_load(arguments.yaml))
-    except (ParameterError, FileNotFoundError) as error:
-        raise SystemExit(f"refused: {error}") from None
-    print("allowed")
-
-
-if __name__ == "__main__":
-    main()

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from helpers.findings import Finding
 
 
+#: Folders below ``outputs/`` that belong to no run.
+KEPT = {"models": "trained models", "machine": "what is known of this machine", "home": "settings"}
+
+
 def root() -> Path:
     """Root folder of the project, wherever the caller was started from."""
     return Path(__file__).resolve().parents[1]
@@ -128,8 +132,11 @@ def output_name(name: Any) -> str:
     Raises
     ------
     ValueError
-        When it is none.
+        When it is none, or the folder belongs to no run.
     """
+    first = str(name).split("/")[0]
+    if first in KEPT:
+        raise ValueError(f"output: {first!r} is the folder of {KEPT[first]}; take another name")
     if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", str(name)):
         raise ValueError(
             f"output: {name!r} is not a folder name; use letters, digits, '.', '_', '-', "

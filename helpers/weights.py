@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from torch import nn
 from torchvision import models as torchvision_models
 
-from helpers import artifacts, reduced
+from helpers import artifacts, project, reduced
 
 SMALL = tuple(reduced.REDUCED)
 
@@ -46,32 +46,50 @@ def read(path: Path) -> dict[str, torch.Tensor]:
     FileNotFoundError
         When there is no such file.
     ValueError
-        When it is damaged, or holds anything but tensors.
+        When it is damaged, or holds anything but tensors of finite numbers.
     """
     path = _existing(path)
     try:
-        if path.suffix == ".safetensors":
-            return load_file(path)
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        state = state.get("state_dict", state)
-        if not all(isinstance(tensor, torch.Tensor) for tensor in state.values()):
-            raise TypeError("not every entry is a tensor")
-        return state
+        state = _state(path)
     except Exception as error:
+        own = path.resolve().parent == project.store()
+        todo = " Delete that file and run again: it will be made anew." if own else ""
         raise ValueError(
             f"{path} cannot be read as weights: it must be a whole .safetensors file or a state "
             f"dict that torch.load(weights_only=True) accepts ({type(error).__name__}: {error})."
+            + todo
         ) from error
+    for name, tensor in state.items():
+        if not tensor.isfinite().all():
+            raise ValueError(
+                f"{path} holds no weights that can be used: {name} has NaN or infinite values."
+            )
+    return state
+
+
+def _state(path: Path) -> dict[str, torch.Tensor]:
+    if path.suffix == ".safetensors":
+        return load_file(path)
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    state = state.get("state_dict", state)
+    if not all(isinstance(tensor, torch.Tensor) for tensor in state.values()):
+        raise TypeError("not every entry is a tensor")
+    return state
 
 
 def check_fit(architecture: str, path: Path, wanted: dict, state: dict) -> None:
-    """Refuse a state dict that lacks keys, has others, or has them in other shapes."""
+    """Refuse a state dict that lacks keys, has others, or has them in other shapes or kinds."""
     faults = [f"{name} is missing" for name in wanted if name not in state]
     faults += [f"{name} is not part of the network" for name in state if name not in wanted]
     faults += [
         f"{name} is {tuple(state[name].shape)}, must be {tuple(wanted[name].shape)}"
         for name in wanted
         if name in state and state[name].shape != wanted[name].shape
+    ]
+    faults += [
+        f"{name} is {str(state[name].dtype).removeprefix('torch.')}, must be floating point"
+        for name in wanted
+        if name in state and wanted[name].is_floating_point() > state[name].is_floating_point()
     ]
     if faults:
         more = f"; and {len(faults) - 4} more" if len(faults) > 4 else ""

@@ -17,18 +17,13 @@ from pathlib import Path
 from helpers import parameters, preflight, project
 
 NOTEBOOK = "05_gradcam_comparison"
-DOSES = [float(dose) for dose in config.get("doses", [0, 0.25, 0.5, 0.75, 1])]
-SEEDS = preflight.numbers(config.get("seeds", 3))  # how many, or which
-NAME = str(config.get("run", "sweep"))
-OUT = str(project.outputs() / NAME)
-ANSWERS = OUT + "/bias-{dose}_seed-{seed}/tables/" + NOTEBOOK + "/answers.csv"
 
 
 def given(dose, seed):
     """Parameters of one run. Its results go to a folder of their own; `doses: []` trains no more."""
     one = {"context_bias": float(dose), "seed": int(seed), "doses": []}
     one |= {"output": f"{NAME}/bias-{dose}_seed-{seed}"}
-    more = config.get("parameters") or {}
+    more = preflight.of_notebooks(config)
     if set(one) & set(more):
         raise ValueError(f"parameters: this sweep sets {', '.join(set(one) & set(more))} itself")
     return one | more
@@ -36,10 +31,15 @@ def given(dose, seed):
 
 try:  # refused here, before anything runs
     preflight.known_keys(config, ["run", "doses", "seeds", "parameters"])
+    NAME = project.output_name(config.get("run", "sweep"))
+    DOSES = preflight.shares(config.get("doses", [0, 0.25, 0.5, 0.75, 1]))
+    SEEDS = preflight.numbers(config.get("seeds", 3))  # how many, or which
     for dose in DOSES:
         parameters.validated(f"notebooks/{NOTEBOOK}.ipynb", given(dose, SEEDS[0]))
 except ValueError as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
+OUT = str(project.outputs() / NAME)
+ANSWERS = OUT + "/bias-{dose}_seed-{seed}/tables/" + NOTEBOOK + "/answers.csv"
 
 
 rule all:

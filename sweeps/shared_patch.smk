@@ -14,10 +14,13 @@ from pathlib import Path
 from helpers import preflight, project
 from helpers.focus import trials
 
-DOSES = [float(dose) for dose in config.get("doses", trials.DOSES)]
-SEEDS = preflight.numbers(config.get("seeds", 12))  # how many, or which
-OUT = str(project.outputs() / str(config.get("run", "shared-patch")))
-preflight.known_keys(config, ["run", "doses", "seeds"])
+try:  # refused here, before anything runs
+    preflight.known_keys(config, ["run", "doses", "seeds"])
+    DOSES = preflight.shares(config.get("doses", trials.DOSES))
+    SEEDS = preflight.numbers(config.get("seeds", 12))  # how many, or which
+    OUT = str(project.outputs() / project.output_name(config.get("run", "shared-patch")))
+except ValueError as error:
+    raise WorkflowError(f"refused before anything ran:\n{error}") from None
 TRIAL = OUT + "/trials/dose-{dose}_seed-{seed}.csv"
 
 

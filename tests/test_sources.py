@@ -1,5 +1,6 @@
 """Image sources: folders, splits, copies, contexts, the world; each against what was put there."""
 
+import os
 import shutil
 
 import numpy as np
@@ -232,6 +233,39 @@ def test_junk_hidden_files_and_wrappers(tmp_path):
     assert "1 file(s) that are no images were passed over." in found.report
     picture(78).save(inner / "loose.png")
     assert any("download/photos/loose.png first" in said for said in load(tmp_path).report)
+
+
+def test_links_to_folders_elsewhere_are_followed_and_loops_are_refused_by_name(tmp_path):
+    two_classes(tmp_path / "elsewhere")
+    folder = tmp_path / "photos"
+    fill(folder / "cat", 12)
+    (folder / "dog").symlink_to(tmp_path / "elsewhere" / "dog")
+    (folder / "cat" / "gone.png").symlink_to("nowhere.png")
+    (folder / "cat" / "self.png").symlink_to("self.png")
+    assert counts(load(folder)) == [[8, 2, 2], [8, 2, 2]]
+    for place, target in [
+        (folder, ".."),
+        (folder / "cat", ".."),
+        (tmp_path / "elsewhere/dog", ".."),
+    ]:
+        (place / "up").symlink_to(target)
+        with pytest.raises(ValueError, match=r"up is a link to .*, a folder that holds it.*remove"):
+            load(folder)
+        (place / "up").unlink()
+    (tmp_path / "elsewhere" / "dog" / "back").symlink_to(folder)
+    with pytest.raises(ValueError, match=r"dog/back is a link to .*photos, a folder that holds it"):
+        load(folder)
+
+
+def test_names_that_are_not_utf_8_are_read_and_shown_as_text(tmp_path):
+    two_classes(tmp_path)
+    latin = os.fsdecode(b"caf\xe9")
+    (tmp_path / "cat" / "000.png").rename(tmp_path / "cat" / f"{latin}.png")
+    (tmp_path / "dog").rename(tmp_path / latin)
+    collection = load(tmp_path)
+    assert collection.classes == (r"caf\xe9", "cat")
+    assert r"cat/caf\xe9.png" in set(collection.sets["C"].table["path"])
+    "".join(collection.sets["C"].table["path"]).encode()
 
 
 def test_missing_folder_and_wrong_arguments(tmp_path):

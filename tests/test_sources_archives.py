@@ -183,6 +183,14 @@ def test_links_and_encrypted_members_are_refused(server, tmp_path):
         archives.fetch("b.zip", server.url, tmp_path, 0)
 
 
+def test_members_with_a_name_that_no_file_can_have_are_refused(server, tmp_path):
+    for name in ("bench/" + 300 * "a" + ".jpg", 300 * "b" + "/1.jpg", "bench/" + 200 * "é"):
+        server.files["a.zip"] = zipped({"bench/1.txt": "one", name: "long"})
+        with pytest.raises(archives.UnsafeArchive, match="has a name of more than 255 bytes"):
+            fetched(server, tmp_path / "d")
+        assert not list(tmp_path.rglob("*.txt"))
+
+
 def test_two_at_once_download_once(simple, tmp_path):
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: fetched(simple, tmp_path), range(4)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import stat
 import tempfile
@@ -19,6 +20,7 @@ from helpers.progress import progress
 REGISTRY = "registry.txt"
 #: An archive that would unpack to more bytes than this is refused.
 UNPACKED_MAX = 20 * 2**30
+NAME_MAX = 255  # bytes of a file's or folder's name: no common file system has longer ones
 
 
 class NotWhole(ValueError):
@@ -170,6 +172,8 @@ def _unsafe(member: zipfile.ZipInfo) -> str:
         return "has an absolute path"
     if ".." in windows.parts:
         return "would land outside the folder"
+    if max(len(os.fsencode(part)) for part in windows.parts or [""]) > NAME_MAX:
+        return f"has a name of more than {NAME_MAX} bytes"
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         return "is a link or a special file"

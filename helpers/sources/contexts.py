@@ -41,13 +41,14 @@ def given(
     ValueError
         As `mapping` does, and for context folders without images or with too many unreadable ones.
     """
-    found = {path.name: folders.files(path) for path in folders.subfolders(folder)}
+    paths = {folders.printable(path.name): path for path in folders.subfolders(folder)}
+    found = {name: folders.files(path) for name, path in paths.items()}
     context_of = mapping(context_of, classes, tuple(found))
     empty = [name for name in dict.fromkeys(context_of.values()) if not found[name]]
     if empty:
         raise ValueError(f"contexts: no image file in the folder(s) {listed(empty)}.")
     used = [
-        folders.rows(found[name], folder, folder / name, name, "")
+        folders.rows(found[name], folder, paths[name], name, "")
         for name in dict.fromkeys(context_of.values())
     ]
     images, rows, report = read(

@@ -7,6 +7,7 @@ splits only when *all* folders at it are named so; a class may be called `c` or 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -74,9 +75,33 @@ def plain(name: str) -> str:
 
 
 def subfolders(folder: Path) -> list[Path]:
-    """Folders in `folder` by name, without hidden ones and archive junk."""
+    """Folders in `folder` by name, without hidden ones and archive junk.
+
+    Raises
+    ------
+    ValueError
+        For a link to a folder that holds it.
+    """
     inside = [path for path in folder.iterdir() if path.is_dir()]
-    return sorted(p for p in inside if not p.name.startswith(".") and p.name not in JUNK)
+    found = sorted(p for p in inside if not p.name.startswith(".") and p.name not in JUNK)
+    for path in found:
+        if path.is_symlink() and path.resolve() in _above(folder):
+            raise ValueError(
+                f"{printable(path)} is a link to {printable(path.resolve())}, a folder that holds "
+                "it, so reading would go round in a circle: remove that link."
+            )
+    return found
+
+
+def _above(folder: Path) -> set[Path]:
+    """A folder and all that hold it, both by where it lies and by the way that led to it."""
+    real = folder.resolve()
+    return {real, *real.parents, *(parent.resolve() for parent in folder.parents)}
+
+
+def printable(path: Path | str) -> str:
+    """A path as text, "/" between, with the bytes of a name that is not UTF-8 as \\xNN."""
+    return os.fsencode(Path(path).as_posix()).decode("utf-8", "backslashreplace")
 
 
 def existing(folder: Path | str, parameter: str) -> Path:
@@ -120,7 +145,7 @@ def unused(folder: Path, layout: Layout) -> list[str]:
     left = [file for file in walk(folder) if file not in listed]
     if layout.contexts:
         left = [file for file in left if layout.contexts not in file.parents]
-    images = sorted(file.relative_to(folder).as_posix() for file in left if is_image(file))
+    images = sorted(printable(file.relative_to(folder)) for file in left if is_image(file))
     others = len(left) - len(images)
     said = [f"{others} file(s) that are no images were passed over."] if others else []
     if images:
@@ -147,7 +172,7 @@ def files(folder: Path) -> list[Path]:
 def rows(found: list[Path], top: Path, base: Path, label: str, own: str) -> pd.DataFrame:
     """Table rows (see `Layout.sets`) for the files of one class and split below `base`."""
     return pd.DataFrame(
-        [(f, f.relative_to(top).as_posix(), label, _name(f, base), own) for f in found],
+        [(f, printable(f.relative_to(top)), label, _name(f, base), own) for f in found],
         columns=COLUMNS,
     )
 
@@ -166,25 +191,25 @@ def _classes(folders: list[Path], top: Path) -> tuple[pd.DataFrame, list[str]]:
     named = _all_named(folders, SPLIT_WORDS)
     if "train" in named and len(named) > 1:
         parts = [
-            rows(files(path), top, path, path.name, own)
+            rows(files(path), top, path, printable(path.name), own)
             for own, split in named.items()
             for path in subfolders(split)
         ]
-        labels = {path.name for split in named.values() for path in subfolders(split)}
+        labels = {printable(path.name) for split in named.values() for path in subfolders(split)}
     else:
         parts = [_one_class(path, top) for path in folders]
-        labels = {path.name for path in folders}
+        labels = {printable(path.name) for path in folders}
     table = pd.concat([pd.DataFrame(columns=COLUMNS), *parts], ignore_index=True)
     return table, sorted(labels - set(table["class"]))
 
 
 def _one_class(folder: Path, top: Path) -> pd.DataFrame:
     """The files of one class folder, which may hold split folders."""
-    named = _all_named(subfolders(folder), SPLIT_WORDS)
+    named, label = _all_named(subfolders(folder), SPLIT_WORDS), printable(folder.name)
     if "train" in named and len(named) > 1:
-        parts = [rows(files(p), top, p, folder.name, own) for own, p in named.items()]
+        parts = [rows(files(p), top, p, label, own) for own, p in named.items()]
         return pd.concat(parts, ignore_index=True)
-    return rows(files(folder), top, folder, folder.name, "")
+    return rows(files(folder), top, folder, label, "")
 
 
 def _all_named(folders: list[Path], words: dict[str, tuple[str, ...]]) -> dict[str, Path]:
@@ -195,7 +220,7 @@ def _all_named(folders: list[Path], words: dict[str, tuple[str, ...]]) -> dict[s
 
 
 def _name(file: Path, base: Path) -> str:
-    return file.relative_to(base).with_suffix("").as_posix().casefold()
+    return printable(file.relative_to(base).with_suffix("")).casefold()
 
 
 def _has_images(folder: Path) -> bool:

@@ -1,0 +1,58 @@
+"""Notebooks are compared strictly where the numbers are the suite's own, leniently elsewhere."""
+
+import os
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from helpers import project
+
+MACHINE = """import sys, types
+sys.modules["helpers.machine"] = sys.modules["helpers"].machine = types.SimpleNamespace(
+    own_numbers=lambda: {own}, why_not=lambda: {why!r})
+"""
+
+
+@pytest.fixture
+def tested(tmp_path):
+    """A function that tests a notebook on a machine of own or other numbers."""
+
+    def run(source, stored, own, *options):
+        output = nbformat.v4.new_output("stream", text=stored)
+        cell = nbformat.v4.new_code_cell(source, outputs=[output], execution_count=1)
+        nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "notebook.ipynb")
+        code = "import helpers\n" + MACHINE.format(own=own, why="It has no AVX2.")
+        (tmp_path / "pretended.py").write_text(code)
+        command = [sys.executable, "-m", "pytest", "-p", "pretended", "-p", "conftest", "--nbval"]
+        result = subprocess.run(
+            [*command, *options, "notebook.ipynb"],
+            cwd=tmp_path,
+            env=dict(os.environ, PYTHONPATH=f"{project.root()}:{tmp_path}"),
+            capture_output=True,
+            text=True,
+        )
+        return result.returncode, result.stdout.splitlines()[0], result.stdout
+
+    return run
+
+
+@pytest.mark.slow
+def test_strict_where_the_numbers_are_the_suites_own(tested):
+    code, first, output = tested("print(1)", "2\n", True)
+    assert code == 1 and "leniently" not in output and "test session starts" in first
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("-n", "1")])
+def test_lenient_elsewhere_and_the_first_line_says_why(tested, options):
+    code, first, output = tested("print(1)", "2\n", False, *options)
+    assert code == 0, output
+    assert "leniently" in first and first.endswith("It has no AVX2.")
+    assert output.count("leniently") == 1
+
+
+@pytest.mark.slow
+def test_a_cell_that_fails_is_a_failure_everywhere(tested):
+    assert tested("1 / 0", "2\n", False)[0] == 1

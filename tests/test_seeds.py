@@ -1,0 +1,81 @@
+"""Verdicts under several seeds are matched by claim, and counted right."""
+
+import json
+
+import pytest
+
+from helpers import artifacts, findings, seeds
+
+HOLDS, FAILS, UNDECIDED = findings.HOLDS, findings.FAILS, findings.UNDECIDED
+
+
+def written(folder, **notebooks):
+    """Findings files of a run: notebook to pairs of claim and verdict."""
+    for name, pairs in notebooks.items():
+        found = [
+            vars(findings.Finding(claim, "", "", 0.0, 0.0, 0.0, "", verdict))
+            for claim, verdict in pairs
+        ]
+        text = json.dumps({"notebook": name, "findings": found})
+        artifacts.write_text(folder / "findings" / f"{name}.json", text)
+    return folder
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Seed 1 turns a claim over and leaves one undecided; seed 2 says the same in another order."""
+    same = [(f"claim {i}", HOLDS) for i in range(6)]
+    first = [*same, ("sky", HOLDS), ("road", FAILS), ("twice", HOLDS), ("twice", FAILS)]
+    other = [("road", HOLDS), ("sky", UNDECIDED), *same, ("twice", HOLDS), ("twice", FAILS)]
+    return {
+        0: written(tmp_path / "0", a=first, b=[("sky", FAILS)]),
+        1: written(tmp_path / "1", a=other, b=[("sky", FAILS)]),
+        2: written(tmp_path / "2", b=[("sky", FAILS)], a=first[:6] + first[:5:-1][2:] + first[8:]),
+    }
+
+
+def test_claims_are_matched_and_differences_counted(folders):
+    table = seeds.verdicts(folders)
+    assert table.loc[("a", "road", 0)].tolist() == [FAILS, HOLDS, FAILS]
+    assert table.loc[("b", "sky", 0)].tolist() == [FAILS] * 3
+    assert [table.loc[("a", "twice", i)].tolist() for i in (0, 1)] == [[HOLDS] * 3, [FAILS] * 3]
+    comparison = seeds.compared(table).set_index("seed")
+    assert comparison.loc[1, ["claims", "contradictions", "differ"]].tolist() == [11, 1, 2]
+    assert comparison.loc[1, "share"] == pytest.approx(2 / 11)
+    assert comparison.loc[2, ["contradictions", "differ"]].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "claims", "fine"),
+    [(UNDECIDED, 20, True), (UNDECIDED, 19, False), (FAILS, 40, False), (None, 20, True)],
+)
+def test_one_in_twenty_may_differ_and_none_may_turn(tmp_path, verdict, claims, fine):
+    same = [(f"claim {i}", HOLDS) for i in range(claims - 1)]
+    changed = [("sky", verdict)] if verdict else []
+    table = seeds.verdicts(
+        {0: written(tmp_path / "0", a=[*same, ("sky", HOLDS)]),
+         1: written(tmp_path / "1", a=same + changed)}
+    )  # fmt: skip
+    comparison = seeds.compared(table)
+    assert comparison["differ"].item() == 1, "a claim that is not made differs as well"
+    assert seeds.survive(comparison) == fine
+
+
+def test_the_command_writes_the_table_and_ends_with_one(folders, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
+    monkeypatch.setattr(seeds, "run", lambda seed, cores: folders[seed])
+    monkeypatch.setattr("sys.argv", ["seeds"])
+    with pytest.raises(SystemExit, match="do not survive another seed"):
+        seeds.main()
+    lines = (tmp_path / "outputs" / "seeds" / "verdicts.csv").read_text().splitlines()
+    assert lines[0] == "notebook,claim,number,0,1,2" and len(lines) == 3
+    assert "road" in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", ["seeds", "--seeds", "0", "2"])
+    seeds.main()
+
+
+def test_a_run_without_findings_is_named(folders, tmp_path):
+    with pytest.raises(
+        FileNotFoundError, match="none holds no findings: run the suite with seed 3"
+    ):
+        seeds.verdicts({**folders, 3: tmp_path / "none"})
