@@ -2,10 +2,9 @@
 
 import http.server
 import itertools
+import multiprocessing
 import pickle
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -474,30 +473,28 @@ def test_five_trainings_are_the_first_five_of_ten(tmp_path, monkeypatch):
         several(0, tmp_path)
 
 
-KILLED = """
-import sys, time
-from pathlib import Path
-from test_models import *
-train = models.train
-def slow(*arguments, **settings):
-    if settings["seed"] == 1:
-        time.sleep(600)
-    return train(*arguments, **settings)
-models.train = slow
-several(3, Path(sys.argv[1]))
-"""
+def train_but_hang_at_the_second(store):
+    train = models.train
+
+    def hang(*arguments, **settings):
+        if settings["seed"] == 1:
+            time.sleep(600)
+        return train(*arguments, **settings)
+
+    models.train = hang  # in the child process only
+    several(3, store)
 
 
 def test_a_run_killed_between_trainings_keeps_those_that_are_finished(tmp_path, monkeypatch):
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(tmp_path)],
-        cwd=Path(__file__).resolve().parent,  # some package installs a `tests` of its own
-    )
+    fork = multiprocessing.get_context("fork")
+    process = fork.Process(target=train_but_hang_at_the_second, args=(tmp_path,))
+    process.start()
     deadline = time.monotonic() + 120
-    while not files(tmp_path) and process.poll() is None and time.monotonic() < deadline:
+    while not files(tmp_path) and process.is_alive() and time.monotonic() < deadline:
         time.sleep(0.05)
     process.kill()
-    assert process.wait() == -signal.SIGKILL
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     kept, seeds = files(tmp_path), count_trainings(monkeypatch)
     assert len(kept) == 1
     assert len(several(3, tmp_path)) == 3
