@@ -82,7 +82,7 @@ def _less(images: pd.DataFrame, name: str) -> stats.Interval:
     parts = dict(list(shares.groupby("object_class", sort=False)))
     weights = [1.0 if label == name else -1 / (len(parts) - 1) for label in parts]
     values = [context.grid(part, "flip_share") for part in parts.values()]
-    return stats.mean(values, weights).interval()
+    return stats.mean(values, weights, shares=True).interval()
 
 
 def of_pasting(
@@ -222,7 +222,7 @@ def _pasted(taken: paste_counts.Taken, context: str) -> list[np.ndarray]:
 def _difference(first: list[np.ndarray], second: list[np.ndarray]) -> stats.Interval:
     """Mean share of some bars less that of others, over trainings and images."""
     weights = [1 / len(first)] * len(first) + [-1 / len(second)] * len(second)
-    return stats.mean([*first, *second], weights).interval()
+    return stats.mean([*first, *second], weights, shares=True).interval()
 
 
 def _printed(printed: pd.DataFrame | None, name: str, alone: bool = False) -> str:

@@ -64,6 +64,8 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
     objects = design.drop_duplicates("object")
     single = _checked(single_logits, design["object"].max() + 1, classes, "single_logits")
     mosaic = _checked(mosaic_logits, len(design), classes, "mosaic_logits", exact=True)
+    if len(single) != len(mosaic):
+        raise ValueError(f"{len(single)} trainings of single images, {len(mosaic)} of mosaics")
     table = design.assign(mosaic=np.arange(len(design)))
     singles = objects.assign(kind="single", side="", mosaic=-1)
     used = set(design.loc[design["kind"] == "context", "context_class"])

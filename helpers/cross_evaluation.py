@@ -162,9 +162,12 @@ def contrast(
     """
     parts = {pair: part for pair, part in table.groupby(["model", "test_set"], sort=False)}
     by_set: dict[str, np.ndarray] = {}
+    largest: dict[str, float] = {}
     for pair, weight in weights.items():
         by_set[pair[1]] = by_set.get(pair[1], 0.0) + weight * _right(parts[pair])
-    return stats.mean(list(by_set.values()), np.ones(len(by_set))).interval(level)
+        largest[pair[1]] = max(largest.get(pair[1], 0.0), abs(weight))
+    differences = [by_set[name] / largest[name] for name in by_set]
+    return stats.mean(differences, list(largest.values()), shares=True).interval(level)
 
 
 def _right(part: pd.DataFrame) -> np.ndarray:

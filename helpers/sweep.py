@@ -53,8 +53,8 @@ def read(files: Iterable[Path | str]) -> pd.DataFrame:
 def correlations(answers: pd.DataFrame) -> pd.DataFrame:
     """How each measure follows the dose: Spearman's correlation over runs, with its interval.
 
-    A run (one dose, one seed, one training) is the unit: its effect is the mean over the contexts,
-    which share a model and so are not independent of one another.
+    A run (one dose, one seed, the several trainings of one model) is the unit: its effect is the
+    mean over the contexts, which share a model and so are not independent of one another.
 
     Parameters
     ----------

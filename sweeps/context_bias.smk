@@ -1,4 +1,4 @@
-"""Plant the context bias at several doses, train with several seeds, ask every method each time.
+"""Plant the context bias at several doses and seeds, train a model each time, ask every method.
 
     make sweep                                        or, the same without make:
     snakemake -s sweeps/context_bias.smk --cores 2    resumes where it was stopped

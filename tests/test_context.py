@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.stats
 import torch
 
 from helpers import context, mosaics
@@ -20,44 +21,47 @@ def no_warnings():
         yield
 
 
-def planted(classes=CLASSES, pull=PULL, n=25, side="random", controls=True, noise=0.5, seed=0):
+def planted(
+    classes=CLASSES, pull=PULL, n=25, side="random", controls=True, noise=0.5, seed=0, trainings=3
+):
     """A design with logits of a known law: single image, LOSS in a mosaic, the context's pull."""
     rng = np.random.default_rng(seed)
     labels = torch.arange(len(classes)).repeat_interleave(n)
     contexts = dict.fromkeys(classes, range(20))
     table = mosaics.design(labels, contexts, classes, side=side, controls=controls, seed=seed)
-    single = rng.normal(0, 1, (len(labels), len(classes)))
-    single[np.arange(len(labels)), labels] += 6
-    mosaic = single[table["object"]] + rng.normal(0, noise, (len(table), len(classes)))
+    single = rng.normal(0, 1, (trainings, len(labels), len(classes)))
+    single[:, np.arange(len(labels)), labels] += 6
+    mosaic = single[:, table["object"]]
+    mosaic = mosaic + rng.normal(0, noise, (trainings, len(table), len(classes)))
     for row, (name, partner, kind, at) in enumerate(
         table[["object_class", "context_class", "kind", "side"]].itertuples(index=False)
     ):
-        mosaic[row, classes.index(name)] -= LOSS + (at == "left")
+        mosaic[:, row, classes.index(name)] -= LOSS + (at == "left")
         if kind != "neutral":
-            mosaic[row, classes.index(partner)] += pull[partner]
+            mosaic[:, row, classes.index(partner)] += pull[partner]
     return single, mosaic, table, classes
 
 
 def test_effects_against_loops():
     single, mosaic, table, classes = planted()
-    found = context.effects(single, mosaic, table, classes, resamples=50)
+    found = context.effects(single, mosaic, table, classes)
     assert len(found) == 12
     for row in found.itertuples():
         o, c = classes.index(row.object_class), classes.index(row.context_class)
         apart, flips, kept, before = [], 0, 0, {}
+        pair = ("context", row.object_class, row.context_class)
         for r, made in enumerate(table.itertuples()):
-            if (made.kind, made.object_class, made.context_class) == (
-                "context",
-                row.object_class,
-                row.context_class,
-            ):
-                apart.append((mosaic[r, o] - mosaic[r, c]) / 2**0.5)
-                flips += mosaic[r, c] > mosaic[r, o]
-                kept += all(mosaic[r, o] >= mosaic[r, k] for k in range(4))
-                before[made.object] = (single[made.object, o] - single[made.object, c]) / 2**0.5
-        assert (row.mosaics, row.images) == (125, 25) == (len(apart), len(before))
-        assert (row.flips, row.kept) == (flips, kept)
-        assert row.flip_share == pytest.approx(flips / 125)
+            if (made.kind, made.object_class, made.context_class) != pair:
+                continue
+            for t, (alone, beside) in enumerate(zip(single, mosaic, strict=True)):
+                apart.append((beside[r, o] - beside[r, c]) / 2**0.5)
+                flips += beside[r, c] > beside[r, o]
+                kept += all(beside[r, o] >= beside[r, k] for k in range(4))
+                before[t, made.object] = (alone[made.object, o] - alone[made.object, c]) / 2**0.5
+        assert (row.mosaics, row.images) == (125, 25)
+        assert (len(apart), len(before)) == (3 * 125, 3 * 25)
+        assert (row.flips, row.kept) == pytest.approx((flips / 3, kept / 3))
+        assert row.flip_share == pytest.approx(flips / 375)
         assert row.mosaic_distance == pytest.approx(np.mean(apart))
         assert row.single_distance == pytest.approx(np.mean(list(before.values())))
         assert row.drop == pytest.approx(row.single_distance - row.mosaic_distance)
@@ -65,7 +69,7 @@ def test_effects_against_loops():
 
 def test_distance_of_the_mean_point_is_the_euclidean_distance_to_the_diagonal():
     single, mosaic, table, classes = planted()
-    found = context.effects(single, mosaic, table, classes, resamples=10)
+    found = context.effects(single, mosaic, table, classes)
     points = context.points(single, mosaic, table, classes)
     for row in found.itertuples():
         pair = points.query(
@@ -105,7 +109,7 @@ def test_table_1_from_its_points():
 
 
 def test_a_planted_context_is_told_from_being_in_a_mosaic():
-    found = context.effects(*planted(), resamples=500)
+    found = context.effects(*planted())
     for row in found.itertuples():
         effect = PULL[row.context_class] / np.sqrt(2)
         assert row.context_effect_low - 0.1 <= effect <= row.context_effect_high + 0.1
@@ -131,7 +135,7 @@ def test_strengths_order_the_contexts_as_planted():
     found = context.strengths(single, mosaic, table, classes).set_index("context_class")
     ranked = found["context_effect"].sort_values(ascending=False).index
     assert list(ranked) == ["bench", "plane", "mug", "fire hydrant"]
-    pairs = context.effects(single, mosaic, table, classes, resamples=10)
+    pairs = context.effects(single, mosaic, table, classes)
     by_context = pairs.groupby("context_class")["context_effect"].mean()
     assert found["context_effect"].to_dict() == pytest.approx(by_context.to_dict())
     assert found.loc["fire hydrant", "context_effect_low"] < 0
@@ -139,7 +143,7 @@ def test_strengths_order_the_contexts_as_planted():
     assert (found["object_classes"] == 3).all()
 
 
-def test_intervals_resample_images_not_mosaics():
+def test_intervals_are_of_images_not_mosaics():
     """Five equal mosaics an image say no more than one of them."""
     labels = torch.zeros(25, dtype=torch.int64)
     rng = np.random.default_rng(0)
@@ -157,8 +161,8 @@ def test_any_number_of_classes_and_one_image_each(k):
     classes = tuple("abcdefgh"[:k])
     for n in (1, 2):
         logits = planted(classes, dict.fromkeys(classes, 1.0), n=n)
-        assert len(context.effects(*logits, resamples=20)) == k * (k - 1)
-        assert len(context.strengths(*logits, resamples=20)) == k
+        assert len(context.effects(*logits)) == k * (k - 1)
+        assert len(context.strengths(*logits)) == k
 
 
 def test_a_class_without_a_context_of_its_own():
@@ -166,10 +170,23 @@ def test_a_class_without_a_context_of_its_own():
     table = mosaics.design(torch.tensor([0, 0, 1, 1, 2, 2]), contexts, "abc", per_context=2)
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(6, 3)), rng.normal(size=(len(table), 3)), table, "abc"
-    found = context.effects(*logits, resamples=20)
+    found = context.effects(*logits)
     assert list(found["context_class"]) == ["a", "a", "b", "b"]
     assert np.isnan(found.loc[found["object_class"] == "c", "own_effect"]).all()
-    assert len(context.strengths(*logits, resamples=20)) == 2
+    assert len(context.strengths(*logits)) == 2
+
+
+def test_intervals_are_of_trainings_too():
+    """Where every training is drawn differently, five say no more than five numbers."""
+    labels, rng = torch.zeros(25, dtype=torch.int64), np.random.default_rng(0)
+    table = mosaics.design(labels, {"b": range(9)}, "ab")
+    single = rng.normal(0, 0.01, (5, 25, 2)) + rng.normal(size=(5, 1, 2))
+    found = context.effects(single, single[:, table["object"]], table, "ab").iloc[0]
+    of_training = (single[..., 0] - single[..., 1]).mean(1) / np.sqrt(2)
+    ends = scipy.stats.ttest_1samp(of_training, 0).confidence_interval()
+    assert (found["single_distance_low"], found["single_distance_high"]) == pytest.approx(
+        tuple(ends), rel=0.01
+    )
 
 
 def test_examples_are_the_extremes_of_a_pair():
@@ -179,12 +196,14 @@ def test_examples_are_the_extremes_of_a_pair():
         found = context.examples(points, "mug", "bench", 4, which)
         o, c = classes.index("mug"), classes.index("bench")
         pair = table.query("object_class == 'mug' and context_class == 'bench'").index
-        best = min(sign * (mosaic[pair, o] - mosaic[pair, c]) / np.sqrt(2))
+        best = min(sign * (mosaic[0, pair, o] - mosaic[0, pair, c]) / np.sqrt(2))
         assert sign * found["distance"].iloc[0] == pytest.approx(best)
         assert found["object"].is_unique and len(found) == 4
         assert (table.loc[found["mosaic"], "context_class"] == "bench").all()
     closest = context.examples(points, "mug", "bench", 1)["distance"].abs().iloc[0]
-    pair = points.query("kind == 'context' and object_class == 'mug' and context_class == 'bench'")
+    pair = points.query(
+        "training == 0 and kind == 'context' and object_class == 'mug' and context_class == 'bench'"
+    )
     assert closest == pair["distance"].abs().min()
     with pytest.raises(ValueError, match="which='worst'"):
         context.examples(points, "mug", "bench", which="worst")
@@ -195,9 +214,11 @@ def test_examples_are_the_extremes_of_a_pair():
 def test_logits_that_do_not_fit_are_refused():
     single, mosaic, table, classes = planted(n=2)
     with pytest.raises(ValueError, match="mosaic_logits has shape"):
-        context.points(single, mosaic[:-1], table, classes)
+        context.points(single, mosaic[:, :-1], table, classes)
     with pytest.raises(ValueError, match="single_logits has shape"):
-        context.points(single[:, :3], mosaic, table, classes)
-    mosaic[0, 0] = np.nan
+        context.points(single[..., :3], mosaic, table, classes)
+    with pytest.raises(ValueError, match="1 trainings of single images, 3 of mosaics"):
+        context.points(single[:1], mosaic, table, classes)
+    mosaic[0, 0, 0] = np.nan
     with pytest.raises(ValueError, match="1 values that are not finite"):
         context.points(single, mosaic, table, classes)

@@ -1,7 +1,5 @@
 """Cross-evaluation on models whose answers are known."""
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,7 @@ import torch
 from test_colour import CLASSES, image_set
 from torch import nn
 
-from helpers import claims, cross_evaluation
+from helpers import claims, cross_evaluation, stats
 
 
 class Constant(nn.Module):
@@ -40,7 +38,7 @@ SETS = {"C": image_set(), "WB": image_set("WB", colours=((90, 90, 90), (95, 95, 
 
 @pytest.fixture
 def table():
-    networks = {"model-C": ByRed(), "model-WB": Constant(0)}
+    networks = {"model-C": [ByRed(), Constant(0), ByRed()], "model-WB": [Constant(0)] * 3}
     return cross_evaluation.predictions(networks, SETS)
 
 
@@ -48,17 +46,26 @@ def test_predictions_are_those_of_the_models(table):
     one = table[(table["model"] == "model-WB")]
     assert set(one["predicted"]) == {"bench"}
     red = table[(table["model"] == "model-C") & (table["test_set"] == "C")]
-    assert (red["predicted"] == red["class"]).all() and red["right"].all()
-    assert len(table) == 2 * 2 * 20
+    for training, part in red.groupby("training"):
+        right = part["predicted"] == part["class"]
+        assert (part["right"] == right).all() and right.mean() == (0.5 if training == 1 else 1)
+    assert len(table) == 2 * 2 * 3 * 20
 
 
-def test_accuracy_and_wilson_interval_against_the_closed_form(table):
-    row = cross_evaluation.accuracies(table).set_index(["model", "test_set"]).loc[("model-WB", "C")]
-    n, p, z = 20, 0.5, 1.959963984540054
-    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-    assert row["accuracy"] == p and row["train_set"] == "WB"
-    assert (row["low"], row["high"]) == pytest.approx((centre - half, centre + half))
+def test_accuracy_is_a_mean_over_trainings_and_images(table):
+    rows = cross_evaluation.accuracies(table).set_index(["model", "test_set"])
+    row = rows.loc[("model-WB", "C")]  # three equal trainings say no more than one
+    right = np.arange(20) % 2 == 0
+    assert (row["low"], row["high"]) == pytest.approx(stats.share(right)[1:])
+    assert (row["accuracy"], row["train_set"], row["images"], row["trainings"]) == (
+        0.5,
+        "WB",
+        20,
+        3,
+    )
+    row = rows.loc[("model-C", "C")]
+    assert row["accuracy"] == pytest.approx((20 + 10 + 20) / 60)
+    assert row["low"] < 0.5 and row["high"] > 0.9  # of three trainings
 
 
 def test_confusions_count_every_image(table):
@@ -74,7 +81,7 @@ def test_confusions_count_every_image(table):
         for true in CLASSES:
             for said in CLASSES:
                 both = ((part["class"] == true) & (part["predicted"] == said)).sum()
-                assert matrix.loc[true, said] == both
+                assert matrix.loc[true, said] == pytest.approx(both / 3)
 
 
 def test_hidden_is_own_minus_the_mean_of_the_others(table):
@@ -82,6 +89,7 @@ def test_hidden_is_own_minus_the_mean_of_the_others(table):
     right = table[table["model"] == "model-C"].groupby("test_set")["right"].mean()
     assert row["own"] == right["C"]
     assert row["drop"] == pytest.approx(right["C"] - right["WB"])
+    assert row["others"] == pytest.approx(right["WB"])
     assert row["drop_low"] <= row["drop"] <= row["drop_high"]
 
 
@@ -93,22 +101,36 @@ def test_one_set_hides_nothing_that_could_be_measured(table):
     )
 
 
-def test_a_difference_excludes_zero_only_when_it_is_clear():
-    rows = [
-        {"model": m, "test_set": "C", "accuracy": k / 100, "right": k, "images": 100}
-        for m, k in (("a", 90), ("b", 60), ("c", 58))
-    ]
-    table = pd.DataFrame(rows)
-    clear = cross_evaluation.difference(table, ("a", "C"), ("b", "C"))
-    assert clear.estimate == pytest.approx(0.3) and clear.low > 0
-    unclear = cross_evaluation.difference(table, ("b", "C"), ("c", "C"))
-    assert unclear.low < 0 < unclear.high
+def predicted(rights):
+    """A table of predictions from (model, test set) to a bool array (trainings, images)."""
+    parts = []
+    for (model, test_set), right in rights.items():
+        training, image = np.indices(right.shape)
+        parts.append(
+            pd.DataFrame({"training": training.ravel(), "image": image.ravel()}).assign(
+                model=model,
+                test_set=test_set,
+                right=right.ravel(),
+                **{"class": np.array(CLASSES)[image.ravel() % 2]},
+            )
+        )
+    return pd.concat(parts, ignore_index=True)
 
 
-def test_gain_elsewhere_is_the_difference_of_means_outside_the_own_set(table):
-    right = table.groupby(["model", "test_set"])["right"].mean()
-    gain = cross_evaluation.gain_elsewhere(table, "model-C", "model-WB")
-    assert gain.estimate == pytest.approx(right["model-C", "WB"] - right["model-WB", "C"])
+def test_models_on_one_set_are_compared_image_by_image():
+    rng = np.random.default_rng(0)
+    first = rng.random((5, 100)) < 0.5
+    second = first.copy()
+    second[:, :8] = False  # as good but for eight images
+    table = predicted({("a", "C"): first, ("b", "C"): second})
+    found = cross_evaluation.contrast(table, {("a", "C"): 1, ("b", "C"): -1})
+    by_hand = stats.mean(first.astype(float) - second).interval()
+    assert found == pytest.approx(by_hand) and found.low > 0
+    apart = predicted({("a", "C"): first, ("b", "NC"): second})
+    found = cross_evaluation.contrast(apart, {("a", "C"): 1, ("b", "NC"): -1})
+    assert found == pytest.approx(stats.mean([first, second], [1, -1]).interval())
+    with pytest.raises(KeyError, match="NC"):
+        cross_evaluation.contrast(table, {("a", "NC"): 1})
 
 
 def accuracies_like_the_paper():
@@ -121,19 +143,13 @@ def accuracies_like_the_paper():
         "pt-WB": (0.97, 0.98, 1.0),
     }
     rng = np.random.default_rng(0)
-    rows = [
+    return predicted(
         {
-            "model": m,
-            "test_set": s,
-            "image": i,
-            "class": CLASSES[i % 2],
-            "right": i < round(100 * v),
+            (model, test_set): np.array([rng.permutation(100) < round(100 * v) for _ in range(3)])
+            for model, accuracies in values.items()
+            for test_set, v in zip(("C", "NC", "WB"), accuracies, strict=True)
         }
-        for m, vs in values.items()
-        for s, v in zip(("C", "NC", "WB"), vs, strict=True)
-        for i in rng.permutation(100)
-    ]
-    return pd.DataFrame(rows)
+    )
 
 
 def test_claims_on_the_papers_own_accuracies_all_hold():

@@ -47,7 +47,14 @@ def test_paper_flips_are_the_sums_of_the_printed_counts():
 
 def per_image(effect_of_sky, effect_of_road, n=25):
     rows = [
-        {"object_class": o, "object": f"{o}{i}", "context_class": c, "context_effect": e + i / 100}
+        {
+            "training": t,
+            "object_class": o,
+            "object": f"{o}{i}",
+            "context_class": c,
+            "context_effect": e + i / 100 + t,
+        }
+        for t in range(3)
         for o in ("bench", "mug")
         for i in range(n)
         for c, e in (("plane", effect_of_sky), ("fire hydrant", effect_of_road))
@@ -55,10 +62,12 @@ def per_image(effect_of_sky, effect_of_road, n=25):
     return pd.DataFrame(rows)
 
 
-def test_strengths_are_compared_within_the_image():
+def test_strengths_are_compared_within_the_image_and_training():
     found = claims_mosaics.strength_difference(per_image(1.0, 0.4), ["plane"], "fire hydrant")
     assert found.estimate == pytest.approx(0.6)
-    assert (found.low, found.high) == pytest.approx((0.6, 0.6))  # the images' spread cancels
+    assert (found.low, found.high) == pytest.approx(
+        (0.6, 0.6)
+    )  # the spread of images and trainings cancels
 
 
 PHOTOS = {

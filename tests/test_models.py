@@ -1,11 +1,12 @@
 """Models: what is built, what training does, what is kept."""
 
 import http.server
-import os
+import itertools
+import multiprocessing
 import pickle
-import subprocess
-import sys
+import signal
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,13 +16,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torchvision import models as torchvision_models
-from torchvision.models import AlexNet, AlexNet_Weights, SqueezeNet1_1_Weights
+from torchvision.models import AlexNet_Weights, SqueezeNet1_1_Weights
 
-from helpers import artifacts, models, training
+from helpers import artifacts, experiment, models, training
+from helpers.parameters import PRESETS
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "real"
 QUARTER = "alexnet-quarter"
@@ -58,24 +60,22 @@ def toy():
 # what is built
 
 
-def test_quarter_is_torchvisions_alexnet_with_a_quarter_of_the_channels():
-    with torch.device("meta"):
-        full = AlexNet(num_classes=4).state_dict()
-    quarter = models.build(QUARTER, 4).network.state_dict()
-    assert list(full) == list(quarter)
-    for name, tensor in full.items():
-        channels = [size if size in (3, 4) else size // 4 for size in tensor.shape[:2]]
-        assert list(quarter[name].shape) == [*channels, *tensor.shape[2:]], name
+def test_quarter_is_torchvisions_alexnet_with_a_quarter_of_the_channels_and_batch_norm():
+    def layers(network):
+        kinds = (nn.Conv2d, nn.ReLU, nn.MaxPool2d)
+        return [layer for layer in network.features if isinstance(layer, kinds)]
 
-
-def test_quarter_computes_what_torchvisions_alexnet_does_on_its_weights():
-    quarter = models.build(QUARTER, 4).network.eval()
-    alexnet = AlexNet(num_classes=4)
-    alexnet.features, alexnet.classifier = quarter.features, quarter.classifier
-    images = torch.rand(2, 3, 96, 96)
-    torch.testing.assert_close(alexnet.eval()(images), quarter(images))
-    kinds = [type(layer) for layer in AlexNet().modules() if not list(layer.children())]
-    assert kinds == [type(layer) for layer in quarter.modules() if not list(layer.children())]
+    quarter = models.build(QUARTER, 4).network
+    ours, theirs = layers(quarter), layers(torchvision_models.alexnet())
+    for mine, other in zip(ours, theirs, strict=True):
+        assert type(mine) is type(other)
+        if not isinstance(mine, nn.ReLU):
+            for name in ("kernel_size", "stride", "padding", "dilation"):
+                assert getattr(mine, name) in (value := getattr(other, name), (value, value)), name
+        if isinstance(mine, nn.Conv2d):
+            assert mine.out_channels == other.out_channels // 4
+    after = [type(b) for a, b in itertools.pairwise(quarter.features) if isinstance(a, nn.Conv2d)]
+    assert after == [nn.BatchNorm2d] * 5
 
 
 @pytest.mark.parametrize("size", [(63, 63), (96, 96), (96, 192), (224, 224)])
@@ -87,6 +87,7 @@ def test_quarter_takes_other_sizes(size):
     ("architecture", "head"),
     [
         ("alexnet", "classifier.6"),
+        ("alexnet-quarter", "classifier.3"),
         ("squeezenet1_1", "classifier.1"),
         ("resnet18", "fc"),
         ("densenet121", "classifier"),
@@ -126,7 +127,7 @@ def test_a_seed_decides_the_weights_and_touches_nothing_else():
     first, again, other = (models.build(QUARTER, 2, seed=seed).state_dict() for seed in (3, 3, 4))
     assert torch.equal(before, torch.random.get_rng_state())
     assert all(torch.equal(first[name], again[name]) for name in first)
-    assert not any(torch.equal(first[name], other[name]) for name in first if "weight" in name)
+    assert not any(torch.equal(first[name], other[name]) for name in first if first[name].ndim > 1)
 
 
 # weights from files
@@ -146,20 +147,20 @@ def test_weights_of_a_file_are_kept_and_the_last_layer_too_where_it_fits(tmp_pat
         torch.equal(same.state_dict()[name], source.state_dict()[name])
         for name in same.state_dict()
     )
-    body = [name for name in other.state_dict() if "classifier.6" not in name]
+    body = [name for name in other.state_dict() if other.head not in name]
     assert all(torch.equal(other.state_dict()[name], source.state_dict()[name]) for name in body)
-    assert other.network.classifier[6].weight.shape == (5, 1024)
+    assert other.network.get_submodule(other.head).weight.shape == (5, 256)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda s: s.pop("features.0.bias"), "features.0.bias is missing"),
-        (lambda s: s.pop("classifier.6.weight"), "no classifier.6.weight: these are not weights"),
+        (lambda s: s.pop("features.1.bias"), "features.1.bias is missing"),
+        (lambda s: s.pop("classifier.3.weight"), "no classifier.3.weight: these are not weights"),
         (lambda s: s.update(extra=torch.ones(1)), "extra is not part of the network"),
         (
-            lambda s: s.update({"features.0.bias": torch.ones(7)}),
-            r"features.0.bias is \(7,\), must be \(16,\)",
+            lambda s: s.update({"features.1.bias": torch.ones(7)}),
+            r"features.1.bias is \(7,\), must be \(16,\)",
         ),
     ],
 )
@@ -182,7 +183,7 @@ class Attack:
 
 
 def test_weights_are_read_without_running_code(tmp_path):
-    torch.save({"classifier.6.weight": Attack(tmp_path / "ran")}, tmp_path / "evil.pth")
+    torch.save({"classifier.3.weight": Attack(tmp_path / "ran")}, tmp_path / "evil.pth")
     (tmp_path / "evil.pt").write_bytes(pickle.dumps(Attack(tmp_path / "ran"), protocol=2))
     for name in ("evil.pth", "evil.pt"):
         with pytest.raises(ValueError, match="cannot be read as weights"):
@@ -256,19 +257,11 @@ def test_training_learns_and_keeps_the_best_epoch(toy):
     assert not model.training and history.seconds > 0
 
 
-def test_training_ends_early_when_perfect_and_flat():
-    def history(*epochs):
-        made = training.History()
-        for epoch, (accuracy, loss) in enumerate(epochs, start=1):
-            made.add(epoch, 0.5, loss, accuracy)
-        return made
-
-    flat = [(1, 0.1), (1, 0.095), (1, 0.2), (1, 0.1)]
-    assert history(*flat).perfect()
-    assert not history(*flat[:-1]).perfect()  # not for long enough
-    assert not history(*flat[:-1], (1, 0.08)).perfect()  # still falling
-    assert not history(*flat[:-1], (0.99, 0.1)).perfect()
-    assert history((1, 0.3), (0.9, 0.1), (1, 0.2)).best_epoch == 3  # accuracy first, then loss
+def test_the_best_epoch_has_the_highest_accuracy_and_then_the_lowest_loss():
+    history = training.History()
+    for epoch, (accuracy, loss) in enumerate([(1, 0.3), (0.9, 0.1), (1, 0.2), (1, 0.25)], start=1):
+        history.add(epoch, 0.5, loss, accuracy)
+    assert history.best_epoch == 3
 
 
 def trained_weights_key():
@@ -278,18 +271,16 @@ def trained_weights_key():
 
 
 def test_same_seed_same_weights_whatever_the_number_of_threads():
-    script = "import torch; from test_models import *; print(trained_weights_key())"
-    elsewhere = subprocess.run(
-        [sys.executable, "-c", script + "; print(torch.get_num_threads())"],
-        env={**os.environ, "OMP_NUM_THREADS": "2"},
-        cwd=Path(__file__).resolve().parent,  # some package installs a `tests` of its own
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    with models.single_thread():
-        here = trained_weights_key()
-    assert elsewhere.stdout.split() == [here, "2"]
+    before = torch.get_num_threads()
+    keys = []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            keys.append(trained_weights_key())
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert keys[0] == keys[1]
 
 
 def test_a_seed_decides_the_training_and_touches_nothing_else(toy):
@@ -298,7 +289,7 @@ def test_a_seed_decides_the_training_and_touches_nothing_else(toy):
     for model, seed in zip(fitted, (5, 5, 6), strict=True):
         fit(model, *toy, seed=seed, epochs=1)
     assert torch.equal(before, torch.random.get_rng_state())
-    first, again, other = (model.network.classifier[6].weight for model in fitted)
+    first, again, other = (model.network.classifier[3].weight for model in fitted)
     assert torch.equal(first, again) and not torch.equal(first, other)
 
 
@@ -314,13 +305,14 @@ def test_tuning_the_last_layer_is_training_with_the_rest_frozen(toy, architectur
     options = {"epochs": 2, "learning_rate": 1e-2, "weight_decay": 0.0}
     history = fit(model, *toy, tune="last", augmentation=False, batch_size=24, **options)
     head = by_hand.eval().network.get_submodule(by_hand.head)
-    optimizer = torch.optim.Adam(head.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(head.parameters())
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=2)
     losses = []
-    for rate in (1e-2, 0.5e-2):  # the half cosine at 0 and 1 of 2
-        optimizer.param_groups[0]["lr"] = rate
+    for _ in range(2):
         optimizer.zero_grad()
         cross_entropy(by_hand(train_set.images), train_set.labels).backward()
         optimizer.step()
+        schedule.step()
         with torch.no_grad():
             losses.append(float(cross_entropy(by_hand(val_set.images), val_set.labels)))
     assert history.table().val_loss.tolist() == pytest.approx(losses, rel=1e-3)
@@ -331,7 +323,7 @@ def test_tuning_the_last_layer_is_training_with_the_rest_frozen(toy, architectur
 
 def test_a_training_that_breaks_down_says_so(toy):
     model = models.build(QUARTER, 2)
-    nn.init.constant_(model.network.classifier[6].bias, float("nan"))
+    nn.init.constant_(model.network.classifier[3].bias, float("nan"))
     with pytest.raises(FloatingPointError, match="broke down in epoch 1: the loss is nan"):
         fit(model, *toy)
 
@@ -388,11 +380,23 @@ def test_logits_are_those_of_the_model_whatever_the_batches(toy):
     torch.testing.assert_close(outputs, model.eval()(toy[0].images).detach())
 
 
+def test_logits_of_trainings_are_those_of_each_and_batches_are_made_once(toy):
+    trainings = [models.build(QUARTER, 2, seed=seed) for seed in (1, 2, 3)]
+    batches = iter(toy[0].images.split(7))  # a second round would find none
+    outputs = models.logits(trainings, batches)
+    assert outputs.shape == (3, 24, 2)
+    for training_, output in zip(trainings, outputs, strict=True):
+        torch.testing.assert_close(output, models.logits(training_, toy[0].images))
+
+
 def test_logits_that_are_no_numbers_are_refused():
-    images = torch.zeros(5, 3, 64, 64)
+    images, sound, broken = torch.zeros(5, 3, 64, 64), *(models.build(QUARTER, 2) for _ in "ab")
     images[3, 0, 5, 5] = float("nan")
     with pytest.raises(FloatingPointError, match="1 of 5 images, first for image 3"):
-        models.logits(models.build(QUARTER, 2), images, batch_size=2)
+        models.logits(sound, images, batch_size=2)
+    nn.init.constant_(broken.network.classifier[3].bias, float("inf"))
+    with pytest.raises(FloatingPointError, match="5 of 5 images, first for image 0"):
+        models.logits([sound, broken], images.nan_to_num())
 
 
 # keeping
@@ -426,14 +430,97 @@ def test_all_that_decides_a_model_decides_its_name(toy, tmp_path, monkeypatch):
     assert len(list((tmp_path / "store").glob("*.safetensors"))) == len(changes)
 
 
-def test_a_damaged_model_is_named_and_classes_must_agree(toy, tmp_path):
-    keep(toy, tmp_path)
-    (path,) = tmp_path.glob("*.safetensors")
-    path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(artifacts.UnreadableArtifact, match=rf"{path.name}.*Delete that file"):
-        keep(toy, tmp_path)
+def test_classes_must_agree(toy, tmp_path):
     with pytest.raises(ValueError, match="must be the same, in the same order"):
         keep((toy[0], toy_set(2, classes=("high", "low"))), tmp_path)
+
+
+# several trainings
+
+
+def several(number, store, **changes):
+    sets = toy_set(), toy_set(6, seed=1)
+    return models.trainings(number, QUARTER, *sets, epochs=1, store=store, **changes)
+
+
+def files(store):
+    """Name to bytes of the finished trainings."""
+    return {path.name: path.read_bytes() for path in store.glob("*.safetensors")}
+
+
+def heads(trainings):
+    return [model.network.classifier[3].weight for model in trainings]
+
+
+def count_trainings(monkeypatch):
+    """A list that grows by a seed with every training from now on."""
+    seeds, train = [], models.train
+    monkeypatch.setattr(models, "train", lambda *a, **s: seeds.append(s["seed"]) or train(*a, **s))
+    return seeds
+
+
+def test_five_trainings_are_the_first_five_of_ten(tmp_path, monkeypatch):
+    five = several(5, tmp_path)
+    before, seeds = files(tmp_path), count_trainings(monkeypatch)
+    ten = several(10, tmp_path)
+    assert seeds == [5, 6, 7, 8, 9]
+    assert len(before) == 5 and before.items() <= files(tmp_path).items()
+    assert all(torch.equal(a, b) for a, b in zip(heads(five), heads(ten[:5]), strict=True))
+    assert not any(torch.equal(a, b) for a, b in itertools.combinations(heads(ten), 2))
+    several(1, tmp_path, seed=3)
+    assert seeds[5:] == [3000]
+    with pytest.raises(ValueError, match="1 training or more, not 0"):
+        several(0, tmp_path)
+
+
+def train_but_hang_at_the_second(store):
+    train = models.train
+
+    def hang(*arguments, **settings):
+        if settings["seed"] == 1:
+            time.sleep(600)
+        return train(*arguments, **settings)
+
+    models.train = hang  # in the child process only
+    several(3, store)
+
+
+def test_a_run_killed_between_trainings_keeps_those_that_are_finished(tmp_path, monkeypatch):
+    fork = multiprocessing.get_context("fork")
+    process = fork.Process(target=train_but_hang_at_the_second, args=(tmp_path,))
+    process.start()
+    deadline = time.monotonic() + 120
+    while not files(tmp_path) and process.is_alive() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    kept, seeds = files(tmp_path), count_trainings(monkeypatch)
+    assert len(kept) == 1
+    assert len(several(3, tmp_path)) == 3
+    assert seeds == [1, 2] and kept.items() <= files(tmp_path).items()
+
+
+def test_a_damaged_training_is_named_and_made_anew_alone(tmp_path, monkeypatch):
+    made = several(3, tmp_path)
+    before = files(tmp_path)
+    seeds = count_trainings(monkeypatch)
+    path = next(p for p in tmp_path.glob("*.safetensors") if holds(p, made[1]))
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(artifacts.UnreadableArtifact, match=rf"{path.name}.*Delete that file"):
+        several(3, tmp_path)
+    assert seeds == []
+    path.unlink()
+    again = several(3, tmp_path)
+    assert seeds == [1]
+    assert all(torch.equal(a, b) for a, b in zip(heads(made), heads(again), strict=True))
+    after = files(tmp_path)
+    assert after.keys() == before.keys()
+    assert {name for name in after if after[name] != before[name]} <= {path.name}
+
+
+def holds(path, model):
+    return torch.equal(load_file(path)["classifier.3.weight"], *heads([model]))
 
 
 def test_a_pretrained_model_is_where_others_start(toy, tmp_path):
@@ -443,6 +530,24 @@ def test_a_pretrained_model_is_where_others_start(toy, tmp_path):
     first = models.build(QUARTER, 3, weights=path).network.features[0].weight
     assert torch.equal(first, models.build(QUARTER, 2, weights=path).network.features[0].weight)
     assert keep(toy, tmp_path, weights=path)(toy[1].images).shape == (12, 2)
+
+
+@pytest.mark.slow
+def test_a_training_of_the_demo_is_near_perfect_on_its_own_set_and_loses_elsewhere(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    demo = dict.fromkeys(("per_class", "context_bias", "folder", "epochs")) | PRESETS["demo"]
+    settings_ = SimpleNamespace(**demo, seed=0, trainings=1)
+    collection = experiment.images(settings_)
+    (model,) = experiment.model("model-C", collection, settings_)
+    accuracy = {}
+    for name, images in collection.sets.items():
+        test = images.split("test")
+        right = models.logits(model, test.images).argmax(1) == test.labels
+        accuracy[name] = float(right.double().mean())
+    assert accuracy["C"] > 0.9
+    assert accuracy["C"] - (accuracy["NC"] + accuracy["WB"]) / 2 > 0.15
 
 
 # real photographs, real weights

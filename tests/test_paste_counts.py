@@ -23,44 +23,53 @@ def scored(seed=0):
         for _ in range(5)
     ]
     design = pd.DataFrame(rows).sample(frac=1, random_state=seed, ignore_index=True)
-    logits = torch.tensor(rng.normal(size=(len(design), 4)))
-    alone = {c: torch.tensor(rng.normal(size=(7, 4))) for c in CLASSES}
+    logits = torch.tensor(rng.normal(size=(3, len(design), 4)))
+    alone = {c: torch.tensor(rng.normal(size=(3, 7, 4))) for c in CLASSES}
     return alone, logits, design
 
 
-def test_counts_equal_counting_one_by_one():
+def test_taken_and_counts_equal_counting_one_by_one():
     alone, logits, design = scored()
-    table = paste_counts.counts(alone, CLASSES, logits, design)
+    taken = paste_counts.taken(alone, CLASSES, logits, design)
+    assert len(taken) == 4 * (1 + 3 + 1)
+    for (context, pasted), said in taken.items():
+        if pasted == paste_counts.NOTHING:
+            asked = [[one for one in training] for training in alone[context]]
+        else:
+            rows = [
+                i
+                for i, d in enumerate(design.to_dict("records"))
+                if (
+                    d["kind"] == "neutral" and d["object_class"] != context
+                    if pasted == paste_counts.NEUTRAL
+                    else (d["kind"], d["object_class"], d["context_class"])
+                    == ("context", pasted, context)
+                )
+            ]
+            asked = [[training[i] for i in rows] for training in logits]
+        wanted = CLASSES.index(context)
+        by_hand = [[float(np.argmax(one.numpy()) == wanted) for one in said] for said in asked]
+        assert said.tolist() == by_hand
+    table = paste_counts.counts(taken)
     assert len(table) == 16
     for row in table.to_dict("records"):
-        wanted = CLASSES.index(row["context_class"])
-        if row["pasted"] == "nothing":
-            said = [int(np.argmax(one)) for one in alone[row["context_class"]].numpy()]
-        else:
-            said = [
-                int(np.argmax(logits[i].numpy()))
-                for i, d in enumerate(design.to_dict("records"))
-                if d["kind"] == "context"
-                and d["object_class"] == row["pasted"]
-                and d["context_class"] == row["context_class"]
-            ]
-        assert row["predicted"] == said.count(wanted) and row["images"] == len(said)
-        assert (row["low"], row["high"]) == pytest.approx(
-            stats.wilson(row["predicted"], row["images"])
-        )
+        said = taken[row["context_class"], row["pasted"]]
+        assert row["predicted"] == pytest.approx(said.sum() / 3)
+        assert row["images"] == (7 if row["pasted"] == "nothing" else 5) == said.shape[1]
+        assert (row["share"], row["low"], row["high"]) == pytest.approx(stats.share(said))
 
 
 def test_without_masks_the_contexts_alone_remain():
-    table = paste_counts.counts(scored()[0], CLASSES)
+    table = paste_counts.counts(paste_counts.taken(scored()[0], CLASSES))
     assert table["pasted"].tolist() == ["nothing"] * 4
 
 
 def test_refuses_logits_that_do_not_fit():
     alone, logits, design = scored()
     with pytest.raises(ValueError, match="rows of the design"):
-        paste_counts.counts(alone, CLASSES, logits[:-1], design)
+        paste_counts.taken(alone, CLASSES, logits[:, :-1], design)
     with pytest.raises(ValueError, match="do not fit 4 classes"):
-        paste_counts.counts({"mug": torch.zeros(3, 2)}, CLASSES)
+        paste_counts.taken({"mug": torch.zeros(1, 3, 2)}, CLASSES)
 
 
 def collection_of(sets):
@@ -90,17 +99,9 @@ def test_the_papers_counts_are_the_printed_ones():
     assert bench["mosaic_share"] == 44 / 125 and bench["paste_share"] == 21 / 25
 
 
-def test_neutral_counts_and_what_contexts_are_called_equal_counting_one_by_one():
-    alone, logits, design = scored()
-    table = paste_counts.on_neutral(logits, design, CLASSES).set_index("context_class")
+def test_what_contexts_are_called_equals_counting_one_by_one():
+    alone, _, _ = scored()
     for name in CLASSES:
-        rows = [
-            i
-            for i, d in enumerate(design.to_dict("records"))
-            if d["kind"] == "neutral" and d["object_class"] != name
-        ]
-        said = [CLASSES[int(np.argmax(logits[i].numpy()))] for i in rows]
-        assert table.loc[name].tolist() == [said.count(name), len(rows)]
-        called = [CLASSES[int(np.argmax(one))] for one in alone[name].numpy()]
+        called = [CLASSES[int(np.argmax(one))] for one in alone[name].numpy().reshape(-1, 4)]
         found = paste_counts.called(alone, CLASSES).loc[name]
-        assert found.to_dict() == {c: called.count(c) for c in CLASSES}
+        assert found.to_dict() == pytest.approx({c: called.count(c) / 3 for c in CLASSES})

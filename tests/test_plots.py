@@ -51,12 +51,12 @@ def tables(classes, n=2):
     labels = torch.arange(len(classes)).repeat_interleave(n)
     design = mosaics.design(labels, dict.fromkeys(classes, range(5)), classes, per_context=2)
     logits = (
-        rng.normal(size=(len(labels), len(classes))),
-        rng.normal(size=(len(design), len(classes))),
+        rng.normal(size=(2, len(labels), len(classes))),
+        rng.normal(size=(2, len(design), len(classes))),
     )
     points = context.points(*logits, design, classes)
-    effects = context.effects(*logits, design, classes, resamples=20)
-    return points, effects, context.strengths(*logits, design, classes, resamples=20)
+    effects = context.effects(*logits, design, classes)
+    return points, effects, context.strengths(*logits, design, classes)
 
 
 def accuracies():

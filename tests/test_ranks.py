@@ -40,20 +40,15 @@ def test_spearman_without_spread_or_with_few_points():
         ranks.spearman([1, 2], [1, 2, 3])
 
 
-def images(effect, seed, noise=1.0, n=25):
+def images(effect, seed, noise=1.0, n=25, trainings=5):
     """Per-image effects of twelve pairs with the means of `effect`."""
     rng, parts = np.random.default_rng(seed), []
+    training, image = (index.ravel() for index in np.indices((trainings, n)))
     for (object_class, context_class), mean in effect.items():
-        parts.append(
-            pd.DataFrame(
-                {
-                    "object_class": object_class,
-                    "context_class": context_class,
-                    "object": np.arange(n),
-                    "context_effect": mean + rng.normal(0, noise, n),
-                }
-            )
-        )
+        found = {"training": training, "object": image}
+        found |= {"object_class": object_class, "context_class": context_class}
+        found["context_effect"] = mean + rng.normal(0, noise, trainings * n)
+        parts.append(pd.DataFrame(found))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -74,25 +69,30 @@ def test_agreement_is_spearman_over_pairs():
 
 def test_agreement_is_wide_where_images_differ_much():
     sharp = ranks.agreement(images(RISING, 0, 0.01), images(RISING, 1, 0.01))
-    vague = ranks.agreement(images(RISING, 0, 30), images(RISING, 1, 30))
+    vague = ranks.agreement(images(RISING, 0, 60), images(RISING, 1, 60))
     assert sharp.low == pytest.approx(1) and vague.high - vague.low > 0.5
 
 
-def test_agreement_resamples_against_a_loop():
-    first, second = images(RISING, 5, 8), images(RISING, 6, 8)
-    rng, found = np.random.default_rng(7), []
+def test_agreement_resamples_trainings_and_images_against_a_loop():
+    """An object's images are drawn once for all its contexts, trainings once for both methods."""
+    first, second = images(RISING, 5, 16), images(RISING, 6, 16)
     values = [
-        {pair: part["context_effect"].to_numpy() for pair, part in t.groupby(ranks.PAIR)}
+        {
+            pair: part.pivot(index="training", columns="object", values="context_effect").to_numpy()
+            for pair, part in t.groupby(ranks.PAIR)
+        }
         for t in (first, second)
     ]
-    for _ in range(400):
-        means = []
+    rng, found = np.random.default_rng(7), []
+    for _ in range(1000):
+        means, some = [], rng.integers(5, size=5)
         for of_pair in values:
             drawn = {name: rng.integers(25, size=25) for name in "abcd"}
-            means.append([of_pair[c, o][drawn[o]].mean() for o, c in PAIRS])
+            means.append([of_pair[c, o][some][:, drawn[o]].mean() for o, c in PAIRS])
         found.append(scipy.stats.spearmanr(*means).statistic)
+    tail = scipy.stats.norm.cdf(scipy.stats.t.ppf(0.025, 4) * np.sqrt(5 / 4))
     ours = ranks.agreement(first, second)
-    assert [ours.low, ours.high] == pytest.approx(np.quantile(found, [0.025, 0.975]), abs=0.06)
+    assert [ours.low, ours.high] == pytest.approx(np.quantile(found, [tail, 1 - tail]), abs=0.06)
 
 
 def test_agreement_refuses_other_pairs_and_knows_no_interval_without_spread():

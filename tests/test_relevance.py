@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 import torch
 from test_colour import image_set
 
@@ -21,7 +22,7 @@ def images():
 
 def test_shares_equal_a_loop(images):
     drawn = torch.rand(40, 8, 8, generator=torch.Generator().manual_seed(0)) - 0.3
-    table = relevance.per_image(maps_of(drawn), images)
+    table = relevance.per_image([maps_of(drawn)], images)
     for i in range(40):
         inside = outside = 0.0
         for row in range(8):
@@ -37,11 +38,11 @@ def test_shares_equal_a_loop(images):
 
 
 def test_a_uniform_map_has_no_excess_and_maps_on_one_side_have_all(images):
-    uniform = relevance.per_image(maps_of(torch.ones(40, 8, 8)), images)
+    uniform = relevance.per_image([maps_of(torch.ones(40, 8, 8))], images)
     assert np.allclose(uniform["excess"], 0)
-    on_object = relevance.per_image(maps_of(images.masks.float()), images)
+    on_object = relevance.per_image([maps_of(images.masks.float())], images)
     assert (on_object["share"] == 0).all() and (on_object["peak"] == 0).all()
-    on_ground = relevance.per_image(maps_of((~images.masks).float()), images)
+    on_ground = relevance.per_image([maps_of((~images.masks).float())], images)
     assert (on_ground["share"] == 1).all() and (on_ground["peak"] == 1).all()
 
 
@@ -49,17 +50,27 @@ def test_empty_maps_are_counted_and_left_out(images):
     drawn = images.masks.float()
     drawn[::4] = 0
     drawn[2] = -1
-    table = relevance.per_image(maps_of(drawn), images)
+    table = relevance.per_image([maps_of(drawn)], images)
     assert table["share"].isna().sum() == 11
     by_class = relevance.per_class(table).set_index("class")
     assert by_class["undefined"].tolist() == [11, 0]
     assert (by_class["share"] == 0).all()
 
 
+def test_trainings_are_averaged_and_their_spread_is_in_the_interval(images):
+    sides = [images.masks.float(), (~images.masks).float(), torch.ones(40, 8, 8)]
+    table = relevance.per_image([maps_of(side) for side in sides], images)
+    assert table["training"].value_counts().to_dict() == {0: 40, 1: 40, 2: 40}
+    row = relevance.per_class(table).iloc[0]
+    assert row["images"] == 20 and row["share"] == pytest.approx((0 + 1 + 0.75) / 3)
+    ends = scipy.stats.ttest_1samp([-0.75, 0.25, 0], 0).confidence_interval()  # of the excess
+    assert (row["excess_low"], row["excess_high"]) == pytest.approx(tuple(ends))
+
+
 def test_a_class_without_any_relevance_has_no_number(images):
     drawn = images.masks.float()
     drawn[images.labels == 1] = 0
-    row = relevance.per_class(relevance.per_image(maps_of(drawn), images)).iloc[1]
+    row = relevance.per_class(relevance.per_image([maps_of(drawn)], images)).iloc[1]
     assert row["undefined"] == row["images"]
     assert np.isnan(row["share"]) and np.isnan(row["excess_low"])
 
@@ -69,9 +80,8 @@ def test_intervals_of_the_excess_cover_it_at_their_rate():
     rng, misses = np.random.default_rng(0), 0
     for _ in range(200):
         share = rng.beta(8, 2, 25)
-        table = pd.DataFrame(
-            {"class": "a", "share": share, "area": 0.7, "excess": share - 0.7, "peak": 1.0}
-        )
+        table = pd.DataFrame({"image": range(25), "share": share, "excess": share - 0.7})
+        table = table.assign(training=0, area=0.7, peak=1.0, **{"class": "a"})
         row = relevance.per_class(table).iloc[0]
         misses += not row["excess_low"] <= 0.1 <= row["excess_high"]
     assert misses <= 20  # P(more | rate .05) < .001
@@ -79,9 +89,9 @@ def test_intervals_of_the_excess_cover_it_at_their_rate():
 
 def test_refuses_images_without_masks_and_maps_of_others(images):
     with pytest.raises(ValueError, match="no masks"):
-        relevance.per_image(maps_of(torch.ones(40, 8, 8)), image_set(n=40, masks=False))
+        relevance.per_image([maps_of(torch.ones(40, 8, 8))], image_set(n=40, masks=False))
     with pytest.raises(ValueError, match="not of images with masks"):
-        relevance.per_image(maps_of(torch.ones(40, 4, 4)), images)
+        relevance.per_image([maps_of(torch.ones(40, 4, 4))], images)
 
 
 def test_examples_come_from_the_classs_own_context_first():

@@ -1,13 +1,16 @@
-"""`helpers.stats` against closed forms, scipy's other routes and a simulation."""
+"""`helpers.stats` against scipy, statsmodels, loops and simulations."""
 
-import itertools
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.special
 import scipy.stats
+import statsmodels.formula.api as smf
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from statsmodels.stats.anova import anova_lm
 
 from helpers import stats
 
@@ -54,101 +57,217 @@ def test_wilson_refuses_nonsense(k, n, level):
         stats.wilson(k, n, level)
 
 
-def test_cluster_means_against_a_loop():
-    rng = np.random.default_rng(0)
-    values, clusters = rng.normal(size=(60, 2)), rng.integers(0, 7, 60)
-    expected = [values[clusters == c].mean(0) for c in np.unique(clusters)]
-    assert stats.cluster_means(values, clusters) == pytest.approx(np.array(expected))
-    assert stats.cluster_means(values[:, 0], clusters).ndim == 1
-
-
-@pytest.mark.parametrize("n", [5, 25, 200])
-def test_bootstrap_is_as_wide_as_students_interval_on_normal_data(n):
-    values = scipy.stats.norm.ppf((np.arange(n) + 0.5) / n)  # ideal, symmetric sample
-    found = stats.bootstrap(values, resamples=20000)
-    half = scipy.stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)
-    assert found.estimate == pytest.approx(0, abs=1e-12)
-    tolerance = 0.12 if n == 5 else 0.04  # five values have few different resamples
-    assert found.high == pytest.approx(half, rel=tolerance)
-    assert found.low == pytest.approx(-half, rel=tolerance)
-
-
-def test_bootstrap_of_groups_matches_a_plain_loop():
-    rng = np.random.default_rng(1)
-    groups = [rng.normal(loc, 1, n) for loc, n in ((0, 30), (3, 60), (9, 45))]
-    found = stats.bootstrap(groups, resamples=4000)
-    means = [
-        np.mean([rng.choice(group, len(group)).mean() for group in groups]) for _ in range(4000)
+def draw(rng, trainings, deviations, groups=1, images=25):
+    """Groups of values of mean 0: a training's part, an image's and the rest."""
+    of_training, of_image, of_rest = deviations
+    training = rng.normal(0, of_training, (trainings, 1))  # the same in all groups
+    return [
+        training
+        + rng.normal(0, of_image, (1, images))
+        + rng.normal(0, of_rest, (trainings, images))
+        for _ in range(groups)
     ]
-    assert found.estimate == pytest.approx(np.mean([group.mean() for group in groups]))
-    # 30 values: Student's 2.045 and sqrt(30 / 29) in place of 1.96
-    wider = scipy.stats.t.ppf(0.975, 29) * np.sqrt(30 / 29)
-    assert found.high - found.low == pytest.approx(2 * wider * np.std(means), rel=0.05)
 
 
-def test_bootstrap_is_reproducible_and_seeded():
-    values = np.random.default_rng(2).normal(size=25)
-    assert stats.bootstrap(values, seed=3) == stats.bootstrap(values, seed=3)
-    assert stats.bootstrap(values, seed=3) != stats.bootstrap(values, seed=4)
+def test_one_training_is_students_interval_and_two_groups_are_welchs():
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(0.5, 1, 25), rng.normal(0, 3, 12)
+    found, theirs = stats.mean(first), scipy.stats.ttest_1samp(first, 0)
+    assert found.interval(0.9) == pytest.approx((first.mean(), *theirs.confidence_interval(0.9)))
+    assert found.p == pytest.approx(theirs.pvalue)
+    found = stats.mean([first, second], [1, -1])
+    theirs = scipy.stats.ttest_ind(first, second, equal_var=False)
+    assert found.interval()[1:] == pytest.approx(tuple(theirs.confidence_interval()))
+    assert found.p == pytest.approx(theirs.pvalue)
 
 
-def test_bootstrap_of_degenerate_samples():
-    assert stats.bootstrap([2.0] * 6) == (2, 2, 2)
-    alone = stats.bootstrap([2.0])
-    assert alone.estimate == 2 and np.isnan(alone.low) and np.isnan(alone.high)
-    with pytest.raises(ValueError, match="1 of 3 values are NaN"):
-        stats.bootstrap([1.0, np.nan, 2.0])
-    with pytest.raises(ValueError, match="one value an image"):
-        stats.bootstrap([np.array([])])
+def test_several_trainings_are_the_analysis_of_variance_with_both_random():
+    (values,) = draw(np.random.default_rng(1), 5, (1, 1, 1), images=12)
+    training, image = np.indices(values.shape)
+    table = pd.DataFrame({"y": values.ravel(), "t": training.ravel(), "i": image.ravel()})
+    squares = anova_lm(smf.ols("y ~ C(t) + C(i)", table).fit())["mean_sq"]
+    of_t, of_i, rest = squares / values.size
+    found = stats.mean(values)
+    assert found.estimate == pytest.approx(values.mean())
+    assert found.error**2 == pytest.approx(of_t + of_i - rest)
+    assert found.freedom == pytest.approx((of_t + of_i - rest) ** 2 / (of_t**2 / 4 + of_i**2 / 11))
+
+
+def test_the_error_is_never_less_than_what_any_one_source_shows():
+    found = stats.mean([[[2.0, 0.0], [0.0, 2.0]]])  # all trainings alike, all images alike
+    assert found.estimate == 1 and found.error**2 == pytest.approx(1)  # rest: 4 / 1 / (2 * 2)
+    rest = np.array([[0.1, -0.1, 0], [-0.1, 0.1, 0], [0, 0, 0]])
+    rest += np.array([[1], [2], [4]])  # of the trainings
+    assert stats.mean(rest).error == pytest.approx(np.std([1, 2, 4], ddof=1) / np.sqrt(3))
+
+
+def test_weights_of_groups_against_loops():
+    groups = draw(np.random.default_rng(2), 4, (1, 1, 0.2), groups=3, images=6)
+    weights = [1.0, 0.5, -0.5]
+    variance = estimate = 0.0
+    of_training = np.zeros(4)
+    for group, weight in zip(groups, weights, strict=True):
+        grand = sum(map(sum, group)) / 24
+        estimate += weight * grand
+        for t in range(4):
+            of_training[t] += weight * sum(group[t]) / 6
+        by_image = [sum(group[:, i]) / 4 for i in range(6)]
+        variance += weight**2 * sum((x - grand) ** 2 for x in by_image) / 5 / 6
+        left = [
+            group[t, i] - sum(group[t]) / 6 - by_image[i] + grand
+            for t in range(4)
+            for i in range(6)
+        ]
+        variance -= weight**2 * sum(x**2 for x in left) / 15 / 24
+    variance += sum((x - sum(of_training) / 4) ** 2 for x in of_training) / 3 / 4
+    found = stats.mean(groups, weights)
+    assert (found.estimate, found.error**2) == pytest.approx((estimate, variance))
+
+
+def test_what_trainings_share_cancels_in_a_contrast():
+    rng = np.random.default_rng(3)
+    groups = draw(rng, 5, (0, 1, 1), groups=2)
+    shift = rng.normal(0, 10, (5, 1))
+    shifted = [group + shift for group in groups]
+    assert stats.mean(shifted, [1, -1]).interval() == pytest.approx(
+        stats.mean(groups, [1, -1]).interval()
+    )
+    assert stats.mean(shifted).error > 3
+
+
+def test_values_that_are_not_there_do_not_count():
+    (values,) = draw(np.random.default_rng(4), 5, (1, 1, 1))
+    gaps = values.copy()
+    gaps[:, 3] = np.nan
+    assert stats.mean(gaps) == stats.mean(np.delete(values, 3, 1))
+    gaps[2] = np.nan  # a training none of whose values is defined
+    known = np.delete(np.delete(values, 3, 1), 2, 0)
+    assert stats.mean(gaps).interval() == pytest.approx(stats.mean(known).interval())
+    pair = stats.mean([gaps, values[:, :9]], [1, -1])
+    both = stats.mean([known, np.delete(values[:, :9], 2, 0)], [1, -1])
+    assert pair.freedom < stats.mean([values, values[:, :9]], [1, -1]).freedom
+    assert pair.error == pytest.approx(both.error, rel=0.1)
+
+
+def test_what_has_no_spread_or_no_second_image():
+    assert stats.mean(np.full((5, 6), 2.0)).interval() == (2, 2, 2)
+    assert stats.mean(np.zeros((5, 6))).p == 1 and stats.mean(np.full((5, 6), 2.0)).p == 0
+    for alone in ([2.0], [[2.0], [3.0]]):
+        found = stats.mean(np.array(alone)).interval()
+        assert found.estimate == np.mean(alone) and np.isnan(found.low) and np.isnan(found.high)
+
+
+@pytest.mark.parametrize(
+    ("function", "values", "weights", "message"),
+    [
+        (stats.mean, [np.nan, np.nan], None, "0 finite values"),
+        (stats.mean, [], None, "0 finite values"),
+        (stats.mean, [1.0, np.inf], None, "1 finite values"),
+        (stats.mean, np.zeros((2, 3, 4)), None, r"shape \(2, 3, 4\)"),
+        (stats.mean, [np.zeros((5, 3)), np.zeros((4, 3))], None, r"groups of \[5, 4\] trainings"),
+        (stats.mean, [np.zeros(3), np.zeros(4)], [1], "1 weights for 2 groups"),
+        (stats.share, [0.5, 1.1], None, r"must lie in \[0, 1\], not 0.5..1.1"),
+        (stats.share, [np.zeros(3), np.zeros(4)], [1, -1], "must be positive and sum to 1"),
+    ],
+)
+def test_bad_values_are_refused(function, values, weights, message):
+    with pytest.raises(ValueError, match=message):
+        function(values, weights)
+
+
+SOURCES = [(1, 0.2, 0.2), (1, 1, 1), (0.2, 1, 1), (0, 1, 0)]  # trainings, images, rest
 
 
 @pytest.mark.slow
-def test_bootstrap_covers_what_it_says_when_images_are_clusters():
-    """25 images x 5 mosaics, flips whose rate varies by image: 95% should hold the true mean."""
-    rng, hits, naive = np.random.default_rng(0), 0, 0
-    runs = 600
-    for run in range(runs):
-        flips = rng.random((25, 5)) < rng.beta(1, 2, (25, 1))  # true mean 1/3
-        found = stats.bootstrap_share(flips.mean(1), resamples=600, seed=run)
-        hits += found.low <= 1 / 3 <= found.high
-        low, high = stats.wilson(int(flips.sum()), flips.size)  # as if all mosaics were independent
-        naive += low <= 1 / 3 <= high
-    assert 0.93 <= hits / runs <= 0.975
-    assert naive / runs < 0.88  # why images, and not mosaics, are resampled
+@pytest.mark.parametrize("trainings", [5, 10])
+@pytest.mark.parametrize("deviations", SOURCES)
+@pytest.mark.parametrize("groups", [1, 3])
+def test_intervals_of_means_cover_as_often_as_they_say(trainings, deviations, groups):
+    rng, hits = np.random.default_rng(0), 0
+    for _ in range(1000):
+        found = stats.mean(draw(rng, trainings, deviations, groups)).interval()
+        hits += found.low <= 0 <= found.high
+    assert 0.93 <= hits / 1000 <= 0.97
 
 
-def test_bootstrap_share_where_no_image_flips_is_not_certain():
-    found = stats.bootstrap_share(np.zeros(25))  # plane + road: 0 of 125
-    assert found == (0, 0, pytest.approx(scipy.stats.norm.ppf(0.975) ** 2 / (25 + 3.8414588), 1e-6))
-    assert stats.bootstrap_share(np.ones(25)).low == pytest.approx(1 - found.high)
+@pytest.mark.slow
+@pytest.mark.parametrize("trainings", [5, 10])
+@pytest.mark.parametrize("deviations", SOURCES)
+@pytest.mark.parametrize(("middle", "least"), [(0, 0.93), (-1, 0.93), (-3, 0.88)])
+def test_intervals_of_shares_cover_as_often_as_they_say(trainings, deviations, middle, least):
+    """Logistic-normal shares of mean .5, about .3 and about .1, where the skew costs most."""
+    normal, weight = np.polynomial.hermite_e.hermegauss(60)
+    spread = np.sqrt(np.sum(np.square(deviations)))
+    truth = weight @ scipy.special.expit(middle + spread * normal) / weight.sum()
+    rng, hits = np.random.default_rng(0), 0
+    for _ in range(600):
+        (values,) = draw(rng, trainings, deviations)
+        found = stats.share(scipy.special.expit(middle + values))
+        hits += found.low <= truth <= found.high
+    assert least <= hits / 600 <= 0.98
 
 
-@given(st.lists(st.sampled_from([0, 0.2, 0.4, 0.6, 0.8, 1]), min_size=2, max_size=30))
-@settings(max_examples=30, deadline=None)
-def test_bootstrap_share_stays_inside(shares):
-    found = stats.bootstrap_share(shares, resamples=200)
+def test_a_percentile_bootstrap_of_five_trainings_covers_too_rarely():
+    """Why means have a closed form, and why `bootstrap` takes expanded percentiles."""
+    rng, hits, runs = np.random.default_rng(0), 0, 500
+    for _ in range(runs):
+        (values,) = draw(rng, 5, SOURCES[0])
+        trainings = rng.multinomial(5, [1 / 5] * 5, 400) / 5
+        images = rng.multinomial(25, [1 / 25] * 25, 400) / 25
+        drawn = ((trainings @ values) * images).sum(1)
+        low, high = np.quantile(drawn, [0.025, 0.975])
+        hits += low <= 0 <= high
+    assert hits / runs < 0.9
+
+
+def test_shares_where_all_agree_are_wilsons_of_the_images():
+    z2 = scipy.stats.norm.ppf(0.975) ** 2
+    found = stats.share(np.zeros((5, 25)))  # the paper's plane + road: 0 of 125
+    assert found == (0, 0, pytest.approx(z2 / (25 + z2)))
+    assert stats.share(np.ones((5, 25))).low == pytest.approx(1 - found.high)
+    assert stats.share([np.zeros((5, 25))] * 2).high == pytest.approx(z2 / (50 + z2))
+
+
+def test_differences_of_shares_without_spread_are_not_certain():
+    """All of 25 and all of 25 are right: the difference is 0, give or take about .13."""
+    alike = np.ones((5, 25)) - np.ones((5, 25))
+    assert stats.mean(alike).interval() == (0, 0, 0)
+    found = stats.mean(alike, shares=True).interval()
+    assert found.low == -found.high
+    wilson, student = stats.wilson(0, 25)[1], scipy.stats.t.ppf(0.975, 24)
+    assert found.high == pytest.approx(wilson * student / scipy.stats.norm.ppf(0.975))
+    two = stats.mean([np.ones((5, 25)), np.ones((5, 25))], [1, -1], shares=True)
+    assert two.error == pytest.approx(np.sqrt(2) * stats.mean(alike, shares=True).error)
+    spread = draw(np.random.default_rng(0), 5, (1, 1, 1))
+    assert stats.mean(spread, shares=True) == stats.mean(spread)
+
+
+@given(st.integers(1, 6), st.integers(2, 30), st.integers(0, 2**32))
+@settings(max_examples=50, deadline=None)
+def test_intervals_of_shares_stay_inside(trainings, images, seed):
+    values = np.random.default_rng(seed).integers(0, 6, (trainings, images)) / 5
+    found = stats.share(values)
+    assert found.estimate == pytest.approx(values.mean())
     assert 0 <= found.low <= found.estimate + 1e-12 and found.estimate - 1e-12 <= found.high <= 1
 
 
-def test_sign_flip_is_exact_for_few_images():
-    differences = np.array([0.3, 1.1, -0.4, 2.0, 0.9, 0.1])
-    signs = np.array(list(itertools.product([1, -1], repeat=6)))
-    means = (signs * differences).mean(1)
-    expected = (np.abs(means) >= abs(differences.mean()) - 1e-12).mean()
-    assert stats.sign_flip(differences) == pytest.approx(expected)
+@pytest.mark.parametrize(("trainings", "deviations"), [(1, (0, 1, 0)), (10, (1, 0.2, 0.2))])
+def test_bootstrap_of_a_mean_is_about_what_mean_says(trainings, deviations):
+    groups = draw(np.random.default_rng(5), trainings, deviations, groups=2)
+    found = stats.bootstrap(lambda drawn: drawn[0].mean() - drawn[1].mean() / 2, groups)
+    exact = stats.mean(groups, [1, -0.5]).interval()
+    assert found.estimate == pytest.approx(exact.estimate)
+    assert found.high - found.low == pytest.approx(exact.high - exact.low, rel=0.15)
 
 
-def test_sign_flip_at_its_ends():
-    assert stats.sign_flip(np.full(25, 1.5)) == pytest.approx(2 / 10000)
-    assert stats.sign_flip(np.zeros(25)) == 1
-    assert stats.sign_flip([3.0]) == 1
-
-
-@pytest.mark.slow
-def test_sign_flip_is_level_under_the_null():
-    rng = np.random.default_rng(0)
-    found = [stats.sign_flip(rng.normal(size=12), resamples=400, seed=s) for s in range(600)]
-    assert np.mean(np.array(found) <= 0.05) == pytest.approx(0.05, abs=0.025)
+def test_bootstrap_is_seeded_and_gives_no_interval_for_one_image():
+    (values,) = draw(np.random.default_rng(6), 5, (1, 1, 1))
+    largest = lambda groups: groups[0].mean((0, 1)).max()  # noqa: E731  of three numbers an image
+    three = [values[..., None] + [0, 0.1, 0.2]]
+    assert stats.bootstrap(largest, three) == stats.bootstrap(largest, three)
+    assert stats.bootstrap(largest, three, seed=1) != stats.bootstrap(largest, three)
+    alone = stats.bootstrap(lambda groups: groups[0].mean(), [np.array([[2.0]])])
+    assert alone.estimate == 2 and np.isnan(alone.low) and np.isnan(alone.high)
 
 
 def test_holm_by_hand_and_with_missing_values():
