@@ -224,7 +224,7 @@ def answers(measured: Measured, collection: Collection) -> pd.DataFrame:
         where low > 0, else "no").
     """
     rows = [
-        (name, measure, *stats.mean(values).interval())
+        (name, measure, *_mean(values).interval())
         for measure, contexts in measured.items()
         for name, values in contexts.items()
     ]
@@ -236,9 +236,15 @@ def answers(measured: Measured, collection: Collection) -> pd.DataFrame:
 def overall(measured: Measured) -> dict[str, stats.Mean]:
     """Each measure's mean over all contexts."""
     return {
-        measure: stats.mean([values for groups in contexts.values() for values in groups])
+        measure: _mean([values for groups in contexts.values() for values in groups])
         for measure, contexts in measured.items()
     }
+
+
+def _mean(values: list[np.ndarray]) -> stats.Mean:
+    """Mean of what is known; NaN where nothing is, as where every map is empty."""
+    known = [group for group in values if not np.isnan(group).all()]
+    return stats.mean(known) if known else stats.Mean(np.nan, np.nan, 1.0)
 
 
 def planted(collection: Collection) -> dict[str, float]:

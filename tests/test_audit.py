@@ -58,7 +58,7 @@ def by_colour(collection):
 
 
 def test_a_model_told_by_contexts_is_found_by_mosaics_and_pasting(collection, by_colour):
-    table = audit.answers(by_colour, collection, SETTINGS)
+    table = audit.answers(audit.measured(by_colour, collection, SETTINGS), collection)
     assert list(table["measure"].unique()) == list(audit.MEASURES)
     assert len(table) == 4 * len(audit.MEASURES)
     wide = audit.verdicts(table)
@@ -71,7 +71,8 @@ def test_a_model_told_by_contexts_is_found_by_mosaics_and_pasting(collection, by
 
 def test_a_model_that_answers_always_the_same_is_never_accused(collection, by_colour):
     constant = ByColour(torch.zeros(4, 3))
-    table = audit.answers([Classifier(constant).eval()] * 2, collection, SETTINGS)
+    same = [Classifier(constant).eval()] * 2
+    table = audit.answers(audit.measured(same, collection, SETTINGS), collection)
     assert (table["answer"] == "no").all()
 
 
@@ -94,7 +95,8 @@ def test_examples_are_one_composite_a_pair(collection, by_colour):
 
 def test_without_masks_pasting_and_relevance_are_left_out(collection, by_colour):
     sets = {"C": replace(collection.sets["C"], masks=None)}
-    table = audit.answers(by_colour, replace(collection, sets=sets), SETTINGS)
+    bare = replace(collection, sets=sets)
+    table = audit.answers(audit.measured(by_colour, bare, SETTINGS), bare)
     assert {m.split(":")[0] for m in table["measure"]} == {"mosaics"}
 
 
@@ -120,14 +122,22 @@ def test_rates_count_the_answers():
     assert (found["low"] <= found["rate"]).all() and (found["rate"] <= found["high"]).all()
 
 
-def test_at_changes_the_dose_and_nothing_else():
-    now = doses.at(0.25, SETTINGS)
+def test_overall_is_the_mean_of_the_contexts_effects(collection, by_colour):
+    measured = audit.measured(by_colour, collection, SETTINGS)
+    table = audit.answers(measured, collection)
+    for measure, mean in audit.overall(measured).items():
+        by_hand = table.loc[table["measure"] == measure, "effect"].mean()
+        assert mean.estimate == pytest.approx(by_hand)  # every context met as many classes
+
+
+def test_changed_changes_the_dose_and_nothing_else():
+    now = doses.changed(SETTINGS, context_bias=0.25)
     assert now.context_bias == 0.25 and SETTINGS.context_bias == 0.9
     assert vars(now) == {**vars(SETTINGS), "context_bias": 0.25}
 
 
 def test_one_seed_has_the_same_objects_at_every_dose(collection):
-    other = experiment.images(doses.at(0.0, SETTINGS))
+    other = experiment.images(doses.changed(SETTINGS, context_bias=0.0))
     for name in ("NC", "WB"):
         assert torch.equal(other.sets[name].images, collection.sets[name].images)
     assert torch.equal(other.sets["C"].masks, collection.sets["C"].masks)

@@ -39,12 +39,6 @@ def test_what_is_planted_is_known_in_the_world_only():
     assert (shares["p_context_given_class"] == 0.5).all()
 
 
-def test_paper_flips_are_the_sums_of_the_printed_counts():
-    flips = claims_mosaics.paper_flips()
-    assert flips["park"] == f"{50 + 115 + 58} of 375 flipped"
-    assert flips["road"] == f"{14 + 9 + 0} of 375 flipped"
-
-
 def per_image(effect_of_sky, effect_of_road, n=25):
     rows = [
         {

@@ -578,10 +578,10 @@ def test_world_is_handed_over_as_it_is(embedded):
         assert {"class", "split", "path", "context", "index"} <= set(images.table)
     splits_of = [images.table["split"].tolist() for images in embedded.sets.values()]
     assert splits_of[0] == splits_of[1] == splits_of[2]
-    scenes = world.contexts(per_context=50, size=32, seed=5)
+    scenes = world.contexts(per_context=125, size=32, seed=5)
     for label, images in embedded.contexts.items():
         chosen = scenes.images[scenes.table["context"] == world.CONTEXT_OF[label]]
-        assert np.array_equal(images.permute(0, 2, 3, 1), chosen) and len(images) == 50
+        assert np.array_equal(images.permute(0, 2, 3, 1), chosen) and len(images) == 125
 
 
 def test_world_bias_is_passed_on():
