@@ -97,15 +97,9 @@ class Analysis:
         Columns ``class overall value AP low high boxes estimable``.
         """
         names = self.sensitive.values
-        blocks = [(c, e.overall, e.group_ap, e.group_boxes) for c, e in self.estimates.items()]
-        kept = [block for block in blocks if block[0] in self.estimable()]
-        if len(kept) > 1:
-            _, overall, ap, boxes = zip(*kept, strict=True)
-            mean = [np.mean(part, axis=0) for part in (overall, ap)]
-            blocks.insert(0, (ALL, *mean, np.sum(boxes, axis=0)))
         tables = [
             _first(_rows({"value": names}, ap, boxes), {"class": c, "overall": POINTS * overall})
-            for c, overall, ap, boxes in blocks
+            for c, overall, ap, boxes in self._by_class()
         ]
         return pd.concat(tables, ignore_index=True)
 
@@ -113,7 +107,7 @@ class Analysis:
         """Sigma of AP over the sensitive values, a row a class: ``class sigma low high``."""
         return pd.DataFrame(
             {"class": c} | _with_interval("sigma", formulas.sigma(ap, self.options.ddof))
-            for c, ap in self._group_ap()
+            for c, _, ap, _ in self._by_class()
         )
 
     def values(self) -> pd.DataFrame:
@@ -180,11 +174,14 @@ class Analysis:
         """Classes of which every sensitive value is estimable."""
         return [c for c, e in self.estimates.items() if not np.isnan(e.group_ap[0]).any()]
 
-    def _group_ap(self) -> list[tuple[str, np.ndarray]]:
-        found = [(c, e.group_ap) for c, e in self.estimates.items()]
-        kept = [ap for c, ap in found if c in self.estimable()]
+    def _by_class(self) -> list[tuple[str, float, np.ndarray, np.ndarray]]:
+        """Name, overall AP, AP and boxes of each group; first the mean over estimable classes."""
+        found = [(c, e.overall, e.group_ap, e.group_boxes) for c, e in self.estimates.items()]
+        kept = [one for one in found if one[0] in self.estimable()]
         if len(kept) > 1:
-            found.insert(0, (ALL, np.mean(kept, axis=0)))
+            _, overall, ap, boxes = zip(*kept, strict=True)
+            mean = (np.mean(part, axis=0) for part in (overall, ap))
+            found.insert(0, (ALL, *mean, np.sum(boxes, axis=0)))
         return found
 
     def _each(self, rows) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from helpers.icon2.reading import CORNERS, DetectionDataError, GroundTruth
 AREAS = {"small": 32**2, "medium": 96**2, "large": np.inf}  # COCO's, pixels squared
 ASPECTS = {"tall": 0.8, "square": 1.25, "wide": np.inf}  # width over height
 CROWDS = {"1 to 4": 5, "5 to 14": 15, "15 or more": np.inf}  # labelled boxes in the image
-DISTINCT = 6  # numbers of a reader's own with more distinct values are cut into thirds
+DISTINCT = 6  # numbers with more distinct values are cut into thirds
 
 
 class AttributeDataError(ValueError):
@@ -65,29 +65,19 @@ def from_column(truth: GroundTruth, column: str, values: Sequence | None = None)
     truth, column
     values
         In the order to show them; others count as absent. By default all that occur, in their own
-        order for categories, sorted otherwise.
+        order for categories, sorted otherwise; of numbers with many values thirds, low to high.
 
     Raises
     ------
     AttributeDataError
         When neither table has the column, or none of the values occurs.
     """
-    level, found = _column(truth, column)
-    return _coded(column, found, values, level)
-
-
-def own(truth: GroundTruth, column: str) -> Attribute:
-    """A reader's own column; numbers with many values become thirds, low to high."""
-    level, found = _column(truth, column)
-    if is_numeric_dtype(found) and found.nunique() > DISTINCT:
-        return thirds(column, found.to_numpy(float), level)
-    return _coded(column, found, None, level)
-
-
-def _column(truth: GroundTruth, column: str) -> tuple[str, pd.Series]:
     for level, table in (("image", truth.images), ("box", truth.boxes)):
         if column in table:
-            return level, table[column]
+            found = table[column]
+            if values is None and is_numeric_dtype(found) and found.nunique() > DISTINCT:
+                return thirds(column, found.to_numpy(float), level)
+            return _coded(column, found, values, level)
     known = [*truth.images.columns, *truth.boxes.columns]
     raise AttributeDataError(f"no column {column!r}; there are: {', '.join(map(str, known))}")
 

@@ -35,7 +35,6 @@ class Frames:
     law: driving.Law | None = None
     seed: int = 0
     further: tuple[str, ...] = ()  # attributes besides the paper's five
-    own: tuple[str, ...] = ()  # columns of the reader's CSV, among them
     pictures: Path | None = None  # folder of the frames' image files
 
     def report(self) -> list[str]:
@@ -52,8 +51,6 @@ class Frames:
 
     def attribute(self, name: str) -> Attribute:
         """A sensitive attribute by the name of its column; income in its order."""
-        if name in self.own:
-            return attributes.own(self.truth, name)
         if name == "income" and name not in self.truth.images:
             columns = [c for c in self.truth.images if c not in ("name", "video")]
             raise DetectionDataError(
@@ -62,7 +59,7 @@ class Frames:
                 f"make 'sensitive' another column: {', '.join(columns) or 'there is none'}"
             )
         return attributes.from_column(
-            self.truth, name, values=income.BINS if name == "income" else None
+            self.truth, name, values=income.BINS if name == "income" and self.joined else None
         )
 
     def law_of(self, sensitive: str) -> driving.Law | None:
@@ -92,7 +89,7 @@ class Frames:
             return attributes.aspect(self.truth, self.detections)
         if name in ("truncation", "crowding"):
             return getattr(attributes, name)(self.truth)
-        return attributes.own(self.truth, name)
+        return attributes.from_column(self.truth, name)
 
     def light(self) -> list[Attribute]:
         """Illumination of the frame and contrast of the box, in thirds, where they are known.
@@ -121,8 +118,7 @@ class Frames:
         for name in map(str, names or ()):
             if name.lower().endswith(".csv"):
                 truth, columns = attributes.join_csv(frames.truth, name)
-                more = {"further": (*frames.further, *columns), "own": (*frames.own, *columns)}
-                frames = replace(frames, truth=truth, **more)
+                frames = replace(frames, truth=truth, further=(*frames.further, *columns))
             elif Path(name).is_dir():
                 frames = replace(frames, pictures=Path(name))
             elif Path(name).name != name:

@@ -115,27 +115,6 @@ def test_every_cell_equals_plain_loops(little, precision, images):
             assert found[value, name] == pytest.approx(100 * np.mean(aps), abs=1e-9)
 
 
-def test_n_over_all_cells_is_another_number(little):
-    truth, _, matches = little
-    group = attributes.from_column(truth, "group")
-    colour = attributes.from_column(truth, "colour")
-    kinds = [
-        analyse(matches, group, [colour], options=Options(number=n, **SMALL))
-        for n in ("compared", "all cells")
-    ]
-    assert not np.allclose(kinds[0].cells().AP, kinds[1].cells().AP)
-    np.testing.assert_allclose(kinds[0].values().AP, kinds[1].values().AP)
-
-
-def test_image_groups_are_cocos_subsets(little):
-    truth, _, matches = little
-    group = attributes.from_column(truth, "group")
-    found = analyse(matches, group, [], options=Options("raw", images="all", **SMALL)).groups()
-    for row in found.itertuples():
-        images = (truth.images.group == row.value).to_numpy()
-        assert pytest.approx(100 * average_precision(matches, images=images).mean()) == row.AP
-
-
 def test_per_image_precision_is_eq_3_where_all_values_share_their_images(little):
     truth, _, matches = little
     colour = attributes.from_column(truth, "colour")
@@ -144,20 +123,6 @@ def test_per_image_precision_is_eq_3_where_all_values_share_their_images(little)
         for p in ("normalised", "per image")
     ]
     np.testing.assert_allclose(both[0].AP, both[1].AP)
-
-
-def test_eq_3_flatters_the_value_with_fewer_images():
-    """Nothing differs between day and night but how many frames there are of each."""
-    truth, detections = streets(1500)
-    rare = np.where(np.random.default_rng(0).random(1500) < 0.1, "few", "many")
-    truth = truth.with_images(camera=rare)
-    matches = match(truth, detections, (0.5, 0.75))
-    camera = attributes.from_column(truth, "camera")
-    sigma = {
-        p: analyse(matches, camera, [], options=Options(p)).sigmas().sigma[0]
-        for p in ("normalised", "raw", "per image")
-    }
-    assert sigma["normalised"] > 3 * max(sigma["raw"], sigma["per image"])
 
 
 def test_cocos_rule_differs_for_sizes_and_not_for_occlusion(world):
@@ -197,30 +162,9 @@ def test_standardising_by_images_is_a_weighted_average_precision(world):
     for a, name in enumerate(income.values):
         own = of_box.timeofday[of_box.income == name].value_counts(normalize=True)
         weight = images.timeofday.astype(str).map(common / own).to_numpy(float)
-        weight = weight * (images.income == name)
+        weight = weight * (images.income == name).to_numpy()
         expected = average_precision(matches, weights=weight).mean()
         assert part.standardised[0, a] == pytest.approx(expected, abs=1e-6)
-
-
-def test_standardising_removes_what_was_confounded_and_leaves_what_is_real():
-    table = error_rates.summary(
-        error_rates.ask_rules(range(4), confounder="size", n_images=500, resamples=8)
-    )
-    table = table.set_index("world")
-    assert table.standardised[error_rates.CONFOUNDED] < table.sigma[error_rates.CONFOUNDED] / 2
-    assert table.standardised[error_rates.REAL] > 0.8 * table.sigma[error_rates.REAL]
-
-
-def test_intervals_hold_the_estimate_and_narrow_with_images():
-    widths = []
-    for n in (150, 1200):
-        truth, detections = streets(n, 1)
-        matches = match(truth, detections, (0.5,))
-        income = attributes.from_column(truth, "income")
-        table = analyse(matches, income, [], resamples=60).groups()
-        assert ((table.low < table.AP) & (table.high > table.AP)).all()
-        widths.append((table.high - table.low).mean())
-    assert widths[0] / widths[1] == pytest.approx(np.sqrt(8), rel=0.4)
 
 
 @pytest.mark.slow
@@ -274,19 +218,6 @@ def test_permutations_keep_counts_within_groups(world):
     for a in range(3):
         here = income.codes == a
         assert (np.bincount(moved.codes[here]) == np.bincount(others[2].codes[here])).all()
-
-
-def test_clusters_exchange_their_codes_whole():
-    rng = np.random.default_rng(0)
-    together = rng.permutation(np.repeat(np.arange(60), 4))
-    profile = rng.integers(0, 2, 60)
-    given = attributes.Attribute("flag", ("no", "yes"), profile[together], "box")
-    moved = nulls.permuted(given, rng, together=together).codes
-    each = np.array([np.unique(moved[together == c]) for c in range(60)])
-    assert each.shape == (60, 1), "a cluster of one code stays one of one code"
-    assert each.sum() == profile.sum() and (each[:, 0] != profile).any()
-    alone = nulls.permuted(given, np.random.default_rng(1), together=np.arange(240))
-    assert np.bincount(alone.codes).tolist() == np.bincount(given.codes).tolist()
 
 
 def test_the_null_of_what_boxes_share_is_that_of_their_images():
@@ -365,54 +296,32 @@ def test_verdicts_in_words():
     }
 
 
-def test_proxy_ap_ranks_the_planted_confounder_first_and_plain_sigma_does_not():
-    table = error_rates.ask_readings(range(4), ("occlusion", "time"))
-    share = table.set_index(["question", "by", "confounder"]).share.sort_index()
-    assert (share[error_rates.FIRST, error_rates.EQ3] == 1).all()
-    assert (share[error_rates.FIRST, error_rates.PER_IMAGE] == 1).all()
-    assert (share[error_rates.FIRST, error_rates.PLAIN] == 0).all()
-    falls = share[error_rates.FALLS]
-    assert falls[error_rates.EQ3, "time"] < falls[error_rates.PER_IMAGE, "time"], (
-        "frames of day and night"
-    )
+def test_a_sensitive_attribute_of_boxes_and_none_that_explains(world):
+    _, matches, income, others = world
+    analysis = analyse(matches, others[1], [others[0], others[4]], resamples=3)
+    assert analysis.groups().value.tolist() == ["visible", "occluded"]
+    control, read = analysis.control(), readable(analysis.control())
+    assert control.delta.notna().all()
+    row = control.iloc[0]
+    assert read["Δ [95%]"][0] == f"{row.delta:.2f} [{row.low:.2f}, {row.high:.2f}]"
+    nothing = analyse(matches, income, [], resamples=3)
+    assert len(nothing.groups()) == 3
+    for table in (nothing.ranking(), nothing.control(), verdicts.table(nothing)):
+        assert len(table) == 0 and {"class", "attribute"} <= set(table.columns)
 
 
-def test_without_any_attribute_there_are_groups_and_empty_tables(world):
-    _, matches, income, _ = world
-    analysis = analyse(matches, income, [], resamples=3)
-    assert len(analysis.groups()) == 3
-    for table in (analysis.ranking(), analysis.control(), verdicts.table(analysis)):
-        assert len(table) == 0
-        assert {"class", "attribute"} <= set(table.columns)
-
-
-def test_all_classes_is_the_mean_of_them():
-    truth, detections = streets(250, 0, classes=("car", "traffic sign"))
-    matches = match(truth, detections, (0.5,))
-    income = attributes.from_column(truth, "income")
-    table = analyse(matches, income, [], options=Options(min_boxes=1)).groups()
-    wide = table.pivot(index="class", columns="value", values="AP")
-    np.testing.assert_allclose(wide.loc["all classes"], wide.drop("all classes").mean())
-    null = sigma_null(matches, income, options=Options(min_boxes=1), permutations=5)
-    assert null["class"][0] == "all classes"
-    assert null.sigma[0] == pytest.approx(wide.loc["all classes"].std())
-
-
-def test_the_mean_leaves_out_classes_that_are_not_estimable():
-    truth, detections = streets(300, 0, classes=("car", "traffic sign", "bus"))
+def test_all_classes_is_the_mean_of_those_that_are_estimable():
+    truth, detections = streets(250, classes=("car", "traffic sign", "bus"))
     matches = match(truth, detections, (0.5,))
     income = attributes.from_column(truth, "income")
     analysis = analyse(matches, income, [], options=Options(min_boxes=200))
     assert analysis.estimable() == ["car", "traffic sign"]
-    assert analysis.groups().AP[:3].notna().all()
-
-
-def test_a_sensitive_attribute_of_boxes_with_two_values(world):
-    _, matches, _, others = world
-    occlusion = others[1]
-    analysis = analyse(matches, occlusion, [others[0], others[4]], resamples=3)
-    assert analysis.groups().value.tolist() == ["visible", "occluded"]
-    assert analysis.control().delta.notna().all()
+    wide = analysis.groups().pivot(index="class", columns="value", values="AP")
+    np.testing.assert_allclose(wide.loc["all classes"], wide.loc[["car", "traffic sign"]].mean())
+    null = sigma_null(matches, income, options=Options(min_boxes=200), permutations=5)
+    assert null["class"][0] == "all classes"
+    assert null.sigma[0] == pytest.approx(wide.loc["all classes"].std())
+    assert np.isnan(null.sigma.iloc[-1])
 
 
 @pytest.mark.parametrize("name", list(Options.__dataclass_fields__)[:-1])
@@ -465,19 +374,6 @@ def test_the_papers_inconsistencies():
     assert printed.rising() == ["car", "truck"]
 
 
-def test_shares_have_the_intervals_of_resampled_frames(world):
-    truth, matches, income, others = world
-    table = analyse(matches, income, others[2:3], resamples=40, seed=2).shares()
-    boxes, images = truth.boxes, truth.images
-    night = (images.timeofday == "night").to_numpy()[boxes.image]
-    low = (images.income == "low").to_numpy()[boxes.image]
-    drawn = bootstrap.weights(400, 40, 2)[1:, boxes.image.to_numpy()]
-    shares = (drawn * (night & low)).sum(1) / (drawn * low).sum(1)
-    row = table[(table.value == "night") & (table.group == "low")].iloc[0]
-    assert row.share == pytest.approx((night & low).sum() / low.sum())
-    assert (row.low, row.high) == pytest.approx(tuple(np.quantile(shares, [0.025, 0.975])))
-
-
 def test_p_values_of_all_classes_are_adjusted_together():
     truth, detections = streets(250, 0, classes=("car", "traffic sign", "motorcycle"))
     matches = match(truth, detections, (0.5,))
@@ -487,16 +383,6 @@ def test_p_values_of_all_classes_are_adjusted_together():
     assert len(known) == 3 and np.isnan(table.p_holm["motorcycle"])
     by_hand = np.maximum.accumulate(np.minimum(1, known * [3, 2, 1]))
     np.testing.assert_allclose(table.p_holm[known.index], by_hand)
-
-
-def test_falls_are_read_with_their_intervals(world):
-    _, matches, income, others = world
-    control = analyse(matches, income, others[:1], resamples=10).control()
-    row, said = control.iloc[0], readable(control).iloc[0]
-    assert said["Δ [95%]"] == f"{row.delta:.2f} [{row.low:.2f}, {row.high:.2f}]"
-    ends = row.standardised_low, row.standardised_high
-    assert said["its fall [95%]"].endswith("[{:.2f}, {:.2f}]".format(*ends))
-    assert readable(control.assign(delta=np.nan))["Δ [95%]"][0] == "–"
 
 
 def test_shares_by_the_values_of_others(world):
@@ -527,7 +413,7 @@ def test_few_boxes_are_not_estimable_shown_and_without_a_rank(world):
     assert (table.verdict == verdicts.UNKNOWN).all() and table["rank"].isna().all()
     ranking = nothing.ranking()
     assert ranking[["rank", "plain_rank", "first"]].isna().all(axis=None)
-    few = analyse(matches, income, others, options=Options(min_boxes=700), resamples=4).ranking()
+    few = analyse(matches, income, others, options=Options(min_boxes=1300), resamples=4).ranking()
     known = few.proxy_sigma.notna()
     assert 0 < known.sum() < len(few)
     assert few["rank"][known].tolist() == list(range(1, known.sum() + 1))

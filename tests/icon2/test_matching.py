@@ -127,40 +127,6 @@ def test_weights_are_copies(seed):
     np.testing.assert_allclose(weighted, found, atol=1e-9)
 
 
-def test_weights_of_any_size_scale_away():
-    truth, detections = scene(1)
-    matches = match(truth, detections)
-    one = average_precision(matches)
-    np.testing.assert_allclose(
-        average_precision(matches, weights=np.full(30, 0.37)), one, atol=1e-9
-    )
-
-
-def test_box_weights_of_one_change_nothing_and_of_zero_remove_a_box():
-    truth, detections = scene(2, 40, 1)
-    of_class = match(truth, detections).of("class 0")
-    n = len(of_class.box_row)
-    cells = Cells(np.zeros(n, int), np.ones((40, 1), bool))
-    arranged, weights = curves(of_class, cells), np.ones(40)
-    plain = arranged.average_precision(weights)
-    np.testing.assert_allclose(arranged.average_precision(weights, None, np.ones(n)), plain)
-    kept = np.random.default_rng(0).random(n) < 0.6
-    removed = curves(of_class, Cells(np.where(kept, 0, -1), cells.images))
-    np.testing.assert_allclose(
-        arranged.average_precision(weights, None, kept.astype(float)),
-        removed.average_precision(weights),
-        atol=1e-9,
-    )
-
-
-def test_scalabels_box_width_changes_the_result():
-    truth, detections = scene(4, 60)
-    plain, wider = (
-        average_precision(match(truth, detections, box_width=w)) for w in ("plain", "plus one")
-    )
-    assert 0 < np.abs(plain - wider).max() < 0.2
-
-
 def test_only_the_strongest_detections_of_an_image_count(monkeypatch):
     monkeypatch.setattr(matching, "MAX_DETECTIONS", 3)
     truth, detections = scene(5, 10, boxes=12)
