@@ -150,8 +150,8 @@ def _figure(analysis: Analysis, name: str, first: str, where: str) -> list[Findi
         return [untested(f"AP differs over the values of {first} ({name})", where, reason)]
     worst, best = known[part.ap[0][known].argsort()[[0, -1]]]
     gap = POINTS * (part.ap[:, best] - part.ap[:, worst])
-    share = POINTS * formulas.shares(part.cell_boxes)[:, worst]
-    spread = share.max(-1) - share.min(-1)
+    share = formulas.shares(part.cell_boxes)[:, worst]
+    spread = POINTS * (share.max(-1) - share.min(-1))
     hard, easy = part.values[worst], part.values[best]
     worse = f"{name}: {first} '{hard}' is detected worse than '{easy}'"
     more = f"{name}: the groups differ in their share of '{hard}'"
