@@ -1,7 +1,5 @@
 """ICON2's formulas against numbers worked by hand, plain loops and the paper's own tables."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -252,11 +250,11 @@ def test_the_null_is_uniform_where_videos_share_a_group_and_an_effect():
 
 def _hit_by_video(rng, video):
     """Five boxes a frame, found with a probability that a whole video shares."""
-    truth, detections = scene(int(rng.integers(10**6)), len(video), 1, boxes=5)
+    truth, _ = scene(int(rng.integers(10**6)), len(video), 1, boxes=5)
     rate = rng.uniform(0.2, 0.9, video.max() + 1)[video]
     boxes = truth.boxes[rng.random(len(truth.boxes)) < rate[truth.boxes.image]]
     found = boxes[["image", "category", "x1", "y1", "x2", "y2"]].reset_index(drop=True)
-    return truth, replace(detections, boxes=found.assign(score=rng.random(len(found))))
+    return truth, found.assign(score=rng.random(len(found)))
 
 
 def test_clusters_are_drawn_whole():
