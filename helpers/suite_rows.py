@@ -17,9 +17,8 @@ import pandas as pd
 
 from helpers import (
     cross_evaluation,
-    detection,
-    driving_world,
     fairness,
+    icon2,
     mosaics,
     pairing,
     stats,
@@ -28,6 +27,7 @@ from helpers import (
 from helpers.fairness.readings import readings
 from helpers.inference import logits
 from helpers.sources import Collection
+from helpers.worlds import driving as streets
 
 
 class Part(NamedTuple):
@@ -95,13 +95,13 @@ def driving(frames: int = 600, seed: int = 0) -> pd.DataFrame:
     The law of that notebook's demo: where income is low, boxes are smaller, and a box is detected
     worse than one of its size elsewhere. Three classes of size hold most of the first fixed.
     """
-    law = driving_world.Law(confounding=0.3, inequity=0.15)
-    world = driving_world.make(frames, seed, law)
-    matches = detection.match(world.truth, world.detections, [0.5])
-    boxes = world.truth.boxes
+    law = streets.Law(confounding=0.3, inequity=0.15)
+    world = streets.make(frames, seed, law)
+    matches = icon2.match(icon2.GroundTruth.of(world), world.detections, [0.5])
+    boxes = world.boxes
     taken = np.isin(np.arange(len(boxes)), matches.taken[0])
-    income = world.truth.images["income"].to_numpy()[boxes["image"]]
-    names = np.array(world.truth.classes)[boxes["category"]]
+    income = world.images["income"].to_numpy()[boxes["image"]]
+    names = np.array(world.classes)[boxes["category"]]
     side = np.sqrt((boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"]))
     size = pd.cut(side, [0, 32, 96, np.inf], labels=["small", "medium", "large"])  # COCO's limits
     return pd.DataFrame(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from math import prod
 
 import numpy as np
 
-from helpers.detection import Cells, OfClass
 from helpers.icon2.attributes import Attribute
+from helpers.icon2.average_precision import Cells
+from helpers.icon2.matching import ClassMatches
 from helpers.icon2.options import Options
 
 Factor = tuple[Attribute, ...]  # one attribute, or several taken together
@@ -26,33 +28,17 @@ def name_of(attributes: Factor) -> str:
 
 def values_of(attributes: Factor) -> list[str]:
     """Values of a factor in the order of its cells, the last attribute running fastest."""
-    found = [""]
-    for a in attributes:
-        found = [
-            f"{before}, {value}" if before else value for before in found for value in a.values
-        ]
-    return found
+    return [", ".join(values) for values in product(*(a.values for a in attributes))]
 
 
-def cells(of_class: OfClass, attributes: Factor, options: Options) -> Cells:
-    """Cells of all combinations of the attributes' values, for one class.
+def cells(of_class: ClassMatches, attributes: Factor, options: Options) -> Cells:
+    """Cells of all combinations of the attributes' values for one class, the last running fastest.
 
-    Parameters
-    ----------
-    of_class
-        The matches of the class.
-    attributes
-        The last one runs fastest: cell = code of the first x number of values of the second + ...
-    options
-        ``false_positives`` and ``images`` are used here.
-
-    Returns
-    -------
-    Cells
+    Of the options, ``false_positives`` and ``images`` are used here.
     """
     rows, image = of_class.box_row, of_class.box_image
     sizes = [len(a.values) for a in attributes]
-    of_box = _joint(
+    of_box = joint(
         [a.codes[image] if a.level == "image" else a.codes[rows] for a in attributes], sizes
     )
     counted = ~of_class.box_ignored
@@ -70,7 +56,7 @@ def cells(of_class: OfClass, attributes: Factor, options: Options) -> Cells:
     return Cells(of_box, images, *_buckets(of_class, attributes, sizes, own))
 
 
-def _joint(codes: list[np.ndarray], sizes: list[int]) -> np.ndarray:
+def joint(codes: list[np.ndarray], sizes: list[int]) -> np.ndarray:
     """One code for several, -1 where any is absent."""
     joint, known = np.zeros(len(codes[0]), int), np.ones(len(codes[0]), bool)
     for code, size in zip(codes, sizes, strict=True):
@@ -96,6 +82,6 @@ def _buckets(of_class, attributes, sizes, own) -> tuple[np.ndarray, np.ndarray]:
     row = of_class.detection_row
     kept = [i for i, has in enumerate(own) if has]
     some = [sizes[i] for i in kept]
-    of_detection = _joint([attributes[i].of_detection[row] for i in kept], some)
+    of_detection = joint([attributes[i].of_detection[row] for i in kept], some)
     place = _places(sizes)
-    return of_detection, _joint([place[i] for i in kept], some)
+    return of_detection, joint([place[i] for i in kept], some)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from helpers.detection import Cells, Curves, OfClass, curves, whole
-from helpers.icon2 import statistics
+from helpers.icon2 import formulas
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.cells import Factor, cells, factor, name_of, values_of
+from helpers.icon2.average_precision import Cells, Curves, curves, whole
+from helpers.icon2.cells import Factor, cells, factor, joint, name_of, values_of
+from helpers.icon2.matching import ClassMatches
 from helpers.icon2.options import Options
 
 
@@ -18,14 +19,9 @@ from helpers.icon2.options import Options
 class Part:
     """What one explanatory factor contributes; R is the number of weightings.
 
-    Attributes
-    ----------
-    name : str
-    values : list of str (E,)
-    ap : float array (R, E), AP of each value; NaN where not estimable
-    boxes : float array (R, E)
-    cell_ap, cell_boxes : float arrays (R, E, A), within each value of the sensitive attribute
-    standardised : float array (R, A), every group reweighted to the common distribution of e
+    `ap` and `boxes` (R, E) are of each value, NaN where not estimable; `cell_ap` and `cell_boxes`
+    (R, E, A) within each value of the sensitive attribute; `standardised` (R, A) is AP with every
+    group reweighted to the common distribution of e.
     """
 
     name: str
@@ -39,15 +35,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Estimate:
-    """All of ICON2's average precisions for one class.
+    """All of ICON2's average precisions for one class; R is the number of weightings.
 
-    Attributes
-    ----------
-    name : str
-    overall : float
-        AP over all groups, for the data as they are.
-    group_ap, group_boxes : float arrays (R, A)
-    parts : list of Part, one a factor
+    `overall` is AP over all groups, for the data as they are; `group_ap` and `group_boxes` (R, A)
+    are of each group.
     """
 
     name: str
@@ -58,34 +49,18 @@ class Estimate:
 
 
 def estimate(
-    of_class: OfClass,
+    of_class: ClassMatches,
     sensitive: Attribute,
     explanatory: Sequence[Attribute | Sequence[Attribute]],
     weights: np.ndarray,
     options: Options,
-    map: Callable = map,
-    standardise: bool = True,
+    standardise: bool,
+    map: Callable,
 ) -> Estimate:
-    """Average precision over all thresholds of every cell, for each row of weights.
+    """Average precision over all thresholds of every cell, for each row of `weights`.
 
-    Parameters
-    ----------
-    of_class
-        From :meth:`helpers.detection.Matches.of`.
-    sensitive
-    explanatory
-        Attributes, or pairs of attributes to be taken together.
-    weights : array (R, n images)
-        Row 0 is the data as they are (all one); counts decide what is estimable there.
-    options
-    map
-        Applies a function to each of a list; a pool's, to work on several at once.
-    standardise
-        False leaves out the standardised APs (NaN), which take about as long as all others.
-
-    Returns
-    -------
-    Estimate
+    Row 0 of the weights (R, n images) is the data as they are, whose counts decide what is
+    estimable. `map` may be a pool's, to work on several explanatory attributes at once.
     """
     asked = _Asked(of_class, sensitive, weights, options)
     parts = list(map(lambda e: _part(asked, factor(e), standardise), explanatory))
@@ -94,20 +69,20 @@ def estimate(
     return Estimate(of_class.name, overall, group_ap, group_boxes, parts)
 
 
-def group_ap(of_class: OfClass, sensitive: Attribute, options: Options) -> np.ndarray:
+def group_ap(of_class: ClassMatches, sensitive: Attribute, options: Options) -> np.ndarray:
     """AP of each sensitive value (A,), for the data as they are."""
     asked = _Asked(of_class, sensitive, np.ones((1, of_class.n_images)), options)
     return asked.evaluate((sensitive,), 1)[0][0]
 
 
 def controlled(
-    of_class: OfClass, sensitive: Attribute, explaining: Factor, options: Options
+    of_class: ClassMatches, sensitive: Attribute, explaining: Factor, options: Options
 ) -> float:
     """Mean sigma over the sensitive values within the values of a factor (3.2.2)."""
     asked = _Asked(of_class, sensitive, np.ones((1, of_class.n_images)), options)
     strata = len(values_of(explaining))
     cell_ap = asked.evaluate((*explaining, sensitive), strata)[0]
-    return float(statistics.controlled(cell_ap.reshape(1, strata, -1), options.ddof)[0])
+    return float(formulas.controlled(cell_ap.reshape(1, strata, -1), options.ddof)[0])
 
 
 def _part(asked: _Asked, explaining: Factor, standardise: bool) -> Part:
@@ -125,7 +100,7 @@ def _part(asked: _Asked, explaining: Factor, standardise: bool) -> Part:
 
 @dataclass(frozen=True)
 class _Asked:
-    of_class: OfClass
+    of_class: ClassMatches
     sensitive: Attribute
     weights: np.ndarray
     options: Options
@@ -164,7 +139,8 @@ class _Asked:
         of_images = all(a.level == "image" for a in explaining)
         grouped = cells(self.of_class, (self.sensitive,), self.options)
         code = cells(self.of_class, explaining, self.options).of_box
-        image_code = _image_codes(explaining) if of_images else None
+        sizes = [len(a.values) for a in explaining]
+        image_code = joint([a.codes for a in explaining], sizes) if of_images else None
         arranged = [self._alone(grouped, a) for a in range(n_groups)]
         for r, weight in enumerate(self.weights):
             ratio = _ratios(boxes[r], usable)
@@ -194,14 +170,6 @@ class _Asked:
             bucket=None if grouped.bucket is None else grouped.bucket[a : a + 1],
         )
         return curves(self.of_class, own)
-
-
-def _image_codes(explaining: Factor) -> np.ndarray:
-    joint = np.zeros(len(explaining[0].codes), int)
-    known = np.ones(len(joint), bool)
-    for a in explaining:
-        joint, known = joint * len(a.values) + a.codes, known & (a.codes >= 0)
-    return np.where(known, joint, -1)
 
 
 def _ratios(boxes: np.ndarray, usable: np.ndarray) -> np.ndarray:

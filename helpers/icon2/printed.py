@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from helpers import project
-from helpers.icon2 import statistics
+from helpers.icon2 import formulas
 
 GROUPS = ["low", "middle", "high"]
-ROUNDING = {"groups": 0.05, "sigma": 0.005, "delta": 0.005}  # half a unit of the last digit
+LARGEST = "first has the largest Δ"
+CORRELATION, GONE = "Spearman (5 attributes)", "share of σ gone"
 
 
 def read(name: str) -> pd.DataFrame:
@@ -20,8 +20,7 @@ def read(name: str) -> pd.DataFrame:
 def sigmas() -> pd.DataFrame:
     """Table 1: sigma of each row by both formulas, beside the printed one.
 
-    Columns ``class printed sample population nearer within_rounding``: the last says whether the
-    sample formula can give the printed number from some APs that round to the printed ones.
+    Columns ``class printed sample population nearer``.
     """
     table = read("groups")
     ap = table[GROUPS].to_numpy()
@@ -29,16 +28,12 @@ def sigmas() -> pd.DataFrame:
         {
             "class": table["class"],
             "printed": table.sigma,
-            "sample": statistics.sigma(ap, 1),
-            "population": statistics.sigma(ap, 0),
+            "sample": formulas.sigma(ap, 1),
+            "population": formulas.sigma(ap, 0),
         }
     )
     off = found[["sample", "population"]].sub(found.printed, axis=0).abs()
     found["nearer"] = off.idxmin(axis=1)
-    corners = np.array(np.meshgrid(*[[-1, 1]] * 3)).reshape(3, -1).T * ROUNDING["groups"]
-    reach = statistics.sigma(ap[:, None, :] + corners, 1)
-    low, high = reach.min(1) - ROUNDING["sigma"], reach.max(1) + ROUNDING["sigma"]
-    found["within_rounding"] = (found.printed >= low) & (found.printed <= high)
     return found
 
 
@@ -68,55 +63,25 @@ def deltas() -> pd.DataFrame:
 
 
 def orders() -> pd.DataFrame:
-    """Tables 2 and 3: is each column sorted, and is the printed first the largest?
-
-    Columns ``class source sorted first largest``.
-    """
+    """Tables 2 and 3: is each class's column sorted? ``class source sorted``."""
     both = pd.concat([read("control"), read("ranking")])
-    rows = []
-    for name, one in both.groupby("class", sort=False):
-        values = one.proxy_sigma.to_numpy()
-        rows.append(
-            {
-                "class": name,
-                "source": one.source.iloc[0],
-                "sorted": bool((np.diff(values) <= 0).all()),
-                "first": one.attribute.iloc[0],
-                "largest": one.attribute.iloc[int(values.argmax())],
-            }
-        )
-    return pd.DataFrame(rows)
+    groups = both.groupby(["class", "source"], sort=False).proxy_sigma
+    return groups.agg(sorted=lambda column: column.is_monotonic_decreasing).reset_index()
 
 
 def foretold() -> pd.DataFrame:
-    """Table 2: does a larger sigma of ProxyAP foretell a larger Delta?
-
-    Columns ``class top_is_best correlation share_gone``: Spearman's over the five attributes, and
-    the share of sigma that controlling for the first one takes away.
-    """
-    table, rows = deltas(), []
-    sigma = read("groups").set_index("class").sigma
-    for name, one in table.groupby("class", sort=False):
-        rank = one[["proxy_sigma", "delta"]].rank()
+    """Table 2: does a larger sigma of ProxyAP foretell a larger Delta? A row a class."""
+    sigma, rows = read("groups").set_index("class").sigma, []
+    for name, one in deltas().groupby("class", sort=False):
         rows.append(
             {
                 "class": name,
-                "top_is_best": bool(one.delta.iloc[0] == one.delta.max()),
-                "correlation": rank.proxy_sigma.corr(rank.delta),
-                "share_gone": one.delta.iloc[0] / sigma[name],
+                LARGEST: bool(one.delta.iloc[0] == one.delta.max()),
+                CORRELATION: one.proxy_sigma.corr(one.delta, method="spearman"),
+                GONE: one.delta.iloc[0] / sigma[name],
             }
         )
     return pd.DataFrame(rows)
-
-
-def foretold_in_words() -> pd.DataFrame:
-    """:func:`foretold` for reading: rounded, its columns in words."""
-    words = {
-        "top_is_best": "first has the largest Δ",
-        "correlation": "Spearman (5 attributes)",
-        "share_gone": "share of σ gone",
-    }
-    return foretold().round(2).rename(columns=words)
 
 
 def rising() -> list[str]:

@@ -1,6 +1,7 @@
 """From numbers to words: does a confounder explain the gap between groups?
 
-Three rules, whose error rates :mod:`helpers.icon2.trials` measures on worlds with a known answer.
+Three rules, whose error rates :mod:`helpers.icon2.error_rates` measures on worlds with a known
+answer.
 """
 
 from __future__ import annotations
@@ -9,80 +10,69 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
-from helpers.driving_world import CONFOUNDERS, Law
-from helpers.icon2 import resampling, statistics
+from helpers.icon2 import bootstrap, formulas
+from helpers.icon2.analysis import Analysis
 from helpers.icon2.estimates import Estimate, Part
-from helpers.icon2.tables import Analysis
+from helpers.worlds.driving import CONFOUNDERS, Law
 
 NO_GAP = "no gap beyond chance"
 EXPLAINS = "explains the gap"
 IN_PART = "explains a part"
 NOT = "does not explain it"
 UNKNOWN = "not estimable"
+PAPER_YES, PAPER_NO = "explains it", "does not"  # the paper's rule knows no parts
 
 ALPHA = 0.05
 
 
-def paper_says(estimate: Estimate, part: Part, ddof: int = 1) -> bool:
-    """The paper's rule (3.2.2): sigma after controlling is less than before."""
-    before = statistics.sigma(estimate.group_ap[0], ddof)
-    return bool(statistics.controlled(part.cell_ap[0], ddof) < before)
+def is_right(said: str, truth: str) -> bool:
+    """Whether a verdict agrees with what was planted.
+
+    The paper's rule knows no parts: its "explains it" is right where the truth is a part.
+    """
+    if said in (PAPER_YES, PAPER_NO):
+        return (said == PAPER_YES) == (truth in (EXPLAINS, IN_PART))
+    return said == truth
 
 
-def half(estimate: Estimate, part: Part, ddof: int = 1, standardised: bool = False) -> bool:
+def paper_says(estimate: Estimate, part: Part, ddof: int) -> str:
+    """The paper's control (3.2.2): it explains the gap where sigma within strata is less."""
+    before = formulas.sigma(estimate.group_ap[0], ddof)
+    return PAPER_YES if formulas.controlled(part.cell_ap[0], ddof) < before else PAPER_NO
+
+
+def half(estimate: Estimate, part: Part, ddof: int, standardised: bool) -> bool:
     """At least half of sigma is gone, by strata or by standardisation."""
-    before = statistics.sigma(estimate.group_ap[0], ddof)
+    before = formulas.sigma(estimate.group_ap[0], ddof)
     if standardised:
-        return bool(statistics.sigma(part.standardised[0], ddof) <= before / 2)
-    return bool(statistics.controlled(part.cell_ap[0], ddof) <= before / 2)
+        return bool(formulas.sigma(part.standardised[0], ddof) <= before / 2)
+    return bool(formulas.controlled(part.cell_ap[0], ddof) <= before / 2)
 
 
-def verdict(estimate: Estimate, part: Part, ddof: int = 1, alpha: float = ALPHA) -> str:
-    """The suite's rule, in words.
+def verdict(estimate: Estimate, part: Part, ddof: int) -> str:
+    """The suite's rule, in words; it needs bootstrap resamples.
 
     ``no gap beyond chance``: the groups' APs do not differ (Cochran's Q on bootstrap variances).
     Otherwise, after standardising every group to the same distribution of the confounder:
-    ``explains the gap`` when they no longer differ and sigma fell, beyond its resamples' doubt;
-    ``explains a part`` when sigma fell beyond doubt but they still differ; ``does not explain it``
-    when sigma did not fall beyond doubt.
-
-    Parameters
-    ----------
-    estimate, part
-        With bootstrap resamples.
-    ddof
-    alpha
-        Of the tests; the fall of sigma is judged one-sided by its bootstrap deviation.
-
-    Returns
-    -------
-    str
+    ``explains the gap`` when they no longer differ and sigma fell, beyond its resamples' doubt
+    (one-sided); ``explains a part`` when sigma fell beyond doubt but they still differ; ``does not
+    explain it`` when sigma did not fall beyond doubt.
     """
-    gap = resampling.heterogeneity(estimate.group_ap)
+    gap = bootstrap.cochrans_q(estimate.group_ap)
     if np.isnan(gap) or np.isnan(part.standardised).any():
         return UNKNOWN
-    if gap >= alpha:
+    if gap >= ALPHA:
         return NO_GAP
-    fall = statistics.sigma(estimate.group_ap, ddof) - statistics.sigma(part.standardised, ddof)
-    if not fall[0] > scipy.stats.norm.isf(alpha) * fall[1:].std(ddof=1):
+    fall = formulas.sigma(estimate.group_ap, ddof) - formulas.sigma(part.standardised, ddof)
+    if not fall[0] > scipy.stats.norm.isf(ALPHA) * fall[1:].std(ddof=1):
         return NOT
-    return EXPLAINS if resampling.heterogeneity(part.standardised) >= alpha else IN_PART
+    return EXPLAINS if bootstrap.cochrans_q(part.standardised) >= ALPHA else IN_PART
 
 
 def planted(law: Law | None, attribute: str) -> str:
     """The right verdict on one of the paper's five attributes, where income is what groups.
 
-    Parameters
-    ----------
-    law
-        What was planted; None for real data.
-    attribute
-        Name of an attribute.
-
-    Returns
-    -------
-    str
-        A verdict; ``""`` for real data and for attributes of which the law says nothing.
+    ``""`` for real data (no law) and for attributes of which the law says nothing.
     """
     if law is None or attribute not in (*CONFOUNDERS, "scene"):
         return ""
@@ -94,49 +84,36 @@ def planted(law: Law | None, attribute: str) -> str:
 
 
 def table(analysis: Analysis, law: Law | None = None) -> pd.DataFrame:
-    """The verdict on every class and confounder, the paper's rule beside it.
+    """The verdict on every class and confounder of an analysis with resamples.
 
-    Parameters
-    ----------
-    analysis
-        With resamples.
-    law : Law, optional
-        What was planted, for the column ``truth`` of :func:`planted`.
-
-    Returns
-    -------
-    DataFrame
-        ``class attribute rank paper verdict``, and ``truth`` where a law is given.
+    Columns ``class attribute rank paper verdict``, and ``truth`` where a law says what was planted.
     """
     ddof, ranking = analysis.options.ddof, analysis.ranking().set_index(["class", "attribute"])
+    order = list(ranking.index)
     rows = [
         {
             "class": name,
             "attribute": part.name,
-            "rank": int(ranking.loc[(name, part.name), "rank"]),
-            "paper": "explains it" if paper_says(estimate, part, ddof) else "does not",
+            "rank": ranking.loc[(name, part.name), "rank"],
+            "paper": paper_says(estimate, part, ddof),
             "verdict": verdict(estimate, part, ddof),
             "truth": planted(law, part.name),
         }
         for name, estimate in analysis.estimates.items()
-        for part in sorted(estimate.parts, key=lambda p: ranking.loc[(name, p.name), "rank"])
+        for part in sorted(estimate.parts, key=lambda p: order.index((name, p.name)))
     ]
     columns = ["class", "attribute", "rank", "paper", "verdict", *(["truth"] if law else [])]
     return pd.DataFrame(rows, columns=columns)
 
 
 def right(said: pd.DataFrame) -> pd.DataFrame:
-    """Which rows of :func:`table` agree with what was planted.
+    """Which rows of :func:`table` are right: ``class attribute paper verdict``, the last two bool.
 
-    The paper's rule knows no parts: "explains it" counts as right where the truth is a part.
-
-    Returns
-    -------
-    DataFrame
-        ``class attribute paper verdict``, the last two bool; rows without a truth are left out.
+    Rows without a truth are left out.
     """
     known = said[said.truth != ""]
-    explained = known.truth.isin([EXPLAINS, IN_PART])
-    return known[["class", "attribute"]].assign(
-        paper=known.paper.eq("explains it") == explained, verdict=known.verdict == known.truth
-    )
+    judged = {
+        rule: [is_right(*pair) for pair in zip(known[rule], known.truth, strict=True)]
+        for rule in ("paper", "verdict")
+    }
+    return known[["class", "attribute"]].assign(**judged)

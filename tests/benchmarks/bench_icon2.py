@@ -24,21 +24,25 @@ import resource
 import sys
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
-from helpers import driving_world
-from helpers.detection import Detections, GroundTruth, as_coco, match
-from helpers.icon2 import analyse, attributes
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "icon2"))
+from detection_oracles import as_coco
+
+from helpers.icon2 import GroundTruth, analyse, attributes, match
+from helpers.worlds import driving
 
 RESAMPLES = 100
 
 
 def drawn(n_images):
     """A planted world, income and the paper's five attributes."""
-    world = driving_world.make(n_images)
-    income = attributes.from_column(world.truth, "income")
-    return world.truth, world.detections, income, attributes.standard(world.truth, world.detections)
+    world = driving.make(n_images)
+    truth = GroundTruth.of(world)
+    income = attributes.from_column(truth, "income")
+    return truth, world.detections, income, attributes.standard(truth, world.detections)
 
 
 def ours(n_images, resamples=0, workers=1):
@@ -122,7 +126,7 @@ def resampled(truth, detections, income, explanatory):
     images = truth.images.iloc[chosen].reset_index(drop=True)
     images["name"] = [f"{i}.jpg" for i in range(len(images))]
     truth = GroundTruth(images, copied(truth.boxes), truth.classes)
-    detections = Detections(copied(detections.boxes))
+    detections = copied(detections)
     income = attributes.from_column(truth, "income")
     return truth, detections, income, attributes.standard(truth, detections)
 

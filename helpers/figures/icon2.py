@@ -1,0 +1,334 @@
+"""Figures of notebook 08, each drawn from a table that :mod:`helpers.icon2` returned."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from helpers.plots.showing import FAINT, INK, readable_on
+
+THREE = ("#5B0F2E", "#C8553D", "#F5C04A")  # groups from the first to the last, dark to light
+BEFORE, STRATA, STANDARD = "#4A4A4A", "#0072B2", "#009E73"
+WRONG = "#C8553D"
+CHANCE = "chance (95% of permutations)"
+SLANTED = {"ha": "right", "rotation_mode": "anchor"}
+CONTROLS = ("none", "within its values", "standardised")
+
+
+def printed_sigmas(table: pd.DataFrame) -> Figure:
+    """Sigma of the paper's Table 1 by two formulas, from :func:`helpers.icon2.printed.sigmas`."""
+    fig, ax = plt.subplots(figsize=(8.5, 3.6))
+    y = np.arange(len(table))
+    ax.hlines(y, table.population, table["sample"], color="#dddddd", lw=2, zorder=0)
+    ax.plot(table.population, y, "o", mfc="white", mec=STRATA, ms=8, label="population (Eq. 5)")
+    ax.plot(table["sample"], y, "o", color=STRATA, ms=9, label="sample (n - 1)")
+    ax.plot(table.printed, y, "x", color=INK, ms=10, mew=2, label="printed in Table 1")
+    ax.set_yticks(y, table["class"])
+    ax.invert_yaxis()
+    ax.tick_params(axis="y", length=0)
+    ax.set(xlabel="σ of AP over the three incomes (AP points)", xlim=(0, None))
+    fig.legend(loc="outside upper center", ncols=3)
+    return fig
+
+
+def groups_by_class(groups: pd.DataFrame, sigmas: pd.DataFrame, title: str) -> Figure:
+    """AP of every group and class with intervals, and sigma beside its null (Table 1).
+
+    From :meth:`Analysis.groups` and :meth:`Analysis.sigmas`, the latter with ``null_high`` of
+    :func:`helpers.icon2.sigma_null`; `title` says what the groups are groups of.
+    """
+    classes, names = list(sigmas["class"]), list(dict.fromkeys(groups.value))
+    fig, (left, right) = plt.subplots(
+        1, 2, figsize=(9.5, 0.9 + 0.42 * len(classes)), sharey=True, width_ratios=[3, 2]
+    )
+    rows = np.arange(len(classes))
+    for y, (name, colour) in zip(_beside(rows, 0.2, names), _colours(names).items(), strict=True):
+        part = groups[groups.value == name].set_index("class").reindex(classes)
+        left.hlines(y, part.low, part.high, color=colour, lw=2)
+        left.plot(part.AP, y, "o", color=colour, mec=INK, mew=0.6, ms=7, label=name)
+    for y in np.flatnonzero(groups.groupby("class").AP.count().reindex(classes) == 0):
+        left.text(left.get_xlim()[0], y, "  not estimable", va="center", fontsize=9, color=FAINT)
+    left.set_yticks(rows, classes)
+    left.set(xlabel="average precision (%)", ylim=(len(classes) - 0.4, -0.6))
+    right.barh(rows, sigmas.null_high, 0.62, color="#dddddd", label=CHANCE)
+    right.plot(sigmas.sigma, rows, "D", color=INK, ms=6, label="σ over the groups")
+    right.hlines(rows, sigmas.low, sigmas.high, color=INK, lw=1.5)
+    right.set(xlabel="σ of AP (points)", xlim=(0, None))
+    for ax in (left, right):
+        ax.tick_params(axis="y", length=0)
+    handles = [*left.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
+    fig.legend(handles=handles, loc="outside upper center", ncols=len(handles), title=title)
+    return fig
+
+
+def instance_counts(groups: pd.DataFrame, min_boxes: int, title: str) -> Figure:
+    """Boxes of every class and group (Figure 6), with the number that a cell needs.
+
+    From :meth:`Analysis.groups`, without the row of all classes.
+    """
+    classes, names = list(dict.fromkeys(groups["class"])), list(dict.fromkeys(groups.value))
+    fig, ax = plt.subplots(figsize=(9, 3.4))
+    places = _beside(np.arange(len(classes)), 0.2, names)
+    for x, (name, colour) in zip(places, _colours(names).items(), strict=True):
+        boxes = groups[groups.value == name].set_index("class").boxes.reindex(classes)
+        ax.plot(x, boxes, "o", color=colour, mec=INK, mew=0.6, ms=8)
+    ax.axhline(min_boxes, color=INK, ls=":", lw=1.2)
+    said = f"below {min_boxes}:\nnot estimable"
+    ax.text(len(classes) - 0.45, 0.93 * min_boxes, said, va="top", fontsize=9)
+    ax.set_yscale("log")
+    ax.set(ylabel="boxes (log scale)", xlim=(-0.6, len(classes) + 0.6))
+    ax.set_xticks(range(len(classes)), classes, rotation=20, **SLANTED)
+    _legend(fig, _colours(names), title=title)
+    return fig
+
+
+def values_and_shares(values: pd.DataFrame, shares: pd.DataFrame, title: str) -> Figure:
+    """AP of every explanatory value, and P(e|a) below (Figures 2 and 3), for one class.
+
+    From :meth:`Analysis.values` and :meth:`Analysis.shares`.
+    """
+    names, groups = list(dict.fromkeys(values.attribute)), list(dict.fromkeys(shares.group))
+    counts = [values.attribute.eq(n).sum() for n in names]
+    fig, axes = plt.subplots(
+        2, len(names), figsize=(10, 5.2), width_ratios=counts, sharey="row", squeeze=False
+    )
+    for (top, below), name in zip(axes.T, names, strict=True):
+        part = values[values.attribute == name]
+        x = np.arange(len(part))
+        top.bar(x, part.AP.fillna(0), 0.7, color=FAINT)
+        top.vlines(x, part.low, part.high, color=INK, lw=1.3)
+        for at, row in zip(x, part.itertuples(), strict=True):
+            text, colour = (f"{row.AP:.0f}", "white") if row.estimable else ("n < min", INK)
+            top.text(at, 1, text, ha="center", va="bottom", fontsize=8, color=colour)
+        top.set_xticks(x, [])
+        top.set_title(name)
+        share = shares[shares.attribute == name]
+        _grouped_bars(below, share, list(part.value), groups, "share", scale=100)
+        below.set_xticks(x, list(part.value), rotation=35, **SLANTED)
+    axes[0, 0].set_ylabel("AP of the value (%)")
+    axes[1, 0].set_ylabel("share of boxes (%)")
+    _legend(fig, _colours(groups), title=title)
+    return fig
+
+
+def rankings(table: pd.DataFrame) -> Figure:
+    """Sigma of ProxyAP of every class and attribute as a heat map (Tables 2 and 3).
+
+    From :meth:`Analysis.ranking`. In brackets stands the share of resamples in which the attribute
+    ranks first. A class of which fewer than two attributes are estimable has no ranking.
+    """
+    several = table.groupby("class").proxy_sigma.transform("count") > 1
+    shown = table.assign(proxy_sigma=table.proxy_sigma.where(several))
+    wide, firsts = (
+        shown.pivot(index="class", columns="attribute", values=c).loc[shown["class"].unique()]
+        for c in ("proxy_sigma", "first")
+    )
+    wide = wide[wide.mean().sort_values(ascending=False).index]
+    firsts = firsts[wide.columns].to_numpy()
+    fig, ax = plt.subplots(figsize=(7.5, 0.9 + 0.36 * len(wide)))
+    image = ax.imshow(wide, cmap="Blues", aspect="auto", vmin=0)
+    for (row, column), value in np.ndenumerate(wide.to_numpy()):
+        often = "" if np.isnan(firsts[row, column]) else f" ({100 * firsts[row, column]:.0f}%)"
+        text = "–" if np.isnan(value) else f"{value:.2f}{often}"
+        colour = readable_on(image.cmap(image.norm(np.nan_to_num(value))))
+        bold = {"weight": "bold"} if value == wide.iloc[row].max() else {}
+        ax.text(column, row, text, ha="center", va="center", fontsize=9, color=colour, **bold)
+    ax.set_xticks(range(wide.shape[1]), wide.columns)
+    ax.set_yticks(range(len(wide)), wide.index)
+    ax.tick_params(length=0)
+    sns.despine(ax=ax, left=True, bottom=True)
+    ax.set_title("σ of ProxyAP over the groups (points), and how often it ranks first")
+    return fig
+
+
+def controlled_cells(cells: pd.DataFrame, title: str) -> Figure:
+    """AP of every group within every explanatory value (Figures 4 and 5), for one class.
+
+    From :meth:`Analysis.cells`. Cells that are not estimable are marked.
+    """
+    names, groups = list(dict.fromkeys(cells.attribute)), list(dict.fromkeys(cells.group))
+    values = [list(dict.fromkeys(cells.value[cells.attribute == n])) for n in names]
+    bars = sum(map(len, values)) * len(groups)
+    fig, axes = plt.subplots(
+        1,
+        len(names),
+        figsize=(min(10, 3.5 + 0.3 * bars), 3.6),
+        width_ratios=[len(v) for v in values],
+        sharey=True,
+        squeeze=False,
+    )
+    for ax, name, order in zip(axes[0], names, values, strict=True):
+        _grouped_bars(ax, cells[cells.attribute == name], order, groups, "AP")
+        slanted = {"rotation": 35, **SLANTED} if len(order) > 2 or len(names) > 1 else {}
+        ax.set_xticks(range(len(order)), order, **slanted)
+        ax.set_title(name)
+    axes[0, 0].set_ylabel("average precision (%)")
+    _legend(fig, _colours(groups), title=title)
+    return fig
+
+
+def one_control(analysis, category: str, attribute: str, control: str) -> Figure:
+    """AP of the groups of one class of an Analysis under one control of one attribute.
+
+    `control` is ``none``, ``within its values`` or ``standardised``; the groups as they are stand
+    beside the last two.
+    """
+    if control not in CONTROLS:
+        raise ValueError(f"control={control!r} is not known; allowed: {', '.join(CONTROLS)}")
+    before = analysis.groups().rename(columns={"value": "group"})
+    tables = [before.assign(attribute=attribute, value="before")]
+    if control == "standardised":
+        tables.append(analysis.standardised().assign(value="standardised"))
+    elif control != "none":
+        tables.append(analysis.cells())
+    table = pd.concat(tables, ignore_index=True)
+    part = table[table["class"].eq(category) & table.attribute.eq(attribute)]
+    return controlled_cells(part.assign(attribute=""), f"{category}, {attribute}: {control}")
+
+
+def chooser(analysis):
+    """Menus of class, attribute and control, and the figure of :func:`one_control` below them.
+
+    Returns
+    -------
+    ipywidgets.VBox
+        The picture is an image widget (an output widget would not survive nbconvert and nbval).
+    """
+    import ipywidgets
+
+    parts = next(iter(analysis.estimates.values())).parts
+    choices = {
+        "class": list(analysis.estimates),
+        "attribute": [part.name for part in parts],
+        "control": list(CONTROLS),
+    }
+    menus = [ipywidgets.Dropdown(options=o, description=name) for name, o in choices.items()]
+    picture = ipywidgets.Image(format="png")
+
+    def draw(_=None) -> None:
+        fig = one_control(analysis, *(menu.value for menu in menus))
+        file = io.BytesIO()
+        fig.savefig(file, format="png", bbox_inches="tight")
+        plt.close(fig)
+        picture.value = file.getvalue()
+
+    for menu in menus:
+        menu.observe(draw, names="value")
+    draw()
+    return ipywidgets.VBox([ipywidgets.HBox(menus), picture])
+
+
+def before_and_after(control: pd.DataFrame, null_high: float) -> Figure:
+    """Sigma before, within strata, and after standardising, an attribute a row (Table 2).
+
+    From :meth:`Analysis.control`, one class, in the order to draw. Whiskers are the intervals of
+    the falls, drawn from sigma before; `null_high` is what sigma reaches by chance.
+    """
+    fig, ax = plt.subplots(figsize=(8.5, 1.3 + 0.42 * len(control)))
+    y = np.arange(len(control))
+    ax.axvspan(0, null_high, color="#e9e9e9", zorder=0, label=CHANCE)
+    ax.axvline(control.sigma.iloc[0], color=BEFORE, lw=2, label="σ before")
+    for column, ends, colour, marker, name, dy in (
+        ("controlled", "", STRATA, "s", "mean σ within strata (the paper's control)", -0.15),
+        ("standardised", "standardised_", STANDARD, "o", "σ after standardising", 0.15),
+    ):
+        low, high = (control.sigma - control[f"{ends}{end}"] for end in ("high", "low"))
+        ax.hlines(y + dy, low, high, color=colour, lw=2.5, alpha=0.5)
+        ax.plot(control[column], y + dy, marker, color=colour, ms=8, label=name)
+    ax.set_yticks(y, control.attribute)
+    ax.set(xlabel="σ of AP over the groups (points)", xlim=(0, None))
+    ax.set_ylim(len(control) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+    fig.legend(loc="outside upper center", ncols=2)
+    return fig
+
+
+def error_rates(rates: pd.DataFrame) -> Figure:
+    """How often each rule says that the confounder explains the gap, by kind of planted world.
+
+    From :func:`helpers.icon2.error_rates.rates`, in the order to draw.
+    """
+    rules, worlds = list(dict.fromkeys(rates.rule)), list(dict.fromkeys(rates.world))
+    fig, axes = plt.subplots(
+        1, len(worlds), figsize=(10, 1.5 + 0.42 * len(rules)), sharey=True, squeeze=False
+    )
+    y = np.arange(len(rules))
+    for ax, world in zip(axes[0], worlds, strict=True):
+        part = rates[rates.world == world].set_index("rule").loc[rules]
+        ax.barh(y, 100 * part.share, 0.62, color=np.where(part.right, STANDARD, WRONG))
+        ax.hlines(y, 100 * part.low, 100 * part.high, color=INK, lw=1.3)
+        for at, value, high in zip(y, part.share, part.high, strict=True):
+            ax.text(100 * high + 3, at, f"{100 * value:.0f}", va="center", fontsize=9)
+        ax.set_title(f"planted: {world}")
+        ax.set(xlim=(0, 122), xticks=(0, 50, 100), ylim=(len(rules) - 0.5, -0.5))
+        ax.tick_params(axis="y", length=0)
+    axes[0, 0].set_yticks(y, rules)
+    fig.supxlabel("worlds in which the rule says so (%)", fontsize=10)
+    _legend(fig, {"right: should be 100": STANDARD, "wrong: should be 0": WRONG})
+    return fig
+
+
+def readings(table: pd.DataFrame) -> Figure:
+    """Confounded worlds by two readings of precision, from `error_rates.ask_readings`."""
+    questions, names = (list(dict.fromkeys(table[c])) for c in ("question", "confounder"))
+    colours = dict(zip(dict.fromkeys(table.by), (STRATA, STANDARD, FAINT), strict=False))
+    fig, axes = plt.subplots(1, len(questions), figsize=(10, 3.2), sharey=True, squeeze=False)
+    for ax, question in zip(axes[0], questions, strict=True):
+        asked = table[table.question == question]
+        kinds = list(dict.fromkeys(asked.by))
+        places = _beside(np.arange(len(names)), 0.8 / len(kinds), kinds)
+        for x, by in zip(places, kinds, strict=True):
+            part = asked[asked.by == by].set_index("confounder").loc[names]
+            ax.bar(x, 100 * part.share, 0.75 / len(kinds), color=colours[by])
+            ax.vlines(x, 100 * part.low, 100 * part.high, color=INK, lw=1.3)
+            for at, row in zip(x, part.itertuples(), strict=True):
+                ax.text(at, 100 * row.high + 2, f"{100 * row.share:.0f}", ha="center", fontsize=9)
+        ax.axhline(100 * asked.chance.iloc[0], color=INK, ls=":", lw=1.2)
+        ax.set_xticks(range(len(names)), names)
+        ax.set(title=f"the planted confounder: {question}", ylim=(0, 116), yticks=(0, 50, 100))
+        ax.tick_params(axis="x", length=0)
+    axes[0, 0].set_ylabel("confounded worlds (%)")
+    lot = Line2D([], [], color=INK, ls=":", lw=1.2, label="a ranking by lot")
+    _legend(fig, colours, lot)
+    return fig
+
+
+def _colours(groups: Sequence[str]) -> dict[str, str]:
+    """A colour for each sensitive value, dark to light in their order."""
+    some = THREE if len(groups) <= 3 else sns.color_palette("rocket", len(groups)).as_hex()
+    return dict(zip(groups, some, strict=False))
+
+
+def _beside(places: np.ndarray, step: float, names: Sequence[str]) -> list[np.ndarray]:
+    """Places of each name's marks, side by side around the common places."""
+    return [places + step * (n - (len(names) - 1) / 2) for n in range(len(names))]
+
+
+def _grouped_bars(ax: Axes, part: pd.DataFrame, order, groups, column: str, scale: float = 1.0):
+    """Bars of each value side by side for the groups, with intervals, and "n < min" for AP."""
+    width, places = 0.8 / len(groups), np.arange(len(order))
+    pairs = zip(_beside(places, width, groups), _colours(groups).items(), strict=True)
+    for x, (group, colour) in pairs:
+        rows = part[part.group == group].set_index("value").reindex(order)
+        ax.bar(x, scale * rows[column].fillna(0), 0.94 * width, color=colour)
+        ax.vlines(x, scale * rows.low, scale * rows.high, color=FAINT, lw=1.4)
+        if column == "AP":
+            for at in x[~rows.estimable.to_numpy(bool)]:
+                ax.text(at, 0.5, "n < min", rotation=90, ha="center", va="bottom", fontsize=7)
+
+
+def _legend(fig: Figure, colours: Mapping[str, str], *more: Line2D, title: str | None = None):
+    """A legend of colours, above the figure."""
+    handles = [
+        Line2D([], [], ls="", marker="s", ms=10, color=colour, label=name)
+        for name, colour in colours.items()
+    ]
+    fig.legend(handles=[*handles, *more], loc="outside upper center", ncols=4, title=title)

@@ -1,0 +1,185 @@
+"""Error rates: how often ICON2 is right, over many planted worlds.
+
+A world of each kind is drawn for every seed: income makes the scenes harder (by a confounder), the
+detector worse on boxes that look the same, both, or neither. Each rule's answers are counted
+against what was planted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import pandas as pd
+
+from helpers import stats
+from helpers.icon2 import attributes, formulas, verdicts
+from helpers.icon2.analysis import POINTS, Analysis, analyse
+from helpers.icon2.matching import match
+from helpers.icon2.options import PAPER, SOUND, Options
+from helpers.icon2.reading import GroundTruth
+from helpers.worlds import driving
+
+CONFOUNDED, REAL, BOTH, NEITHER = "scenes harder", "detector worse", "both", "neither"
+TRUTH = {  # of the confounder, in each kind of world
+    CONFOUNDED: verdicts.EXPLAINS,
+    REAL: verdicts.NOT,
+    BOTH: verdicts.IN_PART,
+    NEITHER: verdicts.NO_GAP,
+}
+STRENGTH = {"size": 0.3, "occlusion": 0.8, "time": 1.2, "weather": 1.5}
+INEQUITY = 0.25  # its gap is about as large as that of a confounder of this strength
+CATEGORY, THRESHOLDS = "car", (0.5, 0.75)  # one class, and two IoU thresholds, to be quick
+EQ3, PER_IMAGE, PLAIN = "Eq. 3", "per image", "plain σ"
+READINGS = {EQ3: PAPER, PER_IMAGE: SOUND}
+FIRST, FALLS = "ranks first", "σ falls within strata"
+ORDER = [(FIRST, EQ3), (FIRST, PER_IMAGE), (FIRST, PLAIN), (FALLS, EQ3), (FALLS, PER_IMAGE)]
+PAPER_RULE = "strata: σ falls at all (the paper)"
+HALF_RULE = "strata: half of σ is gone"
+STANDARD_RULE = "standardised: half of σ is gone"
+SUITE_RULE = "suite's verdict: explains it"
+PART_RULE = "suite's verdict: explains a part"
+YES = {  # what the yes of each rule says
+    PAPER_RULE: verdicts.PAPER_YES,
+    HALF_RULE: verdicts.EXPLAINS,
+    STANDARD_RULE: verdicts.EXPLAINS,
+    SUITE_RULE: verdicts.EXPLAINS,
+    PART_RULE: verdicts.IN_PART,
+}
+
+
+def laws(confounder: str, confounding: float, inequity: float) -> dict[str, driving.Law]:
+    """The law of each kind of world."""
+    return {
+        CONFOUNDED: driving.Law(confounding, confounder),
+        REAL: driving.Law(0.0, confounder, inequity),
+        BOTH: driving.Law(confounding, confounder, inequity),
+        NEITHER: driving.Law(0.0, confounder),
+    }
+
+
+def ask_rules(
+    seeds: Iterable[int],
+    *,
+    confounder: str = "occlusion",
+    n_images: int = 800,
+    resamples: int = 20,
+    options: Options = PAPER,
+) -> pd.DataFrame:
+    """Ask every rule about every planted world: four worlds a seed.
+
+    Parameters
+    ----------
+    seeds
+    confounder
+        What is planted, as strong as `STRENGTH` has it.
+    n_images, resamples
+        Frames of each world, and bootstrap resamples for the suite's verdict.
+    options
+
+    Returns
+    -------
+    DataFrame
+        Row a world: ``seed world``; ``sigma``, and for the planted confounder ``controlled`` and
+        ``standardised`` (AP points); and for each rule, whether it says yes.
+    """
+    rows = []
+    for seed in seeds:
+        for kind, law in laws(confounder, STRENGTH[confounder], INEQUITY).items():
+            matches, income, others = _drawn(n_images, seed, law)
+            planted = [a for a in others if a.name == confounder]
+            given = {"options": options, "resamples": resamples, "seed": seed}
+            rows.append(
+                {"seed": seed, "world": kind} | _answers(analyse(matches, income, planted, **given))
+            )
+    return pd.DataFrame(rows)
+
+
+def ask_readings(
+    seeds: Iterable[int],
+    confounders: Iterable[str] = driving.CONFOUNDERS,
+    *,
+    n_images: int = 800,
+) -> pd.DataFrame:
+    """Confounded worlds by two readings of precision: Eq. 3, and N and F both per image.
+
+    Returns
+    -------
+    DataFrame
+        ``confounder question by times of share low high chance``, with Wilson intervals. The
+        questions: does the planted confounder rank first (by ProxyAP in both readings, and by the
+        plain sigma of its own values; ``chance`` is that of a ranking by lot), and does sigma fall
+        within its strata?
+    """
+    seeds, rows = list(seeds), []
+    for confounder in confounders:
+        yes = Counter()
+        for seed in seeds:
+            law = driving.Law(STRENGTH[confounder], confounder)
+            matches, income, others = _drawn(n_images, seed, law)
+            for by, options in READINGS.items():
+                asked = analyse(matches, income, others, options=options, standardise=False)
+                ranking = asked.ranking().set_index("attribute")
+                yes[FIRST, by] += int(ranking["rank"].get(confounder) == 1)
+                control = asked.control().set_index("attribute")
+                yes[FALLS, by] += int(control.delta[confounder] > 0)
+                if by == EQ3:
+                    yes[FIRST, PLAIN] += int(ranking.plain_rank[confounder] == 1)
+        chance = {FIRST: 1 / len(others)}
+        rows += [
+            {"confounder": confounder, "question": question, "by": by}
+            | _share(yes[question, by], len(seeds))
+            | {"chance": chance.get(question)}
+            for question, by in ORDER
+        ]
+    return pd.DataFrame(rows)
+
+
+def _drawn(n_images: int, seed: int, law: driving.Law):
+    world = driving.make(n_images, seed, law, (CATEGORY,))
+    truth = GroundTruth.of(world)
+    income = attributes.from_column(truth, "income")
+    matches = match(truth, world.detections, THRESHOLDS)
+    return matches, income, attributes.standard(truth, world.detections)
+
+
+def _answers(asked: Analysis) -> dict:
+    ddof = asked.options.ddof
+    (estimate,) = asked.estimates.values()
+    (part,) = estimate.parts
+    said = verdicts.verdict(estimate, part, ddof)
+    return {
+        "sigma": POINTS * float(formulas.sigma(estimate.group_ap[0], ddof)),
+        "controlled": POINTS * float(formulas.controlled(part.cell_ap[0], ddof)),
+        "standardised": POINTS * float(formulas.sigma(part.standardised[0], ddof)),
+        PAPER_RULE: verdicts.paper_says(estimate, part, ddof) == verdicts.PAPER_YES,
+        HALF_RULE: verdicts.half(estimate, part, ddof, standardised=False),
+        STANDARD_RULE: verdicts.half(estimate, part, ddof, standardised=True),
+        SUITE_RULE: said == verdicts.EXPLAINS,
+        PART_RULE: said == verdicts.IN_PART,
+    }
+
+
+def rates(worlds: pd.DataFrame) -> pd.DataFrame:
+    """How often each rule of :func:`ask_rules` says yes in each kind of world; is that right?
+
+    Columns ``rule world times of share low high right``, with Wilson intervals.
+    """
+    return pd.DataFrame(
+        {"rule": rule, "world": world}
+        | _share(int(group[rule].sum()), len(group))
+        | {"right": verdicts.is_right(yes, TRUTH[world])}
+        for rule, yes in YES.items()
+        for world, group in worlds.groupby("world", sort=False)
+    )
+
+
+def summary(worlds: pd.DataFrame) -> pd.DataFrame:
+    """Mean sigma before, within strata and after standardising in each world (AP points)."""
+    columns = ["sigma", "controlled", "standardised"]
+    return worlds.groupby("world", sort=False)[columns].mean().reset_index()
+
+
+def _share(yes: int, of: int) -> dict[str, float]:
+    low, high = stats.wilson(yes, of)
+    return {"times": yes, "of": of, "share": yes / of, "low": low, "high": high}

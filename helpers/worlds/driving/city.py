@@ -1,0 +1,57 @@
+"""A planted city: areas with median incomes, and the GPS tracks of drives through them.
+
+The areas are squares on a grid, so that the area of every position is known without any join.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+SIDE = 6  # areas along each side of the city
+SOUTH, WEST, STEP = 40.5, -74.1, 0.02  # degrees
+START = 1_500_000_000_000  # milliseconds, as in BDD100K's files
+
+
+def incomes(seed: int = 0) -> pd.DataFrame:
+    """Median income of every area, 21.4k to 250k dollars, shuffled over the grid."""
+    names = [f"{row}-{column}" for row in range(SIDE) for column in range(SIDE)]
+    rng = np.random.default_rng(seed)
+    dollars = np.round(np.geomspace(21_400, 250_000, len(names)), -2)
+    return pd.DataFrame({"area": names, "income": rng.permutation(dollars)})
+
+
+def drives(
+    videos: list[str], groups: np.ndarray, missing: float = 0.0, seed: int = 0
+) -> tuple[dict[str, dict], list[str]]:
+    """GPS tracks of videos, each taken in an area of its income group (0 poorest to 2 richest).
+
+    Returns
+    -------
+    tracks : dict
+        Video -> BDD100K's structure (``startTime``, ``locations``); none for the share `missing`.
+    areas : list of str
+        The area that each video is in at 10 s.
+    """
+    table, rng = incomes(seed), np.random.default_rng(seed)
+    third = len(table) // 3
+    chosen = third * np.asarray(groups) + rng.integers(0, len(table), len(videos)) % third
+    chosen = np.argsort(table.income.to_numpy(), kind="stable")[chosen]
+    row, column = np.divmod(chosen, SIDE)
+    away = rng.uniform(-0.35, 0.35, (len(videos), 2))
+    speed = rng.normal(0, 0.0005, (len(videos), 2))  # degrees a second
+    kept = rng.random(len(videos)) >= missing
+    at_ten = np.array([SOUTH, WEST]) + STEP * (np.column_stack([row, column]) + 0.5 + away)
+    tracks = {v: _track(at_ten[i], speed[i]) for i, v in enumerate(videos) if kept[i]}
+    return tracks, table.area.iloc[chosen].tolist()
+
+
+def _track(at_ten: np.ndarray, speed: np.ndarray) -> dict:
+    """Positions every 4 s, so that the one at 10 s lies between two of them."""
+    seconds = np.arange(0, 41, 4)
+    places = at_ten + speed * (seconds - 10)[:, None]
+    locations = [
+        {"latitude": lat, "longitude": lon, "timestamp": START + 1000 * int(s)}
+        for (lat, lon), s in zip(places.tolist(), seconds, strict=True)
+    ]
+    return {"startTime": START, "endTime": START + 40_000, "locations": locations}

@@ -1,0 +1,157 @@
+"""Plain loops and pycocotools, to compare the vectorised code with."""
+
+import contextlib
+import io
+
+import numpy as np
+import pandas as pd
+
+from helpers.icon2 import GroundTruth
+from helpers.icon2.average_precision import Cells, curves
+from helpers.icon2.reading import CORNERS
+from helpers.worlds import driving
+
+
+def scene(seed=0, n_images=30, n_classes=2, boxes=6, crowd=0.1, digits=2, whole=False):
+    """Crowded little images whose boxes overlap, with ties among the scores."""
+    rng = np.random.default_rng(seed)
+    n = n_images * boxes
+    image, category = np.sort(rng.integers(0, n_images, n)), rng.integers(0, n_classes, n)
+    low, side = rng.uniform(0, 60, (n, 2)), rng.uniform(8, 40, (n, 2))
+    corners = np.hstack([low, low + side])
+    of = np.repeat(np.arange(n), rng.integers(0, 4, n))
+    moved = corners[of] + rng.normal(0, 4, (len(of), 4))
+    moved[:, 2:] = np.maximum(moved[:, 2:], moved[:, :2] + 1)
+    if whole:
+        corners, moved = np.round(corners), np.round(moved)
+    found = pd.DataFrame(moved, columns=CORNERS)
+    found.insert(0, "image", image[of])
+    found.insert(1, "category", category[of])
+    found["score"] = rng.random(len(of)).round(digits)
+    given = pd.DataFrame(corners, columns=CORNERS)
+    given.insert(0, "image", image)
+    given.insert(1, "category", category)
+    given["ignore"] = rng.random(n) < crowd
+    given["colour"] = rng.choice(["red", "blue", "green"], n)
+    images = pd.DataFrame({"name": [f"{i}.jpg" for i in range(n_images)]})
+    images["group"] = rng.choice(["a", "b", "c"], n_images)
+    classes = tuple(f"class {k}" for k in range(n_classes))
+    return GroundTruth(images, given, classes), found
+
+
+def streets(n_images, seed=0, law=None, classes=("car",)):
+    """A planted world as ground truth and detections."""
+    world = driving.make(n_images, seed, law, classes)
+    return GroundTruth.of(world), world.detections
+
+
+def average_precision(matches, weights=None, images=None):
+    """AP of each class and threshold (K, T), raw as COCO has it, of some images."""
+    weights = np.ones(matches.n_images) if weights is None else weights
+    kept = np.ones(matches.n_images, bool) if images is None else images
+    found = []
+    for name in matches.classes:
+        of_class = matches.of(name)
+        cell = Cells(np.where(kept[of_class.box_image], 0, -1), kept[:, None])
+        found.append(curves(of_class, cell).average_precision(weights)[0])
+    return np.array(found)
+
+
+def as_coco(truth, detections):
+    """Ground truth and results as COCO's structures, images numbered from 1."""
+
+    def entry(row):
+        width, height = row.x2 - row.x1, row.y2 - row.y1
+        return {
+            "image_id": row.image + 1,
+            "category_id": row.category + 1,
+            "bbox": [row.x1, row.y1, width, height],
+            "area": width * height,
+        }
+
+    annotations = [
+        entry(row) | {"id": i + 1, "iscrowd": int(row.ignore)}
+        for i, row in enumerate(truth.boxes.itertuples())
+    ]
+    results = [entry(row) | {"score": row.score} for row in detections.itertuples()]
+    images = [{"id": i + 1, "file_name": name} for i, name in enumerate(truth.images.name)]
+    categories = [{"id": i + 1, "name": name} for i, name in enumerate(truth.classes)]
+    return {"images": images, "annotations": annotations, "categories": categories}, results
+
+
+def pycocotools_ap(truth, detections, images=None):
+    """AP of each class and threshold by pycocotools, (K, T); -1 becomes NaN."""
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    labels, results = as_coco(truth, detections)
+    with contextlib.redirect_stdout(io.StringIO()):
+        given = COCO()
+        given.dataset = labels
+        given.createIndex()
+        run = COCOeval(given, given.loadRes(results), "bbox")
+        if images is not None:
+            run.params.imgIds = [int(i) + 1 for i in np.flatnonzero(images)]
+        run.params.areaRng, run.params.areaRngLbl = [[0, 1e10]], ["one"]
+        run.params.maxDets = [100]
+        run.evaluate()
+        run.accumulate()
+    found = run.eval["precision"][..., 0, 0]
+    return np.where(found < 0, np.nan, found).mean(1).T
+
+
+def overlap(a, b, ignored):
+    width = min(a[2], b[2]) - max(a[0], b[0])
+    height = min(a[3], b[3]) - max(a[1], b[1])
+    shared = max(width, 0) * max(height, 0)
+    own, other = ((c[2] - c[0]) * (c[3] - c[1]) for c in (a, b))
+    return shared / (own if ignored else own + other - shared)
+
+
+def greedy(truth, detections, threshold):
+    """COCO's matching, one detection after another: {row of detection: row of box or -1}."""
+    boxes, taken = truth.boxes, {}
+    for (image, category), found in detections.groupby(["image", "category"]):
+        here = boxes[(boxes.image == image) & (boxes.category == category)]
+        here = here.sort_values("ignore", kind="stable")
+        used = set()
+        for row, one in found.sort_values("score", ascending=False, kind="stable").iterrows():
+            best, best_overlap = -1, min(threshold, 1 - 1e-10)
+            for other, box in here.iterrows():
+                if other in used and not box.ignore:
+                    continue
+                if best >= 0 and not boxes.ignore[best] and box.ignore:
+                    break
+                value = overlap(one[CORNERS].tolist(), box[CORNERS].tolist(), box.ignore)
+                if value >= best_overlap:
+                    best, best_overlap = other, value
+            taken[row] = best
+            used.add(best)
+    return taken
+
+
+def plain_ap(scored, positives, normal=None, points=True):
+    """AP of one list of (score, is it true, its weight), by the definition.
+
+    `scored` is by falling score; `positives` the number of boxes; `normal` the number that
+    precision is normalised to.
+    """
+    if positives == 0:
+        return np.nan
+    normal = positives if normal is None else normal
+    true = false = 0.0
+    recall, precision, gains = [], [], []
+    for is_true, weight in scored:
+        true, false = true + weight * is_true, false + weight * (not is_true)
+        recall.append(true / positives)
+        level = recall[-1] * normal
+        precision.append(level / (level + false) if level + false else 0.0)
+        gains.append(weight * is_true / positives)
+    best = [max(precision[i:]) for i in range(len(precision))]
+    if not points:
+        return sum(b * g for b, g in zip(best, gains, strict=True))
+    reached = [
+        next((b for r, b in zip(recall, best, strict=True) if r >= level), 0.0)
+        for level in np.linspace(0, 1, 101)
+    ]
+    return float(np.mean(reached))

@@ -1,0 +1,223 @@
+"""What notebook 08 stands on: loading, choices, claims and figures."""
+
+import json
+
+import numpy as np
+import pytest
+from city_files import write_city, write_tracks
+from PIL import Image
+
+from helpers import findings, icon2
+from helpers.figures import icon2 as figures
+from helpers.icon2 import DetectionDataError, Options, claims, error_rates, match
+from helpers.icon2.options import CHOICES
+from helpers.worlds import driving
+from helpers.worlds.driving import city
+
+LAW = driving.Law(confounding=0.4)
+
+
+def as_scalabel(world, boxes, scored):
+    """A planted world's boxes as BDD100K's files have them."""
+    columns = ["weather", "scene", "timeofday"]
+    frames = [
+        {"name": row.name, "videoName": row.video, "labels": []}
+        | ({} if scored else {"attributes": {c: getattr(row, c) for c in columns}})
+        for row in world.images.itertuples(index=False)
+    ]
+    for row in boxes.itertuples():
+        corners = {c: getattr(row, c) for c in ("x1", "y1", "x2", "y2")}
+        label = {"category": world.classes[row.category], "box2d": corners}
+        if scored:
+            label["score"] = row.score
+        else:
+            flags = ("occluded", "truncated")
+            label["attributes"] = {c: bool(getattr(row, c)) for c in flags}
+        frames[row.image]["labels"].append(label)
+    return frames
+
+
+@pytest.fixture(scope="module")
+def on_disk(tmp_path_factory):
+    """A planted world written as BDD100K's files, with GPS, areas and incomes."""
+    folder = tmp_path_factory.mktemp("bdd")
+    world = driving.make(90, 2)
+    for name, boxes in (("labels", world.boxes), ("predictions", world.detections)):
+        frames = as_scalabel(world, boxes, name == "predictions")
+        (folder / f"{name}.json").write_text(json.dumps(frames))
+    group = world.images.income.cat.codes.to_numpy()
+    tracks, _ = city.drives(world.images.video.tolist(), group, missing=0.2)
+    areas, incomes = write_city(folder)
+    both = (folder / "labels.json", folder / "predictions.json")
+    place = {"gps": write_tracks(tracks, folder / "gps"), "areas": areas, "incomes": incomes}
+    return world, tracks, both, place
+
+
+def test_ones_own_files_give_what_the_planted_world_gives(on_disk):
+    world, tracks, both, place = on_disk
+    data = icon2.read(*both, **place)
+    assert data.law is None
+    assert data.joined["joined"] == len(tracks)
+    income = data.attribute("income")
+    assert income.values == ("low", "middle", "high")
+    known = world.images.video.isin(tracks).to_numpy()
+    assert ((income.codes >= 0) == known).all()
+    assert np.corrcoef(income.codes[known], world.images.income.cat.codes[known])[0, 1] > 0.9
+    ours = match(icon2.GroundTruth.of(world), world.detections)
+    np.testing.assert_array_equal(match(data.truth, data.detections).taken, ours.taken)
+    five = ["size", "occlusion", "time", "scene", "weather"]
+    assert [a.name for a in data.explanatory("income")] == five
+    assert [a.name for a in data.explanatory("timeofday")][-2:] == ["scene", "weather"]
+    assert len(np.unique(data.clusters("video"))) == 90
+    with pytest.raises(DetectionDataError, match="no column 'camera'; there are: name"):
+        data.clusters("camera")
+
+
+def test_what_is_missing_is_named(on_disk):
+    _, _, both, place = on_disk
+    with pytest.raises(DetectionDataError, match="'predictions' is missing: labels, predictions"):
+        icon2.read(both[0], None)
+    with pytest.raises(DetectionDataError, match="'areas' is missing"):
+        icon2.read(None, None, **place | {"areas": None})
+    with pytest.raises(DetectionDataError, match="'labels' is missing"):
+        icon2.read(None, None, **place)
+    assert icon2.read(None, None) is None
+    message = "give 'gps', 'areas' and 'incomes', .* another column: weather, scene, timeofday"
+    with pytest.raises(DetectionDataError, match=message):
+        icon2.read(*both).attribute("income")
+
+
+@pytest.fixture
+def ones_own(on_disk, tmp_path):
+    """A CSV with a word and a number for all frames but ten, and for one that is no frame."""
+    names = on_disk[0].images.name
+    rows = [f"{name},{'ab'[i % 2]},{i / 7}" for i, name in enumerate(names[10:])]
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(["name,camera,speed", *rows, "elsewhere.jpg,a,1"]))
+    return path
+
+
+def test_columns_of_ones_own_join_by_name(on_disk, ones_own):
+    real = icon2.read(*on_disk[2])
+    data = real.with_further([ones_own])
+    assert "10 frames are not listed in mine.csv" in data.report()
+    assert "1 rows of mine.csv are of no frame here" in data.report()
+    camera, speed = data.explanatory("income")[-2:]
+    assert (camera.values, camera.absent) == (("a", "b"), 10)
+    assert camera.codes[10:14].tolist() == [0, 1, 0, 1]
+    assert speed.values == ("low", "middle", "high")
+    assert np.bincount(speed.codes + 1).tolist() == [10, 27, 26, 27]
+    assert data.attribute("camera").values == ("a", "b")
+    assert [a.name for a in data.explanatory("camera")][-1] == "speed"
+    names = ["truncation", "aspect", "crowding", "video"]
+    data = real.with_further([*names, ones_own])
+    assert [a.name for a in data.explanatory("income")][-6:] == [*names, "camera", "speed"]
+    with pytest.raises(ValueError, match="no column 'lens'"):
+        real.with_further(["lens"]).explanatory("income")
+    with pytest.raises(DetectionDataError, match="'further': there is no folder 'no/pictures'"):
+        real.with_further(["no/pictures"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "mine.csv: is not a CSV table"),
+        ("frame,camera\nx,a", "mine.csv: no column 'name'"),
+        ("name,camera\nx.jpg,a\nx.png,b", "frame 'x' is listed twice"),
+        ("name,weather\nx,a", "column 'weather' is one of the labels'"),
+        ("name\nx", "no column but 'name'"),
+        ("name,camera\nx,a", "none of its names is that of a frame"),
+    ],
+)
+def test_a_csv_that_cannot_be_joined(ones_own, text, message):
+    ones_own.write_text(text)
+    with pytest.raises(DetectionDataError, match=message):
+        icon2.planted(30, 0, LAW).with_further([ones_own])
+    with pytest.raises(DetectionDataError, match="there is no such file"):
+        icon2.planted(30, 0, LAW).with_further([ones_own.with_name("no.csv")])
+
+
+def test_light_is_known_of_planted_frames_and_measured_in_pictures(on_disk, tmp_path):
+    data = icon2.planted(150, 1, LAW)
+    light, contrast = data.light()
+    time = data.truth.images.timeofday
+    assert (light.codes[time.eq("night")] < 2).all() and (light.codes[time == "daytime"] > 0).all()
+    assert (contrast.level, contrast.absent) == ("box", 0)
+    for i, name in enumerate(data.truth.images.name):
+        Image.new("L", (1280, 720), i).save(tmp_path / name)
+    measured = data.with_further([str(tmp_path)]).light()[0]
+    assert (np.diff(measured.codes) >= 0).all() and measured.codes[[0, -1]].tolist() == [0, 2]
+    assert icon2.read(*on_disk[2]).light() == []
+
+
+def test_the_income_of_a_tenth_of_the_planted_frames_is_not_known():
+    data = icon2.planted(150, 1, LAW)
+    known, drawn = data.truth.images.income.notna(), driving.make(150, 1, LAW).images.income
+    assert 5 < (~known).sum() == data.joined["without GPS"] < 30
+    assert (data.truth.images.income[known] == drawn[known].astype(str)).all()
+    assert data.law_of("income") is LAW and data.law_of("scene") is None
+
+
+@pytest.fixture(scope="module")
+def small():
+    data = icon2.planted(400, 1, LAW)
+    matches = match(data.truth, data.detections, (0.5, 0.75))
+    group, explanatory = data.attribute("income"), data.explanatory("income")
+    analysis = icon2.analyse(matches, group, explanatory, resamples=10)
+    return data, matches, group, explanatory, analysis
+
+
+def test_every_choice_moves_something_and_the_paper_is_the_start(small):
+    data, _, group, explanatory, _ = small
+    given = (data.truth, data.detections, group, explanatory[:2], "car", Options())
+    table = icon2.change_each_choice(*given)
+    assert len(table) == sum(len(v) - 1 for v in CHOICES.values()) + 1
+    moved = table[["cells", "delta"]].max(axis=1)
+    assert (moved[table.choice != "number"] > 0).all()
+
+
+def test_claims_are_judged(small):
+    data, matches, group, _, analysis = small
+    null = icon2.sigma_null(matches, group, permutations=10)
+    found = claims.of_analysis(analysis, null, ["car", "pedestrian"], data.law)
+    by_claim = {f.claim: f.verdict for f in found}
+    assert by_claim["The planted confounder (size) ranks first"] == findings.HOLDS
+    assert by_claim["AP differs over the groups by more than chance (car)"] == findings.HOLDS
+    printed = {f.claim: f.verdict for f in claims.of_printed()}
+    assert printed["Table 1's σ follow Eq. 5, which divides by n"] == findings.FAILS
+    assert all(f.verdict == findings.UNTESTED for f in claims.not_tested())
+    ranked = error_rates.ask_readings(range(2), ("occlusion", "time"), n_images=150)
+    rates = error_rates.rates(error_rates.ask_rules(range(2), n_images=150, resamples=5))
+    assert len(claims.of_error_rates(ranked, rates)) > 8
+
+
+def test_every_control_can_be_looked_at(small):
+    analysis = small[-1]
+    for control in figures.CONTROLS:
+        assert figures.one_control(analysis, "car", "size", control).axes
+    with pytest.raises(ValueError, match="allowed: none, within its values"):
+        figures.one_control(analysis, "car", "size", "other")
+    menus = figures.chooser(analysis)
+    before = menus.children[1].value
+    menus.children[0].children[2].value = "standardised"
+    assert menus.children[1].value != before, "choosing redraws"
+
+
+def test_figures_mark_what_is_not_estimable(small):
+    _, matches, group, explanatory, _ = small
+    analysis = icon2.analyse(matches, group, explanatory, classes=["bus"], options=Options())
+    figure = figures.controlled_cells(analysis.cells(), "bus")
+    texts = {t.get_text() for ax in figure.axes for t in ax.texts}
+    assert "n < min" in texts
+    assert icon2.attributes.report(explanatory).shape[0] == 5
+
+
+def test_a_class_of_one_estimable_attribute_has_no_ranking(small):
+    table = small[-1].ranking()
+    table.loc[(table["class"] == "bus") & (table.attribute != "occlusion"), "proxy_sigma"] = np.nan
+    table.loc[(table["class"] == "bus") & (table.attribute == "occlusion"), "proxy_sigma"] = 98.76
+    (axes,) = figures.rankings(table).axes
+    texts = [t.get_text() for t in axes.texts]
+    assert not any("98.76" in text for text in texts)
+    car = table[(table["class"] == "car") & (table["rank"] == 1)].iloc[0]
+    assert f"{car.proxy_sigma:.2f} ({100 * car['first']:.0f}%)" in texts

@@ -1,0 +1,146 @@
+"""Income by place, on a planted city whose answer is known without any join."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from city_files import write_city, write_tracks
+
+from helpers.icon2 import DetectionDataError, income
+from helpers.worlds.driving import city
+
+VIDEOS = [f"video-{i}" for i in range(250)]
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("city")
+    groups = np.random.default_rng(0).integers(0, 3, len(VIDEOS))
+    tracks, areas = city.drives(VIDEOS, groups, missing=0.32, seed=1)
+    map_, incomes = write_city(folder, seed=1)
+    return tracks, areas, (write_tracks(tracks, folder / "gps"), map_, incomes)
+
+
+def with_incomes(town, folder, rows):
+    """The town with another table of incomes."""
+    path = folder / "other.csv"
+    rows.to_csv(path, index=False)
+    return (*town[2][:2], path)
+
+
+def test_every_frame_with_gps_gets_its_area_and_income(town):
+    tracks, areas, files = town
+    table, report = income.join(VIDEOS, *files)
+    listed = city.incomes(1).set_index("area").income
+    for row, area in zip(table.itertuples(), areas, strict=True):
+        if row.video in tracks:
+            assert (row.area, row.income) == (area, listed[area])
+        else:
+            assert pd.isna(row.income)
+    assert report["frames"] == 250
+    assert report[income.JOINED] == len(tracks) == 250 - report[income.NO_GPS]
+
+
+def test_bins_are_equal_or_the_papers(town):
+    tracks, _, files = town
+    equal = income.join(VIDEOS, *files)[0]["bin"].value_counts()
+    assert equal.max() - equal.min() < 0.15 * len(tracks)
+    paper = income.join(VIDEOS, *files, edges="paper")[0].dropna()
+    low = paper[paper["bin"] == "low"].income
+    assert low.between(21_400, 62_100, inclusive="left").all()
+    assert (paper[paper["bin"] == "high"].income >= 93_400).all()
+    _, report = income.join(VIDEOS, *files, edges=(50_000, 60_000, 70_000, 80_000))
+    assert report[income.OUTSIDE] > 0
+    assert report[income.JOINED] + report[income.OUTSIDE] == len(tracks)
+
+
+def test_centres_in_a_csv_give_the_same_areas(town, tmp_path):
+    gps, map_, _ = town[2]
+    rows = []
+    for feature in json.loads(map_.read_text())["features"]:
+        west, south = np.array(feature["geometry"]["coordinates"][0][:4]).mean(0)
+        rows.append({"area": feature["properties"]["area"], "latitude": south, "longitude": west})
+    centres = tmp_path / "centres.csv"
+    pd.DataFrame(rows).to_csv(centres, index=False)
+    places = income.positions(VIDEOS, gps)
+    by_centre, inside = income.areas_of(places, centres), income.areas_of(places, map_)
+    known = inside.notna()
+    assert (by_centre[known] == inside[known]).all()
+    assert by_centre[~known].isna().all()
+
+
+def test_the_position_is_the_one_at_ten_seconds(tmp_path):
+    track = {
+        "startTime": 1000,
+        "locations": [
+            {"latitude": 10.0, "longitude": 20.0, "timestamp": 9000},
+            {"latitude": 11.0, "longitude": 24.0, "timestamp": 13000},
+        ],
+    }
+    (tmp_path / "v.json").write_text(json.dumps(track))
+    row = income.positions(["v"], tmp_path).iloc[0]
+    assert (row.latitude, row.longitude) == (10.5, 22.0)
+
+
+def test_holes_and_several_parts(tmp_path):
+    def ring(low, high):
+        return [[low, low], [high, low], [high, high], [low, high], [low, low]]
+
+    parts = [[ring(0, 10), ring(4, 6)], [ring(20, 22)]]
+    geometry = {"type": "MultiPolygon", "coordinates": parts}
+    shape = {"features": [{"properties": {"area": 7}, "geometry": geometry}]}
+    (tmp_path / "map.json").write_text(json.dumps(shape))
+    places = pd.DataFrame({"latitude": [1, 5, 21, 15.0], "longitude": [1, 5, 21, 15.0]})
+    assert income.areas_of(places, tmp_path / "map.json").tolist() == ["7", None, "7", None]
+
+
+def test_what_cannot_be_joined_is_counted(town, tmp_path):
+    gps, map_, incomes = town[2]
+    some = with_incomes(town, tmp_path, city.incomes(1).iloc[::2])
+    _, report = income.join(VIDEOS, *some)
+    assert report[income.NO_INCOME] > 0
+    assert sum(report.values()) == 2 * report["frames"]
+    fewer = tmp_path / "fewer.json"
+    fewer.write_text(json.dumps({"features": json.loads(map_.read_text())["features"][:20]}))
+    assert income.join(VIDEOS, gps, fewer, incomes)[1][income.NO_AREA] > 0
+
+
+def test_incomes_may_be_written_with_commas_and_dollars(town, tmp_path):
+    dollars = city.incomes(1)
+    written = dollars.assign(income=[f"${d:,.0f}" for d in dollars.income])
+    table, _ = income.join(VIDEOS, *with_incomes(town, tmp_path, written))
+    pd.testing.assert_frame_equal(table, income.join(VIDEOS, *town[2])[0])
+    strange = written.assign(income=["250,000+", *written.income[1:]])
+    message = r"other.csv: the income '250,000\+' of area '0-0' is no number; give dollars a year"
+    with pytest.raises(DetectionDataError, match=message):
+        income.join(VIDEOS, *with_incomes(town, tmp_path, strange))
+
+
+def test_bad_input_is_named(town, tmp_path):
+    gps, map_, incomes = town[2]
+    table = city.incomes(1)
+    for rows, message in (
+        (pd.concat([table, table.iloc[:1]]), "listed twice"),
+        (table[["area"]], "other.csv: no column 'income'"),
+    ):
+        with pytest.raises(DetectionDataError, match=message):
+            income.join(VIDEOS, *with_incomes(town, tmp_path, rows))
+    with pytest.raises(DetectionDataError, match="no frame could be joined"):
+        income.join(["absent"], gps, map_, incomes)
+    with pytest.raises(DetectionDataError, match=r"no\.csv: there is no such file"):
+        income.join(VIDEOS, gps, map_, tmp_path / "no.csv")
+    with pytest.raises(DetectionDataError, match="four rising"):
+        income.join(VIDEOS, gps, map_, incomes, edges=(1, 3, 2, 4))
+    places = income.positions(VIDEOS, gps)
+    for content, message in (({}, "no 'features'"), ({"features": [{}]}, "no property 'area'")):
+        (tmp_path / "map.json").write_text(json.dumps(content))
+        with pytest.raises(DetectionDataError, match=message):
+            income.areas_of(places, tmp_path / "map.json")
+    for text, message in (
+        ('{"locations": [{"latitude": 1.0, ', r"v.json, line 1.*cut short"),
+        ('{"locations": [{"latitude": 1.0}]}', "every entry of 'locations' needs timestamp"),
+    ):
+        (tmp_path / "v.json").write_text(text)
+        with pytest.raises(DetectionDataError, match=message):
+            income.positions(["v"], tmp_path)
