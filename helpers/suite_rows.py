@@ -19,13 +19,13 @@ from helpers import (
     cross_evaluation,
     detection,
     driving_world,
-    fairness,
     mosaics,
     pairing,
     stats,
     suite_focus,
 )
-from helpers.fairness.readings import readings
+from helpers.blocks.counts import Table, table
+from helpers.blocks.report import rates, readings
 from helpers.inference import logits
 from helpers.sources import Collection
 
@@ -152,14 +152,14 @@ def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFra
     found = []
     for part in every:
         strata, clusters = (None if c is None else part.rows[c] for c in (part.fixed, part.cluster))
-        data = fairness.table(
-            part.rows[part.by], predictions=part.rows["right"], strata=strata, clusters=clusters
+        data = table(
+            part.rows[part.by], y_pred=part.rows["right"], strata=strata, clusters=clusters
         )
         adjust = None if part.fixed is None else "standardised"
         [cell] = readings(
             data, {part.served: WORST_GAP}, adjust=adjust, draws=draws, seed=seed
         ).to_dict("records")
-        rates = _rates(data, adjust)
+        ordered = _rates(data, adjust)
         fixed = "" if part.fixed is None else f", {part.fixed.replace('_', ' ')} fixed"
         found.append(
             {
@@ -167,14 +167,14 @@ def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFra
                 "reading": part.served,
                 "groups": part.by.replace("_", " ") + fixed,
                 **{k: min(cell[k], 1.0) for k in ("value", "low", "high", "null_high", "p")},
-                "worst": rates.index[0],
-                "best": rates.index[-1],
-                "at_limit": _at_limit(part, rates.index[[0, -1]]),
+                "worst": ordered.index[0],
+                "best": ordered.index[-1],
+                "at_limit": _at_limit(part, ordered.index[[0, -1]]),
             }
         )
-    table = pd.DataFrame(found)
-    table.insert(8, "p_holm", stats.adjust(table["p"]))
-    return table.sort_values(["p", "low"], ascending=[True, False], ignore_index=True)
+    every = pd.DataFrame(found)
+    every.insert(8, "p_holm", stats.adjust(every["p"]))
+    return every.sort_values(["p", "low"], ascending=[True, False], ignore_index=True)
 
 
 def ranked(scorecard: pd.DataFrame) -> pd.DataFrame:
@@ -221,8 +221,6 @@ def _evidence(row: Mapping) -> float:
     return away / half if half else np.inf
 
 
-def _rates(data: fairness.Table, adjust: str | None) -> pd.Series:
-    from helpers.fairness.readings import rates
-
+def _rates(data: Table, adjust: str | None) -> pd.Series:
     found = rates(data, strata=adjust is not None).set_index("group")
     return found["value" if adjust is None else "adjusted"].sort_values()
