@@ -67,7 +67,8 @@ class Report:
         [block] = [b for b in self.grid.combinations() if _names(b) == [measure, set, comparison]]
         sample = blocks.observed(self.data, self.grid)
         found = blocks.compared(self.data, self.grid, sample, block)
-        table = _sides(self.data, self.grid, sample, block).assign(compared=found)
+        sides = _sides(self.data, self.grid, sample, block)
+        table = pd.DataFrame(dict(zip(SIDES, sides, strict=True))).assign(compared=found)
         return table.sort_values("compared", ascending=False, ignore_index=True, kind="stable")
 
     def rows(self, unit: str) -> np.ndarray:
@@ -244,14 +245,13 @@ def _names(block: tuple) -> list[str]:
     return [block[0].name, *(blocks.name_of(part) for part in block[1:])]
 
 
-def _sides(data: Table, grid: Grid, sample: Sample, block) -> pd.DataFrame:
-    """Both sides of all comparisons: their groups, values of F and sizes."""
+def _sides(data: Table, grid: Grid, sample: Sample, block) -> list[np.ndarray]:
+    """Both sides of all comparisons, in the order of `SIDES`."""
     of, which, _ = block
     names = np.array(data.units, dtype=object)
     sizes = (sample.sizes.sum(0) if grid.adjust else sample.sizes).astype(int)
     (i, j), both = blocks.sides(data, which), blocks.sides_of(data, grid, sample, of.name, which)
-    columns = [names[i], names[j], *both, sizes[i], sizes[j]]
-    return pd.DataFrame(dict(zip(SIDES, columns, strict=True)))
+    return [names[i], names[j], *both, sizes[i], sizes[j]]
 
 
 def _cells(data: Table, grid: Grid, sample: Sample) -> pd.DataFrame:
@@ -265,7 +265,7 @@ def _cells(data: Table, grid: Grid, sample: Sample) -> pd.DataFrame:
             at = _deciding(found, reduction)
             nobody = ["", "", np.nan, np.nan, 0, 0]
             row = [*_names(block), blocks.name_of(reduction), value, known, len(found) - known]
-            rows.append(row + (nobody if at < 0 else [sides[c].iat[at] for c in SIDES]))
+            rows.append(row + (nobody if at < 0 else [side[at] for side in sides]))
     return pd.DataFrame(rows, columns=[*KEYS, "value", "compared", "skipped", *SIDES])
 
 
