@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-# before torch is imported: tests run side by side, and more threads would be in each other's way
+# tests run side by side: more threads would be in each other's way where kernels are not pinned
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from helpers import project
+from helpers import project  # pins the kernels, of the notebooks' too: nbval's kernels inherit them
 from helpers.stored import QUIET
 
 os.environ.update(QUIET)  # kernels started by nbval inherit it

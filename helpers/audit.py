@@ -1,9 +1,10 @@
 """One model, three methods: what mosaics, pasting and GradCAM answer for each context.
 
-Every method is asked the same question, "does this context draw the model to its class?", and its
-answer is yes when the whole interval of its measure lies above zero. Mosaics and pasting are
-measured twice, each time beside the neutral partner: by decisions (the share of images in which the
-context's class comes to outscore the object's) and by logits (how far the context moves them).
+A model is several trainings. Every method is asked the same question, "does this context draw the
+model to its class?", and its answer is yes when the whole interval of its measure, over trainings
+and images, lies above zero. Mosaics and pasting are measured twice, each time beside the neutral
+partner: by decisions (the share of images in which the context's class comes to outscore the
+object's) and by logits (how far the context moves them).
 GradCAM is measured by how much more of its relevance lies on the background than a uniform map's.
 """
 
@@ -44,9 +45,9 @@ class Scored:
 
     Attributes
     ----------
-    single : float tensor (N, K)
-        Logits of the object images themselves.
-    logits : float tensor (R, K)
+    single : float tensor (T, N, K)
+        Logits of the object images themselves, by every training.
+    logits : float tensor (T, R, K)
         Of the mosaics or composites, one a row of `design`.
     design : DataFrame
         From :func:`helpers.mosaics.design` or :func:`helpers.pasting.design`.
@@ -85,7 +86,8 @@ def by_mosaics(model, collection: Collection, settings: SimpleNamespace) -> Scor
 
     Parameters
     ----------
-    model : nn.Module
+    model : list of nn.Module
+        Its trainings.
     collection
         With contexts.
     settings
@@ -101,7 +103,7 @@ def by_mosaics(model, collection: Collection, settings: SimpleNamespace) -> Scor
     )
     partner = mosaics.neutral(objects.images, settings.neutral, settings.seed)
     stream = mosaics.batches(table, objects.images, collection.contexts, partner)
-    logits = torch.cat([models.logits(model, batch) for batch in stream])
+    logits = models.logits(model, stream)
     return Scored(models.logits(model, objects.images), logits, table, collection.classes)
 
 
@@ -110,7 +112,8 @@ def by_pasting(model, collection: Collection, settings: SimpleNamespace) -> Scor
 
     Parameters
     ----------
-    model : nn.Module
+    model : list of nn.Module
+        Its trainings.
     collection
         With contexts.
     settings
@@ -123,7 +126,7 @@ def by_pasting(model, collection: Collection, settings: SimpleNamespace) -> Scor
         objects.labels, collection.contexts, collection.classes, seed=settings.seed
     )
     stream = composites(table, collection, settings)
-    logits = torch.cat([models.logits(model, batch) for batch in stream])
+    logits = models.logits(model, stream)
     return Scored(models.logits(model, objects.images), logits, table, collection.classes)
 
 
@@ -150,19 +153,25 @@ def examples(scored: Scored, collection: Collection, settings: SimpleNamespace) 
     )
 
 
-def by_relevance(model, collection: Collection, settings: SimpleNamespace) -> attribution.Maps:
-    """Explain the test images of C for their own class with GradCAM (section 4).
+def by_relevance(
+    model, collection: Collection, settings: SimpleNamespace
+) -> list[attribution.Maps]:
+    """Explain the test images of C for their own class with GradCAM, by every training (section 4).
 
     Parameters
     ----------
-    model : nn.Module
+    model : list of nn.Module
+        Its trainings.
     collection
     settings
         `layer` is used; None is :func:`helpers.relevance.layer_for`'s choice.
     """
     images = collection.sets["C"].split("test")
-    layer = settings.layer or relevance.layer_for(model, images.images)
-    return attribution.explain(model, images.images, images.labels, "gradcam", layer=layer)
+    layer = settings.layer or relevance.layer_for(model[0], images.images)
+    return [
+        attribution.explain(training, images.images, images.labels, "gradcam", layer=layer)
+        for training in model
+    ]
 
 
 def answers(model, collection: Collection, settings: SimpleNamespace) -> pd.DataFrame:
@@ -170,7 +179,8 @@ def answers(model, collection: Collection, settings: SimpleNamespace) -> pd.Data
 
     Parameters
     ----------
-    model : nn.Module
+    model : list of nn.Module
+        Its trainings.
     collection
         With contexts. Without masks, pasting and GradCAM's measure are left out.
     settings
@@ -189,7 +199,7 @@ def answers(model, collection: Collection, settings: SimpleNamespace) -> pd.Data
         ("pasting", by_pasting(model, collection, settings)),
     ):
         if scored is not None:
-            strength = context.strengths(*scored.parts, seed=settings.seed)
+            strength = context.strengths(*scored.parts)
             parts += [
                 _measured(strength, f"{method}: decisions", FLIPS),
                 _measured(strength, f"{method}: logits", LOGITS),
@@ -197,7 +207,7 @@ def answers(model, collection: Collection, settings: SimpleNamespace) -> pd.Data
     images = collection.sets["C"].split("test")
     if images.masks is not None:
         table = relevance.per_image(by_relevance(model, collection, settings), images)
-        table = relevance.per_class(table, seed=settings.seed)
+        table = relevance.per_class(table)
         table = table.rename(columns={"class": "context_class"})
         parts.append(_measured(table, "GradCAM: relevance", "excess"))
     found = pd.concat(parts, ignore_index=True)

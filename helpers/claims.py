@@ -6,7 +6,6 @@ paper's own images values can be compared; elsewhere the direction is what is te
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from helpers import cross_evaluation
@@ -91,7 +90,7 @@ def of_cross_evaluation(
         judge(
             f"{better[0]} on {better[1]} beats {worse[0]} on {worse[1]}",
             SECTION_2,
-            cross_evaluation.difference(accuracy, better, worse),
+            cross_evaluation.contrast(predictions, {better: 1, worse: -1}),
             above=0,
             paper=paper,
             unit="difference in accuracy",
@@ -99,8 +98,8 @@ def of_cross_evaluation(
         for better, worse, paper in COMPARED
         if better in rows.index and worse in rows.index
     ]
-    found += _pretrained_better(accuracy) + _outside(predictions, lost)
-    return found + _of_pretraining(lost) + _of_contexts(lost)
+    found += _pretrained_better(predictions) + _outside(predictions, lost)
+    return found + _of_pretraining(predictions, lost) + _of_contexts(lost)
 
 
 OWN = {"model-NC": "0.98", "model-C": "1.00", "model-WB": "0.99"}  # the paper's accuracies
@@ -111,16 +110,15 @@ def _own(accuracy: pd.DataFrame) -> list[str]:
     return list(accuracy.drop_duplicates("model")["train_set"])
 
 
-def _pretrained_better(accuracy: pd.DataFrame) -> list[Finding]:
+def _pretrained_better(predictions: pd.DataFrame) -> list[Finding]:
     """Whether pretraining helps on every test set, whichever the training set: the weakest case."""
-    pairs = accuracy[accuracy["model"].str.startswith("pt-")][["model", "test_set"]].to_numpy()
-    known = set(accuracy["model"])
+    known = predictions[["model", "test_set"]].drop_duplicates()
     gains = {
-        f"{name} on {test}": cross_evaluation.difference(
-            accuracy, (name, test), (name.replace("pt-", "model-"), test)
+        f"{name} on {test}": cross_evaluation.contrast(
+            predictions, {(name, test): 1, (_fresh(name), test): -1}
         )
-        for name, test in pairs
-        if name.replace("pt-", "model-") in known
+        for name, test in known.to_numpy()
+        if name.startswith("pt-") and _fresh(name) in set(known["model"])
     }
     if not gains:
         return []
@@ -135,6 +133,11 @@ def _pretrained_better(accuracy: pd.DataFrame) -> list[Finding]:
             unit=f"difference in accuracy, weakest case ({weakest})",
         )
     ]
+
+
+def _fresh(name: str) -> str:
+    """The model from a random state that was trained on the same set as a pretrained one."""
+    return name.replace("pt-", "model-")
 
 
 # (model, test set) that does better, the one that does worse, the paper's difference
@@ -155,7 +158,7 @@ def _outside(predictions: pd.DataFrame, lost: pd.DataFrame) -> list[Finding]:
         judge(
             f"Outside their own sets {better} does better than model-C",
             SECTION_2,
-            cross_evaluation.gain_elsewhere(predictions, better, "model-C"),
+            cross_evaluation.contrast(predictions, _gain_elsewhere(predictions, better, "model-C")),
             above=0,
             paper=paper,
             unit=unit,
@@ -163,6 +166,14 @@ def _outside(predictions: pd.DataFrame, lost: pd.DataFrame) -> list[Finding]:
         for better, paper in (("model-WB", "0.86 - 0.68"), ("model-NC", "model-C is the worst"))
         if {better, "model-C"} <= known
     ]
+
+
+def _gain_elsewhere(predictions: pd.DataFrame, better: str, worse: str) -> dict:
+    """Weights of "mean accuracy outside its own set of one model, less that of another"."""
+    first, second = (cross_evaluation.lost(predictions, name) for name in (better, worse))
+    return {pair: -w for pair, w in first.items() if w < 0} | {
+        pair: w for pair, w in second.items() if w < 0
+    }
 
 
 def _of_contexts(lost: pd.DataFrame) -> list[Finding]:
@@ -175,21 +186,22 @@ def _of_contexts(lost: pd.DataFrame) -> list[Finding]:
     return [judge(claim, SECTION_2, drop, above=0.05, paper=paper, unit=unit)]
 
 
-def _of_pretraining(lost: pd.DataFrame) -> list[Finding]:
+def _of_pretraining(predictions: pd.DataFrame, lost: pd.DataFrame) -> list[Finding]:
     """Whether pretrained models lose less outside their own set than those from a random state."""
     is_pretrained = lost["model"].str.startswith("pt-")
-    fresh, tuned = lost[~is_pretrained], lost[is_pretrained]
-    if fresh.empty or tuned.empty:
+    fresh, tuned = list(lost["model"][~is_pretrained]), list(lost["model"][is_pretrained])
+    if not fresh or not tuned:
         return []
-    gain = fresh["drop"].mean() - tuned["drop"].mean()
-    spread = lost["drop_high"] - lost["drop_low"]  # of independent means: variances add
-    half = np.sqrt((spread[~is_pretrained] ** 2).sum() / len(fresh) ** 2) / 2
-    half = np.hypot(half, np.sqrt((spread[is_pretrained] ** 2).sum()) / len(tuned) / 2)
+    weights = {}
+    for names, sign in ((fresh, 1), (tuned, -1)):
+        for name in names:
+            for pair, weight in cross_evaluation.lost(predictions, name).items():
+                weights[pair] = sign * weight / len(names)
     return [
         judge(
             "Pretrained models lose less outside their own set",
             SECTION_2,
-            (gain, gain - half, gain + half),
+            cross_evaluation.contrast(predictions, weights),
             above=0,
             paper="bars differ less",
             unit="difference in accuracy lost",

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
-from helpers import paste_counts, ranks, stats
+from helpers import context, paste_counts, ranks, stats
 from helpers.findings import Finding, judge, untested
 from helpers.sources import Collection
 
@@ -76,17 +77,17 @@ MOSAIC = ["mosaic_distance", "mosaic_distance_low", "mosaic_distance_high"]
 
 def _less(images: pd.DataFrame, name: str) -> stats.Interval:
     """An object's share of flipped mosaics minus the mean of the other objects'."""
-    shares = images.groupby(["object_class", "object"])["flip_share"].mean()
-    by_class = {label: part.to_numpy() for label, part in shares.groupby(level=0)}
-    others = [
-        -part * len(by_class) / (len(by_class) - 1) for k, part in by_class.items() if k != name
-    ]
-    return stats.bootstrap([by_class[name] * len(by_class), *others])
+    keys = ["object_class", "training", "object"]
+    shares = images.groupby(keys, as_index=False, sort=False)["flip_share"].mean()
+    parts = dict(list(shares.groupby("object_class", sort=False)))
+    weights = [1.0 if label == name else -1 / (len(parts) - 1) for label in parts]
+    values = [context.grid(part, "flip_share") for part in parts.values()]
+    return stats.mean(values, weights).interval()
 
 
 def of_pasting(
     counts: pd.DataFrame,
-    neutral: pd.DataFrame | None,
+    taken: paste_counts.Taken,
     agreement: stats.Interval | None,
     collection: Collection,
 ) -> list[Finding]:
@@ -96,8 +97,8 @@ def of_pasting(
     ----------
     counts
         From :func:`helpers.paste_counts.counts`.
-    neutral
-        From :func:`helpers.paste_counts.on_neutral`; None without masks.
+    taken
+        From :func:`helpers.paste_counts.taken`, of which `counts` are the shares.
     agreement
         From :func:`helpers.ranks.agreement` of mosaics and pasting; None without masks.
     collection
@@ -117,22 +118,24 @@ def of_pasting(
         )
         for label in alone.index
     ]
-    if neutral is None:
+    if agreement is None:
         return [*found, untested("Pasting confirms the mosaics", CHECKS, "no masks to cut by")]
-    for label, plain in neutral.groupby("context_class", sort=False):
-        on = counts[(counts["context_class"] == label) & (counts["pasted"] != paste_counts.NOTHING)]
+    for label in dict.fromkeys(label for label, _ in taken):
+        on, plain = _pasted(taken, label), taken.get((label, paste_counts.NEUTRAL))
+        if plain is None:
+            continue
         found.append(
             judge(
                 f"On {names[label]} more objects are taken for {label} than on neutral ground",
                 CHECKS,
-                _difference(on[["predicted", "images"]].sum(), plain),
+                _difference(on, [plain]),
                 above=0,
                 paper=_printed(printed, names[label]),
                 unit="difference in share",
             )
         )
     if papers:
-        found += _of_each_context(counts, names)
+        found += _of_each_context(counts, taken, names)
     found.append(_confirmed(agreement, papers))
     return found
 
@@ -152,10 +155,11 @@ def _confirmed(agreement: stats.Interval, papers: bool) -> Finding:
     )
 
 
-def _of_each_context(counts: pd.DataFrame, names: Mapping[str, str]) -> list[Finding]:
+def _of_each_context(
+    counts: pd.DataFrame, taken: paste_counts.Taken, names: Mapping[str, str]
+) -> list[Finding]:
     """What the paper says of the park, the sky, the road and the wood, where these are there."""
     class_of = {name: label for label, name in names.items()}
-    rows = counts.set_index(["context_class", "pasted"])
     pasted = counts[counts["pasted"] != paste_counts.NOTHING]
     found = []
     if "park" in class_of:
@@ -171,37 +175,35 @@ def _of_each_context(counts: pd.DataFrame, names: Mapping[str, str]) -> list[Fin
             )
         )
     if "road" in class_of:
-        road = pasted[pasted["context_class"] == class_of["road"]]
         found.append(
             judge(
                 "Few objects on the road are taken for fire hydrants",
                 CHECKS,
-                _pooled(road),
+                stats.share(_pasted(taken, class_of["road"])),
                 below=0.5,
                 paper="14 of 75",
                 unit="share of composites",
             )
         )
     if "wood" in class_of:
-        wood = pasted[pasted["context_class"] == class_of["wood"]]
+        alone = taken[class_of["wood"], paste_counts.NOTHING]
         found.append(
             judge(
                 "Wood with an object on it is taken for mug far less often than wood alone",
                 CHECKS,
-                _difference(rows.loc[(class_of["wood"], paste_counts.NOTHING)], wood),
+                _difference([alone], _pasted(taken, class_of["wood"])),
                 above=0.25,
                 paper="25 of 25 - 23 of 75",
                 unit="difference in share",
             )
         )
     if {"sky"} <= set(class_of) and {"fire hydrant", "mug", "bench"} <= set(names):
-        sky = pasted[pasted["context_class"] == class_of["sky"]].set_index("pasted")
-        others = sky.loc[["bench", "mug"]]
+        hydrants, *others = (taken[class_of["sky"], n] for n in ("fire hydrant", "bench", "mug"))
         found.append(
             judge(
                 "On the sky fire hydrants stay themselves more often than benches and mugs",
                 CHECKS,
-                _turned(_difference(sky.loc["fire hydrant"], others)),
+                _difference(others, [hydrants]),
                 above=0,
                 paper="40 of 50 - 4 of 25 taken for planes",
                 unit="difference in share",
@@ -210,21 +212,17 @@ def _of_each_context(counts: pd.DataFrame, names: Mapping[str, str]) -> list[Fin
     return found
 
 
-def _pooled(rows: pd.DataFrame) -> tuple[float, float, float]:
-    k, n = int(rows["predicted"].sum()), int(rows["images"].sum())
-    return (k / n, *stats.wilson(k, n))
+def _pasted(taken: paste_counts.Taken, context: str) -> list[np.ndarray]:
+    """What was said of every object on a context."""
+    aside = (paste_counts.NOTHING, paste_counts.NEUTRAL)
+    bars = ((label, pasted, said) for (label, pasted), said in taken.items())
+    return [said for label, pasted, said in bars if label == context and pasted not in aside]
 
 
-def _difference(first: pd.Series, second: pd.DataFrame) -> stats.Interval:
-    """Share of one bar minus the pooled share of others, with Newcombe's interval."""
-    counts = [int(first["predicted"]), int(first["images"])]
-    counts += [int(second["predicted"].sum()), int(second["images"].sum())]
-    return stats.newcombe(*counts)
-
-
-def _turned(difference: stats.Interval) -> stats.Interval:
-    """The same difference, the other way round."""
-    return stats.Interval(-difference.estimate, -difference.high, -difference.low)
+def _difference(first: list[np.ndarray], second: list[np.ndarray]) -> stats.Interval:
+    """Mean share of some bars less that of others, over trainings and images."""
+    weights = [1 / len(first)] * len(first) + [-1 / len(second)] * len(second)
+    return stats.mean([*first, *second], weights).interval()
 
 
 def _printed(printed: pd.DataFrame | None, name: str, alone: bool = False) -> str:

@@ -166,17 +166,16 @@ def of_mitigation(predictions: pd.DataFrame, before: str, after: str) -> list[Fi
     before, after
         Names of the biased and the unbiased model.
     """
-    table = cross_evaluation.accuracies(predictions)
     return [
         judge(
             f"Without the bias the model does better on {name}",
             DISCUSSION,
-            cross_evaluation.difference(table, (after, name), (before, name)),
+            cross_evaluation.contrast(predictions, {(after, name): 1, (before, name): -1}),
             above=0,
             paper="expected, not tried",
             unit="difference in accuracy",
         )
-        for name in table["test_set"].unique()
+        for name in predictions["test_set"].unique()
     ]
 
 

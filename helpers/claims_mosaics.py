@@ -107,7 +107,7 @@ def _by_flips(
     for label, name, measure, side, paper, claim in PAIRS:
         part = pairs[(pairs["object_class"] == label) & (pairs["context"] == name)]
         if len(part):
-            share = stats.bootstrap_share(part[measure].to_numpy())
+            share = stats.share(context.grid(part, measure))
             unit = "share of mosaics"
             found.append(judge(claim, SECTION_3, share, paper=paper, unit=unit, **side))
     return found
@@ -186,12 +186,13 @@ def strength_difference(
         From :func:`helpers.context.per_image`.
     first, second
         Classes whose contexts are compared, over the object images that met `second` and some of
-        `first`; images are resampled within their class.
+        `first`.
     measure
         Column of `images`: ``context_effect`` or ``flip_share``.
     """
     wide = images.pivot_table(
-        index=["object_class", "object"], columns="context_class", values=measure
+        index=["object_class", "object", "training"], columns="context_class", values=measure
     )
     paired = (wide[first].mean(axis=1) - wide[second]).dropna()
-    return stats.bootstrap([part.to_numpy() for _, part in paired.groupby("object_class")])
+    parts = [part.unstack("training").T.to_numpy() for _, part in paired.groupby("object_class")]
+    return stats.mean(parts).interval()

@@ -10,9 +10,9 @@ and being squeezed into half a mosaic. Beside a neutral partner only the second 
 difference between the neutral mosaic and the context mosaic of the same image is the context's
 own effect.
 
-Every interval resamples *object images*: values are averaged within an image first, because the
-mosaics of one image are not independent. Context images are taken as they are: the intervals
-speak of other objects beside these contexts.
+Every interval speaks of other *trainings* and other *object images* (`stats.mean`): values are
+averaged within an image first, because the mosaics of one image are not independent. Context images
+are taken as they are: the intervals speak of other objects beside these contexts.
 """
 
 from collections.abc import Sequence
@@ -33,9 +33,9 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
 
     Parameters
     ----------
-    single_logits : tensor or array (N, K)
+    single_logits : tensor or array (T, N, K), or (N, K) of one training
         Of the object images, in the order `design["object"]` counts.
-    mosaic_logits : tensor or array (R, K)
+    mosaic_logits : tensor or array (T, R, K), or (R, K)
         Of the mosaics, one a row of `design`.
     design : DataFrame
         From `mosaics.design`.
@@ -44,6 +44,7 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
     Returns
     -------
     DataFrame, one row a point
+        training : from 0
         object_class, context_class : the pair
         kind : "single", "context", "own" or "neutral"
         object : index of the object image
@@ -72,10 +73,12 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
         rows = pd.concat([singles, table[mine]])
         parts.append(rows[rows["object_class"] != context].assign(context_class=context))
     table = pd.concat(parts, ignore_index=True)
-    logits = np.where(
-        (table["mosaic"] >= 0).to_numpy()[:, None], mosaic[table["mosaic"]], single[table["object"]]
-    )
-    return _measured(table, logits, classes)
+    is_mosaic = (table["mosaic"] >= 0).to_numpy()[:, None]
+    parts = []
+    for training, (alone, beside) in enumerate(zip(single, mosaic, strict=True)):
+        logits = np.where(is_mosaic, beside[table["mosaic"]], alone[table["object"]])
+        parts.append(_measured(table.assign(training=training), logits, classes))
+    return pd.concat(parts, ignore_index=True)
 
 
 def effects(
@@ -85,8 +88,6 @@ def effects(
     classes: Sequence[str],
     *,
     level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """What each context does to each object class (section 3, Table 1, Figure 10).
 
@@ -96,8 +97,6 @@ def effects(
         As in `points`.
     level : float in (0, 1)
         Of the intervals, for each number on its own.
-    resamples : int
-    seed : int
 
     Returns
     -------
@@ -106,33 +105,31 @@ def effects(
 
         - mosaics, images: how many.
         - flips, kept: mosaics with the context class's logit above the object's; with the object's
-          on top of all.
+          on top of all. Means over the trainings.
         - flip_share*: flips / mosaics.
         - mosaic_distance*, single_distance*: signed distance of the mean point to the diagonal, in
           logits (Table 1); drop*: single_distance - mosaic_distance (Figure 10).
         - neutral_distance*, neutral_flip_share*: of the same images beside the neutral partner.
         - context_effect*: neutral_distance - mosaic_distance, paired within image and side: how far
           this context draws the prediction to its class; context_effect_p, context_effect_p_holm:
-          its two-sided sign-flip p-value over images (`stats.sign_flip`), and that adjusted for all
-          pairs by Holm's method.
+          the two-sided p-value of "it is zero", and that adjusted for all pairs by Holm's method.
         - flip_effect*: flip_share - neutral_flip_share.
         - own_distance*, own_effect*: beside the own context, and own_distance - mosaic_distance.
 
-        x* stands for x, x_low and x_high, the interval's ends (`stats.bootstrap`). Columns of
+        x* stands for x, x_low and x_high, the interval's ends (`stats.mean`). Columns of
         controls are there where `design` has these.
     """
     images = per_image(points(single_logits, mosaic_logits, design, classes))
-    settings = {"level": level, "resamples": resamples, "seed": seed}
-    rows = []
+    trainings, rows = images["training"].nunique(), []
     for pair, group in images.groupby(["context_class", "object_class"], sort=False):
         row = {"object_class": pair[1], "context_class": pair[0]}
-        row |= {"mosaics": int(group["mosaics"].sum()), "images": len(group)}
-        row |= {"flips": int(group["flips"].sum()), "kept": int(group["kept"].sum())}
+        row |= {"mosaics": group["mosaics"].sum() // trainings, "images": group["object"].nunique()}
+        row |= {"flips": group["flips"].sum() / trainings, "kept": group["kept"].sum() / trainings}
         for name in _MEASURES:
             if name in group:
-                row |= _with_ends(name, group[name], **settings)
+                row |= _with_ends(name, grid(group, name), level)
         if "context_effect" in group:
-            row["context_effect_p"] = stats.sign_flip(group["context_effect"], seed=seed)
+            row["context_effect_p"] = stats.mean(grid(group, "context_effect")).p
         rows.append(row)
     table = pd.DataFrame(rows)
     if "context_effect_p" in table:
@@ -148,8 +145,6 @@ def strengths(
     classes: Sequence[str],
     *,
     level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """Each context's strength as a shortcut: the mean of its effects over the other object classes.
 
@@ -160,26 +155,30 @@ def strengths(
     Returns
     -------
     DataFrame, one row a context_class, in the order of `classes`: object_classes (int), and with
-    intervals (images resampled within each object class) flip_share, drop and, where `design` has
+    intervals flip_share, drop and, where `design` has
     the controls, context_effect, flip_effect and own_effect. Object classes count equally.
     """
     images = per_image(points(single_logits, mosaic_logits, design, classes))
-    settings = {"level": level, "resamples": resamples, "seed": seed}
     rows = []
     for context, group in images.groupby("context_class", sort=False):
         row = {"context_class": context, "object_classes": group["object_class"].nunique()}
         for name in ("flip_share", "drop", "context_effect", "flip_effect", "own_effect"):
             if name in group:
-                known = group.dropna(subset=[name]).groupby("object_class")[name]
-                samples = [part.to_numpy() for _, part in known]
-                if samples:
-                    row |= _ends(name, stats.bootstrap(samples, **settings))
+                known = group.dropna(subset=[name]).groupby("object_class", sort=False)
+                values = [grid(part, name) for _, part in known]
+                if values:
+                    row |= _ends(name, stats.mean(values).interval(level))
         rows.append(row)
     return pd.DataFrame(rows)
 
 
+def grid(images: pd.DataFrame, name: str) -> np.ndarray:
+    """A measure of one pair's images as (trainings, images): what `stats.mean` takes."""
+    return images.pivot(index="training", columns="object", values=name).to_numpy(float)
+
+
 def per_image(table: pd.DataFrame) -> pd.DataFrame:
-    """Average the points of `points` within each object image: what the intervals resample.
+    """Average the points of `points` within each object image: what the intervals are made of.
 
     Parameters
     ----------
@@ -188,13 +187,14 @@ def per_image(table: pd.DataFrame) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame, one row a (context_class, object_class, object): mosaics, flips, kept (counts), and
+    DataFrame, one row a (training, context_class, object_class, object): mosaics, flips, kept
+    (counts), and
     the image's flip_share, mosaic_distance, single_distance, drop, and with the controls
     neutral_distance, neutral_flip_share, context_effect, flip_effect, own_distance, own_effect,
     as in `effects`. The neutral mosaics are averaged over the sides in the proportion of the
     image's context mosaics.
     """
-    keys = ["context_class", "object_class", "object"]
+    keys = ["training", "context_class", "object_class", "object"]
     kinds = {kind: part for kind, part in table.groupby("kind", sort=False)}
     found = (
         kinds["context"]
@@ -229,7 +229,7 @@ def examples(
     n: int = 3,
     which: str = "closest",
 ) -> pd.DataFrame:
-    """Pick mosaics of a pair to look at (Figure 8), of different object images.
+    """Pick the first training's mosaics of a pair to look at (Figure 8), of different images.
 
     Parameters
     ----------
@@ -256,6 +256,7 @@ def examples(
         raise ValueError(f"which={which!r} is not one of {tuple(order)}")
     pair = table[
         (table["kind"] == "context")
+        & (table["training"] == 0)
         & (table["object_class"] == object_class)
         & (table["context_class"] == context_class)
     ]
@@ -279,11 +280,12 @@ _MEASURES = (
 )
 
 
-def _with_ends(name: str, values: pd.Series, **settings) -> dict:
-    if values.isna().all():  # a class whose own context has no images
+def _with_ends(name: str, values: np.ndarray, level: float) -> dict:
+    if np.isnan(values).all():  # a class whose own context has no images
         return _ends(name, stats.Interval(np.nan, np.nan, np.nan))
-    interval = stats.bootstrap_share if name.endswith("_share") else stats.bootstrap
-    return _ends(name, interval(values.to_numpy(), **settings))
+    is_share = name.endswith("_share")
+    interval = stats.share(values, level=level) if is_share else stats.mean(values).interval(level)
+    return _ends(name, interval)
 
 
 def _ends(name: str, interval: stats.Interval) -> dict:
@@ -296,7 +298,7 @@ def _measured(table: pd.DataFrame, logits: np.ndarray, classes: list[str]) -> pd
     objects = table["object_class"].map(classes.index).to_numpy()
     of_object = logits[rows, objects]
     of_context = logits[rows, table["context_class"].map(classes.index)]
-    order = ["object_class", "context_class", "kind", "object", "side", "mosaic"]
+    order = ["training", "object_class", "context_class", "kind", "object", "side", "mosaic"]
     return table[order].assign(
         object_logit=of_object,
         context_logit=of_context,
@@ -308,11 +310,12 @@ def _measured(table: pd.DataFrame, logits: np.ndarray, classes: list[str]) -> pd
 
 def _checked(logits, rows: int, classes: list[str], name: str, exact: bool = False) -> np.ndarray:
     logits = np.asarray(logits, dtype=np.float64)
-    fits = len(logits) == rows if exact else len(logits) >= rows
-    if logits.ndim != 2 or logits.shape[1] != len(classes) or not fits:
+    logits = logits[None] if logits.ndim == 2 else logits
+    fits = logits.shape[1] == rows if exact else logits.shape[1] >= rows
+    if logits.ndim != 3 or logits.shape[2] != len(classes) or not fits:
         raise ValueError(
-            f"{name} has shape {logits.shape}; expected ({rows}{'' if exact else ' or more'}, "
-            f"{len(classes)}), one row an image and one column a class"
+            f"{name} has shape {logits.shape}; expected (trainings, {rows}"
+            f"{'' if exact else ' or more'}, {len(classes)}): one row an image, one column a class"
         )
     if not np.isfinite(logits).all():
         raise ValueError(

@@ -6,7 +6,7 @@ on the set it was trained on; the other sets hold the same classes in another se
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,44 +16,48 @@ from helpers import models, stats
 from helpers.sources import ImageSet
 
 
-def predictions(networks: Mapping[str, nn.Module], sets: Mapping[str, ImageSet]) -> pd.DataFrame:
-    """What each model says of each test image.
+def predictions(
+    networks: Mapping[str, Sequence[nn.Module]], sets: Mapping[str, ImageSet]
+) -> pd.DataFrame:
+    """What each training of each model says of each test image.
 
     Parameters
     ----------
     networks
-        Name (such as ``model-C``) to model.
+        Name (such as ``model-C``) to the model's trainings.
     sets
         Name of a set to its images; the test split is used.
 
     Returns
     -------
     pandas.DataFrame
-        One row a model and test image: model, test_set, image (its place in the test split),
-        class, predicted, right.
+        One row a model, training and test image: model, training, test_set, image (its place in
+        the test split), class, predicted, right.
     """
     parts = []
     for set_name, images in sets.items():
         test = images.split("test")
-        for model_name, network in networks.items():
-            best = models.logits(network, test.images).argmax(1)
-            parts.append(
-                pd.DataFrame(
-                    {
-                        "model": model_name,
-                        "test_set": set_name,
-                        "image": np.arange(len(test)),
-                        "class": [test.classes[i] for i in test.labels],
-                        "predicted": [test.classes[i] for i in best],
-                        "right": (best == test.labels).numpy(),
-                    }
+        for model_name, trainings in networks.items():
+            said = models.logits(trainings, test.images).argmax(2)
+            for training, best in enumerate(said):
+                parts.append(
+                    pd.DataFrame(
+                        {
+                            "model": model_name,
+                            "training": training,
+                            "test_set": set_name,
+                            "image": np.arange(len(test)),
+                            "class": [test.classes[i] for i in test.labels],
+                            "predicted": [test.classes[i] for i in best],
+                            "right": (best == test.labels).numpy(),
+                        }
+                    )
                 )
-            )
     return pd.concat(parts, ignore_index=True)
 
 
 def accuracies(table: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
-    """Accuracy of every model on every test set, with Wilson intervals (Figure 2).
+    """Accuracy of every model on every test set, mean over its trainings (Figure 2).
 
     Parameters
     ----------
@@ -63,21 +67,21 @@ def accuracies(table: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        model, train_set (a model's own: what its name ends in), test_set, accuracy, low, high,
-        right, images; models and sets in the order given.
+        model, train_set (a model's own: what its name ends in), test_set, accuracy, low, high
+        (other trainings and other images: :func:`helpers.stats.share`), images, trainings; models
+        and sets in the order given.
     """
-    counts = table.groupby(["model", "test_set"], sort=False)["right"].agg(["sum", "size"])
-    counts = counts.rename(columns={"sum": "right", "size": "images"}).reset_index()
-    low, high = stats.wilson(counts["right"], counts["images"], level)
-    own = counts["model"].str.rpartition("-")[2]
-    share = counts["right"] / counts["images"]
-    return counts.assign(train_set=own, accuracy=share, low=low, high=high)[
-        ["model", "train_set", "test_set", "accuracy", "low", "high", "right", "images"]
-    ]
+    rows = []
+    for (name, test_set), part in table.groupby(["model", "test_set"], sort=False):
+        right = _right(part)
+        row = {"model": name, "train_set": name.rpartition("-")[2], "test_set": test_set}
+        row |= dict(zip(("accuracy", "low", "high"), stats.share(right, level=level), strict=True))
+        rows.append(row | {"images": right.shape[1], "trainings": len(right)})
+    return pd.DataFrame(rows)
 
 
 def confusions(table: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
-    """Confusion matrix of each model and test set.
+    """Confusion matrix of each model and test set, mean over the trainings.
 
     Parameters
     ----------
@@ -87,26 +91,27 @@ def confusions(table: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     Returns
     -------
     dict
-        (model, test set) to counts: classes down, predicted classes across, in one order.
+        (model, test set) to mean counts: classes down, predicted classes across, in one order.
     """
     order = list(dict.fromkeys(table["class"]))
     return {
         pair: pd.crosstab(part["class"], part["predicted"]).reindex(
             index=order, columns=order, fill_value=0
         )
+        / part["training"].nunique()
         for pair, part in table.groupby(["model", "test_set"], sort=False)
     }
 
 
-def hidden(table: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> pd.DataFrame:
+def hidden(table: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     """What a random split would have hidden: accuracy lost outside the model's own set.
 
     Parameters
     ----------
     table
         From :func:`predictions`. A model's own set is the one its name ends in.
-    level, seed
-        Of the bootstrap interval, which resamples the images of every test set.
+    level
+        Of the interval.
 
     Returns
     -------
@@ -116,58 +121,46 @@ def hidden(table: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> pd.Dat
     """
     rows = []
     for name, part in table.groupby("model", sort=False):
-        own_name = name.rpartition("-")[2]
-        right = {s: g["right"].to_numpy(float) for s, g in part.groupby("test_set", sort=False)}
-        others = [values for s, values in right.items() if s != own_name]
-        if own_name not in right or not others:
-            continue
-        # stats.bootstrap takes the mean of the groups' means; weights turn it into the difference
-        groups = 1 + len(others)
-        weighted = [groups * right[own_name], *(-groups / len(others) * v for v in others)]
-        drop = stats.bootstrap(weighted, level=level, seed=seed)
-        own = right[own_name].mean()
-        rows.append([name, own, own - drop.estimate, drop.estimate, drop.low, drop.high])
+        own = part[part["test_set"] == name.rpartition("-")[2]]
+        if len(own) and len(own) < len(part):
+            drop = contrast(table, lost(table, name), level)
+            right = own["right"].mean()
+            rows.append([name, right, right - drop.estimate, *drop])
     columns = ["model", "own", "others", "drop", "drop_low", "drop_high"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def gain_elsewhere(table: pd.DataFrame, better: str, worse: str) -> stats.Interval:
-    """Mean accuracy of one model outside its own set, minus that of another.
+def lost(table: pd.DataFrame, name: str) -> dict[tuple[str, str], float]:
+    """Weights of "a model's accuracy on its own set less its mean accuracy on the others"."""
+    own = name.rpartition("-")[2]
+    others = [s for s in table.loc[table["model"] == name, "test_set"].unique() if s != own]
+    return {(name, own): 1.0} | {(name, other): -1 / len(others) for other in others}
+
+
+def contrast(
+    table: pd.DataFrame, weights: Mapping[tuple[str, str], float], level: float = 0.95
+) -> stats.Interval:
+    """A weighted sum of accuracies; models on the same test set are compared image by image.
 
     Parameters
     ----------
     table
         From :func:`predictions`.
-    better, worse
-        Names of models; a model's own set is the one its name ends in.
-    """
-    groups = []
-    for name, sign in ((better, 1), (worse, -1)):
-        part = table[(table["model"] == name) & (table["test_set"] != name.rpartition("-")[2])]
-        right = [g["right"].to_numpy(float) for _, g in part.groupby("test_set")]
-        groups += [sign / len(right) * values for values in right]
-    # stats.bootstrap takes the mean of the groups' means; the weights make it their sum
-    return stats.bootstrap([len(groups) * values for values in groups])
-
-
-def difference(
-    table: pd.DataFrame, first: tuple[str, str], second: tuple[str, str], level: float = 0.95
-) -> stats.Interval:
-    """Accuracy of one (model, test set) minus that of another, with Newcombe's interval.
-
-    Parameters
-    ----------
-    table
-        From :func:`accuracies`.
-    first, second
-        Pairs such as ``("model-WB", "C")``.
+    weights
+        (model, test set) to weight, such as ``{("model-WB", "C"): 1, ("model-C", "WB"): -1}``.
 
     Raises
     ------
     KeyError
         When the table has no such pair.
     """
-    rows = table.set_index(["model", "test_set"])
-    a, b = rows.loc[first], rows.loc[second]
-    counts = (int(row[name]) for row in (a, b) for name in ("right", "images"))
-    return stats.newcombe(*counts, level)
+    parts = {pair: part for pair, part in table.groupby(["model", "test_set"], sort=False)}
+    by_set: dict[str, np.ndarray] = {}
+    for pair, weight in weights.items():
+        by_set[pair[1]] = by_set.get(pair[1], 0.0) + weight * _right(parts[pair])
+    return stats.mean(list(by_set.values()), np.ones(len(by_set))).interval(level)
+
+
+def _right(part: pd.DataFrame) -> np.ndarray:
+    """1.0 where right, 0.0 where wrong: (trainings, images)."""
+    return part.pivot(index="training", columns="image", values="right").to_numpy(float)

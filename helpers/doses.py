@@ -66,8 +66,8 @@ def elsewhere(dose: float, name: str, model, settings: SimpleNamespace) -> pd.Da
     ----------
     dose : float
     name : str
-    model : nn.Module
-        The model trained with `settings`.
+    model : list of nn.Module
+        The trainings with `settings`.
     settings
 
     Returns

@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 
 from helpers import models, project, sources, world
+from helpers.reduced import EPOCHS
 
 if TYPE_CHECKING:
     from helpers.networks import Classifier
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 # The paper's prefixes (section 2.1.2), and one for a linear probe: the last layer fitted only.
 FAMILIES = {"scratch": "model", "pretrained": "pt", "probe": "probe"}
 WIDER = "wider world"
+WIDER_EPOCHS = 8
+PHOTOGRAPHS = 25  # epochs of a training on photographs
 
 
 def images(settings: SimpleNamespace) -> Collection:
@@ -85,11 +88,12 @@ def require_contexts(collection: Collection) -> None:
         )
 
 
-def trainings(networks: dict[str, Classifier]) -> pd.DataFrame:
-    """How each model was trained: epochs, the one that was kept, and its losses and accuracy."""
+def histories(models: dict[str, list[Classifier]]) -> pd.DataFrame:
+    """How the models were trained: a row a training with its kept epoch, losses and accuracy."""
     rows = [
-        {"model": name, "epochs": len(m.history.epochs), **m.history.best}
-        for name, m in networks.items()
+        {"model": name, "training": t, "epochs": len(m.history.epochs), **m.history.best}
+        for name, trainings in models.items()
+        for t, m in enumerate(trainings)
     ]
     return pd.DataFrame(rows).rename(columns={"epoch": "kept epoch"})
 
@@ -111,8 +115,8 @@ def model_names(
     return [f"{FAMILIES[family]}-{name}" for family in families for name in have]
 
 
-def model(name: str, collection: Collection, settings: SimpleNamespace) -> Classifier:
-    """One of the models of section 2.1.2, trained once and then found in the store.
+def model(name: str, collection: Collection, settings: SimpleNamespace) -> list[Classifier]:
+    """The trainings of one of the models of section 2.1.2, trained once and found in the store.
 
     Parameters
     ----------
@@ -121,12 +125,13 @@ def model(name: str, collection: Collection, settings: SimpleNamespace) -> Class
     collection
         From :func:`images`.
     settings
-        `architecture`, `pretrained`, `epochs`, `seed` and `image_size` are used.
+        `architecture`, `pretrained`, `epochs`, `seed`, `trainings`, `source` and `image_size` are
+        used.
 
     Returns
     -------
-    Classifier
-        In eval mode, with its `history`.
+    list of Classifier
+        In eval mode, with their `history`. Those of a fine-tuned model start from the same weights.
 
     Raises
     ------
@@ -138,16 +143,23 @@ def model(name: str, collection: Collection, settings: SimpleNamespace) -> Class
         have = ", ".join(collection.sets)
         raise KeyError(f"{name}: there is no set {set_name!r}; this source has {have}")
     chosen = collection.sets[set_name]
-    return models.trained(
+    return models.trainings(
+        settings.trainings,
         settings.architecture,
         chosen.split("train"),
         chosen.split("val"),
         weights=None if prefix == FAMILIES["scratch"] else _start_weights(settings),
         seed=settings.seed,
-        epochs=settings.epochs,
+        epochs=epochs(settings),
         store=project.store(),
         tune="last" if prefix == FAMILIES["probe"] else "all",
     )
+
+
+def epochs(settings: SimpleNamespace) -> int:
+    """Epochs of a training: those asked for, else what drawn images or photographs take."""
+    drawn = EPOCHS.get(settings.architecture) if settings.source == "world" else None
+    return settings.epochs or drawn or PHOTOGRAPHS
 
 
 def _start_weights(settings: SimpleNamespace):
@@ -161,6 +173,6 @@ def _start_weights(settings: SimpleNamespace):
         torch.from_numpy(wider.images).permute(0, 3, 1, 2).contiguous(),
         torch.tensor([kinds.index(kind) for kind in wider.table["object"]]),
         seed=settings.seed,
-        epochs=settings.epochs,
+        epochs=WIDER_EPOCHS,
         store=project.store(),
     )

@@ -1,7 +1,7 @@
 """Models: build, train, keep and ask them (paper section 2.1.2).
 
-`trained` is what notebooks call: it returns the model that its arguments decide, from the store
-where any notebook has trained it before.
+A model is several trainings: `trainings` is what notebooks call. It returns the networks that its
+arguments decide, from the store where any notebook has trained them before.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ import torchvision
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+import helpers
 from helpers import artifacts
 from helpers import weights as weights_of
 from helpers.inference import default_device, logits, single_thread
-from helpers.networks import AlexNetQuarter, Classifier, build
+from helpers.networks import Classifier, build
+from helpers.progress import progress
 from helpers.training import History, augment, train
 
 __all__ = [
-    "AlexNetQuarter",
     "Classifier",
     "History",
     "augment",
@@ -32,9 +33,39 @@ __all__ = [
     "single_thread",
     "train",
     "trained",
+    "trainings",
 ]
 
-VERSION = 2  # raise when a change of the code changes what it trains
+VERSION = 3  # raise when a change of the code changes what it trains
+
+
+def trainings(
+    number: int, architecture: str, train_set, val_set, *, seed: int = 0, **settings
+) -> list[Classifier]:
+    """Several trainings of one model, which differ in their random seed only.
+
+    Each is a file of its own in the store, so a run that is killed keeps those that are finished,
+    and five trainings are the first five of ten.
+
+    Parameters
+    ----------
+    number : int
+        How many; 1 or more.
+    architecture, train_set, val_set, settings
+        As for `trained`.
+    seed : int
+        Of the model. Training t has the seed `seed` * 1000 + t.
+
+    Returns
+    -------
+    list of Classifier
+    """
+    if number < 1:
+        raise ValueError(f"A model is 1 training or more, not {number}.")
+    return [
+        trained(architecture, train_set, val_set, seed=1000 * seed + t, **settings)
+        for t in progress(range(number), desc="trainings", delay=2)
+    ]
 
 
 def trained(
@@ -154,6 +185,7 @@ def _kept(architecture, classes, data, *, weights, seed, epochs, store, settings
         epochs=epochs,
         settings=settings,
         device=device.type,
+        pinned=helpers.unpinned is None,  # other kernels end as another training
         versions=[VERSION, *map(_minor, (torch.__version__, torchvision.__version__))],
     )
 

@@ -1,4 +1,4 @@
-"""Classifiers: torchvision's by name, AlexNet at quarter width for the demo, weights from anywhere.
+"""Classifiers: torchvision's by name, reduced ones for the demo, weights from anywhere.
 
 Every classifier here takes images as the rest of the suite holds them (RGB, uint8 or [0, 1]) and
 normalises them itself, so that no caller can forget to. The network proper is `model.network`, with
@@ -13,8 +13,8 @@ import torch
 from torch import nn
 from torchvision import models as torchvision_models
 
-from helpers import reduced
 from helpers import weights as weights_of
+from helpers.reduced import REDUCED
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
@@ -63,48 +63,6 @@ class Classifier(nn.Module):
         return logits if isinstance(logits, torch.Tensor) else logits.logits  # without aux. heads
 
 
-class AlexNetQuarter(nn.Module):
-    """torchvision's AlexNet, layer for layer and name for name, with a quarter of the channels.
-
-    3.6 million parameters (4 classes) instead of 57. Takes images of 63 px and more; meant for 96.
-    """
-
-    def __init__(self, num_classes: int, dropout: float = 0.5):
-        super().__init__()
-        self.features = nn.Sequential(
-            nn.Conv2d(3, 16, kernel_size=11, stride=4, padding=2),
-            nn.ReLU(),
-            nn.MaxPool2d(kernel_size=3, stride=2),
-            nn.Conv2d(16, 48, kernel_size=5, padding=2),
-            nn.ReLU(),
-            nn.MaxPool2d(kernel_size=3, stride=2),
-            nn.Conv2d(48, 96, kernel_size=3, padding=1),
-            nn.ReLU(),
-            nn.Conv2d(96, 64, kernel_size=3, padding=1),
-            nn.ReLU(),
-            nn.Conv2d(64, 64, kernel_size=3, padding=1),
-            nn.ReLU(),
-            nn.MaxPool2d(kernel_size=3, stride=2),
-        )
-        self.avgpool = nn.AdaptiveAvgPool2d((6, 6))
-        self.classifier = nn.Sequential(
-            nn.Dropout(dropout),
-            nn.Linear(64 * 6 * 6, 1024),
-            nn.ReLU(),
-            nn.Dropout(dropout),
-            nn.Linear(1024, 1024),
-            nn.ReLU(),
-            nn.Linear(1024, num_classes),
-        )
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.classifier(self.avgpool(self.features(x)).flatten(1))
-
-
-REDUCED = {"alexnet-quarter": AlexNetQuarter, **reduced.REDUCED}
-"""The paper's topologies for images of 96 pixels, by name."""
-
-
 def build(
     architecture: str, n_classes: int, *, weights: str | Path | None = None, seed: int = 0
 ) -> Classifier:
@@ -113,7 +71,7 @@ def build(
     Parameters
     ----------
     architecture : str
-        One of `REDUCED` or a torchvision classifier (`"alexnet"`, `"resnet18"` ...).
+        One of `reduced.REDUCED` or a torchvision classifier (`"alexnet"`, `"resnet18"` ...).
     n_classes : int
         2 or more.
     weights : None, "imagenet" or path

@@ -30,7 +30,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "image_size": 96,
         "architecture": "alexnet-quarter",
         "pretrained": "wider world",
-        "epochs": 25,
+        "epochs": None,
         "family": "scratch",
         "architectures": ["alexnet-quarter", "vgg11-eighth", "resnet18-eighth"],
         "methods": SIX_METHODS,

@@ -14,7 +14,8 @@ import torch
 from helpers import project, stats
 from helpers.sources import Collection, ImageSet
 
-NOTHING = "nothing"
+NOTHING, NEUTRAL = "nothing", "any object, neutral ground"
+Taken = Mapping[tuple[str, str], np.ndarray]
 NO_MASKS = (
     "Pasting needs to know where the objects are, and nothing tells it here: there is no set WB "
     "(the same images with a white background). What remains is to show the contexts alone."
@@ -33,93 +34,86 @@ def objects(collection: Collection) -> ImageSet | None:
     return test.where(test.masks.flatten(1).any(1).numpy())
 
 
-def counts(
+def taken(
     alone_logits: Mapping[str, torch.Tensor],
     classes: Sequence[str],
     logits: torch.Tensor | None = None,
     design: pd.DataFrame | None = None,
-    *,
-    level: float = 0.95,
-) -> pd.DataFrame:
-    """Count the images predicted as the context's class, with Wilson intervals (Figures 11 to 14).
+) -> Taken:
+    """Which images each training takes for the context's class (Figures 11 to 14).
 
     Parameters
     ----------
-    alone_logits : dict from class to float tensor (M, K)
+    alone_logits : dict from class to float tensor (T, M, K)
         Of images of the class's context with nothing in them.
     classes : sequence of K str
-    logits : float tensor (R, K), optional
+    logits : float tensor (T, R, K), optional
         Of the composites; None where nothing could be pasted.
     design : DataFrame, optional
-        From :func:`helpers.pasting.design`, R rows; those of kind "context" are counted.
-    level : float in (0, 1)
+        From :func:`helpers.pasting.design`, R rows.
 
     Returns
     -------
-    DataFrame
-        One row a bar: context_class, pasted ("nothing" or an object class), predicted (as the
-        context's class), images, share, low, high.
+    dict from (context class, pasted) to float array (T, images)
+        1 where the prediction is the context's class. `pasted` is an object class, "nothing", or
+        "any object, neutral ground": all objects of other classes on the neutral ground.
 
     Raises
     ------
     ValueError
         For logits that do not fit the classes or the design.
     """
-    classes, rows = list(classes), []
-    for context in alone_logits:
-        rows.append((context, NOTHING, *_said(alone_logits[context], context, classes)))
+    classes, found = list(classes), {}
+    if logits is not None and logits.shape[1] != len(design):
+        raise ValueError(f"{logits.shape[1]} logits do not fit {len(design)} rows of the design")
+    for context, alone in alone_logits.items():
+        found[context, NOTHING] = _said(alone, context, classes)
         if logits is None:
             continue
-        if len(logits) != len(design):
-            raise ValueError(f"{len(logits)} logits do not fit {len(design)} rows of the design")
-        for name in classes:
-            pair = (design["object_class"] == name) & (design["context_class"] == context)
-            at = np.flatnonzero(pair & (design["kind"] == "context"))
-            if len(at):
-                rows.append((context, name, *_said(logits[at], context, classes)))
-    table = pd.DataFrame(rows, columns=["context_class", "pasted", "predicted", "images"])
-    low, high = stats.wilson(table["predicted"], table["images"], level)
-    return table.assign(share=table["predicted"] / table["images"], low=low, high=high)
+        here = (design["kind"] == "context") & (design["context_class"] == context)
+        bars = {name: here & (design["object_class"] == name) for name in classes}
+        if here.any():
+            bars[NEUTRAL] = (design["kind"] == "neutral") & (design["object_class"] != context)
+        for name, rows in bars.items():
+            if rows.any():
+                found[context, name] = _said(logits[:, np.flatnonzero(rows)], context, classes)
+    return found
 
 
-def on_neutral(logits: torch.Tensor, design: pd.DataFrame, classes: Sequence[str]) -> pd.DataFrame:
-    """Count the same objects on the neutral ground predicted as each context's class.
-
-    Parameters
-    ----------
-    logits : float tensor (R, K)
-        Of the composites.
-    design : DataFrame
-        From :func:`helpers.pasting.design`, R rows; those of kind "neutral" are counted, objects of
-        the context's own class left out as they are in :func:`counts`.
-    classes : sequence of K str
+def counts(taken: Taken, *, level: float = 0.95) -> pd.DataFrame:
+    """The bars of Figures 11 to 14: share of the images taken for the context's class.
 
     Returns
     -------
     DataFrame
-        context_class, predicted, images.
+        One row a bar: context_class, pasted ("nothing" or an object class), predicted (as the
+        context's class, mean over trainings), images, share, low, high (`stats.share`).
     """
-    rows = []
-    met = set(design.loc[design["kind"] == "context", "context_class"])
-    for name in [c for c in classes if c in met]:
-        at = np.flatnonzero((design["kind"] == "neutral") & (design["object_class"] != name))
-        rows.append((name, *_said(logits[at], name, list(classes))))
-    return pd.DataFrame(rows, columns=["context_class", "predicted", "images"])
+    rows = [
+        (context, pasted, said.sum() / len(said), said.shape[1], *stats.share(said, level=level))
+        for (context, pasted), said in taken.items()
+        if pasted != NEUTRAL
+    ]
+    columns = ["context_class", "pasted", "predicted", "images", "share", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def called(alone_logits: Mapping[str, torch.Tensor], classes: Sequence[str]) -> pd.DataFrame:
-    """What contexts with nothing in them are called: contexts down, predicted classes across."""
+    """What contexts with nothing in them are called: contexts down, predicted classes across.
+
+    Mean number of images over the trainings.
+    """
     said = {
-        name: np.bincount(logits.argmax(1), minlength=len(classes))
+        name: np.bincount(logits.argmax(2).flatten(), minlength=len(classes)) / len(logits)
         for name, logits in alone_logits.items()
     }
     return pd.DataFrame.from_dict(said, orient="index", columns=list(classes))
 
 
-def _said(logits: torch.Tensor, context: str, classes: list[str]) -> tuple[int, int]:
-    if logits.ndim != 2 or logits.shape[1] != len(classes):
+def _said(logits: torch.Tensor, context: str, classes: list[str]) -> np.ndarray:
+    if logits.ndim != 3 or logits.shape[2] != len(classes):
         raise ValueError(f"logits of shape {tuple(logits.shape)} do not fit {len(classes)} classes")
-    return int((logits.argmax(1) == classes.index(context)).sum()), len(logits)
+    return (logits.argmax(2) == classes.index(context)).numpy().astype(float)
 
 
 def with_paper(table: pd.DataFrame, collection: Collection) -> pd.DataFrame:

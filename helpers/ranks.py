@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
-from helpers.stats import Interval
+from helpers.stats import Interval, bootstrap
 
 PAIR = ["context_class", "object_class"]
 
@@ -51,64 +51,53 @@ def agreement(
     *,
     value: str = "context_effect",
     level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
 ) -> Interval:
     """How alike two methods rank the pairs of object and context: Spearman over the pairs.
 
-    The interval resamples each method's object images within their class. It speaks of other images
-    in these pairs; the pairs themselves are all there are.
+    The interval speaks of other trainings and other images in these pairs (`stats.bootstrap`); the
+    pairs themselves are all there are.
 
     Parameters
     ----------
     first, second : DataFrame
-        From :func:`helpers.context.per_image`, of the same pairs.
+        From :func:`helpers.context.per_image`, of the same pairs and trainings.
     value : str
-        The column whose mean over a pair's images is ranked.
+        The column whose mean over a pair's trainings and images is ranked.
     level : float in (0, 1)
-    resamples, seed : int
 
     Returns
     -------
     Interval
-        By percentiles of the resampled correlations; NaN ends where a resample has all pairs
-        alike, so that it has none.
+        NaN ends where all pairs are alike, so that there is no correlation.
 
     Raises
     ------
     ValueError
         When the two have not the same pairs.
     """
-    rng = np.random.default_rng(seed)
     pairs = [set(map(tuple, table[PAIR].to_numpy())) for table in (first, second)]
     if pairs[0] != pairs[1]:
         raise ValueError(f"the methods met different pairs: {sorted(pairs[0] ^ pairs[1])}")
-    ranked = [
-        scipy.stats.rankdata(_resampled(table, value, resamples, rng), axis=1)
-        for table in (first, second)
-    ]
-    found = _pearson(*ranked)
-    if np.isnan(found).any():  # all pairs alike, in the sample or in a resample
-        return Interval(float(found[0]), np.nan, np.nan)
-    low, high = np.quantile(found[1:], [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(found[0]), float(low), float(high))
+    groups = [_of_objects(table, value) for table in (first, second)]
+    number = len(groups[0])
+
+    def correlation(parts: list[np.ndarray]) -> float:
+        means = [
+            np.concatenate([g.mean((0, 1)) for g in h]) for h in (parts[:number], parts[number:])
+        ]
+        x, y = (scipy.stats.rankdata(mean) for mean in means)
+        return float(np.corrcoef(x, y)[0, 1]) if x.std() and y.std() else np.nan
+
+    return bootstrap(correlation, [*groups[0], *groups[1]], level=level)
 
 
-def _resampled(table: pd.DataFrame, value: str, resamples: int, rng) -> np.ndarray:
-    """Mean of every pair, (1 + resamples, pairs): of the sample itself, then of resamples."""
-    means = []
+def _of_objects(table: pd.DataFrame, value: str) -> list[np.ndarray]:
+    """One array (trainings, images, contexts) an object class: its images met every context."""
+    found = []
     for _, part in table.sort_values(PAIR).groupby("object_class"):
-        images = part.pivot(index="object", columns="context_class", values=value).to_numpy()
-        draws = rng.integers(len(images), size=(resamples, len(images)))
-        means.append(images[np.vstack([np.arange(len(images)), draws])].mean(1))
-    return np.concatenate(means, 1)
-
-
-def _pearson(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Correlation along the last axis; NaN where either side is constant."""
-    x, y = x - x.mean(-1, keepdims=True), y - y.mean(-1, keepdims=True)
-    spread = np.sqrt((x**2).sum(-1) * (y**2).sum(-1))
-    return np.divide((x * y).sum(-1), spread, out=np.full(spread.shape, np.nan), where=spread > 0)
+        wide = part.set_index(["training", "object", "context_class"])[value].unstack()
+        found.append(wide.to_numpy().reshape(part["training"].nunique(), -1, wide.shape[1]))
+    return found
 
 
 def apart(first: pd.DataFrame, second: pd.DataFrame, value: str = "context_effect") -> pd.DataFrame:

@@ -7,6 +7,8 @@ model relies on should have more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import torch
@@ -36,22 +38,22 @@ def examples(images: ImageSet, context_of: dict[str, str], n: int = 2) -> list[i
     return [i for name in images.classes for i in ranked.index[ranked["class"] == name][:n]]
 
 
-def per_image(maps: Maps, images: ImageSet) -> pd.DataFrame:
-    """Share of each map's positive relevance that lies on the background.
+def per_image(trainings: Sequence[Maps], images: ImageSet) -> pd.DataFrame:
+    """Share of each map's positive relevance that lies on the background, for each training.
 
     Parameters
     ----------
-    maps : Maps
-        From :func:`helpers.attribution.explain`, of `images`.
+    trainings : sequence of Maps
+        From :func:`helpers.attribution.explain`, of `images` and one training each.
     images : ImageSet
         With masks.
 
     Returns
     -------
     DataFrame
-        class, share (NaN where a map has no positive relevance), area (the background's share of
-        the image: what a uniform map gives), excess (share - area), peak (the most relevant pixel
-        is on the background; NaN as share).
+        training, image, class, share (NaN where a map has no positive relevance), area (the
+        background's share of the image: what a uniform map gives), excess (share - area), peak (the
+        most relevant pixel is on the background; NaN as share).
 
     Raises
     ------
@@ -60,6 +62,11 @@ def per_image(maps: Maps, images: ImageSet) -> pd.DataFrame:
     """
     if images.masks is None:
         raise ValueError(f"set {images.name} has no masks: where the background is, is not known")
+    parts = [_shares(maps, images).assign(training=t) for t, maps in enumerate(trainings)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _shares(maps: Maps, images: ImageSet) -> pd.DataFrame:
     if maps.maps.shape != images.masks.shape:
         raise ValueError(
             f"maps of shape {tuple(maps.maps.shape)} are not of images with masks "
@@ -74,7 +81,8 @@ def per_image(maps: Maps, images: ImageSet) -> pd.DataFrame:
     peak = ground.gather(1, positive.argmax(1, keepdim=True))[:, 0].double()
     return pd.DataFrame(
         {
-            "class": images.table["class"],
+            "image": np.arange(len(images)),
+            "class": images.table["class"].to_numpy(),
             "share": share,
             "area": area,
             "excess": share - area,
@@ -83,7 +91,7 @@ def per_image(maps: Maps, images: ImageSet) -> pd.DataFrame:
     )
 
 
-def per_class(table: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> pd.DataFrame:
+def per_class(table: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     """Each class's mean share of relevance on the background, against a uniform map.
 
     Parameters
@@ -91,34 +99,28 @@ def per_class(table: pd.DataFrame, *, level: float = 0.95, seed: int = 0) -> pd.
     table : DataFrame
         From :func:`per_image`.
     level : float in (0, 1)
-    seed : int
 
     Returns
     -------
     DataFrame
-        One row a class: class, images, undefined (maps without positive relevance, left out of the
-        rest), area, and with intervals (`_low`, `_high`) share, excess (both resample images) and
-        peak (Wilson's).
+        One row a class: class, images, undefined (maps without positive relevance, of all
+        trainings; left out of the rest), area, and with intervals over trainings and images
+        (`_low`, `_high`) share, excess and peak.
     """
     rows = []
     for name, part in table.groupby("class", sort=False):
-        known = part.dropna(subset=["share"])
-        row = {"class": name, "images": len(part), "undefined": len(part) - len(known)}
-        row["area"] = part["area"].mean()
-        for measure in ("share", "excess"):
-            row |= _ends(measure, _mean(known[measure].to_numpy(), level, seed))
-        hits = int(known["peak"].sum())
-        share = hits / len(known) if len(known) else np.nan
-        row |= _ends("peak", stats.Interval(share, *stats.wilson(hits, len(known), level)))
+        row = {"class": name, "images": part["image"].nunique()}
+        row |= {"undefined": int(part["share"].isna().sum()), "area": part["area"].mean()}
+        for measure in ("share", "excess", "peak"):
+            values = part.pivot(index="training", columns="image", values=measure).to_numpy()
+            names = (measure, f"{measure}_low", f"{measure}_high")
+            row |= dict(zip(names, _interval(values, measure, level), strict=True))
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _mean(values: np.ndarray, level: float, seed: int) -> stats.Interval:
-    if len(values) == 0:
+def _interval(values: np.ndarray, measure: str, level: float) -> stats.Interval:
+    if np.isnan(values).all():
         return stats.Interval(np.nan, np.nan, np.nan)
-    return stats.bootstrap(values, level=level, seed=seed)
-
-
-def _ends(name: str, interval: stats.Interval) -> dict:
-    return {name: interval.estimate, f"{name}_low": interval.low, f"{name}_high": interval.high}
+    is_share = measure == "peak"
+    return stats.share(values, level=level) if is_share else stats.mean(values).interval(level)

@@ -1,15 +1,14 @@
-"""Intervals, null tests and multiplicity, for samples in which the image is the unit.
+"""Intervals, tests and multiplicity, for samples of which trainings and images are the units.
 
 Several mosaics made from one object image are not several observations: they share that image. So
-values are averaged within an image first (`cluster_means`), and images are what is resampled or
-sign flipped.
+values are averaged within an image first. A model is several trainings, which saw the same images,
+and which would end elsewhere with another seed: both are drawn, and every interval speaks of both.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import scipy.stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
@@ -66,144 +65,148 @@ def newcombe(k1: int, n1: int, k2: int, n2: int, level: float = 0.95) -> Interva
     return Interval(k1 / n1 - k2 / n2, low, high)
 
 
-def cluster_means(values, clusters) -> np.ndarray:
-    """Mean of `values` within each cluster, in the order of the sorted cluster names.
+@dataclass(frozen=True)
+class Mean:
+    """A mean over trainings and images, and how far it may be from the mean over all such.
 
-    Parameters
+    Attributes
     ----------
-    values : array (n,) or (n, m)
-    clusters : array (n,)
-        The image each value belongs to.
-
-    Returns
-    -------
-    float64 array (number of clusters,) or (number of clusters, m)
+    estimate : float
+    error : float
+        Standard error; NaN where the data cannot give one.
+    freedom : float
+        Degrees of freedom of `error`, for Student's distribution.
     """
-    values = np.asarray(values, float)
-    frame = pd.DataFrame(values.reshape(len(values), -1))
-    return frame.groupby(np.asarray(clusters)).mean().to_numpy().reshape(-1, *values.shape[1:])
+
+    estimate: float
+    error: float
+    freedom: float
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """Student's interval."""
+        _check_level(level)
+        half = self.error * scipy.stats.t.ppf((1 + level) / 2, self.freedom)
+        return Interval(self.estimate, self.estimate - half, self.estimate + half)
+
+    @property
+    def p(self) -> float:
+        """Two-sided p-value of "the mean is zero"; 1 where all values are zero."""
+        if self.error == 0:
+            return float(self.estimate == 0)
+        return float(2 * scipy.stats.t.sf(abs(self.estimate) / self.error, self.freedom))
 
 
-def bootstrap(
-    samples,
-    *,
-    level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
-) -> Interval:
-    """Bootstrap interval of a mean, or of the mean of several groups' means.
+def mean(values, weights=None) -> Mean:
+    """Mean over trainings and images, with the error of both (crossed random effects).
 
-    scipy's percentile bootstrap at Hesterberg's expanded level (*What Teachers Should Know About
-    the Bootstrap*, The American Statistician 69, 2015): the plain percentile interval is too
-    narrow by sqrt((n - 1) / n) and by using the normal's quantile where Student's belongs, which
-    matters at the paper's 25 images a class. BCa corrects for skewness and not for this, and
-    gives NaN where all values are equal.
+    A value is that of one training and one image: y = m + training + image + rest. The variance of
+    the mean is the variance of the trainings' means over their number, plus that of the images'
+    means over theirs, less the rest, which both contain. Its degrees of freedom are Satterthwaite's
+    (*Biometrics Bulletin* 2, 1946), so that five trainings are trusted as little as five numbers
+    are: a percentile bootstrap of five covers far too rarely. The interval covers in 93 to 97% of
+    simulated cases at 5 and at 10 trainings (`tests/test_stats.py`).
 
     Parameters
     ----------
-    samples : array (n,), or a list of arrays (n_g,), one a group
-        One value an image (average within the image first: `cluster_means`). The groups are
-        resampled separately, each within itself, and count equally whatever their size. The level
-        is expanded for the smallest group.
-    level : float in (0, 1)
-    resamples : int
-    seed : int
+    values : array (n,) or (T, n), or a list of such arrays, one a group of images
+        One value an image, or one a training and image: average within the image first. All groups
+        have the same trainings and other images. NaN where a value is not defined.
+    weights : sequence of float, optional
+        Of the groups' means in the estimate; 1 / number of groups each if not given. Weights 1 and
+        -1 compare two groups of images.
 
     Returns
     -------
-    Interval
-        Values that are all equal give an interval of no width; a group of one value NaN ends.
+    Mean
+        With one training the error speaks of other images only. A group of one image has no error.
 
     Raises
     ------
     ValueError
-        For an empty group or values that are not finite.
+        For a group without a value, infinite values, or groups of different trainings.
     """
-    _check_level(level)
-    groups = [samples] if np.ndim(samples[0]) == 0 else list(samples)
-    groups = [np.asarray(group, float) for group in groups]
-    for group in groups:
-        _check_values(group)
-    estimate = float(np.mean([group.mean() for group in groups]))
-    if min(len(group) for group in groups) == 1:
-        return Interval(estimate, np.nan, np.nan)
-    ends = scipy.stats.bootstrap(
-        groups,
-        _mean_of_means,
-        vectorized=True,
-        confidence_level=_expanded(level, min(len(group) for group in groups)),
-        n_resamples=resamples,
-        batch=500,
-        method="percentile",
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
-    return Interval(estimate, float(ends.low), float(ends.high))
+    groups = _groups(values)
+    weights = np.full(len(groups), 1 / len(groups)) if weights is None else np.asarray(weights)
+    parts = [_components(group) for group in groups]
+    estimate = float(sum(w * part.mean for w, part in zip(weights, parts, strict=True)))
+    of_images = np.array([w**2 * p.images for w, p in zip(weights, parts, strict=True)])
+    rest = sum(w**2 * p.rest for w, p in zip(weights, parts, strict=True))
+    freedom = np.array([max(p.n - 1, 1) for p in parts])
+    if len(groups[0]) > 1:
+        by_training = sum(w * p.by_training for w, p in zip(weights, parts, strict=True))
+        of_trainings = by_training.var(ddof=1) / len(by_training)
+    else:
+        of_trainings, rest = 0.0, 0.0
+    variance = max(of_trainings + of_images.sum() - rest, of_trainings, of_images.sum())
+    doubt = of_trainings**2 / max(len(groups[0]) - 1, 1) + (of_images**2 / freedom).sum()
+    return Mean(estimate, float(np.sqrt(variance)), float(variance**2 / doubt) if doubt else 1.0)
 
 
-def bootstrap_share(shares, *, level: float = 0.95, resamples: int = 2000, seed: int = 0):
-    """`bootstrap` for a share, given each image's share, with ends that stay inside [0, 1].
+def share(values, weights=None, level: float = 0.95) -> Interval:
+    """As the interval of `mean`, for values in [0, 1], with ends that stay inside [0, 1].
 
-    Where every image has the same share of 0 or 1, resampling sees no spread and would claim
-    certainty; the Wilson interval with images as trials is given instead (0 of 25 images: 0 to
-    0.13).
+    Wilson's interval at the number of independent trials that would have the error of `mean` (Korn
+    and Graubard, *Survey Methodology* 24, 1998). Where all values are 0, or all 1, there is no
+    spread to go by: images are then the trials (0 of 25 images: 0 to 0.13).
 
     Parameters
     ----------
-    shares : array (n,) of values in [0, 1]
-        One an image.
-    level, resamples, seed
-        As in `bootstrap`.
-
-    Returns
-    -------
-    Interval
+    values, weights, level
+        As for `mean` and its interval; the weights must be positive and sum to 1.
     """
-    shares = np.asarray(shares, float)
-    _check_values(shares)
-    if shares.min() < 0 or shares.max() > 1:
-        raise ValueError(f"shares must lie in [0, 1], not {shares.min()}..{shares.max()}")
-    if shares.min() == shares.max() and shares[0] in (0, 1):
-        return Interval(shares[0], *wilson(int(shares.sum()), len(shares), level))
-    found = bootstrap(shares, level=level, resamples=resamples, seed=seed)
-    return Interval(found.estimate, max(found.low, 0.0), min(found.high, 1.0))
+    groups = _groups(values)
+    low, high = min(np.nanmin(g) for g in groups), max(np.nanmax(g) for g in groups)
+    if low < 0 or high > 1:
+        raise ValueError(f"shares must lie in [0, 1], not {low}..{high}")
+    found, trials = mean(groups, weights), sum(g.shape[1] for g in groups)
+    p = min(max(found.estimate, 0.0), 1.0)
+    if 0 < p < 1:
+        if not found.error > 0:
+            return found.interval(level)
+        student = scipy.stats.t.ppf((1 + level) / 2, found.freedom)
+        trials = (
+            p * (1 - p) / found.error**2 * (scipy.stats.norm.ppf((1 + level) / 2) / student) ** 2
+        )
+    return Interval(p, *wilson(p * trials, trials, level))
 
 
-def sign_flip(differences, *, resamples: int = 9999, seed: int = 0) -> float:
-    """Two-sided p-value of "the mean paired difference is zero", by flipping signs (scipy).
+def bootstrap(
+    function, values, *, level: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> Interval:
+    """Interval of any number that is computed from trainings and images, by a two-way bootstrap.
 
-    Under the null an image's two values could be swapped, so each difference could have either
-    sign. Exact when 2**n <= `resamples`; otherwise the smallest possible value is 2 / (resamples
-    + 1).
+    Every resample draws trainings, the same for all groups, and images within each group, with
+    replacement (Owen, *Annals of Applied Statistics* 1, 2007). The interval is that of percentiles
+    at Hesterberg's expanded level (*The American Statistician* 69, 2015), for as few trainings (or
+    images, whichever are fewer) as there are: plain percentiles of five cover far too rarely. Where
+    the number is a mean, `mean` says the same without drawing.
 
     Parameters
     ----------
-    differences : array (n,)
-        One an image.
+    function : callable
+        Takes a list of arrays (T, n_g, ...), one a group, and returns a float.
+    values
+        List of arrays (T, n_g, ...), one a group of images, without NaN.
+    level : float in (0, 1)
     resamples, seed : int
 
     Returns
     -------
-    float in (0, 1]; 1 where all differences are zero.
-
-    Raises
-    ------
-    ValueError
-        For an empty array or values that are not finite.
+    Interval
+        NaN ends where the number is not defined for a resample.
     """
-    differences = np.asarray(differences, float)
-    _check_values(differences)
-    if len(differences) == 1 or not differences.any():
-        return 1.0
-    found = scipy.stats.permutation_test(
-        (differences,),
-        np.mean,
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=resamples,
-        batch=500,
-        rng=np.random.default_rng(seed),
-    )
-    return float(found.pvalue)
+    _check_level(level)
+    groups = [np.asarray(group, float) for group in values]
+    rng, trainings, drawn = np.random.default_rng(seed), len(groups[0]), []
+    for _ in range(resamples):
+        some = rng.integers(trainings, size=trainings)
+        images = (rng.integers(group.shape[1], size=group.shape[1]) for group in groups)
+        drawn.append(function([g[some][:, i] for g, i in zip(groups, images, strict=True)]))
+    fewest = trainings if trainings > 1 else min(group.shape[1] for group in groups)
+    student = scipy.stats.t.ppf((1 - level) / 2, fewest - 1) if fewest > 1 else np.nan
+    tail = scipy.stats.norm.cdf(student * np.sqrt(fewest / max(fewest - 1, 1)))
+    low, high = (np.nan,) * 2 if np.isnan(tail) else np.quantile(drawn, [tail, 1 - tail])
+    return Interval(float(function(groups)), float(low), float(high))
 
 
 def adjust(p_values, method: str = "holm") -> np.ndarray:
@@ -227,26 +230,47 @@ def adjust(p_values, method: str = "holm") -> np.ndarray:
     return adjusted
 
 
-def _mean_of_means(*groups: Sequence[np.ndarray], axis: int = -1) -> np.ndarray:
-    return sum(np.mean(group, axis=axis) for group in groups) / len(groups)
+class _Parts(NamedTuple):
+    """Of one group: its mean, each training's mean, and variances of the mean by their source."""
+
+    mean: float
+    by_training: np.ndarray
+    images: float
+    rest: float
+    n: int
 
 
-def _expanded(level: float, n: int) -> float:
-    """Hesterberg's level: the percentile interval at it is as wide as Student's."""
-    t = scipy.stats.t.ppf((1 - level) / 2, n - 1)
-    return float(1 - 2 * scipy.stats.norm.cdf(np.sqrt(n / (n - 1)) * t))
+def _groups(values) -> list[np.ndarray]:
+    """Each group of images as an array (T, n)."""
+    several = isinstance(values, list | tuple) and np.ndim(values[0]) > 0
+    groups = [
+        np.atleast_2d(np.asarray(group, float)) for group in (values if several else [values])
+    ]
+    if len({len(group) for group in groups}) > 1:
+        raise ValueError(f"groups of {[len(g) for g in groups]} trainings: all must have the same")
+    for group in groups:
+        if group.ndim != 2 or np.isnan(group).all() or np.isinf(group).any():
+            raise ValueError(
+                f"expected finite values of trainings and images, not an array of shape "
+                f"{group.shape} with {int(np.isfinite(group).sum())} finite values"
+            )
+    return groups
+
+
+def _components(group: np.ndarray) -> _Parts:
+    known = group[:, ~np.isnan(group).all(0)]
+    known = known[~np.isnan(known).all(1)]
+    trainings, n = known.shape
+    by_training, by_image = np.nanmean(known, 1), np.nanmean(known, 0)
+    rest = known - by_training[:, None] - by_image + np.nanmean(known)
+    free = max((trainings - 1) * (n - 1), 1)
+    of_rest = float(np.nansum(rest**2)) / free / (trainings * n)
+    of_images = by_image.var(ddof=1) / n if n > 1 else np.nan
+    whole = np.full(len(group), by_training.mean())
+    whole[~np.isnan(group).all(1)] = by_training
+    return _Parts(float(np.nanmean(known)), whole, float(of_images), of_rest, n)
 
 
 def _check_level(level: float) -> None:
     if not 0 < level < 1:
         raise ValueError(f"level={level} must lie between 0 and 1, for example 0.95")
-
-
-def _check_values(values: np.ndarray) -> None:
-    if values.ndim != 1 or len(values) == 0:
-        raise ValueError(f"expected one value an image, not an array of shape {values.shape}")
-    bad = int((~np.isfinite(values)).sum())
-    if bad:
-        raise ValueError(
-            f"{bad} of {len(values)} values are NaN or infinite; count them apart first"
-        )

@@ -2,8 +2,7 @@
 
 The stored outputs are what readers see first and what nbval compares with, so they come from a run
 from top to bottom in a fresh kernel, without progress bars (which say something else each time) and
-without metadata that changes from run to run. The numbers that :mod:`helpers.recorded` compares
-with are recorded by the same run.
+without metadata that changes from run to run.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-from helpers import artifacts, recorded
+from helpers import artifacts
 
 QUIET = {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"}
 KEPT_METADATA = {
@@ -46,7 +45,7 @@ def execute(path: Path) -> None:
         store_widget_state=False,
         resources={"metadata": {"path": str(path.parent)}},
     )
-    client.execute(env={**os.environ, **QUIET, recorded.RECORD: "1"})
+    client.execute(env={**os.environ, **QUIET})
     notebook.metadata = nbformat.from_dict(KEPT_METADATA)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)

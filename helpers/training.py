@@ -18,10 +18,9 @@ from torch.nn.functional import cross_entropy
 from torchvision.transforms.v2.functional import resized_crop
 
 from helpers.inference import default_device, logits, single_thread
-from helpers.networks import REDUCED, AlexNetQuarter, Classifier
+from helpers.networks import Classifier
 from helpers.progress import progress
-
-PATIENCE = 3  # epochs of perfect validation without a better loss that end a training
+from helpers.reduced import REDUCED
 
 
 @dataclass
@@ -34,15 +33,12 @@ class History:
         One an epoch: `epoch` (from 1), `loss` (training, nats), `val_loss` (nats), `val_accuracy`.
     best_epoch : int
         The epoch whose weights were kept: best validation accuracy, then lowest loss.
-    ended : str
-        Why it ended: "all epochs" or "perfect".
     seconds : float
         Wall time.
     """
 
     epochs: list[dict] = field(default_factory=list)
     best_epoch: int = 0
-    ended: str = "all epochs"
     seconds: float = 0.0
 
     @property
@@ -63,20 +59,9 @@ class History:
         )
         self.best_epoch = max(self.epochs, key=_rank)["epoch"]
 
-    def perfect(self) -> bool:
-        """Whether the last `PATIENCE` epochs were all perfect and lowered the loss by < 10%."""
-        before, last = self.epochs[:-PATIENCE], self.epochs[-PATIENCE:]
-        if not before or any(entry["val_accuracy"] < 1 for entry in last):
-            return False
-        return min(map(_val_loss, last)) > 0.9 * min(map(_val_loss, before))
-
     def table(self) -> pd.DataFrame:
         """The epochs as a table, indexed by `epoch`."""
         return pd.DataFrame(self.epochs).set_index("epoch")
-
-
-def _val_loss(entry: dict) -> float:
-    return entry["val_loss"]
 
 
 def _rank(entry: dict) -> tuple[float, float]:
@@ -92,7 +77,7 @@ def train(
     *,
     seed: int,
     epochs: int = 25,
-    batch_size: int = 32,
+    batch_size: int = 16,
     learning_rate: float | None = None,
     weight_decay: float = 1e-2,
     augmentation: bool = True,
@@ -101,10 +86,9 @@ def train(
 ) -> History:
     """Fit `model` in place; it ends with the weights of its best epoch, in eval mode, on the CPU.
 
-    AdamW with a learning rate that falls along a half cosine to zero. The best epoch has the
-    highest validation accuracy and, among equals, the lowest validation loss. Ends early when
-    validation has been perfect for `PATIENCE` epochs on end that lowered its loss by less than a
-    tenth.
+    AdamW; the learning rate rises to `learning_rate` and falls to zero, batch by batch, as one
+    cycle (torch's `OneCycleLR`). The best epoch has the highest validation accuracy and, among
+    equals, the lowest validation loss.
 
     Returns
     -------
@@ -136,17 +120,17 @@ def train(
         optimizer = torch.optim.AdamW(
             fitted.parameters(), lr=rate, weight_decay=weight_decay, fused=True
         )
-        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
+        batches = math.ceil(len(labels) / batch_size)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, rate, total_steps=epochs * batches
+        )
         history = History()
         for epoch in progress(range(1, epochs + 1), desc="training", unit="epoch"):
-            loss = _one_epoch(fitted, optimizer, draw, labels, batch_size, generator)
-            schedule.step()
+            order = torch.randperm(len(labels), generator=generator).tensor_split(batches)
+            loss = _one_epoch(fitted, optimizer, schedule, order, draw, labels, generator)
             history.add(epoch, loss, *_validate(fitted, val_inputs, val_labels))
             if history.best_epoch == epoch:
                 best_weights = copy.deepcopy(fitted.state_dict())
-            if history.perfect():
-                history.ended = "perfect"
-                break
         fitted.load_state_dict(best_weights)
         model.cpu().eval()
     history.seconds = time.perf_counter() - start
@@ -154,24 +138,24 @@ def train(
 
 
 def _usual_rate(model: Classifier, tune: str) -> float:
-    if tune == "last" or isinstance(model.network, AlexNetQuarter):
-        return 1e-3
-    return 2e-3 if isinstance(model.network, tuple(REDUCED.values())) else 1e-4
+    if isinstance(model.network, tuple(REDUCED.values())):
+        return 3e-3
+    return 1e-3 if tune == "last" else 1e-4
 
 
-def _one_epoch(fitted, optimizer, draw, labels, batch_size, generator) -> float:
-    """Fit every image once, in random order; mean loss over the images, nats."""
+def _one_epoch(fitted, optimizer, schedule, order, draw, labels, generator) -> float:
+    """Fit every image once, batch by batch of `order`; mean loss over the images, nats."""
     fitted.train()
-    order = torch.randperm(len(labels), generator=generator)
     total = 0.0
-    for batch in order.tensor_split(math.ceil(len(order) / batch_size)):
+    for batch in order:
         inputs = draw(batch, generator)
         optimizer.zero_grad()
         loss = cross_entropy(fitted(inputs), labels[batch].to(inputs.device))
         loss.backward()
         optimizer.step()
+        schedule.step()
         total += loss.detach() * len(batch)
-    return float(total) / len(order)
+    return float(total) / len(labels)
 
 
 def _validate(fitted, inputs, labels) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from torchvision import models as torchvision_models
 
 from helpers import artifacts, reduced
 
-SMALL = ("alexnet-quarter", *reduced.REDUCED)
+SMALL = tuple(reduced.REDUCED)
 
 
 def digest(architecture: str, weights: str | Path | None) -> str | None:

@@ -1,0 +1,225 @@
+"""Digests of what the suite computes, on this processor and on emulated ones.
+
+    python tests/kernels.py                      this processor against the stored digests
+    python tests/kernels.py EPYC-Rome Haswell    and these, emulated by qemu-user (minutes each)
+    python tests/kernels.py --write              store this processor's digests
+
+An emulated processor is a model of ``qemu-x86_64 -cpu help``, with qemu's options where wanted
+(``Haswell,l3-cache=off``). Emulation is about 200 times slower, so every item is small; layers and
+batches have the sizes of real trainings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import helpers  # before numpy and torch: it pins the kernels
+
+# ruff: isort: split
+import numpy as np
+import pandas as pd
+import scipy
+import scipy.ndimage
+import torch
+from PIL import Image
+from torch.nn.functional import interpolate
+
+from helpers import artifacts, attribution, detection, driving_world, fairness, models, stats, world
+
+STORED = Path(__file__).with_name("kernel_digests.json")
+ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet18-eighth")
+QEMU = "qemu-x86_64"
+
+
+def trainings():
+    """Three batches of each architecture: weights, statistics, logits, and maps of a mosaic."""
+    generator = torch.Generator().manual_seed(0)
+    images = torch.randint(0, 256, (47, 3, 96, 96), generator=generator, dtype=torch.uint8)
+    labels = torch.arange(47) % 4
+    for name in ARCHITECTURES:
+        model = models.build(name, 4)
+        history = models.train(model, images, labels, images[:9], labels[:9], seed=0, epochs=1)
+        yield f"training {name}", [model.state_dict(), history.epochs]
+        yield f"logits {name}", models.logits(model, images)
+        mosaic = images[:1].repeat(1, 1, 2, 2)
+        for method in attribution.PAPER_METHODS:
+            settings = {"samples": 48} if method == "lime" else {}
+            maps = attribution.explain(model, mosaic, 1, method, **settings)
+            yield f"{method} {name}", maps.maps
+
+
+def worlds():
+    """Drawn pictures, a drawn street with its detections, and pictures resized and compressed."""
+    for which in world.SETS:
+        drawn = world.make(which, per_class=1)
+        yield f"world {which}", [drawn.images, drawn.masks]
+    photographs = [Image.fromarray(image) for image in drawn.images]
+    yield "resized", [np.asarray(image.resize((65, 47))) for image in photographs]
+    saved = [io.BytesIO() for _ in photographs]
+    for image, file in zip(photographs, saved, strict=True):
+        image.save(file, "JPEG")
+    yield "JPEG", [np.asarray(Image.open(file)) for file in saved]
+    drawn = driving_world.make(60)
+    yield "driving world", [columns(drawn.truth.boxes), columns(drawn.detections.boxes)]
+    matches = detection.match(drawn.truth, drawn.detections)
+    yield "matching", [matches.taken, columns(detection.average_precision(matches))]
+
+
+def statistics():
+    """An interval, a test and a table of measures."""
+    rng = np.random.default_rng(0)
+    groups = [rng.lognormal(size=(5, 25)) for _ in range(4)]
+    found = stats.mean(groups)
+    yield "interval", [*found.interval(), found.p, *stats.share(rng.random((5, 25)))]
+    yield (
+        "jackknife",
+        list(stats.statistic(lambda means: np.std([m.mean() for m in means]), groups)),
+    )
+    scores = rng.random(300)
+    counted = fairness.table(
+        {"group": rng.choice(list("abc"), 300)},
+        predictions=(scores > 0.5).astype(int),
+        labels=(rng.random(300) < scores).astype(int),
+        scores=scores,
+    )
+    yield "report", columns(fairness.report(counted, bootstrap=20, permutations=20).cells)
+
+
+def arrays():
+    """Functions of numpy and scipy, in both precisions."""
+    rng = np.random.default_rng(0)
+    for kind in (np.float64, np.float32):
+        x = rng.lognormal(size=(203, 37)).astype(kind)
+        square = (x.T @ x).astype(kind)
+        yield from (
+            (f"numpy {name} {kind.__name__}", found)
+            for name, found in {
+                "exp log pow": [np.exp(-x), np.log(x), x**1.7, np.expm1(x), np.log1p(x)],
+                "sin tanh sqrt": [np.sin(x), np.cos(x), np.tanh(x), np.arctan2(x, 2), np.sqrt(x)],
+                "sums": [x.sum(), x.sum(0), x.sum(1), x.mean(0), x.std(0), x.cumsum(0)],
+                "products": [square, x @ x[0], np.einsum("ij,ij->i", x, x), np.outer(x[0], x[1])],
+                "solve": [np.linalg.solve(square, x[0]), np.linalg.inv(square)],
+                "eigh": list(np.linalg.eigh(square)),
+                "svd": list(np.linalg.svd(x, full_matrices=False)),
+                "lstsq": list(np.linalg.lstsq(x, x[:, 0] ** 2)[:2]),
+                "quantile": [np.quantile(x, [0.025, 0.5, 0.975], axis=0), np.sort(x, axis=0)],
+                "correlation": [np.corrcoef(x.T), np.polyfit(x[:, 0], x[:, 1], 2)],
+            }.items()
+        )
+    yield "numpy random", [rng.normal(size=99), rng.gamma(2, size=99), rng.permutation(99)]
+    yield "scipy linalg", [scipy.linalg.expm(square / 1e4), *scipy.linalg.qr(x[:40])]
+    yield (
+        "scipy special",
+        [
+            scipy.special.expit(x),
+            scipy.special.ndtri(x / 99),
+            scipy.special.gammaln(x),
+            scipy.stats.t.ppf(x / 99, 24),
+            scipy.special.logsumexp(x, axis=1),
+        ],
+    )
+    yield "scipy ndimage", scipy.ndimage.gaussian_filter(x, 2.0)
+    yield "scipy fft", np.abs(scipy.fft.rfft(x, axis=0))
+
+
+def tensors():
+    """Functions of torch."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(203, 37, generator=generator)
+    square = x.T @ x
+    yield "torch exp log pow", [x.exp(), x.abs().log(), x.abs() ** 1.7, x.tanh(), x.sigmoid()]
+    yield "torch sums", [x.sum(), x.mean(0), x.std(1), x.cumsum(0), x.softmax(1), x.logsumexp(0)]
+    yield "torch products", [square, x @ x[0], torch.einsum("ij,ij->i", x, x)]
+    yield "torch double products", [square.double() @ square.double(), x.double() @ x[0].double()]
+    yield "torch linalg", [*torch.linalg.eigh(square), torch.linalg.solve(square, x[0])]
+    yield "torch lstsq", torch.linalg.lstsq(x, x[:, :1] ** 2).solution
+    yield "torch quantile", [x.quantile(0.3, dim=0), x.sort(0).values]
+    picture = x[:200, :36].reshape(2, 3, 30, 40)
+    for mode in ("bilinear", "bicubic", "area"):
+        yield f"torch {mode}", interpolate(picture, (45, 23), mode=mode)
+
+
+def columns(table: pd.DataFrame) -> dict:
+    """A table's numbers by column, and its words as JSON."""
+    return {
+        str(name): values.to_numpy()
+        if values.dtype.kind in "biuf"
+        else json.dumps(values.astype(str).tolist())
+        for name, values in table.reset_index().items()
+    }
+
+
+def digests(show=lambda name, digest: None) -> dict[str, str]:
+    """The digest of every item, by name, each shown as soon as it is there."""
+    found = {}
+    for part in (arrays, tensors, statistics, worlds, trainings):
+        for name, result in part():
+            found[name] = artifacts.key("digest", result=result).removeprefix("digest-")[:12]
+            show(name, found[name])
+    return found
+
+
+def emulated(processor: str) -> dict[str, str]:
+    """The digests on an emulated processor.
+
+    Raises
+    ------
+    RuntimeError
+        When the emulation ends early, with what it said last.
+    """
+    command = [QEMU, "-cpu", processor, sys.executable, __file__, "--lines"]
+    found = {}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        for line in run.stdout:
+            name, digest = json.loads(line)
+            found[name] = digest
+            if sys.stderr.isatty():
+                print(f"\r{processor}: {len(found)} items ", end="", file=sys.stderr)
+        said = run.stderr.read()
+    if run.returncode:
+        raise RuntimeError(f"emulating {processor} ended with {run.returncode}: {said[-1500:]}")
+    return found
+
+
+def main() -> None:
+    """Print the table; exit 1 where a processor's digests are not the stored ones."""
+    parser = argparse.ArgumentParser(description="Digests of what the suite computes.")
+    parser.add_argument("processors", nargs="*", help="emulated processors, such as EPYC-Rome")
+    parser.add_argument("--write", action="store_true", help="store this processor's digests")
+    parser.add_argument("--lines", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.lines:
+        digests(lambda *pair: print(json.dumps(pair), flush=True))
+        return
+    if asked.processors and not shutil.which(QEMU):
+        sys.exit(f"{QEMU} is missing: apt-get install qemu-user")
+    if helpers.unpinned:
+        sys.exit(f"Nothing to compare: {helpers.unpinned}.")
+    found = {"here": digests()}
+    if asked.write:
+        artifacts.write_text(STORED, json.dumps(found["here"], indent=1) + "\n")
+    stored = json.loads(STORED.read_text())
+    for processor in asked.processors:
+        found[processor] = emulated(processor)
+    table = pd.DataFrame({"stored": stored, **found}).fillna("missing")
+    table["equal"] = np.where(table.eq(table.stored, axis=0).all(axis=1), "yes", "NO")
+    print(table.to_string())
+    unequal = table.index[table.equal == "NO"].tolist()
+    print(f"{len(table)} items, {len(unequal)} unequal" + "".join(f"\n  {n}" for n in unequal))
+    sys.exit(bool(unequal))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    main()

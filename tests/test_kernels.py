@@ -1,0 +1,219 @@
+"""Pinned kernels: set before torch in every process, in force, and giving the stored digests."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import kernels
+import nbformat
+import numpy as np
+import pytest
+import threadpoolctl
+import torch
+
+import helpers
+from helpers import machine, project
+
+ROOT = project.root()
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+pinnable = pytest.mark.skipif(
+    helpers.unpinned is not None, reason=f"not pinned: {helpers.unpinned}"
+)
+
+
+def python(code: str, **changes: str) -> subprocess.CompletedProcess:
+    """Run code in a fresh process that inherits no pins."""
+    kept = {k: v for k, v in os.environ.items() if k not in (*helpers.PINS, "SUITE_PINNED")}
+    environment = {**kept, "PYTHONPATH": str(ROOT), **changes}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+
+
+def locked(name: str) -> str:
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    return next(line.split("==")[1].split()[0] for line in lines if line.startswith(f"{name}=="))
+
+
+def first_imports(path: Path) -> list[str]:
+    """The roots of what a notebook imports up to and with its first import of helpers."""
+    code = "\n".join(c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code")
+    found = []
+    for line in code.splitlines():
+        words = line.split()
+        if words[:1] in (["import"], ["from"]):
+            found.append(words[1].split(".")[0].rstrip(","))
+            if found[-1] == "helpers":
+                break
+    return found
+
+
+# digests of what is computed
+
+
+@pinnable
+def test_every_digest_is_the_stored_one():
+    """On every x86-64 processor with AVX2 and the locked libraries."""
+    installed = {name: version(name).split("+")[0] for name in machine.LIBRARIES}
+    if installed != {name: locked(name) for name in machine.LIBRARIES}:
+        pytest.skip(f"other libraries than the locked ones: {installed}")
+    stored = json.loads(kernels.STORED.read_text())
+    found = kernels.digests()
+    assert found == stored, "renew with `python tests/kernels.py --write` if the code changed"
+
+
+@pinnable
+def test_a_last_digit_changes_a_digest(monkeypatch):
+    before = dict(kernels.arrays())["numpy solve float64"]
+    nudged = [np.nextafter(array, np.inf) for array in before]
+    monkeypatch.setattr(kernels, "arrays", lambda: [("solve", before), ("nudged", nudged)])
+    for part in ("tensors", "statistics", "worlds", "trainings"):
+        monkeypatch.setattr(kernels, part, list)
+    found = kernels.digests()
+    assert found["solve"] != found["nudged"]
+
+
+# the pins are set, and in force
+
+
+def test_the_pins_are_set_before_torch_in_every_notebook():
+    assert len(NOTEBOOKS) > 8
+    for path in NOTEBOOKS:
+        found = first_imports(path)
+        heavy = set(found) - {"helpers", *sys.stdlib_module_names}
+        assert found[-1:] == ["helpers"], f"{path.name} never imports helpers"
+        assert not heavy, f"{path.name} imports {heavy} before helpers, which pins the kernels"
+
+
+def test_importing_helpers_imports_nothing_heavy():
+    heavy = "import sys, helpers; print([m for m in ('numpy', 'torch') if m in sys.modules])"
+    assert python(heavy).stdout == "[]\n"
+
+
+@pinnable
+def test_the_pins_are_in_force():
+    assert {name: os.environ[name] for name in helpers.PINS} == helpers.PINS
+    assert torch.backends.cpu.get_cpu_capability() == "AVX2"
+    assert torch.get_num_threads() == 1
+    libraries = {lib["filepath"]: lib for lib in threadpoolctl.threadpool_info()}
+    blas = [lib for lib in libraries.values() if lib["internal_api"] == "openblas"]
+    assert {lib["architecture"] for lib in blas} == {"Haswell"}
+    assert {lib["num_threads"] for lib in libraries.values()} == {1}
+
+
+@pinnable
+def test_numpy_knows_the_names_that_it_is_told_not_to_use():
+    """Names of another version would change nothing, silently."""
+    dispatched = np._core._multiarray_umath.__cpu_dispatch__
+    told = helpers.PINS["NPY_DISABLE_CPU_FEATURES"].split()
+    assert sorted(dispatched) == sorted(told)
+    assert not any(np._core._multiarray_umath.__cpu_features__[name] for name in told)
+
+
+@pinnable
+def test_convolutions_use_avx2():
+    code = (
+        "import helpers, torch; x = torch.rand(32, 16, 24, 24, requires_grad=True);"
+        "torch.nn.Conv2d(16, 16, 3)(x).sum().backward()"
+    )
+    said = python(code, ONEDNN_VERBOSE="1").stdout
+    assert "convolution" in said
+    assert "avx2" in said
+    assert "avx512" not in said.split("undef,", 1)[-1]
+
+
+@pinnable
+def test_matrix_products_take_the_branch_of_every_processor():
+    code = "import helpers, torch; x = torch.rand(64, 64); x @ x"
+    said = python(code, MKL_VERBOSE="1").stdout
+    assert "SGEMM" in said
+    assert "CNR:COMPATIBLE" in said
+
+
+# and where they cannot be
+
+
+def test_the_switch_turns_the_pins_off():
+    code = "import os, helpers; print(helpers.unpinned, set(helpers.PINS) & set(os.environ))"
+    run = python(code, SUITE_PINNED="0")
+    assert run.stdout == "the pins are turned off by SUITE_PINNED=0 set()\n"
+    assert run.stderr == ""
+
+
+@pinnable
+def test_torch_imported_first_is_said_once_and_changes_nothing_else():
+    run = python("import torch, helpers, helpers.artifacts; print(torch.ones(2).sum().item())")
+    assert run.stdout == "2.0\n"
+    assert run.stderr.count("torch was imported before helpers") == 1
+    assert "Import helpers first" in run.stderr
+
+
+@pinnable
+def test_a_child_that_inherits_the_pins_may_import_torch_first():
+    assert python("import torch, helpers; print(helpers.unpinned)", **helpers.PINS).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("flags\t\t: fpu sse2 avx", "this processor has no AVX2"),
+        ("flags\t\t: fpu sse2 avx fma avx2", None),
+    ],
+)
+def test_a_processor_without_avx2_is_not_pinned(tmp_path, monkeypatch, flags, said):
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{flags}\n")
+    assert helpers._cannot(tmp_path / "cpuinfo") == said
+
+
+def test_other_machines_are_not_pinned(tmp_path, monkeypatch):
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    assert "for Linux" in helpers._cannot(tmp_path / "none")
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    assert "this one is arm64" in helpers._cannot(tmp_path / "none")
+
+
+# whose numbers
+
+
+@pytest.fixture
+def fresh(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    for asked in (machine.own_numbers, machine.why_not):
+        asked.cache_clear()
+    yield monkeypatch
+    for asked in (machine.own_numbers, machine.why_not):
+        asked.cache_clear()
+
+
+@pinnable
+def test_a_pinned_machine_gives_the_suites_own_numbers(fresh, tmp_path):
+    assert machine.why_not() == ""
+    assert len(list(tmp_path.glob("machine/probe-*.json"))) == 1
+    machine.own_numbers.cache_clear()
+    fresh.setattr(machine, "probe", None)  # found again, not computed again
+    assert machine.own_numbers()
+
+
+def test_other_numbers_are_noticed_and_explained(fresh):
+    fresh.setattr(machine, "probe", lambda: "probe-0000000000000000")
+    fresh.setattr(helpers, "unpinned", None)
+    fresh.setattr(machine, "default_device", lambda: torch.device("cpu"))
+    assert not machine.own_numbers()
+    assert "for a reason that is not known" in machine.why_not()
+    machine.why_not.cache_clear()
+    fresh.setattr(machine, "version", lambda name: "0.1")
+    machine.own_numbers.cache_clear()
+    assert "torch 0.1 for 2." in machine.why_not()
+    machine.why_not.cache_clear()
+    fresh.setattr(machine, "default_device", lambda: torch.device("cuda"))
+    machine.own_numbers.cache_clear()
+    assert "torch computes on cuda" in machine.why_not()
+    machine.why_not.cache_clear()
+    fresh.setattr(helpers, "unpinned", "the pins are turned off by SUITE_PINNED=0")
+    machine.own_numbers.cache_clear()
+    assert "turned off by SUITE_PINNED=0" in machine.why_not()
