@@ -34,15 +34,11 @@ def read(path: str | Path, groups: list[str] | None = None, cluster: str | None 
     cluster : str, optional
         The column whose rows are not independent of one another, such as the image's name.
 
-    Returns
-    -------
-    dict : sensitive_features (DataFrame), y_true, y_pred, y_score and clusters, where there are any
-
     Raises
     ------
     ValueError
         When there is no such CSV, nothing is measured in it, a column is missing, or a column of
-        identifiers or of fractions would become groups.
+        identifiers would become groups.
     """
     path = Path(path)
     rows = _rows(path)

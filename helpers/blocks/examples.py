@@ -68,12 +68,7 @@ def counted(example: pd.DataFrame) -> Table:
 
 
 def answers() -> pd.DataFrame:
-    """Recorded answers of the toolkits with ours beside them.
-
-    Returns
-    -------
-    DataFrame: example, toolkit, version, measure, set, comparison, reduction, theirs, ours, agree
-    """
+    """Recorded answers of the toolkits, theirs, with ours beside them, and whether they agree."""
     found = pd.read_csv(project.root() / FOLDER / "blocks_answers.csv")
     data = {name: counted(example) for name, example in tables().items()}
     found["ours"] = [
@@ -100,18 +95,10 @@ def same_area() -> pd.DataFrame:
 
 
 def frames(path: str | Path) -> pd.DataFrame:
-    """Real BDD100K frames with what a classifier said of them.
+    """Real BDD100K frames: scene, time, weather (true), and right: 1 where a classifier said it.
 
-    Parameters
-    ----------
-    path
-        ``scene_predictions_cnn.npz``: y_true, y_pred_bin, y_pred_proba, each (n, 11): three scenes,
-        three times of day, five kinds of weather.
-
-    Returns
-    -------
-    DataFrame, one row a frame: scene, time, weather (true), and right: 1 where exactly the true
-    scene was said, else 0
+    `path` is ``scene_predictions_cnn.npz``: y_true and y_pred_bin, each (n, 11), hold three scenes,
+    three times of day and five kinds of weather; right is exactly the true scene, and no other.
     """
     with np.load(path) as held:
         true, said = held["y_true"] > 0, held["y_pred_bin"] > 0
@@ -178,16 +165,9 @@ def _nth(place: int) -> Callable:
 
 
 def here_or_recorded(path: str | None = None, seed: int = 0):
-    """`served` and `contrasts` of the real frames where they are, else as recorded.
+    """`served` and `contrasts` of the real frames where they are, else as recorded; says which.
 
-    Parameters
-    ----------
-    path : str, optional
-        The file, absolute or relative to the project; by default looked for beside the checkout.
-
-    Returns
-    -------
-    DataFrame, DataFrame, str : the two tables, and a sentence that says which they are
+    `path` is absolute or relative to the project; by default looked for beside the checkout.
     """
     place = project.root().parent / BDD100K if path is None else project.root() / path
     if path is not None and not place.is_file():

@@ -68,15 +68,7 @@ def _plain(name: str) -> str:
 
 
 def table_1(data: Table, measure: str = "acc", group: str | None = None) -> pd.DataFrame:
-    """The rows of Table 1 for a table of counts, with the blocks they are made of.
-
-    Parameters
-    ----------
-    data : Table
-    measure : str
-        For the two frameworks that take any base measure (F_bias, wcb).
-    group : str, optional
-        For the rows defined for one group; by default the largest over all.
+    """The rows of Table 1 with the blocks they are made of; `measure` and `group` as in `by_name`.
 
     Returns
     -------

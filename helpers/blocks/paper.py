@@ -54,12 +54,8 @@ categories = _Categories()
 class Fork:
     """Named branches: group memberships, or one number a group (section 5.1).
 
-    Parameters
-    ----------
-    *dimensions : dict of name to binary column
-        From ``categories @ column``: branches that exclude one another.
-    **branches : binary column, or a number
-        Groups that may overlap.
+    `dimensions` come from ``categories @ column``: branches that exclude one another. Branches
+    given by name are binary columns that may overlap, or numbers.
     """
 
     def __init__(self, *dimensions: dict, **branches: Any):
@@ -174,12 +170,8 @@ def _table(sensitive: Any, given: dict) -> counts.Table:
 
 
 def figure_1(found: Report) -> pd.DataFrame:
-    """A report as the paper prints it: a row a base measure and column of `FIGURE_1`.
-
-    Returns
-    -------
-    DataFrame: measure, column, value, gap (whether it compares groups), p (of gaps, where the
-    report has them; of each cell by itself)
+    """A report as the paper prints it: measure, column (of `FIGURE_1`), value, gap (whether it
+    compares groups) and p (of gaps, each by itself, where the report has them).
     """
     rows = []
     for of in found.grid.measures:
@@ -208,22 +200,9 @@ def findings(
     suite: pd.DataFrame,
     contrasts: pd.DataFrame,
 ) -> list[Finding]:
-    """Judge the claims of notebook 09.
-
-    Parameters
-    ----------
-    compas
-        COMPAS counts; `ten` the readings of `examples.TEN`.
-    whole
-        The whole grid of an example.
-    unbiased
-        From `evidence.without_bias`, with 60 groups and 1,000 rows among its rows.
-    answers
-        From `examples.answers`.
-    suite
-        From `suite_rows.one_report`.
-    contrasts
-        From `examples.contrasts`.
+    """Judge the claims of notebook 09 by its tables: COMPAS counts and `ten` readings of them, the
+    `whole` grid of an example, `evidence.without_bias`, `examples.answers`,
+    `suite_rows.one_report` and `examples.contrasts`.
     """
     matched = sum(
         abs(named.by_name(compas, name, "African-American") - value) < 1e-6

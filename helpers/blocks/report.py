@@ -106,10 +106,6 @@ def make(
         Draws for the intervals and for the permutation null; 0 for none.
     seed : int
 
-    Returns
-    -------
-    Report
-
     Raises
     ------
     ValueError
@@ -136,16 +132,7 @@ def readings(
     draws: int = 999,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Some cells, each with its interval, its p value and the range of its null.
-
-    Parameters
-    ----------
-    data : Table
-    wanted : mapping of a reading's name to (measure, set, comparison, reduction)
-    adjust, seed
-        As in `make`.
-    draws : int
-        Of the bootstrap and of the permutation null.
+    """Some cells, (measure, set, comparison, reduction) by their names, with what each is worth.
 
     Returns
     -------
@@ -166,12 +153,9 @@ def readings(
 
 
 def rates(data: Table, measure: str = "pr", strata: bool = False) -> pd.DataFrame:
-    """A measure that is a share of all rows (pr, acc or error), with Wilson intervals.
+    """A share of all rows (pr, acc or error) with Wilson intervals: group, n, value, low, high.
 
-    Returns
-    -------
-    DataFrame: group, n, value, low, high; with `strata` also adjusted: with everyone's mix of the
-    table's strata, over the strata where the group has rows
+    With `strata` also adjusted: with everyone's mix of the strata where the group has rows.
     """
     if measure not in ("pr", "acc", "error"):
         raise ValueError(f"measure {measure!r} is not a share of all rows: give pr, acc or error")
@@ -188,14 +172,9 @@ def rates(data: Table, measure: str = "pr", strata: bool = False) -> pd.DataFram
 
 
 def explain(report: Report, measure: str, set: str, comparison: str, reduction: str, top: int = 5):
-    """What a cell was made from, in three tables.
-
-    Returns
-    -------
-    dict
-        ``cell`` (its value and evidence), ``pairs`` (the `top` comparisons, the deciding one among
-        them; a pair once where both directions give the same) and ``counts`` (of the two sides that
-        decide).
+    """What a cell was made from, in three tables: ``cell`` (its value and evidence), ``pairs`` (the
+    `top` comparisons, each once where both directions give the same) and ``counts`` (of the two
+    sides that decide).
     """
     cell = report.cell(measure, set, comparison, reduction)
     pairs = report.pairs(measure, set, comparison)

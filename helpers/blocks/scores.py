@@ -217,7 +217,7 @@ def _ratio(over: np.ndarray, under: np.ndarray, empty: float = np.nan) -> np.nda
 def _vertices(positive: np.ndarray, negative: np.ndarray) -> Roc:
     up, right = np.cumsum(positive), np.cumsum(negative)
     if len(up) == 0 or up[-1] == 0 or right[-1] == 0:
-        nothing = np.array([np.nan])
+        nothing = np.full(2, np.nan)  # two, so that an area under them is NaN and not 0
         return Roc(nothing, nothing)
     zero = [0.0]
     return Roc(np.concatenate([zero, right / right[-1]]), np.concatenate([zero, up / up[-1]]))

@@ -93,13 +93,9 @@ def group_rates(table: pd.DataFrame, label: str, fixed: str) -> Figure:
 
 
 def suite(table: pd.DataFrame) -> Figure:
-    """All notebooks in one report: worst gap of each with its interval and null.
+    """All notebooks in one report (`suite_rows.one_report`): worst gaps, intervals and nulls.
 
-    Parameters
-    ----------
-    table : DataFrame
-        notebook, groups, reading, value, low, high, null_high, p_holm, worst, best
-        (the two groups, printed beside the gap), at_limit (drawn hollow).
+    The two groups are printed beside the gap; what is at a limit is drawn hollow.
     """
     table = table.iloc[::-1].reset_index(drop=True)
     figure, axes = plt.subplots(figsize=(8.4, 0.9 + 0.42 * len(table)))
@@ -161,13 +157,9 @@ def figure_1(table: pd.DataFrame) -> Figure:
 def grid(shown: pd.DataFrame, corrected: pd.DataFrame | None = None) -> Figure:
     """Every cell of a report on one page: a panel a comparison set, columns by comparison.
 
-    Parameters
-    ----------
-    shown : DataFrame, measures x (set, comparison, reduction)
-        Values, or p values where `corrected` is given. A dash is a cell that is not estimable or
-        that shuffling cannot change; columns of nothing but dashes are left out.
-    corrected : DataFrame of the same shape, optional
-        Corrected p values: a dot where they are at most .05.
+    `shown` is measures x (set, comparison, reduction): values, or p values where `corrected` ones
+    are given, with a dot where these are at most .05. A dash is a cell that is not estimable or
+    that shuffling cannot change; columns of nothing but dashes are left out.
     """
     tested, sets = corrected is not None, list(shown.columns.unique(0))
     kept = shown.notna().any().groupby(level=[1, 2], sort=False).transform("any")
