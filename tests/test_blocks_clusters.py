@@ -141,7 +141,7 @@ def test_scores_and_strata_by_clusters(adjust):
 
 
 def test_bad_clusters_are_refused():
-    given = {"by": list("aabb"), "predictions": [0, 1, 1, 0]}
+    given = {"sensitive_features": list("aabb"), "y_pred": [0, 1, 1, 0]}
     with pytest.raises(ValueError, match="clusters: all 4 rows belong to one"):
         counts.table(**given, clusters=[1, 1, 1, 1])
     with pytest.raises(ValueError, match="clusters: 1 of 4 values are missing, the first in row 2"):

@@ -151,12 +151,3 @@ def test_functions_live_in_helpers_unless_they_are_the_lesson(path):
         if isinstance(node, ast.FunctionDef)
     ]
     assert len(defined) <= 1, defined
-
-
-@every_chapter
-def test_tables_that_nbval_skips_are_compared_within_a_tolerance(path):
-    """Where a cell's numbers are left unchecked, some cell compares them with the recorded ones."""
-    notebook = read(path)
-    unchecked = [c for c in code_cells(notebook) if "nbval-ignore-output" in tags(c)]
-    compared = [c for c in code_cells(notebook) if "recorded.agrees(" in c.source]
-    assert not unchecked or compared
