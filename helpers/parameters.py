@@ -181,7 +181,7 @@ def _useless(values: Mapping[str, Any]) -> list[str]:
     if values.get("source") == "folder" and not values.get("folder"):
         problems.append("source is 'folder', so the parameter 'folder' must name one")
     if "shown" in values:
-        from helpers.detection import CLASSES
+        from helpers.icon2.reading import CLASSES
 
         problem = _outside(values["shown"], list(CLASSES)) if values["shown"] else "names no class"
         problems += [f"parameter 'shown': {problem}"] if problem else []

@@ -17,14 +17,14 @@ import pandas as pd
 
 from helpers import (
     cross_evaluation,
-    fairness,
     icon2,
     mosaics,
     pairing,
     stats,
     suite_focus,
 )
-from helpers.fairness.readings import readings
+from helpers.blocks.counts import Table, table
+from helpers.blocks.report import rates, readings
 from helpers.inference import logits
 from helpers.sources import Collection
 from helpers.worlds import driving as streets
@@ -156,15 +156,14 @@ def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFra
     found = []
     for part in every:
         strata, clusters = (None if c is None else part.rows[c] for c in (part.fixed, part.cluster))
-        data = fairness.table(
-            part.rows[part.by], predictions=part.rows["right"], strata=strata, clusters=clusters
+        data = table(
+            part.rows[part.by], y_pred=part.rows["right"], strata=strata, clusters=clusters
         )
         adjust = None if part.fixed is None else "standardised"
         [cell] = readings(
             data, {part.served: WORST_GAP}, adjust=adjust, draws=draws, seed=seed
         ).to_dict("records")
-        rates = _rates(data, adjust)
-        worst, best = rates.index[[0, -1]]
+        worst, best = _rates(data, adjust).index[[0, -1]]
         if "training" in part.rows:
             cell |= _over_trainings(part, worst, best)
         fixed = "" if part.fixed is None else f", {part.fixed.replace('_', ' ')} fixed"
@@ -176,12 +175,12 @@ def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFra
                 **{k: min(cell[k], 1.0) for k in ("value", "low", "high", "null_high", "p")},
                 "worst": worst,
                 "best": best,
-                "at_limit": _at_limit(part, rates.index[[0, -1]]),
+                "at_limit": _at_limit(part, [worst, best]),
             }
         )
-    table = pd.DataFrame(found)
-    table.insert(8, "p_holm", stats.adjust(table["p"]))
-    return table.sort_values(["p", "low"], ascending=[True, False], ignore_index=True)
+    every = pd.DataFrame(found)
+    every.insert(8, "p_holm", stats.adjust(every["p"]))
+    return every.sort_values(["p", "low"], ascending=[True, False], ignore_index=True)
 
 
 def ranked(scorecard: pd.DataFrame) -> pd.DataFrame:
@@ -222,7 +221,7 @@ def _over_trainings(part: Part, worst: str, best: str) -> dict[str, float]:
     return {"low": ends.low, "high": ends.high}
 
 
-def _at_limit(part: Part, groups: pd.Index) -> bool:
+def _at_limit(part: Part, groups: list[str]) -> bool:
     shown = part.rows[part.rows[part.by].isin(groups)]
     rates = shown.groupby([c for c in (part.by, part.fixed) if c is not None])["right"].mean()
     return bool(rates.isin([0, 1]).any())
@@ -247,8 +246,6 @@ def _evidence(row: Mapping) -> float:
     return away / half if half else np.inf
 
 
-def _rates(data: fairness.Table, adjust: str | None) -> pd.Series:
-    from helpers.fairness.readings import rates
-
+def _rates(data: Table, adjust: str | None) -> pd.Series:
     found = rates(data, strata=adjust is not None).set_index("group")
     return found["value" if adjust is None else "adjusted"].sort_values()

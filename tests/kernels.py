@@ -33,7 +33,10 @@ import torch
 from PIL import Image
 from torch.nn.functional import interpolate
 
-from helpers import artifacts, attribution, detection, driving_world, fairness, models, stats, world
+from helpers import artifacts, attribution, icon2, models, stats, world
+from helpers.blocks import counts, report
+from helpers.icon2.average_precision import curves, whole
+from helpers.worlds import driving
 
 STORED = Path(__file__).with_name("kernel_digests.json")
 ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet18-eighth")
@@ -70,10 +73,12 @@ def worlds():
     for image, file in zip(photographs, saved, strict=True):
         image.save(file, "JPEG")
     yield "JPEG", [np.asarray(Image.open(file)) for file in saved]
-    drawn = driving_world.make(60)
-    yield "driving world", [columns(drawn.truth.boxes), columns(drawn.detections.boxes)]
-    matches = detection.match(drawn.truth, drawn.detections)
-    yield "matching", [matches.taken, columns(detection.average_precision(matches))]
+    drawn = driving.make(60)
+    yield "driving world", [columns(drawn.boxes), columns(drawn.detections)]
+    matches = icon2.match(icon2.GroundTruth.of(drawn), drawn.detections)
+    found = [curves(of, whole(of)) for of in map(matches.of, drawn.classes)]
+    ones = np.ones(len(drawn.images))
+    yield "matching", [matches.taken, *[each.average_precision(ones) for each in found]]
 
 
 def statistics():
@@ -85,13 +90,13 @@ def statistics():
     spread = stats.bootstrap(lambda found: np.std([g.mean() for g in found]), groups, resamples=50)
     yield "bootstrap", list(spread)
     scores = rng.random(300)
-    counted = fairness.table(
+    counted = counts.table(
         {"group": rng.choice(list("abc"), 300)},
-        predictions=(scores > 0.5).astype(int),
-        labels=(rng.random(300) < scores).astype(int),
-        scores=scores,
+        y_pred=(scores > 0.5).astype(int),
+        y_true=(rng.random(300) < scores).astype(int),
+        y_score=scores,
     )
-    yield "report", columns(fairness.report(counted, bootstrap=20, permutations=20).cells)
+    yield "report", columns(report.report(counted, bootstrap=20, permutations=20).cells)
 
 
 def arrays():

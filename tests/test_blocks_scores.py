@@ -6,11 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import fairness as fb
-from helpers.fairness import base, curves, ranking
+from helpers.blocks import blocks, counts, examples, scores
 
 few = st.lists(
     st.tuples(st.sampled_from("ab"), st.integers(0, 1), st.integers(0, 3)), min_size=4, max_size=7
@@ -20,7 +20,11 @@ few = st.lists(
 def data_of(rows):
     by, y, s = (list(c) for c in zip(*rows, strict=True))
     by[:2] = ["a", "b"]
-    return by, y, s, fb.table(by, labels=y, scores=s)
+    return by, y, s, counts.table(by, y_true=y, y_score=s)
+
+
+def of_units(name, data, **rows):
+    return blocks.values(blocks.measure(name), data, **rows)
 
 
 def orders(scores):
@@ -39,23 +43,15 @@ def over_orders(scores, of):
 def test_top_k_measures_are_means_over_the_orders_of_ties(rows, k):
     by, y, s, data = data_of(rows)
     places = {g: [i for i, b in enumerate(by) if b == g] for g in "ab"}
-    found = {
-        name: base.values(base.measure(f"{name}@{k}"), data)
-        for name in ("repr", "ar", "skew", "hr")
-    }
-    found["exposure"] = base.values(base.measure("exposure"), data)
+    found = {name: of_units(f"{name}@{k}", data) for name in ("ar", "skew", "hr")}
     for at, g in enumerate("ab"):
         mine = places[g]
         top = lambda order, j: sum(i in mine for i in order[:j])  # noqa: B023, E731
         held = over_orders(s, lambda o: top(o, k) / k)  # noqa: B023
-        assert found["repr"][at] == pytest.approx(held)
         average = over_orders(s, lambda o: sum(top(o, j) / j for j in range(1, k + 1)) / k)  # noqa: B023
         assert found["ar"][at] == pytest.approx(average)
         with np.errstate(divide="ignore"):
             assert found["skew"][at] == pytest.approx(np.log(held * len(by) / len(mine)))
-        worth = lambda o: sum(1 / math.log2(2 + r) for r, i in enumerate(o) if i in mine)  # noqa: B023, E731
-        seen = over_orders(s, worth)
-        assert found["exposure"][at] == pytest.approx(seen / len(mine))
         own = [s[i] for i in mine]
         if len(mine) < k:
             assert math.isnan(found["hr"][at])
@@ -81,8 +77,8 @@ def test_auc_of_groups_everyone_and_complements(seed, n, levels):
     a, b, y, s = (rng.integers(0, high, n) for high in (3, 2, 2, levels))
     a[:2], b[:2] = [0, 1], [0, 1]
     for intersect in ("each", "joint", "all"):
-        data = fb.table({"a": a, "b": b}, labels=y, scores=s, intersect=intersect)
-        found = base.values(base.measure("auc"), data)
+        data = counts.table({"a": a, "b": b}, y_true=y, y_score=s, intersect=intersect)
+        found = of_units("auc", data)
         for unit, value in zip(data.units, found, strict=True):
             at = data.groups.rows(unit)
             assert value == pytest.approx(auc_by_hand(s[at], y[at]), nan_ok=True)
@@ -94,20 +90,12 @@ def test_weights_are_copies_of_rows(seed, n):
     rng = np.random.default_rng(seed)
     by, y, s = rng.integers(0, 3, n), rng.integers(0, 2, n), rng.integers(0, 4, n)
     by[:2], w = [0, 1], rng.integers(1, 4, n)
-    data = fb.table(by, labels=y, scores=s)
+    data = counts.table(by, y_true=y, y_score=s)
     again = [np.repeat(c, w) for c in (by, y, s)]
-    copies = fb.table(again[0], labels=again[1], scores=again[2])
-    for name in ("auc", "score", "mse", "mabs", "exposure", "repr@3", "ar@4", "skew@3", "hr@3"):
-        of = base.measure(name)
-        weighted = base.values(of, data, None, data.groups.atoms, w.astype(float))
-        np.testing.assert_allclose(weighted, base.values(of, copies), rtol=1e-9, atol=1e-12)
-
-
-def test_means_of_scores():
-    data = fb.table(list("aab"), scores=[1.0, 3.0, 5.0], targets=[0.0, 0.0, 1.0])
-    assert base.values(base.measure("score"), data)[:3] == pytest.approx([2, 5, 3])
-    assert base.values(base.measure("mabs"), data)[:2] == pytest.approx([2, 4])
-    assert base.values(base.measure("mse"), data)[:2] == pytest.approx([5, 16])
+    copies = counts.table(again[0], y_true=again[1], y_score=again[2])
+    for name in ("auc", "score", "ar@4", "skew@3", "hr@3"):
+        weighted = of_units(name, data, weights=w.astype(float))
+        np.testing.assert_allclose(weighted, of_units(name, copies), rtol=1e-9, atol=1e-12)
 
 
 def exact_area(first, second):
@@ -152,41 +140,52 @@ def test_abroca_is_exact_ties_included(seed, n, levels):
         y, s = rng.integers(0, 2, n), rng.integers(0, levels, n).tolist()
         y[:2] = [0, 1]
         sides.append((s, y.tolist()))
-    found = fb.abroca(*(fb.roc(*side) for side in sides))
+    found = abroca(*sides)
     assert found == pytest.approx(exact_area(*(steps(*side) for side in sides)), abs=1e-12)
-    signed = curves.area_between(*(fb.roc(*side) for side in sides), signed=True)
-    assert signed == pytest.approx(auc_by_hand(*sides[0]) - auc_by_hand(*sides[1]), abs=1e-12)
+
+
+def abroca(*sides):
+    """Of two groups, each (scores, labels)."""
+    by = np.repeat(["first", "second"], [len(scores) for scores, _ in sides])
+    y_score, y_true = (np.concatenate(column) for column in zip(*sides, strict=True))
+    data = counts.table(by, y_true=y_true, y_score=y_score)
+    return blocks.bias(data, "auc", "pairs", "curve", "max")
 
 
 def test_abroca_in_closed_form():
-    perfect, worst = fb.roc([2, 1], [1, 0]), fb.roc([1, 2], [1, 0])
-    tied = fb.roc([1, 1], [1, 0])
-    assert fb.abroca(perfect, worst) == pytest.approx(1)
-    assert fb.abroca(perfect, tied) == pytest.approx(0.5)
-    assert fb.abroca(tied, tied) == 0
-    assert math.isnan(fb.abroca(tied, fb.roc([1, 2], [1, 1])))
+    perfect, worst, tied = ([2, 1], [1, 0]), ([1, 2], [1, 0]), ([1, 1], [1, 0])
+    assert abroca(perfect, worst) == pytest.approx(1)
+    assert abroca(perfect, tied) == pytest.approx(0.5)
+    assert abroca(tied, tied) == 0
+    assert math.isnan(abroca(tied, ([1, 2], [1, 1])))
 
 
-def test_curve_cells():
+def test_curves_of_equal_area_cross():
+    """Both areas are Φ(1/√2) but for rounding; the one between the curves is a sum by hand."""
+    data = examples.counted(made := examples.same_area())
+    assert made["y_score"].duplicated().any()
+    area = scipy.stats.norm.cdf(2**-0.5)
+    narrow, wide = (scores.rocs(data)[name] for name in ("narrow", "wide"))
+    for curve in (narrow, wide):
+        assert np.trapezoid(curve.tpr, curve.fpr) == pytest.approx(area, abs=2e-3)
+    x = np.linspace(0, 1, 100_001)
+    apart = np.interp(x, narrow.fpr, narrow.tpr) - np.interp(x, wide.fpr, wide.tpr)
+    assert apart.min() < -0.1 and apart.max() > 0.05, "they cross"
+    by_name = blocks.bias(data, "auc", "pairs", "curve", "max")
+    assert by_name == pytest.approx(abs(apart).mean(), abs=1e-3)
+
+
+def test_curves_of_representation():
     rng = np.random.default_rng(1)
-    by, y, s = rng.integers(0, 3, 60), rng.integers(0, 2, 60), rng.integers(0, 9, 60)
-    data = fb.table(by, labels=y, scores=s)
-    rocs = [fb.roc(s[by == g], y[by == g]) for g in range(3)]
-    worst = max(fb.abroca(a, b) for a, b in itertools.combinations(rocs, 2))
-    assert fb.bias(data, "auc", "pairs", "curve", "max") == pytest.approx(worst)
-    assert fb.named(data, "abroca") == pytest.approx(worst)
-    gap = fb.bias(data, "auc", "pairs", "curve_signed", "max")
-    assert gap == pytest.approx(fb.bias(data, "auc", "pairs", "sabs", "max"))
-    held = np.stack(
-        [ranking.representation(k)(data, data.groups.atoms, np.ones(60)) for k in range(1, 6)], 1
-    )
-    weight = 1 / np.log(1 + np.arange(1, 6))
-    expected = max(
-        np.abs(held[a] - held[b]) @ weight / weight.sum()
-        for a, b in itertools.permutations(range(3), 2)
-    )
-    assert fb.bias(data, "ar@5", "pairs", "curve_dcg", "max") == pytest.approx(expected)
-    with pytest.raises(ValueError, match="no curve"):
-        fb.bias(data, "score", "pairs", "curve", "max")
-    with pytest.raises(ValueError, match="infinite"):
-        curves.compare(data, base.measure("auc"), "curve_dcg", np.array([0]), np.array([1]))
+    by, s = rng.integers(0, 3, 60), rng.permutation(60)
+    data = counts.table(by, y_score=s, y_true=s % 2)
+    first = by[np.argsort(-s)]
+    held = [np.cumsum(first == g)[:5] / np.arange(1, 6) for g in range(3)]
+    for how, weight in (("curve", np.ones(5)), ("curve_dcg", 1 / np.log(1 + np.arange(1, 6)))):
+        expected = max(
+            np.abs(a - b) @ weight / weight.sum() for a, b in itertools.combinations(held, 2)
+        )
+        assert blocks.bias(data, "ar@5", "pairs", how, "max") == pytest.approx(expected)
+    for name, how in (("score", "curve"), ("auc", "curve_dcg")):
+        with pytest.raises(ValueError, match="no curve"):
+            blocks.bias(data, name, "pairs", how, "max")

@@ -1,6 +1,6 @@
 """What bias reports cost: against other toolkits, by rows, and with their evidence.
 
-    python tests/benchmarks/bench_fairness.py [rows for the other toolkits] [most rows]
+    python tests/benchmarks/bench_blocks.py [rows for the other toolkits] [most rows]
 
 60 intersections of three columns. Prints one line a figure; the toolkits' lines are ratios in one
 run on the same rows, and are left out where a toolkit is not installed. FairBench is asked twice:
@@ -22,7 +22,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from helpers import fairness
+from helpers.blocks import counts, report
 
 EIGHT = ("pr", "acc", "tpr", "tnr", "fpr", "fnr", "ppv", "npv")
 BLOCKS = (["pairs"], ["abs"], ["max"])
@@ -38,8 +38,8 @@ def inputs(n: int):
 
 def ours(by, prediction, label):
     """Counting and eight worst-case differences over 60 intersections."""
-    data = fairness.table(by, predictions=prediction, labels=label, intersect="joint")
-    return fairness.report(data, EIGHT, *BLOCKS)
+    data = counts.table(by, y_pred=prediction, y_true=label, intersect="joint")
+    return report.make(data, EIGHT, *BLOCKS)
 
 
 def fairlearn(by, prediction, label):
@@ -101,23 +101,23 @@ def main(compared: int = 100_000, most: int = 10_000_000) -> None:
     seconds(ours, *rows)
     before = peak()
     by, prediction, label = rows
-    data = fairness.table(by, predictions=prediction, labels=label, intersect="joint")
-    grid = seconds(fairness.report, data)
+    data = counts.table(by, y_pred=prediction, y_true=label, intersect="joint")
+    grid = seconds(report.make, data)
     count = seconds(ours, *rows)
-    cells = len(fairness.report(data).cells)
+    cells = len(report.make(data).cells)
     print(f"n = 1e6: counting and 8 measures {count:.2f} s; the grid of {cells} cells {grid:.2f} s")
     print(f"peak memory added by counting and the grid: {peak() - before:.0f} MB")
     small = inputs(100_000)
-    data = fairness.table(small[0], predictions=small[1], labels=small[2], intersect="joint")
+    data = counts.table(small[0], y_pred=small[1], y_true=small[2], intersect="joint")
     both = {"bootstrap": 1000, "permutations": 1000}
-    taken = seconds(lambda: fairness.report(data, **both))
+    taken = seconds(lambda: report.make(data, **both))
     print(f"n = 1e5: 1,000 bootstrap draws and 1,000 shuffles of the grid {taken:.1f} s")
     size = 100_000
     while size <= most:
         rows = inputs(size)
-        chosen = {"predictions": rows[1], "labels": rows[2], "intersect": "joint"}
-        taken = seconds(lambda: fairness.table(rows[0], **chosen))  # noqa: B023
-        after = seconds(fairness.report, fairness.table(rows[0], **chosen))
+        chosen = {"y_pred": rows[1], "y_true": rows[2], "intersect": "joint"}
+        taken = seconds(lambda: counts.table(rows[0], **chosen))  # noqa: B023
+        after = seconds(report.make, counts.table(rows[0], **chosen))
         print(f"n = {size:>10,}: counting {taken:.3f} s, the grid after it {after:.3f} s")
         size *= 10
     for toolkit, module, size in (

@@ -7,8 +7,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import exchange, fairness
-from helpers.fairness import grid, resample
+from helpers import exchange
+from helpers.blocks import blocks, counts, evidence, report
 
 WORST = (["pr"], ["pairs"], ["abs"], ["max"])
 sizes = st.lists(st.integers(1, 6), min_size=2, max_size=60)
@@ -46,9 +46,9 @@ def rows(seed, clusters=60, each=1, gap=0.0):
 
 def reported(table, clustered, **more):
     clusters = table["cluster"] if clustered else None
-    data = fairness.table(table["group"], predictions=table["said"], clusters=clusters)
-    report = fairness.report(data, *WORST, bootstrap=400, permutations=400, **more)
-    return report.cells.iloc[0]
+    data = counts.table(table["group"], y_pred=table["said"], clusters=clusters)
+    found = report.make(data, *WORST, bootstrap=400, permutations=400, **more)
+    return found.cells.iloc[0]
 
 
 def test_copies_add_nothing_when_they_are_one_cluster():
@@ -116,34 +116,35 @@ def test_intervals_of_clusters_cover():
     assert 0.88 <= np.mean(inside) <= 1.0
 
 
-def test_scores_and_strata_by_clusters():
+@pytest.mark.parametrize("adjust", [None, "standardised"])
+def test_scores_and_strata_by_clusters(adjust):
     table = rows(2, 100, 3, 0.2)
     rng = np.random.default_rng(0)
-    data = fairness.table(
+    data = counts.table(
         table["group"],
-        predictions=table["said"],
-        labels=rng.integers(0, 2, len(table)),
-        scores=rng.random(len(table)),
+        y_pred=table["said"],
+        y_true=rng.integers(0, 2, len(table)),
+        y_score=rng.random(len(table)),
         strata=table["cluster"] % 2,
         clusters=table["cluster"],
     )
-    report = fairness.report(
-        data, ["auc", "tpr"], *WORST[1:], adjust="standardised", bootstrap=20, permutations=20
-    )
-    assert report.cells[["low", "high", "p"]].notna().all().all()
-    assert report.settings["clusters"] == 100
-    chosen = grid.grid_of(data, *WORST, adjust="standardised")
-    counts = grid.table_counts(data, chosen)
+    of = ["tpr"] if adjust else ["auc", "tpr"]
+    more = {"adjust": adjust, "bootstrap": 20, "permutations": 20}
+    found = report.make(data, of, *WORST[1:], **more)
+    assert found.cells[["low", "high", "p"]].notna().all().all()
     for null in (False, True):
-        for sample in resample.samples(data, chosen, 5, 0, null):
-            assert (sample.sizes[..., 2].sum(-1) == counts.sum()).all(), "clusters of one size"
+        [sample] = evidence.samples(data, found.grid, 5, 0, null)
+        everyone = sample.sizes[..., 2].reshape(5, -1)
+        assert (everyone.sum(-1) == len(table)).all(), "clusters of one size"
+    with pytest.raises(ValueError, match="strata can be held fixed for rates, not for auc"):
+        blocks.bias(data, "auc", adjust="standardised")
 
 
 def test_bad_clusters_are_refused():
-    given = {"by": list("aabb"), "predictions": [0, 1, 1, 0]}
+    given = {"sensitive_features": list("aabb"), "y_pred": [0, 1, 1, 0]}
     with pytest.raises(ValueError, match="clusters: all 4 rows belong to one"):
-        fairness.table(**given, clusters=[1, 1, 1, 1])
+        counts.table(**given, clusters=[1, 1, 1, 1])
     with pytest.raises(ValueError, match="clusters: 1 of 4 values are missing, the first in row 2"):
-        fairness.table(**given, clusters=[1, 2, None, 1])
+        counts.table(**given, clusters=[1, 2, None, 1])
     with pytest.raises(ValueError, match="clusters has 3"):
-        fairness.table(**given, clusters=[1, 2, 3])
+        counts.table(**given, clusters=[1, 2, 3])

@@ -1,6 +1,6 @@
 """Ask fairlearn and FairBench; run as a script to record their answers in data/toolkits.
 
-python tests/fairness_toolkits.py
+python tests/blocks_toolkits.py
 """
 
 import contextlib
@@ -11,7 +11,7 @@ from importlib.metadata import version
 import pandas as pd
 
 from helpers import project
-from helpers.fairness import toolkits
+from helpers.blocks import examples
 
 KEYS = ["example", "toolkit", "version", "measure", "set", "comparison", "reduction", "theirs"]
 MEASURES = ("acc", "pr", "tpr", "tnr", "ppv")
@@ -30,10 +30,11 @@ def fairbench(rows: pd.DataFrame) -> dict[tuple, float]:
         warnings.simplefilter("ignore")
         import fairbench as fb
 
-        given = {f"{c}s": rows[c].to_numpy() for c in ("prediction", "label", "score") if c in rows}
+        names = {"predictions": "y_pred", "labels": "y_true", "scores": "y_score"}
+        given = {theirs: rows[c].to_numpy() for theirs, c in names.items() if c in rows}
         groups = fb.Dimensions(fb.categories @ rows["group"].tolist())
         report = fb.reports.pairwise(sensitive=groups, **given)
-        if "score" in rows:
+        if "y_score" in rows:
             names = {("auc", "maxdiff"): ("auc", "pairs", "abs", "max")}
             names[("auc", "maxbarea")] = ("auc", "pairs", "curve", "max")
         else:
@@ -50,9 +51,9 @@ def fairlearn(rows: pd.DataFrame) -> dict[tuple, float]:
     from sklearn.metrics import accuracy_score, precision_score, roc_auc_score
 
     by = {"sensitive_features": rows["group"]}
-    if "score" in rows:
+    if "y_score" in rows:
         frame = metrics.MetricFrame(
-            metrics={"auc": roc_auc_score}, y_true=rows["label"], y_pred=rows["score"], **by
+            metrics={"auc": roc_auc_score}, y_true=rows["y_true"], y_pred=rows["y_score"], **by
         )
     else:
         frame = metrics.MetricFrame(
@@ -65,8 +66,8 @@ def fairlearn(rows: pd.DataFrame) -> dict[tuple, float]:
                 "fnr": metrics.false_negative_rate,
                 "ppv": lambda y, p: precision_score(y, p, zero_division=0),
             },
-            y_true=rows["label"],
-            y_pred=rows["prediction"],
+            y_true=rows["y_true"],
+            y_pred=rows["y_pred"],
             **by,
         )
     answers = {
@@ -83,7 +84,7 @@ def fairlearn(rows: pd.DataFrame) -> dict[tuple, float]:
 def ask() -> pd.DataFrame:
     """Answers of both toolkits on all examples."""
     found = []
-    for name, rows in toolkits.examples().items():
+    for name, rows in examples.tables().items():
         for toolkit, of in (("fairlearn", fairlearn), ("fairbench", fairbench)):
             for cell, value in of(rows).items():
                 found.append([name, toolkit, version(toolkit), *cell, value])
@@ -91,4 +92,4 @@ def ask() -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    ask().to_csv(project.root() / toolkits.FOLDER / "blocks_answers.csv", index=False)
+    ask().to_csv(project.root() / examples.FOLDER / "blocks_answers.csv", index=False)

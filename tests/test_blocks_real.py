@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import fairness as fb
 from helpers import project
-from helpers.fairness import frames
+from helpers.blocks import counts, examples, report
 
 pytestmark = pytest.mark.real
 
@@ -21,12 +20,12 @@ def file(real):
 
 @pytest.fixture(scope="module")
 def rows(file):
-    return frames.scenes(file)
+    return examples.frames(file)
 
 
 def test_rates_and_standardised_rates_are_those_of_pandas(rows):
     assert len(rows) == 13_097
-    found = frames.served(rows).set_index("group")
+    found = examples.served(rows).set_index("group")
     share = rows["scene"].value_counts(normalize=True)
     for by in ("time", "weather"):
         mean = rows.groupby(by)["right"].mean()
@@ -46,15 +45,15 @@ def test_night_looks_served_as_well_until_the_scene_is_fixed(rows):
     ]
     pooled = StratifiedTable(tables)
     assert pooled.test_null_odds().pvalue < 1e-4
-    found = frames.contrasts(rows, draws=299).set_index(["group", "fixed"])
+    found = examples.contrasts(rows, draws=299).set_index(["group", "fixed"])
     assert found.loc[("night", "nothing"), "worse"] < 0.01
     assert found.loc[("night", "scene"), "low"] > 0 and found.loc[("night", "scene"), "p"] < 0.01
 
 
 def test_recorded_tables_are_what_the_frames_give(file):
-    *found, said = frames.here_or_recorded(str(file))
+    *found, said = examples.here_or_recorded(str(file))
     assert said.startswith("computed from the 13,097 frames")
-    for table, name in zip(found, frames.RECORDED, strict=True):
+    for table, name in zip(found, examples.RECORDED, strict=True):
         recorded = pd.read_csv(project.root() / name)
         pd.testing.assert_frame_equal(table, recorded, check_dtype=False, atol=1e-5)
 
@@ -64,12 +63,11 @@ def test_the_whole_grid_with_evidence_on_real_predictions(file):
         label, said, score = (
             held[k][:, 5] for k in ("y_true", "y_pred_bin", "y_pred_proba")
         )  # is it night?
-    groups = frames.scenes(file)[["scene", "weather"]]
-    data = fb.table(
-        groups, predictions=said, labels=label, scores=score, intersect="joint", min_size=30
-    )
-    report = fb.report(data, permutations=19, measures=["acc", "tpr", "auc", "score"])
-    assert report.cells["value"].notna().mean() > 0.8
-    cell = report.cell("tpr", "pairs", "abs", "max")
+    groups = examples.frames(file)[["scene", "weather"]]
+    columns = {"y_pred": said, "y_true": label, "y_score": score}
+    data = counts.table(groups, **columns, intersect="joint")
+    whole = report.make(data, ["acc", "tpr", "auc", "score"], permutations=19)
+    assert whole.cells["value"].notna().mean() > 0.8
+    cell = whole.cell("tpr", "pairs", "abs", "max")
     side = groups.agg(" & ".join, axis=1) == cell["group_i"]
     assert cell["f_i"] == pytest.approx(said[side & (label == 1)].mean())

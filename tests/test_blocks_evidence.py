@@ -4,17 +4,14 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from helpers import fairness as fb
-from helpers.fairness import evidence, grid, intervals, resample
-from helpers.fairness.counts import Table
-from helpers.fairness.grouping import groups
+from helpers.blocks import blocks, counts, evidence, report
 
 
-def table_of(counts):
+def table_of(held):
     """A table from counts (K, 4), without rows: enough for all that counts decide."""
-    k = np.repeat(np.arange(len(counts)), 2)
+    k = np.repeat(np.arange(len(held)), 2)
     nothing = np.zeros(1, np.int8)
-    return Table(groups({"g": k}), np.asarray(counts), nothing, nothing, None, None)
+    return counts.Table(counts.groups({"g": k}), np.asarray(held), nothing, nothing, None)
 
 
 def drawn(rates, shares, n, rng):
@@ -26,10 +23,10 @@ def drawn(rates, shares, n, rng):
 
 def test_shuffles_keep_both_margins_and_agree_with_shuffled_rows():
     rng = np.random.default_rng(0)
-    counts = rng.integers(0, 9, (4, 4))
-    found = resample.shuffled_counts(counts, 4000, rng)
-    assert (found.sum(1) == counts.sum(0)).all() and (found.sum(2) == counts.sum(1)).all()
-    atoms, outcome = (np.repeat(a, counts.ravel()) for a in np.indices(counts.shape).reshape(2, -1))
+    held = rng.integers(0, 9, (4, 4))
+    found = evidence.shuffled_counts(held, 4000, rng)
+    assert (found.sum(1) == held.sum(0)).all() and (found.sum(2) == held.sum(1)).all()
+    atoms, outcome = (np.repeat(a, held.ravel()) for a in np.indices(held.shape).reshape(2, -1))
     rows = np.zeros((4000, 4, 4), int)
     for table in rows:
         np.add.at(table, (rng.permutation(atoms), outcome), 1)
@@ -39,20 +36,20 @@ def test_shuffles_keep_both_margins_and_agree_with_shuffled_rows():
 
 def test_shuffles_within_strata_keep_each_stratum():
     rng = np.random.default_rng(1)
-    counts = rng.integers(0, 5, (3, 4, 4))
-    found = resample.shuffled_counts(counts, 50, rng)
-    assert (found.sum(2) == counts.sum(1)).all() and (found.sum(3) == counts.sum(2)).all()
+    held = rng.integers(0, 5, (3, 4, 4))
+    found = evidence.shuffled_counts(held, 50, rng)
+    assert (found.sum(2) == held.sum(1)).all() and (found.sum(3) == held.sum(2)).all()
 
 
 def test_rows_and_counts_resample_alike():
     """The same cell by tables of counts and by rows: one null, one bootstrap."""
     rng = np.random.default_rng(2)
     by, p, y = rng.integers(0, 3, 120), rng.integers(0, 2, 120), rng.integers(0, 2, 120)
-    data = fb.table(by, predictions=p, labels=y)
-    acc = lambda rows: (rows["prediction"] == rows["label"]).mean()  # noqa: E731
+    data = counts.table(by, y_pred=p, y_true=y)
+    acc = lambda rows: (rows["y_pred"] == rows["y_true"]).mean()  # noqa: E731
     ends, p_value = [], []
     for of in ("acc", acc):
-        cells = fb.report(
+        cells = report.make(
             data, [of], ["pairs"], ["abs"], ["max"], bootstrap=400, permutations=400
         ).cells
         ends.append(cells[["low", "high"]].to_numpy())
@@ -76,11 +73,10 @@ def test_null_p_values_are_uniform_on_unbiased_data(monkeypatch):
     rng = np.random.default_rng(3)
     found = []
     for trial in range(250):
-        counts, _ = drawn([[0.3, 0.7]] * 5, [0.3, 0.25, 0.2, 0.15, 0.1], 3000, rng)
-        report = fb.report(
-            table_of(counts), ["pr", "tpr", "acc"], **BLOCKS, permutations=99, seed=trial
-        )
-        found.append(report.cells.loc[report.cells["tail"] == "upper", ["p", "p_minp"]].to_numpy())
+        held, _ = drawn([[0.3, 0.7]] * 5, [0.3, 0.25, 0.2, 0.15, 0.1], 3000, rng)
+        null = {"permutations": 99, "seed": trial}
+        cells = report.make(table_of(held), ["pr", "tpr", "acc"], **BLOCKS, **null).cells
+        found.append(cells.loc[cells["tail"] == "upper", ["p", "p_minp"]].to_numpy())
     p = np.stack(found)[:, :, 0]
     for cell in p.T:  # 0.103 is the 1% point of Kolmogorov's distance for 250 values
         assert scipy.stats.kstest(cell, "uniform").statistic < 0.103 + 1 / 100
@@ -93,9 +89,9 @@ def test_null_p_values_are_uniform_on_unbiased_data(monkeypatch):
 
 def test_planted_bias_is_found():
     rng = np.random.default_rng(4)
-    counts, _ = drawn([[0.3, 0.7], [0.3, 0.7], [0.5, 0.7]], [0.4, 0.3, 0.3], 3000, rng)
-    cells = fb.report(
-        table_of(counts), ["fpr", "tpr"], ["pairs"], ["abs"], ["max"], permutations=999
+    held, _ = drawn([[0.3, 0.7], [0.3, 0.7], [0.5, 0.7]], [0.4, 0.3, 0.3], 3000, rng)
+    cells = report.make(
+        table_of(held), ["fpr", "tpr"], ["pairs"], ["abs"], ["max"], permutations=999
     ).cells
     assert cells["p_minp"][0] < 0.005 < cells["p_minp"][1]
 
@@ -124,10 +120,10 @@ def test_intervals_cover(rates, lowest, highest):
     truth = table_of(np.round(drawn(rates, shares, 1, rng)[1] * 10**8).astype(int))
     for trial in range(400):
         data = table_of(drawn(rates, shares, 3000, rng)[0])
-        for blocks in COVERED:
-            only = [[b] for b in blocks]
-            cell = fb.report(data, ["pr", "tpr"], *only, bootstrap=300, seed=trial).cells
-            true = np.array([fb.bias(truth, of, *blocks) for of in ("pr", "tpr")])
+        for cell_of in COVERED:
+            only = [[b] for b in cell_of]
+            cell = report.make(data, ["pr", "tpr"], *only, bootstrap=300, seed=trial).cells
+            true = np.array([blocks.bias(truth, of, *cell_of) for of in ("pr", "tpr")])
             hits.append((cell["low"] <= true + 1e-6) & (true <= cell["high"] + 1e-6))
     coverage = np.reshape(hits, (400, len(COVERED), 2)).mean(0)
     assert (coverage >= lowest).all() and (coverage <= highest).all(), coverage
@@ -136,9 +132,10 @@ def test_intervals_cover(rates, lowest, highest):
 def test_interval_of_a_single_comparison_is_the_normal_one():
     rng = np.random.default_rng(6)
     draws = 0.5 + rng.normal(0, 0.1, (20_000, 1))
-    found = intervals.largest(intervals.draws_of(np.array([0.5]), draws), (1,), 0.95)
+    errors = evidence.errors_of(np.array([0.5]), draws)
+    found = evidence.largest(errors, (1,))
     assert found == pytest.approx((0.5 - 0.196, 0.5 + 0.196), abs=0.005)
-    linear = intervals.weighted(intervals.draws_of(np.array([0.5]), draws), np.ones(1), True, 0.95)
+    linear = evidence.weighted(errors, np.ones(1), True)
     assert linear == pytest.approx(found, abs=0.005)
 
 
@@ -165,9 +162,9 @@ def test_holm_and_benjamini_hochberg_by_hand():
 
 def test_evidence_is_reproducible_and_follows_the_seed():
     rng = np.random.default_rng(7)
-    data = fb.table(rng.integers(0, 3, 90), predictions=rng.integers(0, 2, 90))
+    data = counts.table(rng.integers(0, 3, 90), y_pred=rng.integers(0, 2, 90))
     one, two, other = (
-        fb.report(data, permutations=50, bootstrap=50, seed=s).cells for s in (0, 0, 1)
+        report.make(data, permutations=50, bootstrap=50, seed=s).cells for s in (0, 0, 1)
     )
     assert one.equals(two) and not one["p"].equals(other["p"])
 
@@ -176,8 +173,8 @@ def test_curves_and_scores_have_evidence():
     rng = np.random.default_rng(8)
     by, y = rng.integers(0, 2, 600), rng.integers(0, 2, 600)
     score = y * (by == 0) + rng.normal(size=600)  # useless for group 1
-    data = fb.table(by, labels=y, scores=score)
-    cells = fb.report(
+    data = counts.table(by, y_true=y, y_score=score)
+    cells = report.make(
         data, ["auc"], ["pairs"], ["abs", "curve"], ["max"], bootstrap=60, permutations=99
     ).cells
     assert (cells["p"] <= 0.05).all()
@@ -189,9 +186,9 @@ def test_confounded_groups_are_not_found_biased_once_adjusted():
     z = rng.integers(0, 2, 2000)
     by = (rng.random(2000) < np.where(z, 0.8, 0.2)).astype(int)
     p = (rng.random(2000) < np.where(z, 0.8, 0.3)).astype(int)
-    data = fb.table(by, predictions=p, strata=z)
-    for adjust, small in ((None, True), ("standardised", False), ("stratified", False)):
-        cell = fb.report(
+    data = counts.table(by, y_pred=p, strata=z)
+    for adjust, small in ((None, True), ("standardised", False)):
+        cell = report.make(
             data, ["pr"], ["pairs"], ["abs"], ["max"], adjust=adjust, permutations=199
         ).cells
         assert (cell["p"][0] < 0.05) == small
@@ -199,8 +196,8 @@ def test_confounded_groups_are_not_found_biased_once_adjusted():
 
 def test_too_many_draws_are_refused():
     rng = np.random.default_rng(10)
-    data = fb.table(rng.integers(0, 600, 2000), predictions=rng.integers(0, 2, 2000))
+    data = counts.table(rng.integers(0, 600, 2000), y_pred=rng.integers(0, 2, 2000))
     with pytest.raises(ValueError, match="too many to hold"):
-        fb.report(data, bootstrap=1000)
-    chosen = grid.grid_of(data, ["pr"], ["pairs"], ["abs"], ["max"])
+        report.make(data, bootstrap=1000)
+    chosen = blocks.grid_of(data, ["pr"], ["pairs"], ["abs"], ["max"])
     assert evidence.null_draws(data, chosen, 130).shape == (130, 1)

@@ -78,14 +78,14 @@ def sum_inf(kept):
         return float(sum(np.float64(a) * b for a, b in kept))
 
 
-def cell(rows, groups, name, which, how, reduction, min_size=1, measures=F):
+def cell(rows, groups, name, which, how, reduction):
     """One cell: rows are tuples, groups sets of their places."""
     everyone = frozenset(range(len(rows)))
     pairs = comparison_set([frozenset(g) for g in groups], everyone, which)
 
     def of(side):
         chosen = [rows[r] for r in sorted(side)]
-        return measures[name](chosen) if len(chosen) >= min_size else NAN
+        return F[name](chosen)
 
     f = {side: of(side) for pair in pairs for side in pair}
     values = [COMPARE[how](f[a], f[b]) for a, b in pairs]

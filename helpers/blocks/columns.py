@@ -1,0 +1,222 @@
+"""Columns as they come (lists, numpy, torch, pandas, a CSV file), made into checked arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+ROLES = {
+    "y_true": ("y_true", "label", "labels"),
+    "y_pred": ("y_pred", "prediction", "predictions"),
+    "y_score": ("y_score", "score", "scores"),
+}
+"""What a column of a CSV is taken for, by its name."""
+MANY = 50  # values of a column that may be a group each without anybody asking for it
+ROW_LIMIT = 10**9  # numpy draws hypergeometric numbers below this
+SAMPLE = 10_000  # rows looked at for the objects that a column of text refers to
+FEW = 100  # most of them that comparing is faster for than hashing
+
+
+def read(path: str | Path, groups: list[str] | None = None, cluster: str | None = None) -> dict:
+    """The columns of a CSV, recognised by their names, as `counts.table` takes them.
+
+    Parameters
+    ----------
+    path : str or Path
+        Recognised are y_true (or label, labels), y_pred (prediction, predictions) and y_score
+        (score, scores).
+    groups : list of str, optional
+        The columns that are groups; by default all that are nothing else.
+    cluster : str, optional
+        The column whose rows are not independent of one another, such as the image's name.
+
+    Raises
+    ------
+    ValueError
+        When there is no such CSV, nothing is measured in it, a column is missing, or a column of
+        identifiers would become groups.
+    """
+    path = Path(path)
+    rows = _rows(path)
+    found, taken = {}, [cluster]
+    for role, names in ROLES.items():
+        here = [name for name in names if name in rows]
+        if len(here) > 1:
+            raise ValueError(f"{path.name}: {' and '.join(here)} are both {role}; keep one of them")
+        if here:
+            found[role] = rows[here[0]]
+            taken += here
+    chosen = [name for name in rows if name not in taken] if groups is None else groups
+    missing = [name for name in (*chosen, cluster) if name is not None and name not in rows]
+    if missing or not found or not chosen:
+        lack = f"no column {missing[0]!r}" if missing else "no groups, or nothing measured"
+        raise ValueError(
+            f"{path.name}: {lack}; it has {', '.join(rows)}. Needed are y_true and y_pred or "
+            "y_score, and at least one group column"
+        )
+    for name in chosen:
+        _refuse_identifier(rows[name], name, path.name, asked=groups is not None)
+    clusters = {} if cluster is None else {"clusters": rows[cluster]}
+    return {"sensitive_features": rows[chosen], **found, **clusters}
+
+
+def _rows(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise ValueError(f"{path.name}: there is no such file")
+    try:
+        return pd.read_csv(path)
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path.name}: is not a CSV table ({error})") from None
+
+
+def _refuse_identifier(column: pd.Series, name: str, file: str, asked: bool) -> None:
+    """A column that was not asked for may have few values; one that was, ten rows for each."""
+    values = column.nunique()
+    if values > MANY and (not asked or values > len(column) / 10):
+        raise ValueError(
+            f"{file}: column {name!r} would make {values:,} groups of {len(column):,} rows. If it "
+            "says which rows belong together (an image, a person), give it as cluster; otherwise "
+            "merge its values, or name the columns that are groups"
+        )
+
+
+def array(values: Any, name: str) -> np.ndarray:
+    """One column, from a list, array, tensor on any device or Series; `name` is for its errors."""
+    if hasattr(values, "detach"):  # torch, without importing it
+        values = values.detach().cpu().numpy()
+    found = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if found.ndim != 1:
+        raise ValueError(f"{name} has shape {found.shape}; expected one value a row, shape (n,)")
+    if len(found) == 0:
+        raise ValueError(f"{name} is empty: there is nothing to measure")
+    if len(found) >= ROW_LIMIT:
+        raise ValueError(f"{name} has {len(found):,} rows; at most {ROW_LIMIT - 1:,} are handled")
+    return found
+
+
+def binary(values: Any, name: str) -> np.ndarray:
+    """A column of 0 and 1 (or False and True) as int8."""
+    found = array(values, name)
+    if found.dtype == bool:
+        return found.astype(np.int8)
+    numbers = _numbers(found, name)
+    bad = (numbers != 0) & (numbers != 1)
+    if bad.any():
+        at = int(bad.argmax())
+        raise ValueError(
+            f"{name}: {bad.sum()} of {len(bad)} values are not 0 or 1, the first is "
+            f"{found[at]!s} in row {at}; give a class at a time (values == class), or y_score="
+        )
+    return numbers.astype(np.int8)
+
+
+def real(values: Any, name: str) -> np.ndarray:
+    """A column of finite numbers as float64."""
+    numbers = _numbers(array(values, name), name).astype(np.float64, copy=False)
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        raise ValueError(
+            f"{name}: {bad.sum()} of {len(bad)} values are NaN or infinite, the first in row "
+            f"{int(bad.argmax())}; drop these rows, or give them a score, before measuring"
+        )
+    return numbers
+
+
+def _numbers(found: np.ndarray, name: str) -> np.ndarray:
+    if found.dtype.kind in "biuf":
+        return found
+    try:
+        return found.astype(np.float64)
+    except (TypeError, ValueError):
+        at = int(pd.isna(pd.to_numeric(pd.Series(found), errors="coerce")).argmax())
+        raise ValueError(f"{name} holds {str(found[at])!r} in row {at}: expected numbers") from None
+
+
+def same_length(columns: Mapping[str, np.ndarray | None]) -> int:
+    """Length shared by all columns that are there; an error lists them where they differ."""
+    lengths = {name: len(column) for name, column in columns.items() if column is not None}
+    if len(set(lengths.values())) > 1:
+        each = ", ".join(f"{name} has {length:,}" for name, length in lengths.items())
+        raise ValueError(f"columns differ in length: {each}; every row needs all of them")
+    return next(iter(lengths.values()))
+
+
+def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
+    """A categorical column as int64 codes and the names of its values, sorted where possible.
+
+    `name` is what an error calls the column, such as "group column 'age'".
+    """
+    if not isinstance(values, pd.Series | pd.Categorical | pd.Index):
+        values = array(values, name)
+    if isinstance(values, pd.Series) and isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.array
+    if isinstance(values, pd.Categorical):
+        found, names = values.codes, list(values.categories)
+    else:
+        found, names = _factorized(values)
+    missing = found < 0
+    if missing.any():
+        raise ValueError(
+            f"{name}: {missing.sum()} of {len(found)} values are missing, the first "
+            f"in row {int(missing.argmax())}; name them (for example 'unknown') or drop the rows"
+        )
+    fractions = [v for v in names if isinstance(v, float) and not v.is_integer()]
+    if fractions:
+        raise ValueError(
+            f"{name} holds fractions, such as {fractions[0]:g}: it measures something and names "
+            "nothing. Leave it out, or cut it into ranges (pandas.cut)"
+        )
+    return found.astype(np.int64, copy=False), [str(value) for value in names]
+
+
+def clusters(values: Any) -> np.ndarray:
+    """A column that says which rows belong together, as int64 codes 0..M-1."""
+    found, names = codes(values, "clusters")
+    if len(names) < 2 or found.min() == found.max():
+        raise ValueError(f"clusters: all {len(found)} rows belong to one; give two or more")
+    return np.unique(found, return_inverse=True)[1]
+
+
+def _factorized(values: Any) -> tuple[np.ndarray, list]:
+    """Codes and sorted names of a column; -1 where a value is missing."""
+    if isinstance(values.dtype, np.dtypes.ObjectDType) or (
+        isinstance(values.dtype, pd.StringDtype) and values.dtype.storage == "python"
+    ):
+        coded = by_reference(np.asarray(values, dtype=object))
+        if coded is not None:
+            return coded
+    found, names = pd.factorize(values)
+    return _sorted(found, list(names))
+
+
+def by_reference(objects: np.ndarray) -> tuple[np.ndarray, list] | None:
+    """Codes and sorted names of an array of references to few objects; None where they are many.
+
+    Text read by pandas, or drawn from a list, refers to the same few objects again and again:
+    comparing references is over twenty times as fast as hashing the text of every row. Codes are
+    int8 (n,), -1 where a value is missing.
+    """
+    references = np.frombuffer(np.ascontiguousarray(objects), np.intp)
+    seen, first = np.unique(references[:SAMPLE], return_index=True)
+    if len(seen) > FEW:
+        return None
+    found, names = pd.factorize(objects[first])  # several objects can be equal
+    found, names = _sorted(found, list(names))
+    marks = np.zeros(len(objects), np.int8)  # code + 2; 1: missing, 0: no object seen so far
+    for reference, code in zip(seen, found, strict=True):
+        marks += (references == reference).view(np.int8) * np.int8(code + 2)
+    return (marks - np.int8(2), names) if marks.all() else None
+
+
+def _sorted(found: np.ndarray, names: list) -> tuple[np.ndarray, list]:
+    try:
+        order = sorted(range(len(names)), key=names.__getitem__)
+    except TypeError:  # mixed types stay in order of appearance
+        return found, names
+    place = np.empty(len(names) + 1, np.int64)
+    place[order], place[-1] = np.arange(len(names)), -1
+    return place[found], [names[i] for i in order]

@@ -1,0 +1,330 @@
+"""Groups of rows, and one table of counts from which all measures of classification follow.
+
+The finest non-empty intersections of all group columns are called *atoms*. Every group is a union
+of atoms, so what is counted once for the atoms is counted for all groups, overlapping or not
+(sections 3 and 4.1 of the paper, Equations 6 to 10).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+
+from helpers.blocks import columns
+
+EACH, JOINT, ALL = "each", "joint", "all"
+AND, EVERYONE, NOT = " & ", "everyone", "not "
+MOST_GROUPS = 100_000
+CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * y_pred + y_true
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Named sets of rows.
+
+    `names` (G,) such as ``night & rainy``, the atom of each row (n,) in 0..K-1, and (G, K) 1 where
+    an atom is member of a group.
+    """
+
+    names: tuple[str, ...]
+    atoms: np.ndarray
+    member: scipy.sparse.csr_array
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def index(self, name: str) -> int:
+        """Place of a group; an unknown one is refused with the names there are."""
+        if name not in self.names:
+            raise KeyError(f"no group {name!r}; there are {', '.join(self.names[:20])}")
+        return self.names.index(name)
+
+    def rows(self, name: str) -> np.ndarray:
+        """Rows of a group, ``everyone``, or ``not <group>``, as int64 places."""
+        if name == EVERYONE:
+            return np.arange(len(self.atoms))
+        outside = name not in self.names and name.startswith(NOT)
+        place = self.index(name[len(NOT) :] if outside else name)
+        inside = self.member[[place]].toarray()[0] > 0
+        return np.flatnonzero(inside[self.atoms] != outside)
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is measured, and for whom: groups, counts, and the columns (n,) that there are.
+
+    `counts` (K, 4) are rows of each atom with (y_pred, y_true) = (0, 0), (0, 1), (1, 0), (1, 1); a
+    column that was not given counts as 0, and measures that need it refuse. `strata` are in
+    0..Z-1, with `stratum_names`, and `clusters` in 0..M-1.
+    """
+
+    groups: Groups
+    counts: np.ndarray
+    y_pred: np.ndarray | None
+    y_true: np.ndarray | None
+    y_score: np.ndarray | None
+    strata: np.ndarray | None = None
+    stratum_names: tuple[str, ...] = ()
+    clusters: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.groups.atoms)
+
+    @property
+    def has(self) -> frozenset[str]:
+        """Which of y_pred, y_true and y_score there are."""
+        return frozenset(n for n in ("y_pred", "y_true", "y_score") if getattr(self, n) is not None)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Names of all that a measure is computed for: the groups, everyone, the complements."""
+        names = self.groups.names
+        return (*names, EVERYONE, *(NOT + name for name in names))
+
+    @cached_property
+    def descending(self) -> tuple[np.ndarray, np.ndarray]:
+        """Order of the rows from the highest score, and the tie block of each place in it."""
+        order = np.argsort(-self.y_score, kind="stable")
+        score = self.y_score[order]
+        return order, np.concatenate([[0], np.cumsum(score[1:] != score[:-1])])
+
+    def frame(self) -> pd.DataFrame:
+        """Counts of every group and of everyone: group, n, tn, fn, fp, tp."""
+        counts = unit_counts(self.groups, self.counts)[: len(self.groups) + 1].astype(int)
+        found = pd.DataFrame(counts, columns=list(CELLS))
+        found.insert(0, "group", self.units[: len(found)])
+        found.insert(1, "n", counts.sum(1))
+        return found
+
+
+def table(
+    sensitive_features: Any = None,
+    *,
+    y_true: Any = None,
+    y_pred: Any = None,
+    y_score: Any = None,
+    intersect: str = EACH,
+    strata: Any = None,
+    clusters: Any = None,
+) -> Table:
+    """Count once (sections 3 and 4.2).
+
+    Parameters
+    ----------
+    sensitive_features : see `groups`
+        Group columns; None makes each row a group of its own (Equation 9).
+    y_true, y_pred : columns of 0 and 1, (n,)
+    y_score : column of finite numbers, (n,)
+    intersect : {"each", "joint", "all"}
+    strata : group columns, optional
+        Confounders, for comparisons in which they are held fixed (`adjust`): rows with the same
+        value in every one of these columns are a stratum.
+    clusters : column, optional
+        Rows with the same value are not independent (boxes of an image, frames of a video): the
+        bootstrap draws whole clusters, and the permutation null exchanges groups between clusters
+        and inside of them, not between single rows.
+
+    Raises
+    ------
+    ValueError
+        For columns that are missing, differ in length, or hold what they may not.
+    """
+    if y_pred is None and y_score is None:
+        what = "nothing to measure" if y_true is None else "y_true alone says nothing of a model"
+        raise ValueError(f"{what}: give y_pred (its decisions), y_score (its scores), or both")
+    given = {
+        "y_pred": None if y_pred is None else columns.binary(y_pred, "y_pred"),
+        "y_true": None if y_true is None else columns.binary(y_true, "y_true"),
+        "y_score": None if y_score is None else columns.real(y_score, "y_score"),
+    }
+    n = columns.same_length(given)
+    by = individuals(n) if sensitive_features is None else groups(sensitive_features, intersect)
+    fixed = None if strata is None else groups(strata, JOINT)
+    further = {
+        "the group columns": by.atoms,
+        "strata": None if fixed is None else fixed.atoms,
+        "clusters": None if clusters is None else columns.clusters(clusters),
+    }
+    columns.same_length(given | further)
+    names = () if fixed is None else fixed.names
+    _, at, cluster = further.values()
+    found = Table(by, np.empty(0), *given.values(), at, names, cluster)
+    return replace(found, counts=counted(found))
+
+
+def only(data: Table, group: str) -> Table:
+    """The same table with a single group, for measures of one group and its complement."""
+    inside = data.groups.member[[data.groups.index(group)]]
+    one = Groups((group,), data.groups.atoms, scipy.sparse.csr_array(inside))
+    return replace(data, groups=one)
+
+
+def unit_counts(by: Groups, counts: np.ndarray) -> np.ndarray:
+    """Counts of groups, everyone and complements: (..., K, 4) of the atoms -> (..., 2 G + 1, 4)."""
+    lead, (k, cells) = counts.shape[:-2], counts.shape[-2:]
+    flat = np.moveaxis(counts.reshape(-1, k, cells), 1, 0).reshape(k, -1).astype(float)
+    inside = by.member @ flat
+    total = flat.sum(0, keepdims=True)
+    units = np.concatenate([inside, total, total - inside])
+    return np.moveaxis(units.reshape(len(units), -1, cells), 0, 1).reshape(*lead, -1, cells)
+
+
+def places(data: Table, atoms: np.ndarray, by_stratum: bool = False) -> np.ndarray:
+    """Place of each row in the flat table of counts (K, 4), or (Z, K, 4) by stratum."""
+    place = atoms * 4
+    if data.y_pred is not None:
+        place += 2 * data.y_pred
+    if data.y_true is not None:
+        place += data.y_true
+    if by_stratum:
+        place += data.strata * (4 * data.groups.member.shape[1])
+    return place
+
+
+def counted(data: Table, by_stratum: bool = False) -> np.ndarray:
+    """Rows of each atom by outcome (K, 4), or (Z, K, 4) by stratum."""
+    shape = (*((len(data.stratum_names),) if by_stratum else ()), data.groups.member.shape[1], 4)
+    place = places(data, data.groups.atoms, by_stratum)
+    return np.bincount(place, minlength=int(np.prod(shape))).reshape(shape)
+
+
+def groups(by: Any, intersect: str = EACH) -> Groups:
+    """Groups from categorical columns (section 4.1).
+
+    Parameters
+    ----------
+    by : DataFrame, mapping of name to column, one column, list of columns, or Groups
+    intersect : {"each", "joint", "all"}
+        ``each`` value of each column is a group; ``joint``: each non-empty intersection of one
+        value of every column; ``all``: the non-empty intersections of the values of any number of
+        columns, single ones included (Equation 10).
+
+    Raises
+    ------
+    ValueError
+        For an unknown `intersect`, a column with one value, missing ones or fractions, differing
+        lengths, or more than `MOST_GROUPS` groups.
+    """
+    if isinstance(by, Groups):
+        return by
+    parts = {
+        name: columns.codes(column, f"group column {name!r}")
+        for name, column in _columns(by).items()
+    }
+    columns.same_length({f"group column {name!r}": found for name, (found, _) in parts.items()})
+    for name, (found, names) in parts.items():
+        if found.min() == found.max():
+            raise ValueError(
+                f"group column {name!r} has one value, {names[found[0]]!r}, in all {len(found)} "
+                "rows: there is nothing to compare; leave the column out"
+            )
+        _refuse_many(len(names), f"group column {name!r} has")
+    atoms, values = _atoms([found for found, _ in parts.values()])
+    return _build(atoms, values, parts, _subsets(len(parts), intersect))
+
+
+def branches(members: Mapping[str, Any]) -> Groups:
+    """Groups from binary membership columns, overlapping or not (the paper's forks, section 5.1).
+
+    Groups that nobody is in are left out; where all are, that is an error.
+    """
+    marks = {name: columns.binary(column, f"group {name!r}") for name, column in members.items()}
+    if not marks:
+        raise ValueError("no groups were given")
+    columns.same_length({f"group {name!r}": column for name, column in marks.items()})
+    kept = [name for name in marks if marks[name].any()]
+    if not kept:
+        raise ValueError(f"all groups are empty: {', '.join(list(marks)[:20])}")
+    atoms, values = _atoms([marks[name] for name in kept])
+    member = scipy.sparse.csr_array(values.T.astype(float))
+    return Groups(tuple(kept), atoms, member)
+
+
+def individuals(n: int) -> Groups:
+    """Each of n rows a group of its own (Equation 9)."""
+    _refuse_many(n, "individuals:")
+    every = np.arange(n)
+    eye = scipy.sparse.eye_array(n, format="csr")
+    return Groups(tuple(f"row {i}" for i in every), every, eye)
+
+
+def _columns(by: Any) -> dict[str, Any]:
+    if isinstance(by, pd.DataFrame):
+        by = {str(name): by[name] for name in by}
+    elif isinstance(by, pd.Series):
+        by = {str(by.name or "group"): by}
+    elif isinstance(by, np.ndarray) and by.ndim == 2:
+        by = {f"column {i}": by[:, i] for i in range(by.shape[1])}
+    elif not isinstance(by, Mapping):
+        several = isinstance(by, list | tuple) and by and np.ndim(by[0]) == 1
+        by = {f"column {i}": c for i, c in enumerate(by)} if several else {"group": by}
+    if not by:
+        raise ValueError("no group columns were given; give None for individual fairness")
+    return dict(by)
+
+
+def _atoms(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct combinations of the codes: the combination of each row, and each one's codes."""
+    atoms, values = np.zeros(len(parts[0]), np.int64), np.zeros((1, 0), np.int64)
+    for part in parts:
+        width = int(part.max()) + 1
+        joint = atoms * width
+        joint += part
+        seen, atoms = _compressed(joint, len(values) * width)
+        values = np.column_stack([values[seen // width], seen % width])
+    return atoms, values
+
+
+def _compressed(joint: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    if most > 50_000_000:
+        return np.unique(joint, return_inverse=True)
+    seen = np.flatnonzero(np.bincount(joint, minlength=most))
+    place = np.zeros(most, np.int64)
+    place[seen] = np.arange(len(seen))
+    return seen, place[joint]
+
+
+def _subsets(count: int, intersect: str) -> list[tuple[int, ...]]:
+    every = range(count)
+    if intersect == EACH:
+        return [(i,) for i in every]
+    if intersect == JOINT:
+        return [tuple(every)]
+    if intersect == ALL:
+        sizes = range(1, count + 1)
+        return [s for size in sizes for s in itertools.combinations(every, size)]
+    raise ValueError(f"intersect={intersect!r} is not known; give 'each', 'joint' or 'all'")
+
+
+def _build(atoms, values, parts: dict, subsets) -> Groups:
+    names, full, rows = [], [], []
+    labels, titles = [of for _, of in parts.values()], list(parts)
+    for subset in subsets:
+        seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
+        _refuse_many(len(names) + len(seen), "the columns and intersections make")
+        at = np.arange(len(names), len(names) + len(seen))
+        for combination in seen:
+            each = [labels[c][v] for c, v in zip(subset, combination, strict=True)]
+            names.append(AND.join(each))
+            full.append(AND.join(f"{titles[c]}={v}" for c, v in zip(subset, each, strict=True)))
+        rows.append(at[place.reshape(-1)])
+    k = np.tile(np.arange(len(values)), len(subsets))
+    shape = (len(names), len(values))
+    member = scipy.sparse.csr_array((np.ones(len(k)), (np.concatenate(rows), k)), shape=shape)
+    names = names if len(set(names)) == len(names) else full  # two columns share a value
+    return Groups(tuple(names), atoms, member)
+
+
+def _refuse_many(count: int, what: str) -> None:
+    if count > MOST_GROUPS:
+        raise ValueError(
+            f"{what} {count:,} groups, more than the {MOST_GROUPS:,} allowed: is it an identifier? "
+            "Merge rare values, or cut numbers into ranges (pandas.cut)"
+        )

@@ -1,0 +1,446 @@
+"""What a cell is worth: intervals, permutation nulls, and the price of looking at many cells.
+
+The permutation null shuffles the groups over the rows (within strata, where these are held fixed):
+groups of these sizes that have nothing to do with the outcomes. A worst case is far from 0 under
+it, and how far depends on the number of groups and of rows; the p value knows.
+
+Where all measures follow from counts, tables are drawn directly: a bootstrap draw is multinomial, a
+shuffle keeps both margins and is multivariate hypergeometric. That costs the same for a thousand
+rows and for ten million. Scores need rows drawn; clusters are drawn and exchanged as wholes.
+
+The percentile interval fails for a worst case: the largest of many noisy differences is too large
+already, and resampling adds the noise again. Instead, for max and min: bounds for the largest of
+several quantities (Chernozhukov, Lee and Rosen, *Intersection bounds*, Econometrica 81, 2013), with
+ratios as differences of logarithms; for sums and means of comparisons without sign, those whose
+sign is in doubt count with the size of their error; for gini, the reader's functions and curves,
+the outer ends of the percentile and the reversed ("basic") interval, which cover too rarely near
+"no bias" (the p value is the answer there).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+import scipy.stats
+
+from helpers import exchange, stats
+from helpers.blocks import blocks
+from helpers.blocks.blocks import Grid, Sample
+from helpers.blocks.counts import Table, counted, groups, places
+
+AT_ONCE = 8_000_000  # numbers in one block of resampled counts
+MOST = 40_000_000  # draws x comparisons held at once
+SIDE = 0.025  # intervals are 95% intervals
+FAR = 1e60  # stands for an infinite error, where arithmetic still works
+SIGNED = {"abs": "sabs", "rel": "srel"}
+
+
+# --- resampled tables ---
+
+
+def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Iterator[Sample]:
+    """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
+    rng = np.random.default_rng([seed, int(null)])
+    counts = counted(data, True) if grid.adjust else data.counts
+    parts = _exchangeable(data, grid) if null else None
+    if grid.needs_rows:
+        draw = _by_rows
+    elif data.clusters is not None:
+        draw = _shuffled_clusters if null else _drawn_clusters
+    else:
+        draw = _shuffled if null else _multinomial
+    size = max(1, min(AT_ONCE // counts.size, MOST // 4 // _most_pairs(data, grid)))
+    for start in range(0, draws, size):
+        yield draw(data, grid, counts, min(size, draws - start), rng, parts)
+
+
+def _multinomial(data, grid, counts, draws, rng, parts) -> Sample:
+    n = int(counts.sum())
+    drawn = rng.multinomial(n, counts.reshape(-1) / n, size=draws)
+    return blocks.drawn(data, grid, drawn.reshape(draws, *counts.shape))
+
+
+def _shuffled(data, grid, counts, draws, rng, parts) -> Sample:
+    return blocks.drawn(data, grid, shuffled_counts(counts, draws, rng))
+
+
+def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
+    """Tables with the groups shuffled over the rows, both margins kept: (draws, *counts.shape).
+
+    `counts` is (K, 4), or (Z, K, 4): then groups are shuffled within each stratum.
+    """
+    if counts.ndim == 3:
+        return np.stack([shuffled_counts(part, draws, rng) for part in counts], axis=1)
+    found = np.zeros((draws, *counts.shape), np.int64)
+    left = np.broadcast_to(counts.sum(0), (draws, counts.shape[1])).copy()
+    for k, size in enumerate(counts.sum(1)):
+        found[:, k] = _without_replacement(left, int(size), rng)
+        left -= found[:, k]
+    return found
+
+
+def _without_replacement(left: np.ndarray, size: int, rng) -> np.ndarray:
+    """`size` rows from what is left of each outcome, for every draw: (draws, outcomes)."""
+    taken, needed = np.zeros_like(left), np.full(len(left), size)
+    rest = left.sum(1)
+    for outcome in range(left.shape[1] - 1):
+        rest = rest - left[:, outcome]
+        taken[:, outcome] = rng.hypergeometric(left[:, outcome], rest, needed)
+        needed = needed - taken[:, outcome]
+    taken[:, -1] = needed
+    return taken
+
+
+def _drawn_clusters(data, grid, counts, draws, rng, parts) -> Sample:
+    """The cluster bootstrap: as many clusters drawn with replacement."""
+    number = int(data.clusters.max()) + 1
+    key = data.clusters * counts.size + places(data, data.groups.atoms, bool(grid.adjust))
+    cell, rows = np.unique(key, return_counts=True)
+    shape = (number, counts.size)
+    held = scipy.sparse.csr_array((rows, (cell // counts.size, cell % counts.size)), shape=shape)
+    times = rng.multinomial(number, np.full(number, 1 / number), size=draws)
+    return blocks.drawn(data, grid, (held.T @ times.T).T.reshape(draws, *counts.shape))
+
+
+def _shuffled_clusters(data, grid, counts, draws, rng, parts) -> Sample:
+    """Groups exchanged between clusters and inside of them."""
+    found = np.empty((draws, counts.size), np.int64)
+    for draw in range(draws):
+        place = places(data, _exchanged(data, parts, rng), bool(grid.adjust))
+        found[draw] = np.bincount(place, minlength=counts.size)
+    return blocks.drawn(data, grid, found.reshape(draws, *counts.shape))
+
+
+def _by_rows(data, grid, counts, draws, rng, parts) -> Sample:
+    """The same by rows, for what counts cannot say."""
+    found = []
+    for _ in range(draws):
+        atoms, weights = data.groups.atoms, np.ones(len(data))
+        if parts is not None:
+            atoms = _exchanged(data, parts, rng)
+        elif data.clusters is None:
+            weights = np.bincount(rng.integers(len(data), size=len(data)), minlength=len(data))
+        else:
+            number = int(data.clusters.max()) + 1
+            times = np.bincount(rng.integers(number, size=number), minlength=number)
+            weights = times[data.clusters]
+        weights = weights.astype(float)
+        table = np.bincount(places(data, atoms), weights, minlength=counts.size)
+        found.append(blocks.drawn(data, grid, table.reshape(1, *counts.shape), (atoms, weights)))
+    return _joined(found)
+
+
+def _joined(parts: list[Sample]) -> Sample:
+    f, curves = (
+        {key: np.concatenate([getattr(s, name)[key] for s in parts]) for key in values}
+        for name, values in (("f", parts[0].f), ("curves", parts[0].curves))
+    )
+    return Sample(f, np.concatenate([s.sizes for s in parts]), curves)
+
+
+def _exchangeable(data: Table, grid: Grid) -> list[tuple[np.ndarray, exchange.Clusters | None]]:
+    """The rows within which groups are exchanged, and their clusters."""
+    if grid.adjust is None:
+        parts = [np.arange(len(data))]
+    else:
+        parts = [np.flatnonzero(data.strata == z) for z in range(len(data.stratum_names))]
+    clusters = data.clusters
+    return [(at, None if clusters is None else exchange.Clusters(clusters[at])) for at in parts]
+
+
+def _exchanged(data: Table, parts: list, rng) -> np.ndarray:
+    """The atom of each row once groups are exchanged."""
+    atoms = data.groups.atoms.copy()
+    for at, clusters in parts:
+        given = data.groups.atoms[at]
+        if clusters is None:
+            atoms[at] = rng.permutation(given)
+        elif clusters.constant(given):
+            atoms[at] = given[clusters.between(rng)]
+        else:
+            atoms[at] = given[clusters.between(rng)][clusters.within(rng)]
+    return atoms
+
+
+def _most_pairs(data: Table, grid: Grid) -> int:
+    return max((len(blocks.sides(data, which)[0]) for which in grid.sets), default=1)
+
+
+# --- permutation null and multiplicity ---
+
+
+def null_draws(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray:
+    """Values of all cells with the groups shuffled: float64 (draws, cells)."""
+    drawn = samples(data, grid, draws, seed, null=True)
+    return np.concatenate([blocks.compute(data, grid, sample) for sample in drawn])
+
+
+def tail(comparison: str | Callable, reduction: str | Callable) -> str:
+    """Which end of the null speaks of bias: "upper", "lower" or "both".
+
+    Differences without sign speak of bias when large, and so does a largest value; a smallest one
+    of measures or of signed differences when small; sums and means of either may err both ways.
+    """
+    if comparison not in ("none", "sabs", "srel") or reduction in ("max", "gini"):
+        return "upper"
+    return "lower" if reduction == "min" else "both"
+
+
+def p_values(observed: np.ndarray, null: np.ndarray, tails: list[str]) -> pd.DataFrame:
+    """p of every cell from its null (D, C), and corrected for the number of cells; one row a cell.
+
+    p is (1 + draws as far out) / (1 + D), NaN where a cell is not estimable or cannot vary; a draw
+    that is not estimable counts as far out. p_holm and p_bh (Benjamini and Hochberg) are over all
+    cells with a p. p_minp is the share of draws whose smallest p over all cells is as small
+    (Westfall and Young): it knows that cells hang together, and reaches 1 / (1 + D), where Holm
+    needs more draws than cells / .05.
+    """
+    signs = {"upper": (1,), "lower": (-1,), "both": (1, -1)}
+    both = np.vstack([observed, null])  # under the null the observed table is one draw more
+    p_all = np.ones(both.shape)
+    for c, end in enumerate(tails):
+        found = [_upper(sign * both[:, c]) for sign in signs[end]]
+        p_all[:, c] = np.minimum(1, len(found) * np.min(found, axis=0))
+    with np.errstate(invalid="ignore"):  # all draws may be infinite
+        spread = np.nanmax(null, axis=0, initial=-np.inf) - np.nanmin(null, axis=0, initial=np.inf)
+    untested = np.isnan(observed) | ~(spread > 1e-12)
+    p = np.where(untested, np.nan, p_all[0])
+    smallest = np.sort(p_all[:, ~untested].min(1)) if (~untested).any() else np.ones(1)
+    minp = np.searchsorted(smallest, p + 1e-12, side="right") / len(smallest)
+    several = len(p) > 1  # one cell needs no correction, and statsmodels takes its time
+    columns = {"p": p, "p_holm": stats.adjust(p) if several else p}
+    columns["p_bh"] = stats.adjust(p, "fdr_bh") if several else p
+    return pd.DataFrame({**columns, "p_minp": np.where(untested, np.nan, minp)})
+
+
+def _upper(values: np.ndarray) -> np.ndarray:
+    """Share of values as large, of each; what is not estimable is as large as any."""
+    size = np.nanmax(np.abs(values), initial=0, where=np.isfinite(values)) or 1.0
+    ties = np.round(np.where(np.isnan(values), np.inf, values) / size, 9)
+    return scipy.stats.rankdata(-ties, method="max") / len(ties)
+
+
+def without_bias(
+    rows: Sequence[int], group_counts: Sequence[int], *, draws: int = 400, seed: int = 0
+) -> pd.DataFrame:
+    """What differential bias (db) reads where every group has the same positive rate of 10%.
+
+    For each pair of a number of rows and of groups (equally large on average), `draws` tables ->
+    DataFrame: n, groups, median, low, high (the middle 90% of the tables where it is estimable).
+    """
+    rng, found = np.random.default_rng(seed), []
+    for count in group_counts:
+        share = np.outer(np.full(count, 1 / count), [0.9, 0, 0.1, 0]).ravel()
+        nothing = np.zeros(count, np.int8)
+        empty = np.zeros((count, 4), int)
+        data = Table(groups({"group": np.arange(count)}), empty, nothing, None, None)
+        chosen = blocks.grid_of(data, ["pr"], ["pairs"], ["srel"], ["max"])
+        for n in rows:
+            drawn = rng.multinomial(n, share, size=draws).reshape(draws, count, 4)
+            values = blocks.compute(data, chosen, blocks.drawn(data, chosen, drawn))[:, 0]
+            low, middle, high = np.nanquantile(values, [0.05, 0.5, 0.95])
+            found.append([n, count, middle, low, high])
+    return pd.DataFrame(found, columns=["n", "groups", "median", "low", "high"])
+
+
+# --- intervals ---
+
+
+def bootstrap(
+    data: Table, grid: Grid, values: np.ndarray, draws: int, seed: int = 0
+) -> pd.DataFrame:
+    """95% interval of every cell, given its observed value: low, high; NaN where not estimable."""
+    most = _most_pairs(data, grid)
+    if draws * most > MOST:
+        raise ValueError(
+            f"{draws:,} bootstrap draws of {most:,} comparisons are too many "
+            f"to hold ({MOST:,}); fewer draws, fewer groups, or sets=('vsany', 'compl')"
+        )
+    seen = blocks.observed(data, grid)
+    drawn = _joined(list(samples(data, grid, draws, seed, null=False)))
+    heavy = {which: blocks.pair_weights(data, grid, drawn, which) for which in grid.sets}
+    plain, ends = replace(grid, epsilon=None), []
+    for of, which, how in grid.combinations():
+        block = (of, which, SIGNED.get(how, how) if isinstance(how, str) else how)
+        one, many = (blocks.compared(data, plain, s, block) for s in (seen, drawn))
+        errors = None if how in blocks.CURVES else errors_of(one, many)
+        logs = _logs(data, plain, (seen, drawn), block, errors)
+        weight = blocks.pair_weights(data, grid, seen, which)
+        for reduction in grid.reductions:
+            found = None
+            if errors and (grid.epsilon is None or reduction in ("max", "min")):
+                found = logs and _of_ratios(how, reduction, logs)
+                found = found or _of_cell(how, reduction, errors, weight)
+                found = found and blocks.threshold(np.array(found), grid.epsilon)
+            if found is None:
+                size = blocks.threshold(np.abs(many) if how in SIGNED else many, grid.epsilon)
+                reduced = blocks.reduce(size, reduction, heavy[which])
+                found = outer(values[len(ends)], reduced)
+                found = np.maximum(found, 0) if how in SIGNED else found
+            ends.append(found)
+    return pd.DataFrame(np.array(ends).reshape(-1, 2), columns=["low", "high"])
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Estimable comparisons, signed, and how far each bootstrap draw is off.
+
+    `estimate` (P,); `error` (D, P), draw less estimate, 0 where a draw is not estimable; `spread`
+    (P,), standard errors; `known`, which of all comparisons these are.
+    """
+
+    estimate: np.ndarray
+    error: np.ndarray
+    spread: np.ndarray
+    known: np.ndarray
+
+
+def errors_of(estimate: np.ndarray, draws: np.ndarray) -> Errors:
+    """Errors and their spread, from estimates (P,) and draws (D, P)."""
+    known = ~np.isnan(estimate)
+    if not known.all():
+        estimate, draws = estimate[known], draws[:, known]
+    with np.errstate(invalid="ignore"):
+        error = draws - estimate
+    if np.isfinite(error).all():
+        return Errors(estimate, error, error.std(0), known)
+    error = np.nan_to_num(error, nan=0.0, posinf=FAR, neginf=-FAR)
+    low, high = np.quantile(error, [0.1587, 0.8413], axis=0)  # a few infinite draws do not matter
+    return Errors(estimate, error, (high - low) / 2, known)
+
+
+def largest(drawn: Errors, signs: tuple[int, ...]) -> tuple[float, float]:
+    """Ends for the largest comparison; signs (1, -1): of absolute values, (-1,): less the smallest.
+
+    Below, all that could be the largest at once, in units of their errors; above, each.
+    """
+    if len(drawn.estimate) == 0:
+        return np.nan, np.nan
+    sign = np.repeat(signs, len(drawn.estimate))
+    column = np.tile(np.arange(len(drawn.estimate)), len(signs))
+    near = _near(sign * drawn.estimate[column], drawn.spread[column])
+    sign, column = sign[near], column[near]
+    return _ends(sign * drawn.estimate[column], sign * drawn.error[:, column])
+
+
+def weighted(drawn: Errors, weight: np.ndarray, unsigned: bool):
+    """Ends of an interval for sum(weight * x), or with `unsigned` for sum(weight * |x|)."""
+    if len(drawn.estimate) == 0:
+        return np.nan, np.nan
+    if not unsigned:
+        value = drawn.estimate @ weight
+        off = np.quantile(drawn.error @ weight, [1 - SIDE, SIDE])
+        return float(value - off[0]), float(value - off[1])
+    size = np.abs(drawn.estimate)
+    doubtful = size < _reach(len(size)) * drawn.spread
+    signed = drawn.error @ (np.sign(drawn.estimate) * weight)
+    over = drawn.error @ (np.where(doubtful, 0, np.sign(drawn.estimate)) * weight)
+    over += np.abs(drawn.error[:, doubtful]) @ weight[doubtful]
+    low, high = np.quantile(over, 1 - SIDE), np.quantile(signed, SIDE)
+    return float(max(size @ weight - low, 0)), float(size @ weight - high)
+
+
+def outer(estimate: float, draws: np.ndarray) -> tuple[float, float]:
+    """The outer ends of the percentile and the basic interval of one number: draws (D,)."""
+    draws = draws[~np.isnan(draws)]
+    if np.isnan(estimate) or len(draws) == 0:
+        return np.nan, np.nan
+    low = np.quantile(draws, SIDE, method="lower")
+    high = np.quantile(draws, 1 - SIDE, method="higher")
+    with np.errstate(invalid="ignore"):
+        ends = [low, high, 2 * estimate - high, 2 * estimate - low]
+    return float(np.nanmin(ends)), float(np.nanmax(ends))
+
+
+def _of_cell(how, reduction, drawn: Errors, weight: np.ndarray):
+    """Interval of a cell made of the named blocks; None for other reductions."""
+    unsigned = how in SIGNED
+    if reduction == "max":
+        low, high = largest(drawn, (1, -1) if how == "rel" else (1,))
+        ends = (max(low, 0.0), high) if unsigned else (low, high)
+    elif reduction == "min" and unsigned:
+        ends = _smallest_size(drawn)
+    elif reduction == "min":
+        low, high = largest(drawn, (-1,))
+        ends = -high, -low
+    else:
+        heavy = _linear(reduction, weight[drawn.known])
+        if heavy is None:
+            return None
+        ends = weighted(drawn, heavy, unsigned)
+    return tuple(np.copysign(np.inf, e) if abs(e) > FAR / 1e20 else e for e in ends)
+
+
+def _smallest_size(drawn: Errors) -> tuple[float, float]:
+    """Ends of an interval for the smallest absolute value of all comparisons."""
+    if len(drawn.estimate) == 0:
+        return np.nan, np.nan
+    size = np.abs(drawn.estimate)
+    near = _near(-size, drawn.spread)
+    error = np.abs(drawn.estimate[near] + drawn.error[:, near]) - size[near]
+    low, high = _ends(-size[near], -error)
+    return max(-high, 0.0), -low
+
+
+def _logs(data: Table, grid: Grid, both: tuple[Sample, Sample], block, plain) -> Errors | None:
+    """Comparisons of a named set as log ratios; None where a side is not positive."""
+    of, which, how = block
+    if how != "srel" or callable(which):
+        return None
+    logs = errors_of(*(blocks.compared(data, grid, s, (of, which, _log_ratio)) for s in both))
+    return logs if len(logs.estimate) == len(plain.estimate) else None
+
+
+def _log_ratio(fi: np.ndarray, fj: np.ndarray) -> np.ndarray:
+    """log(fj / fi), with which 1 - fi / fj increases; NaN where a side is negative."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(fj) - np.log(fi)
+
+
+def _of_ratios(how: str, reduction, logs: Errors) -> tuple[float, float] | None:
+    """Interval of a largest or smallest relative comparison, on the scale of `_log_ratio`.
+
+    The named sets hold every pair both ways, so with x the largest log ratio the largest of
+    1 - fi / fj is 1 - exp(-x), the smallest 1 - exp(x), and the largest |1 - fi / fj| exp(x) - 1.
+    """
+    if reduction not in ("max", "min") or (how, reduction) == ("rel", "min"):
+        return None
+    ends = np.clip(largest(logs, (1,)), 0, None)
+    with np.errstate(over="ignore"):
+        if how == "rel":
+            return tuple(np.expm1(ends))
+        return tuple(-np.expm1(-ends)) if reduction == "max" else tuple(-np.expm1(ends)[::-1])
+
+
+def _linear(reduction: str | Callable, weight: np.ndarray) -> np.ndarray | None:
+    """Weights w of a reduction that is sum(w * x) over the estimable comparisons."""
+    if not isinstance(reduction, str) or len(weight) == 0:
+        return None
+    ones = np.ones_like(weight)
+    normalised = weight / weight.sum() if weight.any() else ones
+    by = {"sum": ones, "mean": ones / len(weight), "wmean": weight}
+    return (by | {"wmean_normalised": normalised}).get(reduction)
+
+
+def _near(estimate: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Which quantities could be the largest, given their errors."""
+    reach = _reach(len(estimate)) * spread
+    return estimate + reach >= np.max(estimate - reach)
+
+
+def _ends(estimate: np.ndarray, error: np.ndarray) -> tuple[float, float]:
+    spread = error.std(0)
+    steps = np.divide(error, spread, out=np.zeros_like(error), where=spread > 0)
+    step = np.quantile(steps.max(1), 1 - SIDE)
+    low = np.max(estimate - step * spread)
+    high = np.max(estimate - np.quantile(error, SIDE, axis=0))
+    return float(low), float(max(high, estimate.max()))
+
+
+def _reach(count: int) -> float:
+    """Standard errors that all estimates at once stay within, nineteen times in twenty."""
+    return float(scipy.stats.norm.ppf(1 - 0.05 / (2 * count)))

@@ -1,0 +1,180 @@
+"""The tables that notebook 09 reads: small counts, other toolkits' answers, and real frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import scipy.stats
+
+from helpers import project, stats
+from helpers.blocks import blocks, report
+from helpers.blocks.counts import CELLS, Table, only, table
+
+FOLDER = "data/toolkits"
+REASONS = {
+    "no positives": "a group without positive labels: its tpr is 0/0, which they count as 0",
+    "nobody predicted": "a group without positive predictions: its ppv is 0/0, counted as 0",
+    "tied scores": "the area between curves is sampled, and tied scores make steps",
+}
+"""Why the toolkits answer differently on an example."""
+TEN = {
+    "1 - prule: ratio of positive rates": ("pr", "compl", "srel", "max"),
+    "wcb of fnr: ratio of false negative rates": ("fnr", "pairs", "srel", "max"),
+    "cv: difference of positive rates": ("pr", "compl", "abs", "max"),
+    "spsf as printed, both directions": ("pr", "vsany", "abs", "wmean"),
+    "|dfpr|: false positive rates": ("fpr", "compl", "abs", "max"),
+    "|dfnr|: false negative rates": ("fnr", "compl", "abs", "max"),
+    "gini of the groups' positive rates": ("pr", "pairs", "none", "gini"),
+    "spsf normalised": ("pr", "vsany", "abs", "wmean_normalised"),
+    "difference of precision": ("ppv", "compl", "abs", "max"),
+    "difference of accuracy": ("acc", "compl", "abs", "max"),
+}
+"""Ten questions to one table, by the blocks they are made of."""
+BDD100K = "shared/real/bdd100k/scene_predictions_cnn.npz"
+RECORDED = (f"{FOLDER}/blocks_bdd100k.csv", f"{FOLDER}/blocks_bdd100k_contrasts.csv")
+PANELS = ("time", "weather")
+ATTRIBUTES = {
+    "scene": ("city street", "highway", "residential"),
+    "time": ("dawn or dusk", "daytime", "night"),
+    "weather": ("clear", "overcast", "partly cloudy", "rainy", "snowy"),
+}
+
+
+def tables() -> dict[str, pd.DataFrame]:
+    """Rows of every example in `data/toolkits`: group, y_true, and y_pred or y_score."""
+    counts = pd.read_csv(project.root() / FOLDER / "blocks_examples.csv")
+    found = {name: rows(part) for name, part in counts.groupby("example", sort=False)}
+    scores = pd.read_csv(project.root() / FOLDER / "blocks_scores.csv")
+    repeated = scores.loc[scores.index.repeat(scores["rows"])].reset_index(drop=True)
+    tied = repeated.rename(columns={"label": "y_true", "score": "y_score"})
+    return found | {"tied scores": tied[["group", "y_true", "y_score"]]}
+
+
+def rows(counts: pd.DataFrame) -> pd.DataFrame:
+    """Rows (group, y_pred, y_true) from counts (group, tn, fn, fp, tp)."""
+    cells = counts[list(CELLS)].to_numpy()
+    group, outcome = np.indices(cells.shape).reshape(2, -1).repeat(cells.ravel(), axis=1)
+    names = counts["group"].to_numpy()
+    return pd.DataFrame({"group": names[group], "y_pred": outcome // 2, "y_true": outcome % 2})
+
+
+def counted(example: pd.DataFrame) -> Table:
+    """The table of counts of an example's rows."""
+    given = {c: example[c] for c in ("y_true", "y_pred", "y_score") if c in example}
+    return table(example["group"].to_numpy(), **given)
+
+
+def answers() -> pd.DataFrame:
+    """Recorded answers of the toolkits, theirs, with ours beside them, and whether they agree."""
+    found = pd.read_csv(project.root() / FOLDER / "blocks_answers.csv")
+    data = {name: counted(example) for name, example in tables().items()}
+    found["ours"] = [
+        blocks.bias(data[row["example"]], *row[report.KEYS]) for _, row in found.iterrows()
+    ]
+    same = np.isclose(found["theirs"], found["ours"], rtol=0, atol=1e-9, equal_nan=True)
+    return found.assign(agree=same)
+
+
+def same_area() -> pd.DataFrame:
+    """Scores (group, y_true, y_score) of two groups whose roc curves cross and have one area.
+
+    Negatives are standard normal in both groups. Positives are normal with deviation 1 in
+    ``narrow`` and 2.5 in ``wide``, and the mean at which the area is Φ(1/√2) = 0.76. Scores are 300
+    quantiles, not draws, and rounded to a tenth: some are tied.
+    """
+    places, found = scipy.stats.norm.ppf((np.arange(300) + 0.5) / 300), []
+    for group, deviation in (("narrow", 1.0), ("wide", 2.5)):
+        mean = np.sqrt((1 + deviation**2) / 2)
+        for label, scores in enumerate((places, mean + deviation * places)):
+            of_one = {"group": group, "y_true": label, "y_score": scores.round(1)}
+            found.append(pd.DataFrame(of_one))
+    return pd.concat(found, ignore_index=True)
+
+
+def frames(path: str | Path) -> pd.DataFrame:
+    """Real BDD100K frames: scene, time, weather (true), and right: 1 where a classifier said it.
+
+    `path` is ``scene_predictions_cnn.npz``: y_true and y_pred_bin, each (n, 11), hold three scenes,
+    three times of day and five kinds of weather; right is exactly the true scene, and no other.
+    """
+    with np.load(path) as held:
+        true, said = held["y_true"] > 0, held["y_pred_bin"] > 0
+    found, start = {}, 0
+    for name, values in ATTRIBUTES.items():
+        part = true[:, start : start + len(values)]
+        if not (part.sum(1) == 1).all():
+            raise ValueError(f"{Path(path).name}: a frame has not exactly one {name}")
+        found[name] = np.array(values)[part.argmax(1)]
+        start += len(values)
+    scene = slice(0, len(ATTRIBUTES["scene"]))
+    right = (true[:, scene] == said[:, scene]).all(1)
+    return pd.DataFrame(found).assign(right=right.astype(int))
+
+
+def served(rows: pd.DataFrame, draws: int = 999, seed: int = 0) -> pd.DataFrame:
+    """Share of `frames` whose scene is said right, by time of day and by weather.
+
+    Returns
+    -------
+    DataFrame: panel (time or weather), group, n, value, low, high (Wilson), adjusted (with
+    everyone's mix of scenes), adjusted_low, adjusted_high (bootstrap over frames)
+    """
+    found, held = [], {"adjust": "standardised", "bootstrap": draws, "seed": seed}
+    for by in PANELS:
+        data = table(rows[by], y_pred=rows["right"], strata=rows["scene"])
+        part = report.rates(data, strata=True)
+        part.insert(0, "panel", by)
+        for place, group in enumerate(part["group"]):
+            blocks_ = ["pr"], ["compl"], ["none"], [_nth(0)]
+            cell = report.make(only(data, group), *blocks_, **held).cells.iloc[0]
+            part.loc[place, ["adjusted_low", "adjusted_high"]] = cell[["low", "high"]].tolist()
+        found.append(part)
+    return pd.concat(found, ignore_index=True)
+
+
+def contrasts(rows: pd.DataFrame, draws: int = 999, seed: int = 0) -> pd.DataFrame:
+    """How much worse each time and weather is served than the other frames, as is and adjusted.
+
+    Returns
+    -------
+    DataFrame: group, fixed (nothing or scene), worse (share right of the others less that of the
+    group), low, high, p (two-sided; groups shuffled, within scenes where they are fixed), p_holm
+    (over all rows); the groups served worst with scenes fixed first
+    """
+    found, gap = [], {"gap": ("pr", "compl", "sabs", _nth(1))}
+    for by in PANELS:
+        whole = table(rows[by], y_pred=rows["right"], strata=rows["scene"])
+        for group in whole.groups.names:
+            data = only(whole, group)
+            for fixed, adjust in (("nothing", None), ("scene", "standardised")):
+                cell = report.readings(data, gap, adjust=adjust, draws=draws, seed=seed).iloc[0]
+                found.append([group, fixed, *cell[["value", "low", "high", "p"]]])
+    every = pd.DataFrame(found, columns=["group", "fixed", "worse", "low", "high", "p"])
+    every["p_holm"] = stats.adjust(every["p"])
+    held = every[every["fixed"] == "scene"].sort_values("worse", ascending=False)["group"].tolist()
+    order = every["group"].map(held.index)
+    return every.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+
+
+def _nth(place: int) -> Callable:
+    """A reduction: of a group and its complement, the comparison the one (0) or other (1) way."""
+    return lambda compared, weights: float(compared[place])
+
+
+def here_or_recorded(path: str | None = None, seed: int = 0):
+    """`served` and `contrasts` of the real frames where they are, else as recorded; says which.
+
+    `path` is absolute or relative to the project; by default looked for beside the checkout.
+    """
+    place = project.root().parent / BDD100K if path is None else project.root() / path
+    if path is not None and not place.is_file():
+        raise FileNotFoundError(f"there is no file {path!r}; leave it None for the recorded tables")
+    if place.is_file():
+        rows = frames(place)
+        text = f"computed from the {len(rows):,} frames of {place.name}"
+        return served(rows, seed=seed), contrasts(rows, seed=seed), text
+    text = f"recorded from a run with the frames: {Path(BDD100K).name} is not beside the checkout"
+    return *(pd.read_csv(project.root() / name) for name in RECORDED), text

@@ -1,0 +1,226 @@
+"""Figures of notebook 09: whole reports, single gaps beside their nulls, and crossing curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from helpers.plots.showing import whiskers
+
+INK, FAINT, MARKED, CALM = "#222222", "#8a8a8a", "#C8553D", "#0072B2"
+LEVEL = 0.05
+SHADES = ("#E69F00", "#56A0D3", "#0072B2", "#003049")
+SET_NAMES = {
+    "vsany": "vsany\ngroup vs everyone",
+    "pairs": "pairs\ntwo groups",
+    "compl": "compl\ngroup vs rest",
+}
+
+
+def null_of_worst_case(table: pd.DataFrame) -> Figure:
+    """What a worst-case measure reads where there is no bias: n, groups, median, low, high."""
+    figure, axes = plt.subplots(figsize=(7.2, 3.8))
+    several = sorted(table["groups"].unique())
+    for colour, count in zip(SHADES[-len(several) :], several, strict=True):
+        part = table[table["groups"] == count].sort_values("n")
+        axes.fill_between(part["n"], part["low"], part["high"], color=colour, alpha=0.18, lw=0)
+        axes.plot(part["n"], part["median"], "o-", color=colour, ms=4)
+        place = {"xytext": (-6, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
+        first = tuple(part[["n", "median"]].iloc[0])
+        axes.annotate(f"{count} groups", first, color=colour, fontsize=9, **place)
+    axes.axhline(0, color=INK, lw=1)
+    axes.text(table["n"].max(), -0.02, "the truth: no bias", ha="right", va="top", fontsize=9)
+    axes.set(
+        xscale="log", xlabel="rows", ylabel="worst-case bias (db) as measured", ylim=(-0.09, 1.05)
+    )
+    axes.set_xlim(table["n"].min() / 3.2, table["n"].max() * 1.3)
+    return figure
+
+
+def ten_readings(table: pd.DataFrame) -> Figure:
+    """The same gap under several measures: reading, value, low, high, null_low, null_high."""
+    table = table.iloc[::-1].reset_index(drop=True)
+    figure, axes = plt.subplots(figsize=(8, 0.9 + 0.36 * len(table)))
+    y = np.arange(len(table))
+    axes.hlines(
+        y, table["null_low"], table["null_high"], color="#d9d9d9", lw=9, label="no bias (95%)"
+    )
+    axes.hlines(y, table["low"], table["high"], color=CALM, lw=2, label="95% interval")
+    axes.plot(table["value"], y, "o", color=CALM, ms=6, label="measured")
+    axes.set_yticks(y, table["reading"])
+    axes.set_xlabel("bias as this measure reads it")
+    axes.set_xlim(left=0)
+    axes.legend(loc="lower right")
+    return figure
+
+
+def group_rates(table: pd.DataFrame, label: str, fixed: str) -> Figure:
+    """A base measure of groups with intervals, as it is and with `fixed` held fixed.
+
+    `table` has panel, group, n, value, low, high, adjusted, adjusted_low and adjusted_high.
+    """
+    panels = dict(list(table.groupby("panel", sort=False)))
+    sizes = [len(part) for part in panels.values()]
+    height = 0.8 + 0.4 * (sum(sizes) + len(panels))
+    options = {"sharex": True, "squeeze": False, "height_ratios": sizes}
+    figure, axes = plt.subplots(len(panels), 1, figsize=(7.2, height), **options)
+    looks = {
+        "as it is": (["value", "low", "high"], 0.14, {"fmt": "o", "color": CALM}),
+        f"{fixed} held fixed": (
+            ["adjusted", "adjusted_low", "adjusted_high"],
+            -0.14,
+            {"fmt": "D", "mfc": "white", "mew": 1.6, "color": MARKED},
+        ),
+    }
+    for ax, (name, part) in zip(axes[:, 0], panels.items(), strict=True):
+        part = part.iloc[::-1].reset_index(drop=True)
+        for text, (columns, up, look) in looks.items():
+            value, low, high = (part[c] for c in columns)
+            ends = whiskers(value, low, high)
+            ax.errorbar(value, part.index + up, xerr=ends, label=text, lw=1.6, ms=5, **look)
+        groups = zip(part["group"], part["n"], strict=True)
+        ax.set_yticks(part.index, [f"{group}  (n = {n:,})" for group, n in groups])
+        ax.set_title(name)
+        ax.set_ylim(-0.6, len(part) - 0.4)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
+    axes[-1, 0].set_xlabel(label)
+    return figure
+
+
+def suite(table: pd.DataFrame) -> Figure:
+    """All notebooks in one report (`suite_rows.one_report`): worst gaps, intervals and nulls.
+
+    The two groups are printed beside the gap; what is at a limit is drawn hollow.
+    """
+    table = table.iloc[::-1].reset_index(drop=True)
+    figure, axes = plt.subplots(figsize=(8.4, 0.9 + 0.42 * len(table)))
+    y = np.arange(len(table))
+    found = table["p_holm"] <= 0.05
+    axes.barh(
+        y, table["null_high"], color="#e3e3e3", height=0.62, label="reached without bias (95%)"
+    )
+    for mask, colour, text in (
+        (found, MARKED, "more than chance"),
+        (~found, FAINT, "not told from chance"),
+    ):
+        part = table[mask]
+        ends = whiskers(part["value"], part["low"], part["high"])
+        axes.errorbar(
+            part["value"], y[mask], xerr=ends, fmt="o", color=colour, ms=6, lw=2, label=text
+        )
+    hollow = table[table["at_limit"]]
+    text = "holds a rate of 0 or 1: interval too short"
+    axes.plot(hollow["value"], hollow.index, "o", ms=3, color="white", ls="", zorder=5)
+    mark = plt.Line2D([], [], marker="o", ls="", color=INK, mfc="white", ms=6, mew=2, label=text)
+    for row in table.itertuples():
+        ends = f"  {row.worst} – {row.best}"
+        axes.text(max(row.high, row.null_high), row.Index, ends, va="center", fontsize=8)
+    axes.set_yticks(
+        y, table["notebook"].str[:2] + ": " + table["groups"] + "\n" + table["reading"], fontsize=8
+    )
+    axes.set_xlim(0, 1.3 * table["high"].max())
+    axes.set_xticks([tick for tick in axes.get_xticks() if tick <= 1.01])
+    axes.set_xlabel("largest difference between two groups in the share served right")
+    handles = axes.get_legend_handles_labels()[0] + ([mark] if len(hollow) else [])
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
+    return figure
+
+
+def figure_1(table: pd.DataFrame) -> Figure:
+    """The report as the paper prints it, from measure, column, value, gap, p: gaps beyond chance
+    are filled, and what is no gap is pale."""
+    names, columns = (list(table[c].unique()) for c in ("measure", "column"))
+    figure, axes = plt.subplots(figsize=(1.4 + 1.05 * len(columns), 0.9 + 0.34 * len(names)))
+    for cell in table.itertuples():
+        x, y, beyond = columns.index(cell.column), names.index(cell.measure), cell.p <= LEVEL
+        if beyond:
+            axes.add_patch(plt.Rectangle((x - 0.47, y - 0.44), 0.94, 0.88, color=MARKED))
+        text = "–" if np.isnan(cell.value) else f"{cell.value:.2f}"
+        colour = "white" if beyond else INK if cell.gap else FAINT
+        axes.text(x, y, text, ha="center", va="center", color=colour, fontsize=11)
+    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(names) - 0.5, -0.5))
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(names)), names)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    patch = plt.Rectangle((0, 0), 1, 1, color=MARKED, label=f"more than chance (p ≤ {LEVEL:g})")
+    figure.legend(handles=[patch], loc="outside lower center")
+    return figure
+
+
+def grid(shown: pd.DataFrame, corrected: pd.DataFrame | None = None) -> Figure:
+    """Every cell of a report on one page: a panel a comparison set, columns by comparison.
+
+    `shown` is measures x (set, comparison, reduction): values, or p values where `corrected` ones
+    are given, with a dot where these are at most .05. A dash is a cell that is not estimable or
+    that shuffling cannot change; columns of nothing but dashes are left out.
+    """
+    tested, sets = corrected is not None, list(shown.columns.unique(0))
+    kept = shown.notna().any().groupby(level=[1, 2], sort=False).transform("any")
+    shown = shown.loc[:, kept]
+    marked = (corrected if tested else shown + np.inf).loc[:, shown.columns] <= LEVEL
+    columns = max(shown[s].shape[1] for s in sets)
+    size = (1.6 + 0.26 * columns, 1.5 + 0.27 * len(sets) * len(shown))
+    figure, axes = plt.subplots(len(sets), 1, figsize=size, squeeze=False)
+    norm = LogNorm(1e-3, 1) if tested else None
+    for ax, which in zip(axes[:, 0], sets, strict=True):
+        found = shown[which].to_numpy(float)
+        image = ax.imshow(found, cmap="Blues_r", norm=norm, aspect="auto")
+        _marks(ax, found, marked[which].to_numpy())
+        _names(ax, shown[which], first=which == sets[0], last=which == sets[-1])
+        ax.set_ylabel(SET_NAMES.get(which, which))
+    bar = figure.colorbar(image, ax=axes[:, 0].tolist(), shrink=0.5, pad=0.01)
+    bar.outline.set_visible(False)
+    bar.set_label("p: how often shuffled groups give as much" if tested else "value")
+    if tested:
+        bar.set_ticks([1, 0.1, 0.01, 0.001], labels=["1", "0.1", "0.01", "0.001"])
+        bar.ax.minorticks_off()
+        dot = plt.Line2D([], [], ls="", marker="o", color=MARKED, ms=4)
+        text = f"still at most {LEVEL:g} after correcting for all cells"
+        figure.legend([dot], [text], loc="outside upper right")
+    return figure
+
+
+def rocs(curves: Mapping[str, tuple], pair: Sequence[str], area: float) -> Figure:
+    """Roc curves (fpr, tpr) of a pair of groups, and the area between them (abroca, printed)."""
+    figure, axes = plt.subplots(figsize=(4.8, 4.4))
+    for colour, (name, curve) in zip((CALM, MARKED), ((g, curves[g]) for g in pair), strict=True):
+        text = f"{name}: auc {np.trapezoid(curve.tpr, curve.fpr):.3f}"
+        axes.plot(curve.fpr, curve.tpr, color=colour, lw=1.8, label=text)
+    x = np.linspace(0, 1, 2001)
+    heights = [np.interp(x, curves[g].fpr, curves[g].tpr) for g in pair]
+    axes.fill_between(x, *heights, color="#F5A623", alpha=0.35, lw=0, label=f"abroca {area:.3f}")
+    axes.plot([0, 1], [0, 1], ":", color=FAINT, lw=1)
+    axes.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1.01))
+    axes.legend(loc="lower right")
+    return figure
+
+
+def _marks(ax, values: np.ndarray, marked: np.ndarray) -> None:
+    for row, column in np.ndindex(values.shape):
+        if np.isnan(values[row, column]):
+            ax.text(column, row, "–", ha="center", va="center", color=FAINT, fontsize=7)
+        elif marked[row, column]:
+            ax.plot(column, row, "o", color=MARKED, ms=3.4, mec="white", mew=0.4)
+
+
+def _names(ax, values: pd.DataFrame, first: bool, last: bool) -> None:
+    """Measures at the left; comparisons above the first panel, reductions below the last."""
+    ax.set_yticks(range(len(values)), values.index)
+    reductions = [r.replace("wmean_normalised", "wmean, norm.") for _, r in values.columns]
+    ax.set_xticks(range(values.shape[1]), reductions if last else [], rotation=90, fontsize=8)
+    comparisons = values.columns.get_level_values(0)
+    for name in comparisons.unique():
+        at = np.flatnonzero(comparisons == name)
+        ax.axvline(at[0] - 0.5, color="white", lw=4)
+        if first:
+            ax.text(at.mean(), -0.8, name, ha="center", va="bottom", fontsize=10)
+    ax.tick_params(length=0)
+    for side in ax.spines.values():
+        side.set_visible(False)

@@ -1,0 +1,305 @@
+"""The paper's snippets and Table 1, a reader's CSV, the way back from a cell, what is refused."""
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers import project
+from helpers.blocks import blocks, columns, counts, examples, named, report
+from helpers.blocks import paper as fb
+
+RNG = np.random.default_rng(0)
+N = 200
+RACES = RNG.choice(["black", "white", "asian"], N)
+GENDERS = RNG.choice(["man", "nonbinary", "woman"], N)
+Y_PRED, Y_TRUE, Y_SCORE = RNG.integers(0, 2, N), RNG.integers(0, 2, N), RNG.random(N)
+
+
+@pytest.fixture(autouse=True)
+def no_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def test_snippets_of_the_paper_run_as_printed(capsys):
+    """Sections 5.1 and 5.2, with values for their dots."""
+    predictions, labels = list(Y_PRED), torch.tensor(Y_TRUE)
+    race, races, genders = RACES, list(RACES), pd.Series(GENDERS)
+
+    s = fb.Fork(white=race == "white", black=race == "black")  # branches hold binary iterables
+    acc = fb.accuracy(predictions=predictions, labels=labels, sensitive=s)
+    fb.visualize(acc)  # visualize accuracy, which is also a fork
+    white = race == "white"
+    assert acc["white"] == pytest.approx((Y_PRED == Y_TRUE)[white].mean())
+
+    s = fb.Fork(fb.categories @ races, fb.categories @ genders)
+    s = s.intersectional()
+    print(s.sum())  # visualization is not very instructive for many branches
+    both = ((RACES == "black") & (GENDERS == "man")).sum()
+    assert f"black & man: {both}" in capsys.readouterr().out
+
+    vsany = fb.unireport(predictions=predictions, labels=labels, sensitive=s)
+    pairs = fb.multireport(predictions=predictions, labels=labels, sensitive=s)
+    report = fb.combine(pairs, vsany)
+    fb.describe(report)  # or print or fb.visualize
+    assert "srel" in capsys.readouterr().out
+    fb.visualize(report)
+    by = pd.DataFrame({"race": RACES, "gender": GENDERS})
+    data = counts.table(by, y_pred=Y_PRED, y_true=Y_TRUE, intersect="all")
+    assert report.cell("pr", "pairs", "srel", "max")["value"] == named.by_name(data, "db")
+    assert len(report.pairs("pr", "vsany", "rel")) == 2 * len(data.groups)
+    scored = fb.unireport(predictions=predictions, labels=labels, scores=Y_SCORE, sensitive=s)
+    assert {"acc", "auc"} <= set(scored.cells["measure"])
+
+
+def test_forks_are_checked_when_they_are_made():
+    cats = ["man", "woman", "man", "nonbinary"]
+    fork = fb.Fork(fb.categories @ cats)
+    assert list(fork) == ["man", "nonbinary", "woman"] and fork["man"].tolist() == [1, 0, 1, 0]
+    with pytest.raises(ValueError, match="one name"):
+        fb.Fork(fb.categories @ cats, man=[1, 0, 1, 0])
+    with pytest.raises(ValueError, match="'gender' is a whole dimension"):
+        fb.Fork(gender=fb.categories @ cats)
+    with pytest.raises(ValueError, match=r"branch 'old': 1 of 4 .* first is 2 in row 1"):
+        fb.Fork(old=[0, 2, 1, 1])
+
+
+def test_table_1_is_the_papers():
+    """Base measures, sets, comparisons and reductions as data/paper/blocks_table1.csv has them."""
+    printed = pd.read_csv(project.root() / "data/paper/blocks_table1.csv").set_index("measure")
+    base = {
+        "pr": "P(c = 1 | S)",
+        "fpr": "P(c = 1 | S, Y = 0)",
+        "fnr": "P(c = 0 | S, Y = 1)",
+        "tpr": "P(c = 1 | S)",  # |deo|: the row drops the condition of the text
+        "any": "any",
+    }
+    sets = {"compl": "compl of one group", "vsany": "vsany", "pairs": "pairs"}
+    comparisons = {"sabs": "fi - fj", "abs": "|fi - fj|", "srel": "1 - fi / fj"}
+    assert [*named.TABLE_1, "ib"] == printed.index.tolist()
+    for name, (of, which, how, reduction) in named.TABLE_1.items():
+        row = printed.loc[name]
+        assert (row["base"], row["set"]) == (base[of], sets[which])
+        if name != "F_bias":  # takes any
+            assert (row["comparison"], row["reduction"]) == (comparisons[how], reduction)
+
+
+def test_table_1_by_hand():
+    data = examples.counted(examples.tables()["compas"])
+    found = named.table_1(data, group="African-American").set_index("measure")["value"]
+    sizes, everyone = np.array([3696, 3518]), 3317 / 7214
+    rates = np.array([2174 / 3696, 1143 / 3518])
+    once = sizes / 7214 @ np.abs(rates - everyone)
+    assert found["spsf"] == pytest.approx(2 * once)  # as printed: both directions
+    assert found["|deo|"] == pytest.approx(found["|dfnr|"])
+    assert found["cv"] == pytest.approx(rates[0] - rates[1])
+    assert found["db"] == pytest.approx(found["1 - prule"]) == 1 - rates[1] / rates[0]
+    accuracy = np.array([(990 + 1369) / 3696, (1691 + 666) / 3518])
+    assert found["wcb"] == pytest.approx(1 - accuracy.min() / accuracy.max())
+    for name, value in found.items():
+        assert named.by_name(data, name, "African-American") == value, "every printed name is known"
+    assert named.by_name(data, "1-prule") == named.by_name(data, "1 - prule")
+    with pytest.raises(ValueError, match=r"'f1' is not known; there are \|dfpr\|"):
+        named.by_name(data, "f1")
+
+
+def test_individual_bias_by_hand():
+    y, x = np.array([0.0, 1.0, 0.4]), np.array([[0.0], [2.0], [2.1]])
+    worst = max(abs(y[a] - y[b]) / abs(x[a, 0] - x[b, 0]) for a, b in [(0, 1), (0, 2), (1, 2)])
+    assert named.individual_bias(y, x) == pytest.approx(worst)
+    assert named.individual_bias([0, 1], [[1.0], [1.0]]) == math.inf
+    assert math.isnan(named.individual_bias([1, 1], [[1.0], [1.0]]))
+
+
+def test_columns_of_every_kind_count_alike():
+    expected = counts.table(RACES, y_pred=Y_PRED, y_true=Y_TRUE).counts
+    for kind in (list, np.array, pd.Series, torch.tensor, lambda v: np.array(v, bool)):
+        found = counts.table(list(RACES), y_pred=kind(Y_PRED), y_true=kind(Y_TRUE))
+        assert (found.counts == expected).all()
+    for by in (pd.Series(RACES), pd.Series(RACES).astype("category"), pd.Categorical(RACES)):
+        assert (counts.table(by, y_pred=Y_PRED, y_true=Y_TRUE).counts == expected).all()
+
+
+def test_groups_and_their_intersections():
+    by = pd.DataFrame({"race": RACES, "gender": GENDERS})
+    for intersect, count in (("each", 6), ("joint", 9), ("all", 15)):
+        found = counts.groups(by, intersect)
+        assert len(found) == count
+        for name in found.names:
+            mine = np.ones(N, bool)
+            for part in name.split(" & "):
+                mine &= (part == RACES) | (part == GENDERS)
+            assert (found.rows(name) == np.flatnonzero(mine)).all()
+            assert (found.rows(f"not {name}") == np.flatnonzero(~mine)).all()
+    assert len(found.rows("everyone")) == N
+    shared = {"a": ["x", "x", "y"], "b": ["x", "y", "y"]}
+    assert counts.groups(shared, "joint").names == ("x & x", "x & y", "y & y"), "no empty ones"
+    assert counts.groups(shared).names == ("a=x", "a=y", "b=x", "b=y")
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "Z", None, float("nan"), 3, True]), min_size=1),
+    st.integers(1, 4),
+)
+def test_text_is_coded_as_pandas_would(values, copies):
+    """Equal texts are one value, whether or not they are one object."""
+    again = ["".join(["", v]) if isinstance(v, str) else v for v in values]  # same objects or not
+    column = np.array((values + again) * copies, dtype=object)
+    found = columns.by_reference(column)
+    place, names = pd.factorize(column)
+    back = np.array([*found[1], None], dtype=object)[found[0]]
+    truth = np.array([*names, None], dtype=object)[place]
+    assert back.tolist() == truth.tolist()
+
+
+def test_many_texts_are_hashed_instead():
+    column = np.array([f"value {i}" for i in range(500)], dtype=object)
+    assert columns.by_reference(column) is None
+    late = np.array(["a"] * columns.SAMPLE + ["b"], dtype=object)
+    assert columns.by_reference(late) is None, "an object that the sample has not seen"
+    found, names = columns.codes(pd.Series(late), "letter")
+    assert (found[-1], names) == (1, ["a", "b"])
+
+
+def test_from_a_cell_to_pairs_counts_and_rows():
+    data = counts.table(RACES, y_pred=Y_PRED, y_true=Y_TRUE)
+    whole = report.make(data)
+    cell = whole.cell("tpr", "pairs", "abs", "max")
+    assert whole.table().loc["tpr", ("pairs", "abs", "max")] == cell["value"]
+    found = report.explain(whole, "tpr", "pairs", "abs", "max")
+    assert set(found["pairs"].loc[0, ["group_i", "group_j"]]) == {cell["group_i"], cell["group_j"]}
+    assert len(found["pairs"]) == 3, "once where both directions say the same"
+    assert len(report.explain(whole, "tpr", "pairs", "srel", "max", top=9)["pairs"]) == 6
+    of = found["counts"].set_index("unit").loc[cell["group_i"]]
+    assert of["tp"] / (of["tp"] + of["fn"]) == pytest.approx(cell["f_i"])
+    rows = whole.rows(cell["group_i"])
+    assert len(rows) == of["n"] and (RACES[rows] == cell["group_i"]).all()
+    menus, page = (box := report.widget(whole)).children[0].children, box.children[1]
+    menus[0].value, menus[3].value = "ppv", "min"
+    worst = whole.cell("ppv", menus[1].value, menus[2].value, "min")
+    assert worst["group_i"] in page.value and "ppv" in page.value
+
+
+def test_a_readers_csv_is_recognised_by_its_columns(tmp_path):
+    path = tmp_path / "mine.csv"
+    for names in ("y_pred,y_true", "predictions,labels", "prediction,label"):
+        path.write_text(f"{names},who,where\n1,1,a,x\n0,1,a,y\n1,0,b,x\n0,0,b,y\n")
+        data = counts.table(**columns.read(path))
+        assert data.groups.names == ("a", "b", "x", "y") and data.has == {"y_pred", "y_true"}
+    clustered = counts.table(**columns.read(path, cluster="who"))
+    assert clustered.groups.names == ("x", "y") and clustered.clusters.max() + 1 == 2
+    assert counts.table(**columns.read(path, ["who"])).groups.names == ("a", "b")
+    path.write_text("score,who\n.1,a\n.5,a\n.4,b\n.3,b\n")
+    scored = counts.table(**columns.read(path))
+    assert set(report.make(scored, bootstrap=9).cells["measure"]) == {"score"}
+    assert blocks.lacking(scored)["auc"] == "y_true" and blocks.lacking(scored)["pr"] == "y_pred"
+    path.write_text("y_true,who\n0,a\n1,a\n0,b\n1,b\n")
+    with pytest.raises(ValueError, match="y_true alone says nothing of a model: give y_pred"):
+        counts.table(**columns.read(path))
+
+
+def test_a_csv_that_would_mislead_is_refused(tmp_path):
+    path = tmp_path / "mine.csv"
+    boxes = pd.DataFrame({"y_pred": Y_PRED, "image": np.arange(N) // 2, "night": Y_TRUE})
+    boxes.to_csv(path, index=False)
+    with pytest.raises(ValueError, match=r"mine\.csv: column 'image' would make 100 .* as cluster"):
+        columns.read(path)
+    with pytest.raises(ValueError, match="'image' would make 100"):
+        columns.read(path, ["image"])
+    assert counts.table(**columns.read(path, cluster="image")).groups.names == ("0", "1")
+    boxes.assign(image=np.arange(N) % 60).to_csv(path, index=False)
+    with pytest.raises(ValueError, match="'image' would make 60"):  # nobody asked for sixty groups
+        columns.read(path)
+    boxes.assign(image=np.arange(N) % 4 / 2).to_csv(path, index=False)
+    with pytest.raises(ValueError, match="group column 'image' holds fractions"):
+        counts.table(**columns.read(path))
+    for text, message in (
+        ("", "is not a CSV table"),
+        ("who,where\na,x\nb,y\n", "nothing measured"),
+        ("label,labels,who\n1,1,a\n", "label and labels are both y_true"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=f"mine.csv: .*{message}"):
+            columns.read(path)
+    path.write_text("y_pred,who\n1,a\n0,b\n")
+    with pytest.raises(ValueError, match="no column 'age'; it has y_pred, who"):
+        columns.read(path, ["age"])
+    with pytest.raises(ValueError, match="there is no such file"):
+        columns.read(tmp_path / "none.csv")
+
+
+OK = {"y_pred": [0, 1, 1, 0], "y_true": [0, 1, 0, 1]}
+AB = {"sensitive_features": list("aabb")}
+REFUSED = [
+    (AB | {"y_pred": [0, 1, 1]}, "y_pred has 3.*group columns has 4"),
+    (AB | OK | {"y_true": [0, 1, 2, 1]}, "y_true: 1 of 4 .* first is 2 in row 2"),
+    (AB | {"y_pred": ["0", "1", "x", "0"]}, "y_pred holds 'x' in row 2: expected numbers"),
+    (AB | {"y_score": [0, math.nan, 1, 1]}, "y_score: 1 of 4 .* row 1"),
+    ({"sensitive_features": list("aaaa")} | OK, "one value, 'a', in all 4 rows"),
+    ({"sensitive_features": ["a", None, "b", "b"]} | OK, "1 of 4 values are missing"),
+    ({"sensitive_features": {"x": list("aab")}} | OK, "differ in length"),
+    ({"sensitive_features": [0.5, 1, 2.5, 1]} | OK, "'group' holds fractions, such as 0.5"),
+    ({"sensitive_features": {}} | OK, "no group columns"),
+    (AB, "nothing to measure"),
+    (AB | {"y_pred": []}, "empty"),
+    (AB | {"y_pred": [[0, 1], [1, 0]]}, r"shape \(2, 2\)"),
+    (AB | OK | {"intersect": "some"}, "'each', 'joint' or 'all'"),
+]
+
+
+@pytest.mark.parametrize("given, message", REFUSED)
+def test_bad_columns_are_refused_with_a_sentence(given, message):
+    with pytest.raises(ValueError, match=message):
+        counts.table(**given)
+
+
+def test_empty_groups_and_too_many_groups_are_refused():
+    with pytest.raises(ValueError, match="all groups are empty: x, y"):
+        counts.branches({"x": [0, 0], "y": [0, 0]})
+    million = np.arange(1_000_000)
+    with pytest.raises(ValueError, match=r"1,000,000 groups.*identifier"):
+        counts.table(million, y_pred=million % 2)
+    with pytest.raises(ValueError, match=r"9,000 groups make .* comparisons"):
+        blocks.bias(counts.table(million % 9000, y_pred=million % 2), "pr")
+
+
+@pytest.mark.parametrize(
+    "of, message",
+    [
+        (("f1", "pairs", "abs", "max"), "base measure 'f1' is not known; there are pr"),
+        (("pr", "some", "abs", "max"), "comparison set 'some'"),
+        (("pr", "pairs", "difference", "max"), "comparison 'difference'"),
+        (("pr", "pairs", "abs", "worst"), "reduction 'worst'"),
+        (("auc", "pairs", "abs", "max"), "auc needs y_score"),
+        (("hr@0", "pairs", "abs", "max"), "hr@k"),
+    ],
+)
+def test_unknown_blocks_are_refused(of, message):
+    with pytest.raises(ValueError, match=message):
+        blocks.bias(counts.table(**AB, **OK), *of)
+
+
+def test_cells_and_groups_that_do_not_exist_are_named():
+    whole = report.make(counts.table(**AB, **OK), ["pr"])
+    with pytest.raises(KeyError, match="no cell of measure 'tpr'"):
+        whole.cell("tpr", "pairs", "abs", "max")
+    with pytest.raises(KeyError, match="no group 'c'; there are a, b"):
+        whole.rows("c")
+    with pytest.raises(ValueError, match="strata"):
+        report.make(counts.table(**AB, **OK), adjust="standardised")
+    with pytest.raises(ValueError, match="top of 9"):
+        blocks.bias(counts.table(**AB, y_score=[1, 2, 3, 4]), "ar@9")
+
+
+def test_a_report_of_nothing_but_zero_over_zero_is_quiet():
+    data = counts.table(**AB, y_pred=[0, 1, 0, 0], y_true=[0, 0, 0, 0])
+    cells = report.make(data, bootstrap=30, permutations=30).cells
+    empty = cells.loc[cells["measure"].isin(["tpr", "fnr"]), ["value", "low", "p"]]
+    assert empty.isna().to_numpy().all()

@@ -1,0 +1,40 @@
+"""Agreement with fairlearn and FairBench where they are right, and why they are not elsewhere."""
+
+import blocks_toolkits
+import pandas as pd
+import pytest
+
+from helpers import project
+from helpers.blocks import examples, named, paper
+
+
+def test_recorded_answers_agree_but_for_zero_over_zero_and_ties():
+    found = examples.answers()
+    differ = found[~found["agree"]]
+    assert len(found) == 276 and len(differ) == 26
+    of = {name: set(part["measure"]) for name, part in differ.groupby("example")}
+    expected = {"no positives": {"tpr", "fnr"}, "nobody predicted": {"ppv"}, "tied scores": {"auc"}}
+    assert of == expected
+    assert set(differ.loc[differ["example"] == "tied scores", "comparison"]) == {"curve"}
+
+
+def test_compas_counts_are_the_cited_ones_and_measures_those_of_four_libraries():
+    """The two tables printed in data/toolkits/README.md; the rest is their difference."""
+    data = examples.counted(examples.tables()["compas"])
+    cells = data.frame().set_index("group")[["tn", "fp", "fn", "tp"]]
+    assert cells.loc["everyone"].tolist() == [2681, 1282, 1216, 2035]
+    assert cells.loc["African-American"].tolist() == [990, 805, 532, 1369]
+    assert cells.loc["everyone", ["tn", "tp"]].sum() / 7214 == pytest.approx(0.654, abs=5e-4)
+    for name, value in paper.LIBRARIES.items():
+        assert named.by_name(data, name, "African-American") == pytest.approx(value, abs=1e-6)
+
+
+def test_the_installed_toolkits_answer_as_recorded():
+    for name in ("fairlearn", "fairbench"):
+        pytest.importorskip(name, reason=f"{name} is not installed; recorded answers are used")
+    recorded = pd.read_csv(project.root() / examples.FOLDER / "blocks_answers.csv")
+    asked = blocks_toolkits.ask()
+    versions = set(zip(recorded["toolkit"], recorded["version"], strict=True))
+    if versions != set(zip(asked["toolkit"], asked["version"], strict=True)):
+        pytest.skip("other versions of the toolkits are installed than those recorded")
+    pd.testing.assert_frame_equal(asked, recorded, check_dtype=False)
