@@ -53,13 +53,15 @@ def trainings():
         model = models.build(name, 4)
         history = models.train(model, images, labels, images[:9], labels[:9], seed=0, epochs=1)
         yield f"training {name}", [model.state_dict(), history.epochs]
-        yield f"logits {name}", models.logits(model, images)
+        logits = models.logits(model, images)
+        yield f"logits {name}", logits
+        said = int(logits[0].argmax())  # a class with evidence for it: its maps are not empty
         for method in attribution.PAPER_METHODS:
             settings = {"samples": 48} if method == "lime" else {}
-            maps = attribution.explain(model, images[:1], 1, method, **settings).maps
+            maps = attribution.explain(model, images[:1], said, method, **settings).maps
             yield f"{method} {name}", maps
         mosaic = images[:1].repeat(1, 1, 2, 2)
-        yield f"mosaic {name}", [attribution.explain(model, mosaic, 1, m).maps for m in MOSAICS]
+        yield f"mosaic {name}", [attribution.explain(model, mosaic, said, m).maps for m in MOSAICS]
 
 
 def worlds():
@@ -96,7 +98,7 @@ def statistics():
         y_true=(rng.random(300) < scores).astype(int),
         y_score=scores,
     )
-    yield "report", columns(report.report(counted, bootstrap=20, permutations=20).cells)
+    yield "report", columns(report.make(counted, bootstrap=20, permutations=20).cells)
 
 
 def arrays():
