@@ -6,7 +6,7 @@
 #   make seeds       the whole suite with three seeds: which verdicts differ -> outputs/seeds/
 #   make sweep       every method at five doses of planted bias, three seeds -> outputs/sweep/
 #   make lab         JupyterLab on the notebooks
-#   make notebooks   run the stored notebooks anew, in place, and record their numbers
+#   make notebooks   run the stored notebooks anew, in place
 #   make bench       speed, as ratios in one run
 #   make test-other-processor   the same bits on emulated processors
 #   make lock        resolve requirements.lock anew from pyproject.toml

@@ -77,6 +77,7 @@ PHOTOS = {
     "image_size": 224,
     "families": ["probe"],
     "family": "probe",
+    "trainings": 2,
 }
 
 
