@@ -99,8 +99,7 @@ def rank_correlation(table: pd.DataFrame, method: str) -> stats.Interval:
     Parameters
     ----------
     table : DataFrame
-        From :func:`with_accuracy`. All cases of a network are left out together (the jackknife of
-        :func:`helpers.stats.statistic`), for they share it.
+        From :func:`with_accuracy`. All cases of a network are drawn together, for they share it.
     method : str
 
     Returns
@@ -115,7 +114,7 @@ def rank_correlation(table: pd.DataFrame, method: str) -> stats.Interval:
     cases = np.full((1, len(parts), max(map(len, parts)), 2), np.nan)
     for at, part in enumerate(parts):
         cases[0, at, : len(part)] = part
-    return stats.statistic(_spearman, [cases], between=1)
+    return stats.bootstrap(_spearman, [cases])
 
 
 def _spearman(cases: list[np.ndarray]) -> float:

@@ -63,8 +63,8 @@ def networks(
     collection
     settings
         `architectures`, `sets` (those that the collection lacks are left out; all where none is
-        left, as with a folder of your own), `family` (scratch, pretrained, probe or as it is) and what
-        :func:`helpers.experiment.model` reads are used.
+        left, as with a folder of your own), `family` (scratch, pretrained, probe or as it is) and
+        what :func:`helpers.experiment.model` reads are used.
     """
     asked = [name for name in settings.sets if name in collection.sets]
     return {
