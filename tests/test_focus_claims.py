@@ -110,6 +110,7 @@ def test_heads_that_share_channels_are_two_findings():
     rows = [("GradCAM", False), ("LRP", True), ("IG", True)]
     checked = pd.DataFrame(
         {"control": f"disconnected heads: {name}", "on": "shared channels", "holds": holds}
+        | {"mean": 0.9}
         for name, holds in rows
     )
     found = claims_focus.of_controls(checked, moved, 0.5)
@@ -124,15 +125,22 @@ def test_figures_are_drawn(rated):
     control = {"control": "x", "on": "y", "mean": 0.4, "low": 0.3, "high": 0.6, "expected": 0.5}
     names = ["top", "left", "falling", "rising", "right", "bottom"]
     moved = pd.DataFrame({"layout": names, "mean": 0.0, "low": -0.1, "high": 0.1})
-    half = rated[rated["set"] == "C"]
-    two = half.assign(choice="layer", option=np.where(half["architecture"] == "one", "x", "y"))
+    half = rated[(rated["set"] == "C") & (rated["architecture"] == "one")]
+    two = half.assign(choice="layer", option="x")
+    two = pd.concat([two, two.assign(option="y", focus=two["focus"] - 0.1)])
     figures = [
         plots_focus.figure_1(rated, means),
         plots_focus.mosaic_maps(picture, layout, maps, ["0.6", "nan"], "mug"),
         plots_focus.accuracy_and_focus(weaker(0.2)),
         plots_focus.choices(comparisons.paired(two)),
         plots_focus.controls(
-            pd.DataFrame([{**control, "holds": True}, {**control, "holds": False, "expected": 1.0}])
+            pd.DataFrame(
+                [
+                    {**control, "holds": True},
+                    {**control, "holds": False, "expected": 1.0},
+                    {**control, "holds": False, "mean": np.nan},
+                ]
+            )
         ),
         plots_focus.positions(moved),
         plots_focus.time_and_focus(focus.summary(half), ["gradcam", "lrp"]),

@@ -96,6 +96,7 @@ def ranked(
     ValueError
         For several methods, mosaics of more than two classes, or an unknown `against`.
     """
+    _check(rated, against)
     table = summary(rated, PAIR, level)
     table = table.rename(columns={"mean": "focus", "mean_low": "low", "mean_high": "high"})
     table = table[[*PAIR, "mosaics", "undefined", "focus", "low", "high"]]

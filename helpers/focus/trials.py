@@ -44,7 +44,7 @@ SETTINGS = {
     "per_class": 150,
     "context_bias": 0.25,
     "source": "world",
-    "epochs": None,
+    "epochs": 6,
     "trainings": 5,
     "per_pair": 12,
     "method": "gradcam",
