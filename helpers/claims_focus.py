@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
-import scipy.stats
 
-from helpers import project
+from helpers import project, stats
 from helpers.attribution import METHODS
 from helpers.findings import Finding, equal, judge, untested
-from helpers.focus import comparisons, study
-from helpers.focus.intervals import differences, mean
+from helpers.focus import comparisons
+from helpers.focus.means import differences, mean
 
 SECTION = "Focus!, section I-B"
 SUITE = "this suite"
@@ -29,20 +27,11 @@ def paper() -> pd.DataFrame:
     return pd.read_csv(project.root() / "data/paper/focus_methods.csv")
 
 
-def over_architectures(rated: pd.DataFrame) -> pd.DataFrame:
-    """Each mosaic's mean Focus over the architectures, per method; image sets told apart."""
-    apart = study.pooled(rated)
-    keys = ["method", "set", "mosaic"]
-    first = apart.drop_duplicates(keys).drop(columns=["focus", "seconds", "architecture"])
-    values = apart.groupby(keys, as_index=False)[["focus", "seconds"]].mean()
-    return first.merge(values, on=keys)
-
-
 def pooled_means(rated: pd.DataFrame) -> pd.DataFrame:
     """Each method's mean Focus over all networks and sets: method, mean, low, high; best first."""
     rows = [
-        {"method": name} | mean(part.dropna(subset=["focus"]))._asdict()
-        for name, part in over_architectures(rated).groupby("method", sort=False)
+        {"method": name} | mean(part).interval()._asdict()
+        for name, part in rated.groupby("method", sort=False)
     ]
     found = pd.DataFrame(rows).rename(columns={"estimate": "mean"})
     return found.sort_values("mean", ascending=False, ignore_index=True)
@@ -56,14 +45,13 @@ def of_methods(rated: pd.DataFrame) -> list[Finding]:
     rated : DataFrame
         From :func:`helpers.focus.study.ratings`.
     """
-    pooled = over_architectures(rated)
-    by_method = {name: part.dropna(subset=["focus"]) for name, part in pooled.groupby("method")}
+    by_method = dict(iter(rated.groupby("method")))
     found = []
     for row in paper().to_dict("records"):
         if row["method"] not in by_method:
             found.append(untested(f"{row['name']} is {row['reading']}", SECTION, "not rated here"))
             continue
-        found += _of_reading(row, mean(by_method[row["method"]]))
+        found += _of_reading(row, mean(by_method[row["method"]]).interval())
     for better, worse in BETTER:
         if better in by_method and worse in by_method:
             found.append(_of_order(by_method[better], by_method[worse], better, worse))
@@ -85,24 +73,31 @@ def _of_reading(row: dict, estimate) -> list[Finding]:
 
 
 def _of_order(first: pd.DataFrame, second: pd.DataFrame, better: str, worse: str) -> Finding:
-    keys = ["set", "mosaic"]
-    both = first.merge(second[keys], on=keys), second.merge(first[keys], on=keys)
-    gap = differences(*both)
+    keys = ["architecture", "set", "training", "mosaic"]
+    gap = differences(*(part.sort_values(keys) for part in _both(first, second, keys[:2])))
     claim = f"{METHODS[better].name} has more Focus than {METHODS[worse].name}"
     ends = (gap["difference"], gap["low"], gap["high"])
     said = "LIME less reliable on less accurate models" if worse == "lime" else "in this order"
     return judge(claim, SECTION, ends, above=0, paper=said, unit="difference in Focus")
 
 
+def _both(first: pd.DataFrame, second: pd.DataFrame, keys: list[str]) -> list[pd.DataFrame]:
+    """What both methods rated: a method may have refused an architecture."""
+    shared = first[keys].drop_duplicates().merge(second[keys].drop_duplicates())
+    return [part.merge(shared, on=keys) for part in (first, second)]
+
+
 def _of_spread(rated: pd.DataFrame) -> list[Finding]:
-    """Whether LIME varies more than LRP, by the standard deviations in each rating."""
-    spread = rated.groupby(["architecture", "set", "method"])["focus"].std().unstack()
+    """Whether LIME varies more than LRP, by the standard deviations between mosaics."""
+    keys = ["training", "architecture", "set"]
+    spread = rated.groupby([*keys, "method"])["focus"].std().unstack()
     if not {"lime", "lrp"} <= set(spread):
         return []
-    gap = (spread["lime"] - spread["lrp"]).dropna()
+    gap = (spread["lime"] - spread["lrp"]).unstack("training").T.to_numpy()
     claim = "LIME's Focus varies more between mosaics than LRP's"
-    unit = "difference of standard deviations, over the ratings"
-    return [judge(claim, SECTION, _student(gap), above=0, paper="larger variance", unit=unit)]
+    unit = "difference of standard deviations, over trainings, architectures and sets"
+    ends = stats.mean(gap).interval()
+    return [judge(claim, SECTION, ends, above=0, paper="larger variance", unit=unit)]
 
 
 def of_accuracy(table: pd.DataFrame, weak: float = 0.85) -> list[Finding]:
@@ -130,7 +125,10 @@ def of_accuracy(table: pd.DataFrame, weak: float = 0.85) -> list[Finding]:
     if len(each) < 3:
         return [*found, untested(claim, SECTION, "fewer than three such networks", "yes")]
     unit = f"mean Focus, {_cases(bad)}"
-    return [*found, judge(claim, SECTION, _student(each), above=RELIABLE, paper="yes", unit=unit)]
+    return [
+        *found,
+        judge(claim, SECTION, stats.mean(each).interval(), above=RELIABLE, paper="yes", unit=unit),
+    ]
 
 
 FOLLOWS = {"lrp": "yes", "lime": "yes", "gradcam": "no: good for any model"}
@@ -214,15 +212,16 @@ def of_controls(checked: pd.DataFrame, positions: pd.DataFrame, p: float) -> lis
     positions, p
         From :func:`helpers.focus.checks.positions`.
     """
-    kind = checked["control"].str.partition(":")[0]
+    answered = checked.dropna(subset=["mean"])  # a method that gives no map is neither
+    kind = answered["control"].str.partition(":")[0]
     found = []
     for name, claim in CONTROLS.items():
-        rows = checked[(kind == name) & (checked["on"] != "shared channels")]
+        rows = answered[(kind == name) & (answered["on"] != "shared channels")]
         rows = rows[~rows["control"].isin(LEAKY)]
         if len(rows):
             holds, asked = int(rows["holds"].sum()), len(rows)
             found.append(equal(claim, SUITE, holds, asked, unit=f"of {asked} checks hold"))
-    shared = checked[checked["on"] == "shared channels"]
+    shared = answered[answered["on"] == "shared channels"]
     method = shared["control"].str.partition(": ")[2]
     for claim, rows in (
         (f"{CAMS[0]} and {CAMS[1]} are right in heads that share channels", method.isin(CAMS)),
@@ -251,11 +250,3 @@ CONTROLS = {
 
 def _p(p: float) -> str:
     return "below 0.001" if p < 0.001 else "below 0.05" if p < 0.05 else "above 0.05"
-
-
-def _student(values: pd.Series) -> tuple[float, float, float]:
-    middle = float(values.mean())
-    if len(values) < 2:
-        return middle, np.nan, np.nan
-    half = float(values.sem() * scipy.stats.t.ppf(0.975, len(values) - 1))
-    return middle, middle - half, middle + half

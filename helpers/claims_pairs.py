@@ -65,7 +65,7 @@ def of_feature(placed: pd.DataFrame | None) -> list[Finding]:
     unit = "share of the outer images' relevance, beyond the patch's area"
     return [
         judge(
-            f"{claim} ({row.method}, this network)",
+            f"{claim} ({row.method}, this model)",
             BIAS,
             (row.excess, row.low, row.high),
             above=0,
@@ -76,15 +76,13 @@ def of_feature(placed: pd.DataFrame | None) -> list[Finding]:
     ]
 
 
-def of_trials(found: pd.DataFrame, seed: int = 0) -> list[Finding]:
+def of_trials(found: pd.DataFrame) -> list[Finding]:
     """Judge what trials over seeds and doses show; each dose is compared with dose 0.
 
     Parameters
     ----------
     found : DataFrame
-        From :func:`helpers.focus.trials.run`.
-    seed : int
-        Of the resampling.
+        From :func:`helpers.focus.trials.run`. A seed, with its several trainings, counts once.
     """
     if found.empty:
         return [untested("A planted pair comes first", SUITE, "no trials were run")]
@@ -97,7 +95,7 @@ def of_trials(found: pd.DataFrame, seed: int = 0) -> list[Finding]:
         claim = "Where nothing is planted, most trials have no starred pair"
         judged.append(judge(claim, SUITE, ends, below=0.5, unit=f"share of {len(clean)} seeds"))
     every = trials.marked(found)
-    return judged + _pointing(every, seed) + _remedy(every, seed)
+    return judged + _pointing(every) + _remedy(every)
 
 
 def _oftener(row: dict) -> Finding:
@@ -109,7 +107,7 @@ def _oftener(row: dict) -> Finding:
     return replace(judged, note=note, verdict=judged.verdict if row["p"] < 0.05 else UNDECIDED)
 
 
-def _pointing(every: pd.DataFrame, seed: int) -> list[Finding]:
+def _pointing(every: pd.DataFrame) -> list[Finding]:
     """Whether the methods point at the patch, over the seeds of the highest dose."""
     top = every[every["dose"] == every["dose"].max()]
     unit = f"share of relevance beyond the patch's area, mean of {len(top)} seeds"
@@ -118,7 +116,7 @@ def _pointing(every: pd.DataFrame, seed: int) -> list[Finding]:
             f"At dose {top['dose'].iloc[0]:g} the wrong relevance falls on the eyespot "
             f"({METHODS[name].name})",
             BIAS,
-            tuple(stats.bootstrap(top[f"excess_{name}"].to_numpy(), seed=seed)),
+            stats.mean(top[f"excess_{name}"]).interval(),
             above=0,
             paper=JOWL if name == "gradcam" else "",
             unit=unit,
@@ -127,7 +125,7 @@ def _pointing(every: pd.DataFrame, seed: int) -> list[Finding]:
     ]
 
 
-def _remedy(every: pd.DataFrame, seed: int) -> list[Finding]:
+def _remedy(every: pd.DataFrame) -> list[Finding]:
     """Whether Focus is higher after training with fewer marks, on the same held-out images."""
     wide = every.pivot(index="seed", columns="dose", values="focus")
     high = wide.columns.max()
@@ -135,7 +133,7 @@ def _remedy(every: pd.DataFrame, seed: int) -> list[Finding]:
         judge(
             f"Trained at dose {low:g} and not {high:g}, the pair has more Focus on the same images",
             BIAS,
-            tuple(stats.bootstrap((wide[low] - wide[high]).dropna().to_numpy(), seed=seed)),
+            stats.mean((wide[low] - wide[high]).dropna()).interval(),
             above=0,
             paper="proposed as a remedy, not tried" if low else "",
             unit=f"difference in Focus, mean of {len(wide)} seeds",

@@ -34,7 +34,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "architectures": ["alexnet-quarter", "vgg11-eighth", "resnet18-eighth"],
         "methods": SIX_METHODS,
         "effort": "quick",
-        "mosaics": 6,
+        "mosaics": 3,
+        "sets": ["C"],
     },
     "paper": {
         "source": "hpai",
@@ -47,6 +48,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "methods": SIX_METHODS,
         "effort": "sound",
         "mosaics": 100,
+        "sets": ["NC", "C", "WB"],
     },
 }
 

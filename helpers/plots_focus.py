@@ -133,7 +133,9 @@ def _means(ax: Axes, at, ends: pd.DataFrame) -> None:
 
 
 def accuracy_and_focus(table: pd.DataFrame) -> Figure:
-    """Focus of LRP, LIME and GradCAM against accuracy, the cases of one network joined.
+    """Focus of LRP, LIME and GradCAM against accuracy, the cases of the same networks joined.
+
+    A small dot is one training in one case, a large mark the mean of a case's trainings.
 
     Parameters
     ----------
@@ -149,18 +151,20 @@ def accuracy_and_focus(table: pd.DataFrame) -> Figure:
     looks = {n: LOOKS[i % len(LOOKS)] for i, n in enumerate(names)}
     fig, axes = plt.subplots(1, len(methods), figsize=(9.5, 3.9), sharey=True, squeeze=False)
     for ax, method in zip(axes[0], methods, strict=True):
-        for _, part in table.dropna(subset=[method]).sort_values("accuracy").groupby("network"):
+        for _, part in table.dropna(subset=[method]).groupby("model", sort=False):
             colour, marker = looks[part["architecture"].iloc[0]]
-            ax.plot(part["accuracy"], part[method], color=colour, lw=1.2, alpha=0.6)
-            for row in part.to_dict("records"):
-                ends = _whiskers(row, method, f"{method}_")
-                look = {"fmt": marker, "ms": 7.5, "color": colour, "mew": 1.5, "elinewidth": 0.8}
+            ax.plot(part["accuracy"], part[method], ".", color=colour, ms=4, alpha=0.45, zorder=0)
+            cases = part.groupby(["set", "how"])[["accuracy", method]].mean()
+            cases = cases.sort_values("accuracy").reset_index()
+            ax.plot(cases["accuracy"], cases[method], color=colour, lw=1.2, alpha=0.6)
+            for row in cases.to_dict("records"):
+                look = {"ls": "", "marker": marker, "ms": 8, "color": colour, "mew": 1.5}
                 look |= {"mfc": colour if row["how"] == "own set" else "white"}
                 fill = {"fillstyle": "left", "mfc": colour, "markerfacecoloralt": "white"}
                 look |= fill if row["how"] == "stopped early" else {}
-                ax.errorbar(row["accuracy"], row[method], ends, **look)
+                ax.plot(row["accuracy"], row[method], **look)
         ax.axhline(0.5, color=INK, ls=":", lw=1)
-        ax.set(title=_shown(method), xlabel="accuracy on the set", ylim=(0.3, 1.02))
+        ax.set(title=_shown(method), xlabel="accuracy on the set", ylim=(0.2, 1.02))
         ax.set_xlim(None, 1.04)
     axes[0, 0].set_ylabel("mean Focus")
     fig.legend(handles=_cases(looks), loc="outside upper center", ncols=4)
@@ -168,7 +172,7 @@ def accuracy_and_focus(table: pd.DataFrame) -> Figure:
 
 
 def _cases(looks: Mapping[str, tuple[str, str]]) -> list[Line2D]:
-    """Handles of the architectures, and of what was done to a network."""
+    """Handles of the architectures, and of what was done to the networks."""
     shared = {"ls": "", "ms": 7.5, "mew": 1.5}
     found = [
         Line2D([], [], marker=marker, color=colour, label=name, **shared)
@@ -179,7 +183,8 @@ def _cases(looks: Mapping[str, tuple[str, str]]) -> list[Line2D]:
         found.append(Line2D([], [], marker="o", color=INK, mfc=face, label=label, **shared))
     half = {"fillstyle": "left", "mfc": INK, "markerfacecoloralt": "white"}
     found.append(Line2D([], [], marker="o", color=INK, label="stopped early", **shared, **half))
-    found.append(Line2D([], [], color=FAINT, lw=1.2, label="one network"))
+    found.append(Line2D([], [], color=FAINT, lw=1.2, label="the same networks"))
+    found.append(Line2D([], [], marker=".", ls="", color=FAINT, label="one training"))
     return [*found, Line2D([], [], color=INK, ls=":", label="chance")]
 
 
@@ -237,6 +242,9 @@ def controls(table: pd.DataFrame) -> Figure:
         for y, row in enumerate(part.to_dict("records")):
             colour = BLUE if row["holds"] else ORANGE
             look = {"fmt": "o" if row["holds"] else "X", "ms": 6.5, "color": colour, "lw": 1.8}
+            if np.isnan(row["mean"]):
+                ax.text(0, y, "gives no map", va="center", color=ORANGE, fontsize=8)
+                continue
             ax.errorbar(row["mean"], y, xerr=_whiskers(row, "mean"), **look)
         pairs = zip(part["control"], part["on"], strict=True)
         names = [f"{c.removeprefix('disconnected heads: ')} ({on})" for c, on in pairs]

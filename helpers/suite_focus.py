@@ -17,7 +17,7 @@ CHANCE = 0.5
 
 
 def explained(collection: Collection, settings: SimpleNamespace) -> pd.DataFrame:
-    """Rows of notebook 06: method, architecture, mosaic, focus, right.
+    """Rows of notebook 06: method, architecture, training, mosaic, focus, right.
 
     `right`: more than half of the positive relevance lies on the two images of the target class;
     that half is chance. A map without positive relevance has no Focus, and is not right.
@@ -27,9 +27,10 @@ def explained(collection: Collection, settings: SimpleNamespace) -> pd.DataFrame
     collection
         Its set C is used.
     settings
-        `preset`, `architecture`, `family`, `pretrained`, `epochs`, `seed` and `image_size`; for the
-        others that notebook 06 has, its preset's. The architectures are the preset's three, or the
-        one asked for where that is another. Networks and ratings in the store are found there.
+        `preset`, `architecture`, `family`, `pretrained`, `epochs`, `trainings`, `seed`, `source`
+        and `image_size`; for the others that notebook 06 has, its preset's. The architectures are
+        the preset's three, or the one asked for where that is another. Networks and ratings in the
+        store are found there.
     """
     chosen = {"shape": "native", **PRESETS[settings.preset], **vars(settings)}
     if settings.architecture not in chosen["architectures"]:
@@ -44,5 +45,5 @@ def explained(collection: Collection, settings: SimpleNamespace) -> pd.DataFrame
     rated = study.ratings(networks, only, designs, METHODS_RATED, settings)
     names = rated["method"].map({name: METHODS[name].name for name in METHODS_RATED})
     right = (rated["focus"] > CHANCE).astype(int)
-    found = rated[["architecture", "mosaic", "focus"]]
+    found = rated[["architecture", "training", "mosaic", "focus"]]
     return found.assign(method=names, right=right)

@@ -60,11 +60,11 @@ def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path):
         pretrained=str(real / WEIGHTS),
         architectures=["squeezenet1_0"],
         mosaics=4,
-        epochs=1,
+        sets=["C"],
     )
     collection = experiment.images(settings)
     images = study.held_out(collection, settings)
-    network = study.networks(collection, settings)["squeezenet1_0", "C"]
+    [network] = study.networks(collection, settings)["squeezenet1_0", "C"]
     logit = study.answers("squeezenet1_0", images["C"], settings)
     table = study.designs(images, settings)["C"]
     assert len(table) >= 200 and len(logit) == 57
@@ -93,18 +93,17 @@ def test_pair_matrix_of_twelve_imagenet_classes(real, photographs, tmp_path):
         family=study.AS_IT_IS,
         architecture="squeezenet1_0",
         pretrained=str(real / WEIGHTS),
-        epochs=1,
         method="gradcam",
         per_pair=3,
     )
     collection = sources.load("folder", folder=folder, size=160)
     images = study.held_out(collection, settings)["C"]
     assert len(images.classes) == 12 and len(images) == 60
-    network = study.one("squeezenet1_0", "C", collection, settings)
+    networks = study.one("squeezenet1_0", "C", collection, settings)
     logit = study.answers("squeezenet1_0", images, settings)
-    right = study.accuracy(network, images, logit)
-    rated = trials.rated_pairs(network, images, logit, settings, 0)
-    table = pairs.ranked(rated, resamples=200)
+    right = study.accuracy(networks, images, logit)
+    rated = trials.rated_pairs(networks, images, logit, settings, 0)
+    table = pairs.ranked(rated)
     means = pairs.matrix(table)
     print(f"top-1 of a thousand: {right['accuracy']:.2f}; mean Focus {rated['focus'].mean():.3f}")
     print(f"undefined: {rated['focus'].isna().sum()} of {len(rated)}")
@@ -143,6 +142,7 @@ def cats_and_dogs(real) -> dict:
         "architecture": "squeezenet1_0",
         "image_size": 224,
         "epochs": 20,
+        "trainings": 2,
         "per_class": 250,
     }
 

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
+from helpers import stats
 from helpers.attribution import METHODS, NotConserved
 from helpers.focus import controls
 from helpers.focus.design import design
-from helpers.focus.intervals import RESAMPLES, mean
-from helpers.focus.rating import rate
-from helpers.focus.study import QUICK, method_settings, rated_here
+from helpers.focus.means import mean
+from helpers.focus.study import QUICK, Trainings, method_settings, rated_here
 from helpers.networks import Classifier
 from helpers.sources import ImageSet
 
@@ -31,6 +31,7 @@ def class_blind(
 ) -> pd.DataFrame:
     """Random, uniform and edge maps on the run's kind of mosaics, and with each one's twin.
 
+    These maps ask no network anything, so one is enough.
     Intervals are of 99.5%, not 95%: of ten controls that hold, two in five runs would lose one.
 
     Returns
@@ -46,8 +47,8 @@ def class_blind(
     rows = []
     for name, control in controls.MAPS.items():
         for on, table in (("mosaics", plain), ("mosaics and twins", pairs)):
-            rated = rated_here(network, images, table, control, settings, logit, name=name)
-            found = mean(rated, level=LEVEL, resamples=4 * RESAMPLES)
+            rated = rated_here([network], images, table, control, settings, logit, name=name)
+            found = mean(rated).interval(LEVEL)
             reason = "classes differ in it: images of some have more of it than others'"
             rows.append({"control": name, "on": on} | _verdict(len(table), found, 0.5, reason))
     return pd.DataFrame(rows)
@@ -63,7 +64,7 @@ def knows_nothing(
     """Every method on networks of randomized weights; the interval is over the networks.
 
     Methods may be callables, as for :func:`helpers.focus.rate`. Each network explains other mosaics
-    and their twins. Rows as of :func:`class_blind`.
+    and their twins. Rows as of :func:`class_blind`; a method that refuses the network has one, too.
     """
     rows = []
     for method in methods:
@@ -74,12 +75,13 @@ def knows_nothing(
             more = {**method_settings(method, settings.effort), **FEWER.get(method, {})}
             blank = controls.randomized(network, seed)
             try:
-                rated = rated_here(blank, images, table, method, settings, logit, **more)
-            except NotConserved:
+                rated = rated_here([blank], images, table, method, settings, logit, **more)
+            except NotConserved as refusal:
+                rows.append(_refused(f"random weights: {called(method)}", "twins", 0.5, refusal))
                 break
             means.append(rated["focus"].mean())
             count += int(rated["focus"].notna().sum())
-        if not means:
+        if len(means) < NETWORKS:
             continue
         known = np.array(means)[~np.isnan(means)]
         ends = scipy.stats.t.interval(
@@ -118,7 +120,7 @@ def heads(
     Methods may be callables, as for :func:`helpers.focus.rate`. LIME is there three times, with one
     change at a time, and with own channels only: it reads nothing but logits, and those are the
     same with shared ones. Rows as of :func:`class_blind`; low and high are the worst and the best
-    mosaic.
+    mosaic. A method that refuses these networks has a row, too.
     """
     each = -(-HEADS // len(images.classes))
     table = design(images.table, images.classes, per_class=each, seed=settings.seed)
@@ -128,18 +130,23 @@ def heads(
         options = LIME if method == "lime" else {called(method): QUICK.get(method, {})}
         for own in (True,) if method == "lime" else (True, False):
             for name, more in options.items():
-                focus = controls.disconnected(
-                    images.images, table, method, own_channels=own, **more
-                )
-                found = (np.nanmean(focus), np.nanmin(focus), np.nanmax(focus))
                 which = "own channels" if own else "shared channels"
-                row = {"control": f"disconnected heads: {name}", "on": which}
+                control = f"disconnected heads: {name}"
+                try:
+                    focus = controls.disconnected(
+                        images.images, table, method, own_channels=own, **more
+                    )
+                except NotConserved as refusal:
+                    rows.append(_refused(control, which, 1.0, refusal))
+                    continue
+                found = (np.nanmean(focus), np.nanmin(focus), np.nanmax(focus))
+                row = {"control": control, "on": which}
                 rows.append(row | _verdict(len(table), found, 1.0, _reason(name, own)))
     return pd.DataFrame(rows)
 
 
 def positions(
-    network: Classifier,
+    trainings: Trainings,
     images: ImageSet,
     settings: SimpleNamespace,
     logit: Mapping[str, int],
@@ -150,29 +157,27 @@ def positions(
     Returns
     -------
     DataFrame
-        layout, groups, mean, low, high: deviation from the mean of a group's six layouts, its
-        interval over groups (Student's).
+        layout, groups, mean, low, high: deviation from the mean of a group's six layouts, with its
+        interval over trainings and groups.
     float
+        Of each group's means over the trainings.
     """
     each = -(-groups // len(images.classes))
     table = design(images.table, images.classes, per_class=each, seed=settings.seed)
     chosen = table.sample(min(groups, len(table)), random_state=settings.seed)
     table = controls.six_layouts(chosen)
-    rated = rate(network, images.images, table, "gradcam", classes=logit, shape=settings.shape)
-    wide = rated.pivot(index="group", columns="layout", values="focus").dropna()
-    wide = wide[list(controls.LAYOUT_NAMES)]
-    apart = wide.sub(wide.mean(axis=1), axis=0)
-    half = apart.sem() * scipy.stats.t.ppf(0.975, len(apart) - 1)
-    rows = pd.DataFrame(
-        {
-            "layout": apart.columns,
-            "groups": len(apart),
-            "mean": apart.mean().to_numpy(),
-            "low": (apart.mean() - half).to_numpy(),
-            "high": (apart.mean() + half).to_numpy(),
-        }
-    )
-    return rows, float(scipy.stats.friedmanchisquare(*wide.to_numpy().T).pvalue)
+    rated = rated_here(trainings, images, table, "gradcam", settings, logit)
+    names, shape = list(controls.LAYOUT_NAMES), (len(trainings), -1, len(controls.LAYOUT_NAMES))
+    wide = rated.pivot(index=["training", "group"], columns="layout", values="focus")[names]
+    focus = wide.to_numpy().reshape(shape)
+    apart = focus - focus.mean(2, keepdims=True)
+    ends = [stats.mean(apart[:, :, at]).interval() for at in range(len(names))]
+    rows = pd.DataFrame(ends, columns=["mean", "low", "high"])
+    rows.insert(0, "layout", names)
+    rows.insert(1, "groups", focus.shape[1])
+    each = np.nanmean(focus, 0)
+    each = each[~np.isnan(each).any(1)]
+    return rows, float(scipy.stats.friedmanchisquare(*each.T).pvalue)
 
 
 def _verdict(count: int, found: tuple[float, float, float], expected: float, reason: str) -> dict:
@@ -183,6 +188,13 @@ def _verdict(count: int, found: tuple[float, float, float], expected: float, rea
         holds = low >= 1 - ROUNDING
     row = {"mosaics": count, "mean": estimate, "low": low, "high": high, "expected": expected}
     return row | {"holds": holds, "why": "" if holds else reason}
+
+
+def _refused(control: str, on: str, expected: float, reason: Exception) -> dict:
+    """The row of a method that gives no map there."""
+    found = dict.fromkeys(("mean", "low", "high"), np.nan)
+    row = {"control": control, "on": on, "mosaics": 0, **found, "expected": expected}
+    return row | {"holds": False, "why": f"gives no map: {reason}"}
 
 
 def called(method: str | Callable) -> str:

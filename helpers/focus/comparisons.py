@@ -11,15 +11,16 @@ import scipy.stats
 
 from helpers import stats
 from helpers.attribution import NotConserved
-from helpers.focus.intervals import differences, summary
+from helpers.focus.means import differences, summary
 from helpers.focus.study import (
     AS_IT_IS,
     Networks,
-    accuracy,
+    Trainings,
     answers,
     method_settings,
     one,
     rated_here,
+    right,
 )
 from helpers.networks import Classifier
 from helpers.sources import Collection, ImageSet
@@ -40,59 +41,66 @@ def with_accuracy(
     """Accuracy beside Focus for better and worse networks.
 
     The networks on their own set; those of the set C on the other sets; and the first architecture
-    stopped after few (`early`) epochs. A network is in several rows where it is on several sets.
+    stopped after few (`early`) epochs. Each training is a network: it is in several rows where it
+    is on several sets.
 
     Returns
     -------
     DataFrame
-        network (a name for each), architecture, set (of the mosaics), how ("own set", "other set"
-        or "stopped early"), accuracy, and the mean Focus of lrp, of gradcam and, where it is among
-        the run's methods, of lime, each with `_low` and `_high`.
+        network (a name for each), model (its name without the training), architecture, set (of the
+        mosaics), how ("own set", "other set" or "stopped early"), training, accuracy, and the mean
+        Focus of lrp, of gradcam and, where it is among the run's methods, of lime.
     """
     methods = [m for m in FOLLOWED if m != "lime" or m in settings.methods]
     rows = []
-    for row, network in _cases(networks, collection, images, settings, early):
-        shown = images[row["set"]], tables[row["set"]]
-        logit = answers(row["architecture"], shown[0], settings)
-        row["accuracy"] = accuracy(network, shown[0], logit)["accuracy"]
+    for case, trainings in _cases(networks, collection, images, settings, early):
+        shown = images[case["set"]], tables[case["set"]]
+        logit = answers(case["architecture"], shown[0], settings)
+        found = {"accuracy": right(trainings, shown[0], logit).mean(1)}
         for method in methods:
             try:
-                rated = rated_here(network, *shown, method, settings, logit)
+                rated = rated_here(trainings, *shown, method, settings, logit)
             except NotConserved:
                 continue
-            [mean] = summary(rated).to_dict("records")
-            row |= {f"{method}{end}": mean[f"mean{end}"] for end in ("", "_low", "_high")}
-        rows.append(row)
-    return pd.DataFrame(rows)
+            found[method] = rated.groupby("training")["focus"].mean().reindex(range(len(trainings)))
+        rows.append(pd.DataFrame(found).assign(training=range(len(trainings)), **case))
+    table = pd.concat(rows, ignore_index=True)
+    table.insert(0, "network", table["model"] + ", training " + table["training"].astype(str))
+    return table
 
 
-def _cases(networks, collection, images, settings, early) -> list[tuple[dict, Classifier]]:
-    """Each case's first columns, and its network."""
-    cases = [(a, s, s, "own set", network) for (a, s), network in networks.items()]
+def by_case(table: pd.DataFrame) -> pd.DataFrame:
+    """Means over the trainings of each case: model, set, how, accuracy, and Focus by method."""
+    values = [name for name in ("accuracy", *FOLLOWED) if name in table]
+    return table.groupby(["model", "set", "how"], sort=False)[values].mean().reset_index()
+
+
+def _cases(networks, collection, images, settings, early) -> list[tuple[dict, Trainings]]:
+    """Each case's own columns, and its trainings."""
+    cases = [(a, s, s, "own set", trainings) for (a, s), trainings in networks.items()]
     if settings.family != AS_IT_IS:
         first = settings.architectures[0]
-        for (a, s), network in networks.items():
+        for (a, s), trainings in networks.items():
             others = [other for other in images if s == "C" and other != s]
-            cases += [(a, s, other, "other set", network) for other in others]
+            cases += [(a, s, other, "other set", trainings) for other in others]
         for epochs in early:
-            network = one(first, "C", collection, settings, epochs)
-            cases.append((first, f"C stopped after {epochs}", "C", "stopped early", network))
+            trainings = one(first, "C", collection, settings, epochs)
+            cases.append((first, f"C stopped after {epochs}", "C", "stopped early", trainings))
     columns = ("architecture", "set", "how")
     return [
-        ({"network": f"{a} {trained}"} | dict(zip(columns, (a, s, how), strict=True)), network)
-        for a, trained, s, how, network in cases
+        ({"model": f"{a} {trained}"} | dict(zip(columns, (a, s, how), strict=True)), trainings)
+        for a, trained, s, how, trainings in cases
     ]
 
 
-def rank_correlation(table: pd.DataFrame, method: str, seed: int = 0) -> stats.Interval:
-    """Spearman's correlation of accuracy and Focus over cases; networks are resampled.
+def rank_correlation(table: pd.DataFrame, method: str) -> stats.Interval:
+    """Spearman's correlation of accuracy and Focus over cases; its interval is over networks.
 
     Parameters
     ----------
     table : DataFrame
         From :func:`with_accuracy`. All cases of a network are drawn together, for they share it.
     method : str
-    seed : int
 
     Returns
     -------
@@ -103,16 +111,15 @@ def rank_correlation(table: pd.DataFrame, method: str, seed: int = 0) -> stats.I
     parts = [part[["accuracy", method]].to_numpy() for _, part in known.groupby("network")]
     if len(parts) < 5:
         return stats.Interval(np.nan, np.nan, np.nan)
-    rng = np.random.default_rng(seed)
-    drawn = [
-        _spearman(np.concatenate([parts[i] for i in rng.integers(len(parts), size=len(parts))]))
-        for _ in range(1000)
-    ]
-    low, high = np.nanquantile(drawn, [0.025, 0.975])
-    return stats.Interval(_spearman(np.concatenate(parts)), float(low), float(high))
+    cases = np.full((1, len(parts), max(map(len, parts)), 2), np.nan)
+    for at, part in enumerate(parts):
+        cases[0, at, : len(part)] = part
+    return stats.bootstrap(_spearman, [cases])
 
 
-def _spearman(pairs: np.ndarray) -> float:
+def _spearman(cases: list[np.ndarray]) -> float:
+    pairs = cases[0].reshape(-1, 2)
+    pairs = pairs[~np.isnan(pairs).any(1)]
     ranks = scipy.stats.rankdata(pairs, axis=0) - (len(pairs) + 1) / 2
     spread = np.sqrt((ranks**2).sum(0).prod())
     return float(ranks.prod(1).sum() / spread) if spread else np.nan
@@ -124,7 +131,7 @@ def most_typical(rated: pd.DataFrame) -> int:
     Parameters
     ----------
     rated : DataFrame
-        Ratings of several methods on one network and design.
+        Ratings of several methods by one network, on one design.
 
     Returns
     -------
@@ -144,7 +151,7 @@ def other_normalisation(network: Classifier) -> Classifier:
 
 
 def choices(
-    network: Classifier,
+    trainings: Trainings,
     images: ImageSet,
     table: pd.DataFrame,
     settings: SimpleNamespace,
@@ -158,16 +165,16 @@ def choices(
     Returns
     -------
     DataFrame
-        As rows of :func:`helpers.focus.rate`, with choice, method and option.
+        As rows of :func:`helpers.focus.rate`, with training, choice, method and option.
     """
     if len(table) > MOST:
         table = table.sample(MOST, random_state=settings.seed).sort_index()
-    half = other_normalisation(network)
+    half = [other_normalisation(network) for network in trainings]
     found = []
     for choice, method, option, changes in TRIED:
         if method not in (*settings.methods, "input-x-gradient"):
             continue
-        which = half if changes is HALF else network
+        which = half if changes is HALF else trainings
         more = method_settings(method, "quick") | ({} if changes is HALF else changes)
         try:
             rated = rated_here(which, images, table, method, settings, logit, **more)
@@ -218,8 +225,8 @@ def paired(chosen: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         choice, method, first, second (the options), first_mean, second_mean, difference, low, high
-        (95%, of the paired difference), undefined (mosaics without Focus under an option, which
-        count in none of these).
+        (95%, of the paired difference, over trainings and images), undefined (maps without Focus
+        under an option, which count in none of these).
     """
     rows = []
     for (choice, method), part in chosen.groupby(["choice", "method"], sort=False):

@@ -10,17 +10,14 @@ draws no more relevance away than the target's other outer classes do.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import scipy.stats
-from scipy import sparse
 
 from helpers import stats
-from helpers.focus.design import IMAGES, TARGETS
 from helpers.focus.design import design as _design
-from helpers.focus.intervals import summary
+from helpers.focus.means import Means, summary
 
 PAIR = ["target", "outer"]
 AGAINST = ("same target", "all pairs")
@@ -70,15 +67,14 @@ def ranked(
     against: str | float = "same target",
     method: str = "holm",
     level: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """Every ordered pair, the lowest mean Focus first, tested against a null and corrected.
 
     Parameters
     ----------
     rated : DataFrame
-        From :func:`helpers.focus.rate`, of two-class mosaics by one method.
+        From :func:`helpers.focus.rate`, of two-class mosaics by one method. Several trainings have
+        a column `training`; intervals and tests are then of all trainings.
     against : "same target", "all pairs" or a number
         The null of the one-sided test that a pair's mean Focus is lower: that it equals the mean of
         the same target's other pairs, of all other pairs, or that number (0.5 is chance). With two
@@ -86,8 +82,6 @@ def ranked(
     method : str
         Of :func:`helpers.stats.adjust`, over all pairs: "holm" or "fdr_bh".
     level : float in (0, 1)
-    resamples, seed : int
-        Of the means' intervals, which resample source images.
 
     Returns
     -------
@@ -102,7 +96,8 @@ def ranked(
     ValueError
         For several methods, mosaics of more than two classes, or an unknown `against`.
     """
-    table = summary(rated, PAIR, level=level, resamples=resamples, seed=seed)
+    _check(rated, against)
+    table = summary(rated, PAIR, level)
     table = table.rename(columns={"mean": "focus", "mean_low": "low", "mean_high": "high"})
     table = table[[*PAIR, "mosaics", "undefined", "focus", "low", "high"]]
     table = table.merge(tests(rated, against=against, level=level), how="left", on=PAIR)
@@ -124,7 +119,7 @@ def tests(
         corrected) of the pairs that have a Focus.
     """
     _check(rated, against)
-    known = Means.of(rated.dropna(subset=["focus"]))
+    known = Means.of(rated.dropna(subset=["focus"]), PAIR)
     rows = [_test(known, pair, against, level) for pair in known.focus.index]
     return pd.DataFrame(rows, columns=[*PAIR, *TESTED])
 
@@ -163,75 +158,6 @@ def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
     return table[(table["target"] == target) & (table["outer"] == outer)]
 
 
-@dataclass(frozen=True)
-class Means:
-    """Every pair's mean Focus, and how these means vary and covary over source images.
-
-    Two mosaics that share an image are not independent, of whichever pairs they are; two that share
-    none are. So a covariance sums the products of deviations over all couples of mosaics that share
-    an image, each couple once (Aronow, Samii and Assenova, *Cluster-robust variance estimation for
-    dyadic data*, Political Analysis 23, 2015).
-
-    Attributes
-    ----------
-    focus : Series
-        Means, indexed by (target, outer).
-    covariance : DataFrame
-        Of the means, pairs by pairs.
-    least : Series
-        Each mean's variance if no two mosaics shared an image: no contrast is given less.
-    images : Series
-        Different images of a pair's mosaics, of the class that has fewer.
-    """
-
-    focus: pd.Series
-    covariance: pd.DataFrame
-    least: pd.Series
-    images: pd.Series
-
-    @classmethod
-    def of(cls, rated: pd.DataFrame) -> Means:
-        """From rated mosaics without undefined rows."""
-        by = [rated[name] for name in PAIR]
-        groups = rated["focus"].groupby(by)
-        focus, number = groups.mean(), groups.ngroup().to_numpy()
-        deviation = (rated["focus"] - groups.transform("mean")) / groups.transform("size")
-        apart = sparse.csr_array(
-            (deviation, (np.arange(len(rated)), number)), shape=(len(rated), len(focus))
-        )
-        found = pd.DataFrame(_over_shared(apart, rated[IMAGES]), focus.index, focus.index)
-        least = pd.Series((apart * apart).sum(0), focus.index)
-        return cls(focus, found, least, _fewest_images(rated))
-
-    def contrast(self, weights: pd.Series) -> tuple[float, float, int]:
-        """A weighted sum of means, and its standard error.
-
-        Parameters
-        ----------
-        weights : Series
-            Of some pairs, indexed by (target, outer).
-
-        Returns
-        -------
-        value, standard_error : float
-            The variance is taken n / (n - 1) times.
-        images : int
-            n, the fewest of the pairs'; the standard error has n - 1 degrees of freedom.
-        """
-        at, w = weights.index, weights.to_numpy()
-        images = int(self.images[at].min())
-        variance = float(w @ self.covariance.loc[at, at].to_numpy() @ w)
-        variance = max(variance, float(w**2 @ self.least[at].to_numpy()))
-        error = np.sqrt(variance * images / (images - 1))
-        return float(w @ self.focus[at].to_numpy()), float(error), images
-
-    def interval(self, weights: pd.Series, level: float = 0.95) -> stats.Interval:
-        """A weighted sum of means with Student's interval."""
-        value, error, images = self.contrast(weights)
-        half = scipy.stats.t.ppf((1 + level) / 2, images - 1) * error
-        return stats.Interval(value, value - half, value + half)
-
-
 def _test(known: Means, pair: tuple[str, str], against, level: float) -> dict:
     """One pair's difference from the null, its two-sided interval and one-sided p."""
     fixed = not isinstance(against, str)
@@ -242,38 +168,12 @@ def _test(known: Means, pair: tuple[str, str], against, level: float) -> dict:
     if not (fixed or others):
         return row | dict.fromkeys(TESTED, np.nan)
     weights = {pair: 1.0, **dict.fromkeys(others, -1 / max(len(others), 1))}
-    value, error, images = known.contrast(pd.Series(weights))
-    difference = value - against if fixed else value
-    student = scipy.stats.t(images - 1)
-    p = float(student.cdf(difference / error)) if error > 0 else float(difference >= 0)
-    half = student.ppf((1 + level) / 2) * error
-    ends = (difference - half, difference + half)
-    found = (known.focus[pair] - difference, difference, *ends, p)
-    return row | dict(zip(TESTED, found, strict=True))
-
-
-def _over_shared(apart: sparse.csr_array, images: pd.DataFrame, step: int = 500) -> np.ndarray:
-    """Sum of products of deviations over couples of mosaics that share an image, once a couple."""
-    used, place = np.unique(images.to_numpy(), return_inverse=True)
-    rows = np.repeat(np.arange(len(images)), images.shape[1])
-    shape = (len(images), len(used))
-    shows = sparse.csr_array((np.ones(images.size), (rows, place.ravel())), shape=shape)
-    found = np.zeros((apart.shape[1],) * 2)
-    for start in range(0, len(images), step):
-        shared = shows[start : start + step] @ shows.T
-        shared.data[:] = 1
-        found += (apart[start : start + step].T @ (shared @ apart)).toarray()
-    return found
-
-
-def _fewest_images(rated: pd.DataFrame) -> pd.Series:
-    """Different images of each pair's mosaics, of the class that has fewer."""
-    long = rated[PAIR].loc[rated.index.repeat(len(IMAGES))].reset_index(drop=True)
-    long["image"], long["inner"] = (
-        rated[IMAGES].to_numpy().ravel(),
-        rated[TARGETS].to_numpy().ravel(),
-    )
-    return long.groupby([*PAIR, "inner"])["image"].nunique().groupby(PAIR).min()
+    found = known.contrast(pd.Series(weights))
+    found = replace(found, estimate=found.estimate - against) if fixed else found
+    difference, low, high = found.interval(level)
+    lower = found.p / 2 if difference < 0 else 1 - found.p / 2  # one-sided
+    tested = (known.focus[pair] - difference, difference, low, high, lower)
+    return row | dict(zip(TESTED, tested, strict=True))
 
 
 def _check(rated: pd.DataFrame, against) -> None:

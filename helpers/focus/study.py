@@ -1,11 +1,11 @@
-"""What notebook 06 rates: networks of several architectures on several image sets, and choices.
+"""What notebook 06 rates: trainings of several architectures on several image sets.
 
-Networks are trained once and found in the store, by other notebooks too; ratings likewise.
+A network is trained once and found in the store, by other notebooks too; ratings likewise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -14,10 +14,10 @@ import pandas as pd
 import torch
 from torchvision.models import get_model_weights
 
-from helpers import attribution, experiment, models, project, reduced, stats
+from helpers import attribution, experiment, models, project, stats
 from helpers.attribution import METHODS, NotConserved
-from helpers.focus.design import IMAGES, design
-from helpers.focus.intervals import summary
+from helpers.focus.design import design
+from helpers.focus.means import summary
 from helpers.focus.rating import logit_of, rate
 from helpers.inference import logits
 from helpers.networks import Classifier
@@ -39,7 +39,8 @@ edges of a grid lie on the seams, nothing can leak across, and Focus is higher f
 """
 ODD = {"lime": {"segments": 7}, "occlusion": {"segments": 7}}
 
-Networks = Mapping[tuple[str, str], Classifier]
+Trainings = Sequence[Classifier]
+Networks = Mapping[tuple[str, str], Trainings]
 
 
 def held_out(collection: Collection, settings: SimpleNamespace) -> dict[str, ImageSet]:
@@ -54,20 +55,22 @@ def held_out(collection: Collection, settings: SimpleNamespace) -> dict[str, Ima
 
 def networks(
     collection: Collection, settings: SimpleNamespace
-) -> dict[tuple[str, str], Classifier]:
-    """A network of each architecture for each image set, by (architecture, set).
+) -> dict[tuple[str, str], list[Classifier]]:
+    """The trainings of each architecture on each of the sets asked for, by (architecture, set).
 
     Parameters
     ----------
     collection
     settings
-        `architectures`, `family` (scratch, pretrained, probe or as it is), `pretrained`, `epochs`,
-        `seed` and `image_size` are used.
+        `architectures`, `sets` (those that the collection lacks are left out; all where none is
+        left, as with a folder of your own), `family` (scratch, pretrained, probe or as it is) and
+        what :func:`helpers.experiment.model` reads are used.
     """
+    asked = [name for name in settings.sets if name in collection.sets]
     return {
         (architecture, name): one(architecture, name, collection, settings)
         for architecture in settings.architectures
-        for name in collection.sets
+        for name in asked or collection.sets
     }
 
 
@@ -77,13 +80,15 @@ def one(
     collection: Collection,
     settings: SimpleNamespace,
     epochs: int | None = None,
-) -> Classifier:
-    """The network of one architecture trained on one set, for fewer epochs where that is asked."""
-    most = min(settings.epochs, reduced.EPOCHS.get(architecture, settings.epochs))
-    changed = {"architecture": architecture, "epochs": epochs or most}
+) -> list[Classifier]:
+    """The trainings of one architecture on one set, for fewer epochs where that is asked.
+
+    A network as it is was trained elsewhere: there is one.
+    """
     if settings.family == AS_IT_IS:
         count = len(_categories(architecture))
-        return models.build(architecture, count, weights=settings.pretrained).eval()
+        return [models.build(architecture, count, weights=settings.pretrained).eval()]
+    changed = {"architecture": architecture, "epochs": epochs or settings.epochs}
     name = f"{experiment.FAMILIES[settings.family]}-{set_name}"
     return experiment.model(name, collection, SimpleNamespace(**{**vars(settings), **changed}))
 
@@ -126,25 +131,38 @@ def method_settings(method: str | Callable, effort: str) -> dict:
     return {"preset": effort, **(ODD[method] if odd else {})}
 
 
+def drawn(networks: Networks) -> str:
+    """What intervals speak of, in a sentence: of other trainings and images, or of images only."""
+    number = min(map(len, networks.values()))
+    if number > 1:
+        return f"Intervals are over trainings ({number} of each model) and images."
+    return "Each model is one training: intervals are over images, and say nothing of another one."
+
+
 def accuracies(
     networks: Networks, images: Mapping[str, ImageSet], settings: SimpleNamespace
 ) -> pd.DataFrame:
-    """Accuracy of each network on the single images of its own set, with Wilson's interval."""
+    """Accuracy of each model on the single images of its own set, over its trainings."""
     rows = [
         {"architecture": architecture, "set": name}
-        | accuracy(network, images[name], answers(architecture, images[name], settings))
-        for (architecture, name), network in networks.items()
+        | accuracy(trainings, images[name], answers(architecture, images[name], settings))
+        for (architecture, name), trainings in networks.items()
     ]
     return pd.DataFrame(rows)
 
 
-def accuracy(network: Classifier, images: ImageSet, logit: Mapping[str, int]) -> dict:
-    """images, accuracy, low, high of a network."""
+def accuracy(trainings: Trainings, images: ImageSet, logit: Mapping[str, int]) -> dict:
+    """trainings, images, accuracy, low, high of a model."""
+    found = right(trainings, images, logit)
+    ends = stats.share(found)
+    row = {"trainings": len(found), "images": found.shape[1], "accuracy": ends.estimate}
+    return row | {"low": ends.low, "high": ends.high}
+
+
+def right(trainings: Trainings, images: ImageSet, logit: Mapping[str, int]) -> np.ndarray:
+    """Which images each training names right: bool (T, N)."""
     wanted = np.array([logit[name] for name in images.table["class"]])
-    said = logits(network, images.images).argmax(1).numpy()
-    right, n = int((said == wanted).sum()), len(wanted)
-    low, high = stats.wilson(right, n)
-    return {"images": n, "accuracy": right / n, "low": low, "high": high}
+    return logits(trainings, images.images).argmax(2).numpy() == wanted
 
 
 def designs(images: Mapping[str, ImageSet], settings: SimpleNamespace) -> dict[str, pd.DataFrame]:
@@ -162,16 +180,17 @@ def ratings(
     methods: Iterable[str],
     settings: SimpleNamespace,
 ) -> pd.DataFrame:
-    """Every method on every network: rows of :func:`helpers.focus.rate`, with architecture and set.
+    """Every method on every training: rows of :func:`helpers.focus.rate`, with the columns
+    architecture, set and training.
 
     A method that refuses a network, as LRP may, is left out; `attrs["refused"]` says why.
     """
     found, refused = [], {}
-    for (architecture, name), network in networks.items():
+    for (architecture, name), trainings in networks.items():
         logit = answers(architecture, images[name], settings)
         for method in methods:
             try:
-                rated = rated_here(network, images[name], tables[name], method, settings, logit)
+                rated = rated_here(trainings, images[name], tables[name], method, settings, logit)
             except NotConserved as reason:
                 refused[architecture, method] = str(reason)
                 continue
@@ -181,20 +200,27 @@ def ratings(
     return rows
 
 
-def rated_here(network, images: ImageSet, table, method, settings, logit=None, **more):
-    """One rating with the notebook's effort, mosaic shape and store; `more` replaces settings."""
+def rated_here(trainings: Trainings, images: ImageSet, table, method, settings, logit=None, **more):
+    """The same mosaics rated on each training, with the notebook's effort, mosaic shape and store.
+
+    The column `training` numbers them; `more` replaces settings.
+    """
     chosen = method_settings(method, settings.effort)
-    return rate(
-        network,
-        images.images,
-        table,
-        method,
-        classes=logit or images.classes,
-        shape=settings.shape,
-        store=project.store() / "focus",
-        batch_size=AT_A_TIME,
-        **{**chosen, **more},
-    )
+    found = [
+        rate(
+            network,
+            images.images,
+            table,
+            method,
+            classes=logit or images.classes,
+            shape=settings.shape,
+            store=project.store() / "focus",
+            batch_size=AT_A_TIME,
+            **{**chosen, **more},
+        )
+        for network in trainings
+    ]
+    return pd.concat([part.assign(training=t) for t, part in enumerate(found)], ignore_index=True)
 
 
 def explained(network, mosaic: torch.Tensor, target: torch.Tensor, settings) -> dict:
@@ -208,15 +234,6 @@ def explained(network, mosaic: torch.Tensor, target: torch.Tensor, settings) -> 
             continue
         found[METHODS[method].name] = maps.maps[0]
     return found
-
-
-def pooled(rated: pd.DataFrame, column: str = "set") -> pd.DataFrame:
-    """Ratings of several image sets as if of one: images and targets numbered and named apart."""
-    codes = rated[column].factorize()[0]
-    apart = rated.assign(target=rated[column] + " " + rated["target"])
-    for name in IMAGES:
-        apart[name] = rated[name] + codes * (int(rated[IMAGES].to_numpy().max()) + 1)
-    return apart
 
 
 def table_of(rated: pd.DataFrame, accuracies: pd.DataFrame, architecture: str) -> pd.DataFrame:

@@ -1,15 +1,16 @@
 """Does the ranking find a pair that was planted? Trials over seeds and doses, in the world.
 
-A trial plants the shared patch at one dose (:mod:`helpers.world.patch`), trains a network, and
-ranks the pairs of its test images. Every seed draws other images and another pair of classes, so
-that no natural likeness of two classes is counted over and over. At dose 0 the pair is only drawn
-and not planted: how often it comes first there is the rate of false finds. Each network is tested
-on images of its own dose and on the same ones at dose 1, for at a lower dose the mosaics themselves
-show less of what is shared, whatever the network has learned.
+A trial plants the shared patch at one dose (:mod:`helpers.world.patch`), trains a network several
+times, and ranks the pairs of its test images over all trainings. Every seed draws other images and
+another pair of classes, so that no natural likeness of two classes is counted over and over. At
+dose 0 the pair is only drawn and not planted: how often it comes first there is the rate of false
+finds. The networks are tested on images of their own dose and on the same ones at dose 1, for at a
+lower dose the mosaics themselves show less of what is shared, whatever the networks have learned.
 
-    python -m helpers.focus.trials data/recorded/shared_patch_trials.csv --seeds 12
+    python -m helpers.focus.trials data/shared_patch_trials.csv --seeds 12
 
 made the trials that notebook 07 shows beside its own few; `sweeps/shared_patch.smk` spreads them.
+A run that was stopped goes on from the trainings and ratings that it finds in the store.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from types import SimpleNamespace
 import pandas as pd
 import scipy.stats
 
-from helpers import artifacts, models, project, stats, world
+from helpers import artifacts, experiment, models, project, stats, world
 from helpers.focus import feature, pairs
 from helpers.focus.rating import logit_of, rate
 from helpers.progress import progress
@@ -36,14 +37,16 @@ BLIND = 1 / len(DRAWN)
 """How often a ranking that knows nothing has the drawn pair first."""
 EXPLAINED = ("gradcam", "lrp")
 """Methods asked whether they point at the eyespot."""
-RECORDED = "data/recorded/shared_patch_trials.csv"
+RECORDED = "data/shared_patch_trials.csv"
 SETTINGS = {
     "architecture": "resnet18-eighth",
     "image_size": 96,
     "per_class": 150,
     "context_bias": 0.25,
+    "source": "world",
     "epochs": 6,
-    "per_pair": 24,
+    "trainings": 5,
+    "per_pair": 12,
     "method": "gradcam",
 }
 
@@ -77,11 +80,11 @@ def run(
 
 
 def one(dose: float, seed: int, settings: SimpleNamespace | None = None) -> list[dict]:
-    """One trial: a network trained at a dose, and its pairs on held-out images of two kinds.
+    """One trial: a network trained at a dose, several times, and its pairs on two kinds of images.
 
     The first are drawn like the training images: of the planted classes' the dose carries the
     eyespot. The second are the same images, but all of these two classes' carry it. Between doses
-    only what the network learned differs there.
+    only what the networks learned differs there.
 
     Returns
     -------
@@ -91,16 +94,17 @@ def one(dose: float, seed: int, settings: SimpleNamespace | None = None) -> list
         (share of held-out images that carry it, of these two classes'); accuracy, recall and
         mistaken, as from :func:`singles`; what :func:`judged` says; and excess_gradcam and
         excess_lrp (relevance for the target on the outer images' eyespots beyond their area, from
-        :func:`helpers.focus.feature.excess`; NaN unless all carry it).
+        :func:`helpers.focus.feature.on_patch`; NaN unless all carry it).
     """
     settings = settings or SimpleNamespace(**SETTINGS)
     images = _images(dose, seed, settings)
-    network = models.trained(
+    networks = models.trainings(
+        settings.trainings,
         settings.architecture,
         images.split("train"),
         images.split("val"),
         seed=seed,
-        epochs=settings.epochs,
+        epochs=experiment.epochs(settings),
         store=project.store(),
     )
     tests = {dose: images.split("test")}
@@ -108,7 +112,7 @@ def one(dose: float, seed: int, settings: SimpleNamespace | None = None) -> list
         tests[1.0] = _images(1.0, seed, settings).split("test")
     return [
         {"dose": dose, "seed": seed, **dict(zip(pairs.PAIR, drawn(seed), strict=True))}
-        | {"carried": carried, **_tested(network, test, carried, seed, settings)}
+        | {"carried": carried, **_tested(networks, test, carried, seed, settings)}
         for carried, test in tests.items()
     ]
 
@@ -125,27 +129,27 @@ def _images(dose: float, seed: int, settings: SimpleNamespace) -> ImageSet:
     return _world(dose, seed, settings.image_size, settings.per_class, float(settings.context_bias))
 
 
-def _tested(network, test: ImageSet, carried: float, seed: int, settings) -> dict:
-    """What one network shows on one kind of held-out images."""
+def _tested(networks, test: ImageSet, carried: float, seed: int, settings) -> dict:
+    """What the networks show on one kind of held-out images."""
     planted = drawn(seed)
-    rated = rated_pairs(network, test, test.classes, settings, seed)
-    found = judged(pairs.ranked(rated, resamples=10, seed=seed), planted)
+    rated = rated_pairs(networks, test, test.classes, settings, seed)
+    found = judged(pairs.ranked(rated), planted)
     rows, asked = pairs.of_pair(rated, *planted), {"classes": test.classes}
     excess = {f"excess_{name}": float("nan") for name in EXPLAINED}
     if carried == 1:
         for name in EXPLAINED:
-            placed = feature.on_patch(network, test, rows, name, **asked)
-            excess[f"excess_{name}"] = float(feature.excess(placed)[0])
-    return {**singles(network, test, planted), **found, **excess}
+            placed = feature.on_patch(networks, test, rows, name, **asked)
+            excess[f"excess_{name}"] = float(placed["excess"].mean())
+    return {**singles(networks, test, planted), **found, **excess}
 
 
-def singles(network, images: ImageSet, planted: tuple[str, str]) -> dict:
+def singles(networks, images: ImageSet, planted: tuple[str, str]) -> dict:
     """Whether single images give the planted pair away.
 
     Parameters
     ----------
-    network : nn.Module
-        Its logits are in the order of the classes.
+    networks : list of nn.Module
+        Trainings, whose logits are in the order of the classes.
     images : ImageSet
     planted : (target, outer)
 
@@ -153,9 +157,9 @@ def singles(network, images: ImageSet, planted: tuple[str, str]) -> dict:
     -------
     dict
         accuracy (on all images); recall (share of the target's images taken for the target); and
-        mistaken (share of the outer class's images taken for the target).
+        mistaken (share of the outer class's images taken for the target); means over trainings.
     """
-    taken = feature.taken_for(network, images, logit_of(images.classes))
+    taken = feature.taken_for(networks, images, logit_of(images.classes))
     target, outer = planted
     counts = images.table["class"].value_counts()
     right = sum(taken.loc[name, name] * counts[name] for name in images.classes)
@@ -166,16 +170,17 @@ def singles(network, images: ImageSet, planted: tuple[str, str]) -> dict:
     }
 
 
-def rated_pairs(network, images, classes, settings: SimpleNamespace, seed: int) -> pd.DataFrame:
+def rated_pairs(networks, images, classes, settings: SimpleNamespace, seed: int) -> pd.DataFrame:
     """Every ordered pair's mosaics, rated; parts already rated are found in the store.
 
     Parameters
     ----------
-    network : nn.Module
+    networks : list of nn.Module
+        Trainings of one model.
     images : ImageSet
         Held out.
     classes : sequence of str, or dict from class to logit
-        Of the network.
+        Of the networks.
     settings
         `method` and `per_pair` are used.
     seed : int
@@ -184,11 +189,16 @@ def rated_pairs(network, images, classes, settings: SimpleNamespace, seed: int) 
     Returns
     -------
     DataFrame
-        From :func:`helpers.focus.rate`, of the design of :func:`helpers.focus.pairs.design`.
+        From :func:`helpers.focus.rate`, of the design of :func:`helpers.focus.pairs.design`, with
+        the column `training`.
     """
     design = pairs.design(images.table, images.classes, per_pair=settings.per_pair, seed=seed)
     kept = project.store() / "focus"
-    return rate(network, images.images, design, settings.method, classes=classes, store=kept)
+    rated = [
+        rate(network, images.images, design, settings.method, classes=classes, store=kept)
+        for network in networks
+    ]
+    return pd.concat([part.assign(training=t) for t, part in enumerate(rated)], ignore_index=True)
 
 
 def judged(table: pd.DataFrame, planted: tuple[str, str]) -> dict:

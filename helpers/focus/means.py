@@ -1,0 +1,243 @@
+"""Means of Focus over trainings and mosaics, with intervals that know that mosaics share images.
+
+A test split has far fewer images than there are mosaics of it: an image that a model finds hard
+makes all its mosaics hard. And a model is several trainings, which explain the same mosaics. Both
+are drawn, and would come out otherwise another time: the variance of a mean is what the images add,
+plus what the trainings add, less what both contain (as in :func:`helpers.stats.mean`, where no two
+values share an image). Simulated coverage of 95% intervals is in `tests/test_focus_means.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from helpers.focus.design import IMAGES, TARGETS
+from helpers.stats import Mean
+
+SHOWN = ["set", "mosaic"]  # which mosaic a row is of
+BY = ["architecture", "training"]  # which network explained it
+
+
+def mean(rated: pd.DataFrame) -> Mean:
+    """Mean Focus of ratings by one method, over all mosaics and trainings that are defined.
+
+    Parameters
+    ----------
+    rated : DataFrame
+        From :func:`helpers.focus.rate`, of one method. Where it has them, the columns `training`
+        and `architecture` say which network explained (trainings of one architecture are drawn,
+        architectures are chosen), and `set` which images it is of. Images of the same number in two
+        sets count as one image, for they may show the same object.
+    """
+    known = rated.dropna(subset=["focus"])
+    if known.empty:
+        return Mean(np.nan, np.nan, 1.0)
+    shown = [name for name in SHOWN if name in known]
+    count = known.drop_duplicates(shown).groupby("target").size()
+    cells = ["target"] if count.min() > 1 else []  # one mosaic of a class says nothing of others
+    means = Means.of(known, cells)
+    size = known.groupby(cells).size() if cells else pd.Series({"all": len(known)})
+    return means.contrast(size / len(known))
+
+
+def summary(rated: pd.DataFrame, by: list[str] | None = None, level: float = 0.95) -> pd.DataFrame:
+    """Mean Focus of each method with its interval over trainings and source images.
+
+    Parameters
+    ----------
+    rated : DataFrame
+        From :func:`helpers.focus.rate`; several may be concatenated. Columns as for :func:`mean`.
+    by : list of str, optional
+        Columns that tell ratings apart; None is `["method"]`.
+    level : float in (0, 1)
+
+    Returns
+    -------
+    DataFrame
+        One row a rating: the columns `by`; trainings (1 where the column is missing); mosaics;
+        images (different ones); undefined (maps without positive relevance, left out of the rest);
+        mean with mean_low and mean_high; median; seconds (a mosaic, mean). NaN where nothing is
+        defined.
+    """
+    rows = []
+    for names, part in rated.groupby(by or ["method"], sort=False, observed=True):
+        row = dict(zip(by or ["method"], names, strict=True))
+        row["trainings"] = part["training"].nunique() if "training" in part else 1
+        row["mosaics"] = len(part.drop_duplicates([name for name in SHOWN if name in part]))
+        row["images"] = len(np.unique(part[IMAGES]))
+        row["undefined"] = int(part["focus"].isna().sum())
+        found = mean(part).interval(level)
+        low, high = np.clip(found[1:], 0, 1).tolist()
+        row |= {"mean": found.estimate, "mean_low": low, "mean_high": high}
+        row["median"] = part["focus"].median()
+        rows.append(row | {"seconds": part["seconds"].mean() if "seconds" in part else np.nan})
+    return pd.DataFrame(rows)
+
+
+def differences(first: pd.DataFrame, second: pd.DataFrame, level: float = 0.95) -> dict:
+    """Mean difference in Focus between two methods on the same mosaics and networks.
+
+    Parameters
+    ----------
+    first, second : DataFrame
+        Ratings of the same design by the same networks, in the same order.
+    level : float in (0, 1)
+
+    Returns
+    -------
+    dict
+        first, second (the methods); maps (pairs of them, where both are defined); undefined (where
+        one is not); difference (first - second), low, high; p (two-sided, of no difference).
+
+    Raises
+    ------
+    ValueError
+        For ratings of different mosaics or networks.
+    """
+    same = [*IMAGES, *TARGETS, "target", *(c for c in (*SHOWN[:1], *BY) if c in first)]
+    if len(first) != len(second) or (first[same].to_numpy() != second[same].to_numpy()).any():
+        raise ValueError(
+            "The two ratings are of different mosaics or networks: rate both on one design."
+        )
+    gap = first.assign(focus=first["focus"].to_numpy() - second["focus"].to_numpy())
+    found = mean(gap)
+    value, low, high = found.interval(level)
+    row = {"first": first["method"].iloc[0], "second": second["method"].iloc[0]}
+    undefined = int(gap["focus"].isna().sum())
+    row |= {"maps": len(gap) - undefined, "undefined": undefined, "difference": value}
+    return row | {"low": low, "high": high, "p": found.p}
+
+
+@dataclass(frozen=True)
+class Means:
+    """Mean Focus of cells (class pairs, or target classes), and how these means vary and covary.
+
+    Two mosaics that share an image are not independent, of whichever cells they are; two that share
+    none are. So a covariance over images sums the products of deviations over all couples of
+    mosaics that share an image, each couple once (Aronow, Samii and Assenova, *Cluster-robust
+    variance estimation for dyadic data*, Political Analysis 23, 2015).
+
+    Attributes
+    ----------
+    focus : Series
+        Means, by cell.
+    images : DataFrame
+        Covariance of the cells' means over images, cells by cells.
+    rest : DataFrame
+        The part of it that is no mosaic's own: what a mosaic has in one training and not another.
+    least : Series
+        Each mean's variance if no two mosaics shared an image: no contrast is given less.
+    units : Series
+        What each cell's variance is estimated from: its mosaics, or its images where these are
+        fewer.
+    trainings : list of DataFrame
+        Of each architecture the cells' means in each training, trainings by cells.
+    """
+
+    focus: pd.Series
+    images: pd.DataFrame
+    rest: pd.DataFrame
+    least: pd.Series
+    units: pd.Series
+    trainings: list[pd.DataFrame]
+
+    @classmethod
+    def of(cls, rated: pd.DataFrame, cells: Sequence[str] = ()) -> Means:
+        """From rated mosaics without undefined rows; without `cells` there is one, "all"."""
+        shown = [name for name in SHOWN if name in rated]
+        rated = rated.assign(**{name: 0 for name in BY if name not in rated}, all="all")
+        rated = rated.reset_index(drop=True)
+        rated["at"] = rated.groupby(shown, sort=False).ngroup()
+        wide = rated.pivot(index=BY, columns="at", values="focus")
+        mosaics = rated.drop_duplicates("at")
+        groups = rated.groupby(list(cells) or ["all"])
+        focus, number = groups["focus"].mean(), groups.ngroup()[mosaics.index].to_numpy()
+        units = _units(mosaics, number)
+        widened = np.sqrt(units / np.where(units > 1, units - 1, np.nan)) / np.bincount(number)
+
+        average = wide.mean().to_frame().T
+        apart = average - _of_cells(average, number)
+        own = wide.groupby(level=0).transform("mean")
+        rest = wide - _of_cells(wide, number) - own + _of_cells(own, number)
+        several = wide.groupby(level=0)[0].transform("size").to_numpy()[:, None]
+        architectures = wide.index.get_level_values(0).nunique()
+        rest = rest.fillna(0) / np.sqrt(several * np.maximum(several - 1, 1)) / architectures
+        parts = np.vstack([apart, rest]) * widened[number]
+        images, *rests = _over_shared(parts, number, mosaics[IMAGES].to_numpy())
+        least = np.bincount(number, parts[0] ** 2)
+        cell_means = wide.T.groupby(number).mean().T.set_axis(focus.index, axis=1)
+        cell_means = cell_means.fillna(cell_means.groupby(level=0).transform("mean"))
+        return cls(
+            focus,
+            pd.DataFrame(images, focus.index, focus.index),
+            pd.DataFrame(sum(rests), focus.index, focus.index),
+            pd.Series(least, focus.index),
+            pd.Series(units, focus.index),
+            [part for _, part in cell_means.groupby(level=0)],
+        )
+
+    def contrast(self, weights: pd.Series) -> Mean:
+        """A weighted sum of cells' means, with the error of trainings and images.
+
+        Parameters
+        ----------
+        weights : Series
+            Of some cells, by cell.
+        """
+        at, w = weights.index, weights.to_numpy()
+        estimate = float(w @ self.focus[at].to_numpy())
+        covariance, least = self.images.loc[at, at].to_numpy(), self.least[at].to_numpy()
+        of_images = max(float(w @ covariance @ w), float(w**2 @ least))
+        each = w**2 * np.maximum(np.diag(covariance), least)
+        share = each / each.sum() if each.any() else each
+        doubt = of_images**2 * float((share**2 / (self.units[at] - 1)).sum())
+        rest = float(w @ self.rest.loc[at, at].to_numpy() @ w)
+        of_trainings = 0.0
+        for part in (part for part in self.trainings if len(part) > 1):
+            own = float((part[at].to_numpy() @ w).var(ddof=1))
+            own /= len(part) * len(self.trainings) ** 2
+            of_trainings, doubt = of_trainings + own, doubt + own**2 / (len(part) - 1)
+        variance = max(of_trainings + of_images - rest, of_trainings, of_images)
+        freedom = variance**2 / doubt if doubt else 1.0
+        return Mean(estimate, float(np.sqrt(variance)), float(freedom))
+
+
+def _of_cells(values: pd.DataFrame, number: np.ndarray) -> np.ndarray:
+    """Every value replaced by the mean of its row and cell."""
+    return values.T.groupby(number).transform("mean").T
+
+
+def _units(mosaics: pd.DataFrame, number: np.ndarray) -> np.ndarray:
+    """Of each cell: different mosaics, or different images in a role where these are fewer."""
+    images, inner = mosaics[IMAGES].to_numpy(), mosaics[TARGETS].to_numpy(dtype=bool)
+    found = []
+    for cell in range(number.max() + 1):
+        mine = images[number == cell]
+        role = inner[number == cell]
+        shown = len(np.unique(mine[role])), len(np.unique(mine[~role]))
+        found.append(min(len(np.unique(mine, axis=0)), *shown))
+    return np.array(found)
+
+
+def _over_shared(parts: np.ndarray, number: np.ndarray, images: np.ndarray, step: int = 500):
+    """For each row of deviations: sums of their products over couples of mosaics that share an
+    image, once a couple, cells by cells: (rows, cells, cells)."""
+    used, place = np.unique(images, return_inverse=True)
+    rows = np.repeat(np.arange(len(images)), images.shape[1])
+    shows = sparse.csr_array(
+        (np.ones(images.size), (rows, place.ravel())), shape=(len(images), len(used))
+    )
+    at, cells = np.arange(len(images)), number.max() + 1
+    apart = [sparse.csr_array((part, (at, number)), shape=(len(images), cells)) for part in parts]
+    found = np.zeros((len(parts), cells, cells))
+    for start in range(0, len(images), step):
+        shared = shows[start : start + step] @ shows.T
+        shared.data[:] = 1
+        for part, sums in zip(apart, found, strict=True):
+            sums += (part[start : start + step].T @ (shared @ part)).toarray()
+    return found

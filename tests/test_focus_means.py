@@ -1,0 +1,244 @@
+"""Means of Focus over trainings and shared images: coverage by simulation, errors by loops."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers import focus
+from helpers.focus import pairs
+from helpers.focus.design import IMAGES, TARGETS
+from helpers.focus.means import Means, differences, mean
+
+CLASSES = tuple("abcd")
+CELL = ["target", "outer"]
+
+
+def simulated(
+    seed,
+    *,
+    trainings=5,
+    architectures=1,
+    training=0.03,  # standard deviations: of a training,
+    image=0.05,  # of an image as a target and, of two thirds of it, as another,
+    both=0.04,  # of an image in one training,
+    mosaic=0.05,  # of a mosaic,
+    alone=0.03,  # and of a mosaic in one training
+    per_class=12,
+    each=25,
+):
+    """Focus 0.6, and what trainings, images, mosaics and their combinations add."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"class": np.repeat(CLASSES, each)})
+    made = focus.design(table, CLASSES, per_class=per_class, seed=seed)
+    at, role = made[IMAGES].to_numpy(), made[TARGETS].to_numpy().astype(int)
+
+    def of_images(spread):
+        return rng.normal(0, spread, (len(table), 2))[at, role].sum(1) / 2
+
+    base = 0.6 + of_images((image / 1.5, image)) + rng.normal(0, mosaic, len(made))
+    parts = []
+    for architecture, number in product(range(architectures), range(trainings)):
+        own = rng.normal(0, training) + of_images(both) + rng.normal(0, alone, len(made))
+        parts.append(made.assign(focus=base + own, training=number, architecture=architecture))
+    return pd.concat(parts, ignore_index=True).assign(method="made")
+
+
+ONE = {"trainings": 1, "training": 0.0, "both": 0.0, "alone": 0.0}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "world",
+    [
+        {},
+        {"trainings": 10},
+        {"training": 0.1},
+        {"trainings": 10, "training": 0.1},
+        {"image": 0.15, "training": 0.0, "both": 0.0},
+        {"per_class": 60},
+        {"per_class": 3},
+        {"architectures": 3, "training": 0.06, "per_class": 3},
+    ],
+    ids=[
+        "5 trainings",
+        "10 trainings",
+        "5 trainings dominate",
+        "10 trainings dominate",
+        "images dominate",
+        "many mosaics",
+        "few mosaics",
+        "three architectures",
+    ],
+)
+def test_intervals_cover(world):
+    """95% intervals of 600 worlds cover in 93 to 97%, give or take two standard errors."""
+    found = [mean(simulated(seed, **world)).interval() for seed in range(600)]
+    covered = np.mean([low <= 0.6 <= high for _, low, high in found])
+    assert 0.93 - 0.018 <= covered <= 0.97 + 0.014, covered
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", [ONE, {**ONE, "per_class": 60}], ids=["few mosaics", "many"])
+def test_intervals_of_one_training_are_over_images(world):
+    found = [mean(simulated(seed, **world)).interval() for seed in range(400)]
+    assert 0.9 <= np.mean([low <= 0.6 <= high for _, low, high in found]) <= 0.985
+
+
+@pytest.mark.slow
+def test_mosaics_or_maps_as_the_units_would_be_too_narrow():
+    """What is gained: intervals that know neither shared images nor trainings rarely cover."""
+    maps, mosaics = [], []
+    for seed in range(200):
+        rated = simulated(seed, per_class=100)
+        for values, covered in (
+            (rated["focus"], maps),
+            (rated.groupby("mosaic")["focus"].mean(), mosaics),
+        ):
+            half = 1.96 * values.std() / np.sqrt(len(values))
+            covered.append(abs(values.mean() - 0.6) <= half)
+    assert np.mean(maps) < 0.4 and np.mean(mosaics) < 0.6
+
+
+def by_loop(rated, weights):
+    """Variance and estimate of a contrast of cells, by loops over couples of mosaics."""
+    values = {(r["training"], r["mosaic"]): r["focus"] for r in rated.to_dict("records")}
+    first = rated[rated["training"] == 0]
+    rows = [r for r in first.to_dict("records") if (r["target"], r["outer"]) in weights]
+    trainings = sorted(rated["training"].unique())
+    of = {c: [r["mosaic"] for r in rows if (r["target"], r["outer"]) == c] for c in weights}
+    middle = {r["mosaic"]: np.mean([values[t, r["mosaic"]] for t in trainings]) for r in rows}
+    units = {}
+    for cell, mosaics in of.items():
+        mine = [r for r in rows if r["mosaic"] in mosaics]
+        shown = {
+            role: {r[f"image_{i}"] for r in mine for i in range(4) if r[f"is_target_{i}"] == role}
+            for role in (True, False)
+        }
+        units[cell] = min(len(mosaics), *map(len, shown.values()))
+
+    def over_shared(deviation):
+        total = least = 0.0
+        for a, b in product(rows, rows):
+            shown = [{r[f"image_{i}"] for i in range(4)} for r in (a, b)]
+            term = 1.0
+            for r in (a, b):
+                cell = r["target"], r["outer"]
+                n = units[cell]
+                term *= weights[cell] / len(of[cell]) * np.sqrt(n / (n - 1))
+                term *= deviation(r["mosaic"], cell)
+            total += term if shown[0] & shown[1] else 0
+            least += term if a is b else 0
+        return total, least
+
+    cell_means = {
+        (t, c): np.mean([values[t, m] for m in mosaics])
+        for t in trainings
+        for c, mosaics in of.items()
+    }
+    overall = {c: np.mean([middle[m] for m in mosaics]) for c, mosaics in of.items()}
+    of_images = max(over_shared(lambda m, c: middle[m] - overall[c]))
+    count = len(trainings)
+    of_trainings = (
+        np.var([sum(w * cell_means[t, c] for c, w in weights.items()) for t in trainings], ddof=1)
+        / count
+    )
+    rest = sum(
+        over_shared(lambda m, c, t=t: values[t, m] - cell_means[t, c] - middle[m] + overall[c])[0]
+        for t in trainings
+    ) / (count * (count - 1))
+    estimate = sum(w * overall[c] for c, w in weights.items())
+    return estimate, max(of_trainings + of_images - rest, of_trainings, of_images)
+
+
+def test_errors_are_those_of_loops():
+    table = pd.DataFrame({"class": np.repeat(CLASSES, 9), "split": "test"})
+    design = pairs.design(table, CLASSES, per_pair=7, seed=3)
+    rng = np.random.default_rng(0)
+    quality = rng.normal(0, 0.1, (3, 36))
+    parts = [
+        design.assign(
+            training=t,
+            focus=0.7
+            + (quality[0] + 0.3 * quality[t])[design[IMAGES].to_numpy()].sum(1) / 4
+            + rng.normal(0, 0.03, len(design)),
+        )
+        for t in range(3)
+    ]
+    rated = pd.concat(parts)  # with the same index thrice, as concatenated ratings have
+    weights = {("a", "b"): 1.0, ("a", "c"): -0.5, ("a", "d"): -0.5}
+    found = Means.of(rated, CELL).contrast(pd.Series(weights))
+    estimate, variance = by_loop(rated, weights)
+    assert found.estimate == pytest.approx(estimate)
+    assert found.error**2 == pytest.approx(variance)
+
+
+def test_paired_differences_see_what_single_intervals_do_not():
+    first = simulated(0, mosaic=0.0, alone=0.0)
+    second = first.assign(focus=first["focus"] - 0.01, method="other")
+    found = differences(first, second)
+    assert found["difference"] == pytest.approx(0.01) and found["p"] < 0.01
+    assert found["low"] <= found["difference"] <= found["high"]
+    ends = focus.summary(pd.concat([first, second]))
+    assert ends["mean_low"][0] < ends["mean"][1]
+    again = differences(first, first)
+    assert again["difference"] == 0 and again["p"] == 1
+
+
+@pytest.mark.slow
+def test_p_values_keep_their_level():
+    p = [
+        differences(simulated(seed), simulated(seed).assign(focus=simulated([seed, 1])["focus"]))[
+            "p"
+        ]
+        for seed in range(200)
+    ]
+    assert np.mean(np.array(p) < 0.05) < 0.1
+
+
+def test_undefined_are_counted_and_left_out():
+    rated = simulated(0)
+    rated.loc[:9, "focus"] = np.nan
+    [row] = focus.summary(rated).to_dict("records")
+    assert (row["undefined"], row["mosaics"], row["trainings"]) == (10, 48, 5)
+    assert row["mean"] == pytest.approx(rated["focus"].mean())
+    assert row["median"] == pytest.approx(rated["focus"].median())
+    found = differences(rated, simulated(0))
+    assert found["undefined"] == 10 and found["maps"] == 230
+    [row] = focus.summary(rated.assign(focus=np.nan)).to_dict("records")
+    assert row["undefined"] == 240 and np.isnan(row["mean"]) and np.isnan(row["mean_low"])
+
+
+def test_a_level_is_heard():
+    """The interval of 99.5% is wider than that of 95%, by Student's quantiles."""
+    found = mean(simulated(0))
+    wide, narrow = found.interval(0.995), found.interval(0.95)
+    assert wide.high - wide.low > 1.4 * (narrow.high - narrow.low)
+    ends = [focus.summary(simulated(0), level=level)["mean_high"].item() for level in (0.95, 0.995)]
+    assert ends == pytest.approx([narrow.high, wide.high])
+
+
+def test_all_equal_has_no_width():
+    [row] = focus.summary(simulated(0).assign(focus=1.0)).to_dict("records")
+    assert row["mean"] == row["mean_low"] == row["mean_high"] == row["median"] == 1
+
+
+def test_one_mosaic_of_a_class_is_compared_with_those_of_others():
+    found = mean(simulated(0, per_class=1))
+    assert found.error > 0
+    assert np.isnan(mean(simulated(0, per_class=1)[:1]).error)
+
+
+def test_sets_that_show_the_same_objects_are_not_more_images():
+    """The same values twice, as of another set: the error stays, but for its floor."""
+    once = simulated(0).assign(set="C")
+    twice = pd.concat([once, once.assign(set="WB")])
+    assert mean(twice).error == pytest.approx(mean(once).error, rel=0.05)
+
+
+def test_ratings_of_other_mosaics_or_networks_are_refused():
+    with pytest.raises(ValueError, match="different mosaics"):
+        differences(simulated(0), simulated(1))
+    with pytest.raises(ValueError, match="different mosaics or networks"):
+        differences(simulated(0), simulated(0).assign(training=0))
