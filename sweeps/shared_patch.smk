@@ -4,7 +4,7 @@
     snakemake -s sweeps/shared_patch.smk --executor slurm --jobs 60        on a cluster
     snakemake -s sweeps/shared_patch.smk --cores 2 --config seeds=48 doses='[0,0.8,1]'
 
-The trials are those of notebook 07: one, with its five trainings, is about 15 s of one core.
+The trials are those of notebook 07: one, with its five trainings, is about 24 s of one core.
 Written are trials.csv and, on screen, how often the planted pair came first at each dose. Notebook
 07 shows them in place of the file in data/ where it says `trials.recorded("outputs/shared-patch/trials.csv")`.
 """
