@@ -74,7 +74,7 @@ PHOTOS = {
         "kangaroo": "park",
     },
     "architecture": "squeezenet1_0",
-    "image_size": 224,
+    "image_size": 128,
     "families": ["probe"],
     "family": "probe",
     "trainings": 2,
