@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import yaml
 
 from helpers import artifacts, findings, project
 
@@ -87,7 +88,11 @@ def run(seed: int, cores: str) -> Path:
     name = f"seeds/{seed}"
     command = [sys.executable, "-m", "snakemake", "--cores", cores, "--nolock", "--keep-going"]
     command += ["--rerun-incomplete", "--quiet", "rules", "host", "reason"]
-    command += ["--config", f"run={name}", f"parameters={{seed: {seed}}}"]
+    config = artifacts.write_text(
+        project.outputs() / f"{name}.yml",
+        yaml.safe_dump({"run": name, "parameters": {"seed": seed}}),
+    )
+    command += ["--configfile", str(config)]
     if subprocess.run(command, cwd=project.root()).returncode:
         raise SystemExit(f"The run with seed {seed} failed: see the lines above, and run again.")
     return project.outputs() / name
