@@ -94,7 +94,7 @@ def rates(table: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     table : DataFrame
-        From :func:`answers`, of one seed or more.
+        From :func:`measured`, of one seed or more.
 
     Returns
     -------
