@@ -63,7 +63,7 @@ sweep: $(READY)
 	  --quiet rules host reason $(if $(CONFIG),--configfile $(call quoted,$(CONFIG)),)
 
 seeds: $(READY)
-	@python -m helpers.seeds --cores $(CORES)
+	@python -m helpers.run.seeds --cores $(CORES)
 
 test: $(READY) lint
 	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope --no-loadscope-reorder --nbval notebooks tests
@@ -82,7 +82,7 @@ lab: $(READY)
 	@jupyter lab notebooks
 
 notebooks: $(READY)
-	@python -m helpers.stored notebooks/0*.ipynb
+	@python -m helpers.run.stored notebooks/0*.ipynb
 
 bench: $(READY)
 	@for file in tests/benchmarks/bench_*.py; do TQDM_DISABLE=1 python $$file || exit 1; done

@@ -57,24 +57,24 @@ rule notebook:
 rule page:
     input:
         notebook=OUT + "/notebooks/{name}.ipynb",
-        template="helpers/templates/page/index.html.j2",
+        template="helpers/run/templates/page/index.html.j2",
     output:
         OUT + "/pages/{name}.html",
     shell:
-        "python -m helpers.pages {OUT:q} {wildcards.name:q}"
+        "python -m helpers.run.pages {OUT:q} {wildcards.name:q}"
 
 
 rule index:
     input:
         pages=expand(OUT + "/pages/{name}.html", name=NOTEBOOKS),
         findings=expand(OUT + "/findings/{name}.json", name=NOTEBOOKS),
-        template="helpers/templates/index.html.jinja",
+        template="helpers/run/templates/index.html.jinja",
     output:
         f"{OUT}/index.html",
     shell:
-        "python -m helpers.pages {OUT:q}"
+        "python -m helpers.run.pages {OUT:q}"
 
 
 onerror:
     if list(Path(OUT).glob("notebooks/*.ipynb")):  # what there is can be read
-        shell("python -m helpers.pages {OUT:q}")
+        shell("python -m helpers.run.pages {OUT:q}")

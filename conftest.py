@@ -12,8 +12,8 @@ import pytest
 # tests run side by side: more threads would be in each other's way where kernels are not pinned
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from helpers import project  # pins the kernels, of the notebooks' too: nbval's kernels inherit them
-from helpers.stored import QUIET
+from helpers.run import project
+from helpers.run.stored import QUIET
 
 os.environ.update(QUIET)  # kernels started by nbval inherit it
 
@@ -23,7 +23,7 @@ def pytest_configure(config):
     """Compare no outputs (nbval's lax mode) where this machine's numbers are not the suite's."""
     if not config.option.nbval:
         return
-    from helpers import machine
+    from helpers.models import machine
 
     if not machine.own_numbers():
         config.option.nbval, config.option.nbval_lax = False, True
@@ -34,7 +34,7 @@ def pytest_sessionstart(session):
     """Say so in the first line; with pytest-xdist, once and not in every worker."""
     config = session.config
     if config.option.nbval_lax and not hasattr(config, "workerinput"):
-        from helpers import machine
+        from helpers.models import machine
 
         config.get_terminal_writer().line(
             f"Notebooks are checked leniently (every cell must run, outputs may differ). "

@@ -6,9 +6,9 @@
     snakemake -s sweeps/context_bias.smk --cores 2 --config seeds='[0,1,2,3,4]'
 
 A sweep of your own: copy this file, name another notebook, one of its tables and other parameters.
-`python -m helpers.sweep --tables FOLDER FILES` makes one table of the runs' tables, with a column for
+`python -m helpers.contexts.sweep --tables FOLDER FILES` makes one table of the runs' tables, with a column for
 each parameter that the folders' names tell (`seed-1_mosaics-12`); what else is gathered here,
-`helpers.sweep` computes for this sweep. `snakemake -s ... -n --quiet host` shows the plan.
+`helpers.contexts.sweep` computes for this sweep. `snakemake -s ... -n --quiet host` shows the plan.
 """
 
 import yaml
@@ -73,4 +73,4 @@ rule gather:
     params:
         folder=OUT,
     shell:
-        "python -m helpers.sweep {params.folder:q} {input:q}"
+        "python -m helpers.contexts.sweep {params.folder:q} {input:q}"

@@ -10,8 +10,8 @@ from importlib.metadata import version
 
 import pandas as pd
 
-from helpers import project
 from helpers.blocks import examples
+from helpers.run import project
 
 KEYS = ["example", "toolkit", "version", "measure", "set", "comparison", "reduction", "theirs"]
 MEASURES = ("acc", "pr", "tpr", "tnr", "ppv")

@@ -33,10 +33,11 @@ import torch
 from PIL import Image
 from torch.nn.functional import interpolate
 
-from helpers import artifacts, attribution, icon2, models, stats, world
+from helpers import explain, icon2, models, stats
 from helpers.blocks import counts, report
 from helpers.icon2.average_precision import curves, whole
-from helpers.worlds import driving
+from helpers.run import artifacts
+from helpers.worlds import driving, pictures
 
 STORED = Path(__file__).with_name("kernel_digests.json")
 ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet18-eighth")
@@ -56,18 +57,18 @@ def trainings():
         logits = models.logits(model, images)
         yield f"logits {name}", logits
         said = int(logits[0].argmax())  # a class with evidence for it: its maps are not empty
-        for method in attribution.PAPER_METHODS:
+        for method in explain.PAPER_METHODS:
             settings = {"samples": 48} if method == "lime" else {}
-            maps = attribution.explain(model, images[:1], said, method, **settings).maps
+            maps = explain.explain(model, images[:1], said, method, **settings).maps
             yield f"{method} {name}", maps
         mosaic = images[:1].repeat(1, 1, 2, 2)
-        yield f"mosaic {name}", [attribution.explain(model, mosaic, said, m).maps for m in MOSAICS]
+        yield f"mosaic {name}", [explain.explain(model, mosaic, said, m).maps for m in MOSAICS]
 
 
 def worlds():
     """Drawn pictures, a drawn street with its detections, and pictures resized and compressed."""
-    for which in world.SETS:
-        drawn = world.make(which, per_class=1)
+    for which in pictures.SETS:
+        drawn = pictures.make(which, per_class=1)
         yield f"world {which}", [drawn.images, drawn.masks]
     photographs = [Image.fromarray(image) for image in drawn.images]
     yield "resized", [np.asarray(image.resize((65, 47))) for image in photographs]

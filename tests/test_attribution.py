@@ -5,8 +5,8 @@ import torch
 from torch import nn
 from torch.nn.functional import interpolate
 
-from helpers import attribution, models
-from helpers.attribution import layers
+from helpers import explain, models
+from helpers.explain import layers
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def parts(name, model):
 )
 def test_gradcam_is_its_definition(name, layer, images, targets):
     model = models.build(name, 4).eval()
-    found = attribution.explain(model, images, targets, "gradcam", batch_size=2)
+    found = explain.explain(model, images, targets, "gradcam", batch_size=2)
     assert found.settings["layer"] == layer
     assert found.maps.shape == (5, 96, 96) and found.maps.dtype == torch.float32
     before, after = parts(name, model)
@@ -74,16 +74,16 @@ def test_gradcam_is_its_definition(name, layer, images, targets):
 
 def test_a_frozen_model_gives_the_same_map(images):
     model = models.build("alexnet-quarter", 4).eval()
-    free = attribution.explain(model, images, 1)
-    assert torch.equal(free.maps, attribution.explain(model.requires_grad_(False), images, 1).maps)
+    free = explain.explain(model, images, 1)
+    assert torch.equal(free.maps, explain.explain(model.requires_grad_(False), images, 1).maps)
 
 
 def test_gradcam_at_a_named_layer_is_another_map(images):
     model = models.build("alexnet-quarter", 4).eval()
-    last = attribution.explain(model, images, 0, "gradcam")
-    early = attribution.explain(model, images, 0, "gradcam", layer="features.5")
+    last = explain.explain(model, images, 0, "gradcam")
+    early = explain.explain(model, images, 0, "gradcam", layer="features.5")
     assert not torch.allclose(last.maps, early.maps)
-    same = attribution.explain(model, images, 0, "gradcam", layer="features.17")
+    same = explain.explain(model, images, 0, "gradcam", layer="features.17")
     assert torch.equal(last.maps, same.maps)
 
 
@@ -91,7 +91,7 @@ def test_all_zero_maps_are_counted(images):
     model = models.build("alexnet-quarter", 4).eval()
     with torch.no_grad():
         model.network.classifier[-1].weight[2] = 0  # nothing speaks for class 2
-    found = attribution.explain(model, images, torch.tensor([0, 1, 2, 2, 2]), "gradcam")
+    found = explain.explain(model, images, torch.tensor([0, 1, 2, 2, 2]), "gradcam")
     assert found.is_zero[2:].all()
     assert found.zero == int(found.is_zero.sum()) == found.no_positive
     assert f"{found.zero} of them zero everywhere" in found.report()
@@ -99,7 +99,7 @@ def test_all_zero_maps_are_counted(images):
 
 def test_a_model_is_left_as_it_was(images):
     model = models.build("alexnet-quarter", 4).train()
-    attribution.explain(model, images, 0)
+    explain.explain(model, images, 0)
     assert model.training
     assert all(parameter.grad is None for parameter in model.parameters())
     assert not any(m._forward_hooks for m in model.modules())
@@ -120,7 +120,7 @@ class Bare(nn.Module):
 
 def test_any_model_with_convolutions(images):
     model = Bare().eval()
-    found = attribution.explain(model, images.float() / 255, 1)
+    found = explain.explain(model, images.float() / 255, 1)
     assert found.settings["layer"] == "second" and found.maps.shape == (5, 96, 96)
 
 
@@ -142,4 +142,4 @@ def test_last_map_needs_a_map():
 def test_refusals(images, change, message):
     given = {"targets": 0, "method": "gradcam", **change}
     with pytest.raises(ValueError, match=message):
-        attribution.explain(models.build("alexnet-quarter", 4), images, **given)
+        explain.explain(models.build("alexnet-quarter", 4), images, **given)

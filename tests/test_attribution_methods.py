@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.nn.functional import interpolate
 
-from helpers import attribution, models
-from helpers.attribution import perturbation
+from helpers import explain, models
+from helpers.explain import perturbation
 
 
 class Small(nn.Module):
@@ -50,8 +50,8 @@ def gradient_by_hand(model, image, target):
 
 
 def test_gradient_and_input_x_gradient(small, images):
-    plain = attribution.explain(small, images, TARGETS, "gradient", reduce="max absolute")
-    product = attribution.explain(small, images, TARGETS, "input-x-gradient", batch_size=3)
+    plain = explain.explain(small, images, TARGETS, "gradient", reduce="max absolute")
+    product = explain.explain(small, images, TARGETS, "input-x-gradient", batch_size=3)
     for i, target in enumerate(TARGETS):
         wanted = gradient_by_hand(small, images[i], target)
         torch.testing.assert_close(plain.maps[i], wanted.abs().amax(0))
@@ -59,7 +59,7 @@ def test_gradient_and_input_x_gradient(small, images):
 
 
 def test_smoothgrad_keeps_the_sign_and_equals_captum_one_image_at_a_time(small, images):
-    found = attribution.explain(small, images, TARGETS, "smoothgrad", samples=6, batch_size=3)
+    found = explain.explain(small, images, TARGETS, "smoothgrad", samples=6, batch_size=3)
     tunnel = captum.attr.NoiseTunnel(captum.attr.Saliency(small))
     for i, target in enumerate(TARGETS):
         spread = float(0.15 * (images[i].max() - images[i].min()))
@@ -72,7 +72,7 @@ def test_smoothgrad_keeps_the_sign_and_equals_captum_one_image_at_a_time(small, 
 
 
 def test_integrated_gradients_equal_captum_and_add_up(small, images):
-    found = attribution.explain(small, images, TARGETS, "integrated-gradients", batch_size=3)
+    found = explain.explain(small, images, TARGETS, "integrated-gradients", batch_size=3)
     single = captum.attr.IntegratedGradients(small)
     for i, target in enumerate(TARGETS):
         wanted = single.attribute(images[i : i + 1], target=int(target), n_steps=32)
@@ -86,10 +86,10 @@ def test_integrated_gradients_equal_captum_and_add_up(small, images):
 def test_the_zero_of_a_classifier_is_its_mean_colour():
     model = models.build("alexnet-quarter", 3).eval()
     grey = model.mean.expand(3, 96, 96)[None] + 0.01 * torch.rand(1, 3, 96, 96)
-    mean = attribution.explain(model, grey, 0, "integrated-gradients", steps=4)
-    black = attribution.explain(model, grey, 0, "integrated-gradients", steps=4, baseline="black")
+    mean = explain.explain(model, grey, 0, "integrated-gradients", steps=4)
+    black = explain.explain(model, grey, 0, "integrated-gradients", steps=4, baseline="black")
     assert mean.maps.abs().sum() < 0.2 * black.maps.abs().sum()
-    product = attribution.explain(model, grey, 0, "input-x-gradient")
+    product = explain.explain(model, grey, 0, "input-x-gradient")
     gradient = gradient_by_hand(model, grey[0], 0)
     wanted = ((grey[0] - model.mean) * gradient).sum(0)
     torch.testing.assert_close(product.maps[0], wanted, rtol=1e-3, atol=1e-7)
@@ -110,7 +110,7 @@ def test_gradcam_plus_plus_is_its_definition_by_higher_derivatives(small, images
     torch.manual_seed(2)
     model = Tail().eval().double()
     maps = torch.rand((2, 3, 4, 4), dtype=torch.float64)
-    found = attribution.explain(model, maps, torch.tensor([0, 1]), "gradcam++")
+    found = explain.explain(model, maps, torch.tensor([0, 1]), "gradcam++")
     for i, target in enumerate((0, 1)):
         a = maps[i : i + 1].clone().requires_grad_()
         score = model(a)[0, target].exp()
@@ -135,28 +135,28 @@ def test_guided_gradcam_equals_captum_where_captum_can(images):
         nn.Conv2d(3, 4, 5, stride=4), nn.ReLU(), nn.Conv2d(4, 6, 3), nn.ReLU(),
         nn.Flatten(), nn.Linear(6 * 3 * 3, 3),
     ).eval()  # fmt: skip
-    found = attribution.explain(model, images, TARGETS, "guided-gradcam")
+    found = explain.explain(model, images, TARGETS, "guided-gradcam")
     guided = captum.attr.GuidedBackprop(model).attribute(images, target=TARGETS).sum(1)
-    cam = attribution.explain(model, images, TARGETS, "gradcam").maps
+    cam = explain.explain(model, images, TARGETS, "gradcam").maps
     torch.testing.assert_close(found.maps, guided.detach() * cam)
     assert all("forward" not in module.__dict__ for module in model.modules())
 
 
 def test_guided_gradcam_on_reused_rectifiers(small, images):
-    found = attribution.explain(small, images, TARGETS, "guided-gradcam")
+    found = explain.explain(small, images, TARGETS, "guided-gradcam")
     assert found.maps.isfinite().all() and found.zero < 4
 
 
 @pytest.mark.parametrize("method", ["gradient", "input-x-gradient", "smoothgrad"])
 def test_methods_at_the_last_map(small, images, method):
     options = {"samples": 3, "sigma": 0.0} if method == "smoothgrad" else {}
-    found = attribution.explain(small, images, TARGETS, method, layer="last map", **options)
+    found = explain.explain(small, images, TARGETS, method, layer="last map", **options)
     assert found.settings["layer"] == "second"  # `relu` runs twice, so it is no one map
     assert found.maps.shape == (4, 24, 24)
 
 
 def test_input_x_gradient_at_a_layer_is_the_product_there(small, images):
-    found = attribution.explain(small, images, TARGETS, "input-x-gradient", layer="second")
+    found = explain.explain(small, images, TARGETS, "input-x-gradient", layer="second")
     for i, target in enumerate(TARGETS):
         maps = small.features(images[i : i + 1]).detach().requires_grad_()
         [gradient] = torch.autograd.grad(small.out(maps.mean((2, 3)))[0, target], maps)
@@ -169,10 +169,10 @@ def test_ig_at_a_layer_adds_up(small, images):
     """`second` is rectified in place, which captum cannot follow: say which layer to name."""
     how = {"layer": "second", "steps": 20, "batch_size": 2}
     with pytest.raises(ValueError, match="changed in place"):
-        attribution.explain(small, images, TARGETS, "integrated-gradients", **how)
+        explain.explain(small, images, TARGETS, "integrated-gradients", **how)
     small.relu.inplace = False
     found = captum.attr.LayerIntegratedGradients(small, small.second)
-    ours = attribution.explain(small, images, TARGETS, "integrated-gradients", **how)
+    ours = explain.explain(small, images, TARGETS, "integrated-gradients", **how)
     wanted = found.attribute(images, torch.zeros_like(images), target=TARGETS, n_steps=20)
     wanted = interpolate(
         wanted.sum(1, keepdim=True).float(), (24, 24), mode="bilinear", align_corners=False
@@ -199,11 +199,11 @@ def test_lime_and_occlusion_find_a_linear_model(images):
     cells = nn.functional.adaptive_avg_pool2d(images.mean(1), 4).flatten(1)
     change = (cells - cells.mean(1, keepdim=True)) * model.weights[TARGETS].detach()
     wanted = (change / 36).view(4, 4, 4).repeat_interleave(6, 1).repeat_interleave(6, 2)
-    lime = attribution.explain(model, images, TARGETS, "lime", segments=4, penalty=1e-9)
+    lime = explain.explain(model, images, TARGETS, "lime", segments=4, penalty=1e-9)
     torch.testing.assert_close(lime.maps, wanted, rtol=1e-2, atol=1e-5)
-    hidden = attribution.explain(model, images, TARGETS, "occlusion", segments=4)
+    hidden = explain.explain(model, images, TARGETS, "occlusion", segments=4)
     torch.testing.assert_close(hidden.maps, wanted, rtol=1e-2, atol=1e-5)
-    best = attribution.explain(model, images, TARGETS, "lime", segments=4, penalty=1e-9, best=2)
+    best = explain.explain(model, images, TARGETS, "lime", segments=4, penalty=1e-9, best=2)
     assert set(best.maps.unique().tolist()) == {0.0, 1.0}
     assert best.maps.sum((1, 2)).tolist() == [72.0] * 4
     for i in range(4):
@@ -212,7 +212,7 @@ def test_lime_and_occlusion_find_a_linear_model(images):
 
 def test_lime_is_weighted_ridge_regression(small, images):
     """Against the normal equations of an explicit weighted regression with an intercept."""
-    found = attribution.explain(small, images, TARGETS, "lime", segments=3, samples=30, seed=5)
+    found = explain.explain(small, images, TARGETS, "lime", segments=3, samples=30, seed=5)
     shown = torch.rand((30, 9), generator=torch.Generator().manual_seed(5)) < 0.5
     shown = np.vstack([np.ones(9), shown.numpy()])
     places = np.repeat(np.repeat(np.arange(9).reshape(3, 3), 8, 0), 8, 1)
@@ -236,9 +236,9 @@ def test_superpixels_of_any_kind(images, small):
     def two(image):
         return columns if image[0, 0, 0] > 0.5 else columns.clamp(max=0)
 
-    given = attribution.explain(small, images, TARGETS, "occlusion", segments=columns)
+    given = explain.explain(small, images, TARGETS, "occlusion", segments=columns)
     assert all(len(m.unique()) <= 2 for m in given.maps)
-    made = attribution.explain(small, images, TARGETS, "lime", segments=two, samples=8)
+    made = explain.explain(small, images, TARGETS, "lime", segments=two, samples=8)
     assert made.maps.shape == (4, 24, 24)
     with pytest.raises(ValueError, match="numbered from 0"):
         perturbation.superpixels(columns + 1, images)
@@ -256,37 +256,37 @@ def test_a_callable_and_maps_made_elsewhere(small, images):
     def mine(model, batch, targets, power=1):
         return batch.mean(1) ** power
 
-    found = attribution.explain(small, images, 0, mine, power=2, batch_size=3)
+    found = explain.explain(small, images, 0, mine, power=2, batch_size=3)
     assert found.method == "mine" and found.settings == {"power": 2}
     torch.testing.assert_close(found.maps, images.mean(1) ** 2)
     with pytest.raises(ValueError, match=r"_no_maps must return a tensor of shape \(3, 24, 24\)"):
-        attribution.explain(small, images[:3], 0, _no_maps)
-    small_maps = attribution.given(np.ones((4, 3, 3)), images, "theirs")
+        explain.explain(small, images[:3], 0, _no_maps)
+    small_maps = explain.given(np.ones((4, 3, 3)), images, "theirs")
     assert small_maps.maps.shape == (4, 24, 24) and small_maps.method == "theirs"
     with pytest.raises(ValueError, match="one an image"):
-        attribution.given(np.ones((3, 24, 24)), images)
+        explain.given(np.ones((3, 24, 24)), images)
     with pytest.raises(FloatingPointError, match="NaN or infinite relevance for 1 of 4"):
         broken = np.ones((4, 24, 24))
         broken[2, 0, 0] = np.nan
-        attribution.given(broken, images)
+        explain.given(broken, images)
 
 
 def _no_maps(model, batch, targets):
     return batch
 
 
-@pytest.mark.parametrize("method", sorted(attribution.METHODS))
+@pytest.mark.parametrize("method", sorted(explain.METHODS))
 def test_no_map_depends_on_its_batch(method, images, small):
     options = {"samples": 5} if method in ("smoothgrad", "lime") else {}
     options |= {"segments": 3} if method in ("lime", "occlusion") else {}
-    together = attribution.explain(small, images, TARGETS, method, **options)
-    alone = attribution.explain(small, images, TARGETS, method, batch_size=1, **options)
+    together = explain.explain(small, images, TARGETS, method, **options)
+    alone = explain.explain(small, images, TARGETS, method, batch_size=1, **options)
     torch.testing.assert_close(together.maps, alone.maps, rtol=1e-3, atol=1e-6)
     assert together.settings == alone.settings
 
 
 def test_settings_are_checked_and_reported(small, images):
-    found = attribution.explain(small, images, 0, "smoothgrad", preset="paper", samples=2)
+    found = explain.explain(small, images, 0, "smoothgrad", preset="paper", samples=2)
     assert found.settings == {
         "samples": 2, "sigma": 0.2, "reduce": "max absolute", "layer": "input"
     }  # fmt: skip
@@ -298,4 +298,4 @@ def test_settings_are_checked_and_reported(small, images):
         ({"method": "gradcam", "preset": "best"}, "settings='best' is not known"),
     ):
         with pytest.raises(ValueError, match=message):
-            attribution.explain(small, images, 0, **options)
+            explain.explain(small, images, 0, **options)

@@ -9,8 +9,9 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from helpers import audit, browser, doses, experiment
-from helpers.networks import Classifier
+from helpers.contexts import audit, browser, doses
+from helpers.models import experiment
+from helpers.models.networks import Classifier
 
 SETTINGS = SimpleNamespace(
     source="world",

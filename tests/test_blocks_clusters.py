@@ -7,8 +7,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import exchange
 from helpers.blocks import blocks, counts, evidence, report
+from helpers.stats import permutation
 
 WORST = (["pr"], ["pairs"], ["abs"], ["max"])
 sizes = st.lists(st.integers(1, 6), min_size=2, max_size=60)
@@ -18,7 +18,7 @@ sizes = st.lists(st.integers(1, 6), min_size=2, max_size=60)
 def test_labels_of_a_cluster_come_from_one_other(of, seed):
     rng = np.random.default_rng(seed)
     cluster = rng.permutation(np.repeat(np.arange(len(of)), of))
-    taken = cluster[exchange.Clusters(cluster).between(rng)]
+    taken = cluster[permutation.Clusters(cluster).between(rng)]
     donors = [np.unique(taken[cluster == c]) for c in range(len(of))]
     assert all(len(donor) == 1 for donor in donors)
     assert sorted(np.concatenate(donors)) == list(range(len(of))), "each gives once"
@@ -28,11 +28,11 @@ def test_labels_of_a_cluster_come_from_one_other(of, seed):
 def test_inside_of_a_cluster_rows_are_permuted(of, seed):
     rng = np.random.default_rng(seed)
     cluster = rng.permutation(np.repeat(np.arange(len(of)), of))
-    source = exchange.Clusters(cluster).within(rng)
+    source = permutation.Clusters(cluster).within(rng)
     assert (cluster[source] == cluster).all()
     assert sorted(source) == list(range(len(cluster)))
-    assert exchange.Clusters(cluster).constant(cluster)
-    assert exchange.Clusters(cluster).constant(np.arange(len(cluster))) == (max(of) == 1)
+    assert permutation.Clusters(cluster).constant(cluster)
+    assert permutation.Clusters(cluster).constant(np.arange(len(cluster))) == (max(of) == 1)
 
 
 def rows(seed, clusters=60, each=1, gap=0.0):

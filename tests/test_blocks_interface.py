@@ -10,9 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import project
 from helpers.blocks import blocks, columns, counts, examples, named, report
 from helpers.blocks import paper as fb
+from helpers.run import project
 
 RNG = np.random.default_rng(0)
 N = 200

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import project
 from helpers.blocks import counts, examples, report
+from helpers.run import project
 
 pytestmark = pytest.mark.real
 

@@ -4,8 +4,8 @@ import blocks_toolkits
 import pandas as pd
 import pytest
 
-from helpers import project
 from helpers.blocks import examples, named, paper
+from helpers.run import project
 
 
 def test_recorded_answers_agree_but_for_zero_over_zero_and_ties():

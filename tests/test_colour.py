@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 import torch
 
-from helpers import colour
-from helpers.sources import ImageSet
+from helpers.contexts import colour
+from helpers.data import ImageSet
 
 CLASSES = ("bench", "mug")
 

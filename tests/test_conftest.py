@@ -7,10 +7,10 @@ import sys
 import nbformat
 import pytest
 
-from helpers import project
+from helpers.run import project
 
 MACHINE = """import sys, types
-sys.modules["helpers.machine"] = sys.modules["helpers"].machine = types.SimpleNamespace(
+sys.modules["helpers.models.machine"] = types.SimpleNamespace(
     own_numbers=lambda: {own}, why_not=lambda: {why!r})
 """
 

@@ -1,4 +1,4 @@
-"""`helpers.context` against brute-force loops, planted effects and the paper's printed numbers."""
+"""`contexts.context` against brute-force loops, planted effects and the paper's printed numbers."""
 
 import warnings
 
@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 import torch
 
-from helpers import context, mosaics
+from helpers.contexts import context, mosaics
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
 PULL = {"bench": 3.0, "fire hydrant": 0.0, "plane": 2.0, "mug": 1.0}  # what each context adds

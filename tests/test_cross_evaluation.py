@@ -7,7 +7,8 @@ import torch
 from test_colour import CLASSES, image_set
 from torch import nn
 
-from helpers import claims, cross_evaluation, stats
+from helpers import stats
+from helpers.contexts import claims, cross_evaluation
 
 
 class Constant(nn.Module):

@@ -12,8 +12,10 @@ import pytest
 import yaml
 from test_colour import image_set
 
-from helpers import claims_mosaics, experiment, parameters, project
-from helpers.sources import Collection
+from helpers.contexts import claims_mosaics
+from helpers.data import Collection
+from helpers.models import experiment
+from helpers.run import parameters, project
 
 COLLECTION = Collection("folder", ("bench", "mug"), {"C": image_set(), "WB": image_set("WB")})
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import findings
-from helpers.findings import judge
+from helpers.run import findings
+from helpers.run.findings import judge
 
 numbers = st.floats(-10, 10)
 
@@ -55,7 +55,7 @@ def test_table_shows_value_interval_and_unit():
 def test_scorecard_gathers_what_runs_wrote(tmp_path):
     from types import SimpleNamespace
 
-    from helpers.project import Run
+    from helpers.run.project import Run
 
     for name in ("01_a", "02_b"):
         run = Run(name, SimpleNamespace(seed=0, path=tmp_path), tmp_path)

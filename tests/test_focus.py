@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from helpers import attribution, focus, mosaics
+from helpers import explain, focus
+from helpers.contexts import mosaics
 from helpers.focus import rating
 from helpers.focus.design import IMAGES, TARGETS
 
@@ -234,7 +235,7 @@ def test_rating_is_explaining_then_scoring(small):
     rated = focus.rate(small, images, table, "gradcam", classes=CLASSES, batch_size=5)
     [seen] = focus.batches(table, images, batch_size=99)
     targets = torch.tensor([CLASSES.index(name) for name in table["target"]])
-    maps = attribution.explain(small, seen, targets, "gradcam")
+    maps = explain.explain(small, seen, targets, "gradcam")
     expected = focus.score(maps.maps, focus.layouts(table))
     assert np.allclose(rated["focus"], expected, atol=1e-6, equal_nan=True)
     assert set(rated["method"]) == {"gradcam"} and (rated["seconds"] > 0).all()
@@ -263,15 +264,15 @@ def test_an_interrupted_rating_goes_on_where_it_stopped(small, tmp_path, monkeyp
     monkeypatch.setattr(rating, "PART", 8)
     table = focus.design(held_out(5), CLASSES, per_class=9)
     whole = focus.rate(small, pictures(), table, "gradient", classes=CLASSES)
-    real, calls = attribution.explain, []
+    real, calls = explain.explain, []
 
-    def explain(*args, **kwargs):
+    def counted(*args, **kwargs):
         calls.append(1)
         if len(calls) == 4:
             raise KeyboardInterrupt
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(attribution, "explain", explain)
+    monkeypatch.setattr(explain, "explain", counted)
     arguments = (small, pictures(), table, "gradient")
     with pytest.raises(KeyboardInterrupt):
         focus.rate(*arguments, classes=CLASSES, store=tmp_path)
@@ -286,13 +287,13 @@ def test_an_interrupted_rating_goes_on_where_it_stopped(small, tmp_path, monkeyp
 
 def test_whatever_decides_the_scores_names_what_is_kept(small, tmp_path, monkeypatch):
     table = focus.design(held_out(5), CLASSES, per_class=3)
-    calls, real = [], attribution.explain
+    calls, real = [], explain.explain
 
-    def explain(*args, **kwargs):
+    def counted(*args, **kwargs):
         calls.append(1)
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(attribution, "explain", explain)
+    monkeypatch.setattr(explain, "explain", counted)
 
     def rate(model=small, images=pictures(), table=table, method="gradient", **more):  # noqa: B008
         focus.rate(model, images, table, method, **{"classes": CLASSES, "store": tmp_path, **more})

@@ -8,10 +8,11 @@ import pytest
 import torch
 from matplotlib import pyplot as plt
 
-from helpers import claims_focus, focus, plots_focus
-from helpers.attribution import PAPER_METHODS
-from helpers.findings import FAILS, HOLDS, UNTESTED
-from helpers.focus import comparisons, study
+from helpers import focus
+from helpers.explain import PAPER_METHODS
+from helpers.figures import focus as figures
+from helpers.focus import claims, comparisons, study
+from helpers.run.findings import FAILS, HOLDS, UNTESTED
 
 LEVEL = dict(zip(PAPER_METHODS, (0.9, 0.92, 0.52, 0.8, 0.7, 0.55), strict=True))
 
@@ -37,25 +38,25 @@ def verdicts(found):
 
 
 def test_the_papers_order_holds_where_it_was_made(rated):
-    found = verdicts(claims_focus.of_methods(rated))
+    found = verdicts(claims.of_methods(rated))
     assert len(found) == 14 and set(found.values()) == {HOLDS}
 
 
 def test_another_order_does_not_hold(rated):
     swapped = rated.assign(focus=1 - rated["focus"])
-    found = verdicts(claims_focus.of_methods(swapped))
+    found = verdicts(claims.of_methods(swapped))
     assert found["GradCAM is reliable: Focus above 0.75"] == FAILS
     assert found["GradCAM has more Focus than GradCAM++"] == FAILS
     assert found["SmoothGrad is nearly random: Focus below 0.6"] == HOLDS
     alone = rated[rated["method"] == "lrp"]
-    found = verdicts(claims_focus.of_methods(alone))
+    found = verdicts(claims.of_methods(alone))
     assert found["GradCAM is reliable"] == UNTESTED
 
 
 def test_methods_are_compared_on_the_architectures_that_both_explain(rated):
     """LRP may refuse one: its networks are then left out of the comparison, not of the rating."""
     part = rated[(rated["method"] != "lrp") | (rated["architecture"] == "one")]
-    found = {f.claim: f for f in claims_focus.of_methods(part)}
+    found = {f.claim: f for f in claims.of_methods(part)}
     one = rated[rated["architecture"] == "one"].groupby("method")["focus"].mean()
     gap = found["LRP has more Focus than GradCAM++"]
     assert gap.verdict == HOLDS and gap.measured == pytest.approx(one["lrp"] - one["gradcam++"])
@@ -73,13 +74,13 @@ def weaker(slope):
 
 
 def test_accuracy_and_focus():
-    found = list(verdicts(claims_focus.of_accuracy(weaker(0.5))).values())
+    found = list(verdicts(claims.of_accuracy(weaker(0.5))).values())
     assert found == [HOLDS, HOLDS, HOLDS, FAILS]
     assert comparisons.rank_correlation(weaker(0.5), "lrp").estimate == pytest.approx(1)
-    assert list(verdicts(claims_focus.of_accuracy(weaker(0.01))).values())[3] == HOLDS
-    few = claims_focus.of_accuracy(weaker(0.5).tail(3))
+    assert list(verdicts(claims.of_accuracy(weaker(0.01))).values())[3] == HOLDS
+    few = claims.of_accuracy(weaker(0.5).tail(3))
     assert {f.verdict for f in few} == {UNTESTED}
-    without = claims_focus.of_accuracy(weaker(0.5).drop(columns="lime"))
+    without = claims.of_accuracy(weaker(0.5).drop(columns="lime"))
     assert without[1].verdict == UNTESTED and "LIME" in without[1].claim
 
 
@@ -96,8 +97,8 @@ def test_networks_are_resampled_and_not_their_cases():
     alone = repeated.assign(network=range(len(repeated)))
     narrow = comparisons.rank_correlation(alone, "lrp")
     assert narrow.high - narrow.low < 0.7 * (once.high - once.low)
-    bad = claims_focus.of_accuracy(repeated)[-1]
-    assert (bad.low, bad.high) == pytest.approx(_ends(claims_focus.of_accuracy(table)[-1]))
+    bad = claims.of_accuracy(repeated)[-1]
+    assert (bad.low, bad.high) == pytest.approx(_ends(claims.of_accuracy(table)[-1]))
     assert bad.unit == "mean Focus, 36 cases of 9 networks"
 
 
@@ -113,7 +114,7 @@ def test_heads_that_share_channels_are_two_findings():
         | {"mean": 0.9}
         for name, holds in rows
     )
-    found = claims_focus.of_controls(checked, moved, 0.5)
+    found = claims.of_controls(checked, moved, 0.5)
     assert [f.verdict for f in found] == [FAILS, HOLDS, HOLDS]
     assert found[1].unit == "of 2 methods are (LRP, IG)"
 
@@ -128,12 +129,12 @@ def test_figures_are_drawn(rated):
     half = rated[(rated["set"] == "C") & (rated["architecture"] == "one")]
     two = half.assign(choice="layer", option="x")
     two = pd.concat([two, two.assign(option="y", focus=two["focus"] - 0.1)])
-    figures = [
-        plots_focus.figure_1(rated, means),
-        plots_focus.mosaic_maps(picture, layout, maps, ["0.6", "nan"], "mug"),
-        plots_focus.accuracy_and_focus(weaker(0.2)),
-        plots_focus.choices(comparisons.paired(two)),
-        plots_focus.controls(
+    drawn = [
+        figures.figure_1(rated, means),
+        figures.mosaic_maps(picture, layout, maps, ["0.6", "nan"], "mug"),
+        figures.accuracy_and_focus(weaker(0.2)),
+        figures.choices(comparisons.paired(two)),
+        figures.controls(
             pd.DataFrame(
                 [
                     {**control, "holds": True},
@@ -142,10 +143,10 @@ def test_figures_are_drawn(rated):
                 ]
             )
         ),
-        plots_focus.positions(moved),
-        plots_focus.time_and_focus(focus.summary(half), ["gradcam", "lrp"]),
+        figures.positions(moved),
+        figures.time_and_focus(focus.summary(half), ["gradcam", "lrp"]),
     ]
-    for figure in figures:
+    for figure in drawn:
         figure.canvas.draw()
         plt.close(figure)
 
@@ -164,7 +165,7 @@ def test_names_in_the_time_figure_hide_nothing(rated):
     """Neither each other, nor a point with its interval, however close they stand."""
     table = focus.summary(rated[rated["set"] == "C"])
     table["seconds"] = [0.005, 0.04, 0.06, 0.062, 0.0051, 0.058]
-    figure = plots_focus.time_and_focus(table, ["gradcam", "lrp"])
+    figure = figures.time_and_focus(table, ["gradcam", "lrp"])
     figure.canvas.draw()
     [ax] = figure.axes
     boxes = [text.get_window_extent() for text in ax.texts]
@@ -176,6 +177,6 @@ def test_names_in_the_time_figure_hide_nothing(rated):
 
 
 def test_pooled_means_are_over_architectures_and_sets(rated):
-    found = claims_focus.pooled_means(rated).set_index("method")["mean"]
+    found = claims.pooled_means(rated).set_index("method")["mean"]
     expected = rated.groupby("method")["focus"].mean().sort_values(ascending=False)
     pd.testing.assert_series_equal(found, expected, check_names=False)

@@ -9,12 +9,13 @@ import torch
 from torch import nn
 from torchvision.models import resnet18, vgg11_bn
 
-from helpers import attribution, focus, models, reduced
-from helpers.attribution import layers, lrp
-from helpers.attribution.perturbation import superpixels
+from helpers import explain, focus, models
+from helpers.data import ImageSet
+from helpers.explain import layers, lrp
+from helpers.explain.perturbation import superpixels
 from helpers.focus import checks, comparisons, controls, study
 from helpers.focus.design import IMAGES, TARGETS
-from helpers.sources import ImageSet
+from helpers.models import reduced
 
 CLASSES = ("a", "b", "c", "d")
 
@@ -145,7 +146,7 @@ def test_lime_leaks_by_its_grid_and_by_its_penalty(images):
 @pytest.mark.parametrize("effort", ["quick", "sound"])
 @pytest.mark.parametrize("method", ["lime", "occlusion"])
 def test_superpixels_lie_across_the_seams(method, effort):
-    segments = attribution.settings_of(method, **_without(study.method_settings(method, effort)))
+    segments = explain.settings_of(method, **_without(study.method_settings(method, effort)))
     places = superpixels(segments["segments"], torch.zeros(1, 3, 192, 192))[0]
     assert (places[:, 95] == places[:, 96]).all() and (places[95] == places[96]).all()
 
@@ -162,7 +163,7 @@ def test_lime_cannot_tell_own_channels_from_shared_ones():
 
 
 def gradcam_times_edges(model, images, targets):
-    maps = attribution.explain(model, images, targets, "gradcam").maps
+    maps = explain.explain(model, images, targets, "gradcam").maps
     return maps * controls.edge_map(model, images, targets)
 
 
@@ -281,7 +282,7 @@ def test_lrp_that_loses_relevance_is_refused_and_the_run_says_so(images):
         effort="quick", shape="native", family="scratch", mosaics=2, seed=0, methods=["lrp"]
     )
     table = {"C": focus.design(images.table, CLASSES, per_class=2)}
-    with pytest.raises(attribution.NotConserved):
+    with pytest.raises(explain.NotConserved):
         focus.rate(Gated(), images.images, table["C"], "lrp", classes=CLASSES)
     rated = study.ratings(
         {("gated", "C"): [Gated(), Gated()]}, {"C": images}, table, ["gradient", "lrp"], settings
@@ -300,7 +301,7 @@ def test_smoothgrad_keeps_signs_that_noise_tunnel_loses():
 
     model = models.build("alexnet-quarter", 4).eval()
     image, target = torch.rand(1, 3, 96, 96), torch.tensor([0])
-    ours = attribution.explain(model, image, target, "smoothgrad", samples=8).maps
+    ours = explain.explain(model, image, target, "smoothgrad", samples=8).maps
     theirs = NoiseTunnel(Saliency(model)).attribute(
         image, nt_type="smoothgrad", nt_samples=8, stdevs=0.15, target=target
     )
@@ -384,7 +385,7 @@ def test_choices_rate_nothing_twice(monkeypatch, images):
         return table.assign(method=method, focus=0.5, seconds=0.1)
 
     monkeypatch.setattr(comparisons, "rated_here", rated_here)
-    settings = SimpleNamespace(methods=attribution.PAPER_METHODS, seed=0, effort="paper")
+    settings = SimpleNamespace(methods=explain.PAPER_METHODS, seed=0, effort="paper")
     table = focus.design(images.table, CLASSES, per_class=2)
     network = models.build("resnet18-eighth", 4)
     comparisons.choices([network], images, table, settings)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
-from helpers import plots
+from helpers import figures
 from helpers.focus import look, pairs, rate, trials
 
 
@@ -73,7 +73,7 @@ def test_focus_of_pure_colours_is_known(rated):
 def test_matrix_writes_every_value_once(n):
     table = made(n)
     table.loc[0, "focus"] = np.nan
-    written = texts(plots.pair_matrix(table))
+    written = texts(figures.pair_matrix(table))
     values = [f"{row.focus:.2f}" + "*" * (row.p_adjusted < 0.05) for row in table[1:].itertuples()]
     shown = [text for text in written if "." in text]
     assert sorted(shown) == sorted(values) and written.count("none") == 1
@@ -83,7 +83,7 @@ def test_matrix_writes_every_value_once(n):
 def test_ranking_names_the_lowest_and_marks_the_planted():
     table = made(4)
     planted = tuple(table.loc[1, ["target", "outer"]])
-    figure = plots.pair_ranking(table, n=5, planted=planted)
+    figure = figures.pair_ranking(table, n=5, planted=planted)
     labels = figure.axes[0].get_yticklabels()
     wanted = [f"{row.target} beside {row.outer}" for row in table[:5].itertuples()]
     assert [label.get_text() for label in labels] == wanted
@@ -142,7 +142,7 @@ def test_controls_begin_at_the_lowest_pair(rated):
 def test_the_ranking_shows_the_difference_and_what_p_is():
     table = made(4)
     table.loc[0, "p_adjusted"], table.loc[1, "p_adjusted"] = 0.0004, 0.2
-    _, right = plots.pair_ranking(table, n=3).axes
+    _, right = figures.pair_ranking(table, n=3).axes
     written = [text.get_text() for text in right.texts]
     assert {"< 0.001 *", "0.200"} <= set(written) and "rank" in written
     whiskers = right.containers[0].lines[2][0].get_segments()[0][:, 0]
@@ -152,7 +152,7 @@ def test_the_ranking_shows_the_difference_and_what_p_is():
 def test_classes_keep_the_order_they_are_given():
     table = made(4)
     order = [f"class number {i}" for i in (2, 0, 3, 1)]
-    ax = plots.pair_matrix(table, order).axes[0]
+    ax = figures.pair_matrix(table, order).axes[0]
     assert [label.get_text() for label in ax.get_yticklabels()] == order
 
 
@@ -162,7 +162,7 @@ def test_detection_counts_are_written():
     found = pd.DataFrame(rows, columns=columns)
     rates = trials.rates(found)
     for own in (None, found[:0], found.head(3)):
-        figure = plots.detection(rates, found, own, chance=trials.BLIND, title="As said")
+        figure = figures.detection(rates, found, own, chance=trials.BLIND, title="As said")
         assert {"1/10", "9/10"} <= set(texts(figure))
         assert figure.get_suptitle() == "As said"
 
@@ -170,6 +170,6 @@ def test_detection_counts_are_written():
 def test_the_share_on_the_patch_is_drawn_beside_its_area():
     found = pd.DataFrame([["GradCAM", 0.07, 0.06, 0.01, -0.01, 0.03]])
     found.columns = ["method", "share", "area", "excess", "low", "high"]
-    [ax] = plots.on_patch(found).axes
+    [ax] = figures.on_patch(found).axes
     assert "7% on 6% of the area" in [text.get_text() for text in ax.texts]
     assert np.allclose(ax.containers[0].lines[2][0].get_segments()[0][:, 0], [0.05, 0.09])

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import focus, stats
+from helpers.data import ImageSet
 from helpers.focus import feature, pairs, trials
 from helpers.focus.design import IMAGES
-from helpers.sources import ImageSet
 
 CLASSES = ("ant", "bee", "cat", "dog")
 

@@ -9,9 +9,11 @@ import papermill
 import pytest
 from torchvision.models import SqueezeNet1_0_Weights
 
-from helpers import experiment, focus, project, sources
-from helpers.attribution import PAPER_METHODS
+from helpers import data, focus
+from helpers.explain import PAPER_METHODS
 from helpers.focus import pairs, study, trials
+from helpers.models import experiment
+from helpers.run import project
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
@@ -96,7 +98,7 @@ def test_pair_matrix_of_twelve_imagenet_classes(real, photographs, tmp_path):
         method="gradcam",
         per_pair=3,
     )
-    collection = sources.load("folder", folder=folder, size=160)
+    collection = data.load("folder", folder=folder, size=160)
     images = study.held_out(collection, settings)["C"]
     assert len(images.classes) == 12 and len(images) == 60
     networks = study.one("squeezenet1_0", "C", collection, settings)

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 from torch.autograd.functional import jacobian
 
-from helpers import attribution, models
-from helpers.attribution import lrp
+from helpers import explain, models
+from helpers.explain import lrp
 
 
 class Residual(nn.Module):
@@ -101,7 +101,7 @@ def test_lrp_is_its_formulas(composite):
     model = stir(Residual()).double()
     images = torch.rand((3, 3, 6, 6), dtype=torch.float64)
     targets = torch.tensor([2, 0, 1])
-    found = attribution.explain(
+    found = explain.explain(
         model, images, targets, "lrp", composite=composite, epsilon=1e-12, batch_size=2
     )
     with torch.no_grad():
@@ -157,7 +157,7 @@ def test_merging_keeps_the_logits_and_the_model():
     assert not any(isinstance(m, nn.BatchNorm2d) for m in merged.modules())
     with torch.no_grad():
         torch.testing.assert_close(merged(images), model(images), rtol=1e-4, atol=1e-5)
-    attribution.explain(model, images, 0, "lrp")
+    explain.explain(model, images, 0, "lrp")
     assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
     assert not any("forward" in module.__dict__ for module in model.modules())
 
@@ -180,14 +180,14 @@ class Gated(nn.Module):
 def test_a_network_that_the_rules_do_not_fit_is_refused():
     torch.manual_seed(0)
     model = Gated()
-    with pytest.raises(attribution.NotConserved, match=r"lost or made between layers"):
-        attribution.explain(model, torch.rand(2, 3, 8, 8), 0, "lrp")
+    with pytest.raises(explain.NotConserved, match=r"lost or made between layers"):
+        explain.explain(model, torch.rand(2, 3, 8, 8), 0, "lrp")
 
 
 def test_a_network_without_a_first_convolution_is_refused():
     model = nn.Sequential(nn.Flatten(), nn.Linear(192, 2))
-    with pytest.raises(attribution.NotConserved, match="first layer is no convolution"):
-        attribution.explain(model, torch.rand(2, 3, 8, 8), 0, "lrp")
+    with pytest.raises(explain.NotConserved, match="first layer is no convolution"):
+        explain.explain(model, torch.rand(2, 3, 8, 8), 0, "lrp")
 
 
 def test_lrp_at_the_last_map_holds_the_logit():

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from helpers import claims_methods, stats
-from helpers.findings import FAILS, HOLDS, UNDECIDED, UNTESTED
+from helpers import stats
+from helpers.contexts import claims_methods
+from helpers.run.findings import FAILS, HOLDS, UNDECIDED, UNTESTED
 
 
 def answers(planted):

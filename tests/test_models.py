@@ -22,8 +22,10 @@ from torch.nn.functional import cross_entropy
 from torchvision import models as torchvision_models
 from torchvision.models import AlexNet_Weights, SqueezeNet1_1_Weights
 
-from helpers import artifacts, experiment, models, training
-from helpers.parameters import PRESETS
+from helpers import models
+from helpers.models import experiment, training
+from helpers.run import artifacts
+from helpers.run.parameters import PRESETS
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "real"
 QUARTER = "alexnet-quarter"

@@ -1,4 +1,4 @@
-"""`helpers.mosaics` and `helpers.pairing` against PIL, counting and the paper's own numbers."""
+"""`contexts.mosaics` and `contexts.pairing` against PIL, counting and the paper's own numbers."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from helpers import mosaics
+from helpers.contexts import mosaics
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
 

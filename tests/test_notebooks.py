@@ -8,7 +8,7 @@ import nbformat
 import papermill
 import pytest
 
-from helpers import parameters, project
+from helpers.run import parameters, project
 
 NOTEBOOKS = sorted((project.root() / "notebooks").glob("[0-9]*.ipynb"))
 CHAPTERS = [path for path in NOTEBOOKS if not path.name.startswith("00")]

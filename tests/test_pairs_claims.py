@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import claims_pairs
-from helpers.findings import FAILS, HOLDS, UNDECIDED, UNTESTED
+from helpers.focus import claims_pairs
+from helpers.run.findings import FAILS, HOLDS, UNDECIDED, UNTESTED
 
 SEEDS = 12
 

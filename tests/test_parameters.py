@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import parameters
-from helpers.parameters import ParameterError, check
+from helpers.run import parameters
+from helpers.run.parameters import ParameterError, check
 
 
 def namespace(**values):
@@ -97,7 +97,9 @@ def notebook(tmp_path):
 
     cells = [
         cell("seed: int = 0  # random seed\nname: str = None  # any name", "parameters"),
-        cell("from helpers.parameters import check\ns = check(globals(), seed=(0, 9))", "check"),
+        cell(
+            "from helpers.run.parameters import check\ns = check(globals(), seed=(0, 9))", "check"
+        ),
         cell("raise SystemExit('the rest never runs')", "other"),
     ]
     path = tmp_path / "01_one.ipynb"

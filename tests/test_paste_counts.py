@@ -6,8 +6,9 @@ import pytest
 import torch
 from test_colour import image_set
 
-from helpers import paste_counts, stats
-from helpers.sources import Collection
+from helpers import stats
+from helpers.contexts import paste_counts
+from helpers.data import Collection
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
 

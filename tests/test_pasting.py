@@ -1,4 +1,4 @@
-"""`helpers.pasting` against closed forms, brute-force loops and the world's own coverage."""
+"""`contexts.pasting` against closed forms, brute-force loops and the world's own coverage."""
 
 import numpy as np
 import pandas as pd
@@ -8,9 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from helpers import mosaics, pasting, world
-from helpers.sources import alike
-from helpers.world import sets as world_sets
+from helpers.contexts import mosaics, pasting
+from helpers.data import alike
+from helpers.worlds import pictures
+from helpers.worlds.pictures import sets as world_sets
 
 CLASSES = ("a", "b", "c")
 GREEN = np.array([40.0, 150.0, 60.0])
@@ -85,7 +86,7 @@ def test_the_inside_keeps_its_texture():
 @pytest.mark.parametrize("masks", ["exact", "from white"])
 def test_no_white_fringe_on_the_worlds_objects(masks):
     """On a dark ground, edge pixels against the world's own compositing: at most a third off."""
-    made = world.make("WB", per_class=6)
+    made = pictures.make("WB", per_class=6)
     images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
     given_masks = torch.from_numpy(made.masks) if masks == "exact" else alike.object_masks(images)
     cutouts = pasting.cut(images, given_masks, softness=0)
@@ -211,16 +212,16 @@ def test_what_is_beyond_the_frame_is_cut_off():
 
 
 def test_batches_are_slices_of_the_whole_and_rows_are_independent():
-    made = world.make("WB", per_class=3)
+    made = pictures.make("WB", per_class=3)
     images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
     cutouts = pasting.cut(images, torch.from_numpy(made.masks))
     draw = torch.Generator().manual_seed(0)
     contexts = {
         c: torch.randint(0, 256, (5, 3, 96, 96), dtype=torch.uint8, generator=draw)
-        for c in world.CLASSES
+        for c in pictures.CLASSES
     }
     labels = torch.arange(4).repeat_interleave(3)
-    table = pasting.design(labels, contexts, world.CLASSES, seed=3)
+    table = pasting.design(labels, contexts, pictures.CLASSES, seed=3)
     neutral = mosaics.neutral(images)
     way = {"scale": 0.8, "position": "random"}
     built = pasting.build(table, cutouts, contexts, neutral, **way)
@@ -275,9 +276,9 @@ def test_paste_refuses(change, said):
 
 
 def test_seams_show_one_object_of_each_class():
-    from helpers import sources
+    from helpers import data
 
-    collection = sources.load(per_class=6, size=48)
+    collection = data.load(per_class=6, size=48)
     shown = pasting.seams(collection.sets["WB"].split("test"), 0.5)
     assert {name: tuple(images.shape) for name, images in shown.items()} == {
         "along the mask": (4, 3, 48, 48),

@@ -1,4 +1,4 @@
-"""`helpers.plots`: what figures show is what the tables say, for any classes, without warnings."""
+"""What figures show is what the tables say, for any classes, without warnings."""
 
 import itertools
 import json
@@ -13,7 +13,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from PIL import Image
 
-from helpers import context, mosaics, plots
+from helpers import figures
+from helpers.contexts import context, mosaics
 
 PAPER = ("bench", "fire hydrant", "plane", "mug")
 EIGHT = ("airplane", "cup", "fire hydrant", "kangaroo", "a rather long name", "x", "frog", "violin")
@@ -25,7 +26,7 @@ def clean():
     """Figures draw without warnings, in the suite's style, and are closed again."""
     with warnings.catch_warnings(), plt.rc_context({"backend": "agg"}):
         warnings.simplefilter("error")
-        plots.style()
+        figures.style()
         yield
     plt.close("all")
 
@@ -80,24 +81,24 @@ def pictures(n, size=16):
 
 
 def test_the_papers_classes_have_the_papers_colours():
-    found = plots.palette(PAPER)
+    found = figures.palette(PAPER)
     assert list(found) == list(PAPER)
     hue = {name: np.array([int(c[i : i + 2], 16) for i in (1, 3, 5)]) for name, c in found.items()}
     assert hue["bench"].argmax() == 1 and hue["mug"].argmax() == 0 and hue["plane"].argmax() == 2
     assert np.ptp(hue["fire hydrant"]) == 0  # grey
-    by_context = plots.palette(EIGHT[:4], CONTEXT_OF)
+    by_context = figures.palette(EIGHT[:4], CONTEXT_OF)
     assert by_context["airplane"] == found["plane"] and by_context["kangaroo"] == found["bench"]
 
 
 @pytest.mark.parametrize("classes", [PAPER, EIGHT, EIGHT[::-1], tuple("abcdefgh")])
 def test_colours_differ_in_lightness(classes):
-    levels = sorted(lightness(colour) for colour in plots.palette(classes, CONTEXT_OF).values())
+    levels = sorted(lightness(colour) for colour in figures.palette(classes, CONTEXT_OF).values())
     assert min(np.diff(levels)) >= (10 if classes is PAPER else 4)
 
 
 def test_palette_of_many_classes():
     classes = [f"class {i}" for i in range(20)]
-    assert len(set(plots.palette(classes).values())) == 20
+    assert len(set(figures.palette(classes).values())) == 20
 
 
 @pytest.mark.parametrize(("classes", "n"), [(PAPER[:2], 1), (PAPER[:3], 3)])
@@ -111,28 +112,28 @@ def test_figures_of_eight_contexts_draw():
 
 def draw_contexts(classes, n, rows=None):
     points, effects, strengths = tables(classes, n)
-    colours = plots.palette(classes, CONTEXT_OF)
+    colours = figures.palette(classes, CONTEXT_OF)
     planted = dict.fromkeys(classes, 0.5)
     for fig in (
-        plots.logit_panels(points, colours, CONTEXT_OF, contexts=rows),
-        plots.distance_construction(points, classes[0], classes[1], colours),
-        plots.table_1_distances(effects, colours, CONTEXT_OF),
-        plots.context_contrasts(effects, colours),
-        plots.planted_and_measured(strengths, planted, colours),
+        figures.logit_panels(points, colours, CONTEXT_OF, contexts=rows),
+        figures.distance_construction(points, classes[0], classes[1], colours),
+        figures.table_1_distances(effects, colours, CONTEXT_OF),
+        figures.context_contrasts(effects, colours),
+        figures.planted_and_measured(strengths, planted, colours),
     ):
         fig.draw_without_rendering()
 
 
 def test_figure_7_has_one_panel_a_combination():
     points, _, _ = tables(PAPER)
-    fig = plots.logit_panels(points, plots.palette(PAPER), {"plane": "sky"})
+    fig = figures.logit_panels(points, figures.palette(PAPER), {"plane": "sky"})
     titles = {ax.top.get_title(loc="left") for ax in fig.axes if hasattr(ax, "top")}
     assert len(titles) == 12 and "mug + sky" in titles and "mug + bench's context" in titles
 
 
 def test_figure_10_shows_table_1():
     _, effects, _ = tables(PAPER)
-    ax = plots.table_1_distances(effects, plots.palette(PAPER)).axes[0]
+    ax = figures.table_1_distances(effects, figures.palette(PAPER)).axes[0]
     drawn = {round(float(x), 9) for line in ax.lines for x in np.atleast_1d(line.get_xdata())}
     for name in ("mosaic_distance", "single_distance"):
         assert {round(x, 9) for x in effects[name]} <= drawn
@@ -141,46 +142,46 @@ def test_figure_10_shows_table_1():
 
 def test_figure_2_shows_its_table():
     table = accuracies()
-    ax = plots.accuracy_bars(table, 3).axes[0]
+    ax = figures.accuracy_bars(table, 3).axes[0]
     heights = sorted(bar.get_height() for bar in ax.patches)
     assert heights == pytest.approx(sorted(100 * table["accuracy"]))
-    plots.own_and_other_sets(table).draw_without_rendering()
-    plots.accuracy_bars(table.assign(low=np.nan, high=np.nan)).draw_without_rendering()
+    figures.own_and_other_sets(table).draw_without_rendering()
+    figures.accuracy_bars(table.assign(low=np.nan, high=np.nan)).draw_without_rendering()
 
 
 @pytest.mark.parametrize("classes", [PAPER[:2], EIGHT])
 def test_confusions_draw(classes):
     matrix = np.arange(len(classes) ** 2).reshape(len(classes), -1)
-    fig = plots.confusion_grid({(m, t): matrix for m in "ab" for t in ("C", "NC")}, classes)
+    fig = figures.confusion_grid({(m, t): matrix for m in "ab" for t in ("C", "NC")}, classes)
     fig.draw_without_rendering()
     assert sum(len(ax.texts) for ax in fig.axes) == 4 * (matrix.size - 1)  # no zeros
 
 
 def test_an_image_grid_holds_the_images():
     rows = {"mug": {"C": pictures(3), "NC": pictures(2)}, "cup": {"C": pictures(1)}}
-    fig = plots.image_grid(rows, {"mug": "#F5A623"})
+    fig = figures.image_grid(rows, {"mug": "#F5A623"})
     sheet = fig.axes[0].images[0].get_array()
     assert sheet.shape == (2 * 20, 3 * 20, 3)
     assert (sheet[2:18, 22:38] == rows["mug"]["C"][1].permute(1, 2, 0).numpy()).all()
     assert [ax.get_title(loc="left") for ax in fig.axes] == ["C", "NC"]
-    plots.image_grid({"a": pictures(4)}).draw_without_rendering()
+    figures.image_grid({"a": pictures(4)}).draw_without_rendering()
 
 
 def test_pictures_of_unlike_sizes_and_diagrams_draw():
     single, wide = pictures(1)[0], torch.cat([pictures(1)[0]] * 2, -1)
-    fig = plots.framed([single, wide, single], ["a", "b", "c"], ["red", "blue", "red"], cols=2)
+    fig = figures.framed([single, wide, single], ["a", "b", "c"], ["red", "blue", "red"], cols=2)
     fig.draw_without_rendering()
-    plots.framed([wide], cols=3).draw_without_rendering()
-    plots.causal_graphs().draw_without_rendering()
+    figures.framed([wide], cols=3).draw_without_rendering()
+    figures.causal_graphs().draw_without_rendering()
 
 
 def test_the_tables_of_notebook_01_draw():
     colours = pd.DataFrame(
         [{"set": s, "class": c, "red": 9, "green": 200, "blue": 9} for s in "AB" for c in PAPER]
     )
-    plots.mean_colours(colours).draw_without_rendering()
+    figures.mean_colours(colours).draw_without_rendering()
     counts = pd.DataFrame([[9, 1], [0, 10]], index=["a", "b"], columns=["park", "sky"])
-    texts = {text.get_text() for text in plots.planted_bias(counts).axes[0].texts}
+    texts = {text.get_text() for text in figures.planted_bias(counts).axes[0].texts}
     assert texts == {"9\n90%", "1\n10%", "0\n0%", "10\n100%"}
 
 
@@ -188,7 +189,7 @@ def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(tmp_p
     kept = []
     for folder in (tmp_path / "a", tmp_path / "b"):
         with capture_output() as found:
-            plots.show(plots.causal_graphs(), "figure-03", "Three <graphs>", folder)
+            figures.show(figures.causal_graphs(), "figure-03", "Three <graphs>", folder)
         kept.append([(folder / f"figure-03.{end}").read_bytes() for end in ("png", "svg")])
         assert not plt.get_fignums()
     (output,) = found.outputs
@@ -201,19 +202,19 @@ def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(tmp_p
 
 def test_show_keeps_the_stored_picture_small(tmp_path, shell):
     with capture_output() as found:
-        plots.show(plots.image_grid({"noise": pictures(4, 96)}, width=7), "n", "Noise")
+        figures.show(figures.image_grid({"noise": pictures(4, 96)}, width=7), "n", "Noise")
     assert len(found.outputs[0].data["image/png"]) * 3 / 4 <= 150_000
     assert not list(tmp_path.iterdir())
 
 
 def test_show_needs_an_alternative_text():
     with pytest.raises(ValueError, match="has no alternative text"):
-        plots.show(plots.causal_graphs(), "figure-03", " ")
+        figures.show(figures.causal_graphs(), "figure-03", " ")
 
 
 def test_saved_pictures_open(tmp_path, shell):
     with capture_output():
-        plots.show(plots.causal_graphs(), "figure-03", "Three graphs", tmp_path)
+        figures.show(figures.causal_graphs(), "figure-03", "Three graphs", tmp_path)
     with Image.open(tmp_path / "figure-03.png") as picture:
         assert picture.size[0] > 600
     assert {path.suffix for path in tmp_path.iterdir()} == {".png", ".svg"}
@@ -228,7 +229,7 @@ def test_paste_counts_are_percentages_where_totals_differ(images, said):
     table["share"] = table["predicted"] / table["images"]
     table = table.assign(low=table["share"] - 0.1, high=table["share"] + 0.1)
     pictures = {("mug", what): torch.zeros(3, 4, 4, dtype=torch.uint8) for what in table["pasted"]}
-    figure = plots.paste_counts(table, pictures, {"mug": "C0", "bench": "C1"})
+    figure = figures.paste_counts(table, pictures, {"mug": "C0", "bench": "C1"})
     ax = figure.axes[0]
     heights = [bar.get_height() / ax.get_ylim()[1] * 1.12 for bar in ax.patches]
     assert heights == pytest.approx(list(table["share"]))
@@ -237,7 +238,7 @@ def test_paste_counts_are_percentages_where_totals_differ(images, said):
 
 
 def test_whiskers_are_lengths_and_none_where_there_is_no_interval():
-    from helpers.plots.showing import whiskers
+    from helpers.figures.style import whiskers
 
     assert whiskers(2.0, 1.5, 4.0).tolist() == [[0.5], [2.0]]
     found = whiskers([1.0, 1.0, np.nan], [0.5, 1.0 + 1e-16, 0], [1.5, np.nan, 1])

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 from torchvision import models as torchvision_models
 
-from helpers import preflight, project
+from helpers.run import preflight, project
 
 NOTEBOOKS = project.root() / "notebooks"
 

@@ -2,7 +2,7 @@
 
 from tqdm.notebook import tqdm as notebook_bar
 
-from helpers import progress
+from helpers.run import progress
 
 
 def test_a_run_without_a_reader_has_no_bar(monkeypatch, capsys):

@@ -13,7 +13,7 @@ import pytest
 import torch
 import yaml
 
-from helpers import artifacts, findings, pages, project
+from helpers.run import artifacts, findings, pages, project
 
 ROOT = project.root()
 

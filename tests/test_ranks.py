@@ -1,11 +1,12 @@
-"""`helpers.ranks` against scipy, the formula by hand, simulation, and a brute-force loop."""
+"""`helpers.stats.ranks` against scipy, the formula by hand, simulation, and a brute-force loop."""
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
 
-from helpers import paste_counts, ranks
+from helpers.contexts import paste_counts
+from helpers.stats import ranks
 
 
 def test_spearman_is_scipys_and_its_ends_are_the_formulas():

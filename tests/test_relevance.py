@@ -7,8 +7,8 @@ import scipy.stats
 import torch
 from test_colour import image_set
 
-from helpers import relevance
-from helpers.attribution import Maps
+from helpers.contexts import relevance
+from helpers.explain import Maps
 
 
 def maps_of(relevance_maps):

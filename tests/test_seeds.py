@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from helpers import artifacts, findings, seeds
+from helpers.run import artifacts, findings, seeds
 
 HOLDS, FAILS, UNDECIDED = findings.HOLDS, findings.FAILS, findings.UNDECIDED
 

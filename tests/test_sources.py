@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from helpers import project, sources, world
-from helpers.sources import alike, cutouts, folders, splits
+from helpers import data
+from helpers.data import alike, cutouts, folders, splits
+from helpers.run import project
+from helpers.worlds import pictures
 
 PHOTOS = project.root().parent / "shared" / "real" / "photos4"
 PHOTO_CONTEXTS = {"airplane": "sky", "cup": "wood", "fire hydrant": "road", "kangaroo": "park"}
@@ -39,7 +41,7 @@ def two_classes(folder, n=12):
 
 
 def load(folder, **more):
-    return sources.load("folder", folder=folder, **{"size": 48, **more})
+    return data.load("folder", folder=folder, **{"size": 48, **more})
 
 
 def counts(collection, name="C"):
@@ -54,7 +56,7 @@ def where(collection, name="C"):
 def write_world(folder, per_class=10, size=64, rename=None, sets=("C", "NC", "WB"), ending=".png"):
     """The embedded world as image files, set by set and class by class."""
     for name in sets:
-        made = world.make(name, per_class=per_class, size=size, seed=3)
+        made = pictures.make(name, per_class=per_class, size=size, seed=3)
         for image, row in zip(made.images, made.table.itertuples(), strict=True):
             stem = rename(name, row.index) if rename else f"{row.index:03d}"
             path = folder / name / row.object / f"{stem}{ending}"
@@ -194,7 +196,7 @@ def test_own_splits_are_kept_whole(tmp_path, names, inside):
             fill(tmp_path.joinpath(*path), n, 1000 * k + 100 * s)
     found = load(tmp_path, per_class=6)
     assert counts(found) == [[9, 2, 3], [9, 2, 3]]
-    meaning = dict(zip(names, sources.SPLITS, strict=True))
+    meaning = dict(zip(names, data.SPLITS, strict=True))
     for path, split in where(found).items():
         assert meaning[path.split("/")[1 if inside else 0]] == split
 
@@ -274,13 +276,13 @@ def test_missing_folder_and_wrong_arguments(tmp_path):
     with pytest.raises(FileNotFoundError, match="contexts: there is no folder"):
         load(two_classes(tmp_path), contexts=tmp_path / "nowhere")
     with pytest.raises(ValueError, match=r"source: 'web' is none of world, hpai, folder"):
-        sources.load("web")
+        data.load("web")
     with pytest.raises(ValueError, match="needs the folder"):
-        sources.load("folder")
+        data.load("folder")
     with pytest.raises(ValueError, match="per_class: 2; at least 3"):
         load(two_classes(tmp_path), per_class=2)
     with pytest.raises(ValueError, match="source is 'world'"):
-        sources.load("world", folder=tmp_path)
+        data.load("world", folder=tmp_path)
 
 
 def test_one_class_empty_class_and_small_class_stop_the_run(tmp_path):
@@ -397,7 +399,7 @@ def test_three_sets_share_their_splits_by_name(tmp_path):
 
 def test_an_object_whose_sets_disagree_on_its_split_leaves_train(tmp_path):
     own = {i: "train" for i in range(6)} | {6: "val", 7: "val", 8: "test", 9: "test"}
-    for label, name, i in [(c, s, i) for c in world.CLASSES for s in ("C", "WB") for i in own]:
+    for label, name, i in [(c, s, i) for c in pictures.CLASSES for s in ("C", "WB") for i in own]:
         split = "test" if (name, i) == ("WB", 0) else own[i]
         source = tmp_path / "flat" / name / label / f"{i:03d}.png"
         if not source.exists():
@@ -417,7 +419,7 @@ def test_wb_is_matched_to_c_by_content_when_names_mislead(tmp_path, ending):
     )
     found = load(tmp_path, size=64)
     split = {name: where(found, name) for name in ("C", "WB")}
-    for label in world.CLASSES:
+    for label in pictures.CLASSES:
         for i in range(10):
             c = split["C"][f"C/{label}/{i:03d}{ending}"]
             assert c == split["WB"][f"WB/{label}/{(i + 3) % 10:03d}{ending}"]
@@ -425,9 +427,9 @@ def test_wb_is_matched_to_c_by_content_when_names_mislead(tmp_path, ending):
 
 def test_masks_come_from_white_and_agree_with_the_truth(tmp_path):
     found = load(write_world(tmp_path, size=96), size=96)
-    truth = torch.from_numpy(world.make("WB", per_class=10, size=96, seed=3).masks)
+    truth = torch.from_numpy(pictures.make("WB", per_class=10, size=96, seed=3).masks)
     # files are ordered by class name, the world by its own order
-    order = torch.cat([torch.arange(10) + 10 * world.CLASSES.index(c) for c in found.classes])
+    order = torch.cat([torch.arange(10) + 10 * pictures.CLASSES.index(c) for c in found.classes])
     for name in ("C", "WB"):
         masks = found.sets[name].masks
         assert (truth[order] & ~masks).sum() < 0.01 * truth.sum()
@@ -564,13 +566,13 @@ def test_an_empty_context_folder_is_refused(tmp_path):
 
 @pytest.fixture(scope="module")
 def embedded():
-    return sources.load(size=32, per_class=12, seed=5)
+    return data.load(size=32, per_class=12, seed=5)
 
 
 def test_world_is_handed_over_as_it_is(embedded):
-    assert embedded.classes == world.CLASSES and embedded.context_of == world.CONTEXT_OF
+    assert embedded.classes == pictures.CLASSES and embedded.context_of == pictures.CONTEXT_OF
     for name, images in embedded.sets.items():
-        made = world.make(name, per_class=12, size=32, seed=5)
+        made = pictures.make(name, per_class=12, size=32, seed=5)
         assert np.array_equal(images.images.permute(0, 2, 3, 1), made.images)
         assert np.array_equal(images.masks, made.masks)
         assert [images.classes[i] for i in images.labels] == list(made.table["object"])
@@ -578,16 +580,16 @@ def test_world_is_handed_over_as_it_is(embedded):
         assert {"class", "split", "path", "context", "index"} <= set(images.table)
     splits_of = [images.table["split"].tolist() for images in embedded.sets.values()]
     assert splits_of[0] == splits_of[1] == splits_of[2]
-    scenes = world.contexts(per_context=125, size=32, seed=5)
+    scenes = pictures.contexts(per_context=125, size=32, seed=5)
     for label, images in embedded.contexts.items():
-        chosen = scenes.images[scenes.table["context"] == world.CONTEXT_OF[label]]
+        chosen = scenes.images[scenes.table["context"] == pictures.CONTEXT_OF[label]]
         assert np.array_equal(images.permute(0, 2, 3, 1), chosen) and len(images) == 125
 
 
 def test_world_bias_is_passed_on():
-    found = sources.load(size=16, per_class=12, context_bias=1.0)
+    found = data.load(size=16, per_class=12, context_bias=1.0)
     table = found.sets["C"].table
-    assert (table["context"] == table["class"].map(world.CONTEXT_OF)).all()
+    assert (table["context"] == table["class"].map(pictures.CONTEXT_OF)).all()
 
 
 def test_image_set_restrictions(embedded):
@@ -602,7 +604,7 @@ def test_image_set_restrictions(embedded):
     with pytest.raises(ValueError, match="class: 'cup' is none of"):
         images.of("cup")
     with pytest.raises(ValueError, match="uint8"):
-        sources.ImageSet("C", images.images.float(), images.labels, images.classes, images.table)
+        data.ImageSet("C", images.images.float(), images.labels, images.classes, images.table)
 
 
 def test_summary_counts_every_image(embedded):

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from helpers import sources, world
-from helpers.sources import archives
+from helpers import data
+from helpers.data import archives
+from helpers.worlds import pictures
 
 
 class Server:
@@ -215,11 +216,11 @@ def authors_archives(per_class=24, size=48, own=False):
             f"__MACOSX/{top}/{spelled[0]}/._000.png": b"junk",
             f"{top}/read me.txt".lstrip("/"): b"hello",
         }
-        images = world.make(name, per_class=per_class, size=size, seed=1)
+        images = pictures.make(name, per_class=per_class, size=size, seed=1)
         for image, row in zip(images.images, images.table.itertuples(), strict=True):
             data = io.BytesIO()
             Image.fromarray(image).save(data, "PNG")
-            label = spelled[world.CLASSES.index(row.object)]
+            label = spelled[pictures.CLASSES.index(row.object)]
             split = ("train/" if row.index % 6 < 4 else "test/") if own else ""
             members[f"{top}/{split}{label}/{row.index:03d}.png".lstrip("/")] = data.getvalue()
         made[NAMES[name]] = zipped(members)
@@ -227,7 +228,7 @@ def authors_archives(per_class=24, size=48, own=False):
 
 
 def hpai(server, tmp_path, **more):
-    return sources.load(
+    return data.load(
         "hpai", size=48, downloads=tmp_path / "downloads", base_url=server.url, retries=0, **more
     )
 
@@ -235,10 +236,10 @@ def hpai(server, tmp_path, **more):
 def test_the_authors_archives(server, tmp_path):
     server.files.update(authors_archives())
     found = hpai(server, tmp_path)
-    assert set(found.classes) == set(world.CLASSES) and set(found.sets) == {"C", "NC", "WB"}
+    assert set(found.classes) == set(pictures.CLASSES) and set(found.sets) == {"C", "NC", "WB"}
     assert np.array_equal(found.summary().to_numpy(), np.tile((16, 4, 4, 24), (12, 1)))
     for name, images in found.sets.items():
-        made = world.make(name, per_class=24, size=48, seed=1)
+        made = pictures.make(name, per_class=24, size=48, seed=1)
         for label in found.classes:
             expected = made.images[(made.table["object"] == label).to_numpy()]
             assert np.array_equal(images.of(label).images.permute(0, 2, 3, 1), expected)
@@ -248,7 +249,7 @@ def test_the_authors_archives(server, tmp_path):
     }
     assert split["C"] == split["WB"]
     assert set(found.contexts) == set(found.classes)
-    assert found.context_of == world.CONTEXT_OF
+    assert found.context_of == pictures.CONTEXT_OF
     assert any("cut from C" in said for said in found.report)
 
 

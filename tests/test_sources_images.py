@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from helpers.sources import images
-from helpers.sources.images import Unreadable, decode
+from helpers.data import images
+from helpers.data.images import Unreadable, decode
 
 
 def seen(path, size=16):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import suite_rows
+from helpers.synthesis import suite_rows
 
 
 def parts():
@@ -62,7 +62,8 @@ def test_rows_of_the_driving_world():
 def test_rows_of_focus_are_every_method_on_every_network(monkeypatch, tmp_path):
     from types import SimpleNamespace
 
-    from helpers import experiment, suite_focus
+    from helpers.models import experiment
+    from helpers.synthesis import suite_focus
 
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
     asked = {"source": "world", "image_size": 64, "seed": 0, "per_class": 12, "folder": None}

@@ -11,7 +11,8 @@ import pytest
 import scipy.stats
 import yaml
 
-from helpers import project, sweep
+from helpers.contexts import sweep
+from helpers.run import project
 
 MEASURES = ("mosaics: logits", "GradCAM: relevance")
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from helpers import pairing, typical
+from helpers.contexts import pairing, typical
 
 CLASSES = ("bench", "plane", "mug")
 CONTEXT_OF = {"bench": "park", "plane": "sky", "mug": "wood"}

@@ -4,7 +4,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from helpers import models, project
+from helpers import models
+from helpers.run import project
 
 NETWORK = "resnet18"
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from matplotlib.colors import rgb_to_hsv
 from matplotlib.path import Path as Outline
 
-from helpers import world
-from helpers.world import noise, shapes
-from helpers.world.draws import Draws
-from helpers.world.sets import _object, assigned, strengths
+from helpers.worlds import pictures
+from helpers.worlds.pictures import noise, shapes
+from helpers.worlds.pictures.draws import Draws
+from helpers.worlds.pictures.sets import _object, assigned, strengths
 
-CLASSES = world.CLASSES
+CLASSES = pictures.CLASSES
 
 
 def digest(array: np.ndarray) -> str:
@@ -26,17 +26,17 @@ def digest(array: np.ndarray) -> str:
 
 @pytest.fixture(scope="module")
 def c():
-    return world.make("C", per_class=20, context_bias=0.5)
+    return pictures.make("C", per_class=20, context_bias=0.5)
 
 
 @pytest.fixture(scope="module")
 def wb():
-    return world.make("WB", per_class=20)
+    return pictures.make("WB", per_class=20)
 
 
 @pytest.fixture(scope="module")
 def nc():
-    return world.make("NC", per_class=20)
+    return pictures.make("NC", per_class=20)
 
 
 DIGESTS = {
@@ -57,19 +57,22 @@ DIGESTS = {
 def test_bits_are_the_recorded_ones(size):
     """Recorded once; another machine, processor or numpy must draw the same bytes."""
     made = {
-        "C": world.make("C", per_class=4, size=size, seed=7, context_bias=0.25),
-        "NC": world.make("NC", per_class=4, size=size, seed=7),
-        "WB": world.make("WB", per_class=4, size=size, seed=7),
-        "contexts": world.contexts(3, size=size, seed=7),
-        "wider": world.wider(3, size=size, seed=7),
+        "C": pictures.make("C", per_class=4, size=size, seed=7, context_bias=0.25),
+        "NC": pictures.make("NC", per_class=4, size=size, seed=7),
+        "WB": pictures.make("WB", per_class=4, size=size, seed=7),
+        "contexts": pictures.contexts(3, size=size, seed=7),
+        "wider": pictures.wider(3, size=size, seed=7),
     }
     for name, images in made.items():
         assert digest(images.images) == DIGESTS[name, size], name
 
 
-@pytest.mark.parametrize("which", world.SETS)
+@pytest.mark.parametrize("which", pictures.SETS)
 def test_smaller_set_is_the_beginning_of_a_larger_one(which):
-    few, many = world.make(which, per_class=3, size=32), world.make(which, per_class=7, size=32)
+    few, many = (
+        pictures.make(which, per_class=3, size=32),
+        pictures.make(which, per_class=7, size=32),
+    )
     first = (many.table["index"] < 3).to_numpy()
     assert np.array_equal(few.images, many.images[first])
     assert np.array_equal(few.masks, many.masks[first])
@@ -77,15 +80,15 @@ def test_smaller_set_is_the_beginning_of_a_larger_one(which):
 
 
 def test_classes_can_be_chosen_without_changing_them():
-    both = world.make("C", per_class=3, size=32, classes=("mug", "bench"))
-    full = world.make("C", per_class=3, size=32)
+    both = pictures.make("C", per_class=3, size=32, classes=("mug", "bench"))
+    full = pictures.make("C", per_class=3, size=32)
     rows = (full.table["object"] == "mug").to_numpy()
     assert both.table["object"].tolist() == ["mug"] * 3 + ["bench"] * 3
     assert np.array_equal(both.images[:3], full.images[rows])
 
 
 def test_bias_moves_contexts_only(c):
-    other = world.make("C", per_class=20, context_bias=1.0)
+    other = pictures.make("C", per_class=20, context_bias=1.0)
     same = (c.table["context"] == other.table["context"]).to_numpy()
     assert np.array_equal(c.masks, other.masks)
     assert np.array_equal(c.images[same], other.images[same])
@@ -94,8 +97,8 @@ def test_bias_moves_contexts_only(c):
 
 @pytest.mark.parametrize("size", [8, 33, 97, 224])
 def test_any_size(size):
-    for which in world.SETS:
-        made = world.make(which, per_class=1, size=size)
+    for which in pictures.SETS:
+        made = pictures.make(which, per_class=1, size=size)
         assert made.images.shape == (4, size, size, 3) and made.images.dtype == np.uint8
         assert made.masks.shape == (4, size, size) and made.masks.dtype == bool
         assert made.masks.any(axis=(1, 2)).all()
@@ -103,14 +106,14 @@ def test_any_size(size):
 
 def test_size_is_resolution_only():
     """Twice the size, averaged over 2 x 2 pixels, is nearly the same mask."""
-    small, large = world.make("WB", 5, size=64), world.make("WB", 5, size=128)
+    small, large = pictures.make("WB", 5, size=64), pictures.make("WB", 5, size=128)
     blocks = large.masks.reshape(20, 64, 2, 64, 2).mean(axis=(2, 4))
     assert np.abs(blocks - small.masks).mean() < 0.02
 
 
 def test_seeds_and_purposes_share_no_image(c, wb, nc):
-    more = world.make("C", per_class=20, seed=1, context_bias=0.5)
-    alone, others = world.contexts(20), world.wider(6)
+    more = pictures.make("C", per_class=20, seed=1, context_bias=0.5)
+    alone, others = pictures.contexts(20), pictures.wider(6)
     images = np.concatenate([s.images for s in (c, wb, nc, more, alone, others)])
     assert len({image.tobytes() for image in images}) == len(images)
 
@@ -153,24 +156,24 @@ def test_green_is_held_constant(c, nc):
 
 
 def test_every_class_has_three_designs_or_more():
-    table = world.make("WB", per_class=30, size=16).table
+    table = pictures.make("WB", per_class=30, size=16).table
     assert (table.groupby("object")["design"].nunique() >= 3).all()
 
 
 def test_contexts_have_no_object():
-    made = world.contexts(2, size=24)
+    made = pictures.contexts(2, size=24)
     assert not made.masks.any()
-    assert made.table["context"].tolist() == [c for c in world.CONTEXTS for _ in range(2)]
+    assert made.table["context"].tolist() == [c for c in pictures.CONTEXTS for _ in range(2)]
 
 
 def test_wider_world_is_independent_of_kind():
-    made = world.wider(90, size=8)
-    assert len(world.WIDER_KINDS) >= 12 and not set(world.WIDER_KINDS) & set(CLASSES)
+    made = pictures.wider(90, size=8)
+    assert len(pictures.WIDER_KINDS) >= 12 and not set(pictures.WIDER_KINDS) & set(CLASSES)
     styles = made.table.groupby(["object", "design"]).size()
     assert (styles == 30).all()
     counts = made.table[made.table["design"] == "context"].groupby("context").size()
-    expected = len(world.WIDER_KINDS) * 30 / 6
-    assert set(counts.index) == {*world.CONTEXTS, "plain", "noise"}
+    expected = len(pictures.WIDER_KINDS) * 30 / 6
+    assert set(counts.index) == {*pictures.CONTEXTS, "plain", "noise"}
     assert (abs(counts - expected) < 5 * math.sqrt(expected)).all()
 
 
@@ -182,16 +185,16 @@ def test_wider_world_is_independent_of_kind():
 )
 def test_share_of_own_context_is_exact(name, n, seed, bias):
     result = assigned(name, n, seed, bias)
-    own = result.count(world.CONTEXT_OF[name])
-    others = [result.count(c) for c in world.CONTEXTS if c != world.CONTEXT_OF[name]]
+    own = result.count(pictures.CONTEXT_OF[name])
+    others = [result.count(c) for c in pictures.CONTEXTS if c != pictures.CONTEXT_OF[name]]
     assert abs(own - n * bias) <= 0.5 + 1e-9
     assert sum(others) + own == n and max(others) - min(others) <= 1
 
 
 def test_planted_is_bayes_rule_by_counting():
     bias = {"bench": 0.9, "fire hydrant": 0.4, "plane": 0.6, "mug": 0.25}
-    table = world.make("C", per_class=60, size=8, context_bias=bias).table
-    truth = world.planted(bias).set_index("class")
+    table = pictures.make("C", per_class=60, size=8, context_bias=bias).table
+    truth = pictures.planted(bias).set_index("class")
     for name, row in truth.iterrows():
         here = table[table["context"] == row["context"]]
         assert row["p_context_given_class"] == bias[name]
@@ -199,21 +202,21 @@ def test_planted_is_bayes_rule_by_counting():
 
 
 def test_a_quarter_is_independence():
-    truth = world.planted(1 / 4)
+    truth = pictures.planted(1 / 4)
     assert np.allclose(truth[["p_context_given_class", "p_class_given_context"]], 0.25)
-    assert (world.planted(1.0)["p_class_given_context"] == 1).all()
+    assert (pictures.planted(1.0)["p_class_given_context"] == 1).all()
 
 
 @pytest.mark.parametrize("bias", [-0.1, 1.1, math.nan, math.inf, "0.9", None, True, {"mug": 0.5}])
 def test_bad_bias_is_refused(bias):
     with pytest.raises(ValueError, match="context_bias"):
-        world.make("C", per_class=1, context_bias=bias)
+        pictures.make("C", per_class=1, context_bias=bias)
 
 
 @given(st.floats().filter(lambda x: not 0 <= x <= 1), st.sampled_from(CLASSES))
 def test_bias_outside_its_range_is_refused_by_name(value, name):
     with pytest.raises(ValueError, match=f"context_bias\\['{name}'\\]"):
-        strengths({**world.CONTEXT_BIAS, name: value})
+        strengths({**pictures.CONTEXT_BIAS, name: value})
 
 
 @pytest.mark.parametrize(
@@ -227,13 +230,13 @@ def test_bias_outside_its_range_is_refused_by_name(value, name):
         {"classes": ("bench", "dog")},
         {"classes": ()},
         {"classes": ("mug", "mug")},
-        {"context_bias": {**world.CONTEXT_BIAS, "dog": 0.5}},
+        {"context_bias": {**pictures.CONTEXT_BIAS, "dog": 0.5}},
     ],
 )
 def test_bad_arguments_are_refused(arguments):
     name = next(iter(arguments))
     with pytest.raises(ValueError, match=name):
-        world.make(**{"which": "C", "per_class": 1, "size": 16, **arguments})
+        pictures.make(**{"which": "C", "per_class": 1, "size": 16, **arguments})
 
 
 def grid(view, size=40):

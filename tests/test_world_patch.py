@@ -10,17 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import sources, world
+from helpers import data
 from helpers.focus import trials
-from helpers.world import patch, sets
+from helpers.worlds import pictures
+from helpers.worlds.pictures import patch, sets
 
 PAIR = ("plane", "mug")
 
 
 def test_at_zero_every_byte_and_column_is_as_without():
-    for which in world.SETS:
-        plain = world.make(which, per_class=4, size=33, seed=7, context_bias=0.25)
-        zero = world.make(
+    for which in pictures.SETS:
+        plain = pictures.make(which, per_class=4, size=33, seed=7, context_bias=0.25)
+        zero = pictures.make(
             which, per_class=4, size=33, seed=7, context_bias=0.25, shared_patch=0, shared_from=2
         )
         assert np.array_equal(plain.images, zero.images) and np.array_equal(plain.masks, zero.masks)
@@ -29,13 +30,13 @@ def test_at_zero_every_byte_and_column_is_as_without():
 
 def test_bits_are_the_recorded_ones():
     """Recorded once; another machine, processor or numpy must draw the same bytes."""
-    made = world.make("C", per_class=4, size=96, seed=7, shared_patch=0.75, patch_classes=PAIR)
+    made = pictures.make("C", per_class=4, size=96, seed=7, shared_patch=0.75, patch_classes=PAIR)
     assert hashlib.sha256(made.images.tobytes()).hexdigest()[:16] == "56cf62cfe2a9c6fd"
 
 
 def test_only_what_is_said_to_carry_it_differs():
-    plain = world.make("C", per_class=12, size=48)
-    made = world.make("C", per_class=12, size=48, shared_patch=0.6, patch_classes=PAIR)
+    plain = pictures.make("C", per_class=12, size=48)
+    made = pictures.make("C", per_class=12, size=48, shared_patch=0.6, patch_classes=PAIR)
     differ = (plain.images != made.images).any((1, 2, 3))
     assert np.array_equal(differ, made.table["patch"].to_numpy())
     assert np.array_equal(made.patches.any((1, 2)), differ)
@@ -44,8 +45,8 @@ def test_only_what_is_said_to_carry_it_differs():
 
 
 def test_the_eyespot_is_round_on_the_object_and_of_three_colours():
-    made = world.make("WB", per_class=8, size=96, shared_patch=1, patch_classes=PAIR)
-    plain = world.make("WB", per_class=8, size=96)
+    made = pictures.make("WB", per_class=8, size=96, shared_patch=1, patch_classes=PAIR)
+    plain = pictures.make("WB", per_class=8, size=96)
     for at in np.flatnonzero(made.table["patch"]):
         rows, columns = np.nonzero(made.patches[at])
         tall, wide = np.ptp(rows) + 1, np.ptp(columns) + 1
@@ -59,7 +60,7 @@ def test_the_eyespot_is_round_on_the_object_and_of_three_colours():
 
 def test_size_is_resolution_only():
     small, large = (
-        world.make("WB", 4, size=size, shared_patch=1, patch_classes=PAIR).patches
+        pictures.make("WB", 4, size=size, shared_patch=1, patch_classes=PAIR).patches
         for size in (64, 128)
     )
     blocks = large.reshape(16, 64, 2, 64, 2).mean(axis=(2, 4))
@@ -84,8 +85,8 @@ def test_images_of_a_smaller_dose_are_among_those_of_a_larger(one, other):
 
 @pytest.mark.parametrize("dose", [0.3, 0.8, 1.0])
 def test_every_split_has_the_planted_shares(dose):
-    load = sources.load("world", size=8, shared_patch=dose, patch_classes=PAIR, per_class=150)
-    truth = world.planted_patch(dose, PAIR, world.CLASSES).set_index("class")
+    load = data.load("world", size=8, shared_patch=dose, patch_classes=PAIR, per_class=150)
+    truth = pictures.planted_patch(dose, PAIR, pictures.CLASSES).set_index("class")
     for name in ("C", "WB"):
         images = load.sets[name]
         for split in ("train", "val", "test"):
@@ -99,36 +100,36 @@ def test_every_split_has_the_planted_shares(dose):
 
 
 def test_planted_truth_is_bayes_rule_by_counting():
-    truth = world.planted_patch(0.6, PAIR, world.CLASSES).set_index("class")
-    made = world.make("WB", 500, size=8, shared_patch=0.6, patch_classes=PAIR, shared_from=400)
+    truth = pictures.planted_patch(0.6, PAIR, pictures.CLASSES).set_index("class")
+    made = pictures.make("WB", 500, size=8, shared_patch=0.6, patch_classes=PAIR, shared_from=400)
     for split, at in (("training", made.table["index"] < 400), ("held_out", None)):
         at = ~(made.table["index"] < 400) if at is None else at
         rows = made.table[at & made.table["patch"]]
         for name, row in truth.iterrows():
             share = (rows["object"] == name).mean()
             assert share == pytest.approx(row[f"p_class_{split}"], abs=0.03)
-    assert world.planted_patch(0, PAIR, world.CLASSES)["p_class_training"].isna().all()
+    assert pictures.planted_patch(0, PAIR, pictures.CLASSES)["p_class_training"].isna().all()
 
 
 @pytest.mark.parametrize("dose", [-0.1, 1.1, math.nan, "1", None, True])
 def test_bad_doses_are_refused(dose):
     with pytest.raises(ValueError, match="shared_patch"):
-        world.make("C", per_class=1, size=16, shared_patch=dose)
+        pictures.make("C", per_class=1, size=16, shared_patch=dose)
 
 
 @pytest.mark.parametrize("pair", [("mug",), ("mug", "mug"), ("mug", "dog"), ()])
 def test_bad_pairs_are_refused(pair):
     with pytest.raises(ValueError, match="patch_classes"):
-        world.make("C", per_class=1, size=16, shared_patch=0.5, patch_classes=pair)
+        pictures.make("C", per_class=1, size=16, shared_patch=0.5, patch_classes=pair)
 
 
 def test_other_sources_have_no_dose(tmp_path):
     with pytest.raises(ValueError, match="shared_patch"):
-        sources.load("folder", folder=tmp_path, shared_patch=0.5)
+        data.load("folder", folder=tmp_path, shared_patch=0.5)
 
 
 def test_trials_draw_every_ordered_pair_equally_often():
     drawn = [trials.drawn(seed) for seed in range(24)]
     assert all(drawn.count(pair) == 2 for pair in trials.DRAWN) and len(trials.DRAWN) == 12
-    assert trials.drawn(0) == world.PATCH_CLASSES
-    assert sets.CLASSES == world.CLASSES
+    assert trials.drawn(0) == pictures.PATCH_CLASSES
+    assert sets.CLASSES == pictures.CLASSES

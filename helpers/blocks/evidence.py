@@ -27,10 +27,11 @@ import pandas as pd
 import scipy.sparse
 import scipy.stats
 
-from helpers import exchange, stats
+from helpers import stats
 from helpers.blocks import blocks
 from helpers.blocks.blocks import Grid, Sample
 from helpers.blocks.counts import Table, counted, groups, places
+from helpers.stats import permutation
 
 AT_ONCE = 8_000_000  # numbers in one block of resampled counts
 MOST = 40_000_000  # draws x comparisons held at once
@@ -142,14 +143,14 @@ def _joined(parts: list[Sample]) -> Sample:
     return Sample(f, np.concatenate([s.sizes for s in parts]), curves)
 
 
-def _exchangeable(data: Table, grid: Grid) -> list[tuple[np.ndarray, exchange.Clusters | None]]:
+def _exchangeable(data: Table, grid: Grid) -> list[tuple[np.ndarray, permutation.Clusters | None]]:
     """The rows within which groups are exchanged, and their clusters."""
     if grid.adjust is None:
         parts = [np.arange(len(data))]
     else:
         parts = [np.flatnonzero(data.strata == z) for z in range(len(data.stratum_names))]
     clusters = data.clusters
-    return [(at, None if clusters is None else exchange.Clusters(clusters[at])) for at in parts]
+    return [(at, None if clusters is None else permutation.Clusters(clusters[at])) for at in parts]
 
 
 def _exchanged(data: Table, parts: list, rng) -> np.ndarray:

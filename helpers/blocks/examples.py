@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
-from helpers import project, stats
+from helpers import stats
 from helpers.blocks import blocks, report
 from helpers.blocks.counts import CELLS, Table, only, table
+from helpers.run import project
 
 FOLDER = "data/toolkits"
 REASONS = {

@@ -18,7 +18,7 @@ import pandas as pd
 
 from helpers.blocks import blocks, columns, counts, examples, named, report
 from helpers.blocks.report import KEYS, Report
-from helpers.findings import FAILS, HOLDS, UNDECIDED, Finding, equal, judge
+from helpers.run.findings import FAILS, HOLDS, UNDECIDED, Finding, equal, judge
 
 UNI = (["vsany"], ["rel", "abs"], ["max", "mean", "wmean"])
 MULTI = (["pairs"], ["srel", "abs"], ["max", "mean", "gini"])

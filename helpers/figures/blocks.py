@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from helpers.plots.showing import whiskers
+from helpers.figures.style import whiskers
 
 INK, FAINT, MARKED, CALM = "#222222", "#8a8a8a", "#C8553D", "#0072B2"
 LEVEL = 0.05

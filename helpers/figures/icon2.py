@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from helpers.plots.showing import FAINT, INK, readable_on
+from helpers.figures.style import FAINT, INK, readable_on
 
 THREE = ("#5B0F2E", "#C8553D", "#F5C04A")  # groups from the first to the last, dark to light
 BEFORE, STRATA, STANDARD = "#4A4A4A", "#0072B2", "#009E73"

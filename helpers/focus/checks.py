@@ -10,13 +10,13 @@ import pandas as pd
 import scipy.stats
 
 from helpers import stats
-from helpers.attribution import METHODS, NotConserved
+from helpers.data import ImageSet
+from helpers.explain import METHODS, NotConserved
 from helpers.focus import controls
 from helpers.focus.design import design
 from helpers.focus.means import mean
 from helpers.focus.study import QUICK, Trainings, method_settings, rated_here
-from helpers.networks import Classifier
-from helpers.sources import ImageSet
+from helpers.models.networks import Classifier
 
 ENOUGH = 96  # mosaics of class-blind maps, about
 NETWORKS = 12  # of random weights

@@ -10,7 +10,8 @@ import pandas as pd
 import scipy.stats
 
 from helpers import stats
-from helpers.attribution import NotConserved
+from helpers.data import Collection, ImageSet
+from helpers.explain import NotConserved
 from helpers.focus.means import differences, summary
 from helpers.focus.study import (
     AS_IT_IS,
@@ -22,8 +23,7 @@ from helpers.focus.study import (
     rated_here,
     right,
 )
-from helpers.networks import Classifier
-from helpers.sources import Collection, ImageSet
+from helpers.models.networks import Classifier
 
 MOST = 48  # mosaics on which choices are tried
 FOLLOWED = ("lrp", "lime", "gradcam")  # methods whose Focus is set beside accuracy

@@ -191,7 +191,7 @@ def disconnected(
     images, table
         As for :func:`helpers.focus.rate`, tiles of a multiple of 4 pixels.
     method, settings
-        As for :func:`helpers.attribution.explain`.
+        As for :func:`helpers.explain.explain`.
     own_channels : bool
         As for :class:`DisconnectedHeads`.
 

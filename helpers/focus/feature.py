@@ -13,12 +13,12 @@ import pandas as pd
 import torch
 from torch import nn
 
-from helpers import attribution
+from helpers import explain
+from helpers.data import ImageSet
 from helpers.focus.design import batches, layouts
 from helpers.focus.means import mean
 from helpers.focus.rating import logit_of
-from helpers.inference import logits
-from helpers.sources import ImageSet
+from helpers.models.inference import logits
 
 
 def in_mosaics(rows: pd.DataFrame, masks: torch.Tensor, shape: str = "native") -> torch.Tensor:
@@ -66,7 +66,7 @@ def on_patch(
             outer = ~layouts(own).repeat_interleave(half, 1).repeat_interleave(half, 2)
             area = (patch & outer).double().sum((1, 2)) / outer.double().sum((1, 2))
         logit = logit_of(classes)[own["target"].iloc[0]]
-        maps = attribution.explain(networks[training], mosaics, logit, method, **settings).maps
+        maps = explain.explain(networks[training], mosaics, logit, method, **settings).maps
         wrong = (maps.clamp(min=0) * outer).double()
         share = (wrong * patch).sum((1, 2)) / wrong.sum((1, 2))
         placed = {"share": share.numpy(), "area": area.numpy(), "excess": (share - area).numpy()}
@@ -96,7 +96,7 @@ def by_method(
         placed = on_patch(networks, images, rows, method, classes=classes)
         value, low, high = mean(placed.assign(focus=placed["excess"])).interval()
         means = placed.dropna(subset=["share"])[["share", "area"]].mean()
-        name = attribution.METHODS[method].name
+        name = explain.METHODS[method].name
         found.append({"method": name, **means, "excess": value, "low": low, "high": high})
     return pd.DataFrame(found)
 

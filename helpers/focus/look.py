@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from matplotlib.figure import Figure
 
-from helpers import attribution, plots
+from helpers import explain, figures
 from helpers.focus import pairs
 from helpers.focus.design import batches, layouts
 from helpers.focus.feature import in_mosaics
@@ -46,17 +46,17 @@ def explained(
     """
     target, outer = rows[pairs.PAIR].iloc[0]
     mosaics = torch.cat(list(batches(rows, images, shape)))
-    maps = attribution.explain(model, mosaics, logit_of(classes)[target], method, **settings)
+    maps = explain.explain(model, mosaics, logit_of(classes)[target], method, **settings)
     kinds = rows["kind"] + ": " if "kind" in rows else [""] * len(rows)
     captions = [f"{k}Focus {value:.2f}" for k, value in zip(kinds, rows["focus"], strict=True)]
     spots = None if patches is None else in_mosaics(rows, patches, shape)
-    return plots.mosaics_explained(
+    return figures.mosaics_explained(
         mosaics,
         maps.maps,
         layouts(rows),
         captions,
         (target, outer),
-        colours=plots.palette(list(classes)),
+        colours=figures.palette(list(classes)),
         patches=spots,
     )
 
@@ -109,7 +109,7 @@ def controls(model, images: torch.Tensor, rated: pd.DataFrame, **asked) -> ipywi
         except ValueError as reason:
             print(reason)
         else:
-            plots.show(figure, "pair", f"mosaic {number} of {target} beside {outer}, {order}")
+            figures.show(figure, "pair", f"mosaic {number} of {target} beside {outer}, {order}")
 
     lowest = rated.groupby(pairs.PAIR)["focus"].mean().idxmin()
     classes, most = list(rated["target"].unique()), int(rated.groupby(pairs.PAIR).size().max())

@@ -16,10 +16,11 @@ import pandas as pd
 import torch
 from torch import nn
 
-from helpers import artifacts, attribution
+from helpers import explain
 from helpers.focus.design import IMAGES, TARGETS, batches, layouts
 from helpers.focus.score import score
-from helpers.progress import progress
+from helpers.run import artifacts
+from helpers.run.progress import progress
 
 PART = 128  # mosaics whose scores are kept together
 VERSION = 1  # raise when a change of the code changes scores
@@ -50,12 +51,12 @@ def rate(
     table : DataFrame
         From :func:`helpers.focus.design`.
     method : str or callable
-        One of :data:`helpers.attribution.METHODS`, or a function of (model, float images, targets)
+        One of :data:`helpers.explain.METHODS`, or a function of (model, float images, targets)
         that returns maps (B, H, W).
     classes : sequence of str, or dict of str to int
         The model's classes in the order of its logits, or the logit of each class.
     preset, settings
-        As for :func:`helpers.attribution.explain`.
+        As for :func:`helpers.explain.explain`.
     shape : {"native", "squeezed"}
         Of the mosaics, as for :func:`helpers.focus.batches`.
     store : path, optional
@@ -96,7 +97,7 @@ def rate(
 
 
 def rate_maps(
-    maps: attribution.Maps | torch.Tensor | np.ndarray, table: pd.DataFrame, name: str | None = None
+    maps: explain.Maps | torch.Tensor | np.ndarray, table: pd.DataFrame, name: str | None = None
 ) -> pd.DataFrame:
     """Focus of maps computed elsewhere, one a mosaic of the design, in its order.
 
@@ -119,7 +120,7 @@ def rate_maps(
     ValueError
         For another number of maps than mosaics, and what :func:`helpers.focus.score` refuses.
     """
-    known = isinstance(maps, attribution.Maps)
+    known = isinstance(maps, explain.Maps)
     values = maps.maps if known else torch.as_tensor(maps)
     if len(values) != len(table):
         raise ValueError(f"There are {len(values)} maps of {len(table)} mosaics: give one each.")
@@ -138,7 +139,7 @@ def _explained(
     for mosaics, targets, where in zip(
         stream, wanted.split(batch_size), places.split(batch_size), strict=True
     ):
-        maps = attribution.explain(
+        maps = explain.explain(
             model, mosaics, targets, method, preset=preset, batch_size=batch_size, **settings
         )
         if maps.settings.get("layer"):  # found by name once, not in every batch

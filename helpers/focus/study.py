@@ -14,15 +14,17 @@ import pandas as pd
 import torch
 from torchvision.models import get_model_weights
 
-from helpers import attribution, experiment, models, project, stats
-from helpers.attribution import METHODS, NotConserved
+from helpers import explain, models, stats
+from helpers.data import Collection, ImageSet
+from helpers.data.folders import plain
+from helpers.explain import METHODS, NotConserved
 from helpers.focus.design import design
 from helpers.focus.means import summary
 from helpers.focus.rating import logit_of, rate
-from helpers.inference import logits
-from helpers.networks import Classifier
-from helpers.sources import Collection, ImageSet
-from helpers.sources.folders import plain
+from helpers.models import experiment
+from helpers.models.inference import logits
+from helpers.models.networks import Classifier
+from helpers.run import project
 
 AS_IT_IS = "as it is"
 AT_A_TIME = 12  # mosaics: more no longer fit a processor's cache, and VGG takes a third longer
@@ -64,7 +66,7 @@ def networks(
     settings
         `architectures`, `sets` (those that the collection lacks are left out; all where none is
         left, as with a folder of your own), `family` (scratch, pretrained, probe or as it is) and
-        what :func:`helpers.experiment.model` reads are used.
+        what :func:`helpers.models.experiment.model` reads are used.
     """
     asked = [name for name in settings.sets if name in collection.sets]
     return {
@@ -229,7 +231,7 @@ def explained(network, mosaic: torch.Tensor, target: torch.Tensor, settings) -> 
     for method in settings.methods:
         chosen = method_settings(method, settings.effort)
         try:
-            maps = attribution.explain(network, mosaic, target, method, **chosen)
+            maps = explain.explain(network, mosaic, target, method, **chosen)
         except NotConserved:
             continue
         found[METHODS[method].name] = maps.maps[0]

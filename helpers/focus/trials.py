@@ -1,6 +1,6 @@
 """Does the ranking find a pair that was planted? Trials over seeds and doses, in the world.
 
-A trial plants the shared patch at one dose (:mod:`helpers.world.patch`), trains a network several
+A trial plants the shared patch at one dose (`worlds.pictures.patch`), trains a network several
 times, and ranks the pairs of its test images over all trainings. Every seed draws other images and
 another pair of classes, so that no natural likeness of two classes is counted over and over. At
 dose 0 the pair is only drawn and not planted: how often it comes first there is the rate of false
@@ -25,14 +25,17 @@ from types import SimpleNamespace
 import pandas as pd
 import scipy.stats
 
-from helpers import artifacts, experiment, models, project, stats, world
+from helpers import models, stats
+from helpers.data import ImageSet, embedded
 from helpers.focus import feature, pairs
 from helpers.focus.rating import logit_of, rate
-from helpers.progress import progress
-from helpers.sources import ImageSet, embedded
+from helpers.models import experiment
+from helpers.run import artifacts, project
+from helpers.run.progress import progress
+from helpers.worlds import pictures
 
 DOSES = (0.0, 0.5, 0.75, 0.9, 1.0)
-DRAWN = tuple(permutations(world.CLASSES, 2))
+DRAWN = tuple(permutations(pictures.CLASSES, 2))
 BLIND = 1 / len(DRAWN)
 """How often a ranking that knows nothing has the drawn pair first."""
 EXPLAINED = ("gradcam", "lrp")

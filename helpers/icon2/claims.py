@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from helpers import ranks, stats
-from helpers.findings import Finding, equal, judge, untested
+from helpers import stats
 from helpers.icon2 import formulas, printed, verdicts
 from helpers.icon2.analysis import INTERVALS, POINTS, Analysis
 from helpers.icon2.bootstrap import interval
@@ -32,6 +31,8 @@ from helpers.icon2.error_rates import (
     STANDARD_RULE,
     SUITE_RULE,
 )
+from helpers.run.findings import Finding, equal, judge, untested
+from helpers.stats import ranks
 from helpers.worlds.driving import Law
 
 SUITE = "this suite"

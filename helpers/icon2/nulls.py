@@ -21,7 +21,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from helpers import exchange, stats
+from helpers import stats
 from helpers.icon2 import formulas
 from helpers.icon2.analysis import ALL, POINTS
 from helpers.icon2.attributes import Attribute
@@ -29,6 +29,7 @@ from helpers.icon2.cells import factor, name_of
 from helpers.icon2.estimates import controlled, group_ap
 from helpers.icon2.matching import ClassMatches, Matches
 from helpers.icon2.options import PAPER, Options
+from helpers.stats import permutation
 
 
 def sigma_null(
@@ -134,7 +135,7 @@ def permuted(
         if together is None:
             codes[where] = rng.permutation(codes[where])
         else:
-            codes[where] = codes[where[exchange.Clusters(together[where]).between(rng)]]
+            codes[where] = codes[where[permutation.Clusters(together[where]).between(rng)]]
     return replace(attribute, codes=codes)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from helpers import project
 from helpers.icon2 import formulas
+from helpers.run import project
 
 GROUPS = ["low", "middle", "high"]
 LARGEST = "first has the largest Δ"

@@ -21,9 +21,9 @@ import torch
 from captum.attr import IntegratedGradients
 from sklearn.linear_model import Ridge
 
-from helpers import attribution, focus, models
-from helpers.attribution import layers
-from helpers.attribution.perturbation import superpixels
+from helpers import explain, focus, models
+from helpers.explain import layers
+from helpers.explain.perturbation import superpixels
 
 CLASSES = ("a", "b", "c", "d")
 BATCH = 32
@@ -91,7 +91,7 @@ def against_one_at_a_time(rounds: int) -> None:
         maps = {}
 
         def fast(name=name, settings=settings, maps=maps):
-            found = attribution.explain(model, mosaics, targets, name, **settings)
+            found = explain.explain(model, mosaics, targets, name, **settings)
             maps["fast"] = found.maps
 
         def alone(slow=slow, maps=maps):

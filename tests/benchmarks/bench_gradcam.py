@@ -15,8 +15,9 @@ import time
 
 import torch
 
-from helpers import attribution, models, relevance
-from helpers.attribution import layers
+from helpers import explain, models
+from helpers.contexts import relevance
+from helpers.explain import layers
 
 CASES = (("alexnet-quarter", 96), ("squeezenet1_0", 224))
 
@@ -39,7 +40,7 @@ def seconds(route, *args) -> float:
 
 
 def ours(model, images, targets, layer):
-    attribution.explain(model, images, targets, "gradcam", layer=layer)
+    explain.explain(model, images, targets, "gradcam", layer=layer)
 
 
 def main(rounds: int = 5) -> None:

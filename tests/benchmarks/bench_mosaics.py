@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from PIL import Image
 
-from helpers import models, mosaics
+from helpers import models
+from helpers.contexts import mosaics
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
 BATCH = 64

@@ -16,14 +16,16 @@ import numpy as np
 import torch
 from PIL import Image, ImageFilter
 
-from helpers import models, pasting, world
+from helpers import models
+from helpers.contexts import pasting
+from helpers.worlds import pictures
 
-CLASSES = world.CLASSES
+CLASSES = pictures.CLASSES
 
 
 def inputs(size: int = 96):
     """The world's objects on white with their masks, and contexts of noise."""
-    made = world.make("WB", per_class=25, size=size)
+    made = pictures.make("WB", per_class=25, size=size)
     images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
     draw = torch.Generator().manual_seed(0)
     shape = (25, 3, size, size)

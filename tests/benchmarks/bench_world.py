@@ -14,7 +14,7 @@ import time
 import numpy as np
 from PIL import Image
 
-from helpers import world
+from helpers.worlds import pictures
 
 
 def seconds(work) -> float:
@@ -25,10 +25,10 @@ def seconds(work) -> float:
 
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    made = {name: lambda name=name: world.make(name, per_class=25) for name in world.SETS}
-    made["contexts"] = lambda: world.contexts(25)
+    made = {name: lambda name=name: pictures.make(name, per_class=25) for name in pictures.SETS}
+    made["contexts"] = lambda: pictures.contexts(25)
     files = []
-    for image in world.make("C", per_class=25).images:
+    for image in pictures.make("C", per_class=25).images:
         file = io.BytesIO()
         Image.fromarray(image).save(file, "JPEG", quality=92)
         files.append(file.getvalue())

@@ -7,10 +7,11 @@ import pytest
 from city_files import write_city, write_tracks
 from PIL import Image
 
-from helpers import findings, icon2
+from helpers import icon2
 from helpers.figures import icon2 as figures
 from helpers.icon2 import DetectionDataError, Options, claims, error_rates, match
 from helpers.icon2.options import CHOICES
+from helpers.run import findings
 from helpers.worlds import driving
 from helpers.worlds.driving import city
 

@@ -1,0 +1,78 @@
+"""Browse explanations: a plain function that draws one choice, and widgets over it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import ipywidgets
+from matplotlib.figure import Figure
+
+from helpers import explain, figures
+from helpers.contexts import relevance
+from helpers.data import ImageSet
+
+ANY = "any"
+
+
+def look(
+    model,
+    images: ImageSet,
+    label: str,
+    context: str = ANY,
+    number: int = 0,
+    method: str = "gradcam",
+) -> Figure:
+    """One image, its explanation and both together.
+
+    Parameters
+    ----------
+    model : nn.Module
+    images
+    label : str
+        Class of the image, and the class explained.
+    context : str
+        Name of the context it shows; "any" for whichever.
+    number : int
+        Which of these images, from 0; beyond the last it begins again.
+    method : str
+        One of :data:`helpers.explain.METHODS`.
+
+    Raises
+    ------
+    ValueError
+        When there is no image of this class in this context.
+    """
+    chosen = images.of(label)
+    if context != ANY:
+        chosen = chosen.where(chosen.table["context"] == context)
+    if not len(chosen):
+        raise ValueError(f"no image of {label!r} in context {context!r}")
+    at = slice(number % len(chosen), number % len(chosen) + 1)
+    layer = {"layer": relevance.layer_for(model, images.images)} if method == "gradcam" else {}
+    maps = explain.explain(model, chosen.images[at], chosen.labels[at], method, **layer)
+    seen = chosen.table["context"].iloc[number % len(chosen)]
+    return figures.explained(chosen.images[at], maps.maps, [f"{label}, {seen}" if seen else label])
+
+
+def controls(
+    model, images: ImageSet, methods: Sequence[str] = tuple(explain.METHODS)
+) -> ipywidgets.Widget:
+    """Widgets to choose class, context, image and method; a button has :func:`look` draw it."""
+
+    def draw(label: str, context: str, number: int, method: str) -> None:
+        try:
+            figure = look(model, images, label, context, number, method)
+        except ValueError as reason:
+            print(reason)
+        else:
+            figures.show(figure, "browser", f"{method} of image {number} of {label} in {context}")
+
+    contexts = [name for name in images.table["context"].unique() if name]
+    return ipywidgets.interactive(
+        draw,
+        {"manual": True, "manual_name": "show"},  # draws nothing where nobody can choose
+        label=list(images.classes),
+        context=[ANY, *contexts],
+        number=ipywidgets.IntSlider(0, 0, len(images) // len(images.classes) - 1),
+        method=list(methods),
+    )

@@ -1,0 +1,175 @@
+"""Cross-evaluation: every model on every test set, and what a random split would have hidden.
+
+*Assessing Biases through Visual Contexts*, section 2.1.3 and Figure 2. A random split tests a model
+on the set it was trained on; the other sets hold the same classes in another setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from torch import nn
+
+from helpers import models, stats
+from helpers.data import ImageSet
+
+
+def predictions(
+    networks: Mapping[str, Sequence[nn.Module]], sets: Mapping[str, ImageSet]
+) -> pd.DataFrame:
+    """What each training of each model says of each test image.
+
+    Parameters
+    ----------
+    networks
+        Name (such as ``model-C``) to the model's trainings.
+    sets
+        Name of a set to its images; the test split is used.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a model, training and test image: model, training, test_set, image (its place in
+        the test split), class, predicted, right.
+    """
+    parts = []
+    for set_name, images in sets.items():
+        test = images.split("test")
+        for model_name, trainings in networks.items():
+            said = models.logits(trainings, test.images).argmax(2)
+            for training, best in enumerate(said):
+                parts.append(
+                    pd.DataFrame(
+                        {
+                            "model": model_name,
+                            "training": training,
+                            "test_set": set_name,
+                            "image": np.arange(len(test)),
+                            "class": [test.classes[i] for i in test.labels],
+                            "predicted": [test.classes[i] for i in best],
+                            "right": (best == test.labels).numpy(),
+                        }
+                    )
+                )
+    return pd.concat(parts, ignore_index=True)
+
+
+def accuracies(table: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
+    """Accuracy of every model on every test set, mean over its trainings (Figure 2).
+
+    Parameters
+    ----------
+    table
+        From :func:`predictions`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        model, train_set (a model's own: what its name ends in), test_set, accuracy, low, high
+        (other trainings and other images: :func:`helpers.stats.share`), images, trainings; models
+        and sets in the order given.
+    """
+    rows = []
+    for (name, test_set), part in table.groupby(["model", "test_set"], sort=False):
+        right = _right(part)
+        row = {"model": name, "train_set": name.rpartition("-")[2], "test_set": test_set}
+        row |= dict(zip(("accuracy", "low", "high"), stats.share(right, level=level), strict=True))
+        rows.append(row | {"images": right.shape[1], "trainings": len(right)})
+    return pd.DataFrame(rows)
+
+
+def by_training(table: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy of every single training: model, training, test_set, accuracy."""
+    keys = ["model", "training", "test_set"]
+    return table.groupby(keys, sort=False)["right"].mean().rename("accuracy").reset_index()
+
+
+def confusions(table: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
+    """Confusion matrix of each model and test set, mean over the trainings.
+
+    Parameters
+    ----------
+    table
+        From :func:`predictions`.
+
+    Returns
+    -------
+    dict
+        (model, test set) to mean counts: classes down, predicted classes across, in one order.
+    """
+    order = list(dict.fromkeys(table["class"]))
+    return {
+        pair: pd.crosstab(part["class"], part["predicted"]).reindex(
+            index=order, columns=order, fill_value=0
+        )
+        / part["training"].nunique()
+        for pair, part in table.groupby(["model", "test_set"], sort=False)
+    }
+
+
+def hidden(table: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+    """What a random split would have hidden: accuracy lost outside the model's own set.
+
+    Parameters
+    ----------
+    table
+        From :func:`predictions`. A model's own set is the one its name ends in.
+    level
+        Of the interval.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a model: model, own (accuracy on its own set), others (mean accuracy on the other
+        sets), drop (own - others), drop_low, drop_high. Empty where there is one set only.
+    """
+    rows = []
+    for name, part in table.groupby("model", sort=False):
+        own = part[part["test_set"] == name.rpartition("-")[2]]
+        if len(own) and len(own) < len(part):
+            drop = contrast(table, lost(table, name), level)
+            right = own["right"].mean()
+            rows.append([name, right, right - drop.estimate, *drop])
+    columns = ["model", "own", "others", "drop", "drop_low", "drop_high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def lost(table: pd.DataFrame, name: str) -> dict[tuple[str, str], float]:
+    """Weights of "a model's accuracy on its own set less its mean accuracy on the others"."""
+    own = name.rpartition("-")[2]
+    others = [s for s in table.loc[table["model"] == name, "test_set"].unique() if s != own]
+    return {(name, own): 1.0} | {(name, other): -1 / len(others) for other in others}
+
+
+def contrast(
+    table: pd.DataFrame, weights: Mapping[tuple[str, str], float], level: float = 0.95
+) -> stats.Interval:
+    """A weighted sum of accuracies; models on the same test set are compared image by image.
+
+    Parameters
+    ----------
+    table
+        From :func:`predictions`.
+    weights
+        (model, test set) to weight, such as ``{("model-WB", "C"): 1, ("model-C", "WB"): -1}``.
+
+    Raises
+    ------
+    KeyError
+        When the table has no such pair.
+    """
+    parts = {pair: part for pair, part in table.groupby(["model", "test_set"], sort=False)}
+    by_set: dict[str, np.ndarray] = {}
+    largest: dict[str, float] = {}
+    for pair, weight in weights.items():
+        by_set[pair[1]] = by_set.get(pair[1], 0.0) + weight * _right(parts[pair])
+        largest[pair[1]] = max(largest.get(pair[1], 0.0), abs(weight))
+    differences = [by_set[name] / largest[name] for name in by_set]
+    return stats.mean(differences, list(largest.values()), shares=True).interval(level)
+
+
+def _right(part: pd.DataFrame) -> np.ndarray:
+    """1.0 where right, 0.0 where wrong: (trainings, images)."""
+    return part.pivot(index="training", columns="image", values="right").to_numpy(float)

@@ -1,0 +1,180 @@
+"""Archives from the authors' server: downloaded whole, checked, extracted whole."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import stat
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import pooch
+from filelock import FileLock
+
+from helpers.run import artifacts
+from helpers.run.progress import progress
+
+REGISTRY = "registry.txt"
+#: An archive that would unpack to more bytes than this is refused.
+UNPACKED_MAX = 20 * 2**30
+NAME_MAX = 255  # bytes of a file's or folder's name: no common file system has longer ones
+
+
+class NotWhole(ValueError):
+    """A download that is no whole zip archive: cut off, or a page with an error message."""
+
+
+class UnsafeArchive(ValueError):
+    """An archive with members that would land outside its folder, or that cannot be unpacked."""
+
+
+def fetch(name: str, base_url: str, downloads: Path, retries: int = 3) -> Path:
+    """A folder with the content of a zip archive, downloaded on first use.
+
+    The archive's SHA-256 is recorded in `downloads`/registry.txt when it is first used and verified
+    at every later use. Files get their names only when they are whole; processes that ask at once
+    wait for each other.
+
+    Parameters
+    ----------
+    name : str
+        File name of the archive, such as "context.zip".
+    base_url : str
+        What stands before the name in its address.
+    downloads : Path
+        Folder for the archives and what is unpacked of them.
+    retries : int
+        How often a failed download is tried again.
+
+    Returns
+    -------
+    Path
+        The unpacked folder, named by the archive's content.
+
+    Raises
+    ------
+    ConnectionError
+        When the archive cannot be had whole.
+    ValueError
+        When it is not the one recorded on first use.
+    UnsafeArchive
+        When members would land outside the folder; nothing of it is unpacked.
+    """
+    downloads = Path(downloads).expanduser()
+    downloads.mkdir(parents=True, exist_ok=True)
+    with FileLock(downloads / f".{name}.lock"):
+        archive = _download(name, base_url, downloads, retries)
+        digest = artifacts.file_digest(archive)
+        folder = downloads / f"{Path(name).stem}-{digest[:12]}"
+        if not folder.is_dir():
+            _unpack(archive, folder)
+        with FileLock(downloads / ".registry.lock"):
+            _record(downloads / REGISTRY, name, digest)
+    return folder
+
+
+def registry(path: Path) -> dict[str, str]:
+    """The SHA-256 of each archive that has been used, by file name."""
+    if not path.exists():
+        return {}
+    lines = (line.split("#")[0].split() for line in path.read_text("utf-8").splitlines())
+    return {words[0]: words[1] for words in lines if len(words) == 2}
+
+
+def _record(path: Path, name: str, digest: str) -> None:
+    known = registry(path)
+    if name not in known:
+        known[name] = digest
+        lines = [f"{each} {known[each]}\n" for each in sorted(known)]
+        artifacts.write_text(path, "# SHA-256 on first use; delete a line to accept another\n"
+                             + "".join(lines))  # fmt: skip
+
+
+def _download(name: str, base_url: str, downloads: Path, retries: int) -> Path:
+    """The archive's path; pooch downloads to a temporary name, checks, and renames."""
+    known = registry(downloads / REGISTRY).get(name)
+    store = pooch.create(
+        path=downloads,
+        base_url=base_url.rstrip("/") + "/",
+        registry={name: known},
+        retry_if_failed=retries,
+    )
+    address = store.get_url(name)
+    pooch.get_logger().setLevel(logging.WARNING)
+    try:
+        return Path(store.fetch(name, downloader=_download_zip))
+    except NotWhole as error:
+        raise ConnectionError(f"{address}: {error} Tried {retries + 1} times.") from error
+    except ValueError as error:
+        raise ValueError(
+            f"{address} is not the archive that was used first: its SHA-256 is not {known}, which "
+            f"{downloads / REGISTRY} records. If the authors published another version and you "
+            f"want it, delete the line of {name} there and run again."
+        ) from error
+    except OSError as error:  # the exceptions of requests are OSErrors
+        raise ConnectionError(
+            f"{address} could not be downloaded in {retries + 1} tries ({error}). Check the "
+            "connection and run again, or use source='folder' on images of your own."
+        ) from error
+
+
+def _download_zip(url: str, path: str, store: pooch.Pooch) -> None:
+    """Download to `path` with a progress bar; an incomplete archive is an error (and retried)."""
+    pooch.HTTPDownloader(progressbar=True, timeout=60)(url, path, store)
+    if not zipfile.is_zipfile(path):
+        raise NotWhole("what came is no whole zip archive (cut off, or a page in its place).")
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    """Extract to a temporary folder that is renamed when all members are there and intact."""
+    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        with zipfile.ZipFile(archive) as content:
+            members = content.infolist()
+            _refuse_unsafe(archive, members)
+            for member in progress(members, desc=f"unpacking {archive.name}"):
+                content.extract(member, partial)
+        partial.rename(folder)
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        archive.unlink()
+        raise ConnectionError(
+            f"{archive.name} is damaged ({error}) and was removed: run again to download it anew."
+        ) from error
+    except UnsafeArchive:
+        archive.unlink()
+        raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _refuse_unsafe(archive: Path, members: list[zipfile.ZipInfo]) -> None:
+    """Refuse an archive with members that leave the folder, are links, encrypted, or too large."""
+    for member in members:
+        reason = _unsafe(member)
+        if reason:
+            raise UnsafeArchive(
+                f"{archive.name} is refused: its member {member.orig_filename!r} {reason}. "
+                "Nothing was unpacked, and the archive was removed."
+            )
+    total = sum(member.file_size for member in members)
+    if total > UNPACKED_MAX:
+        raise UnsafeArchive(f"{archive.name} is refused: it unpacks to {total:,} bytes.")
+
+
+def _unsafe(member: zipfile.ZipInfo) -> str:
+    """Why a member is refused; empty when it is not."""
+    name = member.orig_filename
+    windows = PureWindowsPath(name)
+    if PurePosixPath(name).is_absolute() or windows.drive or windows.root:
+        return "has an absolute path"
+    if ".." in windows.parts:
+        return "would land outside the folder"
+    if max(len(os.fsencode(part)) for part in windows.parts or [""]) > NAME_MAX:
+        return f"has a name of more than {NAME_MAX} bytes"
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        return "is a link or a special file"
+    return "is encrypted" if member.flag_bits & 0x1 else ""

@@ -1,0 +1,116 @@
+"""The embedded world as a source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from helpers.data import splits
+from helpers.data.collection import SPLITS, Collection, Drawn, ImageSet
+from helpers.run import artifacts
+from helpers.worlds import pictures
+
+CONTEXT_IMAGES = 125  # so that no context image is used twice for one class of 25 test objects
+KEPT = 30  # sets of training images kept in memory, 14 MB each
+OTHERS = 1_000_000  # seeds of other training images begin here: no notebook shows these
+
+
+def load(
+    size: int,
+    seed: int,
+    per_class: int,
+    context_bias: float | Mapping[str, float] | None,
+    shared_patch: float = 0.0,
+    patch_classes: Sequence[str] | None = None,
+) -> Collection:
+    """C, NC, WB and contexts of the embedded world.
+
+    A class's first images train (its indices 0 to 99 of 150), the next validate, the last test, in
+    every set. Images are drawn independently, so this is as random as a shuffle; but the world
+    spreads the images in another context evenly over the indices, so each split keeps the planted
+    share to the nearest image. So it is with a shared patch, to an image or two; the
+    second of `patch_classes` carries it a fifth as often before its test images.
+    """
+    planted = {
+        "context_bias": pictures.CONTEXT_BIAS if context_bias is None else context_bias,
+        "shared_patch": shared_patch,
+        "patch_classes": patch_classes or pictures.PATCH_CLASSES,
+    }
+    sets = {name: image_set(name, size, seed, per_class, **planted) for name in pictures.SETS}
+    context_of = dict(pictures.CONTEXT_OF)
+    images = pictures.contexts(per_context=CONTEXT_IMAGES, size=size, seed=seed)
+    contexts = {
+        label: _tensor(images.images[(images.table["context"] == context).to_numpy()])
+        for label, context in context_of.items()
+    }
+
+    def redraw(name: str, number: int) -> Drawn:
+        held_in = sum(splits.sizes(per_class)[:2])
+        recipe = {"name": name, "size": size, "seed": OTHERS + 1000 * seed + number}
+        recipe |= {"per_class": per_class, "first": held_in, **planted}
+        named = {"world": _code(), **recipe}
+        return Drawn(named, lambda: _to_train(artifacts.key("drawn", **recipe), **recipe))
+
+    return Collection("world", tuple(pictures.CLASSES), sets, contexts, context_of, redraw=redraw)
+
+
+_kept: dict[str, tuple[torch.Tensor, ...]] = {}
+"""The images drawn last: models of other architectures, or fine-tuned ones, train on the same."""
+
+
+def _to_train(key: str, **recipe) -> tuple[torch.Tensor, ...]:
+    if key not in _kept:
+        while len(_kept) >= KEPT:
+            _kept.pop(next(iter(_kept)))
+        drawn = image_set(**recipe)
+        parts = (drawn.split("train"), drawn.split("val"))
+        _kept[key] = tuple(t for part in parts for t in (part.images, part.labels))
+    return _kept[key]
+
+
+@cache
+def _code() -> str:
+    """Digest of the code that draws: another code, other images."""
+    files = sorted(Path(pictures.__file__).parent.glob("*.py"))
+    return artifacts.key("world", code=[file.read_bytes() for file in files])
+
+
+def image_set(
+    name: str, size: int, seed: int, per_class: int, first: int | None = None, **planted
+) -> ImageSet:
+    """One set of the world, as in :func:`load`.
+
+    Parameters
+    ----------
+    name : {"C", "NC", "WB"}
+    size, seed, per_class : int
+    first : int, optional
+        Draw only so many images of each class, the first ones: the last are the test images.
+    **planted
+        As for `worlds.pictures.make`: `context_bias`, `shared_patch`, `patch_classes`.
+    """
+    held_out = sum(splits.sizes(per_class)[:2])
+    made = pictures.make(
+        name, per_class=first or per_class, size=size, seed=seed, shared_from=held_out, **planted
+    )
+    classes = tuple(pictures.CLASSES)
+    split = np.repeat(SPLITS, splits.sizes(per_class))[made.table["index"]]
+    table = made.table.rename(columns={"object": "class"}).assign(split=split, path="")
+    labels = table["class"].map({label: i for i, label in enumerate(classes)})
+    return ImageSet(
+        name,
+        _tensor(made.images),
+        torch.tensor(labels.to_numpy(dtype=np.int64)),
+        classes,
+        table,
+        torch.from_numpy(made.masks),
+        None if made.patches is None else torch.from_numpy(made.patches),
+    )
+
+
+def _tensor(images: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(images.transpose(0, 3, 1, 2)))

@@ -1,0 +1,227 @@
+"""What a folder holds: which image files are of which set, class and split.
+
+Levels are told by the names at them: sets (`C`, `NC`, `WB`, or spelled out), then splits (`train`,
+`val`, `test`), then classes, then splits if they are inside the classes. A level counts as sets or
+splits only when *all* folders at it are named so; a class may be called `c` or `test`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from helpers.data.images import is_image
+
+SET_WORDS = {
+    "C": ("c", "context", "with context", "in context"),
+    "NC": ("nc", "no context", "nocontext", "without context"),
+    "WB": ("wb", "white background", "whitebackground", "white"),
+}
+SPLIT_WORDS = {
+    "train": ("train", "training"),
+    "val": ("val", "valid", "validation", "dev"),
+    "test": ("test", "testing"),
+}
+JUNK = ("__MACOSX",)
+COLUMNS = ["file", "path", "class", "name", "own"]
+
+
+@dataclass
+class Layout:
+    """Image files by set, and where the contexts are.
+
+    Attributes
+    ----------
+    sets : dict of str to pandas.DataFrame
+        Keys "C", "NC", "WB"; one row a file, sorted by path, with columns `file` (Path), `path`
+        (relative, "/" between), `class`, `name` (the path inside its class and split without
+        ending, lower case: what C and WB images share) and `own` (split named by the folders:
+        "train", "val", "test", "train+val" where validation is yet to be carved, or "").
+    empty : dict of str to list of str
+        For each set the class folders without an image file.
+    contexts : Path or None
+        The folder of context folders found beside the objects.
+    report : list of str
+        Sentences on what was found and how it was understood.
+    """
+
+    sets: dict[str, pd.DataFrame] = field(default_factory=dict)
+    empty: dict[str, list[str]] = field(default_factory=dict)
+    contexts: Path | None = None
+    report: list[str] = field(default_factory=list)
+
+    def add(self, name: str, table: pd.DataFrame, empty: list[str]) -> None:
+        """Take in the files of a set, as the folders split them."""
+        own = three_splits(table["own"])
+        self.sets[name] = table.assign(own=own).sort_values("path", ignore_index=True)
+        self.empty[name] = empty
+        if (own != "").any():
+            held_out = sorted(set(table["own"]) - {"train", ""})
+            carved = ", validation carved from train" if "train+val" in set(own) else ""
+            self.report.append(
+                f"{name} keeps its folders' own splits (train, {', '.join(held_out)}{carved}; "
+                f"{held_out[-1] if 'test' not in held_out else 'test'} is the test set)."
+            )
+
+
+def plain(name: str) -> str:
+    """A folder's name for comparison: lower case, one space for any run of blanks, "_" and "-"."""
+    return re.sub(r"[\s_\-]+", " ", name).strip().casefold()
+
+
+def subfolders(folder: Path) -> list[Path]:
+    """Folders in `folder` by name, without hidden ones and archive junk.
+
+    Raises
+    ------
+    ValueError
+        For a link to a folder that holds it.
+    """
+    inside = [path for path in folder.iterdir() if path.is_dir()]
+    found = sorted(p for p in inside if not p.name.startswith(".") and p.name not in JUNK)
+    for path in found:
+        if path.is_symlink() and path.resolve() in _above(folder):
+            raise ValueError(
+                f"{printable(path)} is a link to {printable(path.resolve())}, a folder that holds "
+                "it, so reading would go round in a circle: remove that link."
+            )
+    return found
+
+
+def _above(folder: Path) -> set[Path]:
+    """A folder and all that hold it, both by where it lies and by the way that led to it."""
+    real = folder.resolve()
+    return {real, *real.parents, *(parent.resolve() for parent in folder.parents)}
+
+
+def printable(path: Path | str) -> str:
+    """A path as text, "/" between, with the bytes of a name that is not UTF-8 as \\xNN."""
+    return os.fsencode(Path(path).as_posix()).decode("utf-8", "backslashreplace")
+
+
+def existing(folder: Path | str, parameter: str) -> Path:
+    """`folder` as a Path, or an error that names the parameter it was given as."""
+    path = Path(folder).expanduser()
+    if not path.is_dir():
+        raise FileNotFoundError(f"{parameter}: there is no folder {str(folder)!r}.")
+    return path
+
+
+def scan(folder: Path) -> Layout:
+    """Find sets, splits and classes in a folder of class folders.
+
+    Accepted below `folder` (and below any folder that holds nothing but one other folder):
+    class folders; `objects/` beside `contexts/`; `C/`, `NC/`, `WB/` (or spelled out) of class
+    folders; `train/`, `val/`, `test/` above or inside the class folders; `contexts/` beside any.
+    """
+    layout, top = Layout(), folder
+    inside = subfolders(top)
+    while len(inside) == 1 and not _has_images(top) and subfolders(inside[0]):
+        top = inside[0]
+        inside = subfolders(top)
+    layout.contexts = next((p for p in inside if plain(p.name) == "contexts"), None)
+    inside = [p for p in inside if p != layout.contexts]
+    objects = [p for p in inside if plain(p.name) in ("objects", "images")]
+    if objects == inside and len(inside) == 1:
+        top, inside = objects[0], subfolders(objects[0])
+    named = _all_named(inside, SET_WORDS)
+    if len(named) > 1 and "C" not in named:
+        raise ValueError(f"folder: sets {', '.join(named)} are there, but C (in context) is not.")
+    for name, base in named.items() if "C" in named else [("C", top)]:
+        classes = [p for p in subfolders(base) if p != layout.contexts]
+        layout.add(name, *_classes(classes, folder))
+    layout.report += unused(folder, layout)
+    return layout
+
+
+def unused(folder: Path, layout: Layout) -> list[str]:
+    """Sentences on the files in a folder that are in no set (contexts and hidden ones aside)."""
+    listed = {file for table in layout.sets.values() for file in table["file"]}
+    left = [file for file in walk(folder) if file not in listed]
+    if layout.contexts:
+        left = [file for file in left if layout.contexts not in file.parents]
+    images = sorted(printable(file.relative_to(folder)) for file in left if is_image(file))
+    others = len(left) - len(images)
+    said = [f"{others} file(s) that are no images were passed over."] if others else []
+    if images:
+        said.append(
+            f"{len(images)} image(s) in no class folder were passed over, {images[0]} first."
+        )
+    return said
+
+
+def walk(folder: Path) -> Iterator[Path]:
+    """All files in a folder at any depth, without hidden ones and archive junk."""
+    for path in folder.iterdir():
+        if path.is_file() and not path.name.startswith("."):
+            yield path
+    for below in subfolders(folder):
+        yield from walk(below)
+
+
+def files(folder: Path) -> list[Path]:
+    """All image files in a folder at any depth, sorted."""
+    return sorted(path for path in walk(folder) if is_image(path))
+
+
+def rows(found: list[Path], top: Path, base: Path, label: str, own: str) -> pd.DataFrame:
+    """Table rows (see `Layout.sets`) for the files of one class and split below `base`."""
+    return pd.DataFrame(
+        [(f, printable(f.relative_to(top)), label, _name(f, base), own) for f in found],
+        columns=COLUMNS,
+    )
+
+
+def three_splits(own: pd.Series) -> pd.Series:
+    """Of two own splits make three: val without test is the test set; val is carved from train."""
+    if "train" in set(own) and "test" not in set(own):
+        own = own.replace("val", "test")
+    if "train" in set(own) and "val" not in set(own):
+        own = own.replace("train", "train+val")
+    return own
+
+
+def _classes(folders: list[Path], top: Path) -> tuple[pd.DataFrame, list[str]]:
+    """All files of a list of class folders, or of split folders that hold class folders."""
+    named = _all_named(folders, SPLIT_WORDS)
+    if "train" in named and len(named) > 1:
+        parts = [
+            rows(files(path), top, path, printable(path.name), own)
+            for own, split in named.items()
+            for path in subfolders(split)
+        ]
+        labels = {printable(path.name) for split in named.values() for path in subfolders(split)}
+    else:
+        parts = [_one_class(path, top) for path in folders]
+        labels = {printable(path.name) for path in folders}
+    table = pd.concat([pd.DataFrame(columns=COLUMNS), *parts], ignore_index=True)
+    return table, sorted(labels - set(table["class"]))
+
+
+def _one_class(folder: Path, top: Path) -> pd.DataFrame:
+    """The files of one class folder, which may hold split folders."""
+    named, label = _all_named(subfolders(folder), SPLIT_WORDS), printable(folder.name)
+    if "train" in named and len(named) > 1:
+        parts = [rows(files(p), top, p, label, own) for own, p in named.items()]
+        return pd.concat(parts, ignore_index=True)
+    return rows(files(folder), top, folder, label, "")
+
+
+def _all_named(folders: list[Path], words: dict[str, tuple[str, ...]]) -> dict[str, Path]:
+    """Word to folder, when every folder is named by one of the words; empty otherwise."""
+    meaning = {spelling: word for word, spellings in words.items() for spelling in spellings}
+    named = {meaning.get(plain(path.name)): path for path in folders}
+    return {} if None in named or len(named) < len(folders) else named
+
+
+def _name(file: Path, base: Path) -> str:
+    return printable(file.relative_to(base).with_suffix("")).casefold()
+
+
+def _has_images(folder: Path) -> bool:
+    return any(path.is_file() and is_image(path) for path in folder.iterdir())

@@ -1,0 +1,146 @@
+"""Gradient methods, at the input or at any layer: plain, times input, SmoothGrad, IG (captum's).
+
+Localisation depends on the layer as much as on the method (Rao et al. 2022), so each of them
+takes `layer`; relevance at a layer is brought to image size as GradCAM's is.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from captum.attr import IntegratedGradients, LayerIntegratedGradients
+from torch import nn
+
+from helpers.explain import layers
+from helpers.explain.at import gradient_at, reduced
+
+
+def gradient(model, images, targets, *, layer: str = "input", reduce: str = "sum") -> torch.Tensor:
+    """Plain gradients (Simonyan et al. 2014) of the target's logit.
+
+    Parameters
+    ----------
+    model : nn.Module
+    images : float tensor (B, 3, H, W) in [0, 1]
+    targets : int64 tensor (B,)
+    layer : str
+        ``input``, or the layer at whose output the gradient is taken.
+    reduce : {"sum", "absolute sum", "max absolute"}
+        How channels become one map.
+
+    Returns
+    -------
+    float tensor (B, H, W)
+    """
+    _, found = gradient_at(model, images, targets, layer)
+    return reduced(found, reduce, images)
+
+
+def input_x_gradient(
+    model, images, targets, *, layer: str = "input", reduce: str = "sum"
+) -> torch.Tensor:
+    """Gradient times what it is taken of: a first-order account of the logit.
+
+    At the input that is the image's distance from the mean colour, which is the zero of the
+    normalised image. Parameters and result as for :func:`gradient`.
+    """
+    activation, found = gradient_at(model, images, targets, layer)
+    return reduced((activation - _zero(model, activation, layer)) * found, reduce, images)
+
+
+def smoothgrad(
+    model,
+    images,
+    targets,
+    *,
+    samples: int = 25,
+    sigma: float = 0.15,
+    layer: str = "input",
+    reduce: str = "sum",
+    seed: int = 0,
+) -> torch.Tensor:
+    """SmoothGrad (Smilkov et al. 2017): the mean gradient of noisy copies of an image.
+
+    The sign is kept inside the mean; `reduce` acts on the mean. (captum's
+    `NoiseTunnel(Saliency)` averages absolute values, which is another map.)
+
+    Parameters
+    ----------
+    model, images, targets, layer, reduce
+        As for :func:`gradient`.
+    samples : int
+    sigma : float
+        Standard deviation of the noise, as a share of each image's own range.
+    seed : int
+        Of the noise, which is the same for every image, so that no map depends on its batch.
+
+    Returns
+    -------
+    float tensor (B, H, W)
+    """
+    draw = torch.Generator().manual_seed(seed)
+    noise = torch.randn((samples, *images.shape[1:]), generator=draw).to(images.device)
+    spread = sigma * (images.amax((1, 2, 3)) - images.amin((1, 2, 3))).view(-1, 1, 1, 1)
+    total = 0
+    for one in noise:
+        total = total + gradient_at(model, images + spread * one, targets, layer)[1]
+    return reduced(total / samples, reduce, images)
+
+
+def integrated_gradients(
+    model,
+    images,
+    targets,
+    *,
+    steps: int = 32,
+    baseline: str = "mean colour",
+    layer: str = "input",
+    reduce: str = "sum",
+) -> torch.Tensor:
+    """Integrated Gradients (Sundararajan et al. 2017), captum's with Gauss-Legendre steps.
+
+    Parameters
+    ----------
+    model, images, targets, layer, reduce
+        As for :func:`gradient`. At a layer the path runs from the baseline's activation.
+    steps : int
+    baseline : {"mean colour", "black"}
+        Where the path begins; "mean colour" is zero after the model's normalisation, which is
+        the paper's zero.
+
+    Returns
+    -------
+    float tensor (B, H, W)
+    """
+    if baseline not in ("mean colour", "black"):
+        raise ValueError(f"baseline={baseline!r} is not known; use 'mean colour' or 'black'")
+    start = torch.zeros_like(images)
+    if baseline == "mean colour":
+        start = start + _zero(model, images, "input")
+    at_input = layer == "input"
+    method = (
+        IntegratedGradients(model, multiply_by_inputs=True)
+        if at_input
+        else LayerIntegratedGradients(model, layers.named(model, layer))
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # captum's, on layers and batches: both as meant here
+        try:
+            found = method.attribute(
+                images, start, target=targets, n_steps=steps, internal_batch_size=len(images)
+            )
+        except RuntimeError as error:
+            if "in-place" not in str(error):
+                raise
+            raise ValueError(
+                f"The output of layer {layer!r} is changed in place by what follows it: name the "
+                "layer after that, or the block that holds both."
+            ) from error
+    return reduced(found.detach(), reduce, images)
+
+
+def _zero(model: nn.Module, like: torch.Tensor, layer: str) -> torch.Tensor | float:
+    """What counts as no input: the mean colour where the model normalises, else zero."""
+    mean = getattr(model, "mean", None)
+    return mean.to(like) if layer == "input" and isinstance(mean, torch.Tensor) else 0.0

@@ -1,0 +1,369 @@
+"""Layer-wise relevance propagation, by modified gradients, checked for conservation.
+
+Every layer passes back, in place of a gradient, relevance divided by activation. Then whatever is
+right for gradients is right here: sums share relevance by value, rectifiers and pooling pass it to
+what they let through, and a module that is reused or works in place needs no care. Convolutions and
+linear layers get the rules; batch normalisation is merged into its convolution first, for a rule
+on its own would be another method.
+
+Relevance that reaches the input, and what biases and stabilisers took on the way, must add up to
+the logit. They do not where a network multiplies activations (squeeze-and-excitation, attention)
+or bends them otherwise than by rectifying, and then the map is refused.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from helpers.explain import layers
+from helpers.explain.at import reduced
+
+#: Composite -> rule of the first convolution; the others have alpha1-beta0, linear layers epsilon.
+COMPOSITES = {"alpha1-beta0": "z-box", "epsilon-plus": "flat"}
+TOLERANCE = 0.01  # what may be lost without account, as a share of the relevance in the map
+AFFINE = (nn.Conv2d, nn.Linear, nn.BatchNorm2d)
+
+
+class NotConserved(ValueError):
+    """Relevance was lost or made on the way: this network is not one that these rules fit."""
+
+
+@dataclass
+class Ledger:
+    """Where the relevance of each image went, in logits.
+
+    Attributes
+    ----------
+    taken : list of float tensors (B,)
+        By the biases and stabilisers of one layer each.
+    arrived : list of float tensors (B, 3, H, W)
+        At the input.
+    """
+
+    taken: list[torch.Tensor] = field(default_factory=list)
+    arrived: list[torch.Tensor] = field(default_factory=list)
+
+
+def lrp(
+    model: nn.Module,
+    images: torch.Tensor,
+    targets: torch.Tensor,
+    *,
+    composite: str = "alpha1-beta0",
+    layer: str = "input",
+    epsilon: float = 1e-6,
+    reduce: str = "sum",
+) -> torch.Tensor:
+    """LRP (Bach et al. 2015) from the target's logit to the input, or to a layer's output.
+
+    Parameters
+    ----------
+    model : nn.Module
+        Of convolutions, linear layers, rectifiers, pooling, sums and batch normalisation.
+    images : float tensor (B, 3, H, W) in [0, 1]
+    targets : int64 tensor (B,)
+    composite : {"alpha1-beta0", "epsilon-plus"}
+        Both have alpha1-beta0 in convolutions and epsilon in linear layers. In the first
+        convolution the former has z^B (Montavon et al. 2017, by the range of pixel values), the
+        paper's choice, and the latter spreads relevance evenly over what a filter sees.
+    layer : str
+        ``input`` or the layer at whose output relevance is read.
+    epsilon : float
+        Stabiliser of the linear layers.
+    reduce
+        As in :func:`helpers.explain.gradients.gradient`.
+
+    Returns
+    -------
+    float tensor (B, H, W)
+
+    Raises
+    ------
+    NotConserved
+        Where relevance does not add up to the logit, naming the share that is lost.
+    """
+    relevance, logits, ledger = propagate(model, images, targets, composite, epsilon, layer)
+    check_conserved(logits, ledger)
+    return reduced(relevance, reduce, images)
+
+
+def propagate(
+    model, images, targets, composite="alpha1-beta0", epsilon=1e-6, layer="input"
+) -> tuple[torch.Tensor, torch.Tensor, Ledger]:
+    """Relevance (B, C, h, w), target logits (B,) and the ledger; nothing is refused here.
+
+    Raises
+    ------
+    ValueError
+        For an unknown composite.
+    """
+    if composite not in COMPOSITES:
+        raise ValueError(
+            f"composite={composite!r} is not known; use one of {', '.join(COMPOSITES)}"
+        )
+    ledger, first = Ledger(), COMPOSITES[composite]
+    ruled = _with_rules(model, images[:1], first, epsilon, ledger)
+    kept: list[torch.Tensor] = []
+    if layer != "input":
+        layers.named(ruled, layer).register_forward_hook(lambda _, __, out: kept.append(out))
+    images = images.detach().requires_grad_()
+    with torch.enable_grad():
+        logits = ruled(images).gather(1, targets[:, None])[:, 0]
+    found = torch.autograd.grad(logits.sum(), [images, *kept], allow_unused=True)
+    relevance = sum(ledger.arrived) if layer == "input" else (kept[0] * found[1]).detach()
+    return relevance, logits.detach(), ledger
+
+
+def conservation(logits: torch.Tensor, ledger: Ledger) -> dict[str, float]:
+    """Where relevance went, summed over the images.
+
+    Returns
+    -------
+    dict
+        `arrived`: relevance at the input over the logits. `taken`: what biases and stabilisers
+        took, over the logits. `lost`: what nobody can account for, over the absolute relevance at
+        the input; 0 but for rounding where the rules fit the network.
+    """
+    arrived = sum(part.double().sum((1, 2, 3)) for part in ledger.arrived)
+    taken = sum(part.double() for part in ledger.taken)
+    logits = logits.double()
+    in_maps = sum(float(part.abs().sum()) for part in ledger.arrived)
+    return {
+        "arrived": float(arrived.sum() / logits.sum()),
+        "taken": float(taken.sum() / logits.sum()),
+        "lost": float((logits - arrived - taken).abs().sum()) / max(in_maps, 1e-30),
+    }
+
+
+def check_conserved(logits: torch.Tensor, ledger: Ledger) -> None:
+    """Refuse relevance that does not add up to the logits.
+
+    Raises
+    ------
+    NotConserved
+    """
+    if not ledger.arrived:
+        raise NotConserved("No relevance reached the input: the first layer is no convolution.")
+    lost = conservation(logits, ledger)["lost"]
+    if not lost <= TOLERANCE:
+        raise NotConserved(
+            f"LRP does not conserve relevance in this network: {lost:.1%} of what the maps hold is "
+            "lost or made between layers, so they would mean nothing. It has an operation that "
+            "these rules do not fit (a product of activations, a softmax, a smooth rectifier, "
+            "normalisation that is not batch normalisation). Use another method."
+        )
+
+
+def merged(model: nn.Module, image: torch.Tensor) -> nn.Module:
+    """A copy of the model, its batch normalisation merged into the convolutions before it.
+
+    Which convolution is before it is seen by running one image: it is the one whose output is
+    what the batch normalisation gets. One that does not follow a convolution directly, or follows
+    one that is used several times, stays.
+
+    Parameters
+    ----------
+    model : nn.Module
+        In eval mode.
+    image : float tensor (1, 3, H, W)
+
+    Returns
+    -------
+    nn.Module
+        Gives the same logits to rounding.
+    """
+    model = copy.deepcopy(model).eval()
+    parts, runs, handles = dict(model.named_modules()), [], []
+    for name, module in parts.items():
+        if isinstance(module, nn.Conv2d | nn.BatchNorm2d):
+            hook = module.register_forward_hook(
+                lambda _, into, out, name=name: runs.append((name, into[0], out))
+            )
+            handles.append(hook)
+    with torch.no_grad():
+        model(image)
+    for handle in handles:
+        handle.remove()
+    used = [name for name, _, _ in runs]
+    for name, into, _ in runs:
+        before = [other for other, _, out in runs if out is into and other != name]
+        alone = len(before) == 1 and used.count(name) == used.count(before[0]) == 1
+        if isinstance(parts[name], nn.BatchNorm2d) and alone:
+            conv = parts[before[0]]
+            if isinstance(conv, nn.Conv2d):
+                model.set_submodule(before[0], fuse_conv_bn_eval(conv, parts[name]))
+                model.set_submodule(name, nn.Identity())
+    return model
+
+
+def _with_rules(model, image, first: str, epsilon: float, ledger: Ledger) -> nn.Module:
+    """A merged copy of the model whose layers propagate relevance into the ledger."""
+    ruled = merged(model, image).requires_grad_(False)
+    opening = _first_convolution(ruled, image)
+    for module in ruled.modules():
+        if not isinstance(module, AFFINE):
+            continue
+        if module is opening:
+            rule = _box(ruled) if first == "z-box" else _flat
+            back = _recording(rule, ledger)
+        elif isinstance(module, nn.Conv2d):
+            back = _alpha1_beta0
+        else:
+            back = _epsilon(epsilon)
+        module.forward = _Ruled(module, back, ledger)
+    return ruled
+
+
+def _first_convolution(model: nn.Module, image: torch.Tensor) -> nn.Module | None:
+    """The convolution that runs first."""
+    ran, handles = [], []
+    for module in model.modules():
+        if isinstance(module, AFFINE):
+            handles.append(module.register_forward_hook(lambda m, *_: ran.append(m)))
+    with torch.no_grad():
+        model(image)
+    for handle in handles:
+        handle.remove()
+    return ran[0] if ran and isinstance(ran[0], nn.Conv2d) else None
+
+
+class _Ruled:
+    """A layer's forward pass with a rule for its way back."""
+
+    def __init__(self, module: nn.Module, back: Callable, ledger: Ledger):
+        self.linear, self.back, self.ledger = _linear(module), back, ledger
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return _Rule.apply(x, self)
+
+
+class _Rule(torch.autograd.Function):
+    """Forward as the layer; backward from R / y of the output to R / x of the input."""
+
+    @staticmethod
+    def forward(ctx, x, layer):
+        ctx.layer = layer
+        y = layer.linear(x, lambda w: w, lambda b: b)
+        ctx.save_for_backward(x.clone(), y.clone())  # the next layer may work in place
+        return y
+
+    @staticmethod
+    def backward(ctx, quotient):
+        x, y = ctx.saved_tensors
+        relevance = y * quotient
+        with torch.enable_grad():
+            found, handed_on = ctx.layer.back(ctx.layer.linear, x, relevance, y)
+        taken = relevance.flatten(1).double().sum(1) - handed_on.flatten(1).double().sum(1)
+        ctx.layer.ledger.taken.append(taken.detach())
+        return found.detach(), None
+
+
+def _linear(module: nn.Module) -> Callable:
+    """(x, change of weights, change of biases) -> the layer's output with them changed."""
+
+    def bias(change):
+        return None if module.bias is None else change(module.bias)
+
+    if isinstance(module, nn.Conv2d):
+        return lambda x, w, b: module._conv_forward(x, w(module.weight), bias(b))
+    if isinstance(module, nn.Linear):
+        return lambda x, w, b: nn.functional.linear(x, w(module.weight), bias(b))
+    scale = module.weight / (module.running_var + module.eps).sqrt()
+    shift = module.bias - module.running_mean * scale
+    return lambda x, w, b: x * w(scale).view(-1, 1, 1) + b(shift).view(-1, 1, 1)
+
+
+def _keep(w):
+    return w
+
+
+def _zero(b):
+    return torch.zeros_like(b)
+
+
+def _positive(w):
+    return w.clamp(min=0)
+
+
+def _negative(w):
+    return w.clamp(max=0)
+
+
+def _over(relevance: torch.Tensor, z: torch.Tensor, epsilon: float = 1e-9) -> torch.Tensor:
+    """relevance / z, stabilised away from zero; 0 where z is 0."""
+    return torch.where(z == 0, 0, relevance / (z + epsilon * torch.sign(z)))
+
+
+def _back(linear, x, weights, s) -> torch.Tensor:
+    """The transposed layer, with changed weights, applied to s."""
+    x = x.detach().requires_grad_()
+    [found] = torch.autograd.grad(linear(x, weights, _zero), x, s)
+    return found
+
+
+def _epsilon(epsilon: float) -> Callable:
+    """R_i = x_i sum_j w_ij R_j / (y_j + epsilon sign(y_j)), the bias being part of y_j."""
+
+    def rule(linear, x, relevance, y):
+        quotient = _back(linear, x, _keep, _over(relevance, y, epsilon))
+        return quotient, x * quotient
+
+    return rule
+
+
+def _alpha1_beta0(linear, x, relevance, _):
+    """R_i = sum_j (x_i w_ij)+ R_j / (sum_i (x_i w_ij)+ + b_j+)."""
+    plus, minus = x.clamp(min=0), x.clamp(max=0)
+    signed = bool((minus < 0).any())
+    with torch.no_grad():
+        z = linear(plus, _positive, _positive)
+        if signed:
+            z = z + linear(minus, _negative, _zero)
+        s = _over(relevance, z)
+    quotient = _back(linear, x, _positive, s)
+    if signed:
+        quotient = torch.where(x < 0, _back(linear, x, _negative, s), quotient)
+    return quotient, x * quotient
+
+
+def _flat(linear, x, relevance, _):
+    """Relevance spread evenly over what a filter sees."""
+    with torch.no_grad():
+        z = linear(torch.ones_like(x), torch.ones_like, _zero)
+    return _back(linear, x, torch.ones_like, _over(relevance, z))
+
+
+def _box(model: nn.Module) -> Callable:
+    """z^B: R_i = sum_j (x_i w_ij - low_i w_ij+ - high_i w_ij-) R_j / (the sum of these over i)."""
+    mean, std = getattr(model, "mean", None), getattr(model, "std", None)
+    low, high = (0.0, 1.0) if mean is None else ((0 - mean) / std, (1 - mean) / std)
+
+    def rule(linear, x, relevance, _):
+        low_x, high_x = torch.zeros_like(x) + low, torch.zeros_like(x) + high
+        with torch.no_grad():
+            z = linear(x, _keep, _zero) - linear(low_x, _positive, _zero)
+            s = _over(relevance, z - linear(high_x, _negative, _zero))
+        return (
+            x * _back(linear, x, _keep, s)
+            - low_x * _back(linear, x, _positive, s)
+            - high_x * _back(linear, x, _negative, s)
+        )
+
+    return rule
+
+
+def _recording(rule: Callable, ledger: Ledger) -> Callable:
+    """The rule of the first layer: its relevance goes to the ledger; there is nothing behind it."""
+
+    def recorded(linear, x, relevance, y):
+        found = rule(linear, x, relevance, y)
+        ledger.arrived.append(found.detach())
+        return torch.zeros_like(x), found
+
+    return recorded

@@ -1,0 +1,79 @@
+"""Asking a model: logits of many images, and where and on how many threads torch computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from helpers.run.progress import progress
+
+
+@torch.no_grad()
+def logits(
+    model: nn.Module | Sequence[nn.Module],
+    images: torch.Tensor | Iterable[torch.Tensor],
+    batch_size: int = 64,
+    *,
+    finite: bool = True,
+) -> torch.Tensor:
+    """What `model` says of `images`.
+
+    Parameters
+    ----------
+    model : nn.Module, or list of them
+        One network, or the several trainings of a model. Put in eval mode for the occasion.
+    images : tensor (N, 3, H, W), or an iterable of such batches
+        uint8, or float in [0, 1]; moved to the model's device batch by batch. Batches that are made
+        as they are asked for, such as mosaics, are made once for all trainings.
+    batch_size : int
+        Of a tensor. A progress bar shows when it takes more than 2 s.
+    finite : bool
+        Refuse NaN and infinite logits.
+
+    Returns
+    -------
+    float32 tensor (N, n_classes), or (T, N, n_classes) of T trainings, on the CPU
+
+    Raises
+    ------
+    FloatingPointError
+        When a logit is NaN or infinite, naming the first image it happened to.
+    """
+    networks = [model] if isinstance(model, nn.Module) else list(model)
+    was_training = [network.training for network in networks]
+    device = next(networks[0].parameters()).device
+    batches = images.split(batch_size) if isinstance(images, torch.Tensor) else images
+    said = []
+    for batch in progress(batches, desc="logits", delay=2):
+        batch = batch.to(device)
+        said.append(torch.stack([network.eval()(batch).float().cpu() for network in networks]))
+    for network, training in zip(networks, was_training, strict=True):
+        network.train(training)
+    out = torch.cat(said, dim=1)
+    unfit = ~out.isfinite().all(dim=2).all(dim=0)
+    if finite and unfit.any():
+        raise FloatingPointError(
+            f"The model gave NaN or infinite logits for {int(unfit.sum())} of {len(unfit)} images, "
+            f"first for image {int(unfit.nonzero()[0])}: its weights are broken or the image "
+            "holds NaN."
+        )
+    return out[0] if isinstance(model, nn.Module) else out
+
+
+def default_device() -> torch.device:
+    """The GPU where there is one, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Run torch on one thread within a `with` block: fast side by side, and repeatable."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

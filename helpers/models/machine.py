@@ -1,0 +1,117 @@
+"""Whether this machine gives the suite's own numbers, found out by computing a few of them.
+
+Everything that depends on it asks `own_numbers`. After a change of the networks or of the training,
+``python -m helpers.models.machine --write`` stores the digest that the probe gives from then on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import helpers
+from helpers import models
+from helpers.models.inference import default_device
+from helpers.run import artifacts, project
+
+EXPECTED = project.root() / "data" / "own_numbers.json"
+"""What the probe gives on a machine of the suite's own numbers, and the library versions there."""
+
+ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet18-eighth")
+LIBRARIES = ("torch", "torchvision", "numpy", "scipy")
+
+
+@cache
+def own_numbers() -> bool:
+    """Whether this process computes the suite's own numbers.
+
+    True on x86-64 processors with AVX2, pinned kernels (`helpers`) and the locked libraries. A
+    probe decides, about a second of trainings and sums; its outcome is kept in the outputs folder
+    for this processor, these libraries and these pins.
+    """
+    expected = json.loads(EXPECTED.read_text())["probe"]
+    name = artifacts.key("probe", expected=expected, machine=_machine())
+    path = project.outputs() / "machine" / f"{name}.json"
+    artifacts.cached(path, lambda file: file.write_text(json.dumps(probe())))
+    with artifacts.reading(path):
+        return json.loads(path.read_text()) == expected
+
+
+@cache
+def why_not() -> str:
+    """Why the numbers of this process are not the suite's own, a sentence; "" when they are."""
+    if own_numbers():
+        return ""
+    theirs = json.loads(EXPECTED.read_text())["versions"]
+    others = [f"{name} {version(name)} for {theirs[name]}" for name in LIBRARIES]
+    others = [pair for pair in others if len(set(pair.split()[1::2])) > 1]
+    if helpers.unpinned:
+        reason = helpers.unpinned
+    elif default_device().type != "cpu":
+        reason = f"torch computes on {default_device().type}, the suite's numbers are of processors"
+    elif others:
+        reason = f"other library versions are installed ({', '.join(others)})"
+    else:
+        reason = "a probe gave other last digits here, for a reason that is not known"
+    return f"Numbers of this machine are not the suite's own: {reason}."
+
+
+def probe() -> str:
+    """Digest of a second of what the suite computes: trainings, logits, sums, linear algebra."""
+    generator = torch.Generator().manual_seed(0)
+    images = torch.randint(0, 256, (47, 3, 96, 96), generator=generator, dtype=torch.uint8)
+    labels = torch.arange(47) % 4
+    trained = {}
+    for architecture in ARCHITECTURES:
+        model = models.build(architecture, 4)
+        models.train(model, images, labels, images[:8], labels[:8], seed=0, epochs=1)
+        trained[architecture] = [model.state_dict(), models.logits(model, images[:8])]
+    values = np.random.default_rng(0).lognormal(size=(400, 50))
+    picked = np.random.default_rng(1).integers(400, size=(20, 400))
+    return artifacts.key(
+        "probe",
+        trained=trained,
+        interval=np.quantile(values[picked].mean(axis=1), [0.025, 0.975], axis=0),
+        eigenvalues=np.linalg.eigvalsh(values.T @ values),
+        sums=[np.exp(-values).sum(axis=0), np.log(values).std(axis=0)],
+    )
+
+
+def _machine() -> dict:
+    """All that the outcome of the probe may hang on."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.is_file() else []
+    names = [line for line in lines if line.startswith(("model name", "flags", "cache size"))]
+    return {
+        "processor": sorted(set(names)) or platform.processor(),
+        "platform": [platform.platform(), *platform.libc_ver()],
+        "libraries": [sys.version, *map(version, LIBRARIES)],
+        "device": default_device().type,
+        "unpinned": helpers.unpinned,
+        "threads": torch.get_num_threads(),
+    }
+
+
+def main() -> None:
+    """``python -m helpers.models.machine``: say whose numbers these are."""
+    parser = argparse.ArgumentParser(description="Does this machine give the suite's own numbers?")
+    parser.add_argument("--write", action="store_true", help="make this machine's numbers its own")
+    if parser.parse_args().write:
+        if helpers.unpinned or default_device().type != "cpu":
+            raise SystemExit(f"Not written: {why_not()}")
+        versions = {name: version(name) for name in LIBRARIES}
+        record = {"probe": probe(), "versions": versions}
+        artifacts.write_text(EXPECTED, json.dumps(record, indent=1) + "\n")
+    print(why_not() or "This machine gives the suite's own numbers.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,262 @@
+"""The training loop: augmentation, best epoch by validation, the same model for the same seed.
+
+Written to be read. It runs on one thread, for that is fastest when trainings run side by side and
+it is what makes a seed give the same weights on a machine with any number of cores.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from dataclasses import dataclass, field
+
+import pandas as pd
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torchvision.transforms.v2.functional import resized_crop
+
+from helpers.models.inference import default_device, logits, single_thread
+from helpers.models.networks import Classifier
+from helpers.models.reduced import REDUCED
+from helpers.run.progress import progress
+
+
+@dataclass
+class History:
+    """What happened in a training.
+
+    Attributes
+    ----------
+    epochs : list of dict
+        One an epoch: `epoch` (from 1), `loss` (training, nats), `val_loss` (nats), `val_accuracy`.
+    best_epoch : int
+        The epoch whose weights were kept: best validation accuracy, then lowest loss.
+    seconds : float
+        Wall time.
+    """
+
+    epochs: list[dict] = field(default_factory=list)
+    best_epoch: int = 0
+    seconds: float = 0.0
+
+    @property
+    def best(self) -> dict:
+        """The entry of the epoch that was kept."""
+        return self.epochs[self.best_epoch - 1]
+
+    def add(self, epoch: int, loss: float, val_loss: float, val_accuracy: float) -> None:
+        """Note an epoch; refuse one in which a loss is not a number."""
+        if not (math.isfinite(loss) and math.isfinite(val_loss)):
+            raise FloatingPointError(
+                f"Training broke down in epoch {epoch}: the loss is {loss} in training, {val_loss} "
+                "in validation. Try a tenth of the learning rate; if that does not help, look for "
+                "NaN in the starting weights."
+            )
+        self.epochs.append(
+            {"epoch": epoch, "loss": loss, "val_loss": val_loss, "val_accuracy": val_accuracy}
+        )
+        self.best_epoch = max(self.epochs, key=_rank)["epoch"]
+
+    def table(self) -> pd.DataFrame:
+        """The epochs as a table, indexed by `epoch`."""
+        return pd.DataFrame(self.epochs).set_index("epoch")
+
+
+def _rank(entry: dict) -> tuple[float, float]:
+    return entry["val_accuracy"], -entry["val_loss"]
+
+
+def train(
+    model: Classifier,
+    images: torch.Tensor,
+    labels: torch.Tensor,
+    val_images: torch.Tensor,
+    val_labels: torch.Tensor,
+    *,
+    seed: int,
+    epochs: int = 25,
+    batch_size: int = 16,
+    learning_rate: float | None = None,
+    weight_decay: float = 1e-2,
+    augmentation: bool = True,
+    tune: str = "all",
+    device: str | torch.device | None = None,
+) -> History:
+    """Fit `model` in place; it ends with the weights of its best epoch, in eval mode, on the CPU.
+
+    AdamW; the learning rate rises to `learning_rate` and falls to zero, batch by batch, as one
+    cycle (torch's `OneCycleLR`). The best epoch has the highest validation accuracy and, among
+    equals, the lowest validation loss.
+
+    Returns
+    -------
+    History
+
+    Raises
+    ------
+    ValueError
+        For an empty set, labels that do not fit, an unknown `tune`, less than 1 epoch.
+    TypeError
+        For images that are not uint8 or labels that are not int64.
+    FloatingPointError
+        When the loss becomes NaN or infinite, with the epoch and what to change.
+    """
+    _check_set("training", model, images, labels)
+    _check_set("validation", model, val_images, val_labels)
+    if tune not in ("all", "last"):
+        raise ValueError(f"`tune` must be 'all' or 'last', not {tune!r}.")
+    if epochs < 1 or batch_size < 2:
+        raise ValueError(f"It takes 1 epoch, batches of 2, or more; not {epochs}, {batch_size}.")
+    start = time.perf_counter()
+    with single_thread(), torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed)  # of the dropout
+        generator = torch.Generator().manual_seed(seed)  # of the order and the augmentation
+        model.to(device or default_device())
+        prepare = _prepare_all if tune == "all" else _prepare_last
+        fitted, draw, val_inputs = prepare(model, images, val_images, augmentation)
+        rate = learning_rate or _usual_rate(model, tune)
+        optimizer = torch.optim.AdamW(
+            fitted.parameters(), lr=rate, weight_decay=weight_decay, fused=True
+        )
+        batches = math.ceil(len(labels) / batch_size)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, rate, total_steps=epochs * batches
+        )
+        history = History()
+        for epoch in progress(range(1, epochs + 1), desc="training", unit="epoch"):
+            order = torch.randperm(len(labels), generator=generator).tensor_split(batches)
+            loss = _one_epoch(fitted, optimizer, schedule, order, draw, labels, generator)
+            history.add(epoch, loss, *_validate(fitted, val_inputs, val_labels))
+            if history.best_epoch == epoch:
+                best_weights = copy.deepcopy(fitted.state_dict())
+        fitted.load_state_dict(best_weights)
+        model.cpu().eval()
+    history.seconds = time.perf_counter() - start
+    return history
+
+
+def _usual_rate(model: Classifier, tune: str) -> float:
+    if isinstance(model.network, tuple(REDUCED.values())):
+        return 3e-3
+    return 1e-3 if tune == "last" else 1e-4
+
+
+def _one_epoch(fitted, optimizer, schedule, order, draw, labels, generator) -> float:
+    """Fit every image once, batch by batch of `order`; mean loss over the images, nats."""
+    fitted.train()
+    total = 0.0
+    for batch in order:
+        inputs = draw(batch, generator)
+        optimizer.zero_grad()
+        loss = cross_entropy(fitted(inputs), labels[batch].to(inputs.device))
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        total += loss.detach() * len(batch)
+    return float(total) / len(labels)
+
+
+def _validate(fitted, inputs, labels) -> tuple[float, float]:
+    """Mean cross-entropy (nats) and accuracy."""
+    outputs = logits(fitted, inputs, finite=False)
+    accuracy = (outputs.argmax(dim=1) == labels).double().mean()
+    return float(cross_entropy(outputs, labels)), float(accuracy)
+
+
+def _prepare_all(model, images, val_images, augmentation):
+    """What to fit, how to draw its inputs, its validation inputs: all layers, on images."""
+
+    def draw(batch, generator):
+        chosen = augment(images[batch], generator) if augmentation else images[batch]
+        return chosen.to(model.mean.device)
+
+    return model, draw, val_images
+
+
+def _prepare_last(model, images, val_images, augmentation):
+    """The same for the last layer, on features of the images and of their mirror images."""
+    ways = (images, images.flip(-1)) if augmentation else (images,)
+    features = torch.stack([_features(model, way) for way in ways])
+
+    def draw(batch, generator):
+        side = torch.randint(len(features), (len(batch),), generator=generator)
+        return features[side, batch]
+
+    return _last_part(model), draw, _features(model, val_images)
+
+
+def _last_part(model: Classifier) -> nn.Module:
+    """The layer that gives the logits, and what follows it in its Sequential (as in SqueezeNet)."""
+    parent, _, name = model.head.rpartition(".")
+    siblings = model.network.get_submodule(parent)
+    after = []
+    if isinstance(siblings, nn.Sequential):
+        names = [child for child, _ in siblings.named_children()]
+        after = list(siblings.children())[names.index(name) + 1 :]
+    return nn.Sequential(model.network.get_submodule(model.head), *after, nn.Flatten())
+
+
+@torch.no_grad()
+def _features(model: Classifier, images: torch.Tensor, batch_size: int = 32) -> torch.Tensor:
+    """What the last layer sees of each image, in eval mode; stays on the model's device."""
+    model.eval()
+    seen = []
+    head = model.network.get_submodule(model.head)
+    hook = head.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[0]))
+    try:
+        for batch in progress(images.split(batch_size), desc="features", delay=2):
+            output = model(batch.to(model.mean.device))
+    finally:
+        hook.remove()
+    if not torch.allclose(_last_part(model).eval()(seen[-1]), output, rtol=1e-3, atol=1e-4):
+        raise ValueError("tune='last' does not fit this architecture: take tune='all'.")
+    return torch.cat(seen)
+
+
+def augment(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Each image cropped, mirrored and tinted in its own random way.
+
+    Parameters
+    ----------
+    images : uint8 tensor (N, 3, H, W)
+    generator : torch.Generator
+        On the CPU; the only source of randomness.
+
+    Returns
+    -------
+    float32 tensor (N, 3, H, W) in [0, 1]
+        Of each image a window of 70 to 100% of its width and height, anywhere, brought back to
+        full size; mirrored in one case of two; each channel brighter or darker by up to 40%.
+    """
+    count, _, height, width = images.shape
+    share = 1 - 0.3 * torch.rand(count, generator=generator)
+    down, right = torch.rand(2, count, generator=generator)
+    mirrored = torch.rand(count, generator=generator) < 0.5
+    tint = 1 + 0.4 * (2 * torch.rand(count, 3, 1, 1, generator=generator) - 1)
+    out = torch.empty_like(images)
+    for i in range(count):
+        h, w = round(height * share[i].item()), round(width * share[i].item())
+        top, left = int(down[i] * (height - h + 1)), int(right[i] * (width - w + 1))
+        crop = resized_crop(images[i], top, left, h, w, [height, width], antialias=False)
+        out[i] = crop.flip(-1) if mirrored[i] else crop
+    return (out.float().div_(255) * tint).clamp_(0, 1)
+
+
+def _check_set(name: str, model: Classifier, images: torch.Tensor, labels: torch.Tensor) -> None:
+    n_classes = len(model.network.get_submodule(model.head).weight)
+    if len(images) == 0:
+        raise ValueError(f"The {name} set is empty: give it images of every class.")
+    if len(images) != len(labels):
+        raise ValueError(f"The {name} set has {len(images)} images and {len(labels)} labels.")
+    if images.dtype != torch.uint8 or labels.dtype != torch.int64:
+        raise TypeError(
+            f"The {name} set must be uint8 images and int64 labels, not {images.dtype} and "
+            f"{labels.dtype}."
+        )
+    if labels.min() < 0 or labels.max() >= n_classes:
+        raise ValueError(
+            f"The {name} labels run from {labels.min()} to {labels.max()}; the model has "
+            f"{n_classes} classes, so they must lie in 0 to {n_classes - 1}."
+        )

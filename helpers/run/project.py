@@ -1,0 +1,145 @@
+"""Where things are, and the state a run starts from: folders, seeds, threads.
+
+Threads are set here and nowhere else: one a training, so that a seed gives the same model whatever
+the number of cores; parallelism comes from running notebooks side by side.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from helpers.run import artifacts
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from helpers.run.findings import Finding
+
+
+#: Folders below ``outputs/`` that belong to no run.
+KEPT = {"models": "trained models", "machine": "what is known of this machine", "home": "settings"}
+
+
+def root() -> Path:
+    """Root folder of the project, wherever the caller was started from."""
+    return Path(__file__).resolve().parents[2]
+
+
+def outputs() -> Path:
+    """Folder of all that runs write: ``outputs/``, or ``$SUITE_OUTPUTS`` where that is set."""
+    return Path(os.environ.get("SUITE_OUTPUTS", root() / "outputs")).resolve()
+
+
+def store() -> Path:
+    """Folder of trained models, shared by all runs and found by the hash of what decides them."""
+    return outputs() / "models"
+
+
+def seed_everything(seed: int) -> None:
+    """Seed Python, NumPy and torch, and give torch one thread (see the module's first lines)."""
+    import numpy as np
+    import torch
+
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002  libraries that draw from the global state
+    torch.manual_seed(seed)
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One notebook's run: what it was asked and where its results go."""
+
+    notebook: str
+    settings: SimpleNamespace
+    folder: Path
+
+    def show(self, figure: Figure, name: str, alt: str) -> None:
+        """Save a figure as PNG and SVG under ``figures/<notebook>/`` and display it."""
+        from helpers import figures
+
+        figures.show(figure, name, alt, folder=self.folder / "figures" / self.notebook)
+
+    def table(self, table: pd.DataFrame, name: str) -> pd.DataFrame:
+        """Save a table as ``tables/<notebook>/<name>.csv`` and hand it back."""
+        path = self.folder / "tables" / self.notebook / f"{name}.csv"
+        artifacts.write_text(path, table.to_csv(index=not isinstance(table.index, _range_index())))
+        return table
+
+    def findings(self, findings: list[Finding]) -> None:
+        """Save the findings as ``findings/<notebook>.json``."""
+        record = {
+            "notebook": self.notebook,
+            "settings": vars(self.settings),
+            "findings": [vars(f) for f in findings],
+        }
+        text = json.dumps(record, indent=1, default=str, allow_nan=True)
+        artifacts.write_text(self.folder / "findings" / f"{self.notebook}.json", text)
+
+
+def _range_index() -> type:
+    import pandas as pd
+
+    return pd.RangeIndex
+
+
+def start(notebook: str, settings: SimpleNamespace) -> Run:
+    """Begin a notebook's run: seeds, one thread, figure style, and its output folder.
+
+    Parameters
+    ----------
+    notebook
+        Name of the notebook's file without its ending, such as ``01_datasets``.
+    settings
+        What :func:`helpers.run.parameters.check` returned. ``settings.output`` names the folder
+        under ``outputs/``; None means the preset's name.
+
+    Raises
+    ------
+    ValueError
+        When `output` is not a folder name, or one such as ``sweep/seed-1``.
+    """
+    import pandas as pd
+
+    from helpers import figures
+
+    seed_everything(settings.seed)
+    figures.style()
+    pd.set_option("display.max_colwidth", None)  # claims are sentences
+    name = output_name(settings.output or settings.preset)
+    if getattr(settings, "source", "world") != "world":
+        print(
+            f"The images are those of source {settings.source!r}"
+            + (f", folder {settings.folder!r}" if settings.folder else "")
+            + ". The text between the cells tells what the stored run on the embedded world\n"
+            "showed; for these images read the numbers, figures and findings."
+        )
+    return Run(notebook, settings, outputs() / name)
+
+
+def output_name(name: Any) -> str:
+    """The name of a run's folder, such as ``photos`` or ``sweep/seed-1``.
+
+    Raises
+    ------
+    ValueError
+        When it is none, or the folder belongs to no run.
+    """
+    first = str(name).split("/")[0]
+    if first in KEPT:
+        raise ValueError(f"output: {first!r} is the folder of {KEPT[first]}; take another name")
+    if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", str(name)):
+        raise ValueError(
+            f"output: {name!r} is not a folder name; use letters, digits, '.', '_', '-', "
+            "and '/' between folders"
+        )
+    return str(name)

@@ -1,0 +1,65 @@
+"""Run the stored notebooks anew, in place: what ``make notebooks`` does.
+
+The stored outputs are what readers see first and what nbval compares with, so they come from a run
+from top to bottom in a fresh kernel, without progress bars (which say something else each time) and
+without metadata that changes from run to run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+from helpers.run import artifacts
+
+QUIET = {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"}
+KEPT_METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+def execute(path: Path) -> None:
+    """Execute a notebook in a fresh kernel and store it with its outputs, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The notebook; its folder is the kernel's working folder.
+
+    Raises
+    ------
+    nbclient.exceptions.CellExecutionError
+        When a cell fails; the stored notebook stays as it was.
+    """
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(
+        notebook,
+        timeout=1800,
+        kernel_name="python3",
+        record_timing=False,
+        store_widget_state=False,
+        resources={"metadata": {"path": str(path.parent)}},
+    )
+    client.execute(env={**os.environ, **QUIET})
+    notebook.metadata = nbformat.from_dict(KEPT_METADATA)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+    artifacts.write_text(path, nbformat.writes(notebook) + "\n")
+
+
+def main() -> None:
+    """``python -m helpers.run.stored NOTEBOOK...``: execute each in place."""
+    parser = argparse.ArgumentParser(description="Run stored notebooks anew, in place.")
+    parser.add_argument("notebooks", nargs="+", type=Path)
+    for path in parser.parse_args().notebooks:
+        print(f"running {path}")
+        execute(path)
+
+
+if __name__ == "__main__":
+    main()

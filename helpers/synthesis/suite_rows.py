@@ -1,0 +1,246 @@
+"""What the other notebooks measure, as rows with groups: the suite in one bias report.
+
+Every part is a table of plain columns: `right` (0 or 1, what counts as being served), and group
+columns. A part is added by adding its rows and a line that says by what to group and what to hold
+fixed; the report knows nothing of images.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from helpers import icon2, stats
+from helpers.blocks.counts import Table, table
+from helpers.blocks.report import rates, readings
+from helpers.contexts import cross_evaluation, mosaics, pairing
+from helpers.data import Collection
+from helpers.models.inference import logits
+from helpers.synthesis import suite_focus
+from helpers.worlds import driving as streets
+
+
+class Part(NamedTuple):
+    """Rows of a notebook and one question about them."""
+
+    notebook: str
+    served: str  # what `right` means
+    rows: pd.DataFrame
+    by: str  # the group column compared
+    fixed: str | None = None  # the column held fixed
+    cluster: str | None = None  # the column of what is drawn and exchanged together
+
+
+WORST_GAP = ("pr", "pairs", "abs", "max")
+
+
+def cross_evaluated(trainings, name: str, collection: Collection) -> pd.DataFrame:
+    """Rows of notebook 02: training, test set, class, image, right.
+
+    `image` is the place in the test split: C and WB show the same object there.
+    """
+    rows = cross_evaluation.predictions({name: trainings}, collection.sets)
+    columns = ["training", "test_set", "class", "image", "right"]
+    return rows.assign(right=rows["right"].astype(int))[columns]
+
+
+def contextualized(trainings, collection: Collection, seed: int = 0) -> pd.DataFrame:
+    """Rows of notebook 03: training, class, object (its image), context, right and kept.
+
+    `right`: the mosaic is named as its object; `kept`: it is not named as its context's class.
+    One mosaic an object image and context.
+    """
+    objects = collection.sets["C"].split("test")
+    design = pairing.design(
+        objects.labels,
+        collection.contexts,
+        collection.classes,
+        per_context=1,
+        seed=seed,
+        controls=False,
+    )
+    streamed = mosaics.batches(design, objects.images, collection.contexts)
+    best = logits(trainings, streamed).argmax(2).numpy()
+    shown = pd.DataFrame(
+        {
+            "class": design["object_class"],
+            "object": design["object"],
+            "context": design["context_class"].map(collection.context_of),
+        }
+    )
+    parts = [
+        shown.assign(
+            training=training,
+            right=(said == design["object_class"]).astype(int),
+            kept=(said != design["context_class"]).astype(int),
+        )
+        for training, said in enumerate(np.array(collection.classes)[best])
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def driving(frames: int = 600, seed: int = 0) -> pd.DataFrame:
+    """Rows of notebook 08: boxes of the driving world: frame, income, class, size, right.
+
+    The law of that notebook's demo: where income is low, boxes are smaller, and a box is detected
+    worse than one of its size elsewhere. Three classes of size hold most of the first fixed.
+    """
+    law = streets.Law(confounding=0.3, inequity=0.15)
+    world = streets.make(frames, seed, law)
+    matches = icon2.match(icon2.GroundTruth.of(world), world.detections, [0.5])
+    boxes = world.boxes
+    taken = np.isin(np.arange(len(boxes)), matches.taken[0])
+    income = world.images["income"].to_numpy()[boxes["image"]]
+    names = np.array(world.classes)[boxes["category"]]
+    side = np.sqrt((boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"]))
+    size = pd.cut(side, [0, 32, 96, np.inf], labels=["small", "medium", "large"])  # COCO's limits
+    return pd.DataFrame(
+        {
+            "frame": boxes["image"],
+            "income": income.astype(str),
+            "class": names,
+            "size": size.astype(str),
+            "right": taken.astype(int),
+        }
+    )
+
+
+def parts(trainings, name: str, collection: Collection, settings: SimpleNamespace) -> list[Part]:
+    """Every part there is: a line for each question."""
+    evaluated = cross_evaluated(trainings, name, collection)
+    image = "image named right"
+    found = [
+        Part("02_cross_evaluation", image, evaluated, "test_set", "class", "image"),
+        Part("02_cross_evaluation", image, evaluated, "class", "test_set", "image"),
+    ]
+    if collection.contexts:
+        mixed, notebook = (
+            contextualized(trainings, collection, settings.seed),
+            "03_contextualized_mosaics",
+        )
+        kept = mixed.assign(right=mixed["kept"])
+        found += [
+            Part(notebook, "mosaic named as its object", mixed, "class", None, "object"),
+            Part(notebook, "mosaic not named as its context", kept, "context", "class", "object"),
+        ]
+    explained, notebook = suite_focus.explained(collection, settings), "06_focus_rating"
+    about = "mosaic explained by its class's images"
+    found += [
+        Part(notebook, about, explained, "method", "architecture", "mosaic"),
+        Part(notebook, about, explained, "architecture", "method", "mosaic"),
+    ]
+    boxes = driving(seed=settings.seed)
+    found += [Part("08_icon2", "box found", boxes, "income", f, "frame") for f in (None, "size")]
+    return [_comparable(part) for part in found if part.rows[part.by].nunique() > 1]
+
+
+def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFrame:
+    """The worst gap of every part, ranked by its evidence.
+
+    Returns
+    -------
+    DataFrame: notebook, reading, groups, value, low, high, null_high, p, p_holm (over the parts),
+    worst, best (the two groups), at_limit (a rate of the two is exactly 0 or 1, which resampling
+    cannot move: the interval is too short); smallest p first, then by the interval's lower end
+    """
+    found = []
+    for part in every:
+        strata, clusters = (None if c is None else part.rows[c] for c in (part.fixed, part.cluster))
+        data = table(
+            part.rows[part.by], y_pred=part.rows["right"], strata=strata, clusters=clusters
+        )
+        adjust = None if part.fixed is None else "standardised"
+        [cell] = readings(
+            data, {part.served: WORST_GAP}, adjust=adjust, draws=draws, seed=seed
+        ).to_dict("records")
+        worst, best = _rates(data, adjust).index[[0, -1]]
+        if "training" in part.rows:
+            cell |= _over_trainings(part, worst, best)
+        fixed = "" if part.fixed is None else f", {part.fixed.replace('_', ' ')} fixed"
+        found.append(
+            {
+                "notebook": part.notebook,
+                "reading": part.served,
+                "groups": part.by.replace("_", " ") + fixed,
+                **{k: min(cell[k], 1.0) for k in ("value", "low", "high", "null_high", "p")},
+                "worst": worst,
+                "best": best,
+                "at_limit": _at_limit(part, [worst, best]),
+            }
+        )
+    every = pd.DataFrame(found)
+    every.insert(8, "p_holm", stats.adjust(every["p"]))
+    return every.sort_values(["p", "low"], ascending=[True, False], ignore_index=True)
+
+
+def ranked(scorecard: pd.DataFrame) -> pd.DataFrame:
+    """Findings of a run, the best supported first.
+
+    Parameters
+    ----------
+    scorecard
+        From :func:`helpers.run.findings.scorecard`.
+
+    Returns
+    -------
+    DataFrame: notebook, claim, verdict, evidence: how many times its own uncertainty (half the
+    interval) a value is away from the threshold it was judged by; infinite for exact counts, NaN
+    where nothing was tested
+    """
+    found = [_evidence(row) for _, row in scorecard.iterrows()]
+    table = scorecard[["notebook", "claim", "verdict"]].assign(evidence=np.array(found, float))
+    return table.sort_values("evidence", ascending=False, ignore_index=True, kind="stable")
+
+
+def _over_trainings(part: Part, worst: str, best: str) -> dict[str, float]:
+    """Interval of the gap between two groups that speaks of other trainings and other images.
+
+    With something held fixed, every value of it has the weight that it has in all rows.
+    """
+    rows = part.rows.assign(fixed=part.rows[part.fixed] if part.fixed else "")
+    values, weights = [], []
+    for group, sign in ((best, 1), (worst, -1)):
+        mine = rows[rows[part.by] == group]
+        shares = rows.loc[rows["fixed"].isin(mine["fixed"].unique()), "fixed"]
+        for fixed, weight in shares.value_counts(normalize=True).sort_index().items():
+            here = mine[mine["fixed"] == fixed]
+            wide = here.pivot_table(index="training", columns=part.cluster, values="right")
+            values.append(wide.to_numpy())
+            weights.append(sign * weight)
+    ends = stats.mean(values, weights).interval()
+    return {"low": ends.low, "high": ends.high}
+
+
+def _at_limit(part: Part, groups: list[str]) -> bool:
+    shown = part.rows[part.rows[part.by].isin(groups)]
+    rates = shown.groupby([c for c in (part.by, part.fixed) if c is not None])["right"].mean()
+    return bool(rates.isin([0, 1]).any())
+
+
+def verdicts(scorecard: pd.DataFrame) -> pd.DataFrame:
+    """How the claims of each notebook were judged: a row a notebook, a column a verdict."""
+    return pd.crosstab(scorecard["notebook"], scorecard["verdict"]).rename_axis(columns=None)
+
+
+def _comparable(part: Part) -> Part:
+    """A column with one value has nothing to hold fixed."""
+    constant = part.fixed is not None and part.rows[part.fixed].nunique() < 2
+    return part._replace(fixed=None) if constant else part
+
+
+def _evidence(row: Mapping) -> float:
+    said = re.match(r"(?:above|below|equal to) (-?[\d.e+-]+)", str(row["note"]))
+    if said is None or np.isnan(row["measured"]):
+        return np.nan
+    away, half = abs(row["measured"] - float(said[1])), (row["high"] - row["low"]) / 2
+    return away / half if half else np.inf
+
+
+def _rates(data: Table, adjust: str | None) -> pd.Series:
+    found = rates(data, strata=adjust is not None).set_index("group")
+    return found["value" if adjust is None else "adjusted"].sort_values()
