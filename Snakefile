@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from helpers import preflight, project
+from helpers.run import preflight, project
 
 FOLDER = Path("notebooks")
 

@@ -14,7 +14,7 @@ each parameter that the folders' names tell (`seed-1_mosaics-12`); what else is 
 import yaml
 from pathlib import Path
 
-from helpers import parameters, preflight, project
+from helpers.run import parameters, preflight, project
 
 NOTEBOOK = "05_gradcam_comparison"
 

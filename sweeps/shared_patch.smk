@@ -11,7 +11,7 @@ Written are trials.csv and, on screen, how often the planted pair came first at 
 
 from pathlib import Path
 
-from helpers import preflight, project
+from helpers.run import preflight, project
 from helpers.focus import trials
 
 try:  # refused here, before anything runs

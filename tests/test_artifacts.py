@@ -110,7 +110,7 @@ def test_cached_keeps_nothing_when_making_fails(tmp_path):
 MAKER = """
 import sys, time
 from pathlib import Path
-from helpers import artifacts
+from helpers.run import artifacts
 
 def make(path):
     with path.open("w") as file:
