@@ -145,7 +145,7 @@ echo '{"notebook": "'$name'", "findings": []}' > "outputs/run/findings/$name.jso
 def suite(tmp_path, monkeypatch):
     """A suite of two notebooks in a folder of its own."""
     (tmp_path / "helpers").mkdir()
-    (tmp_path / "helpers" / "templates").symlink_to(ROOT / "helpers" / "templates")
+    (tmp_path / "helpers" / "run").symlink_to(ROOT / "helpers" / "run")
     artifacts.write_text(tmp_path / "bin" / "papermill", PAPERMILL).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     declared = "preset: str = 'demo'\noutput: str = None"

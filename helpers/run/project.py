@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from helpers.run.findings import Finding
+    from helpers.run.claims import Estimate
 
 
 #: Folders below ``outputs/`` that belong to no run.
@@ -75,15 +76,31 @@ class Run:
         artifacts.write_text(path, table.to_csv(index=not isinstance(table.index, _range_index())))
         return table
 
-    def findings(self, findings: list[Finding]) -> None:
-        """Save the findings as ``findings/<notebook>.json``."""
-        record = {
-            "notebook": self.notebook,
-            "settings": vars(self.settings),
-            "findings": [vars(f) for f in findings],
-        }
+    def findings(self, estimates: Iterable[Estimate]) -> pd.DataFrame:
+        """Judge the notebook's claims, save them as ``findings/<notebook>.json`` and show them.
+
+        Parameters
+        ----------
+        estimates
+            By the ids of ``data/paper/claims.csv`` (see :func:`helpers.run.claims.judge`).
+
+        Returns
+        -------
+        DataFrame
+            As from :func:`helpers.run.claims.shown`.
+        """
+        from helpers.run import claims
+
+        estimates = list(estimates)
+        if all(isinstance(e, claims.Estimate) for e in estimates):
+            judged = claims.judge(self.notebook, estimates)
+            shown, rows = claims.shown(judged), judged.to_dict("records")
+        else:  # until every room returns estimates
+            shown, rows = None, [vars(f) for f in estimates]
+        record = {"notebook": self.notebook, "settings": vars(self.settings), "findings": rows}
         text = json.dumps(record, indent=1, default=str, allow_nan=True)
         artifacts.write_text(self.folder / "findings" / f"{self.notebook}.json", text)
+        return shown
 
 
 def _range_index() -> type:

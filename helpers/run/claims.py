@@ -1,0 +1,220 @@
+"""Claims and their verdicts: what a paper says, what was measured here, and how the two compare.
+
+Every claim is a row of ``data/paper/claims.csv`` with an id, the side and the bound by which it is
+judged, and the printed value. A paper's room returns estimates by the claim's id; :func:`judge`
+puts the two together. Nothing reads a claim's sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+TABLE = Path(__file__).resolve().parents[2] / "data" / "paper" / "claims.csv"
+AGREES, CONTRADICTS = "agrees with the paper", "contradicts the paper"
+HOLDS, FAILS = "holds", "does not hold"  # the same of a claim that this suite makes
+UNDECIDED, NO_COUNTERPART = "undecided", "no counterpart here"
+SUITE = "suite"
+LEVEL = 0.05  # of the p values
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What was measured for one claim.
+
+    Attributes
+    ----------
+    claim : str
+        The claim's id.
+    interval : tuple of three float, optional
+        Value, lower and upper end of its interval, in the claim's quantity. None or NaN where this
+        run cannot measure it; `note` then says why.
+    of : dict
+        What the claim's sentence is about, where it is made of several things: it fills the
+        sentence's ``{names}`` and tells the estimates of one claim apart.
+    p : float, optional
+        A p value, corrected for multiplicity. Where there is one it decides, with the side on which
+        the value lies; the interval is only shown.
+    note : str
+        What the reader must know of this value.
+    """
+
+    claim: str
+    interval: tuple[float, float, float] | None = None
+    of: Mapping[str, object] = field(default_factory=dict)
+    p: float | None = None
+    note: str = ""
+
+
+@cache
+def read(path: Path = TABLE) -> pd.DataFrame:
+    """The claims, indexed by `id`.
+
+    Returns
+    -------
+    DataFrame
+        notebook : str
+            The first two digits of the notebook that judges it.
+        by : {"contexts", "focus", "icon2", "blocks", "suite"}
+            The paper that makes the claim, or this suite.
+        section : str
+            Section, figure or table of the paper.
+        claim, quantity : str
+            The claim in our words, and what is measured, with its unit.
+        side : {"above", "below", "equal", ""}
+            Where the quantity must lie from `bound` for the claim to be right; empty for a claim
+            that no run measures.
+        bound : float
+        printed, n : str
+            The value as the paper prints it, and the number of cases behind it.
+        same : {"yes", "no", ""}
+            Whether ours is the quantity that the paper printed.
+        otherwise : str
+            Why there is no counterpart, where a run gives no estimate.
+    """
+    table = pd.read_csv(path, dtype=str, keep_default_na=False).set_index("id")
+    return table.assign(bound=pd.to_numeric(table["bound"]))
+
+
+def judge(notebook: str, estimates: Iterable[Estimate]) -> pd.DataFrame:
+    """Judge the claims of a notebook by what it measured.
+
+    A claim is right where the whole interval lies on its side of the bound, wrong where the whole
+    interval lies on the other side, and undecided between. A paper's claim without an estimate has
+    no counterpart here; a claim of this suite without one is not made.
+
+    Parameters
+    ----------
+    notebook
+        Its name, such as ``03_contextualized_mosaics``.
+    estimates
+
+    Returns
+    -------
+    DataFrame
+        A row a claim: id, of, claim, where, paper, measured, low, high, unit, side, bound, verdict
+        and note.
+
+    Raises
+    ------
+    KeyError
+        For an id that this notebook does not have in ``claims.csv``.
+    ValueError
+        For an interval whose ends are the wrong way round.
+    """
+    known = read()
+    known = known[known["notebook"] == notebook[:2]]
+    estimates = list(estimates)
+    for unknown in {e.claim for e in estimates} - set(known.index):
+        raise KeyError(f"{TABLE.name} has no claim {unknown!r} of notebook {notebook[:2]}")
+    given = {e.claim for e in estimates}
+    estimates += [
+        Estimate(name, note=claim["otherwise"])
+        for name, claim in known.iterrows()
+        if name not in given and claim["by"] != SUITE
+    ]
+    order = {name: place for place, name in enumerate(known.index)}
+    estimates.sort(key=lambda estimate: order[estimate.claim])
+    return pd.DataFrame([_judged(known.loc[e.claim], e) for e in estimates], columns=COLUMNS)
+
+
+COLUMNS = (
+    "id", "of", "claim", "where", "paper", "measured", "low", "high", "unit", "side", "bound",
+    "verdict", "note",
+)  # fmt: skip
+
+
+def _judged(claim: pd.Series, estimate: Estimate) -> dict:
+    measured, low, high = map(float, estimate.interval or (math.nan,) * 3)
+    if low > high:
+        raise ValueError(f"{claim.name}: the interval's lower end {low} is above its upper {high}")
+    mine = claim["by"] == SUITE
+    right = _right(claim["side"], claim["bound"], (measured, low, high), estimate.p)
+    verdict = {
+        None: UNDECIDED,
+        True: HOLDS if mine else AGREES,
+        False: FAILS if mine else CONTRADICTS,
+    }[right]
+    if math.isnan(measured) or math.isnan(low) or math.isnan(high):
+        verdict = NO_COUNTERPART
+    return {
+        "id": claim.name,
+        "of": ", ".join(map(str, estimate.of.values())),
+        "claim": claim["claim"].format(**estimate.of),
+        "where": "this suite" if mine else f"{claim['by']}, {claim['section']}",
+        "paper": claim["printed"] + (f" (of {claim['n']})" if claim["n"] else ""),
+        "measured": measured,
+        "low": low,
+        "high": high,
+        "unit": claim["quantity"].format(**estimate.of),
+        "side": claim["side"],
+        "bound": claim["bound"],
+        "verdict": verdict,
+        "note": estimate.note or ("another quantity than the paper's" * (claim["same"] == "no")),
+    }
+
+
+def _right(side: str, bound: float, interval: tuple, p: float | None) -> bool | None:
+    """Whether the quantity lies on its side of the bound; None where that is undecided."""
+    value, low, high = interval
+    if side == "equal":
+        return value == bound
+    if p is not None:
+        low, high = (value, value) if p <= LEVEL else (-math.inf, math.inf)
+    above = True if low > bound else False if high <= bound else None
+    below = True if high < bound else False if low >= bound else None
+    return above if side == "above" else below
+
+
+def shown(judged: pd.DataFrame) -> pd.DataFrame:
+    """The judged claims as people read them: claim, paper, measured here, judged by, verdict."""
+    rule = judged["side"].where(judged["side"] != "equal", "equal to")
+    rule = rule + " " + judged["bound"].map("{:g}".format).where(judged["side"] != "", "")
+    nowhere = judged["verdict"] == NO_COUNTERPART
+    return pd.DataFrame(
+        {
+            "claim": judged["claim"],
+            "paper": judged["paper"].where(judged["paper"] != "", "–"),
+            "measured here": [_interval(row) for row in judged.itertuples()],
+            "judged by": rule.where(~nowhere, judged["note"]),
+            "verdict": judged["verdict"],
+        }
+    )
+
+
+def _interval(row) -> str:
+    if math.isnan(row.measured):
+        return "–"
+    if row.low == row.high:
+        return f"{row.measured:g} {row.unit}".strip()
+    value, low, high = (_rounded(x) for x in (row.measured, row.low, row.high))
+    return f"{value} [{low}, {high}] {row.unit}".strip()
+
+
+def _rounded(value: float) -> str:
+    """Two digits, and three where two would hide on which side of zero it lies."""
+    return f"{value:.3f}" if value and abs(value) < 0.005 else f"{value:.2f}"
+
+
+def scorecard(folder: Path) -> pd.DataFrame:
+    """All judged claims of a run, gathered from its ``findings/*.json``.
+
+    Parameters
+    ----------
+    folder
+        A run's output folder, such as ``outputs/demo``.
+
+    Returns
+    -------
+    DataFrame
+        The notebook's name and the columns of :func:`judge`; empty when there is none.
+    """
+    records = [json.loads(path.read_text()) for path in sorted(folder.glob("findings/*.json"))]
+    rows = [{"notebook": r["notebook"], **f} for r in records for f in r["findings"]]
+    return pd.DataFrame(rows, columns=["notebook", *COLUMNS])
