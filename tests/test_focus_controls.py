@@ -279,7 +279,7 @@ def test_lrp_that_loses_relevance_is_refused_and_the_run_says_so(images):
 
     torch.manual_seed(0)
     settings = SimpleNamespace(
-        effort="quick", shape="native", family="scratch", mosaics=2, seed=0, methods=["lrp"]
+        effort="quick", shape="native", model=Recipe(), mosaics=2, seed=0, methods=["lrp"]
     )
     table = {"C": focus.design(images.table, CLASSES, per_class=2)}
     with pytest.raises(explain.NotConserved):
@@ -406,7 +406,7 @@ def test_classes_of_a_network_as_it_is(images):
         ("Goldfish", "great_white shark", "207", "tench"),
         images.table,
     )
-    settings = SimpleNamespace(family=study.AS_IT_IS)
+    settings = SimpleNamespace(model=Recipe(fit=study.AS_IT_IS))
     found = study.answers("squeezenet1_0", named, settings)
     assert list(found.values()) == [1, 2, 207, 0]
     with pytest.raises(ValueError, match="no ImageNet category"):

@@ -29,7 +29,6 @@ from helpers import models, stats
 from helpers.data import ImageSet, embedded
 from helpers.focus import feature, pairs
 from helpers.focus.rating import logit_of, rate
-from helpers.models import experiment
 from helpers.run import artifacts, project
 from helpers.run.progress import progress
 from helpers.worlds import pictures
@@ -107,7 +106,7 @@ def one(dose: float, seed: int, settings: SimpleNamespace | None = None) -> list
         images.split("train"),
         images.split("val"),
         seed=seed,
-        epochs=experiment.epochs(settings),
+        epochs=settings.epochs,
         store=project.store(),
     )
     tests = {dose: images.split("test")}
