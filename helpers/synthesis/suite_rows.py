@@ -18,7 +18,7 @@ import pandas as pd
 from helpers import icon2, stats
 from helpers.blocks.counts import Table, table
 from helpers.blocks.report import rates, readings
-from helpers.contexts import cross_evaluation, mosaics, pairing
+from helpers.contexts import cross_evaluation, mosaics
 from helpers.data import Collection
 from helpers.models.inference import logits
 from helpers.synthesis import suite_focus
@@ -56,7 +56,7 @@ def contextualized(trainings, collection: Collection, seed: int = 0) -> pd.DataF
     One mosaic an object image and context.
     """
     objects = collection.sets["C"].split("test")
-    design = pairing.design(
+    design = mosaics.design(
         objects.labels,
         collection.contexts,
         collection.classes,
