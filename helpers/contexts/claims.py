@@ -266,22 +266,22 @@ def of_gradcam(table: pd.DataFrame | None, collection: Collection) -> list[Estim
     Parameters
     ----------
     table
-        From :func:`helpers.contexts.background.relevance`; None without masks.
+        From :func:`helpers.contexts.background.relevance`; None without masks. Nothing is
+        estimated where all maps of a class are empty.
     collection
     """
-    if table is None:
+    if table is None or table["share"].isna().groupby(table["class"]).all().any():
         return []
     found = []
     if collection.has_the_papers_classes():
         peaks = background.by_class(table, "peak")
+        others = [of for name, of in peaks.items() if name != "plane"]
         found = [
-            Estimate(f"contexts/gradcam/{name}", stats.share(peaks[name]))
-            for name in ("plane", "bench")
-            if not np.isnan(peaks[name]).all()
+            Estimate("contexts/gradcam/plane", _difference([peaks["plane"]], others)),
+            Estimate("contexts/gradcam/bench", stats.share(peaks["bench"])),
         ]
-    excess = [of for of in background.by_class(table, "excess").values() if not np.isnan(of).all()]
-    mean = stats.mean(excess).interval() if excess else None
-    return [*found, Estimate("suite/contexts/gradcam", mean)]
+    excess = stats.mean(list(background.by_class(table, "excess").values())).interval()
+    return [*found, Estimate("suite/contexts/gradcam", excess)]
 
 
 def of_doses(
