@@ -16,6 +16,7 @@ from helpers.explain.perturbation import superpixels
 from helpers.focus import checks, comparisons, controls, study
 from helpers.focus.design import IMAGES, TARGETS
 from helpers.models import reduced
+from helpers.run.parameters import Recipe
 
 CLASSES = ("a", "b", "c", "d")
 
