@@ -20,7 +20,7 @@ from torchvision.transforms.v2.functional import resized_crop
 from helpers.inference import default_device, logits, single_thread
 from helpers.networks import Classifier
 from helpers.progress import progress
-from helpers.reduced import REDUCED
+from helpers.reduced import RATES
 
 
 @dataclass
@@ -138,9 +138,8 @@ def train(
 
 
 def _usual_rate(model: Classifier, tune: str) -> float:
-    if isinstance(model.network, tuple(REDUCED.values())):
-        return 3e-3
-    return 1e-3 if tune == "last" else 1e-4
+    other = 1e-3 if tune == "last" else 1e-4
+    return RATES.get(type(model.network), other)
 
 
 def _one_epoch(fitted, optimizer, schedule, order, draw, labels, generator) -> float:

@@ -39,7 +39,7 @@ from helpers.icon2.average_precision import curves, whole
 from helpers.worlds import driving
 
 STORED = Path(__file__).with_name("kernel_digests.json")
-ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet18-eighth")
+ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet10-eighth")
 MOSAICS = ("gradcam", "lrp")  # the quick methods
 QEMU = "qemu-x86_64"
 

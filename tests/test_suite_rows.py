@@ -68,7 +68,7 @@ def test_rows_of_focus_are_every_method_on_every_network(monkeypatch, tmp_path):
     asked = {"source": "world", "image_size": 64, "seed": 0, "per_class": 12, "folder": None}
     asked |= {"contexts": None, "context_of": None, "context_bias": None, "preset": "demo"}
     asked |= {"architecture": "alexnet-quarter", "epochs": 1, "mosaics": 2, "trainings": 2}
-    some = SimpleNamespace(**asked, architectures=["alexnet-quarter", "resnet18-eighth"])
+    some = SimpleNamespace(**asked, architectures=["alexnet-quarter", "resnet10-eighth"])
     rows = suite_focus.explained(experiment.images(some), some)
     each = rows.groupby(["method", "architecture", "training"])["mosaic"].nunique()
     assert each.eq(8).all() and rows["training"].nunique() == 2
