@@ -41,7 +41,7 @@ EXPLAINED = ("gradcam", "lrp")
 """Methods asked whether they point at the eyespot."""
 RECORDED = "data/shared_patch_trials.csv"
 SETTINGS = {
-    "architecture": "resnet18-eighth",
+    "architecture": "resnet10-eighth",
     "image_size": 96,
     "per_class": 150,
     "context_bias": 0.25,
