@@ -71,7 +71,7 @@ def test_seeding_sets_one_thread_and_repeats():
 
 def test_a_run_name_is_a_folder_name():
     with pytest.raises(ValueError, match=r"output: '\.\./x' is not a folder name"):
-        project.start("01_a", SimpleNamespace(seed=0, output="../x", preset="demo"))
+        project.start("01_a", SimpleNamespace(seed=0, output="../x"))
 
 
 def executed(folder: Path, name: str, title: str, seconds: float):
@@ -148,7 +148,7 @@ def suite(tmp_path, monkeypatch):
     (tmp_path / "helpers" / "run").symlink_to(ROOT / "helpers" / "run")
     artifacts.write_text(tmp_path / "bin" / "papermill", PAPERMILL).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    declared = "preset: str = 'demo'\noutput: str = None"
+    declared = "output: str = 'demo'"
     cell = nbformat.v4.new_code_cell(declared, metadata={"tags": ["parameters"]})
     text = nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
     for name in ("01_a", "02_b"):
@@ -181,7 +181,7 @@ def test_a_configuration_may_have_a_space_in_its_name(tmp_path):
     (tmp_path / ".venv").mkdir()
     for name in ("requirements.lock", "pyproject.toml", ".venv/ready"):
         (tmp_path / name).touch()
-    assert "--configfile 'my photos.yml'" in make(tmp_path, "-n", "run", "CONFIG=my photos.yml")
+    assert "--configfile  'my photos.yml'" in make(tmp_path, "-n", "run", "CONFIG=my photos.yml")
 
 
 def test_a_home_that_cannot_be_written_to_is_replaced(tmp_path):
