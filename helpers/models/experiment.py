@@ -13,7 +13,7 @@ import torch
 from helpers import data, models
 from helpers.models.reduced import EPOCHS
 from helpers.run import project
-from helpers.run.parameters import Images, Recipe
+from helpers.run.parameters import WIDER, Images, Recipe
 from helpers.worlds import pictures
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from helpers.models.networks import Classifier
 
 # The paper's prefixes (section 2.1.2), and one for a linear probe: the last layer fitted only.
-FAMILIES = {"scratch": "model", "pretrained": "pt", "probe": "probe"}
-WIDER = "wider world"
+FAMILIES = {"scratch": "model", "fine-tuned": "pt", "probe": "probe"}
 WIDER_EPOCHS = 8
 PHOTOGRAPHS = 25  # epochs of a training on photographs
 
@@ -45,7 +44,7 @@ def images(images: Images, seed: int, *, with_contexts: bool = True) -> Collecti
     """
     is_world = images.source == "world"
     collection = data.load(
-        images.source,
+        "hpai" if images.source == "visual-contexts" else images.source,
         size=images.size,
         seed=seed,
         per_class=images.per_class,
@@ -111,7 +110,7 @@ def model_names(
     Parameters
     ----------
     families
-        Some of ``scratch`` (trained from a random state), ``pretrained`` (all layers fine-tuned)
+        Some of ``scratch`` (trained from a random state), ``fine-tuned`` (in all layers)
         and ``probe`` (the last layer of a pretrained network).
     sets
         The training sets, in the order of Figure 2; those that the collection lacks are left out.
@@ -171,8 +170,8 @@ def epochs(recipe: Recipe, source: str) -> int:
 
 def _start_weights(recipe: Recipe, images: ImageSet, seed: int) -> str | Path:
     """What the fine-tuned models start from: ImageNet, a file, or the wider world."""
-    if recipe.weights != WIDER:
-        return recipe.weights
+    if recipe.start != WIDER:
+        return recipe.start
     wider = pictures.wider(size=images.images.shape[-1], seed=seed)
     kinds = sorted(wider.table["object"].unique())
     return models.pretrained(
