@@ -11,7 +11,7 @@ from PIL import Image
 from helpers.contexts import mosaics, pasting
 from helpers.data import alike
 from helpers.worlds import pictures
-from helpers.worlds.pictures import sets as world_sets
+from helpers.worlds.pictures.sets import photographed
 
 CLASSES = ("a", "b", "c")
 GREEN = np.array([40.0, 150.0, 60.0])
@@ -92,7 +92,7 @@ def test_no_white_fringe_on_the_worlds_objects(masks):
     cutouts = pasting.cut(images, given_masks, softness=0)
     ground, ours, naive = np.full((3, 96, 96), 0.1, np.float32), [], []
     for i, row in enumerate(made.table.itertuples()):
-        layer = world_sets._object(row.object, 0, row.index, 96)[1]
+        layer = photographed(row.object, 0, row.index, 96)[1]
         edge = (np.asarray(layer.alpha) > 0.02) & (np.asarray(layer.alpha) < 0.98)
         true = (layer.over(ground.copy()) * 255)[:, edge]
         found = whole(cutouts, i)
