@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from helpers.contexts import mosaics, pasting
-from helpers.data import alike
+from helpers.data import duplicates
 from helpers.worlds import pictures
 from helpers.worlds.pictures.sets import photographed
 
@@ -88,7 +88,9 @@ def test_no_white_fringe_on_the_worlds_objects(masks):
     """On a dark ground, edge pixels against the world's own compositing: at most a third off."""
     made = pictures.make("WB", per_class=6)
     images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
-    given_masks = torch.from_numpy(made.masks) if masks == "exact" else alike.object_masks(images)
+    given_masks = (
+        torch.from_numpy(made.masks) if masks == "exact" else duplicates.object_masks(images)
+    )
     cutouts = pasting.cut(images, given_masks, softness=0)
     ground, ours, naive = np.full((3, 96, 96), 0.1, np.float32), [], []
     for i, row in enumerate(made.table.itertuples()):

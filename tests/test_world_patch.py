@@ -80,8 +80,9 @@ def test_share_is_the_dose_in_every_stretch(share, start, n):
 
 @pytest.mark.parametrize("dose", [0.3, 0.8, 1.0])
 def test_every_split_has_the_planted_shares(dose):
-    load = data.load("world", size=8, shared_patch=dose, patch_classes=PAIR, per_class=150)
-    truth = pictures.planted_patch(dose, PAIR, pictures.CLASSES).set_index("class")
+    load = data.load("world", size=8, shared_patch=dose, per_class=150)
+    truth = pictures.planted_patch(dose, pictures.PATCH_CLASSES, pictures.CLASSES)
+    truth = truth.set_index("class")
     for name in ("C", "WB"):
         images = load.sets[name]
         for split in ("train", "val", "test"):

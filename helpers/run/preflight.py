@@ -159,10 +159,10 @@ def fitting(notebooks: list[Path], given: Mapping[str, Any]) -> list[str]:
     have is given. Refused are a folder whose layout is not understood, classes that do not fit the
     contexts, and a run of no notebook.
     """
-    from helpers.data import contexts, folders, photographs
+    from helpers.data import contexts, folders
 
     layout = folders.scan(folders.existing(given["folder"], "folder"))
-    classes = photographs.agreed_classes(layout.sets, layout.empty)
+    classes = folders.agreed_classes(layout)
     if given.get("contexts"):
         layout.contexts = folders.existing(given["contexts"], "contexts")
     if layout.contexts:
