@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
+from helpers.data import archives, folders, splits, world
 from helpers.data import contexts as _contexts
-from helpers.data import folders, hpai, splits
-from helpers.data.collection import SPLITS, Collection, ImageSet
-from helpers.data.photographs import agreed_classes, load_sets
+from helpers.data.collection import SMALLEST_CLASS, SPLITS, Collection, ImageSet, listed
 from helpers.run import project
+from helpers.worlds import pictures
 
 __all__ = ["SOURCES", "SPLITS", "Collection", "ImageSet", "load"]
 
@@ -24,14 +24,10 @@ def load(
     per_class: int | None = 150,
     context_bias: float | Mapping[str, float] | None = None,
     shared_patch: float = 0.0,
-    patch_classes: Sequence[str] | None = None,
     folder: Path | str | None = None,
     contexts: Path | str | None = None,
     context_of: Mapping[str, str] | None = None,
     with_contexts: bool = True,
-    downloads: Path | str | None = None,
-    base_url: str = hpai.URL,
-    retries: int = 3,
 ) -> Collection:
     """Images in sets and splits, with the contexts of their classes (paper, section 2).
 
@@ -53,8 +49,6 @@ def load(
     shared_patch : float in [0, 1]
         World only: share of one class's objects that carry an eyespot, and of another class's test
         images that carry it, too (see :func:`helpers.worlds.pictures.make`).
-    patch_classes : two class names, optional
-        World only: whose eyespot, and who comes to carry it; None is the world's default.
     folder : path, optional
         For "folder": where the images are.
     contexts : path, optional
@@ -65,12 +59,6 @@ def load(
         (nor for "hpai").
     with_contexts : bool
         For "folder" and "hpai": False leaves context images unread, where they are of no use.
-    downloads : path, optional
-        For "hpai": where archives are kept; None is the project's `data/downloads`.
-    base_url : str
-        For "hpai": where the archives are.
-    retries : int
-        For "hpai": how often a failed download is tried again.
 
     Returns
     -------
@@ -90,29 +78,33 @@ def load(
         raise ValueError(f"source: {source!r} is none of {', '.join(SOURCES)}.")
     _check(source, folder, contexts, context_of, size, per_class, shared_patch)
     if source == "world":
-        from helpers.data import embedded
-
-        return embedded.load(
-            size, seed, per_class or 150, context_bias, shared_patch, patch_classes
-        )
+        return world.load(size, seed, per_class or 150, context_bias, shared_patch)
     if source == "hpai":
-        unpacked = hpai.fetch(
-            Path(downloads or project.root() / "data/downloads"), base_url, retries
-        )
-        layout = hpai.layout(unpacked)
+        layout = archives.scan(project.root() / "data/downloads")
+        context_of = context_of or pictures.CONTEXT_OF
     else:
         layout = folders.scan(folders.existing(folder, "folder"))
     if contexts:
         layout.contexts = folders.existing(contexts, "contexts")
-    return _collect(source, layout, context_of, size, seed, per_class, with_contexts)
+    classes = folders.agreed_classes(layout)
+    photographs = splits.load_sets(layout.sets, classes, size, seed, per_class)
+    report = [*layout.report, *photographs.report]
+    found, names, said = {}, {}, []
+    if with_contexts and layout.contexts:
+        found, names, said = _contexts.given(
+            layout.contexts, classes, context_of, size, seed, per_class
+        )
+    elif with_contexts:
+        found, names, said = _cut(photographs, classes, context_of or {})
+    return Collection(source, classes, photographs.sets, found, names, report + said)
 
 
 def _check(source, folder, contexts, context_of, size, per_class, shared_patch) -> None:
     """Refuse arguments that the source would pass over in silence."""
     if size < 8:
         raise ValueError(f"size: {size} pixels; at least 8 are needed.")
-    if per_class is not None and per_class < splits.SMALLEST_CLASS:
-        raise ValueError(f"per_class: {per_class}; at least {splits.SMALLEST_CLASS} are needed.")
+    if per_class is not None and per_class < SMALLEST_CLASS:
+        raise ValueError(f"per_class: {per_class}; at least {SMALLEST_CLASS} are needed.")
     if source == "folder" and not folder:
         raise ValueError("folder: source='folder' needs the folder that holds the class folders.")
     if source != "folder" and folder:
@@ -123,28 +115,13 @@ def _check(source, folder, contexts, context_of, size, per_class, shared_patch) 
         raise ValueError(f"shared_patch: {shared_patch} can be planted in the embedded world only.")
 
 
-def _collect(source, layout, context_of, size, seed, per_class, with_contexts) -> Collection:
-    """Read what a layout lists: sets, then contexts."""
-    classes = agreed_classes(layout.sets, layout.empty)
-    photographs = load_sets(layout.sets, classes, size, seed, per_class)
-    report = [*layout.report, *photographs.report]
-    if not with_contexts:
-        return Collection(source, classes, photographs.sets, report=report)
-    found, names, said = _find_contexts(
-        source, layout, photographs, context_of, size, seed, per_class
-    )
-    return Collection(source, classes, photographs.sets, found, names, report + said)
-
-
-def _find_contexts(source, layout, photographs, context_of, size, seed, per_class):
-    """Contexts that were given, else cut from C, else none and a sentence on what that means."""
-    classes = photographs.sets["C"].classes
-    if source == "hpai":
-        context_of = context_of or hpai.CONTEXT_OF
-    if layout.contexts:
-        return _contexts.given(layout.contexts, classes, context_of, size, seed, per_class)
-    if context_of and source == "folder":
-        _contexts.known_classes(context_of, classes)
+def _cut(photographs, classes, context_of) -> tuple[dict, dict[str, str], list[str]]:
+    """Contexts cut from C, else none and a sentence on what that means."""
+    unknown = sorted(set(context_of) - set(classes))
+    if unknown:
+        raise ValueError(
+            f"context_of: {listed(unknown)} is no class; the classes are {listed(classes)}."
+        )
     found, said = {}, []
     if photographs.object_known.any():
         found, said = _contexts.cut(photographs)
@@ -153,5 +130,5 @@ def _find_contexts(source, layout, photographs, context_of, size, seed, per_clas
             "There are no context images, and none can be cut from C without its images on white "
             "(WB): notebooks 01 and 02 run; 03 needs contexts (give a folder as `contexts`)."
         )
-    names = {label: (context_of or {}).get(label, f"around {label}") for label in found}
+    names = {label: context_of.get(label, f"around {label}") for label in found}
     return found, names, said

@@ -26,7 +26,7 @@ import pandas as pd
 import scipy.stats
 
 from helpers import models, stats
-from helpers.data import ImageSet, embedded
+from helpers.data import ImageSet, world
 from helpers.focus import feature, pairs
 from helpers.focus.rating import logit_of, rate
 from helpers.run import artifacts, project
@@ -123,7 +123,7 @@ def one(dose: float, seed: int, settings: SimpleNamespace | None = None) -> list
 def _world(dose: float, seed: int, size: int, per_class: int, context_bias: float) -> ImageSet:
     """One seed's images are asked for at dose 1 again and again."""
     planted = {"context_bias": context_bias, "shared_patch": dose, "patch_classes": drawn(seed)}
-    return embedded.image_set("C", size, seed, per_class, **planted)
+    return world.image_set("C", size, seed, per_class, **planted)
 
 
 def _images(dose: float, seed: int, settings: SimpleNamespace) -> ImageSet:

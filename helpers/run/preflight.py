@@ -204,10 +204,10 @@ def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]
 
 def _contexts(images: parameters.Images) -> bool:
     """Whether a folder of photographs has contexts, or some can be cut from it; it is checked."""
-    from helpers.data import contexts, folders, photographs
+    from helpers.data import contexts, folders
 
     layout = folders.scan(folders.existing(images.folder, "folder"))
-    classes = photographs.agreed_classes(layout.sets, layout.empty)
+    classes = folders.agreed_classes(layout)
     if images.contexts:
         layout.contexts = folders.existing(images.contexts, "contexts")
     if layout.contexts:
