@@ -18,7 +18,7 @@ from helpers.run import parameters, project
 
 KEYS = ("preset", "run", "notebooks", "parameters")
 NEEDS_CONTEXTS = "require_contexts("
-READS_FINDINGS = "findings.scorecard("
+READS_FINDINGS = "claims.scorecard("
 
 
 def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]:
