@@ -35,7 +35,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "architectures": ["alexnet-quarter", "vgg11-eighth", "resnet18-eighth"],
         "methods": SIX_METHODS,
         "effort": "quick",
-        "mosaics": 3,
+        "mosaics": 2,
         "sets": ["C"],
     },
     "paper": {

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pandas as pd
 
 from helpers.data import Collection
-from helpers.explain import METHODS
-from helpers.focus import study
+from helpers.focus import design, networks, rating
 from helpers.run.parameters import PRESETS
 
 METHODS_RATED = ("gradcam", "lrp", "smoothgrad", "integrated-gradients")
@@ -35,15 +34,14 @@ def explained(collection: Collection, settings: SimpleNamespace) -> pd.DataFrame
     chosen = {"shape": "native", **PRESETS[settings.preset], **vars(settings)}
     if settings.architecture not in chosen["architectures"]:
         chosen["architectures"] = [settings.architecture]
-    settings = SimpleNamespace(**chosen)
-    only = {TRAINED_ON: study.held_out(collection, settings)[TRAINED_ON]}
-    networks = {
-        (architecture, TRAINED_ON): study.one(architecture, TRAINED_ON, collection, settings)
-        for architecture in settings.architectures
-    }
-    designs = study.designs(only, settings)
-    rated = study.ratings(networks, only, designs, METHODS_RATED, settings)
-    names = rated["method"].map({name: METHODS[name].name for name in METHODS_RATED})
+    only = {TRAINED_ON: networks.held_out(collection, settings.model)[TRAINED_ON]}
+    models = networks.every(
+        collection, settings.model, settings.seed, chosen["architectures"], [TRAINED_ON]
+    )
+    images = only[TRAINED_ON]
+    shown = {"per_class": chosen["mosaics"], "seed": settings.seed}
+    designs = {TRAINED_ON: design(images.table, images.classes, **shown)}
+    how = {"effort": chosen["effort"], "shape": chosen["shape"]}
+    rated = rating.ratings(models, only, designs, METHODS_RATED, **how)
     right = (rated["focus"] > CHANCE).astype(int)
-    found = rated[["architecture", "training", "mosaic", "focus"]]
-    return found.assign(method=names, right=right)
+    return rated[["architecture", "training", "mosaic", "focus", "method"]].assign(right=right)
