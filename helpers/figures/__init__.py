@@ -16,7 +16,6 @@ from helpers.figures.effects import context_contrasts, planted_and_measured, tab
 from helpers.figures.explanations import answers, background_share, dose_response, explained
 from helpers.figures.guesses import guesses
 from helpers.figures.logits import logit_panels
-from helpers.figures.pairs import detection, mosaics_explained, on_patch, pair_matrix, pair_ranking
 from helpers.figures.pictures import framed, image_grid, mean_colours, planted_bias
 from helpers.figures.style import SET_COLOURS, palette, show, style
 
@@ -29,7 +28,6 @@ __all__ = [
     "causal_graphs",
     "confusion_grid",
     "context_contrasts",
-    "detection",
     "distance_construction",
     "dose_response",
     "explained",
@@ -38,11 +36,7 @@ __all__ = [
     "image_grid",
     "logit_panels",
     "mean_colours",
-    "mosaics_explained",
-    "on_patch",
     "own_and_other_sets",
-    "pair_matrix",
-    "pair_ranking",
     "palette",
     "paste_counts",
     "planted_and_measured",

@@ -18,15 +18,15 @@ from helpers.blocks.counts import Table, table
 from helpers.blocks.report import rates, readings
 from helpers.contexts import cross_evaluation, mosaics, pairing
 from helpers.data import Collection
-from helpers.explain import METHODS
-from helpers.focus import study
+from helpers.focus import design, networks, rating
 from helpers.models.inference import logits
-from helpers.run.parameters import PRESETS
+from helpers.run.parameters import Recipe
 from helpers.worlds import driving as streets
 
 METHODS_RATED = ("gradcam", "lrp", "smoothgrad", "integrated-gradients")
 TRAINED_ON = "C"
 CHANCE = 0.5
+MOSAICS = 2  # of each class, as in notebook 06
 WORST_GAP = ("pr", "pairs", "abs", "max")
 
 
@@ -86,7 +86,7 @@ def contextualized(trainings, collection: Collection, seed: int = 0) -> pd.DataF
     return pd.concat(parts, ignore_index=True)
 
 
-def explained(collection: Collection, settings: SimpleNamespace) -> pd.DataFrame:
+def explained(collection: Collection, recipes: Sequence[Recipe], seed: int) -> pd.DataFrame:
     """Rows of notebook 06: method, architecture, training, mosaic, focus, right.
 
     `right`: more than half of the positive relevance lies on the two images of the target class;
@@ -96,27 +96,19 @@ def explained(collection: Collection, settings: SimpleNamespace) -> pd.DataFrame
     ----------
     collection
         Its set C is used.
-    settings
-        `preset`, `architecture`, `family`, `pretrained`, `epochs`, `trainings`, `seed`, `source`
-        and `image_size`; for the others that notebook 06 has, its preset's. The architectures are
-        the preset's three, or the one asked for where that is another. Networks and ratings in the
-        store are found there.
+    recipes
+        One an architecture. Networks and ratings in the store are found there.
+    seed
     """
-    chosen = {"shape": "native", **PRESETS[settings.preset], **vars(settings)}
-    if settings.architecture not in chosen["architectures"]:
-        chosen["architectures"] = [settings.architecture]
-    settings = SimpleNamespace(**chosen)
-    only = {TRAINED_ON: study.held_out(collection, settings)[TRAINED_ON]}
-    networks = {
-        (architecture, TRAINED_ON): study.one(architecture, TRAINED_ON, collection, settings)
-        for architecture in settings.architectures
-    }
-    designs = study.designs(only, settings)
-    rated = study.ratings(networks, only, designs, METHODS_RATED, settings)
-    names = rated["method"].map({name: METHODS[name].name for name in METHODS_RATED})
+    [recipe, *_] = recipes
+    architectures = [one.architecture for one in recipes]
+    images = networks.held_out(collection, recipe)[TRAINED_ON]
+    models = networks.every(collection, recipe, seed, architectures, [TRAINED_ON])
+    table = design(images.table, images.classes, per_class=MOSAICS, seed=seed)
+    only, shown = {TRAINED_ON: images}, {TRAINED_ON: table}
+    rated = rating.ratings(models, only, shown, METHODS_RATED, effort="quick", shape="native")
     right = (rated["focus"] > CHANCE).astype(int)
-    found = rated[["architecture", "training", "mosaic", "focus"]]
-    return found.assign(method=names, right=right)
+    return rated[["architecture", "training", "mosaic", "focus", "method"]].assign(right=right)
 
 
 def driving(frames: int = 600, seed: int = 0) -> pd.DataFrame:
