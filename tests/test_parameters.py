@@ -87,7 +87,7 @@ def test_weights_are_where_a_fine_tuned_model_starts():
         ({"model": {"architecture": "alexnet", "fit": "x"}}, "'scratch', 'fine-tuned', 'probe'"),
         ({"model": []}, "'model': names no model"),
         ({"model": 7}, "7 is neither an architecture nor the keys of a model"),
-        ({"model": ["alexnet", "vgg11"]}, "only notebook 06 takes several models"),
+        ({"model": ["alexnet", "vgg11"]}, "only notebooks 06 and 09 take several"),
         ({"model": {"architecture": "alexnet", "fit": "as it is"}}, "for notebooks 06 and 07"),
     ],
 )

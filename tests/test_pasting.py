@@ -265,7 +265,7 @@ def test_design_pastes_each_object_once_into_each_context():
     [
         ({"position": "left"}, "position='left' is not known"),
         ({"scale": 9}, "scale=9 must lie between"),
-        ({"contexts": {}}, r"contexts\['b'\] is missing; the objects are of \(24, 24\) pixels"),
+        ({"contexts": {}}, r"contexts\['b'\], which was not given"),
         ({"contexts": grounds(size=12)}, r"contexts\['b'\] is of \(12, 12\) pixels"),
     ],
 )
@@ -273,7 +273,7 @@ def test_paste_refuses(change, said):
     given_ = {"contexts": grounds(), **change}
     with pytest.raises(ValueError, match=said):
         pasting.build(rows(2), pasting.cut(*square(), 0), **given_)
-    with pytest.raises(ValueError, match="the neutral ground is missing"):
+    with pytest.raises(ValueError, match="the neutral image, which was not given"):
         pasting.build(rows(1, kind="neutral"), pasting.cut(*square(), 0), grounds())
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from helpers.contexts import pairing, typical
+from helpers.contexts import mosaics, typical
 
 CLASSES = ("bench", "plane", "mug")
 CONTEXT_OF = {"bench": "park", "plane": "sky", "mug": "wood"}
@@ -26,7 +26,7 @@ def test_own_contexts_are_found_and_unknown_ones_do_not_empty_the_choice(table):
 def test_one_each_shows_every_class_beside_every_partner(table):
     labels = torch.arange(3).repeat_interleave(4)
     contexts = {name: [0] * 7 for name in CLASSES}
-    design = pairing.design(labels, contexts, CLASSES, per_context=2, seed=0)
+    design = mosaics.design(labels, contexts, CLASSES, per_context=2, seed=0)
     shown = typical.one_each(design, table, CONTEXT_OF)
     assert shown["kind"].tolist() == ["context", "context", "own", "neutral"] * 3
     assert shown["object_class"].tolist() == list(np.repeat(CLASSES, 4))

@@ -18,7 +18,7 @@ import torch
 from scipy import ndimage
 from torch.nn.functional import interpolate
 
-from helpers.contexts import pairing
+from helpers.contexts import mosaics
 from helpers.data import ImageSet
 
 POSITIONS = ("own", "centre", "random")
@@ -193,18 +193,18 @@ def design(
     Parameters
     ----------
     labels, contexts, classes, controls, seed
-        As in `contexts.pairing.design`. In the paper 25 objects x 3 contexts x 4 classes =
+        As in `contexts.mosaics.design`. In the paper 25 objects x 3 contexts x 4 classes =
         300 composites; the controls are the same objects in their own context and on a neutral
         ground.
 
     Returns
     -------
     DataFrame
-        As from `contexts.pairing.design`, so that `contexts.context` reads it (`side` is
+        As from `contexts.mosaics.design`, so that `contexts.context` reads it (`side` is
         "left" throughout and means nothing), and down, across : float in [0, 1), the place of the
         object where it is random.
     """
-    table = pairing.design(labels, contexts, classes, per_context=1, controls=controls, seed=seed)
+    table = mosaics.design(labels, contexts, classes, per_context=1, controls=controls, seed=seed)
     down, across = np.random.default_rng([seed, 1]).random((2, len(table)))
     return table.assign(down=down, across=across)
 
@@ -248,7 +248,8 @@ def batches(
         or of another size than the objects.
     """
     _check_paste(position, scale)
-    grounds, ground_of = _grounds(table, contexts, neutral, cutouts.frame)
+    grounds, ground_of = mosaics.partners(table, contexts, neutral, cutouts.frame)
+    grounds = grounds.permute(0, 2, 3, 1).contiguous().numpy()
     layers = [_ready(_scaled(layer, scale)) for layer in cutouts.layers]
     objects = table["object"].to_numpy()
     sizes = np.array([adds.shape[:2] for adds, _ in layers])
@@ -304,23 +305,6 @@ def _places(table, cutouts: Cutouts, sizes: np.ndarray, position: str) -> np.nda
         return free // 2
     before = np.array([layer.shape[:2] for layer in cutouts.layers])[objects]
     return cutouts.corners[objects] + (before - size) // 2
-
-
-def _grounds(table, contexts, neutral, frame) -> tuple[np.ndarray, np.ndarray]:
-    """The grounds in use, uint8 (M, H, W, 3), and each row's index among them."""
-    place, images, start = np.empty(len(table), dtype=np.int64), [], 0
-    is_neutral = table["kind"] == "neutral"
-    for (plain, name), rows in table.groupby([is_neutral, "context_class"]).indices.items():
-        bank = neutral if plain else contexts.get(name)
-        what = "the neutral ground" if plain else f"contexts[{name!r}]"
-        if bank is None or tuple(bank.shape[-2:]) != frame:
-            found = "missing" if bank is None else f"of {tuple(bank.shape[-2:])} pixels"
-            raise ValueError(f"{what} is {found}; the objects are of {frame} pixels")
-        used, inverse = np.unique(table["context"].to_numpy()[rows], return_inverse=True)
-        place[rows] = start + inverse
-        images.append(bank.index_select(0, torch.from_numpy(used)))
-        start += len(used)
-    return torch.cat(images).permute(0, 2, 3, 1).contiguous().numpy(), place
 
 
 def _check_cut(images: torch.Tensor, masks: torch.Tensor, softness: float) -> None:

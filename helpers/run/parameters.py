@@ -211,7 +211,7 @@ class Declared:
     trial_doses: list[Share]
     trial_seeds: Natural
     # 08
-    frames: Annotated[int, Field(ge=100)]
+    planted_frames: Annotated[int, Field(ge=100)]
     labels: There | None
     predictions: There | None
     gps: There | None
@@ -284,8 +284,8 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
                 "fit 'as it is' is for notebooks 06 and 07, which explain a network; this one "
                 "compares trainings: take scratch, fine-tuned or probe"
             )
-        if len(recipes) > 1 and "methods" not in values:
-            raise ParameterError("parameter 'model': only notebook 06 takes several models")
+        if len(recipes) > 1 and not {"methods", "table"} & set(values):
+            raise ParameterError("parameter 'model': only notebooks 06 and 09 take several models")
         if {"model", "images"} & set(given):
             faults = [_misfit(recipe, right["images"].size) for recipe in recipes]
             if any(faults):

@@ -7,7 +7,7 @@ fixed; the report knows nothing of images. What the other notebooks judged is su
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ import pandas as pd
 from helpers import icon2, stats
 from helpers.blocks.counts import Table, table
 from helpers.blocks.report import rates, readings
-from helpers.contexts import cross_evaluation, mosaics, pairing
+from helpers.contexts import cross_evaluation, mosaics
 from helpers.data import Collection
 from helpers.focus import design, networks, rating
 from helpers.models.inference import logits
@@ -58,7 +58,7 @@ def contextualized(trainings, collection: Collection, seed: int = 0) -> pd.DataF
     One mosaic an object image and context.
     """
     objects = collection.sets["C"].split("test")
-    design = pairing.design(
+    design = mosaics.design(
         objects.labels,
         collection.contexts,
         collection.classes,
@@ -100,10 +100,8 @@ def explained(collection: Collection, recipes: Sequence[Recipe], seed: int) -> p
         One an architecture. Networks and ratings in the store are found there.
     seed
     """
-    [recipe, *_] = recipes
-    architectures = [one.architecture for one in recipes]
-    images = networks.held_out(collection, recipe)[TRAINED_ON]
-    models = networks.every(collection, recipe, seed, architectures, [TRAINED_ON])
+    images = networks.held_out(collection, recipes[0])[TRAINED_ON]
+    models = networks.every(collection, recipes, seed, [TRAINED_ON])
     table = design(images.table, images.classes, per_class=MOSAICS, seed=seed)
     only, shown = {TRAINED_ON: images}, {TRAINED_ON: table}
     rated = rating.ratings(models, only, shown, METHODS_RATED, effort="quick", shape="native")
