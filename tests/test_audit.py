@@ -9,8 +9,8 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
+from helpers import data
 from helpers.contexts import audit, browser, doses
-from helpers.models import experiment
 from helpers.models.networks import Classifier
 from helpers.run.parameters import Images
 
@@ -25,7 +25,7 @@ SETTINGS = SimpleNamespace(
 
 @pytest.fixture(scope="module")
 def collection():
-    return experiment.images(SETTINGS.images, 0)
+    return data.load(SETTINGS.images, 0)
 
 
 class ByColour(torch.nn.Module):
@@ -127,7 +127,7 @@ def test_overall_is_the_mean_of_the_contexts_effects(collection, by_colour):
 
 
 def test_one_seed_has_the_same_objects_at_every_dose(collection):
-    other = experiment.images(replace(SETTINGS.images, context_bias=0.0), 0)
+    other = data.load(replace(SETTINGS.images, context_bias=0.0), 0)
     for name in ("NC", "WB"):
         assert torch.equal(other.sets[name].images, collection.sets[name].images)
     assert torch.equal(other.sets["C"].masks, collection.sets["C"].masks)

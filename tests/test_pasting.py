@@ -10,6 +10,7 @@ from PIL import Image
 
 from helpers.contexts import mosaics, pasting
 from helpers.data import duplicates
+from helpers.run.parameters import Images
 from helpers.worlds import pictures
 from helpers.worlds.pictures.sets import photographed
 
@@ -280,7 +281,7 @@ def test_paste_refuses(change, said):
 def test_seams_show_one_object_of_each_class():
     from helpers import data
 
-    collection = data.load(per_class=6, size=48)
+    collection = data.load(Images(size=48, per_class=6))
     shown = pasting.seams(collection.sets["WB"].split("test"), 0.5)
     assert {name: tuple(images.shape) for name, images in shown.items()} == {
         "along the mask": (4, 3, 48, 48),

@@ -15,6 +15,7 @@ from helpers import data
 from helpers.data import contexts, duplicates, splits
 from helpers.data.collection import sizes
 from helpers.run import project
+from helpers.run.parameters import Images
 from helpers.worlds import pictures
 
 PHOTOS = project.root().parent / "shared" / "real" / "photos4"
@@ -41,8 +42,10 @@ def two_classes(folder, n=12):
     return folder
 
 
-def load(folder, **more):
-    return data.load("folder", folder=folder, **{"size": 48, **more})
+def load(folder, seed=0, with_contexts=True, **more):
+    more = {name: str(v) if name == "contexts" else v for name, v in more.items()}
+    images = Images("folder", folder=str(folder), **{"size": 48, **more})
+    return data.load(images, seed, with_contexts=with_contexts)
 
 
 def counts(collection, name="C"):
@@ -259,18 +262,14 @@ def test_names_that_are_not_utf_8_are_read_and_shown_as_text(tmp_path):
 
 
 def test_missing_folder_and_wrong_arguments(tmp_path):
-    with pytest.raises(FileNotFoundError, match="folder: there is no folder"):
+    with pytest.raises(ValueError, match="there is no file or folder"):
         load(tmp_path / "nowhere")
-    with pytest.raises(FileNotFoundError, match="contexts: there is no folder"):
+    with pytest.raises(ValueError, match="there is no file or folder"):
         load(two_classes(tmp_path), contexts=tmp_path / "nowhere")
-    with pytest.raises(ValueError, match=r"source: 'web' is none of world, hpai, folder"):
-        data.load("web")
-    with pytest.raises(ValueError, match="needs the folder"):
-        data.load("folder")
-    with pytest.raises(ValueError, match="per_class: 2; at least 3"):
+    with pytest.raises(ValueError, match="'world', 'visual-contexts' or 'folder'"):
+        Images("web")
+    with pytest.raises(ValueError, match="greater than or equal to 3"):
         load(two_classes(tmp_path), per_class=2)
-    with pytest.raises(ValueError, match="source is 'world'"):
-        data.load("world", folder=tmp_path)
 
 
 def test_one_class_empty_class_and_small_class_stop_the_run(tmp_path):
@@ -547,7 +546,7 @@ def test_an_empty_context_folder_is_refused(tmp_path):
 
 @pytest.fixture(scope="module")
 def embedded():
-    return data.load(size=32, per_class=12, seed=5)
+    return data.load(Images(size=32, per_class=12), 5)
 
 
 def test_world_is_handed_over_as_it_is(embedded):
@@ -568,7 +567,7 @@ def test_world_is_handed_over_as_it_is(embedded):
 
 
 def test_world_bias_is_passed_on():
-    found = data.load(size=16, per_class=12, context_bias=1.0)
+    found = data.load(Images(size=32, per_class=12, context_bias=1.0))
     table = found.sets["C"].table
     assert (table["context"] == table["class"].map(pictures.CONTEXT_OF)).all()
 

@@ -14,6 +14,7 @@ from PIL import Image
 from helpers import data
 from helpers.data import archives
 from helpers.run import project
+from helpers.run.parameters import Images
 from helpers.worlds import pictures
 
 
@@ -229,13 +230,13 @@ def authors_archives(per_class=24, size=48, own=False):
     return made
 
 
-def hpai(**more):
-    return data.load("hpai", size=48, **more)
+def archived(**more):
+    return data.load(Images("visual-contexts", size=48, **more))
 
 
 def test_the_authors_archives(server, tmp_path):
     server.files.update(authors_archives())
-    found = hpai()
+    found = archived()
     assert set(found.classes) == set(pictures.CLASSES) and set(found.sets) == {"C", "NC", "WB"}
     assert np.array_equal(found.summary().to_numpy(), np.tile((16, 4, 4, 24), (12, 1)))
     for name, images in found.sets.items():
@@ -255,7 +256,7 @@ def test_the_authors_archives(server, tmp_path):
 
 def test_split_folders_in_the_archives_are_kept(server, tmp_path):
     server.files.update(authors_archives(own=True))
-    found = hpai()
+    found = archived()
     assert np.array_equal(found.summary().to_numpy(), np.tile((13, 3, 8, 24), (12, 1)))
     for row in found.sets["NC"].table.itertuples():
         assert (row.split == "test") == ("test" in row.path.split("/"))
@@ -266,7 +267,7 @@ def test_contexts_given_for_the_archives(server, tmp_path):
     for k, name in enumerate(("park", "road", "sky", "wood")):
         (tmp_path / "scenes" / name).mkdir(parents=True)
         Image.new("RGB", (50, 50), (60 * k, 0, 0)).save(tmp_path / "scenes" / name / "1.png")
-    found = hpai(contexts=tmp_path / "scenes")
+    found = archived(contexts=str(tmp_path / "scenes"))
     assert {label: int(images[0, 0, 0, 0]) for label, images in found.contexts.items()} == {
         "bench": 0, "fire hydrant": 60, "plane": 120, "mug": 180,
     }  # fmt: skip
@@ -278,4 +279,4 @@ def test_an_archive_without_a_class_is_a_clear_error(server, tmp_path):
     with pytest.raises(
         ValueError, match=r"context.zip: no images of fire hydrant, mug, plane.*cow"
     ):
-        hpai()
+        archived()

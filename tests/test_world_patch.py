@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from helpers import data
 from helpers.focus import trials
+from helpers.run.parameters import Images
 from helpers.worlds import pictures
 from helpers.worlds.pictures import patch
 
@@ -80,7 +81,7 @@ def test_share_is_the_dose_in_every_stretch(share, start, n):
 
 @pytest.mark.parametrize("dose", [0.3, 0.8, 1.0])
 def test_every_split_has_the_planted_shares(dose):
-    load = data.load("world", size=8, shared_patch=dose, per_class=150)
+    load = data.load(Images(size=32, shared_patch=dose))
     truth = pictures.planted_patch(dose, pictures.PATCH_CLASSES, pictures.CLASSES)
     truth = truth.set_index("class")
     for name in ("C", "WB"):
@@ -120,8 +121,8 @@ def test_bad_pairs_are_refused(pair):
 
 
 def test_other_sources_have_no_dose(tmp_path):
-    with pytest.raises(ValueError, match="shared_patch"):
-        data.load("folder", folder=tmp_path, shared_patch=0.5)
+    with pytest.raises(ValueError, match="embedded world only"):
+        Images("folder", folder=str(tmp_path), shared_patch=0.5)
 
 
 def test_trials_draw_every_ordered_pair_equally_often():

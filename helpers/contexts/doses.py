@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 
-from helpers import stats
+from helpers import data, stats
 from helpers.contexts import audit, cross_evaluation
 from helpers.data import Collection
 from helpers.models import experiment
@@ -53,7 +53,7 @@ def measured(
     parts, overall = [], {}
     for dose in progress(doses, desc="doses"):
         images = replace(settings.images, context_bias=dose)
-        collection = experiment.images(images, settings.seed)
+        collection = data.load(images, settings.seed)
         model = experiment.model(name, collection, settings.model, settings.seed)
         found = audit.measured(model, collection, settings)
         table = audit.answers(found, collection)
@@ -79,7 +79,7 @@ def elsewhere(dose: float, name: str, model, settings: SimpleNamespace) -> pd.Da
         From `contexts.cross_evaluation.predictions`: the models "biased" and "unbiased" on NC
         and WB, which are the same images at every dose.
     """
-    collection = experiment.images(replace(settings.images, context_bias=dose), settings.seed)
+    collection = data.load(replace(settings.images, context_bias=dose), settings.seed)
     unbiased = experiment.model(name, collection, settings.model, settings.seed)
     networks = {"biased": model, "unbiased": unbiased}
     sets = {key: images for key, images in collection.sets.items() if key != "C"}

@@ -124,7 +124,7 @@ class Collection:
     Attributes
     ----------
     source : str
-        "world", "hpai" or "folder".
+        "world", "visual-contexts" or "folder".
     classes : tuple of str
     sets : dict of str to ImageSet
         Keys among "C", "NC", "WB"; "C" is always there.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import torch
 
-from helpers import data, models
+from helpers import models
 from helpers.models.reduced import EPOCHS
 from helpers.run import project
 from helpers.run.parameters import WIDER, Images, Recipe
@@ -24,40 +24,6 @@ if TYPE_CHECKING:
 FAMILIES = {"scratch": "model", "fine-tuned": "pt", "probe": "probe"}
 WIDER_EPOCHS = 8
 PHOTOGRAPHS = 25  # epochs of a training on photographs
-
-
-def images(images: Images, seed: int, *, with_contexts: bool = True) -> Collection:
-    """The image sets that a notebook's parameters ask for.
-
-    Parameters
-    ----------
-    images
-    seed
-        Of the world's images, and of what is chosen and split where there are files.
-    with_contexts
-        False leaves context images unread, where they are of no use.
-
-    Returns
-    -------
-    Collection
-        What must be known of files (unreadable ones, copies) is printed as well.
-    """
-    is_world = images.source == "world"
-    collection = data.load(
-        "hpai" if images.source == "visual-contexts" else images.source,
-        size=images.size,
-        seed=seed,
-        per_class=images.per_class,
-        context_bias=images.context_bias,
-        shared_patch=images.shared_patch if is_world else 0.0,
-        folder=images.folder,
-        contexts=images.contexts,
-        context_of=images.context_of,
-        with_contexts=with_contexts,
-    )
-    if not is_world and collection.report:
-        print("\n".join(collection.report))
-    return collection
 
 
 def planted(images: Images) -> pd.DataFrame | None:

@@ -57,8 +57,8 @@ class Images:
         of class folders.
     size : int
         Side of the square images in pixels.
-    per_class : int
-        Images of each class in each set; a folder may have fewer.
+    per_class : int, optional
+        Images of each class in each set; a folder may have fewer (None: all).
     folder, contexts : str, optional
         Of class folders, and of context folders.
     context_of : dict of str to str, optional
@@ -71,7 +71,7 @@ class Images:
 
     source: Literal["world", "visual-contexts", "folder"] = "world"
     size: Annotated[int, Field(ge=32, le=512)] = 96
-    per_class: Annotated[int, Field(ge=3)] = 150
+    per_class: Annotated[int, Field(ge=3)] | None = 150
     folder: There | None = None
     contexts: There | None = None
     context_of: dict[str, str] | None = None
