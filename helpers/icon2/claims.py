@@ -48,9 +48,13 @@ def of_printed() -> list[Estimate]:
         "table-3": (printed.read("ranking").proxy_sigma < first.min()).sum(),
         "largest-fall": foretold[printed.LARGEST].sum(),
     }
-    found = [Estimate(f"icon2/{name}", (value,) * 3) for name, value in exact.items()]
+    found = [_exact(name, value) for name, value in exact.items()]
     correlation = tuple(ranks.spearman(pairs.proxy_sigma, pairs.delta))
     return [*found, Estimate("icon2/lower-ranks", correlation, {"class": least})]
+
+
+def _exact(name: str, value: float) -> Estimate:
+    return Estimate(f"icon2/{name}", (value, value, value))
 
 
 def of_analysis(analysis: Analysis, null: pd.DataFrame, planted: bool) -> list[Estimate]:
@@ -113,8 +117,9 @@ def _support(analysis: Analysis) -> list[Estimate]:
     """Figure 6 and Table 3: rare classes have too few boxes once they are split."""
     cells = analysis.cells()
     rare = cells[cells["class"].isin(["bus", "motorcycle", "bicycle"])]
-    share = 100 * (~rare.estimable).mean()
-    return [Estimate("icon2/support", (share,) * 3)] if len(rare) else []
+    if rare.empty:
+        return []
+    return [_exact("support", round(100 * (~rare.estimable).mean()))]
 
 
 def of_error_rates(ranked: pd.DataFrame, rates: pd.DataFrame) -> list[Estimate]:
