@@ -85,27 +85,6 @@ def fetch(name: str, downloads: Path) -> Path:
     The archive's SHA-256 is recorded in `downloads`/registry.txt when it is first used and verified
     at every later use. Files get their names only when they are whole; processes that ask at once
     wait for each other.
-
-    Parameters
-    ----------
-    name : str
-        File name of the archive, such as "context.zip", at `URL`.
-    downloads : Path
-        Folder for the archives and what is unpacked of them.
-
-    Returns
-    -------
-    Path
-        The unpacked folder, named by the archive's content.
-
-    Raises
-    ------
-    ConnectionError
-        When the archive cannot be had whole.
-    ValueError
-        When it is not the one recorded on first use.
-    UnsafeArchive
-        When members would land outside the folder; nothing of it is unpacked.
     """
     downloads.mkdir(parents=True, exist_ok=True)
     with FileLock(downloads / f".{name}.lock"):

@@ -126,19 +126,8 @@ def read(
     with its own splits is read whole. Files are opened until `per_class` of a class are read, so
     files beyond that are not judged.
 
-    Returns
-    -------
-    images : torch.Tensor
-        uint8, shape (N, 3, size, size).
-    table : pandas.DataFrame
-        The N rows read, in the order of the images: by class, then path.
-    report : list of str
-        A sentence for each class with files that could not be read, or not needed.
-
-    Raises
-    ------
-    ValueError
-        When more than `UNREADABLE_SHARE` of a class's opened files are unreadable.
+    Returns the images, uint8 (N, 3, size, size), by class, then path; their rows of the table; and
+    a sentence for each class with files that could not be read, or not needed.
     """
     classes, limits = dict(list(table.groupby("class", sort=True))), {}
     for name, rows in classes.items():

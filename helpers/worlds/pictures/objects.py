@@ -23,9 +23,7 @@ class Camera:
         (cy, sy), (cp, sp) = self.yaw, self.pitch
         return cy * x + sy * z, cp * y - sp * (cy * z - sy * x)
 
-    def board(
-        self, x: tuple[float, float], y: tuple[float, float], z: tuple[float, float], tone=1.0
-    ) -> list[Part]:
+    def board(self, x: Point, y: Point, z: Point, tone: float = 1.0) -> list[Part]:
         """Visible faces of a box: its top, one side and its front, each in its own light."""
         side = x[0] if self.yaw[1] < 0 else x[1]
         (x0, x1), (y0, y1), (z0, z1) = x, y, z
@@ -196,9 +194,8 @@ def chained(draws: Draws) -> list[Part]:
     parts += [_flange(0.55, w + 0.12, 0.08), _flange(0.66, w + 0.12, 0.08)]
     for side in (-1, 1):
         parts += _cap(side, y, w, 0.15, 0.22)
-        chain = bend(
-            (side * (w + 0.2), y + 0.16), (side * (w + 0.24), y + 0.62), (side * w, 0.1), 4
-        )
+        ends = (side * (w + 0.2), y + 0.16), (side * w, 0.1)
+        chain = bend(ends[0], (side * (w + 0.24), y + 0.62), ends[1], 4)
         parts += [Part(Curve(chain, 0.025), 0.5, detail=True)]
     cone = Polygon((-w, -0.62), (w, -0.62), (0.1, -0.95), (-0.1, -0.95))
     parts += [Part(cone, 1.05, "round"), _flange(-0.66, w + 0.13, 0.09)]
@@ -221,9 +218,8 @@ def pillar(draws: Draws) -> list[Part]:
     w, y = draws.between(0.24, 0.3), draws.between(-0.15, 0.05)
     parts = [_flange(0.86, w + 0.2, 0.14), Part(Box(-w, -0.5, w, 0.9), 1.0, "round")]
     for side in (-1, 1):
-        pipe, collar, cap = (
-            _slanted(side, w, y, *p) for p in ((0, 0.2, 0.1), (0.2, 0.28, 0.14), (0.28, 0.36, 0.1))
-        )
+        pieces = (0, 0.2, 0.1), (0.2, 0.28, 0.14), (0.28, 0.36, 0.1)
+        pipe, collar, cap = (_slanted(side, w, y, *piece) for piece in pieces)
         parts += [Part(pipe, 0.85), Part(cap, 0.7), Part(collar, 1.05)]
     hood = Polygon((-w - 0.12, -0.42), (w + 0.12, -0.42), (w + 0.02, -0.85), (-w - 0.02, -0.85))
     parts += [Part(hood, 1.05, "round"), _dome(-0.85, w + 0.02, draws.between(0.1, 0.18))]
@@ -278,10 +274,8 @@ def conical(draws: Draws) -> list[Part]:
     flat = draws.between(0.14, 0.26)
     body = Polygon((-half, -0.62), (half, -0.62), (foot, 0.66), (-foot, 0.66))
     handle = Ring(Box(half * 0.55, -0.36, half + 0.32, 0.34, 0.16), 0.12)
-    parts = [
-        Part(handle, 0.82, "down"),
-        Part(Union(body, Ellipse(0, 0.66, foot, foot * flat)), 1.0, "round"),
-    ]
+    body = Union(body, Ellipse(0, 0.66, foot, foot * flat))
+    parts = [Part(handle, 0.82, "down"), Part(body, 1.0, "round")]
     if draws.chance(0.5):
         parts += [Part(Ellipse(-0.05, 0.05, 0.2), 1.0, "flat", draws.choice(("light", "body")))]
     return parts + _rim(-0.62, half, flat, draws.chance(0.6))
@@ -292,13 +286,11 @@ def saucer(draws: Draws) -> list[Part]:
     half, deep = draws.between(0.56, 0.66), draws.between(0.68, 0.82)
     flat, y = draws.between(0.2, 0.3), -0.3
     bowl = Meet(Ellipse(0, y, half, deep), Box(-half, y, half, y + deep))
-    plate = [
-        Part(Ellipse(0, 0.46, 0.98, 0.26), 0.95, "round"),
-        Part(Ellipse(0, 0.44, 0.6, 0.14), 0.7),
-    ]
+    plate = Part(Ellipse(0, 0.46, 0.98, 0.26), 0.95, "round")
+    dip = Part(Ellipse(0, 0.44, 0.6, 0.14), 0.7)
     foot = Part(Box(-0.24, 0.3, 0.24, 0.5, 0.05), 0.75, "round")
     handle = Part(Ring(Ellipse(half + 0.08, -0.04, 0.23, 0.2), 0.1), 0.85, "down")
-    parts = [*plate, foot, handle, Part(bowl, 1.0, "round")]
+    parts = [plate, dip, foot, handle, Part(bowl, 1.0, "round")]
     return parts + _rim(y, half, flat, draws.chance(0.75))
 
 
@@ -311,12 +303,8 @@ def barrel(draws: Draws) -> list[Part]:
     foot = Part(Box(-0.46, 0.62, 0.46, 0.76, 0.06), 0.6, "round")
     parts = [Part(ear, 0.82, "down"), foot, Part(body, 1.0, "round")]
     lip = Part(Box(-half - 0.04, -0.64, half + 0.04, -0.52, 0.04), 1.0, "round")
-    return [
-        *parts,
-        lip,
-        *_band(draws, belly * 0.94, 0.12),
-        *_rim(-0.62, half + 0.04, flat, draws.chance(0.6)),
-    ]
+    parts += [lip, *_band(draws, belly * 0.94, 0.12)]
+    return parts + _rim(-0.62, half + 0.04, flat, draws.chance(0.6))
 
 
 # --- planes
@@ -356,9 +344,8 @@ def swept(draws: Draws) -> list[Part]:
         rear = [(0.7, 0), (0.92, 0), (1.04, side * 0.34), (0.94, side * 0.34)]
         parts += [Part(Polygon(*wing), 0.82 if side < 0 else 0.95), Part(Polygon(*rear), 0.85)]
     tail = Polygon((0.45, -r), (1.0, -0.03), (1.0, 0.03), (0.45, r))
-    parts += [
-        Part(Union(Box(-0.9, -r, 0.5, r, r), Ellipse(-0.8, 0, 0.22, r * 0.97), tail), 1.08, "down")
-    ]
+    body = Union(Box(-0.9, -r, 0.5, r, r), Ellipse(-0.8, 0, 0.22, r * 0.97), tail)
+    parts += [Part(body, 1.08, "down")]
     parts += [Part(Polygon((0.6, -0.025), (1.08, -0.025), (1.08, 0.025), (0.6, 0.025)), 0.65)]
     return [*parts, Part(Box(-0.92, -0.06, -0.84, 0.06, 0.03), material="dark", detail=True)]
 
@@ -366,9 +353,8 @@ def swept(draws: Draws) -> list[Part]:
 def propeller(draws: Draws) -> list[Part]:
     """Return a small high-winged propeller plane from the side, on its wheels."""
     r, wing = draws.between(0.15, 0.19), draws.between(0.75, 0.95)
-    body = Polygon(
-        (-0.82, -r * 0.75), (0.1, -r), (0.95, -0.1), (0.95, 0.0), (0.1, r), (-0.78, r * 0.8)
-    )
+    back = [(0.95, -0.1), (0.95, 0.0), (0.1, r), (-0.78, r * 0.8)]
+    body = Polygon((-0.82, -r * 0.75), (0.1, -r), *back)
     cabin = Polygon((-0.42, -r), (-0.26, -r - 0.2), (0.14, -r - 0.2), (0.36, -r * 0.7))
     fin = Polygon((0.7, -0.08), (0.96, -0.08), (1.04, -0.46), (0.9, -0.46))
     parts = [Part(fin, 0.85), Part(Curve([(-0.3, 0.1), (-0.36, 0.36)], 0.03), 0.55)]
@@ -382,11 +368,8 @@ def propeller(draws: Draws) -> list[Part]:
     parts += [Part(Curve([(-0.06, 0.04), (0.1, -r - 0.22)], 0.02), 0.6, detail=True)]
     parts += [Part(Polygon((0.68, -0.09), (0.98, -0.08), (1.12, -0.03), (0.72, -0.02)), 0.75)]
     blade = draws.between(0.34, 0.44)
-    parts += [
-        Part(Ellipse(-0.9, 0.0, 0.035, blade), 0.7),
-        Part(Ellipse(-0.87, 0.0, 0.1, 0.07), 1.05, "ball"),
-    ]
-    return parts
+    parts += [Part(Ellipse(-0.9, 0.0, 0.035, blade), 0.7)]
+    return [*parts, Part(Ellipse(-0.87, 0.0, 0.1, 0.07), 1.05, "ball")]
 
 
 def head_on(draws: Draws) -> list[Part]:

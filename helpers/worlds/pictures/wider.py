@@ -13,7 +13,6 @@ from .shapes import Box, Curve, Ellipse, Meet, Polygon, Ring, Union, bend
 
 
 def chair(draws: Draws) -> list[Part]:
-    """A chair in three-quarter view: four legs, a seat, a back with rails."""
     back, lean = draws.between(0.75, 1.0), draws.between(0.0, 0.08)
     parts = [Part(Curve([(x, 0.1), (x, 0.82)], 0.05), 0.7) for x in (-0.22, 0.52)]
     parts += [Part(Curve([(x, 0.1), (x + lean, -back)], 0.055), 0.85) for x in (-0.24, 0.5)]
@@ -26,14 +25,12 @@ def chair(draws: Draws) -> list[Part]:
 
 
 def car(draws: Draws) -> list[Part]:
-    """A car from the side: cabin with two windows, wheels, lamp."""
     roof, a, b = draws.between(0.42, 0.55), draws.between(0.5, 0.62), draws.between(0.3, 0.5)
     cabin = Polygon((-a, -0.08), (-b, -roof), (b * 0.8, -roof), (0.62, -0.08))
     parts = [Part(cabin, 0.9), Part(Box(-1, -0.12, 1, 0.28, 0.14), 1.0, "down")]
-    left = Polygon(
-        (-a + 0.12, -0.1), (-b + 0.05, -roof + 0.08), (-0.04, -roof + 0.08), (-0.04, -0.1)
-    )
-    right = Polygon((0.04, -0.1), (0.04, -roof + 0.08), (b * 0.8 - 0.06, -roof + 0.08), (0.5, -0.1))
+    y = -roof + 0.08
+    left = Polygon((-a + 0.12, -0.1), (-b + 0.05, y), (-0.04, y), (-0.04, -0.1))
+    right = Polygon((0.04, -0.1), (0.04, y), (b * 0.8 - 0.06, y), (0.5, -0.1))
     parts += [Part(left, material="light"), Part(right, material="light")]
     for x in (-0.58, 0.58):
         parts += [Part(Ellipse(x, 0.28, 0.23), material="dark"), Part(Ellipse(x, 0.28, 0.1), 1.1)]
@@ -41,7 +38,6 @@ def car(draws: Draws) -> list[Part]:
 
 
 def bottle(draws: Draws) -> list[Part]:
-    """A bottle: cylinder, shoulder, neck, cork, label."""
     w, neck = draws.between(0.28, 0.36), draws.between(0.09, 0.13)
     y = draws.between(-0.3, -0.1)
     shoulder = Polygon((-w, y), (-neck, y - 0.32), (neck, y - 0.32), (w, y))
@@ -52,22 +48,17 @@ def bottle(draws: Draws) -> list[Part]:
 
 
 def plant(draws: Draws) -> list[Part]:
-    """A pot with long leaves."""
     parts = []
     for i in range(draws.count(5, 7)):
         x = -0.75 + 0.25 * i + draws.between(-0.08, 0.08)
         path = bend((0, 0.2), (x * 0.3, -0.6), (x, -0.65 - 0.3 * draws.between(0, 1)), 3)
         parts += [Part(Curve(path, 0.11, 0.03), 0.75 + 0.08 * (i % 4), "down")]
     pot = Polygon((-0.42, 0.25), (0.42, 0.25), (0.3, 0.95), (-0.3, 0.95))
-    return [
-        *parts,
-        Part(pot, 0.7, "round"),
-        Part(Box(-0.48, 0.15, 0.48, 0.32, 0.04), 0.85, "round"),
-    ]
+    rim = Part(Box(-0.48, 0.15, 0.48, 0.32, 0.04), 0.85, "round")
+    return [*parts, Part(pot, 0.7, "round"), rim]
 
 
 def house(draws: Draws) -> list[Part]:
-    """A house: gable, door, windows, chimney."""
     w, roof = draws.between(0.6, 0.75), draws.between(0.5, 0.75)
     parts = [Part(Box(w * 0.35, -0.2 - roof, w * 0.35 + 0.16, -0.2), 0.6)]
     parts += [Part(Box(-w, -0.2, w, 0.8), 1.0, "down"), Part(Box(-0.14, 0.3, 0.14, 0.8), 0.5)]
@@ -79,15 +70,11 @@ def house(draws: Draws) -> list[Part]:
 
 
 def fish(draws: Draws) -> list[Part]:
-    """A fish: body, tail, fins, eye."""
     deep = draws.between(0.3, 0.48)
-    tail = Union(
-        Polygon((0.45, 0), (1.0, -0.38), (0.86, 0.02)),
-        Polygon((0.45, 0), (0.86, -0.02), (1.0, 0.38)),
-    )
-    fin = Polygon(
-        (-0.25, -deep * 0.7), (0.3, -deep * 0.5), (0.35, -deep - 0.22), (0.1, -deep - 0.2)
-    )
+    upper = Polygon((0.45, 0), (1.0, -0.38), (0.86, 0.02))
+    tail = Union(upper, Polygon((0.45, 0), (0.86, -0.02), (1.0, 0.38)))
+    edge = (0.35, -deep - 0.22), (0.1, -deep - 0.2)
+    fin = Polygon((-0.25, -deep * 0.7), (0.3, -deep * 0.5), *edge)
     parts = [Part(tail, 0.8), Part(fin, 0.75), Part(Ellipse(-0.15, 0, 0.75, deep), 1.0, "down")]
     parts += [Part(Polygon((-0.1, 0.08), (0.22, 0.02), (0.2, 0.26)), 0.72)]
     parts += [Part(Ellipse(-0.58, -0.08, 0.09), material="light")]
@@ -95,7 +82,6 @@ def fish(draws: Draws) -> list[Part]:
 
 
 def umbrella(draws: Draws) -> list[Part]:
-    """An open umbrella: panels, stick, hook."""
     high, n = draws.between(0.6, 0.8), draws.count(3, 5)
     canopy = Meet(Ellipse(0, 0, 1, high), Box(-1, -high, 1, 0.02))
     hook = [(0, -high), (0, 0.75), *bend((0, 0.8), (0.1, 1.05), (0.24, 0.8), 4)]
@@ -108,7 +94,6 @@ def umbrella(draws: Draws) -> list[Part]:
 
 
 def lamp(draws: Draws) -> list[Part]:
-    """A table lamp: shade, stem, foot."""
     w, top = draws.between(0.55, 0.7), draws.between(0.25, 0.4)
     shade = Polygon((-top, -0.9), (top, -0.9), (w, -0.1), (-w, -0.1))
     belly = draws.choice((0.08, 0.26))
@@ -118,7 +103,6 @@ def lamp(draws: Draws) -> list[Part]:
 
 
 def boat(draws: Draws) -> list[Part]:
-    """A sailing boat: hull, mast, two sails."""
     tall, w = draws.between(0.9, 1.05), draws.between(0.55, 0.75)
     hull = Polygon((-0.9, 0.4), (0.95, 0.4), (0.6, 0.8), (-0.65, 0.8))
     parts = [Part(Box(-0.03, -tall, 0.03, 0.42), material="dark", detail=True)]
@@ -128,12 +112,9 @@ def boat(draws: Draws) -> list[Part]:
 
 
 def bird(draws: Draws) -> list[Part]:
-    """A perching bird: body, head, beak, wing, tail, legs."""
     r = draws.between(0.24, 0.3)
-    parts = [
-        Part(Curve([(x, 0.3), (x - 0.05, 0.8)], 0.03), material="dark", detail=True)
-        for x in (0.0, 0.2)
-    ]
+    legs = [Curve([(x, 0.3), (x - 0.05, 0.8)], 0.03) for x in (0.0, 0.2)]
+    parts = [Part(leg, material="dark", detail=True) for leg in legs]
     parts += [Part(Polygon((0.35, 0.0), (1.0, 0.25), (0.95, 0.42), (0.3, 0.3)), 0.7)]
     parts += [Part(Ellipse(0.05, 0.1, 0.55, 0.38, 0.12), 1.0, "ball")]
     parts += [Part(Polygon((-0.6, -0.36), (-0.95, -0.2), (-0.55, -0.18)), material="dark")]
@@ -143,7 +124,6 @@ def bird(draws: Draws) -> list[Part]:
 
 
 def key(draws: Draws) -> list[Part]:
-    """A key: bow, shaft, teeth."""
     r = draws.between(0.26, 0.34)
     parts = [Part(Box(-0.5, -0.07, 1.0, 0.07, 0.05), 0.95, "down")]
     for i in range(draws.count(2, 3)):
@@ -153,7 +133,6 @@ def key(draws: Draws) -> list[Part]:
 
 
 def cupcake(draws: Draws) -> list[Part]:
-    """A small cake: pleated paper, three tiers of icing, a cherry."""
     case = Polygon((-0.55, 0.1), (0.55, 0.1), (0.38, 0.85), (-0.38, 0.85))
     parts = [Part(case, 0.75, "round")]
     for i in range(-2, 3):
@@ -164,31 +143,20 @@ def cupcake(draws: Draws) -> list[Part]:
 
 
 def guitar(draws: Draws) -> list[Part]:
-    """A guitar, upright: two bouts, sound hole, neck, head."""
     low, up = draws.between(0.42, 0.52), draws.between(0.3, 0.38)
-    body = Union(
-        Ellipse(0, 0.55, low, 0.42), Ellipse(0, 0.05, up, 0.32), Box(-0.26, 0.1, 0.26, 0.5)
-    )
+    bouts = Ellipse(0, 0.55, low, 0.42), Ellipse(0, 0.05, up, 0.32)
+    body = Union(*bouts, Box(-0.26, 0.1, 0.26, 0.5))
     parts = [Part(body, 1.0, "round"), Part(Ellipse(0, 0.2, 0.14), material="dark")]
     parts += [Part(Box(-0.065, -0.95, 0.065, 0.1), 0.55), Part(Box(-0.22, 0.55, 0.22, 0.63), 0.5)]
     return [*parts, Part(Polygon((-0.11, -1.25), (0.11, -1.25), (0.08, -0.9), (-0.08, -0.9)), 0.75)]
 
 
 def clock(draws: Draws) -> list[Part]:
-    """An alarm clock: face, twelve marks, hands, bells, feet."""
     parts = [Part(Curve([(x * 0.5, 0.6), (x * 0.7, 0.95)], 0.07), 0.7) for x in (-1, 1)]
     parts += [Part(Ellipse(x * 0.45, -0.72, 0.24, 0.18, x * 0.2), 0.85, "ball") for x in (-1, 1)]
     parts += [Part(Ellipse(0, 0, 0.8), 1.0, "ball"), Part(Ellipse(0, 0, 0.64), material="light")]
-    for x, y in (
-        (0, 1),
-        (0, -1),
-        (1, 0),
-        (-1, 0),
-        (0.87, 0.5),
-        (-0.87, 0.5),
-        (0.87, -0.5),
-        (-0.87, -0.5),
-    ):
+    crosses = [(0, 1), (0, -1), (1, 0), (-1, 0)]
+    for x, y in [*crosses, (0.87, 0.5), (-0.87, 0.5), (0.87, -0.5), (-0.87, -0.5)]:
         parts += [Part(Ellipse(0.54 * x, 0.54 * y, 0.045), material="dark", detail=True)]
     hour, minute = draws.between(-0.3, 0.3), draws.between(-0.4, 0.4)
     parts += [Part(Curve([(0, 0), (hour, -0.28)], 0.05), material="dark", detail=True)]
@@ -196,32 +164,22 @@ def clock(draws: Draws) -> list[Part]:
 
 
 def mushroom(draws: Draws) -> list[Part]:
-    """A toadstool: spotted cap, stalk."""
     w, high = draws.between(0.75, 0.95), draws.between(0.65, 0.85)
     stalk = Polygon((-0.2, -0.1), (0.2, -0.1), (0.3, 0.9), (-0.3, 0.9))
     cap = Meet(Ellipse(0, 0.05, w, high), Box(-1, -1, 1, 0.1))
     parts = [Part(stalk, 1.0, "round", "light"), Part(cap, 1.0, "ball")]
-    for x, y, r in (
-        (-0.4, -0.2, 0.12),
-        (0.05, -0.4, 0.14),
-        (0.45, -0.15, 0.1),
-        (-0.05, -0.05, 0.08),
-    ):
+    spots = [(-0.4, -0.2, 0.12), (0.05, -0.4, 0.14), (0.45, -0.15, 0.1), (-0.05, -0.05, 0.08)]
+    for x, y, r in spots:
         parts += [Part(Ellipse(x, y, r, r * 0.85), 1.0, "flat", "light")]
     return parts
 
 
 def balloon(draws: Draws) -> list[Part]:
-    """A hot-air balloon: striped envelope, ropes, basket."""
     w = draws.between(0.62, 0.74)
-    envelope = Union(
-        Ellipse(0, -0.35, w, 0.68),
-        Polygon((-w * 0.75, 0.02), (w * 0.75, 0.02), (0.16, 0.5), (-0.16, 0.5)),
-    )
-    parts = [
-        Part(Curve([(x, 0.4), (x, 0.75)], 0.02), material="dark", detail=True)
-        for x in (-0.13, 0.13)
-    ]
+    mouth = Polygon((-w * 0.75, 0.02), (w * 0.75, 0.02), (0.16, 0.5), (-0.16, 0.5))
+    envelope = Union(Ellipse(0, -0.35, w, 0.68), mouth)
+    ropes = [Curve([(x, 0.4), (x, 0.75)], 0.02) for x in (-0.13, 0.13)]
+    parts = [Part(rope, material="dark", detail=True) for rope in ropes]
     parts += [Part(envelope, 1.0, "ball")]
     parts += [Part(Meet(envelope, Ellipse(0, -0.3, w * 0.36, 0.85)), 1.0, "down", "light")]
     return [*parts, Part(Box(-0.19, 0.7, 0.19, 0.98, 0.04), 0.55, "down")]
