@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from helpers.focus.design import IMAGES, TARGETS
 from torch import nn
 from torchvision.models import vgg11_bn
 from torchvision.models.resnet import BasicBlock, ResNet
@@ -15,7 +16,6 @@ from helpers.data import ImageSet
 from helpers.explain import layers, lrp
 from helpers.explain.perturbation import superpixels
 from helpers.focus import checks, comparisons, controls, study
-from helpers.focus.design import IMAGES, TARGETS
 from helpers.models import reduced
 from helpers.run.parameters import Recipe
 
