@@ -1,5 +1,6 @@
 """The frame: one list of versions, the same threads and seeds, an index page, the workflow."""
 
+import json
 import os
 import re
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 import torch
 import yaml
 
-from helpers.run import artifacts, findings, pages, project
+from helpers.run import artifacts, pages, project
 
 ROOT = project.root()
 
@@ -84,8 +85,10 @@ def test_the_index_shows_title_picture_time_and_findings(tmp_path):
     executed(tmp_path, "01_a", "Title <A>", 12.3)
     executed(tmp_path, "02_b", "Title B", 300)
     artifacts.write_bytes(tmp_path / "figures" / "01_a" / "fig.png", b"png")
-    run = project.Run("01_a", SimpleNamespace(seed=0), tmp_path)
-    run.findings([findings.judge("Sky is strong", "w", (0.5, 0.25, 0.75), above=0, paper="0.35")])
+    judged = {"id": "sky", "claim": "Sky is strong", "verdict": "holds", "unit": "logits"}
+    judged |= {"measured": 0.5, "low": 0.25, "high": 0.75, "paper": "0.35", "note": ""}
+    record = {"notebook": "01_a", "findings": [judged]}
+    artifacts.write_text(tmp_path / "findings" / "01_a.json", json.dumps(record))
     page = pages.write_index(tmp_path).read_text()
     assert "Title &lt;A&gt;" in page and "Why?" in page
     assert 'src="figures/01_a/fig.png"' in page
