@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from helpers.focus.design import IMAGES, TARGETS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -14,7 +15,6 @@ from torch import nn
 from helpers import explain, focus
 from helpers.data import mosaics
 from helpers.focus import rating
-from helpers.focus.design import IMAGES, TARGETS
 
 CLASSES = ("a", "b", "c", "d")
 

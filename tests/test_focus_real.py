@@ -12,7 +12,6 @@ from torchvision.models import SqueezeNet1_0_Weights
 from helpers import data, focus
 from helpers.explain import PAPER_METHODS
 from helpers.focus import pairs, study, trials
-from helpers.models import experiment
 from helpers.run import project
 from helpers.run.parameters import Images, Recipe
 
@@ -60,7 +59,7 @@ def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path):
         sets=["C"],
     )
     folder = str(linked(photographs, photographs["imagenet_index"], tmp_path))
-    collection = experiment.images(Images("folder", 128, folder=folder), 0)
+    collection = data.load(Images("folder", 128, folder=folder), 0)
     images = study.held_out(collection, settings)
     [network] = study.networks(collection, settings)["squeezenet1_0", "C"]
     logit = study.answers("squeezenet1_0", images["C"], settings)
@@ -94,7 +93,7 @@ def test_pair_matrix_of_twelve_imagenet_classes(real, photographs, tmp_path):
         method="gradcam",
         per_pair=3,
     )
-    collection = data.load("folder", folder=folder, size=160)
+    collection = data.load(Images("folder", 160, folder=str(folder)))
     images = study.held_out(collection, settings)["C"]
     assert len(images.classes) == 12 and len(images) == 60
     networks = study.one("squeezenet1_0", "C", collection, settings)

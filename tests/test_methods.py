@@ -8,8 +8,8 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
+from helpers import data
 from helpers.contexts import browser, methods
-from helpers.models import experiment
 from helpers.models.networks import Classifier
 from helpers.run.parameters import Images
 
@@ -18,7 +18,7 @@ IMAGES = Images("world", 64, 24, context_bias=0.9)
 
 @pytest.fixture(scope="module")
 def collection():
-    return experiment.images(IMAGES, 0)
+    return data.load(IMAGES, 0)
 
 
 class ByColour(torch.nn.Module):
@@ -119,7 +119,7 @@ def test_rates_count_the_answers():
 
 
 def test_one_seed_has_the_same_objects_at_every_dose(collection):
-    other = experiment.images(replace(IMAGES, context_bias=0.0), 0)
+    other = data.load(replace(IMAGES, context_bias=0.0), 0)
     for name in ("NC", "WB"):
         assert torch.equal(other.sets[name].images, collection.sets[name].images)
     assert torch.equal(other.sets["C"].masks, collection.sets["C"].masks)

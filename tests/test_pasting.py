@@ -11,9 +11,10 @@ from test_background import image_set
 
 from helpers import stats
 from helpers.contexts import effects, mosaics, pasting
-from helpers.data import Collection, alike
+from helpers.data import Collection, duplicates
+from helpers.run.parameters import Images
 from helpers.worlds import pictures
-from helpers.worlds.pictures import sets as world_sets
+from helpers.worlds.pictures.sets import photographed
 
 CLASSES = ("a", "b", "c")
 GREEN = np.array([40.0, 150.0, 60.0])
@@ -95,11 +96,13 @@ def test_no_white_fringe_on_the_worlds_objects(masks):
     """On a dark ground, edge pixels against the world's own compositing: at most a third off."""
     made = pictures.make("WB", per_class=6)
     images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
-    given_masks = torch.from_numpy(made.masks) if masks == "exact" else alike.object_masks(images)
+    given_masks = (
+        torch.from_numpy(made.masks) if masks == "exact" else duplicates.object_masks(images)
+    )
     cutouts = pasting.cut(images, given_masks, softness=0)
     ground, ours, naive = np.full((3, 96, 96), 0.1, np.float32), [], []
     for i, row in enumerate(made.table.itertuples()):
-        layer = world_sets._object(row.object, 0, row.index, 96)[1]
+        layer = photographed(row.object, 0, row.index, 96)[1]
         edge = (np.asarray(layer.alpha) > 0.02) & (np.asarray(layer.alpha) < 0.98)
         true = (layer.over(ground.copy()) * 255)[:, edge]
         found = whole(cutouts, i)
@@ -283,7 +286,7 @@ def test_paste_refuses(change, said):
 def test_seams_show_one_object_of_each_class():
     from helpers import data
 
-    collection = data.load(per_class=6, size=48)
+    collection = data.load(Images(size=48, per_class=6))
     shown = pasting.seams(collection.sets["WB"].split("test"), 0.5)
     assert {name: tuple(images.shape) for name, images in shown.items()} == {
         "along the mask": (4, 3, 48, 48),

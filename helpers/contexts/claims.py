@@ -30,7 +30,7 @@ ACCURACIES = {
 }
 FRESH, TUNED = (
     {of[1]: name for name, of in experiment.MODELS.items() if of[0] == family}
-    for family in ("scratch", "pretrained")
+    for family in ("scratch", "fine-tuned")
 )
 # Stronger and weaker context by the paper's counts.
 STRONGER = (("park", "sky"), ("sky", "wood"), ("wood", "road"))

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers import explain, models, stats
+from helpers import data, explain, models, stats
 from helpers.contexts import background, cross_evaluation, effects, mosaics, pasting
 from helpers.data import Collection
 from helpers.models import experiment
@@ -279,7 +279,7 @@ def at_doses(
     found = {}
     for dose in progress(doses, desc="doses"):
         dosed = replace(images, context_bias=dose)
-        collection = experiment.images(dosed, seed)
+        collection = data.load(dosed, seed)
         model = experiment.model(name, collection, recipe, seed)
         found[float(dose)] = measured(model, collection, dosed, seed, **asked)
     return found

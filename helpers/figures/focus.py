@@ -1,4 +1,8 @@
-"""Figures of Focus: Figure 1, maps of one mosaic, choices, controls, accuracy, time, positions."""
+"""Figures of *Focus!*: methods rated (06) and class pairs ranked (07), drawn from tables.
+
+One mark means one thing everywhere: a dot with a line is a mean with its 95% interval, a dotted
+line is chance, red is what the title speaks of.
+"""
 
 from __future__ import annotations
 
@@ -8,74 +12,50 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import seaborn as sns
 import torch
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from matplotlib.ticker import NullLocator
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.ticker import NullLocator, PercentFormatter
 from matplotlib.transforms import Bbox
 
-from helpers.explain import METHODS
-from helpers.figures.style import FAINT, INK, SET_COLOURS, whiskers
+from helpers.figures.style import (
+    COLOURS,
+    FAINT,
+    INK,
+    SET_COLOURS,
+    image_grid,
+    palette,
+    readable_on,
+    whiskers,
+)
 
-MAP = "magma"
-BLUE, ORANGE = "#0072B2", "#C8553D"
+__all__ = [
+    "accuracy_and_focus",
+    "choices",
+    "controls",
+    "detection",
+    "figure_1",
+    "image_grid",
+    "mosaic_maps",
+    "mosaics_explained",
+    "on_patch",
+    "pair_matrix",
+    "pair_ranking",
+    "palette",
+    "positions",
+    "time_and_focus",
+]
+BLUE, RED = COLOURS[1], COLOURS[4]
 FRAME = "#00B8D4"  # seen on photographs and on dark and bright maps
-LOOKS = (("#0072B2", "o"), ("#E69F00", "s"), ("#009E73", "^"), ("#5B0F2E", "D"))
-
-
-def mosaic_maps(
-    picture: torch.Tensor,
-    layout: torch.Tensor,
-    maps: Mapping[str, torch.Tensor],
-    titles: Sequence[str],
-    target: str,
-) -> Figure:
-    """A mosaic, and the map that each method makes of it, the target cells framed in all of them.
-
-    Parameters
-    ----------
-    picture : uint8 tensor (3, H, W)
-    layout : bool tensor (2, 2)
-    maps : dict from method name to float tensor (H, W)
-        Positive relevance is drawn, as a share of the map's 99th percentile.
-    titles : sequence of str
-        What stands under each method's name, such as its Focus.
-    target : str
-        The class that is asked for.
-
-    Returns
-    -------
-    Figure
-    """
-    cols = 4
-    rows = -(-(len(maps) + 1) // cols)
-    fig, axes = plt.subplots(rows, cols, figsize=(9.5, 2.85 * rows), squeeze=False)
-    for ax in axes.flat:
-        ax.set_axis_off()
-    first, *others = axes.flat
-    first.imshow(picture.permute(1, 2, 0).numpy())
-    first.set_title(f"why “{target}”?\nits two cells are framed", fontsize=10)
-    _frames(first, picture.shape[-2:], layout)
-    for ax, (name, relevance), said in zip(others, maps.items(), titles, strict=False):
-        positive = relevance.clamp(min=0)
-        top = max(float(torch.quantile(positive.flatten(), 0.99)), 1e-30)
-        ax.imshow(positive / top, cmap=MAP, vmin=0, vmax=1)
-        height, width = relevance.shape
-        ax.axhline(height / 2 - 0.5, color="white", lw=0.8)
-        ax.axvline(width / 2 - 0.5, color="white", lw=0.8)
-        _frames(ax, relevance.shape, layout)
-        ax.set_title(f"{name}\n{said}", fontsize=10)
-    return fig
-
-
-def _frames(ax: Axes, size: Sequence[int], layout: torch.Tensor) -> None:
-    height, width = size[0] / 2, size[1] / 2
-    look = {"fill": False, "ec": FRAME, "lw": 3}
-    for row, col in layout.nonzero().tolist():
-        at = (col * width + 1, row * height + 1)
-        ax.add_patch(plt.Rectangle(at, width - 3, height - 3, **look))
+RELEVANCE, HALF = "#D7301F", "#7F0000"
+LEVEL = 0.05
+CHANCE = Line2D([], [], color=INK, ls=":", label="chance")
+INTERVAL = Line2D([], [], marker="o", lw=1.8, color=INK, label="mean, 95% interval")
 
 
 def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
@@ -84,36 +64,36 @@ def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
     Parameters
     ----------
     rated : DataFrame
-        From `study.ratings`.
+        From `rating.ratings`.
     means : DataFrame
         From `focus.summary(rated, by=["architecture", "method", "set"])`.
-
-    Returns
-    -------
-    Figure
     """
     architectures, sets = list(rated["architecture"].unique()), list(rated["set"].unique())
     methods = list(rated["method"].unique())
-    size = (9.5, 0.6 + 2.5 * len(architectures))
-    fig, axes = plt.subplots(len(architectures), 1, figsize=size, squeeze=False, sharex=True)
+    fig, axes = _panels(len(architectures), (9.5, 0.9 + 2.3 * len(architectures)))
     width = 0.78 / len(sets)
-    for ax, architecture in zip(axes[:, 0], architectures, strict=True):
+    for ax, architecture in zip(axes, architectures, strict=True):
         for number, name in enumerate(sets):
             at = np.arange(len(methods)) + (number - (len(sets) - 1) / 2) * width
             mine = rated[(rated["architecture"] == architecture) & (rated["set"] == name)]
             _boxes(ax, at, [mine[mine["method"] == m] for m in methods], name, width)
             ends = means[(means["architecture"] == architecture) & (means["set"] == name)]
-            _means(ax, at, ends.set_index("method").reindex(methods))
+            for x, row in zip(at, _rows(ends.set_index("method").reindex(methods)), strict=True):
+                _interval(ax, x, row, "mean", ends="mean_", mfc="white", zorder=4)
         ax.axhline(0.5, color=INK, ls=":", lw=1, zorder=0)
-        ax.set(ylim=(0, 1.03), ylabel="Focus", title=architecture)
-    axes[-1, 0].set_xticks(range(len(methods)), [_shown(m) for m in methods], fontsize=10)
+        ax.set(ylim=(0, 1.03), ylabel="Focus")
+        ax.set_title(architecture, fontsize=10)
+    axes[-1].set_xticks(range(len(methods)), methods, fontsize=10)
     handles = [Patch(fc=SET_COLOURS.get(s, FAINT), ec=INK, label=f"set {s}") for s in sets]
-    handles += [
-        Line2D([], [], marker="D", color=INK, mfc="white", ms=5, label="mean and 95% interval"),
-        Line2D([], [], color=INK, ls=":", label="chance"),
-    ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    _head(fig, _best_and_last(means), [*handles, INTERVAL, CHANCE])
     return fig
+
+
+def _best_and_last(means: pd.DataFrame) -> str:
+    order = list(means.groupby("method")["mean"].mean().sort_values().index)
+    if len(order) < 3:
+        return "Focus of each method"
+    return f"{order[-1]} and {order[-2]} look most where the class is, {order[0]} least"
 
 
 def _boxes(ax: Axes, at, parts: list[pd.DataFrame], name: str, width: float) -> None:
@@ -126,13 +106,50 @@ def _boxes(ax: Axes, at, parts: list[pd.DataFrame], name: str, width: float) -> 
         line.set(color=INK, lw=1.4)
 
 
-def _means(ax: Axes, at, ends: pd.DataFrame) -> None:
-    lengths = _whiskers(ends, "mean", "mean_")
-    look = {"fmt": "D", "ms": 4.5, "mfc": "white", "mec": INK, "ecolor": INK, "elinewidth": 1.8}
-    ax.errorbar(at, ends["mean"], lengths, zorder=4, **look)
+def mosaic_maps(
+    picture: torch.Tensor,
+    layout: torch.Tensor,
+    maps: Mapping[str, torch.Tensor],
+    focus: Mapping[str, float],
+    target: str,
+) -> Figure:
+    """A mosaic, and the map that each method makes of it, the target cells framed in all of them.
+
+    Parameters
+    ----------
+    picture : uint8 tensor (3, H, W)
+    layout : bool tensor (2, 2)
+    maps : dict from method to float tensor (H, W)
+        Positive relevance is drawn, as a share of the map's 99th percentile.
+    focus : mapping of method to float
+        Of this mosaic.
+    target : str
+        The class that is asked for.
+    """
+    cols = 4
+    rows = -(-(len(maps) + 1) // cols)
+    fig, axes = plt.subplots(rows, cols, figsize=(9.5, 2.75 * rows), squeeze=False)
+    for ax in axes.flat:
+        ax.set_axis_off()
+    first, *others = axes.flat
+    first.imshow(picture.permute(1, 2, 0).numpy())
+    first.set_title(f"Where is the {target}?", fontsize=10)
+    _frames(first, picture.shape[-2:], layout, FRAME, 3)
+    for ax, (name, relevance) in zip(others, maps.items(), strict=False):
+        positive = relevance.clamp(min=0)
+        top = max(float(torch.quantile(positive.flatten(), 0.99)), 1e-30)
+        ax.imshow(positive / top, cmap="magma", vmin=0, vmax=1)
+        _seams(ax, relevance.shape, 0.8)
+        _frames(ax, relevance.shape, layout, FRAME, 3)
+        ax.set_title(f"{name}: Focus {focus[name]:.2f}", fontsize=10)
+    ordered = sorted((focus[name], name) for name in maps if focus[name] == focus[name])
+    if len(ordered) > 1:
+        (low, last), (high, best) = ordered[0], ordered[-1]
+        _head(fig, f"{best} puts {high:.0%} of its relevance in the frames, {last} {low:.0%}")
+    return fig
 
 
-def accuracy_and_focus(table: pd.DataFrame) -> Figure:
+def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figure:
     """Focus of LRP, LIME and GradCAM against accuracy, the cases of the same networks joined.
 
     A small dot is one training in one case, a large mark the mean of a case's trainings.
@@ -140,52 +157,55 @@ def accuracy_and_focus(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        From `comparisons.with_accuracy`.
-
-    Returns
-    -------
-    Figure
+        From `choices.with_accuracy`.
+    rises : dict from method to float
+        From `choices.rises`.
     """
-    methods = [m for m in ("lrp", "lime", "gradcam") if m in table]
     names = list(table["architecture"].unique())
-    looks = {n: LOOKS[i % len(LOOKS)] for i, n in enumerate(names)}
-    fig, axes = plt.subplots(1, len(methods), figsize=(9.5, 3.9), sharey=True, squeeze=False)
-    for ax, method in zip(axes[0], methods, strict=True):
+    looks = dict(zip(names, itertools.cycle(zip(COLOURS, "os^D", strict=False)), strict=False))
+    fig, axes = plt.subplots(1, len(rises), figsize=(9.5, 4.3), sharey=True, squeeze=False)
+    for ax, (method, rise) in zip(axes[0], rises.items(), strict=True):
         for _, part in table.dropna(subset=[method]).groupby("model", sort=False):
-            colour, marker = looks[part["architecture"].iloc[0]]
-            ax.plot(part["accuracy"], part[method], ".", color=colour, ms=4, alpha=0.45, zorder=0)
-            cases = part.groupby(["set", "how"])[["accuracy", method]].mean()
-            cases = cases.sort_values("accuracy").reset_index()
-            ax.plot(cases["accuracy"], cases[method], color=colour, lw=1.2, alpha=0.6)
-            for row in cases.to_dict("records"):
-                look = {"ls": "", "marker": marker, "ms": 8, "color": colour, "mew": 1.5}
-                look |= {"mfc": colour if row["how"] == "own set" else "white"}
-                fill = {"fillstyle": "left", "mfc": colour, "markerfacecoloralt": "white"}
-                look |= fill if row["how"] == "stopped early" else {}
-                ax.plot(row["accuracy"], row[method], **look)
+            _networks(ax, part, method, *looks[part["architecture"].iloc[0]])
         ax.axhline(0.5, color=INK, ls=":", lw=1)
-        ax.set(title=_shown(method), xlabel="accuracy on the set", ylim=(0.2, 1.02))
-        ax.set_xlim(None, 1.04)
+        ax.set(xlabel="accuracy on the set", ylim=(0.35, 1.02), xlim=(None, 1.04))
+        ax.set_title(f"{method}: {rise / 10:+.3f} for 0.1 of accuracy", fontsize=10)
     axes[0, 0].set_ylabel("mean Focus")
-    fig.legend(handles=_cases(looks), loc="outside upper center", ncols=4)
+    follow = ", ".join(name for name, rise in rises.items() if rise > 0)
+    title = f"More accurate networks, more Focus: {follow or 'for none of the methods'}"
+    _head(fig, title, _cases(looks, set(table["how"])))
     return fig
 
 
-def _cases(looks: Mapping[str, tuple[str, str]]) -> list[Line2D]:
+def _networks(ax: Axes, part: pd.DataFrame, method: str, colour: str, marker: str) -> None:
+    """The cases of one model, joined, and its trainings as dots."""
+    ax.plot(part["accuracy"], part[method], ".", color=colour, ms=4, alpha=0.4, zorder=0)
+    cases = part.groupby(["set", "how"])[["accuracy", method]].mean()
+    cases = cases.sort_values("accuracy").reset_index()
+    ax.plot(cases["accuracy"], cases[method], color=colour, lw=1.2, alpha=0.6)
+    for row in _rows(cases):
+        look = {"color": colour, "ms": 8, "mew": 1.5, **FACES[row["how"]](colour)}
+        ax.plot(row["accuracy"], row[method], marker, **look)
+
+
+FACES = {
+    "own set": lambda colour: {"mfc": colour},
+    "other set": lambda colour: {"mfc": "white"},
+    "stopped early": lambda colour: {"fillstyle": "left", "mfc": colour, "mfcalt": "white"},
+}
+
+
+def _cases(looks: Mapping[str, tuple[str, str]], hows: set[str]) -> list[Line2D]:
     """Handles of the architectures, and of what was done to the networks."""
-    shared = {"ls": "", "ms": 7.5, "mew": 1.5}
+    mark = {"ls": "", "ms": 8, "mew": 1.5}
     found = [
-        Line2D([], [], marker=marker, color=colour, label=name, **shared)
+        Line2D([], [], marker=marker, color=colour, label=name, **mark)
         for name, (colour, marker) in looks.items()
     ]
-    faces = (("on its own set", INK), ("on another set", "white"))
-    for label, face in faces:
-        found.append(Line2D([], [], marker="o", color=INK, mfc=face, label=label, **shared))
-    half = {"fillstyle": "left", "mfc": INK, "markerfacecoloralt": "white"}
-    found.append(Line2D([], [], marker="o", color=INK, label="stopped early", **shared, **half))
-    found.append(Line2D([], [], color=FAINT, lw=1.2, label="the same networks"))
-    found.append(Line2D([], [], marker=".", ls="", color=FAINT, label="one training"))
-    return [*found, Line2D([], [], color=INK, ls=":", label="chance")]
+    for how in (how for how in FACES if how in hows):
+        found.append(Line2D([], [], marker="o", color=INK, label=how, **mark, **FACES[how](INK)))
+    found.append(Line2D([], [], color=FAINT, lw=1.2, marker=".", label="the same networks"))
+    return [*found, CHANCE]
 
 
 def choices(table: pd.DataFrame) -> Figure:
@@ -194,31 +214,30 @@ def choices(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        From `comparisons.paired`.
-
-    Returns
-    -------
-    Figure
+        From `choices.paired`.
     """
-    size = (9.5, 1.2 + 0.44 * len(table))
+    size = (9.5, 1.5 + 0.44 * len(table))
     fig, (ax, gaps) = plt.subplots(1, 2, figsize=size, sharey=True, width_ratios=(1, 1))
     labels = []
-    for y, row in enumerate(table.to_dict("records")):
+    for y, row in enumerate(_rows(table)):
         one, other = row["first_mean"], row["second_mean"]
         ax.plot([one, other], [y, y], color=FAINT, lw=1.2, zorder=0)
         ax.plot(one, y, "o", ms=8, color=BLUE)
         ax.plot(other, y, "o", ms=8, color=BLUE, mfc="white", mew=1.6)
-        certain = row["low"] > 0 or row["high"] < 0
-        look = {"fmt": "D", "ms": 6, "color": ORANGE if certain else FAINT, "lw": 1.6}
-        gaps.errorbar(row["difference"], y, xerr=_whiskers(row, "difference"), **look)
-        name = f"{row['choice']} · {_shown(row['method'])}"
+        clear = row["low"] > 0 or row["high"] < 0
+        _interval(gaps, row, y, "difference", color=RED if clear else FAINT)
+        lost = f"   ({row['undefined']} of {row['maps']} lost)" * bool(row["undefined"])
+        name = f"{row['choice']} · {row['method']}{lost}"
         labels.append(f"{name}\n● {row['first']}   ○ {row['second']}")
     ax.axvline(0.5, color=INK, ls=":", lw=1)
     gaps.axvline(0, color=INK, lw=1)
     gaps.tick_params(axis="y", length=0)
     ax.set_yticks(range(len(table)), labels, fontsize=8.5)
     ax.set(ylim=(len(table) - 0.5, -0.6), xlabel="mean Focus (dotted: chance)")
-    gaps.set_xlabel("○ minus ●, with 95% interval\n(orange: clear of zero)")
+    gaps.set_xlabel("○ minus ●, with 95% interval (red: clear of zero)")
+    most = table.loc[table["difference"].abs().idxmax()]
+    said = f"{most['choice'].capitalize()} moves Focus most: {most['difference']:+.2f} for"
+    _head(fig, f"{said} {most['method']}, {most['second']} in place of {most['first']}")
     return fig
 
 
@@ -228,38 +247,37 @@ def controls(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        From `focus.checks`, all tables together.
-
-    Returns
-    -------
-    Figure
+        Of `controls.class_blind`, `knows_nothing` and `heads` together.
     """
     parts = [table[table["expected"] == 0.5], table[table["expected"] == 1]]
     titles = ("must be 0.5 (99.5% interval)", "must be 1 (worst to best mosaic)")
     most = max(map(len, parts))
-    fig, axes = plt.subplots(1, 2, figsize=(9.8, 1.3 + 0.27 * most))
+    fig, axes = plt.subplots(1, 2, figsize=(9.8, 1.5 + 0.27 * most))
     for ax, part, title in zip(axes, parts, titles, strict=True):
-        for y, row in enumerate(part.to_dict("records")):
-            colour = BLUE if row["holds"] else ORANGE
-            look = {"fmt": "o" if row["holds"] else "X", "ms": 6.5, "color": colour, "lw": 1.8}
+        for y, row in enumerate(_rows(part)):
             if np.isnan(row["mean"]):
-                ax.text(0, y, "gives no map", va="center", color=ORANGE, fontsize=8)
+                ax.text(0, y, "gives no map", va="center", color=RED, fontsize=8)
                 continue
-            ax.errorbar(row["mean"], y, xerr=_whiskers(row, "mean"), **look)
-        pairs = zip(part["control"], part["on"], strict=True)
-        names = [f"{c.removeprefix('disconnected heads: ')} ({on})" for c, on in pairs]
+            look = {"color": BLUE} if row["holds"] else {"color": RED, "fmt": "X"}
+            _interval(ax, row, y, "mean", **look)
         ax.axvline(0.5 if part is parts[0] else 1, color=INK, lw=1.8, zorder=0)
-        ax.set_yticks(range(len(part)), names, fontsize=8)
+        ax.set_yticks(range(len(part)), map(_control, _rows(part)), fontsize=8)
         ax.set(ylim=(most - 0.4, -0.6), xlim=(-0.03, 1.05), xlabel="Focus")
         ax.set_title(title, fontsize=10)
         ax.grid(axis="y", color="#eeeeee")
     handles = [
         Line2D([], [], color=INK, lw=1.8, label="what it must be"),
-        Line2D([], [], marker="o", ls="", color=BLUE, label="holds"),
-        Line2D([], [], marker="X", ls="", color=ORANGE, label="does not: see the table"),
+        Line2D([], [], marker="o", ls="", color=BLUE, label="is"),
+        Line2D([], [], marker="X", ls="", color=RED, label="is not: see the table"),
     ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=3)
+    wrong = int((~table["holds"]).sum())
+    _head(fig, f"{wrong} of {len(table)} controls are not what they must be", handles)
     return fig
+
+
+def _control(row: dict) -> str:
+    named = row["method"] if row["expected"] == 1 else f"{row['control']} {row['method']}".strip()
+    return f"{named}{', ' * bool(row['setting'])}{row['setting']} ({row['on']})"
 
 
 def positions(table: pd.DataFrame) -> Figure:
@@ -268,63 +286,53 @@ def positions(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        From `checks.positions`.
-
-    Returns
-    -------
-    Figure
+        From `controls.positions`.
     """
     cells = {"top": "■■\n□□", "left": "■□\n■□", "falling": "■□\n□■"}
     cells |= {"rising": "□■\n■□", "right": "□■\n□■", "bottom": "□□\n■■"}
-    fig, ax = plt.subplots(figsize=(8.0, 3.0))
-    ends = _whiskers(table, "mean")
-    ax.errorbar(range(len(table)), table["mean"], ends, fmt="o", ms=8, color=BLUE, capsize=3)
-    ax.axhline(0, color=INK, ls=":", lw=1)
+    fig, ax = plt.subplots(figsize=(8.0, 3.2))
+    for x, row in enumerate(_rows(table)):
+        _interval(ax, x, row, "mean", color=RED if row["high"] < 0 else BLUE)
+    ax.axhline(0, color=INK, lw=1)
     names = [cells[name] for name in table["layout"]]
     ax.set_xticks(range(len(table)), names, fontsize=15, linespacing=0.85, family="DejaVu Sans")
     ax.tick_params(axis="x", length=0)
     ax.set(ylabel="Focus, from the mean\nof the six layouts", xlim=(-0.5, len(table) - 0.5))
     ax.set_xlabel("■ cells that show the target class")
+    between = table["mean"].max() - table["mean"].min()
+    _head(fig, f"Where the targets stand moves GradCAM's Focus by up to {between:.2f}")
     return fig
 
 
-def time_and_focus(table: pd.DataFrame, best: Sequence[str]) -> Figure:
+def time_and_focus(table: pd.DataFrame) -> Figure:
     """Time against Focus, with the methods that no other beats in both joined.
 
     Parameters
     ----------
     table : DataFrame
-        From `focus.summary`, a row a method.
-    best : sequence of str
-        Methods of the Pareto front, the fastest first.
-
-    Returns
-    -------
-    Figure
+        From `choices.timed`.
     """
-    fig, ax = plt.subplots(figsize=(9.0, 4.6))
-    front = table.set_index("method").loc[list(best)]
-    ax.plot(1e3 * front["seconds"], front["mean"], color=ORANGE, lw=2, zorder=0)
-    for row in table.to_dict("records"):
-        on = row["method"] in best
-        look = {"fmt": "o", "ms": 8, "color": ORANGE if on else BLUE, "lw": 1.2}
-        ends = _whiskers(row, "mean", "mean_")
-        ax.errorbar(1e3 * row["seconds"], row["mean"], ends, **look)
+    fig, ax = plt.subplots(figsize=(9.0, 4.8))
+    table = table.assign(time=1e3 * table["seconds"])
+    front = table[table["front"]]
+    ax.plot(front["time"], front["mean"], color=RED, lw=2, zorder=0)
+    for row in _rows(table):
+        _interval(ax, row["time"], row, "mean", ends="mean_", color=RED if row["front"] else BLUE)
     ax.axhline(0.5, color=INK, ls=":", lw=1)
     ax.set_xscale("log")
-    low, high = 1e3 * table["seconds"].min(), 1e3 * table["seconds"].max()
+    low, high = table["time"].min(), table["time"].max()
     ticks = [n * 10**k for k in range(-1, 6) for n in (1, 2, 5)]
     ax.set_xticks([t for t in ticks if low / 2 < t < high * 2])
     ax.xaxis.set_major_formatter("{x:g}")
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.set(xlim=(low / 2, high * 2.2), ylim=(None, 1.04))
-    ax.set(xlabel="time for a mosaic (ms, one core; logarithmic)", ylabel="mean Focus")
+    ax.set(xlim=(low / 2, high * 2.2), ylim=(None, 1.04), ylabel="mean Focus")
+    ax.set_xlabel("time for a mosaic (ms, one core; logarithmic)")
     handles = [
-        Line2D([], [], marker="o", color=ORANGE, lw=2, label="no other is as fast and better"),
+        Line2D([], [], marker="o", color=RED, lw=2, label="no other is as fast and better"),
         Line2D([], [], marker="o", ls="", color=BLUE, label="another is as fast and better"),
-        Line2D([], [], color=INK, ls=":", label="chance"),
+        CHANCE,
     ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=3)
+    _head(fig, f"No method is as fast and better: {', '.join(front['method'])}", handles)
     _names(ax, table, front)
     return fig
 
@@ -332,22 +340,21 @@ def time_and_focus(table: pd.DataFrame, best: Sequence[str]) -> Figure:
 def _names(ax: Axes, table: pd.DataFrame, front: pd.DataFrame) -> None:
     """Write each point's name where it hides no point, interval, front or other name."""
     ax.figure.draw_without_rendering()
-    bends = ax.transData.transform(np.column_stack([1e3 * front["seconds"], front["mean"]]))
+    bends = ax.transData.transform(front[["time", "mean"]].to_numpy())
     line = [a + (b - a) * t for a, b in itertools.pairwise(bends) for t in np.linspace(0, 1, 50)]
     taken = [Bbox([at - 2, at + 2]) for at in line]
-    for row in table.to_dict("records"):
+    for row in _rows(table):
         ends = [row["mean"] if np.isnan(row[k]) else row[k] for k in ("mean_low", "mean_high")]
-        corners = ax.transData.transform([(1e3 * row["seconds"], end) for end in ends])
+        corners = ax.transData.transform([(row["time"], end) for end in ends])
         taken.append(Bbox([corners[0] - 7, corners[1] + 7]))
-    for row in table.sort_values("seconds").to_dict("records"):
-        at, text = (1e3 * row["seconds"], row["mean"]), None
+    for row in _rows(table):
+        text = None
         for up, across in itertools.product((0, 12, -12, 24, -24, 36, -36), (9, -9)):
             if text:
                 text.remove()
             look = {"fontsize": 9, "va": "center", "ha": "left" if across > 0 else "right"}
-            text = ax.annotate(
-                _shown(row["method"]), at, (across, up), textcoords="offset points", **look
-            )
+            at, away = (row["time"], row["mean"]), (across, up)
+            text = ax.annotate(row["method"], at, away, textcoords="offset points", **look)
             box = text.get_window_extent()
             inside = ax.bbox.x0 + 5 < box.x0 and box.x1 < ax.bbox.x1
             if inside and not any(box.overlaps(other) for other in taken):
@@ -355,10 +362,333 @@ def _names(ax: Axes, table: pd.DataFrame, front: pd.DataFrame) -> None:
         taken.append(box)
 
 
-def _shown(method: str) -> str:
-    return METHODS[method].name if method in METHODS else method
+def pair_matrix(
+    table: pd.DataFrame, classes: Sequence[str] | None = None, *, lowest: int = 3
+) -> Figure:
+    """Mean Focus of every pair as a heat map, targets down and outer classes across.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `pairs.ranked`. Pairs whose corrected p is below .05 have a star.
+    classes : sequence of str, optional
+        Their order; None is by name.
+    lowest : int
+        How many of the first ranks are framed and numbered.
+    """
+    names = list(classes or sorted({*table["target"], *table["outer"]}))
+    side = len(names)
+    cell = np.clip(9.5 / side, 0.62, 1.25)
+    fig, ax = plt.subplots(figsize=(2.6 + cell * side, 1.5 + 0.72 * cell * side))
+    grid = table.pivot(index="target", columns="outer", values="focus")
+    grid = grid.reindex(index=names, columns=names).to_numpy()
+    low = float(min(np.nanmin(grid), 0.5))
+    drawn = ax.imshow(grid, cmap="cividis", vmin=low, vmax=1, aspect="auto")
+    for row in table.itertuples():
+        x, y = names.index(row.outer), names.index(row.target)
+        _cell(ax, row, x, y, drawn, lowest, 10 if side <= 6 else 8)
+    for at in range(side):
+        ax.text(at, at, "\N{EN DASH}", ha="center", va="center", color=FAINT)
+    ax.set_xticks(range(side), names, rotation=0 if side <= 6 else 40)
+    if side > 6:
+        plt.setp(ax.get_xticklabels(), ha="right", rotation_mode="anchor")
+    ax.set_yticks(range(side), names)
+    ax.set(xlabel="outer class (shown beside it)", ylabel="target class (asked for)")
+    ax.tick_params(length=0)
+    sns.despine(ax=ax, left=True, bottom=True)
+    ax.set_title(
+        f"framed: the {min(lowest, len(table))} lowest; *: corrected p < {LEVEL:g}", fontsize=10
+    )
+    fig.colorbar(drawn, ax=ax, shrink=0.9, pad=0.02).set_label("mean Focus (0.5: chance)")
+    first = table.iloc[0]
+    _head(fig, f"The lowest Focus, {first['focus']:.2f}: {first['target']} beside {first['outer']}")
+    return fig
 
 
-def _whiskers(rows: pd.DataFrame | dict, value: str, ends: str = "") -> np.ndarray:
-    """Lengths below and above a column or value, to `ends`low and `ends`high: (2, rows)."""
-    return whiskers(rows[value], rows[f"{ends}low"], rows[f"{ends}high"])
+def _cell(ax: Axes, row, x: int, y: int, drawn, lowest: int, size: int) -> None:
+    """Value, star, and frame with rank of one pair."""
+    if not np.isfinite(row.focus):
+        ax.text(x, y, "none", ha="center", va="center", color=FAINT, fontsize=size)
+        return
+    ink = readable_on(drawn.cmap(drawn.norm(row.focus))[:3])
+    text = f"{row.focus:.2f}{'*' if row.p_adjusted < LEVEL else ''}"
+    ax.text(x, y, text, ha="center", va="center", color=ink, fontsize=size)
+    if row.rank <= lowest:
+        ax.add_patch(Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, fill=False, ec=RED, lw=2.5))
+        place = {"ha": "left", "va": "top", "color": ink, "fontsize": size - 1.5}
+        ax.text(x - 0.42, y - 0.42, f"{row.rank:.0f}", **place)
+
+
+def pair_ranking(table: pd.DataFrame, *, n: int = 12, planted: tuple | None = None) -> Figure:
+    """The pairs with the lowest mean Focus, each beside its null, and the difference tested.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `pairs.ranked`.
+    n : int
+        How many pairs.
+    planted : (target, outer), optional
+        A pair to mark.
+
+    Returns
+    -------
+    Figure
+        Left the means with intervals and their nulls; right focus - null with the interval of this
+        difference, the rank by it, and the corrected p.
+    """
+    rows = _rows(table.head(n))
+    size = (10, 1.8 + 0.34 * len(rows))
+    fig, (left, right) = plt.subplots(1, 2, figsize=size, sharey=True, width_ratios=(1.25, 1))
+    beside = {"transform": right.get_yaxis_transform(), "va": "center", "fontsize": 9.5}
+    for y, row in enumerate(rows):
+        colour = RED if planted == (row["target"], row["outer"]) else INK
+        _interval(left, row, y, "focus", color=colour)
+        left.plot([row["reference"]] * 2, [y - 0.3, y + 0.3], color=FAINT, lw=3)
+        _interval(right, row, y, "difference", ends="difference_", color=colour)
+        rank = row["rank_difference"]
+        right.text(1.09, y, f"{rank:.0f}" if rank == rank else "", ha="center", **beside)
+        right.text(1.2, y, _p(row["p_adjusted"]), **beside)
+    names = [f"{row['target']} beside {row['outer']}" for row in rows]
+    left.set_yticks(range(len(rows)), names)
+    for label, row in zip(left.get_yticklabels(), rows, strict=True):
+        label.set(color=RED if planted == (row["target"], row["outer"]) else INK)
+    left.axvline(0.5, color=INK, ls=":", lw=1)
+    right.axvline(0, color=FAINT, lw=3, zorder=0)
+    left.set(xlabel="mean Focus (dotted: chance)", ylim=(len(rows) - 0.4, -0.6))
+    right.set_xlabel("Focus minus its null")
+    over = {"transform": right.transAxes, "va": "bottom", "fontsize": 9}
+    right.text(1.09, 1.01, "rank", ha="center", **over)
+    right.text(1.2, 1.01, f"corrected p\n(* < {LEVEL:g})", **over)
+    for ax in (left, right):
+        ax.grid(axis="x", color="#eeeeee")
+    null = Line2D([], [], marker="|", ls="", ms=13, mew=3, color=FAINT)
+    null.set_label("its null: the same target beside the others")
+    handles = [INTERVAL, null]
+    if planted:
+        handles.append(Line2D([], [], marker="o", ls="", color=RED, label="planted"))
+    starred = int((table["p_adjusted"] < LEVEL).sum())
+    _head(fig, f"{starred} of {len(table)} pairs are told from their null", handles)
+    return fig
+
+
+def mosaics_explained(
+    mosaics: torch.Tensor,
+    maps: torch.Tensor,
+    layouts: torch.Tensor,
+    captions: Sequence[str],
+    names: tuple[str, str],
+    *,
+    colours: Mapping[str, str] | None = None,
+    patches: torch.Tensor | None = None,
+) -> Figure:
+    """Mosaics and, below each (beside it where there is one), where its relevance lies (Figure 2).
+
+    The mosaic is grey and the redder the more relevant, with a line at half of the maximum. Every
+    image says its class and its share of the relevance: the target's, in frames, sum to the Focus.
+
+    Parameters
+    ----------
+    mosaics : uint8 tensor (N, 3, H, W)
+    maps : float tensor (N, H, W)
+        Positive relevance is drawn, as a share of the map's largest.
+    layouts : bool tensor (N, 2, 2)
+        True where the target is.
+    captions : sequence of N str
+        Over each mosaic, "best: Focus 0.82" for example.
+    names : (str, str)
+        The target and the outer class.
+    colours : dict from class to colour, optional
+        The palette.
+    patches : bool tensor (N, H, W), optional
+        What is known to be shared: outlined with dashes.
+    """
+    n = len(mosaics)
+    shape = {"figsize": (2.45 * n + 0.9, 5.4)} if n > 1 else {"figsize": (6.6, 3.1)}
+    fig, axes = plt.subplots(*((2, n) if n > 1 else (1, 2)), squeeze=False, **shape)
+    axes = axes if n > 1 else axes.T
+    colour = (colours or palette(names))[names[0]]
+    positive = maps.clamp(min=0).double()
+    for at, (top, below) in enumerate(axes.T):
+        picture = mosaics[at].permute(1, 2, 0).numpy()
+        top.imshow(picture, interpolation="antialiased")
+        top.set_title(captions[at], loc="center", fontsize=10)
+        _relevant(below, picture, positive[at].numpy())
+        if patches is not None and patches[at].any():
+            below.contour(patches[at].numpy(), [0.5], colors=INK, linewidths=1.1, linestyles="--")
+        _frames(below, picture.shape[:2], layouts[at], colour, 2.5)
+        _shares(below, layouts[at].numpy(), positive[at].numpy(), names, colour)
+        for ax in (top, below):
+            ax.set(xticks=[], yticks=[])
+            sns.despine(ax=ax, left=True, bottom=True)
+            _seams(ax, picture.shape, 1.5)
+    if n > 1:
+        axes[0, 0].set_ylabel("mosaic")
+    axes[1, 0].set_ylabel(f"relevance for {names[0]} (framed)")
+    strength = ScalarMappable(cmap=LinearSegmentedColormap.from_list("", ["white", RELEVANCE]))
+    bar = fig.colorbar(strength, ax=axes[1], shrink=0.85, pad=0.02, ticks=(0, 0.5, 1))
+    bar.set_label("relevance / its maximum")
+    bar.ax.axhline(0.5, color=HALF, lw=1.5)
+    return fig
+
+
+def _relevant(ax: Axes, picture: np.ndarray, relevance: np.ndarray) -> None:
+    """A pale grey picture, the redder the more relevant, with a line at half of the maximum."""
+    share = relevance / max(relevance.max(), 1e-30)
+    ax.imshow(picture.mean(-1), cmap="gray", vmin=-120, vmax=255)
+    ax.imshow(np.dstack([np.broadcast_to(to_rgb(RELEVANCE), picture.shape), share]))
+    if relevance.max() > 0:
+        ax.contour(share, [0.5], colors=HALF, linewidths=1.6)
+
+
+def _shares(
+    ax: Axes, layout: np.ndarray, relevance: np.ndarray, names: tuple[str, str], colour: str
+) -> None:
+    """Each image's class and share of the relevance."""
+    height, width = relevance.shape[0] / 2, relevance.shape[1] / 2
+    parts = relevance.reshape(2, int(height), 2, int(width)).sum((1, 3))
+    for (r, c), is_target in np.ndenumerate(layout):
+        share = f" {parts[r, c] / parts.sum():.0%}" if parts.sum() > 0 else ""
+        text = names[0 if is_target else 1] + share
+        box = {"fc": colour if is_target else "white", "ec": "none", "pad": 1.5, "alpha": 0.9}
+        ink = readable_on(colour) if is_target else INK
+        ax.text((c + 0.04) * width, (r + 0.94) * height, text, color=ink, fontsize=8, bbox=box)
+
+
+def on_patch(found: pd.DataFrame) -> Figure:
+    """How much of the wrong relevance lies on what is shared, beside how large that is.
+
+    Parameters
+    ----------
+    found : DataFrame
+        From `feature.by_method`.
+    """
+    fig, ax = plt.subplots(figsize=(8, 1.7 + 0.5 * len(found)))
+    for y, row in enumerate(_rows(found)):
+        _interval(ax, row, y, "share")
+        ax.plot([row["area"]] * 2, [y - 0.3, y + 0.3], color=FAINT, lw=3)
+    ax.set_yticks(range(len(found)), found["method"])
+    ax.set(ylim=(len(found) - 0.4, -0.6), xlabel="share of the relevance on the outer images")
+    ax.set_xlim(0, max(0.55, float(found["high"].max()) * 1.1))
+    ax.axvline(0.5, color=INK, ls="--", lw=1)
+    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    area = Line2D([], [], marker="|", ls="", ms=13, mew=3, color=FAINT, label="the eyespots' area")
+    most = Line2D([], [], color=INK, ls="--", label="most of it")
+    shares = ", ".join(f"{row['method']} {row['share']:.0%}" for row in _rows(found))
+    said = f"The eyespots are {found['area'].iloc[0]:.0%} of the area and hold of the relevance:"
+    _head(fig, f"{said} {shares}", [INTERVAL, area, most])
+    return fig
+
+
+def detection(
+    rates: pd.DataFrame,
+    trials: pd.DataFrame,
+    own: pd.DataFrame | None = None,
+    *,
+    chance: float,
+    title: str = "",
+) -> Figure:
+    """How often the planted pair comes first, how many others have a star, and what it scores.
+
+    Parameters
+    ----------
+    rates : DataFrame
+        From `trials.rates`.
+    trials : DataFrame
+        From `trials.run`.
+    own : DataFrame, optional
+        Further ones, drawn as triangles and counted in no line or interval.
+    chance : float
+        The rate of a ranking that knows nothing.
+    title : str
+    """
+    fig, (left, middle, right) = plt.subplots(1, 3, figsize=(10.5, 4.4))
+    for row in _rows(rates):
+        _interval(left, row["dose"], row, "rate", color=RED)
+        beside = {"textcoords": "offset points", "ha": "right", "fontsize": 9}
+        left.annotate(
+            f"{row['first']}/{row['trials']}", (row["dose"], row["rate"]), (-6, 5), **beside
+        )
+    left.plot(rates["dose"], rates["rate"], color=RED, lw=1.5, label="seeds, with 95% interval")
+    left.axhline(chance, color=INK, ls=":", lw=1.5, label=f"a blind ranking: {chance:.2f}")
+    left.set(ylim=(-0.04, 1.25), ylabel="share of seeds", title="The planted pair is first")
+    own = trials.head(0) if own is None or own.empty else own
+    same, few = (part[part["carried"] == part["dose"]] for part in (trials, own))
+    _over_seeds(middle, same, few, "alarms", INK, "mean (larger dots: more seeds)")
+    middle.set(title="Other pairs are starred", ylabel="starred pairs that were not planted")
+    middle.set_ylim(-0.4, max(5.5, same["alarms"].max() + 1.5))
+    _over_seeds(right, same, few, "others", FAINT, "other pairs", 0.014)
+    _over_seeds(right, same, few, "focus", RED, "planted pair", -0.014)
+    every = trials[trials["carried"] == 1].groupby("dose")["focus"].mean()
+    label = "planted pair, all images marked"
+    right.plot(every.index, every, "--s", color=RED, lw=1.5, mfc="white", label=label)
+    right.set(ylabel="mean Focus", title="The planted pair's Focus falls", ylim=(0.45, 1.02))
+    if len(few):
+        middle.plot([], [], "^", color=INK, mfc="none", label="this run, another seed")
+    for ax in (left, middle, right):
+        ax.set(xlabel="share that carries the eyespot", xlim=(-0.17, 1.1))
+        doses = sorted(rates["dose"].unique())
+        ax.set_xticks(doses, [f"{dose:g}" for dose in doses], fontsize=8)
+        ax.title.set_fontsize(10)
+        ax.legend(loc="lower left" if ax is right else "upper left", fontsize=8.5)
+    _head(fig, title)
+    return fig
+
+
+def _over_seeds(
+    ax: Axes, many: pd.DataFrame, few: pd.DataFrame, column: str, colour: str, name: str, nudge=0.0
+) -> None:
+    """A dot a seed, larger for several, a triangle for those of `few`, and the mean of `many`."""
+    means = many.groupby("dose")[column].mean()
+    counted = many.groupby(["dose", column]).size().reset_index(name="seeds")
+    sizes, place = 22 * counted["seeds"], counted["dose"] + nudge
+    ax.scatter(place, counted[column], s=sizes, color=colour, ec="none", alpha=0.35)
+    ax.plot(few["dose"] + 2 * nudge, few[column], "^", color=colour, ms=6, mfc="none")
+    ax.plot(means.index, means, "-", color=colour, lw=2.5, label=name)
+
+
+def _interval(ax: Axes, x, y, value: str, *, ends: str = "", color=INK, fmt="o", **look) -> None:
+    """A mean with its interval, from a row given as `y` (upright) or as `x` (lying)."""
+    upright = isinstance(y, dict)
+    row = y if upright else x
+    lengths = whiskers(row[value], row[f"{ends}low"], row[f"{ends}high"])
+    across = {"yerr": lengths} if upright else {"xerr": lengths}
+    at = (x, row[value]) if upright else (row[value], y)
+    ax.errorbar(*at, fmt=fmt, ms=6.5, lw=1.8, color=color, **across, **look)
+
+
+def _frames(ax: Axes, size: Sequence[int], layout: torch.Tensor, colour: str, lw: float) -> None:
+    """Frame the target cells."""
+    height, width = size[0] / 2, size[1] / 2
+    for row, col in layout.nonzero().tolist():
+        at = (col * width + 1, row * height + 1)
+        ax.add_patch(Rectangle(at, width - 3, height - 3, fill=False, ec=colour, lw=lw))
+
+
+def _seams(ax: Axes, shape: Sequence[int], lw: float) -> None:
+    ax.axhline(shape[0] / 2 - 0.5, color="white", lw=lw)
+    ax.axvline(shape[1] / 2 - 0.5, color="white", lw=lw)
+
+
+def _panels(rows: int, size: tuple[float, float]) -> tuple[Figure, np.ndarray]:
+    fig, axes = plt.subplots(rows, 1, figsize=size, squeeze=False, sharex=True)
+    return fig, axes[:, 0]
+
+
+def _head(fig: Figure, title: str, handles: Sequence = ()) -> None:
+    """The answer over the figure, and the legend below it."""
+    fig.suptitle(title, x=0.01, ha="left", fontsize=12)
+    if handles:
+        fig.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4))
+
+
+def _p(value: float) -> str:
+    """A corrected p as a reader wants it."""
+    if not np.isfinite(value):
+        return "\N{EN DASH}"
+    text = "< 0.001" if value < 0.001 else f"{value:.3f}"
+    return f"{text} *" if value < LEVEL else text
+
+
+def _rows(table: pd.DataFrame) -> list[dict]:
+    return table.to_dict("records")

@@ -1,25 +1,16 @@
 """Focus (*Focus! Rating XAI Methods and Finding Biases*): its score, its mosaics, its rating.
 
-Each module holds one idea: the score of maps (`score`), which images make which mosaic (`design`),
-a method rated over mosaics batch by batch (`rating`), means with intervals over trainings and over
-mosaics that share images (`means`), and maps and networks whose score is known beforehand
-(`controls`).
+Each module holds one idea: the score of maps (`score`), which images make which mosaic (`mosaics`),
+the models that are explained (`networks`), methods rated over mosaics (`rating`), means with
+intervals over trainings and over mosaics that share images (`means`); maps and networks whose score
+is known beforehand (`controls`), what moves a score (`choices`); class pairs ranked (`pairs`), the
+feature that a pair shares (`feature`), trials with a planted pair (`trials`), a walk through
+mosaics (`look`); and what the paper claims (`claims`).
 """
 
-from helpers.focus.design import IMAGES, TARGETS, batches, design, layouts
-from helpers.focus.means import differences, summary
-from helpers.focus.rating import rate, rate_maps
+from helpers.focus.means import summary
+from helpers.focus.mosaics import IMAGES, TARGETS, batches, design, layouts
+from helpers.focus.rating import rate
 from helpers.focus.score import score
 
-__all__ = [
-    "IMAGES",
-    "TARGETS",
-    "batches",
-    "design",
-    "differences",
-    "layouts",
-    "rate",
-    "rate_maps",
-    "score",
-    "summary",
-]
+__all__ = ["IMAGES", "TARGETS", "batches", "design", "layouts", "rate", "score", "summary"]

@@ -9,18 +9,19 @@ values share an image). Simulated coverage of 95% intervals is in `tests/test_fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from helpers.focus.design import IMAGES, TARGETS
+from helpers.focus.mosaics import IMAGES, TARGETS
 from helpers.stats import Mean
 
 SHOWN = ["set", "mosaic"]  # which mosaic a row is of
 BY = ["architecture", "training"]  # which network explained it
+CHANCE = "chance"
 
 
 def mean(rated: pd.DataFrame) -> Mean:
@@ -79,38 +80,24 @@ def summary(rated: pd.DataFrame, by: list[str] | None = None, level: float = 0.9
     return pd.DataFrame(rows)
 
 
-def differences(first: pd.DataFrame, second: pd.DataFrame, level: float = 0.95) -> dict:
-    """Mean difference in Focus between two methods on the same mosaics and networks.
+def contrast(rated: pd.DataFrame, weights: Mapping[str, float], of: str = "method") -> Mean:
+    """A weighted sum of methods' Focus on the same mosaics and networks, such as a difference.
 
     Parameters
     ----------
-    first, second : DataFrame
-        Ratings of the same design by the same networks, in the same order.
-    level : float in (0, 1)
-
-    Returns
-    -------
-    dict
-        first, second (the methods); maps (pairs of them, where both are defined); undefined (where
-        one is not); difference (first - second), low, high; p (two-sided, of no difference).
-
-    Raises
-    ------
-    ValueError
-        For ratings of different mosaics or networks.
+    rated : DataFrame
+        Ratings of several methods, or options, of one design. Columns as for :func:`mean`.
+    weights : dict of str to float
+        Of the methods; that of `CHANCE` is for a Focus of 0.5. A mosaic counts where all of them
+        have a Focus: a method may have refused a network.
+    of : str
+        The column that tells the methods, or options, apart.
     """
-    same = [*IMAGES, *TARGETS, "target", *(c for c in (*SHOWN[:1], *BY) if c in first)]
-    if len(first) != len(second) or (first[same].to_numpy() != second[same].to_numpy()).any():
-        raise ValueError(
-            "The two ratings are of different mosaics or networks: rate both on one design."
-        )
-    gap = first.assign(focus=first["focus"].to_numpy() - second["focus"].to_numpy())
-    found = mean(gap)
-    value, low, high = found.interval(level)
-    row = {"first": first["method"].iloc[0], "second": second["method"].iloc[0]}
-    undefined = int(gap["focus"].isna().sum())
-    row |= {"maps": len(gap) - undefined, "undefined": undefined, "difference": value}
-    return row | {"low": low, "high": high, "p": found.p}
+    keys = [name for name in (*BY, *SHOWN) if name in rated]
+    wide = rated.pivot(index=keys, columns=of, values="focus").assign(**{CHANCE: 0.5})
+    value = (wide[list(weights)] * pd.Series(weights)).sum(axis=1, skipna=False)
+    rows = rated.drop_duplicates(keys).set_index(keys)
+    return mean(rows.assign(focus=value).reset_index())
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ Both outer images of these mosaics are of one class. Where the relevance for a t
 images of another, these have something that the model takes for the target. The paper ranks pairs
 by their lowest mean Focus. But a target that is explained poorly comes low with every outer class;
 so each pair is also compared with the same target's other pairs. The null there: this outer class
-draws no more relevance away than the target's other outer classes do.
+draws no more relevance away than the target's other outer classes do. That null is never exactly
+true: classes are more or less alike, so that one of a target's pairs always lies below the others.
+Enough images and trainings star it, whether or not anything was planted.
 """
 
 from __future__ import annotations
@@ -14,10 +16,14 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import torch
 
-from helpers import stats
-from helpers.focus.design import design as _design
+from helpers import explain, stats
+from helpers.data import ImageSet
 from helpers.focus.means import Means, summary
+from helpers.focus.mosaics import batches, layouts
+from helpers.focus.mosaics import design as _design
+from helpers.focus.networks import Model
 
 PAIR = ["target", "outer"]
 AGAINST = ("same target", "all pairs")
@@ -45,20 +51,6 @@ def design(
     """
     per_class = per_pair * (len(classes) - 1)
     return _design(table, classes, outer="one class", per_class=per_class, seed=seed)
-
-
-def matrix(table: pd.DataFrame, value: str = "focus") -> pd.DataFrame:
-    """A column's mean for every pair: targets down, outer classes across, NaN on the diagonal.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`helpers.focus.rate`, undefined rows being left out, or from :func:`ranked`.
-    value : str
-    """
-    order = sorted({*table["target"], *table["outer"]}, key=list(table["target"]).index)
-    means = table.groupby(PAIR)[value].mean().unstack()
-    return means.reindex(index=order, columns=order)
 
 
 def ranked(
@@ -100,28 +92,13 @@ def ranked(
     table = summary(rated, PAIR, level)
     table = table.rename(columns={"mean": "focus", "mean_low": "low", "mean_high": "high"})
     table = table[[*PAIR, "mosaics", "undefined", "focus", "low", "high"]]
-    table = table.merge(tests(rated, against=against, level=level), how="left", on=PAIR)
+    known = Means.of(rated.dropna(subset=["focus"]), PAIR)
+    tests = [_test(known, pair, against, level) for pair in known.focus.index]
+    table = table.merge(pd.DataFrame(tests, columns=[*PAIR, *TESTED]), how="left", on=PAIR)
     table["p_adjusted"] = stats.adjust(table["p"], method)
     for name, of in (("rank", "focus"), ("rank_difference", "difference")):
         table[name] = table[of].rank(method="min")
     return table.sort_values("focus", kind="stable", ignore_index=True)
-
-
-def tests(
-    rated: pd.DataFrame, *, against: str | float = "same target", level: float = 0.95
-) -> pd.DataFrame:
-    """Every pair's mean Focus against its null, as in :func:`ranked`.
-
-    Returns
-    -------
-    DataFrame
-        target, outer, reference, difference, difference_low, difference_high and p (one-sided, not
-        corrected) of the pairs that have a Focus.
-    """
-    _check(rated, against)
-    known = Means.of(rated.dropna(subset=["focus"]), PAIR)
-    rows = [_test(known, pair, against, level) for pair in known.focus.index]
-    return pd.DataFrame(rows, columns=[*PAIR, *TESTED])
 
 
 def extremes(rated: pd.DataFrame, target: str, outer: str, n: int = 1) -> pd.DataFrame:
@@ -156,6 +133,52 @@ def extremes(rated: pd.DataFrame, target: str, outer: str, n: int = 1) -> pd.Dat
 def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
     """The rows of one ordered pair."""
     return table[(table["target"] == target) & (table["outer"] == outer)]
+
+
+def explained(
+    model: Model,
+    images: ImageSet,
+    rows: pd.DataFrame,
+    method: str = "gradcam",
+    **more,
+) -> dict:
+    """Mosaics of one pair and their relevance in the first training, as a figure takes them.
+
+    Parameters
+    ----------
+    model : Model
+    images : ImageSet
+        Those that the design counts; its `patches`, where there are any, are what is shared.
+    rows : DataFrame
+        Of one pair, from :func:`helpers.focus.rate`; a column kind is shown where there is one.
+    method, more
+        As they were rated.
+
+    Returns
+    -------
+    dict
+        What :func:`helpers.figures.focus.mosaics_explained` takes by name: mosaics, maps, layouts,
+        captions, names (target and outer class) and patches.
+    """
+    target, outer = rows[PAIR].iloc[0]
+    mosaics = torch.cat(list(batches(rows, images.images)))
+    maps = explain.explain(model.trainings[0], mosaics, model.logit[target], method, **more).maps
+    kinds = rows["kind"] + ": " if "kind" in rows else [""] * len(rows)
+    captions = [f"{k}Focus {value:.2f}" for k, value in zip(kinds, rows["focus"], strict=True)]
+    return {
+        "mosaics": mosaics,
+        "maps": maps,
+        "layouts": layouts(rows),
+        "captions": captions,
+        "names": (target, outer),
+        "patches": None if images.patches is None else in_mosaics(rows, images.patches),
+    }
+
+
+def in_mosaics(rows: pd.DataFrame, masks: torch.Tensor) -> torch.Tensor:
+    """Masks (M, H, W) put together as the images of the mosaics are: bool (N, rows, columns)."""
+    stack = masks[:, None].expand(-1, 3, -1, -1).to(torch.uint8)
+    return torch.cat([batch[:, 0] for batch in batches(rows, stack)]) > 0
 
 
 def _test(known: Means, pair: tuple[str, str], against, level: float) -> dict:

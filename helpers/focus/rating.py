@@ -1,4 +1,4 @@
-"""Rate a method: explain mosaics for their target, score the maps, keep the scores part by part.
+"""Rate methods: explain mosaics for their target, score the maps, keep the scores part by part.
 
 Mosaics are built, explained and scored a batch at a time, so memory does not grow with their
 number. A part of the scores that is done is a file in the store; a rating that was interrupted goes
@@ -7,7 +7,7 @@ on where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,13 +17,29 @@ import torch
 from torch import nn
 
 from helpers import explain
-from helpers.focus.design import IMAGES, TARGETS, batches, layouts
+from helpers.data import ImageSet
+from helpers.explain import METHODS, NotConserved
+from helpers.focus.mosaics import IMAGES, TARGETS, batches, layouts
+from helpers.focus.networks import Model
 from helpers.focus.score import score
-from helpers.run import artifacts
+from helpers.run import artifacts, project
 from helpers.run.progress import progress
 
 PART = 128  # mosaics whose scores are kept together
+AT_A_TIME = 12  # mosaics: more no longer fit a processor's cache, and VGG takes a third longer
 VERSION = 1  # raise when a change of the code changes scores
+QUICK = {
+    "smoothgrad": {"samples": 6},
+    "integrated-gradients": {"steps": 6},
+    "lime": {"segments": 5, "samples": 40},
+    "occlusion": {"segments": 5},
+}
+"""Fewer samples where a method draws them, in about a tenth of the time.
+
+Grids of superpixels have an odd number a side, so that some lie across a mosaic's seams: where all
+edges of a grid lie on the seams, nothing can leak across, and Focus is higher for no merit.
+"""
+ODD = {"lime": {"segments": 7}, "occlusion": {"segments": 7}}
 
 
 def rate(
@@ -37,7 +53,7 @@ def rate(
     shape: str = "native",
     store: Path | str | None = None,
     name: str | None = None,
-    batch_size: int = 32,
+    batch_size: int = AT_A_TIME,
     **settings,
 ) -> pd.DataFrame:
     """Focus of a method's maps of every mosaic of a design (section I-B).
@@ -70,8 +86,9 @@ def rate(
     Returns
     -------
     DataFrame
-        The rows of `table`, and: method; focus (NaN: undefined, the map has no positive relevance);
-        seconds (wall time a mosaic took, mean over its part, when it was explained).
+        The rows of `table`, and: method (its shown name, such as "IG"); focus (NaN: undefined, the
+        map has no positive relevance); seconds (wall time a mosaic took, mean over its part, when
+        it was explained).
 
     Raises
     ------
@@ -79,13 +96,12 @@ def rate(
         What designs, mosaics, explanations and scores refuse.
     """
     wanted = _logits(classes, table)
-    called = name or _name(method)
     explaining = {"preset": preset, "shape": shape, **settings}
     folder = None
     if store is not None and (isinstance(method, str) or name):
         decides = {"method": _name(method), "name": name, "settings": explaining}
         folder = Path(store) / _key(model, images, table, wanted, decides)
-    found = []
+    called, found = name or shown(method), []
     for start in progress(range(0, len(table), PART), desc=called, unit="part", delay=2):
         part = slice(start, start + PART)
         explain = partial(
@@ -96,38 +112,109 @@ def rate(
     return table.assign(method=called, focus=scores, seconds=seconds)
 
 
-def rate_maps(
-    maps: explain.Maps | torch.Tensor | np.ndarray, table: pd.DataFrame, name: str | None = None
+def rated(
+    model: Model,
+    images: ImageSet,
+    table: pd.DataFrame,
+    method: str | Callable,
+    *,
+    effort: str = "sound",
+    **more,
 ) -> pd.DataFrame:
-    """Focus of maps computed elsewhere, one a mosaic of the design, in its order.
+    """The same mosaics rated on each training of a model; scores are kept in the project's store.
 
     Parameters
     ----------
-    maps : Maps, or float tensor or array (N, H, W)
-        Of the mosaics of :func:`helpers.focus.batches`, at any size.
-    table : DataFrame
-        From :func:`helpers.focus.design`.
-    name : str, optional
-        What the rows call the method.
+    model : Model
+    images : ImageSet
+        Those that `table` counts.
+    table, method
+        As for :func:`rate`.
+    effort : {"quick", "sound", "paper"}
+        How many samples a method draws; see :data:`QUICK`.
+    more
+        `shape`, `name`, and settings of the method that replace those of the effort.
 
     Returns
     -------
     DataFrame
-        As from :func:`rate`; seconds are known only for `Maps`.
-
-    Raises
-    ------
-    ValueError
-        For another number of maps than mosaics, and what :func:`helpers.focus.score` refuses.
+        Rows of :func:`rate`, with the columns training (its number), architecture and set.
     """
-    known = isinstance(maps, explain.Maps)
-    values = maps.maps if known else torch.as_tensor(maps)
-    if len(values) != len(table):
-        raise ValueError(f"There are {len(values)} maps of {len(table)} mosaics: give one each.")
-    called = name or (maps.method if known else "given")
-    seconds = maps.seconds / len(table) if known else np.nan
-    focus = score(values, layouts(table)).numpy()
-    return table.assign(method=called, focus=focus, seconds=seconds)
+    asked = {**method_settings(method, effort), **more, "store": project.store() / "focus"}
+    found = [
+        rate(network, images.images, table, method, classes=model.logit, **asked).assign(training=t)
+        for t, network in enumerate(model.trainings)
+    ]
+    rows = pd.concat(found, ignore_index=True)
+    return rows.assign(architecture=model.recipe.architecture, set=images.name)
+
+
+def ratings(
+    models: Iterable[Model],
+    images: Mapping[str, ImageSet],
+    tables: Mapping[str, pd.DataFrame],
+    methods: Iterable[str],
+    **more,
+) -> pd.DataFrame:
+    """Every method on every model, on the image set that the model was trained on.
+
+    Parameters
+    ----------
+    models, images, tables, methods
+        Images and their mosaics by the name of the set.
+    more
+        `effort` and `shape`, as for :func:`rated`.
+
+    Returns
+    -------
+    DataFrame
+        Rows of :func:`rated`. A method that refuses a model, as LRP may, has none there;
+        `attrs["refused"]` says why.
+    """
+    found, refused = [], {}
+    for model in models:
+        on = model.trained_on
+        for method in methods:
+            try:
+                found.append(rated(model, images[on], tables[on], method, **more))
+            except NotConserved as reason:
+                refused[model.name, method] = str(reason)
+    rows = pd.concat(found, ignore_index=True)
+    rows.attrs["refused"] = refused
+    return rows
+
+
+def maps_of(
+    model: Model, mosaic: torch.Tensor, target: str, methods: Iterable[str], effort: str
+) -> dict[str, torch.Tensor]:
+    """Each method's map of one mosaic (1, 3, H, W) in the first training, by its shown name."""
+    found = {}
+    for method in methods:
+        asked = mosaic, model.logit[target], method
+        try:
+            maps = explain.explain(model.trainings[0], *asked, **method_settings(method, effort))
+        except NotConserved:
+            continue
+        found[shown(method)] = maps.maps[0]
+    return found
+
+
+def method_settings(method: str | Callable, effort: str) -> dict:
+    """Preset and settings of a method under an effort: quick, sound or paper; none of a callable.
+
+    Grids of superpixels are odd: see :data:`QUICK`.
+    """
+    if callable(method):
+        return {}
+    if effort == "quick":
+        return {"preset": "sound", **QUICK.get(method, {})}
+    odd = method in ODD and (effort == "sound" or method != "lime")
+    return {"preset": effort, **(ODD[method] if odd else {})}
+
+
+def shown(method: str | Callable) -> str:
+    """A method's shown name, or a callable's own."""
+    return METHODS[method].name if method in METHODS else _name(method)
 
 
 def _explained(
@@ -164,14 +251,9 @@ def _kept(folder: Path | None, number: int, explain: Callable) -> tuple[np.ndarr
     return scores, seconds
 
 
-def logit_of(classes: Sequence[str] | Mapping[str, int]) -> Mapping[str, int]:
-    """The logit of each class: as given, or by the classes' order."""
-    return classes if isinstance(classes, Mapping) else {name: i for i, name in enumerate(classes)}
-
-
 def _logits(classes: Sequence[str] | Mapping[str, int], table: pd.DataFrame) -> torch.Tensor:
     """The logit of each mosaic's target, int64 (N,)."""
-    at = logit_of(classes)
+    at = classes if isinstance(classes, Mapping) else {name: i for i, name in enumerate(classes)}
     unknown = set(table["target"]) - set(at)
     if unknown:
         raise ValueError(f"The model has no class {sorted(unknown)[0]!r} that mosaics have.")

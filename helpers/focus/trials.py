@@ -20,16 +20,18 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import permutations
 from pathlib import Path
-from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
-import scipy.stats
+from statsmodels.stats.contingency_tables import mcnemar
 
 from helpers import models, stats
-from helpers.data import ImageSet, embedded
+from helpers.data import ImageSet, world
 from helpers.focus import feature, pairs
-from helpers.focus.rating import logit_of, rate
+from helpers.focus.networks import Model, right, taken_for
+from helpers.focus.rating import rated
 from helpers.run import artifacts, project
+from helpers.run.parameters import Images, Recipe
 from helpers.run.progress import progress
 from helpers.worlds import pictures
 
@@ -37,20 +39,12 @@ DOSES = (0.0, 0.5, 0.75, 0.9, 1.0)
 DRAWN = tuple(permutations(pictures.CLASSES, 2))
 BLIND = 1 / len(DRAWN)
 """How often a ranking that knows nothing has the drawn pair first."""
-EXPLAINED = ("gradcam", "lrp")
+EXPLAINED = {"gradcam": "GradCAM", "lrp": "LRP"}
 """Methods asked whether they point at the eyespot."""
 RECORDED = "data/shared_patch_trials.csv"
-SETTINGS = {
-    "architecture": "resnet18-eighth",
-    "image_size": 96,
-    "per_class": 150,
-    "context_bias": 0.25,
-    "source": "world",
-    "epochs": 6,
-    "trainings": 5,
-    "per_pair": 12,
-    "method": "gradcam",
-}
+IMAGES = Images(size=96, per_class=150, context_bias=0.25)
+RECIPE = Recipe("resnet10-eighth", trainings=5, epochs=6)
+PER_PAIR = 12
 
 
 def drawn(seed: int) -> tuple[str, str]:
@@ -59,7 +53,11 @@ def drawn(seed: int) -> tuple[str, str]:
 
 
 def run(
-    doses: Sequence[float], seeds: Sequence[int], settings: SimpleNamespace | None = None
+    doses: Sequence[float],
+    seeds: Sequence[int],
+    images: Images = IMAGES,
+    recipe: Recipe = RECIPE,
+    per_pair: int = PER_PAIR,
 ) -> pd.DataFrame:
     """A trial for every dose and seed; networks and ratings already made are found in the store.
 
@@ -67,140 +65,68 @@ def run(
     ----------
     doses : sequence of float in [0, 1]
     seeds : sequence of int
-    settings
-        What `SETTINGS` names; None is those.
+    images : Images
+        Their size, number and context bias.
+    recipe : Recipe
+    per_pair : int
+        Mosaics of each pair.
 
     Returns
     -------
     DataFrame
-        As from :func:`one`: two rows a trial, and one at dose 1.
+        Two rows a trial, and one at dose 1. The first is of images drawn like the training images:
+        of the planted classes' the dose carries the eyespot. The second is of the same images, but
+        all of these two classes' carry it: between doses only what the networks learned differs
+        there. Columns: dose; seed; target; outer (the planted pair: whose eyespot, and who comes to
+        carry it); carried (share of the two classes' images that carry it); accuracy; recall (share
+        of the target's images taken for it); mistaken (share of the outer class's images taken for
+        the target); what :func:`judged` says; and excess_gradcam and excess_lrp (relevance for the
+        target on the outer images' eyespots, beyond their area; NaN unless all carry it).
     """
     asked = [(float(dose), int(seed)) for seed in seeds for dose in doses]
-    return pd.DataFrame(
-        [row for dose, seed in progress(asked, desc="trials") for row in one(dose, seed, settings)]
-    )
-
-
-def one(dose: float, seed: int, settings: SimpleNamespace | None = None) -> list[dict]:
-    """One trial: a network trained at a dose, several times, and its pairs on two kinds of images.
-
-    The first are drawn like the training images: of the planted classes' the dose carries the
-    eyespot. The second are the same images, but all of these two classes' carry it. Between doses
-    only what the networks learned differs there.
-
-    Returns
-    -------
-    list of dict
-        One for each kind of held-out images (at dose 1 both are the same, and one is given): dose;
-        seed; target; outer (the planted pair: whose eyespot, and who comes to carry it); carried
-        (share of held-out images that carry it, of these two classes'); accuracy, recall and
-        mistaken, as from :func:`singles`; what :func:`judged` says; and excess_gradcam and
-        excess_lrp (relevance for the target on the outer images' eyespots beyond their area, from
-        :func:`helpers.focus.feature.on_patch`; NaN unless all carry it).
-    """
-    settings = settings or SimpleNamespace(**SETTINGS)
-    images = _images(dose, seed, settings)
-    networks = models.trainings(
-        settings.trainings,
-        settings.architecture,
-        images.split("train"),
-        images.split("val"),
-        seed=seed,
-        epochs=settings.epochs,
-        store=project.store(),
-    )
-    tests = {dose: images.split("test")}
-    if dose < 1:
-        tests[1.0] = _images(1.0, seed, settings).split("test")
-    return [
-        {"dose": dose, "seed": seed, **dict(zip(pairs.PAIR, drawn(seed), strict=True))}
-        | {"carried": carried, **_tested(networks, test, carried, seed, settings)}
-        for carried, test in tests.items()
-    ]
+    rows = []
+    for dose, seed in progress(asked, desc="trials"):
+        own = _world(dose, seed, images)
+        trainings = models.trainings(
+            recipe.trainings,
+            recipe.architecture,
+            own.split("train"),
+            own.split("val"),
+            seed=seed,
+            epochs=recipe.epochs,
+            store=project.store(),
+        )
+        model = Model(recipe, "C", trainings, {name: i for i, name in enumerate(own.classes)})
+        for carried in dict.fromkeys((dose, 1.0)):
+            test = _world(carried, seed, images).split("test")
+            row = {"dose": dose, "seed": seed, **dict(zip(pairs.PAIR, drawn(seed), strict=True))}
+            rows.append(row | {"carried": carried, **_tested(model, test, carried, per_pair, seed)})
+    return pd.DataFrame(rows)
 
 
 @lru_cache(maxsize=2)
-def _world(dose: float, seed: int, size: int, per_class: int, context_bias: float) -> ImageSet:
-    """One seed's images are asked for at dose 1 again and again."""
-    planted = {"context_bias": context_bias, "shared_patch": dose, "patch_classes": drawn(seed)}
-    return embedded.image_set("C", size, seed, per_class, **planted)
+def _world(dose: float, seed: int, images: Images) -> ImageSet:
+    """One seed's images at a dose; those of dose 1 are asked for again and again."""
+    planted = {"shared_patch": dose, "patch_classes": drawn(seed)}
+    planted |= {"context_bias": float(images.context_bias)}
+    return world.image_set("C", images.size, seed, images.per_class, **planted)
 
 
-def _images(dose: float, seed: int, settings: SimpleNamespace) -> ImageSet:
-    """A seed's images at a dose."""
-    return _world(dose, seed, settings.image_size, settings.per_class, float(settings.context_bias))
-
-
-def _tested(networks, test: ImageSet, carried: float, seed: int, settings) -> dict:
+def _tested(model: Model, test: ImageSet, carried: float, per_pair: int, seed: int) -> dict:
     """What the networks show on one kind of held-out images."""
     planted = drawn(seed)
-    rated = rated_pairs(networks, test, test.classes, settings, seed)
-    found = judged(pairs.ranked(rated), planted)
-    rows, asked = pairs.of_pair(rated, *planted), {"classes": test.classes}
-    excess = {f"excess_{name}": float("nan") for name in EXPLAINED}
-    if carried == 1:
-        for name in EXPLAINED:
-            placed = feature.on_patch(networks, test, rows, name, **asked)
-            excess[f"excess_{name}"] = float(placed["excess"].mean())
-    return {**singles(networks, test, planted), **found, **excess}
-
-
-def singles(networks, images: ImageSet, planted: tuple[str, str]) -> dict:
-    """Whether single images give the planted pair away.
-
-    Parameters
-    ----------
-    networks : list of nn.Module
-        Trainings, whose logits are in the order of the classes.
-    images : ImageSet
-    planted : (target, outer)
-
-    Returns
-    -------
-    dict
-        accuracy (on all images); recall (share of the target's images taken for the target); and
-        mistaken (share of the outer class's images taken for the target); means over trainings.
-    """
-    taken = feature.taken_for(networks, images, logit_of(images.classes))
-    target, outer = planted
-    counts = images.table["class"].value_counts()
-    right = sum(taken.loc[name, name] * counts[name] for name in images.classes)
-    return {
-        "accuracy": float(right / len(images)),
-        "recall": float(taken.loc[target, target]),
-        "mistaken": float(taken.loc[outer, target]),
-    }
-
-
-def rated_pairs(networks, images, classes, settings: SimpleNamespace, seed: int) -> pd.DataFrame:
-    """Every ordered pair's mosaics, rated; parts already rated are found in the store.
-
-    Parameters
-    ----------
-    networks : list of nn.Module
-        Trainings of one model.
-    images : ImageSet
-        Held out.
-    classes : sequence of str, or dict from class to logit
-        Of the networks.
-    settings
-        `method` and `per_pair` are used.
-    seed : int
-        Of the mosaics.
-
-    Returns
-    -------
-    DataFrame
-        From :func:`helpers.focus.rate`, of the design of :func:`helpers.focus.pairs.design`, with
-        the column `training`.
-    """
-    design = pairs.design(images.table, images.classes, per_pair=settings.per_pair, seed=seed)
-    kept = project.store() / "focus"
-    rated = [
-        rate(network, images.images, design, settings.method, classes=classes, store=kept)
-        for network in networks
-    ]
-    return pd.concat([part.assign(training=t) for t, part in enumerate(rated)], ignore_index=True)
+    design = pairs.design(test.table, test.classes, per_pair=per_pair, seed=seed)
+    ratings = rated(model, test, design, "gradcam")
+    taken = taken_for(model, test)
+    row = {"accuracy": float(right(model, test).mean())}
+    row |= {"recall": taken.loc[planted[0], planted[0]], "mistaken": taken.loc[planted[::-1]]}
+    row |= judged(pairs.ranked(ratings), planted)
+    for name in EXPLAINED:
+        row[f"excess_{name}"] = float("nan")
+        if carried == 1:
+            placed = feature.on_patch(model, test, pairs.of_pair(ratings, *planted), name)
+            row[f"excess_{name}"] = float((placed["share"] - placed["area"]).mean())
+    return row
 
 
 def judged(table: pd.DataFrame, planted: tuple[str, str]) -> dict:
@@ -242,100 +168,62 @@ def marked(trials: pd.DataFrame) -> pd.DataFrame:
     return trials[trials["carried"] == 1]
 
 
-def rates(trials: pd.DataFrame, column: str = "first") -> pd.DataFrame:
-    """How often something happened at each dose, with Wilson intervals over seeds.
+def rates(trials: pd.DataFrame) -> pd.DataFrame:
+    """How often the planted pair came first at each dose, and how often where nothing is planted.
 
     Parameters
     ----------
     trials : DataFrame
         From :func:`run`, one row a dose and seed: :func:`alike` or :func:`marked`.
-    column : str
-        "first", "first_by_difference" or "starred".
 
     Returns
     -------
     DataFrame
-        dose, trials, `column` (how many), rate, low, high.
+        dose; trials; in how many of them the planted pair was first, first_by_difference and
+        starred, and another pair was starred (alarmed); rate (of first) with Wilson's low and high.
+        Beside dose 0, of the same seeds: difference (of the rates) with difference_low and
+        difference_high; p (McNemar's exact test) and p_holm (corrected for all doses). NaN at dose
+        0, and where it was not tried.
     """
-    counts = trials.groupby("dose")[column].agg(["size", "sum"]).astype(int).reset_index()
-    counts.columns = ["dose", "trials", column]
-    low, high = stats.wilson(counts[column], counts["trials"])
-    return counts.assign(rate=counts[column] / counts["trials"], low=low, high=high)
+    known = trials.assign(alarmed=trials["alarms"] > 0, trials=1)
+    counted = ["trials", "first", "first_by_difference", "starred", "alarmed"]
+    found = known.groupby("dose")[counted].sum().astype(int).reset_index()
+    found["rate"] = found["first"] / found["trials"]
+    found["low"], found["high"] = stats.wilson(found["first"], found["trials"])
+    wide = trials.pivot(index="seed", columns="dose", values="first")
+    beside = [_beside_none(wide, dose) for dose in found["dose"]]
+    columns = ["difference", "difference_low", "difference_high", "p"]
+    found[columns] = pd.DataFrame(beside, columns=columns, index=found.index, dtype=float)
+    return found.assign(p_holm=stats.adjust(found["p"]))
 
 
-def against_none(rates: pd.DataFrame, column: str = "first") -> pd.DataFrame:
-    """Each dose beside dose 0, where nothing is planted.
+def _beside_none(wide: pd.DataFrame, dose: float) -> tuple[float, ...]:
+    """One dose against dose 0, seed by seed."""
+    if dose == 0 or 0 not in wide:
+        return (float("nan"),) * 4
+    both = wide[[dose, 0.0]].dropna().astype(bool)
+    gap = np.clip(stats.mean(both[dose].astype(float) - both[0.0]).interval(), -1, 1)
+    return *gap, paired_p(both[dose], both[0.0])
 
-    Parameters
-    ----------
-    rates : DataFrame
-        From :func:`rates`, of the same column.
 
-    Returns
-    -------
-    DataFrame
-        A row a dose above 0: dose; trials; `column`; difference (of the two shares) with Newcombe's
-        low and high; and p (Fisher's exact test, two-sided). Empty where dose 0 was not tried.
-    """
-    rows, zero = [], rates[rates["dose"] == 0]
-    for row in rates[rates["dose"] > 0].to_dict("records") if len(zero) else []:
-        k, n, k0, n0 = row[column], row["trials"], zero[column].iloc[0], zero["trials"].iloc[0]
-        difference, low, high = stats.newcombe(k, n, k0, n0)
-        p = scipy.stats.fisher_exact([[k, n - k], [k0, n0 - k0]])[1]
-        found = {"difference": difference, "low": low, "high": high, "p": float(p)}
-        rows.append({"dose": row["dose"], "trials": n, column: k, **found})
-    columns = ["dose", "trials", column, "difference", "low", "high", "p"]
-    return pd.DataFrame(rows, columns=columns)
+def paired_p(one: pd.Series, other: pd.Series) -> float:
+    """McNemar's exact p of two yes or no answers about the same seeds."""
+    yes = [True, False]
+    table = pd.crosstab(one, other).reindex(index=yes, columns=yes, fill_value=0)
+    return float(mcnemar(table.to_numpy(), exact=True).pvalue)
 
 
 def headline(rates: pd.DataFrame) -> str:
-    """At which doses the planted pair comes first oftener than unplanted, in a sentence."""
-    compared = against_none(rates)
+    """At which doses the planted pair comes first more often than unplanted, in a sentence."""
+    compared = rates.dropna(subset=["p_holm"])
     if compared.empty:
         return "How often the planted pair comes first"
-    found = compared.loc[(compared["p"] < 0.05) & (compared["low"] > 0), "dose"]
+    found = compared.loc[(compared["p_holm"] < 0.05) & (compared["difference"] > 0), "dose"]
     if found.empty:
-        return "At no dose does the planted pair come first oftener than unplanted"
-    doses = ", ".join(f"{dose:g}" for dose in found)
+        return "At no dose does the planted pair come first more often than unplanted"
+    doses = " and ".join(f"{dose:g}" for dose in found)
     only = "Only at" if len(found) < len(compared) else "At"
-    return f"{only} dose {doses} does the planted pair come first oftener than unplanted"
-
-
-def discordant(trials: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
-    """Seeds in which one ranking has the planted pair first and the other has not.
-
-    Parameters
-    ----------
-    trials : DataFrame
-        As for :func:`rates`.
-    one, other : str
-        Columns of it.
-
-    Returns
-    -------
-    DataFrame
-        A row a dose: dose; only `one` and only `other` (seeds); p (McNemar's exact test).
-    """
-    rows = []
-    for dose, part in trials.groupby("dose"):
-        a, b = int((part[one] & ~part[other]).sum()), int((part[other] & ~part[one]).sum())
-        p = scipy.stats.binomtest(a, a + b).pvalue if a + b else 1.0
-        rows.append({"dose": dose, f"only {one}": a, f"only {other}": b, "p": float(p)})
-    return pd.DataFrame(rows)
-
-
-def counts(trials: pd.DataFrame) -> pd.DataFrame:
-    """In how many seeds it happened, by dose.
-
-    Returns
-    -------
-    DataFrame
-        dose; trials; first, first_by_difference and starred (the planted pair is); and alarmed
-        (another pair is starred).
-    """
-    made = trials.assign(alarmed=trials["alarms"] > 0, trials=1)
-    shown = ["trials", "first", "first_by_difference", "starred", "alarmed"]
-    return made.groupby("dose")[shown].sum().astype(int).reset_index()
+    return f"{only} dose {doses} does the planted pair come first more often than unplanted"
 
 
 def means(trials: pd.DataFrame) -> pd.DataFrame:
@@ -344,24 +232,22 @@ def means(trials: pd.DataFrame) -> pd.DataFrame:
     return trials.groupby(["dose", "carried"])[shown].mean().reset_index()
 
 
-def recorded(path: str | None = None) -> pd.DataFrame:
+def recorded(path: str = RECORDED) -> pd.DataFrame:
     """Trials made beforehand by the command at the top of this module.
 
     Parameters
     ----------
-    path : str, optional
-        Their file, from the root of the repository; None is that of the suite.
+    path : str
+        Their file, from the root of the repository.
 
     Raises
     ------
     ValueError
         When there is no such file.
     """
-    file = project.root() / (path or RECORDED)
+    file = project.root() / path
     if not file.is_file():
-        raise ValueError(
-            f"There is no file {str(path)!r} of trials; sweeps/shared_patch.smk makes one."
-        )
+        raise ValueError(f"There is no file {path!r} of trials; sweeps/shared_patch.smk makes one.")
     return pd.read_csv(file)
 
 
@@ -380,8 +266,7 @@ def main() -> None:
     else:
         found = run(asked.doses, range(asked.first, asked.first + asked.seeds))
     artifacts.write_text(asked.file, found.to_csv(index=False, float_format="%.4g"))
-    for column in ("first", "first_by_difference"):
-        print(f"\n{column}\n{rates(alike(found), column).round(2).to_string(index=False)}")
+    print(rates(alike(found)).round(2).to_string(index=False))
 
 
 if __name__ == "__main__":

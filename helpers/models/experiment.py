@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import torch
 
-from helpers import data, models
+from helpers import models
 from helpers.models.reduced import EPOCHS
 from helpers.run import project
-from helpers.run.parameters import Images, Recipe
+from helpers.run.parameters import WIDER, Images, Recipe
 from helpers.worlds import pictures
 
 if TYPE_CHECKING:
@@ -21,49 +21,14 @@ if TYPE_CHECKING:
     from helpers.models.networks import Classifier
 
 # The paper's prefixes (section 2.1.2), and one for a linear probe: the last layer fitted only.
-FAMILIES = {"scratch": "model", "pretrained": "pt", "probe": "probe"}
+FAMILIES = {"scratch": "model", "fine-tuned": "pt", "probe": "probe"}
 SETS = ("NC", "C", "WB")  # in the order of Figure 2
 # The models' names: how each is fitted, and to which set.
 MODELS = {
     f"{prefix}-{name}": (family, name) for family, prefix in FAMILIES.items() for name in SETS
 }
-WIDER = "wider world"
 WIDER_EPOCHS = 8
 PHOTOGRAPHS = 25  # epochs of a training on photographs
-
-
-def images(images: Images, seed: int, *, with_contexts: bool = True) -> Collection:
-    """The image sets that a notebook's parameters ask for.
-
-    Parameters
-    ----------
-    images
-    seed
-        Of the world's images, and of what is chosen and split where there are files.
-    with_contexts
-        False leaves context images unread, where they are of no use.
-
-    Returns
-    -------
-    Collection
-        What must be known of files (unreadable ones, copies) is printed as well.
-    """
-    is_world = images.source == "world"
-    collection = data.load(
-        images.source,
-        size=images.size,
-        seed=seed,
-        per_class=images.per_class,
-        context_bias=images.context_bias,
-        shared_patch=images.shared_patch if is_world else 0.0,
-        folder=images.folder,
-        contexts=images.contexts,
-        context_of=images.context_of,
-        with_contexts=with_contexts,
-    )
-    if not is_world and collection.report:
-        print("\n".join(collection.report))
-    return collection
 
 
 def planted(images: Images) -> pd.DataFrame | None:
@@ -116,7 +81,7 @@ def model_names(
     Parameters
     ----------
     families
-        Some of ``scratch`` (trained from a random state), ``pretrained`` (all layers fine-tuned)
+        Some of ``scratch`` (trained from a random state), ``fine-tuned`` (in all layers)
         and ``probe`` (the last layer of a pretrained network).
     sets
         The training sets, in the order of Figure 2; those that the collection lacks are left out.
@@ -176,8 +141,8 @@ def epochs(recipe: Recipe, source: str) -> int:
 
 def _start_weights(recipe: Recipe, images: ImageSet, seed: int) -> str | Path:
     """What the fine-tuned models start from: ImageNet, a file, or the wider world."""
-    if recipe.weights != WIDER:
-        return recipe.weights
+    if recipe.start != WIDER:
+        return recipe.start
     wider = pictures.wider(size=images.images.shape[-1], seed=seed)
     kinds = sorted(wider.table["object"].unique())
     return models.pretrained(

@@ -2,7 +2,7 @@
 
 A mosaic is a 2 x 2 grid with two images of its target class and two of others. The paper draws
 images and positions at random; here they are balanced too, so that no class, image or position
-counts more than another: shuffled decks are dealt from, and a deck is dealt out before the next.
+counts more than another: a shuffled deck is dealt out before it is shuffled again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers.data import mosaics
+from helpers.data.mosaics import cells, grid, resize
 
 CELLS = 4
 LAYOUTS = tuple(combinations(range(CELLS), 2))  # the two target cells, row by row
@@ -134,11 +134,9 @@ def batches(
 
 def _sized(tiles: torch.Tensor, shape: str) -> dict[tuple[int, int], torch.Tensor]:
     """The tiles at the size of each cell, resized once a size."""
-    mosaics.grid([tiles[:1]] * CELLS, 2, 2, shape)  # refuses what it does not take
-    heights, widths = (mosaics.cells(length, 2, shape) for length in tiles.shape[-2:])
-    made = {
-        size: mosaics.resize(tiles, *size) for size in {(h, w) for h in heights for w in widths}
-    }
+    grid([tiles[:1]] * CELLS, 2, 2, shape)  # refuses what it does not take
+    heights, widths = (cells(length, 2, shape) for length in tiles.shape[-2:])
+    made = {size: resize(tiles, *size) for size in {(h, w) for h in heights for w in widths}}
     return {(r, c): made[heights[r], widths[c]] for r in range(2) for c in range(2)}
 
 

@@ -1,0 +1,247 @@
+"""What moves a score besides the method: the network's accuracy, single choices, the time taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from helpers.data import ImageSet
+from helpers.explain import NotConserved
+from helpers.focus.means import contrast, summary
+from helpers.focus.networks import AS_IT_IS, Model, right
+from helpers.focus.rating import method_settings, rated, shown
+from helpers.models.networks import Classifier
+
+MOST = 48  # mosaics on which choices are tried
+FOLLOWED = ("lrp", "lime", "gradcam")  # methods whose Focus is set beside accuracy
+FURTHER = ("lrp-epsilon-plus", "gradient", "input-x-gradient", "guided-gradcam", "occlusion")
+
+
+def with_accuracy(
+    models: Iterable[Model],
+    stopped: Iterable[Model],
+    images: Mapping[str, ImageSet],
+    tables: Mapping[str, pd.DataFrame],
+    methods: Sequence[str],
+    **more,
+) -> pd.DataFrame:
+    """Accuracy beside Focus for better and worse networks.
+
+    The models on their own set; those of the set C on the other sets; and models that were stopped
+    early. Each training is a network: it is in several rows where it is on several sets.
+
+    Parameters
+    ----------
+    models, stopped : iterable of Model
+    images, tables
+        By set.
+    methods : sequence of str
+        Those that the run rates; LIME is left out where it is none of them.
+    more
+        `effort` and `shape`, as for :func:`helpers.focus.rating.rated`.
+
+    Returns
+    -------
+    DataFrame
+        network (a name for each), model (its name without the training), architecture, set (of the
+        mosaics), how ("own set", "other set" or "stopped early"), training, accuracy, and the mean
+        Focus of LRP, LIME and GradCAM.
+    """
+    cases = [(model, model.trained_on, "own set", model.name) for model in models]
+    for model, *_ in list(cases):
+        if model.trained_on == "C" and model.recipe.fit != AS_IT_IS:
+            cases += [(model, on, "other set", model.name) for on in images if on != "C"]
+    for model in stopped:
+        name = f"{model.name} stopped after {model.recipe.epochs}"
+        cases.append((model, model.trained_on, "stopped early", name))
+    rows = []
+    for model, on, how, name in cases:
+        found = {"accuracy": right(model, images[on]).mean(1)}
+        for method in (m for m in FOLLOWED if m != "lime" or m in methods):
+            try:
+                focus = rated(model, images[on], tables[on], method, **more)
+            except NotConserved:
+                continue
+            means = focus.groupby("training")["focus"].mean()
+            found[shown(method)] = means.reindex(range(len(model.trainings)))
+        case = {"architecture": model.recipe.architecture, "set": on, "how": how, "model": name}
+        rows.append(pd.DataFrame(found).assign(training=range(len(model.trainings)), **case))
+    table = pd.concat(rows, ignore_index=True)
+    table.insert(0, "network", table["model"] + ", training " + table["training"].astype(str))
+    return table
+
+
+def by_case(table: pd.DataFrame) -> pd.DataFrame:
+    """Means over the trainings of each case: model, set, how, accuracy, and Focus by method."""
+    values = [name for name in ("accuracy", *map(shown, FOLLOWED)) if name in table]
+    return table.groupby(["model", "set", "how"], sort=False)[values].mean().reset_index()
+
+
+def rises(table: pd.DataFrame) -> dict[str, float]:
+    """By method, how much its Focus rises with accuracy: the slope of a least-squares line."""
+    methods = [name for name in map(shown, FOLLOWED) if name in table]
+    parts = {name: table.dropna(subset=[name]) for name in methods}
+    return {
+        name: float(np.polyfit(part["accuracy"], part[name], 1)[0]) for name, part in parts.items()
+    }
+
+
+def most_typical(rated: pd.DataFrame) -> int:
+    """The mosaic whose Focus is nearest to each method's median, summed over the methods.
+
+    Parameters
+    ----------
+    rated : DataFrame
+        Ratings of several methods by one network, on one design.
+
+    Returns
+    -------
+    int
+        Its number in the column `mosaic`; mosaics without a Focus for some method come last.
+    """
+    wide = rated.pivot(index="mosaic", columns="method", values="focus").dropna(axis=1, how="all")
+    apart = (wide - wide.median()).abs().sum(axis=1, skipna=False)
+    return int(apart.fillna(np.inf).idxmin())
+
+
+def tried(
+    model: Model,
+    images: ImageSet,
+    table: pd.DataFrame,
+    methods: Sequence[str],
+    *,
+    seed: int = 0,
+    **more,
+) -> pd.DataFrame:
+    """What each choice does to Focus on the same mosaics (facts of the paper's code; Rao 2022).
+
+    One choice at a time, from quick settings; methods that the run does not rate are left out, but
+    for Input x Gradient.
+
+    Parameters
+    ----------
+    model, images, table
+    methods : sequence of str
+        Those that the run rates.
+    seed : int
+        Chooses mosaics where there are more than `MOST`.
+    more
+        `shape`, as for :func:`helpers.focus.rating.rated`.
+
+    Returns
+    -------
+    DataFrame
+        Rows of :func:`helpers.focus.rating.rated`, with the columns choice and option.
+    """
+    if len(table) > MOST:
+        table = table.sample(MOST, random_state=seed).sort_index()
+    half = replace(model, trainings=[_other_normalisation(network) for network in model.trainings])
+    found = []
+    for choice, method, option, changes in TRIED:
+        if method not in (*methods, "input-x-gradient"):
+            continue
+        asked = method_settings(method, "quick") | ({} if changes is HALF else changes) | more
+        try:
+            focus = rated(half if changes is HALF else model, images, table, method, **asked)
+        except NotConserved:
+            continue
+        found.append(focus.assign(choice=choice, option=option))
+    return pd.concat(found, ignore_index=True)
+
+
+def _other_normalisation(network: Classifier) -> Classifier:
+    """The same network fed as the authors' code feeds it: mean and deviation of 0.5."""
+    half = (0.5, 0.5, 0.5)
+    changed = Classifier(network.network, mean=half, std=half)
+    return changed.to(next(network.parameters()).device).eval()
+
+
+HALF: dict = {}
+"""Stands for another normalisation, which is the network's and no setting of a method."""
+LAST = {"layer": "last map"}
+PAPERS_NOISE = {"reduce": "max absolute", "samples": 10, "sigma": 0.2}
+TRIED = (
+    ("sign", "smoothgrad", "signed", {}),
+    ("sign", "smoothgrad", "absolute", {"reduce": "max absolute"}),
+    ("sign", "integrated-gradients", "signed", {}),
+    ("sign", "integrated-gradients", "absolute", {"reduce": "absolute sum"}),
+    ("paper's noise", "smoothgrad", "absolute, 6 × 0.15", {"reduce": "max absolute"}),
+    ("paper's noise", "smoothgrad", "absolute, 10 × 0.2", PAPERS_NOISE),
+    ("values", "lime", "weights", {}),
+    ("values", "lime", "five best", {"best": 5}),
+    ("grid", "lime", "5 × 5, across the seams", {}),
+    ("grid", "lime", "4 × 4, on the seams", {"segments": 4}),
+    *(
+        ("layer", method, option, changes)
+        for method in ("lrp", "input-x-gradient", "smoothgrad", "integrated-gradients")
+        for option, changes in (("input", {}), ("last map", LAST))
+    ),
+    *(
+        ("normalisation", method, option, changes)
+        for method in ("gradcam", "lrp", "integrated-gradients")
+        for option, changes in (("as trained", {}), ("0.5", HALF))
+    ),
+)
+"""Choice, method, option and changed settings; what changes nothing is found in the store."""
+
+
+def paired(chosen: pd.DataFrame) -> pd.DataFrame:
+    """What each choice changes: the second option's Focus less the first's, on the same mosaics.
+
+    Parameters
+    ----------
+    chosen : DataFrame
+        From :func:`tried`.
+
+    Returns
+    -------
+    DataFrame
+        choice, method, first, second (the options), first_mean, second_mean, difference, low, high
+        (95%, of the paired difference, over trainings and images), undefined (pairs of maps of
+        which one has no Focus, which count in none of these), and maps (pairs of them).
+    """
+    rows = []
+    for (choice, method), part in chosen.groupby(["choice", "method"], sort=False):
+        first, second = part["option"].unique()
+        gap = contrast(part, {second: 1, first: -1}, of="option").interval()
+        wide = part.pivot(index=["training", "mosaic"], columns="option", values="focus")
+        known = wide.dropna()
+        row = {"choice": choice, "method": method, "first": first, "second": second}
+        row |= {"first_mean": known[first].mean(), "second_mean": known[second].mean()}
+        row |= {"difference": gap.estimate, "low": gap.low, "high": gap.high}
+        rows.append(row | {"undefined": len(wide) - len(known), "maps": len(wide)})
+    return pd.DataFrame(rows)
+
+
+def timed(rated: pd.DataFrame, set_name: str = "C") -> pd.DataFrame:
+    """Focus on one set beside the shortest time that a mosaic took on any: the first call warms up.
+
+    Parameters
+    ----------
+    rated : DataFrame
+        Ratings of one architecture, with the column set.
+    set_name : str
+
+    Returns
+    -------
+    DataFrame
+        As from :func:`helpers.focus.summary`, the fastest first, with the column front: no other
+        method is as fast (within 10%) and better.
+    """
+    found = summary(rated[rated["set"] == set_name])
+    found["seconds"] = found["method"].map(rated.groupby("method")["seconds"].min())
+    known = found.dropna(subset=["mean"])
+    front = [
+        not any(_beats(other, one) for other in known.itertuples()) for one in known.itertuples()
+    ]
+    found["front"] = pd.Series(front, known.index).reindex(found.index, fill_value=False)
+    return found.sort_values("seconds", ignore_index=True)
+
+
+def _beats(one, other, equal: float = 1.1) -> bool:
+    if one.mean == other.mean:
+        return one.seconds * equal < other.seconds
+    return one.mean > other.mean and one.seconds <= other.seconds * equal

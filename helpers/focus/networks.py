@@ -1,0 +1,156 @@
+"""The models whose explanations are rated: trainings of an architecture on an image set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from torchvision.models import get_model_weights
+
+from helpers import models, stats
+from helpers.data import Collection, ImageSet
+from helpers.data.folders import plain
+from helpers.models import experiment
+from helpers.models.inference import logits
+from helpers.models.networks import Classifier
+from helpers.run.parameters import Recipe
+
+AS_IT_IS = "as it is"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model that is explained.
+
+    Attributes
+    ----------
+    recipe : Recipe
+        How its trainings are made.
+    trained_on : str
+        The image set.
+    trainings : list of Classifier
+    logit : dict of str to int
+        The logit of each class.
+    """
+
+    recipe: Recipe
+    trained_on: str
+    trainings: Sequence[Classifier]
+    logit: Mapping[str, int]
+
+    @property
+    def name(self) -> str:
+        """Architecture and image set."""
+        return f"{self.recipe.architecture} {self.trained_on}"
+
+
+def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
+    """The images that mosaics are made of: test splits, or all images where nothing is trained."""
+    if recipe.fit == AS_IT_IS:
+        return {
+            name: replace(s, table=s.table.assign(split="test"))
+            for name, s in collection.sets.items()
+        }
+    return {name: images.split("test") for name, images in collection.sets.items()}
+
+
+def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "C") -> Model:
+    """The trainings of one architecture on one set, trained once and found in the store.
+
+    A network as it is was trained elsewhere: there is one, and its classes are ImageNet's.
+
+    Raises
+    ------
+    ValueError
+        For a network as it is and a class that is neither an ImageNet category nor its number.
+    """
+    classes = collection.sets[trained_on].classes
+    if recipe.fit == AS_IT_IS:
+        categories = get_model_weights(recipe.architecture).DEFAULT.meta["categories"]
+        network = models.build(recipe.architecture, len(categories), weights=recipe.start)
+        return Model(recipe, trained_on, [network.eval()], _imagenet(classes, categories))
+    name = f"{experiment.FAMILIES[recipe.fit]}-{trained_on}"
+    trainings = experiment.model(name, collection, recipe, seed)
+    return Model(recipe, trained_on, trainings, {c: i for i, c in enumerate(classes)})
+
+
+def every(
+    collection: Collection, recipes: Sequence[Recipe], seed: int, sets: Sequence[str]
+) -> list[Model]:
+    """A model of each recipe on each set; all sets where the collection has none of these."""
+    asked = [name for name in sets if name in collection.sets] or list(collection.sets)
+    return [model(collection, recipe, seed, name) for recipe in recipes for name in asked]
+
+
+def stopped_early(
+    collection: Collection, recipe: Recipe, seed: int, epochs: Sequence[int]
+) -> list[Model]:
+    """The recipe's model on the set C, stopped after each of these numbers of epochs."""
+    if recipe.fit == AS_IT_IS:
+        return []
+    return [model(collection, replace(recipe, epochs=number), seed) for number in epochs]
+
+
+def _imagenet(classes: Sequence[str], categories: Sequence[str]) -> dict[str, int]:
+    """The logit of each class, by ImageNet's name or number."""
+    known = {plain(name): number for number, name in enumerate(categories)}
+    known |= {str(number): number for number in range(len(known))}
+    unknown = [name for name in classes if plain(name) not in known]
+    if unknown:
+        raise ValueError(
+            f"Class {unknown[0]!r} is no ImageNet category, nor a number of one: rename its "
+            "folder, or train a network (fit: scratch, fine-tuned or probe)."
+        )
+    return {name: known[plain(name)] for name in classes}
+
+
+def drawn(several: Sequence[Model]) -> str:
+    """What intervals speak of, in a sentence: of other trainings and images, or of images only."""
+    number = min(len(model.trainings) for model in several)
+    if number > 1:
+        return f"Intervals are over trainings ({number} of each model) and images."
+    return "Each model is one training: intervals are over images, and say nothing of another one."
+
+
+def accuracies(several: Sequence[Model], images: Mapping[str, ImageSet]) -> pd.DataFrame:
+    """Accuracy of each model on the held-out images of its own set, over its trainings.
+
+    Returns
+    -------
+    DataFrame
+        A row a model: architecture, set, trainings, images, accuracy, low and high.
+    """
+    rows = []
+    for one in several:
+        found = right(one, images[one.trained_on])
+        accuracy, low, high = stats.share(found)
+        row = {"architecture": one.recipe.architecture, "set": one.trained_on}
+        row |= {"trainings": len(found), "images": found.shape[1]}
+        rows.append(row | {"accuracy": accuracy, "low": low, "high": high})
+    return pd.DataFrame(rows)
+
+
+def right(model: Model, images: ImageSet) -> np.ndarray:
+    """Which images each training names right: bool (T, N)."""
+    wanted = np.array([model.logit[name] for name in images.table["class"]])
+    return logits(model.trainings, images.images).argmax(2).numpy() == wanted
+
+
+def taken_for(model: Model, images: ImageSet) -> pd.DataFrame:
+    """What a model takes single images for: shares of each class's images, over the trainings.
+
+    Returns
+    -------
+    DataFrame
+        Classes down; answers across, and "another" where the networks have other logits, too.
+    """
+    named = {logit: name for name, logit in model.logit.items()}
+    best = logits(model.trainings, images.images).argmax(2).flatten().tolist()
+    said = [named.get(at, "another") for at in best]
+    wanted = np.tile(images.table["class"].to_numpy(), len(model.trainings))
+    shares = pd.crosstab(wanted, said, normalize="index")
+    columns = [*model.logit, *(["another"] if "another" in said else [])]
+    shares = shares.reindex(index=list(model.logit), columns=columns, fill_value=0.0)
+    return shares.rename_axis(index="class", columns="taken for")
