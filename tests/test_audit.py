@@ -12,16 +12,11 @@ from matplotlib.figure import Figure
 from helpers.contexts import audit, browser, doses
 from helpers.models import experiment
 from helpers.models.networks import Classifier
+from helpers.run.parameters import Images
 
 SETTINGS = SimpleNamespace(
-    source="world",
-    image_size=64,
+    images=Images("world", 64, 24, context_bias=0.9),
     seed=0,
-    per_class=24,
-    context_bias=0.9,
-    folder=None,
-    contexts=None,
-    context_of=None,
     neutral="mean",
     per_context=2,
     layer=None,
@@ -30,7 +25,7 @@ SETTINGS = SimpleNamespace(
 
 @pytest.fixture(scope="module")
 def collection():
-    return experiment.images(SETTINGS)
+    return experiment.images(SETTINGS.images, 0)
 
 
 class ByColour(torch.nn.Module):
@@ -131,14 +126,8 @@ def test_overall_is_the_mean_of_the_contexts_effects(collection, by_colour):
         assert mean.estimate == pytest.approx(by_hand)  # every context met as many classes
 
 
-def test_changed_changes_the_dose_and_nothing_else():
-    now = doses.changed(SETTINGS, context_bias=0.25)
-    assert now.context_bias == 0.25 and SETTINGS.context_bias == 0.9
-    assert vars(now) == {**vars(SETTINGS), "context_bias": 0.25}
-
-
 def test_one_seed_has_the_same_objects_at_every_dose(collection):
-    other = experiment.images(doses.changed(SETTINGS, context_bias=0.0))
+    other = experiment.images(replace(SETTINGS.images, context_bias=0.0), 0)
     for name in ("NC", "WB"):
         assert torch.equal(other.sets[name].images, collection.sets[name].images)
     assert torch.equal(other.sets["C"].masks, collection.sets["C"].masks)

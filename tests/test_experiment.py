@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import nbformat
 import pandas as pd
@@ -16,6 +15,7 @@ from helpers.contexts import claims_mosaics
 from helpers.data import Collection
 from helpers.models import experiment
 from helpers.run import parameters, project
+from helpers.run.parameters import Images, Recipe
 
 COLLECTION = Collection("folder", ("bench", "mug"), {"C": image_set(), "WB": image_set("WB")})
 
@@ -27,7 +27,7 @@ def test_names_are_the_papers_for_the_sets_there_are():
 
 def test_a_model_of_a_set_that_is_not_there_is_refused():
     with pytest.raises(KeyError, match="model-NC: there is no set 'NC'; this source has C, WB"):
-        experiment.model("model-NC", COLLECTION, SimpleNamespace())
+        experiment.model("model-NC", COLLECTION, Recipe(), 0)
 
 
 def test_without_contexts_the_sentence_says_what_to_do():
@@ -36,8 +36,8 @@ def test_without_contexts_the_sentence_says_what_to_do():
 
 
 def test_what_is_planted_is_known_in_the_world_only():
-    assert experiment.planted(SimpleNamespace(source="folder")) is None
-    shares = experiment.planted(SimpleNamespace(source="world", context_bias=0.5))
+    assert experiment.planted(Images("folder")) is None
+    shares = experiment.planted(Images(context_bias=0.5))
     assert (shares["p_context_given_class"] == 0.5).all()
 
 

@@ -14,6 +14,7 @@ from helpers.explain import PAPER_METHODS
 from helpers.focus import pairs, study, trials
 from helpers.models import experiment
 from helpers.run import project
+from helpers.run.parameters import Images, Recipe
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
@@ -52,19 +53,14 @@ def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path):
     map is ever left out.
     """
     settings = SimpleNamespace(
-        source="folder",
-        folder=str(linked(photographs, photographs["imagenet_index"], tmp_path)),
-        image_size=128,
         seed=0,
-        per_class=150,
-        context_bias=None,
-        family=study.AS_IT_IS,
-        pretrained=str(real / WEIGHTS),
+        model=Recipe("squeezenet1_0", study.AS_IT_IS, str(real / WEIGHTS)),
         architectures=["squeezenet1_0"],
         mosaics=4,
         sets=["C"],
     )
-    collection = experiment.images(settings)
+    folder = str(linked(photographs, photographs["imagenet_index"], tmp_path))
+    collection = experiment.images(Images("folder", 128, folder=folder), 0)
     images = study.held_out(collection, settings)
     [network] = study.networks(collection, settings)["squeezenet1_0", "C"]
     logit = study.answers("squeezenet1_0", images["C"], settings)

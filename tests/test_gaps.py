@@ -67,19 +67,23 @@ def test_rows_of_focus_are_every_method_on_every_network(monkeypatch, tmp_path):
     from types import SimpleNamespace
 
     from helpers.models import experiment
+    from helpers.run.parameters import Images, Recipe
 
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    asked = {"source": "world", "image_size": 64, "seed": 0, "per_class": 12, "folder": None}
-    asked |= {"contexts": None, "context_of": None, "context_bias": None, "preset": "demo"}
-    asked |= {"architecture": "alexnet-quarter", "epochs": 1, "mosaics": 2, "trainings": 2}
-    some = SimpleNamespace(**asked, architectures=["alexnet-quarter", "resnet18-eighth"])
-    rows = gaps.explained(experiment.images(some), some)
+    recipe = Recipe("alexnet-quarter", trainings=2, epochs=1)
+    asked = {"preset": "demo", "seed": 0, "mosaics": 2}
+    both = ["alexnet-quarter", "resnet10-eighth"]
+    some = SimpleNamespace(
+        **asked, model=recipe, architecture="alexnet-quarter", architectures=both
+    )
+    collection = experiment.images(Images("world", 64, 12), 0)
+    rows = gaps.explained(collection, some)
     each = rows.groupby(["method", "architecture", "training"])["mosaic"].nunique()
     assert each.eq(8).all() and rows["training"].nunique() == 2
     assert rows["method"].nunique() == 4 and rows["architecture"].nunique() == 2
     assert (rows["right"] == (rows["focus"] > 0.5)).all()
-    other = SimpleNamespace(**asked | {"architecture": "squeezenet1_0"})
-    assert set(gaps.explained(experiment.images(other), other)["architecture"]) == {"squeezenet1_0"}
+    other = SimpleNamespace(**asked, model=recipe, architecture="squeezenet1_0")
+    assert set(gaps.explained(collection, other)["architecture"]) == {"squeezenet1_0"}
 
 
 def test_rates_at_a_limit_are_marked():

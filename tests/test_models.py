@@ -25,7 +25,7 @@ from torchvision.models import AlexNet_Weights, SqueezeNet1_1_Weights
 from helpers import models
 from helpers.models import experiment, training
 from helpers.run import artifacts
-from helpers.run.parameters import PRESETS
+from helpers.run.parameters import Images, Recipe
 
 REAL = Path(__file__).resolve().parents[2] / "shared" / "real"
 QUARTER = "alexnet-quarter"
@@ -539,10 +539,8 @@ def test_a_training_of_the_demo_is_near_perfect_on_its_own_set_and_loses_elsewhe
     tmp_path, monkeypatch
 ):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    demo = dict.fromkeys(("per_class", "context_bias", "folder", "epochs")) | PRESETS["demo"]
-    settings_ = SimpleNamespace(**demo, seed=0, trainings=1)
-    collection = experiment.images(settings_)
-    (model,) = experiment.model("model-C", collection, settings_)
+    collection = experiment.images(Images(), 0)
+    (model,) = experiment.model("model-C", collection, Recipe(trainings=1), 0)
     accuracy = {}
     for name, images in collection.sets.items():
         test = images.split("test")

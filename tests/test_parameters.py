@@ -38,9 +38,12 @@ def test_allowed_values_come_back():
 
 def test_none_is_filled_from_the_preset():
     space = namespace(source=None, image_size=64)
-    space["__annotations__"] |= {"source": str, "image_size": int}
+    images = {"source": str, "image_size": int, "per_class": int, "context_bias": float}
+    space |= {"per_class": 12, "context_bias": None}
+    space["__annotations__"] |= images
     settings = check(space, **ALLOWED)
     assert (settings.source, settings.image_size) == ("world", 64)
+    assert settings.images == parameters.Images("world", 64, 12)
 
 
 @pytest.mark.parametrize(

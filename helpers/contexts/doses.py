@@ -9,6 +9,7 @@ method should report as the bias.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -28,11 +29,6 @@ NONE_KNOWN = (
 def independent(collection: Collection) -> float:
     """The dose at which contexts tell nothing of the class: 1 / number of contexts."""
     return 1 / len(set(collection.context_of.values()))
-
-
-def changed(settings: SimpleNamespace, **others) -> SimpleNamespace:
-    """The settings with some of them changed."""
-    return SimpleNamespace(**{**vars(settings), **others})
 
 
 def measured(
@@ -56,10 +52,10 @@ def measured(
     """
     parts, overall = [], {}
     for dose in progress(doses, desc="doses"):
-        now = changed(settings, context_bias=dose)
-        collection = experiment.images(now)
-        model = experiment.model(name, collection, now)
-        found = audit.measured(model, collection, now)
+        images = replace(settings.images, context_bias=dose)
+        collection = experiment.images(images, settings.seed)
+        model = experiment.model(name, collection, settings.model, settings.seed)
+        found = audit.measured(model, collection, settings)
         table = audit.answers(found, collection)
         parts.append(table.assign(bias=float(dose), seed=settings.seed))
         overall[float(dose)] = audit.overall(found)
@@ -83,9 +79,9 @@ def elsewhere(dose: float, name: str, model, settings: SimpleNamespace) -> pd.Da
         From `contexts.cross_evaluation.predictions`: the models "biased" and "unbiased" on NC
         and WB, which are the same images at every dose.
     """
-    now = changed(settings, context_bias=dose)
-    collection = experiment.images(now)
-    networks = {"biased": model, "unbiased": experiment.model(name, collection, now)}
+    collection = experiment.images(replace(settings.images, context_bias=dose), settings.seed)
+    unbiased = experiment.model(name, collection, settings.model, settings.seed)
+    networks = {"biased": model, "unbiased": unbiased}
     sets = {key: images for key, images in collection.sets.items() if key != "C"}
     return cross_evaluation.predictions(networks, sets)
 

@@ -78,7 +78,7 @@ def by_case(table: pd.DataFrame) -> pd.DataFrame:
 def _cases(networks, collection, images, settings, early) -> list[tuple[dict, Trainings]]:
     """Each case's own columns, and its trainings."""
     cases = [(a, s, s, "own set", trainings) for (a, s), trainings in networks.items()]
-    if settings.family != AS_IT_IS:
+    if settings.model.fit != AS_IT_IS:
         first = settings.architectures[0]
         for (a, s), trainings in networks.items():
             others = [other for other in images if s == "C" and other != s]

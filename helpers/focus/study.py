@@ -47,7 +47,7 @@ Networks = Mapping[tuple[str, str], Trainings]
 
 def held_out(collection: Collection, settings: SimpleNamespace) -> dict[str, ImageSet]:
     """The images that mosaics are made of: test splits, or all images where nothing is trained."""
-    if settings.family == AS_IT_IS:
+    if settings.model.fit == AS_IT_IS:
         return {
             name: replace(s, table=s.table.assign(split="test"))
             for name, s in collection.sets.items()
@@ -87,12 +87,14 @@ def one(
 
     A network as it is was trained elsewhere: there is one.
     """
-    if settings.family == AS_IT_IS:
+    if settings.model.fit == AS_IT_IS:
         count = len(_categories(architecture))
-        return [models.build(architecture, count, weights=settings.pretrained).eval()]
-    changed = {"architecture": architecture, "epochs": epochs or settings.epochs}
-    name = f"{experiment.FAMILIES[settings.family]}-{set_name}"
-    return experiment.model(name, collection, SimpleNamespace(**{**vars(settings), **changed}))
+        return [models.build(architecture, count, weights=settings.model.weights).eval()]
+    recipe = replace(
+        settings.model, architecture=architecture, epochs=epochs or settings.model.epochs
+    )
+    name = f"{experiment.FAMILIES[settings.model.fit]}-{set_name}"
+    return experiment.model(name, collection, recipe, settings.seed)
 
 
 def answers(architecture: str, images: ImageSet, settings: SimpleNamespace) -> dict[str, int]:
@@ -103,7 +105,7 @@ def answers(architecture: str, images: ImageSet, settings: SimpleNamespace) -> d
     ValueError
         For a class folder that is neither an ImageNet category nor its number.
     """
-    if settings.family != AS_IT_IS:
+    if settings.model.fit != AS_IT_IS:
         return dict(logit_of(images.classes))
     known = {plain(name): number for number, name in enumerate(_categories(architecture))}
     known |= {str(number): number for number in range(len(known))}

@@ -29,7 +29,6 @@ from helpers import models, stats
 from helpers.data import ImageSet, embedded
 from helpers.focus import feature, pairs
 from helpers.focus.rating import logit_of, rate
-from helpers.models import experiment
 from helpers.run import artifacts, project
 from helpers.run.progress import progress
 from helpers.worlds import pictures
@@ -42,7 +41,7 @@ EXPLAINED = ("gradcam", "lrp")
 """Methods asked whether they point at the eyespot."""
 RECORDED = "data/shared_patch_trials.csv"
 SETTINGS = {
-    "architecture": "resnet18-eighth",
+    "architecture": "resnet10-eighth",
     "image_size": 96,
     "per_class": 150,
     "context_bias": 0.25,
@@ -107,7 +106,7 @@ def one(dose: float, seed: int, settings: SimpleNamespace | None = None) -> list
         images.split("train"),
         images.split("val"),
         seed=seed,
-        epochs=experiment.epochs(settings),
+        epochs=settings.epochs,
         store=project.store(),
     )
     tests = {dose: images.split("test")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from types import SimpleNamespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -13,10 +13,11 @@ import torch
 from helpers import data, models
 from helpers.models.reduced import EPOCHS
 from helpers.run import project
+from helpers.run.parameters import Images, Recipe
 from helpers.worlds import pictures
 
 if TYPE_CHECKING:
-    from helpers.data import Collection
+    from helpers.data import Collection, ImageSet
     from helpers.models.networks import Classifier
 
 # The paper's prefixes (section 2.1.2), and one for a linear probe: the last layer fitted only.
@@ -26,44 +27,45 @@ WIDER_EPOCHS = 8
 PHOTOGRAPHS = 25  # epochs of a training on photographs
 
 
-def images(settings: SimpleNamespace) -> Collection:
+def images(images: Images, seed: int, *, with_contexts: bool = True) -> Collection:
     """The image sets that a notebook's parameters ask for.
 
     Parameters
     ----------
-    settings
-        From :func:`helpers.run.parameters.check`: `source`, `image_size`, `seed`, `per_class`,
-        `context_bias` and `folder` are used; where the notebook has them `contexts`, `context_of`
-        and, in the world, `shared_patch`. A notebook without `contexts` reads none.
+    images
+    seed
+        Of the world's images, and of what is chosen and split where there are files.
+    with_contexts
+        False leaves context images unread, where they are of no use.
 
     Returns
     -------
     Collection
         What must be known of files (unreadable ones, copies) is printed as well.
     """
-    is_world = settings.source == "world"
+    is_world = images.source == "world"
     collection = data.load(
-        settings.source,
-        size=settings.image_size,
-        seed=settings.seed,
-        per_class=settings.per_class,
-        context_bias=settings.context_bias,
-        shared_patch=getattr(settings, "shared_patch", 0.0) if is_world else 0.0,
-        folder=settings.folder,
-        contexts=getattr(settings, "contexts", None),
-        context_of=getattr(settings, "context_of", None),
-        with_contexts=hasattr(settings, "contexts"),
+        images.source,
+        size=images.size,
+        seed=seed,
+        per_class=images.per_class,
+        context_bias=images.context_bias,
+        shared_patch=images.shared_patch if is_world else 0.0,
+        folder=images.folder,
+        contexts=images.contexts,
+        context_of=images.context_of,
+        with_contexts=with_contexts,
     )
     if not is_world and collection.report:
         print("\n".join(collection.report))
     return collection
 
 
-def planted(settings: SimpleNamespace) -> pd.DataFrame | None:
+def planted(images: Images) -> pd.DataFrame | None:
     """What is planted in the images (see `worlds.pictures.planted`); None outside the world."""
-    if settings.source != "world":
+    if images.source != "world":
         return None
-    bias = settings.context_bias
+    bias = images.context_bias
     return pictures.planted(pictures.CONTEXT_BIAS if bias is None else bias)
 
 
@@ -118,7 +120,7 @@ def model_names(
     return [f"{FAMILIES[family]}-{name}" for family in families for name in have]
 
 
-def model(name: str, collection: Collection, settings: SimpleNamespace) -> list[Classifier]:
+def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[Classifier]:
     """The trainings of one of the models of section 2.1.2, trained once and found in the store.
 
     Parameters
@@ -127,9 +129,9 @@ def model(name: str, collection: Collection, settings: SimpleNamespace) -> list[
         As from :func:`model_names`: ``model-``, ``pt-`` or ``probe-`` and the set it is trained on.
     collection
         From :func:`images`.
-    settings
-        `architecture`, `pretrained`, `epochs`, `seed`, `trainings`, `source` and `image_size` are
-        used.
+    recipe
+        Its `fit` is not read: the name tells it.
+    seed
 
     Returns
     -------
@@ -148,36 +150,36 @@ def model(name: str, collection: Collection, settings: SimpleNamespace) -> list[
         raise KeyError(f"{name}: there is no set {set_name!r}; this source has {have}")
     chosen = collection.sets[set_name]
     return models.trainings(
-        settings.trainings,
-        settings.architecture,
+        recipe.trainings,
+        recipe.architecture,
         chosen.split("train"),
         chosen.split("val"),
-        weights=None if prefix == FAMILIES["scratch"] else _start_weights(settings),
-        seed=settings.seed,
+        weights=None if prefix == FAMILIES["scratch"] else _start_weights(recipe, chosen, seed),
+        seed=seed,
         redraw=partial(collection.redraw, set_name) if collection.redraw else None,
-        epochs=epochs(settings),
+        epochs=epochs(recipe, collection.source),
         store=project.store(),
         tune="last" if prefix == FAMILIES["probe"] else "all",
     )
 
 
-def epochs(settings: SimpleNamespace) -> int:
+def epochs(recipe: Recipe, source: str) -> int:
     """Epochs of a training: those asked for, else what drawn images or photographs take."""
-    drawn = EPOCHS.get(settings.architecture) if settings.source == "world" else None
-    return settings.epochs or drawn or PHOTOGRAPHS
+    drawn = EPOCHS.get(recipe.architecture) if source == "world" else None
+    return recipe.epochs or drawn or PHOTOGRAPHS
 
 
-def _start_weights(settings: SimpleNamespace):
+def _start_weights(recipe: Recipe, images: ImageSet, seed: int) -> str | Path:
     """What the fine-tuned models start from: ImageNet, a file, or the wider world."""
-    if settings.pretrained != WIDER:
-        return settings.pretrained
-    wider = pictures.wider(size=settings.image_size, seed=settings.seed)
+    if recipe.weights != WIDER:
+        return recipe.weights
+    wider = pictures.wider(size=images.images.shape[-1], seed=seed)
     kinds = sorted(wider.table["object"].unique())
     return models.pretrained(
-        settings.architecture,
+        recipe.architecture,
         torch.from_numpy(wider.images).permute(0, 3, 1, 2).contiguous(),
         torch.tensor([kinds.index(kind) for kind in wider.table["object"]]),
-        seed=settings.seed,
+        seed=seed,
         epochs=WIDER_EPOCHS,
         store=project.store(),
     )

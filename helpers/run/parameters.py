@@ -13,6 +13,7 @@ import difflib
 import functools
 import inspect
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,7 +32,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "pretrained": "wider world",
         "epochs": None,
         "family": "scratch",
-        "architectures": ["alexnet-quarter", "vgg11-eighth", "resnet18-eighth"],
+        "architectures": ["alexnet-quarter", "vgg11-eighth", "resnet10-eighth"],
         "methods": SIX_METHODS,
         "effort": "quick",
         "mosaics": 3,
@@ -58,6 +59,63 @@ PATHS = (
     "real_frames",
 )  # fmt: skip
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
+
+
+@dataclass(frozen=True)
+class Images:
+    """What the images of a run are.
+
+    Attributes
+    ----------
+    source : {"world", "hpai", "folder"}
+        The embedded world, the authors' archives, or a folder of class folders.
+    size : int
+        Side of the square images in pixels.
+    per_class : int
+        Images of each class in each set; a folder may have fewer.
+    folder, contexts : str, optional
+        Of class folders, and of context folders.
+    context_of : dict of str to str, optional
+        Class to the name of its context folder.
+    context_bias : float or dict of str to float, optional
+        World: share of C's images in their class's own context (None: the world's default).
+    shared_patch : float
+        World: share of two classes' objects that carry the same eyespot.
+    """
+
+    source: str = "world"
+    size: int = 96
+    per_class: int = 150
+    folder: str | None = None
+    contexts: str | None = None
+    context_of: Mapping[str, str] | None = None
+    context_bias: float | Mapping[str, float] | None = None
+    shared_patch: float = 0.0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is made.
+
+    Attributes
+    ----------
+    architecture : str
+        A name of `models.reduced.REDUCED`, or a classifier of torchvision's.
+    fit : {"scratch", "pretrained", "probe", "as it is"}
+        Trained from a random state, fine-tuned in all layers, in the last layer, or not trained.
+    weights : str, optional
+        Where all but "scratch" start: ``wider world``, ``imagenet`` or a weights file.
+    trainings : int
+        How many; they differ in their seed and, in the world, in their training images.
+    epochs : int, optional
+        Of a training (None: what the images take).
+    """
+
+    architecture: str = "alexnet-quarter"
+    fit: str = "scratch"
+    weights: str | None = None
+    trainings: int = 10
+    epochs: int | None = None
 
 
 class ParameterError(ValueError):
@@ -102,7 +160,27 @@ def check(namespace: Mapping[str, Any], **allowed: tuple | list) -> SimpleNamesp
     problems = _useless(filled) + _misfits(values, filled)
     if problems:
         raise ParameterError("\n".join(problems))
-    return SimpleNamespace(**filled)
+    settings = SimpleNamespace(**filled)
+    if "source" in filled:
+        settings.images = Images(
+            filled["source"],
+            filled["image_size"],
+            filled["per_class"],
+            filled["folder"],
+            filled.get("contexts"),
+            filled.get("context_of"),
+            filled["context_bias"],
+            filled.get("shared_patch") or 0.0,
+        )
+    if "trainings" in filled:
+        settings.model = Recipe(
+            filled["architecture"],
+            filled.get("family") or "scratch",
+            filled["pretrained"],
+            filled["trainings"],
+            filled["epochs"],
+        )
+    return settings
 
 
 def _injected(namespace: Mapping[str, Any]) -> list[str]:

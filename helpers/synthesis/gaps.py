@@ -97,10 +97,9 @@ def explained(collection: Collection, settings: SimpleNamespace) -> pd.DataFrame
     collection
         Its set C is used.
     settings
-        `preset`, `architecture`, `family`, `pretrained`, `epochs`, `trainings`, `seed`, `source`
-        and `image_size`; for the others that notebook 06 has, its preset's. The architectures are
-        the preset's three, or the one asked for where that is another. Networks and ratings in the
-        store are found there.
+        `preset`, `architecture`, `model` and `seed`; for the others that notebook 06 has, its
+        preset's. The architectures are the preset's three, or the one asked for where that is
+        another. Networks and ratings in the store are found there.
     """
     chosen = {"shape": "native", **PRESETS[settings.preset], **vars(settings)}
     if settings.architecture not in chosen["architectures"]:
