@@ -40,7 +40,7 @@ from helpers.run import artifacts
 from helpers.worlds import driving, pictures
 
 STORED = Path(__file__).with_name("kernel_digests.json")
-ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet18-eighth")
+ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet10-eighth")
 MOSAICS = ("gradcam", "lrp")  # the quick methods
 QEMU = "qemu-x86_64"
 

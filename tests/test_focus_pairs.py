@@ -286,7 +286,7 @@ def test_two_rankings_are_compared_where_they_differ():
 def test_a_trial_is_tested_on_images_of_the_dose_and_on_marked_ones(tmp_path, monkeypatch):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
     images = Images(size=32, per_class=24, context_bias=0.25)
-    recipe = Recipe("resnet18-eighth", trainings=2, epochs=1)
+    recipe = Recipe("resnet10-eighth", trainings=2, epochs=1)
     found = trials.run([0.0], [3], images, recipe, per_pair=3)
     assert found["dose"].tolist() == [0, 0] and found["carried"].tolist() == [0, 1]
     assert found["excess_lrp"].isna().tolist() == [True, False]

@@ -69,7 +69,7 @@ def test_rows_of_focus_are_every_method_on_every_network(monkeypatch, tmp_path):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
     recipe = Recipe("alexnet-quarter", trainings=2, epochs=1)
     asked = {"preset": "demo", "seed": 0, "mosaics": 2}
-    both = ["alexnet-quarter", "resnet18-eighth"]
+    both = ["alexnet-quarter", "resnet10-eighth"]
     some = SimpleNamespace(
         **asked, model=recipe, architecture="alexnet-quarter", architectures=both
     )

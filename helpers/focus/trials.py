@@ -43,7 +43,7 @@ EXPLAINED = {"gradcam": "GradCAM", "lrp": "LRP"}
 """Methods asked whether they point at the eyespot."""
 RECORDED = "data/shared_patch_trials.csv"
 IMAGES = Images(size=96, per_class=150, context_bias=0.25)
-RECIPE = Recipe("resnet18-eighth", trainings=5, epochs=6)
+RECIPE = Recipe("resnet10-eighth", trainings=5, epochs=6)
 PER_PAIR = 12
 
 

@@ -1,8 +1,9 @@
 """The paper's three architectures at reduced size, for images of 96 pixels: layers and names as
 torchvision's, fewer channels.
 
-AlexNet has a quarter of its channels, VGG-11 and ResNet-18 an eighth. Each trains in one to three
-seconds on one core, so that a model can be several trainings.
+AlexNet has a quarter of its channels, VGG-11 and ResNet an eighth; ResNet has one block a layer
+where ResNet-18 has two. Each trains in about a second on one core, so that a model can be several
+trainings.
 """
 
 from __future__ import annotations
@@ -50,12 +51,15 @@ def _block(before: int, after: int, kernel: int, **settings) -> list[nn.Module]:
 class VGGEighth(vgg.VGG):
     """torchvision's VGG-11 with batch normalisation, an eighth of the channels, one hidden layer.
 
-    Takes images of 32 px and more; meant for 96.
+    The first convolution has stride 2, which makes all maps a quarter as large, and the last
+    pooling is left out, so that the last map of an image of 96 px is 3 x 3. Takes images of 32 px
+    and more; meant for 96.
     """
 
     def __init__(self, num_classes: int, dropout: float = 0.2):
-        layers = [part if part == "M" else part // WIDTH for part in vgg.cfgs["A"]]
+        layers = [part if part == "M" else part // WIDTH for part in vgg.cfgs["A"][:-1]]
         super().__init__(vgg.make_layers(layers, batch_norm=True), num_classes, init_weights=False)
+        self.features[0] = nn.Conv2d(3, 64 // WIDTH, 3, stride=2, padding=1)
         self.avgpool = nn.AdaptiveAvgPool2d((3, 3))
         self.classifier = nn.Sequential(
             nn.Dropout(dropout), nn.Linear(64 * 3 * 3, 128), nn.ReLU(), nn.Linear(128, num_classes)
@@ -63,19 +67,23 @@ class VGGEighth(vgg.VGG):
 
 
 class ResNetEighth(resnet.ResNet):
-    """torchvision's ResNet-18, with an eighth of the channels; takes images of 32 px and more."""
+    """torchvision's ResNet with one block a layer (ResNet-10) and an eighth of the channels.
+
+    The first convolution has stride 4 and `layer2` stride 1, so that the last map of an image of
+    96 px is 3 x 3. Takes images of 32 px and more; meant for 96.
+    """
 
     def __init__(self, num_classes: int):
         nn.Module.__init__(self)
         self._norm_layer, self.dilation, self.groups, self.base_width = nn.BatchNorm2d, 1, 1, 64
         self.inplanes = 64 // WIDTH
-        self.conv1 = nn.Conv2d(3, self.inplanes, 7, stride=2, padding=3, bias=False)
+        self.conv1 = nn.Conv2d(3, self.inplanes, 7, stride=4, padding=3, bias=False)
         self.bn1 = nn.BatchNorm2d(self.inplanes)
         self.relu = nn.ReLU(inplace=True)
         self.maxpool = nn.MaxPool2d(kernel_size=3, stride=2, padding=1)
         for number, planes in enumerate((64, 128, 256, 512), 1):
-            stride = 1 if number == 1 else 2
-            layer = self._make_layer(resnet.BasicBlock, planes // WIDTH, 2, stride)
+            stride = 1 if number <= 2 else 2
+            layer = self._make_layer(resnet.BasicBlock, planes // WIDTH, 1, stride)
             setattr(self, f"layer{number}", layer)
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
         self.fc = nn.Linear(512 // WIDTH, num_classes)
@@ -84,9 +92,12 @@ class ResNetEighth(resnet.ResNet):
 REDUCED = {
     "alexnet-quarter": AlexNetQuarter,
     "vgg11-eighth": VGGEighth,
-    "resnet18-eighth": ResNetEighth,
+    "resnet10-eighth": ResNetEighth,
 }
 """The paper's topologies for images of 96 pixels, by name."""
 
-EPOCHS = {"alexnet-quarter": 4, "vgg11-eighth": 2, "resnet18-eighth": 3}
+RATES = {AlexNetQuarter: 3e-3, VGGEighth: 3e-3, ResNetEighth: 5e-3}
+"""Highest learning rate in the cycle of a training."""
+
+EPOCHS = {"alexnet-quarter": 4, "vgg11-eighth": 3, "resnet10-eighth": 3}
 """Epochs in which they learn 100 drawn images a class of four; see `training.EPOCHS` for others."""

@@ -19,7 +19,7 @@ from torchvision.transforms.v2.functional import resized_crop
 
 from helpers.models.inference import default_device, logits, single_thread
 from helpers.models.networks import Classifier
-from helpers.models.reduced import REDUCED
+from helpers.models.reduced import RATES
 from helpers.run.progress import progress
 
 
@@ -138,9 +138,8 @@ def train(
 
 
 def _usual_rate(model: Classifier, tune: str) -> float:
-    if isinstance(model.network, tuple(REDUCED.values())):
-        return 3e-3
-    return 1e-3 if tune == "last" else 1e-4
+    other = 1e-3 if tune == "last" else 1e-4
+    return RATES.get(type(model.network), other)
 
 
 def _one_epoch(fitted, optimizer, schedule, order, draw, labels, generator) -> float:

@@ -32,10 +32,10 @@ PRESETS: dict[str, dict[str, Any]] = {
         "pretrained": "wider world",
         "epochs": None,
         "family": "scratch",
-        "architectures": ["alexnet-quarter", "vgg11-eighth", "resnet18-eighth"],
+        "architectures": ["alexnet-quarter", "vgg11-eighth", "resnet10-eighth"],
         "methods": SIX_METHODS,
         "effort": "quick",
-        "mosaics": 2,
+        "mosaics": 3,
         "sets": ["C"],
     },
     "paper": {

@@ -16,7 +16,7 @@ import time
 
 import helpers
 
-ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet18-eighth")
+ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet10-eighth")
 
 
 def steps(architecture: str, count: int) -> float:
