@@ -23,8 +23,16 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import NullLocator, PercentFormatter
 from matplotlib.transforms import Bbox
 
-from helpers.figures.pictures import image_grid
-from helpers.figures.style import COLOURS, FAINT, INK, SET_COLOURS, palette, readable_on, whiskers
+from helpers.figures.style import (
+    COLOURS,
+    FAINT,
+    INK,
+    SET_COLOURS,
+    image_grid,
+    palette,
+    readable_on,
+    whiskers,
+)
 
 __all__ = [
     "accuracy_and_focus",

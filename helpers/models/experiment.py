@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 # The paper's prefixes (section 2.1.2), and one for a linear probe: the last layer fitted only.
 FAMILIES = {"scratch": "model", "fine-tuned": "pt", "probe": "probe"}
+SETS = ("NC", "C", "WB")  # in the order of Figure 2
+# The models' names: how each is fitted, and to which set.
+MODELS = {
+    f"{prefix}-{name}": (family, name) for family, prefix in FAMILIES.items() for name in SETS
+}
 WIDER_EPOCHS = 8
 PHOTOGRAPHS = 25  # epochs of a training on photographs
 
@@ -69,7 +74,7 @@ def histories(models: dict[str, list[Classifier]]) -> pd.DataFrame:
 
 
 def model_names(
-    collection: Collection, families: list[str], sets: Sequence[str] = ("NC", "C", "WB")
+    collection: Collection, families: list[str], sets: Sequence[str] = SETS
 ) -> list[str]:
     """Names of the paper's models, such as ``model-C`` and ``pt-WB``, for the sets there are.
 
@@ -109,7 +114,7 @@ def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[
     KeyError
         When the collection has no such set.
     """
-    prefix, _, set_name = name.partition("-")
+    family, set_name = MODELS[name]
     if set_name not in collection.sets:
         have = ", ".join(collection.sets)
         raise KeyError(f"{name}: there is no set {set_name!r}; this source has {have}")
@@ -119,12 +124,12 @@ def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[
         recipe.architecture,
         chosen.split("train"),
         chosen.split("val"),
-        weights=None if prefix == FAMILIES["scratch"] else _start_weights(recipe, chosen, seed),
+        weights=None if family == "scratch" else _start_weights(recipe, chosen, seed),
         seed=seed,
         redraw=partial(collection.redraw, set_name) if collection.redraw else None,
         epochs=epochs(recipe, collection.source),
         store=project.store(),
-        tune="last" if prefix == FAMILIES["probe"] else "all",
+        tune="last" if family == "probe" else "all",
     )
 
 
