@@ -136,6 +136,9 @@ def test_a_vision_transformers_patch_embedding_is_not_its_last_map():
         explain.explain(model, torch.rand(1, 3, 16, 16), 0, "gradcam")
     named = explain.explain(model, torch.rand(1, 3, 16, 16), 0, "gradcam", layer="conv_proj")
     assert named.maps.shape == (1, 16, 16)
+    attention = "encoder.layers.encoder_layer_0.self_attention"
+    with pytest.raises(ValueError, match="self_attention' gives no single tensor"):
+        explain.explain(model, torch.rand(1, 3, 16, 16), 0, "gradcam", layer=attention)
 
 
 @pytest.mark.parametrize(

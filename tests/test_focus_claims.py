@@ -1,20 +1,17 @@
-"""Claims and figures of Focus, on made-up ratings whose answers are known."""
+"""What *Focus!* claims, judged on made-up ratings, controls, pairs and trials."""
 
 import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
-from matplotlib import pyplot as plt
 
 from helpers import focus
-from helpers.explain import PAPER_METHODS
-from helpers.figures import focus as figures
-from helpers.focus import claims, comparisons, study
-from helpers.run.findings import FAILS, HOLDS, UNTESTED
+from helpers.focus import choices, claims, trials
+from helpers.run.claims import AGREES, CONTRADICTS, FAILS, HOLDS, NO_COUNTERPART, UNDECIDED, judge
 
-LEVEL = dict(zip(PAPER_METHODS, (0.9, 0.92, 0.52, 0.8, 0.7, 0.55), strict=True))
+LEVEL = {"GradCAM": 0.9, "LRP": 0.92, "SmoothGrad": 0.52, "LIME": 0.8, "GradCAM++": 0.7, "IG": 0.55}
+SEEDS = 12
 
 
 @pytest.fixture(scope="module")
@@ -22,161 +19,163 @@ def rated():
     classes = ("a", "b", "c")
     table = focus.design(pd.DataFrame({"class": np.repeat(classes, 12)}), classes, per_class=12)
     rng, parts = np.random.default_rng(0), []
-    for architecture in ("one", "two"):
-        for name in ("C", "NC"):
-            for method, training in itertools.product(LEVEL, range(3)):
-                noise = rng.normal(0, 0.08 if method == "lime" else 0.03, len(table))
-                level = LEVEL[method] + rng.normal(0, 0.01)
-                part = table.assign(method=method, focus=(level + noise).clip(0, 1), seconds=0.01)
-                part = part.assign(architecture=architecture, set=name, training=training)
-                parts.append(part)
+    for architecture, method, training in itertools.product(("one", "two"), LEVEL, range(3)):
+        noise = rng.normal(0, 0.08 if method == "LIME" else 0.03, len(table))
+        value = (LEVEL[method] + rng.normal(0, 0.01) + noise).clip(0, 1)
+        part = table.assign(method=method, focus=value, seconds=0.01, architecture=architecture)
+        parts.append(part.assign(set="C", training=training))
     return pd.concat(parts, ignore_index=True)
 
 
-def verdicts(found):
-    return {f.claim: f.verdict for f in found}
+def verdicts(notebook, estimates):
+    """By claim, and by what it is of where it is of several things."""
+    judged = judge(notebook, estimates)
+    names = judged["id"] + (" " + judged["of"].str.split(",").str[0]).str.rstrip()
+    return dict(zip(names, judged["verdict"], strict=True))
 
 
-def test_the_papers_order_holds_where_it_was_made(rated):
-    found = verdicts(claims.of_methods(rated))
-    assert len(found) == 14 and set(found.values()) == {HOLDS}
+def test_the_papers_tiers_agree_where_they_were_made(rated):
+    estimates = claims.of_methods(rated)
+    found = verdicts("06", estimates)
+    assert {found[e.claim] for e in estimates} == {AGREES} and len(estimates) == 9
 
 
-def test_another_order_does_not_hold(rated):
-    swapped = rated.assign(focus=1 - rated["focus"])
-    found = verdicts(claims.of_methods(swapped))
-    assert found["GradCAM is reliable: Focus above 0.75"] == FAILS
-    assert found["GradCAM has more Focus than GradCAM++"] == FAILS
-    assert found["SmoothGrad is nearly random: Focus below 0.6"] == HOLDS
-    alone = rated[rated["method"] == "lrp"]
-    found = verdicts(claims.of_methods(alone))
-    assert found["GradCAM is reliable"] == UNTESTED
+def test_other_tiers_contradict(rated):
+    found = verdicts("06", claims.of_methods(rated.assign(focus=1 - rated["focus"])))
+    assert found["focus/reliable/gradcam"] == CONTRADICTS
+    assert found["focus/behind-gradcam/gradcam++"] == CONTRADICTS
+    assert found["focus/consistent"] == AGREES, "the order is another one, and the same twice"
 
 
-def test_methods_are_compared_on_the_architectures_that_both_explain(rated):
-    """LRP may refuse one: its networks are then left out of the comparison, not of the rating."""
-    part = rated[(rated["method"] != "lrp") | (rated["architecture"] == "one")]
-    found = {f.claim: f for f in claims.of_methods(part)}
-    one = rated[rated["architecture"] == "one"].groupby("method")["focus"].mean()
-    gap = found["LRP has more Focus than GradCAM++"]
-    assert gap.verdict == HOLDS and gap.measured == pytest.approx(one["lrp"] - one["gradcam++"])
+def test_a_method_that_is_not_rated_has_no_counterpart(rated):
+    found = verdicts("06", claims.of_methods(rated[rated["method"] == "LRP"]))
+    assert found["focus/reliable/lrp"] == AGREES
+    assert found["focus/reliable/gradcam"] == found["focus/behind-lrp/gradcam++"] == NO_COUNTERPART
 
 
-def weaker(slope):
-    accuracy = np.linspace(0.3, 1, 12)
-    table = pd.DataFrame({"accuracy": accuracy, "how": ["own set", "other set"] * 6})
-    table = table.assign(network=[f"n{i}" for i in range(12)], architecture=["x", "y", "z"] * 4)
-    table = table.assign(model=table["architecture"], set="C", training=0)
-    table.loc[3, "how"] = "stopped early"
-    for method, rise in (("lrp", 0.5), ("lime", 0.4), ("gradcam", slope)):
-        table[method] = 0.9 - rise * (1 - accuracy)
+def weaker(lrp, gradcam, networks=12):
+    """Focus that falls with accuracy by known slopes."""
+    rng = np.random.default_rng(1)
+    accuracy = np.linspace(0.3, 1, networks)
+    table = pd.DataFrame({"accuracy": accuracy, "how": ["own set", "other set"] * (networks // 2)})
+    table = table.assign(network=[f"n{i}" for i in range(networks)])
+    for method, slope in (("LRP", lrp), ("GradCAM", gradcam)):
+        table[method] = 0.9 - slope * (1 - accuracy) + rng.normal(0, 0.01, networks)
     return table
 
 
-def test_accuracy_and_focus():
-    found = list(verdicts(claims.of_accuracy(weaker(0.5))).values())
-    assert found == [HOLDS, HOLDS, HOLDS, FAILS]
-    assert comparisons.rank_correlation(weaker(0.5), "lrp").estimate == pytest.approx(1)
-    assert list(verdicts(claims.of_accuracy(weaker(0.01))).values())[3] == HOLDS
-    few = claims.of_accuracy(weaker(0.5).tail(3))
-    assert {f.verdict for f in few} == {UNTESTED}
-    without = claims.of_accuracy(weaker(0.5).drop(columns="lime"))
-    assert without[1].verdict == UNTESTED and "LIME" in without[1].claim
+@pytest.mark.parametrize(
+    ("lrp", "gradcam", "verdict"),
+    [(0.5, 0.2, AGREES), (0.5, 0.5, UNDECIDED), (0.2, 0.5, CONTRADICTS)],
+)
+def test_following_accuracy_is_a_difference_of_slopes(lrp, gradcam, verdict):
+    """Both rise with accuracy: the paper's claim is that one rises more."""
+    [slopes, elsewhere] = claims.of_accuracy(weaker(lrp, gradcam))
+    assert slopes.interval[0] == pytest.approx(lrp - gradcam, abs=0.05)
+    assert verdicts("06", [slopes])["focus/accuracy/lrp"] == verdict
+    assert elsewhere.interval[0] == pytest.approx(0.9 - gradcam * 0.318, abs=0.02)
+    assert choices.rises(weaker(lrp, gradcam))["LRP"] == pytest.approx(lrp, abs=0.05)
 
 
-def test_networks_are_resampled_and_not_their_cases():
-    """Cases that repeat one network say nothing new: the interval is as wide as without them."""
-    rng = np.random.default_rng(0)
-    table = weaker(0.5)
-    table["lrp"] = 0.5 * table["accuracy"] + rng.normal(0, 0.15, len(table))
-    repeated = pd.concat([table] * 4, ignore_index=True)
-    once = comparisons.rank_correlation(table, "lrp")
-    again = comparisons.rank_correlation(repeated, "lrp")
-    assert again.estimate == pytest.approx(once.estimate)
-    assert (again.low, again.high) == pytest.approx((once.low, once.high), abs=1e-9)
-    alone = repeated.assign(network=range(len(repeated)))
-    narrow = comparisons.rank_correlation(alone, "lrp")
-    assert narrow.high - narrow.low < 0.7 * (once.high - once.low)
-    bad = claims.of_accuracy(repeated)[-1]
-    assert (bad.low, bad.high) == pytest.approx(_ends(claims.of_accuracy(table)[-1]))
-    assert bad.unit == "mean Focus, 36 cases of 9 networks"
+def test_networks_and_not_their_cases_are_the_units():
+    """Cases that repeat one network say nothing new."""
+    once = claims.of_accuracy(weaker(0.5, 0.5))[0].interval
+    again = claims.of_accuracy(pd.concat([weaker(0.5, 0.5)] * 4))[0].interval
+    assert again[0] == pytest.approx(once[0])
+    assert again[2] - again[1] == pytest.approx(once[2] - once[1], rel=0.1)
+    assert claims.of_accuracy(weaker(0.5, 0.5, networks=4)) == []
 
 
-def _ends(finding):
-    return finding.low, finding.high
-
-
-def test_heads_that_share_channels_are_two_findings():
-    moved = pd.DataFrame({"layout": ["top"], "mean": [0.0], "low": [-0.01], "high": [0.01]})
-    rows = [("GradCAM", False), ("LRP", True), ("IG", True)]
-    checked = pd.DataFrame(
-        {"control": f"disconnected heads: {name}", "on": "shared channels", "holds": holds}
-        | {"mean": 0.9}
-        for name, holds in rows
-    )
-    found = claims.of_controls(checked, moved, 0.5)
-    assert [f.verdict for f in found] == [FAILS, HOLDS, HOLDS]
-    assert found[1].unit == "of 2 methods are (LRP, IG)"
-
-
-def test_figures_are_drawn(rated):
-    means = focus.summary(rated, by=["architecture", "method", "set"])
-    picture, layout = torch.zeros(3, 8, 8, dtype=torch.uint8), torch.tensor([[1, 0], [0, 1]]) > 0
-    maps = {"GradCAM": torch.rand(8, 8), "empty": torch.zeros(8, 8)}
-    control = {"control": "x", "on": "y", "mean": 0.4, "low": 0.3, "high": 0.6, "expected": 0.5}
-    names = ["top", "left", "falling", "rising", "right", "bottom"]
-    moved = pd.DataFrame({"layout": names, "mean": 0.0, "low": -0.1, "high": 0.1})
-    half = rated[(rated["set"] == "C") & (rated["architecture"] == "one")]
-    two = half.assign(choice="layer", option="x")
-    two = pd.concat([two, two.assign(option="y", focus=two["focus"] - 0.1)])
-    drawn = [
-        figures.figure_1(rated, means),
-        figures.mosaic_maps(picture, layout, maps, ["0.6", "nan"], "mug"),
-        figures.accuracy_and_focus(weaker(0.2)),
-        figures.choices(comparisons.paired(two)),
-        figures.controls(
-            pd.DataFrame(
-                [
-                    {**control, "holds": True},
-                    {**control, "holds": False, "expected": 1.0},
-                    {**control, "holds": False, "mean": np.nan},
-                ]
-            )
-        ),
-        figures.positions(moved),
-        figures.time_and_focus(focus.summary(half), ["gradcam", "lrp"]),
+def test_controls_count_what_fails_and_say_what_gives_no_map():
+    columns = ["control", "method", "setting", "on", "mean", "low", "high", "expected", "holds"]
+    rows = [
+        ("uniform map", "", "", "mosaics", 0.5, 0.4, 0.6, 0.5, True),
+        ("random weights", "LRP", "", "twins", np.nan, np.nan, np.nan, 0.5, False),
+        ("disconnected heads", "LIME", "", "own channels", 0.7, 0.6, 0.8, 1, False),
+        ("disconnected heads", "LIME", "grid on seams", "own channels", 1, 1, 1, 1, True),
+        ("disconnected heads", "LRP", "", "shared channels", 0.9, 0.8, 1, 1, False),
+        ("disconnected heads", "GradCAM", "", "shared channels", 0.5, 0.4, 0.6, 1, False),
     ]
-    for figure in drawn:
-        figure.canvas.draw()
-        plt.close(figure)
+    checked = pd.DataFrame(rows, columns=columns)
+    nothing = pd.DataFrame(columns=["choice", "method", "focus"])
+    estimates = {e.claim: e for e in claims.of_controls(checked, nothing)}
+    found = verdicts("06", estimates.values())
+    assert found["suite/focus/blind 1"] == HOLDS
+    assert estimates["suite/focus/blind"].note == "1 give no map and are not counted"
+    assert found["suite/focus/heads 2"] == FAILS and estimates["suite/focus/heads"].interval[0] == 1
+    assert found["suite/focus/shared-channels"] == HOLDS
 
 
-def test_tables_an_architecture(rated):
-    accuracies = pd.DataFrame(
-        {"architecture": ["one"] * 2, "set": ["C", "NC"], "accuracy": [0.9, 0.8]}
+def ranking(**adjusted):
+    """Pairs of a with b, c ..., below their null by 0.1, with these corrected p values."""
+    rows = [
+        {"target": "a", "outer": outer, "difference": -0.1, "p_adjusted": p}
+        | {"difference_low": -0.15, "difference_high": 0.02}
+        for outer, p in adjusted.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_the_planted_pair_is_judged_by_its_interval_and_a_chosen_one_by_its_corrected_p():
+    table = ranking(b=0.01, c=0.6)
+    assert claims.of_pairs(table, ("a", "c"), None)[0].of == {"target": "a", "outer": "c"}
+    assert (
+        verdicts("07", claims.of_pairs(table, ("a", "b"), None))["suite/focus/pair a"] == UNDECIDED
     )
-    found = study.table_of(rated, accuracies, "one")
-    assert list(found.columns) == ["C", "NC", "undefined"] and len(found) == 7
-    assert found.loc["LRP", "C"].startswith("0.9") and found.loc["accuracy", "NC"] == "0.80"
-    assert found.loc["LRP", "undefined"] == "0" and found.loc["accuracy", "undefined"] == "–"
+    assert verdicts("07", claims.of_pairs(table, None, None))["suite/focus/pair a"] == HOLDS
+    later = ranking(c=0.6, b=0.01)
+    assert verdicts("07", claims.of_pairs(later, None, None))["suite/focus/pair a"] == UNDECIDED
 
 
-def test_names_in_the_time_figure_hide_nothing(rated):
-    """Neither each other, nor a point with its interval, however close they stand."""
-    table = focus.summary(rated[rated["set"] == "C"])
-    table["seconds"] = [0.005, 0.04, 0.06, 0.062, 0.0051, 0.058]
-    figure = figures.time_and_focus(table, ["gradcam", "lrp"])
-    figure.canvas.draw()
-    [ax] = figure.axes
-    boxes = [text.get_window_extent() for text in ax.texts]
-    assert len(boxes) == 6
-    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
-    points = ax.transData.transform(np.column_stack([1e3 * table["seconds"], table["mean"]]))
-    assert not any(box.contains(*point) for box in boxes for point in points)
-    plt.close(figure)
+def test_most_of_the_wrong_relevance_is_more_than_half():
+    row = {"method": "GradCAM", "share": 0.3, "low": 0.2, "high": 0.4, "area": 0.1}
+    estimates = claims.of_pairs(ranking(b=1), ("a", "b"), pd.DataFrame([row]))
+    assert verdicts("07", estimates)["focus/most-on-feature"] == CONTRADICTS
+    unknown = claims.of_pairs(ranking(b=1), None, None)
+    assert verdicts("07", unknown)["focus/most-on-feature"] == NO_COUNTERPART
 
 
-def test_pooled_means_are_over_architectures_and_sets(rated):
-    found = claims.pooled_means(rated).set_index("method")["mean"]
-    expected = rated.groupby("method")["focus"].mean().sort_values(ascending=False)
-    pd.testing.assert_series_equal(found, expected, check_names=False)
+def made(firsts, focus, alarms=3):
+    """Trials: by dose in how many seeds the pair is first, and its Focus."""
+    rng, rows = np.random.default_rng(0), []
+    for dose, count in firsts.items():
+        for seed, carried in itertools.product(range(SEEDS), sorted({dose, 1.0})):
+            row = {"dose": dose, "seed": seed, "carried": carried, "first": seed < count}
+            row |= {"first_by_difference": False, "starred": False, "alarms": alarms * (dose == 0)}
+            row |= {"focus": focus[dose] + rng.normal(0, 0.01), "others": 0.9}
+            row |= {"excess_gradcam": rng.normal(0, 0.01), "excess_lrp": 0.2 + 0.01 * seed}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def test_doses_are_compared_with_none_seed_by_seed_and_corrected_for_their_number():
+    """Five more of twelve: McNemar's p is .06; eight more: .008, and .02 for three doses."""
+    found = made({0: 1, 0.5: 6, 0.75: 7, 1: 9}, {0: 0.9, 0.5: 0.8, 0.75: 0.75, 1: 0.7})
+    rates = trials.rates(trials.alike(found)).set_index("dose")
+    assert rates.loc[0.5, "p"] == pytest.approx(2 / 2**5)
+    assert rates.loc[1, "p_holm"] == pytest.approx(3 * 2 / 2**8)
+    seen = verdicts("07", claims.of_trials(found))
+    assert seen["focus/first 0.5"] == UNDECIDED and seen["focus/first 1"] == AGREES
+    assert trials.headline(rates.reset_index()).startswith("Only at dose 1 does")
+
+
+@pytest.mark.parametrize(("alarms", "verdict"), [(3, HOLDS), (0, UNDECIDED)])
+def test_stars_where_nothing_is_planted_are_more_than_the_level(alarms, verdict):
+    found = verdicts("07", claims.of_trials(made({0: 2, 1: 9}, {0: 0.9, 1: 0.7}, alarms)))
+    assert found[f"suite/focus/false-stars {SEEDS}"] == verdict
+
+
+def test_the_remedy_is_judged_on_the_same_images_and_the_methods_apart():
+    up = made({0.5: 1, 1: 9}, {0.5: 0.8, 1: 0.7})
+    found = verdicts("07", claims.of_trials(up))
+    assert found["focus/remedy 0.5"] == AGREES
+    assert found["suite/focus/feature LRP"] == HOLDS
+    assert found["suite/focus/feature GradCAM"] == UNDECIDED
+    level = up.assign(focus=np.where(up["carried"] == 1, 0.7, up["focus"]))
+    assert verdicts("07", claims.of_trials(level))["focus/remedy 0.5"] == CONTRADICTS
+
+
+def test_without_the_world_trials_have_no_counterpart():
+    judged = judge("07", [])
+    assert set(judged["verdict"]) == {NO_COUNTERPART}
+    assert judged["claim"][0].startswith("Planted at dose …, the pair comes first")

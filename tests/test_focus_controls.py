@@ -1,25 +1,27 @@
-"""Controls of Focus, reduced networks, and the traps that ratings must not inherit."""
+"""Controls and choices of Focus, reduced networks, and traps that ratings must not inherit."""
 
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from helpers.focus.design import IMAGES, TARGETS
 from torch import nn
-from torchvision.models import vgg11_bn
+from torchvision.models import squeezenet1_0, vgg11_bn
 from torchvision.models.resnet import BasicBlock, ResNet
 
 from helpers import explain, focus, models
-from helpers.data import ImageSet
+from helpers.data import Collection, ImageSet
 from helpers.explain import layers, lrp
 from helpers.explain.perturbation import superpixels
-from helpers.focus import checks, comparisons, controls, study
+from helpers.focus import choices, controls, networks, rating
+from helpers.focus.mosaics import IMAGES, TARGETS
+from helpers.focus.networks import Model
 from helpers.models import reduced
 from helpers.run.parameters import Recipe
 
 CLASSES = ("a", "b", "c", "d")
+LOGIT = {name: i for i, name in enumerate(CLASSES)}
 
 
 @pytest.fixture(scope="module")
@@ -136,11 +138,11 @@ def test_lime_leaks_by_its_grid_and_by_its_penalty(images):
     table = focus.design(images.table, CLASSES, target="a", per_class=12)
     found = [
         controls.disconnected(images.images, table, "lime", **options)
-        for options in checks.LIME.values()
+        for options in controls.LIME.values()
     ]
     assert np.nanmean(found[0]) < 0.99 and np.nanmean(found[1]) < 0.99
     assert np.nanmin(found[2]) > 1 - 1e-3
-    across, on_seams, exact = checks.LIME.values()
+    across, on_seams, exact = controls.LIME.values()
     assert {k for k in across if across[k] != on_seams[k]} == {"segments"}
     assert set(exact.items()) ^ set(on_seams.items()) == {("penalty", 1e-9)}
 
@@ -148,13 +150,11 @@ def test_lime_leaks_by_its_grid_and_by_its_penalty(images):
 @pytest.mark.parametrize("effort", ["quick", "sound"])
 @pytest.mark.parametrize("method", ["lime", "occlusion"])
 def test_superpixels_lie_across_the_seams(method, effort):
-    segments = {**explain.METHODS[method].sound, **_without(study.method_settings(method, effort))}
+    settings = rating.method_settings(method, effort)
+    own = {name: value for name, value in settings.items() if name != "preset"}
+    segments = {**explain.METHODS[method].sound, **own}
     places = superpixels(segments["segments"], torch.zeros(1, 3, 192, 192))[0]
     assert (places[:, 95] == places[:, 96]).all() and (places[95] == places[96]).all()
-
-
-def _without(settings):
-    return {name: value for name, value in settings.items() if name != "preset"}
 
 
 def test_lime_cannot_tell_own_channels_from_shared_ones():
@@ -171,16 +171,13 @@ def gradcam_times_edges(model, images, targets):
 
 def test_controls_take_a_callable(images):
     """Exercise 3: edges cannot move GradCAM's relevance to other cells, so its verdicts stay."""
-    settings = SimpleNamespace(effort="quick", shape="native", seed=0)
-    found = checks.heads(images, [gradcam_times_edges], settings)
-    assert list(found["control"]) == ["disconnected heads: gradcam_times_edges"] * 2
+    found = controls.heads(images, [gradcam_times_edges], 0)
+    assert list(found["method"]) == ["gradcam_times_edges"] * 2
     assert list(found["holds"]) == [True, False]
-    network = models.build("resnet10-eighth", 4)
-    logit = {name: i for i, name in enumerate(CLASSES)}
-    [row] = checks.knows_nothing(network, images, [gradcam_times_edges], settings, logit).to_dict(
-        "records"
-    )
-    assert row["control"] == "random weights: gradcam_times_edges" and 0 < row["mean"] < 1
+    model = Model(Recipe(), "C", [models.build("resnet10-eighth", 4)], LOGIT)
+    found = controls.knows_nothing(model, images, [gradcam_times_edges], effort="quick")
+    [row] = found.to_dict("records")
+    assert row["method"] == "gradcam_times_edges" and 0 < row["mean"] < 1
 
 
 @pytest.mark.parametrize("method", ["gradcam", "gradcam++"])
@@ -267,7 +264,7 @@ def test_reduced_networks_start_from_a_seed_and_a_file(tmp_path):
 # --- traps of the tools --------------------------------------------------------------------------
 
 
-def test_lrp_that_loses_relevance_is_refused_and_the_run_says_so(images):
+def test_lrp_that_loses_relevance_is_refused_and_the_run_says_so(images, tmp_path, monkeypatch):
     """captum's and zennit's LRP give maps of any residual or gated network, without a word."""
 
     class Gated(nn.Module):
@@ -281,21 +278,17 @@ def test_lrp_that_loses_relevance_is_refused_and_the_run_says_so(images):
             x = self.conv(x).relu()
             return self.head((x * self.gate(x.mean((2, 3), keepdim=True))).mean((2, 3)))
 
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
     torch.manual_seed(0)
-    settings = SimpleNamespace(
-        effort="quick", shape="native", model=Recipe(), mosaics=2, seed=0, methods=["lrp"]
-    )
+    model = Model(Recipe("gated"), "C", [Gated(), Gated()], LOGIT)
     table = {"C": focus.design(images.table, CLASSES, per_class=2)}
     with pytest.raises(explain.NotConserved):
         focus.rate(Gated(), images.images, table["C"], "lrp", classes=CLASSES)
-    rated = study.ratings(
-        {("gated", "C"): [Gated(), Gated()]}, {"C": images}, table, ["gradient", "lrp"], settings
-    )
-    assert set(rated["method"]) == {"gradient"} and rated["training"].value_counts().nunique() == 1
-    assert "does not conserve" in rated.attrs["refused"]["gated", "lrp"]
-    logit = {name: i for i, name in enumerate(CLASSES)}
-    [row] = checks.knows_nothing(Gated(), images, ["lrp"], settings, logit).to_dict("records")
-    assert row["control"] == "random weights: LRP" and np.isnan(row["mean"]) and not row["holds"]
+    rated = rating.ratings([model], {"C": images}, table, ["gradient", "lrp"])
+    assert set(rated["method"]) == {"Gradient"} and rated["training"].value_counts().nunique() == 1
+    assert "does not conserve" in rated.attrs["refused"]["gated C", "lrp"]
+    [row] = controls.knows_nothing(model, images, ["lrp"], effort="quick").to_dict("records")
+    assert row["method"] == "LRP" and np.isnan(row["mean"]) and not row["holds"]
     assert row["why"].startswith("gives no map: ") and "conserve" in row["why"]
 
 
@@ -329,31 +322,24 @@ def test_maps_of_zeros_are_counted_as_undefined(images):
 # --- the study -----------------------------------------------------------------------------------
 
 
-def test_pareto_front():
-    table = pd.DataFrame(
-        {"method": list("wxyz"), "seconds": [1, 2, 3, 4], "mean": [0.6, 0.5, 0.9, 0.9]}
-    )
-    assert comparisons.pareto(table) == ["w", "y"]
-
-
-def test_equally_fast_methods_are_told_apart_by_focus():
-    """GradCAM and GradCAM++ do the same work: 5% of noise in their times decides nothing."""
-    table = pd.DataFrame(
-        {"method": list("wxyz"), "seconds": [1.0, 1.05, 1.2, 1.3], "mean": [0.6, 0.8, 0.7, 0.81]}
-    )
-    assert comparisons.pareto(table) == ["x", "z"]
-    assert comparisons.pareto(table, equal=0) == ["w", "x", "z"]
-    assert comparisons.pareto(table, equal=0.3) == ["z"]
-
-
-def test_time_is_the_shortest_of_the_sets(images):
-    table = focus.design(images.table, CLASSES, per_class=2)
+@pytest.mark.parametrize(
+    ("seconds", "means", "front"),
+    [
+        ([1, 2, 3, 4], [0.6, 0.5, 0.9, 0.9], "wy"),
+        ([1, 1.05, 1.2, 1.3], [0.6, 0.8, 0.7, 0.81], "xz"),
+    ],
+    ids=["far apart", "5% of noise in a time decides nothing"],
+)
+def test_no_other_method_is_as_fast_and_better(images, seconds, means, front):
+    table = focus.design(images.table, CLASSES, per_class=2).assign(set="C")
     parts = [
-        table.assign(method="m", focus=value, seconds=seconds, set=name)
-        for name, value, seconds in (("C", 0.7, 3.0), ("NC", 0.9, 1.0))
+        table.assign(method=name, focus=mean, seconds=time)
+        for name, mean, time in zip("wxyz", means, seconds, strict=True)
     ]
-    [row] = comparisons.timed(pd.concat(parts)).to_dict("records")
-    assert row["mean"] == pytest.approx(0.7) and row["seconds"] == 1.0
+    slow = [part.assign(set="NC", seconds=9.0, focus=0.1) for part in parts]
+    found = choices.timed(pd.concat(parts + slow))
+    assert "".join(found["method"][found["front"]]) == front
+    assert found["seconds"].tolist() == seconds, "the shortest of the sets, and Focus on the first"
 
 
 def test_the_most_typical_mosaic():
@@ -363,19 +349,20 @@ def test_the_most_typical_mosaic():
         for i, m in ((1, "x"), (2, "y"))
     )
     empty = pd.DataFrame({"mosaic": range(4), "method": "z", "focus": np.nan})
-    assert comparisons.most_typical(rated) == 1
-    assert comparisons.most_typical(pd.concat([rated, empty])) == 1
+    assert choices.most_typical(rated) == 1
+    assert choices.most_typical(pd.concat([rated, empty])) == 1
 
 
 def test_choices_are_compared_on_mosaics_that_have_both(images):
     table = focus.design(images.table, CLASSES, per_class=6)
     shift = np.random.default_rng(0).normal(0.1, 0.01, len(table))
-    first = table.assign(choice="layer", method="lrp", option="input", focus=0.5, seconds=0.1)
+    first = table.assign(choice="layer", method="LRP", option="input", focus=0.5, training=0)
     second = first.assign(option="last map", focus=0.5 + shift)
     second.loc[:3, "focus"] = np.nan
     first.loc[:3, "focus"] = 1.0
-    [row] = comparisons.paired(pd.concat([first, second], ignore_index=True)).to_dict("records")
-    assert (row["first"], row["second"], row["undefined"]) == ("input", "last map", 4)
+    [row] = choices.paired(pd.concat([first, second], ignore_index=True)).to_dict("records")
+    assert (row["first"], row["second"]) == ("input", "last map")
+    assert (row["undefined"], row["maps"]) == (4, 24)
     assert row["first_mean"] == 0.5 and row["second_mean"] == pytest.approx(0.5 + shift[4:].mean())
     assert row["difference"] == pytest.approx(shift[4:].mean()) and row["low"] > 0.05
 
@@ -384,17 +371,16 @@ def test_choices_rate_nothing_twice(monkeypatch, images):
     """What an option shares with the rating has the rating's own settings."""
     asked = []
 
-    def rated_here(trainings, images, table, method, settings, logit, **more):
-        asked.append((trainings[0], method, tuple(sorted(more.items()))))
-        return table.assign(method=method, focus=0.5, seconds=0.1)
+    def rated(model, images, table, method, **more):
+        asked.append((model.trainings[0], method, tuple(sorted(more.items()))))
+        return table.assign(method=method, focus=0.5)
 
-    monkeypatch.setattr(comparisons, "rated_here", rated_here)
-    settings = SimpleNamespace(methods=explain.PAPER_METHODS, seed=0, effort="paper")
+    monkeypatch.setattr(choices, "rated", rated)
     table = focus.design(images.table, CLASSES, per_class=2)
     network = models.build("resnet10-eighth", 4)
-    comparisons.choices([network], images, table, settings)
+    choices.tried(Model(Recipe(), "C", [network], LOGIT), images, table, explain.PAPER_METHODS)
     plain = {
-        (network, m, tuple(sorted(study.method_settings(m, "quick").items())))
+        (network, m, tuple(sorted(rating.method_settings(m, "quick").items())))
         for m in ("gradcam", "lrp", "smoothgrad", "lime", "integrated-gradients")
     }
     assert plain <= set(asked)
@@ -402,29 +388,28 @@ def test_choices_rate_nothing_twice(monkeypatch, images):
     assert len(new) == 11  # two signs, the paper's noise, five best, grid, three layers, three 0.5s
 
 
-def test_classes_of_a_network_as_it_is(images):
-    named = ImageSet(
-        "C",
-        images.images,
-        images.labels,
-        ("Goldfish", "great_white shark", "207", "tench"),
-        images.table,
-    )
-    settings = SimpleNamespace(model=Recipe(fit=study.AS_IT_IS))
-    found = study.answers("squeezenet1_0", named, settings)
-    assert list(found.values()) == [1, 2, 207, 0]
+def test_classes_of_a_network_as_it_is(images, tmp_path):
+    named = ("Goldfish", "great_white shark", "207", "tench")
+    weights = tmp_path / "squeezenet.pth"
+    torch.save(squeezenet1_0().state_dict(), weights)
+    recipe = Recipe("squeezenet1_0", networks.AS_IT_IS, str(weights))
+
+    def model(classes):
+        sets = {"C": replace(images, classes=classes)}
+        return networks.model(Collection("folder", classes, sets), recipe, 0)
+
+    assert list(model(named).logit.values()) == [1, 2, 207, 0]
     with pytest.raises(ValueError, match="no ImageNet category"):
-        study.answers("squeezenet1_0", images, settings)
+        model(CLASSES)
 
 
 def test_a_control_that_fails_says_why():
-    fine = checks._verdict(10, (0.51, 0.49, 0.53), 0.5, "reason")
-    bad = checks._verdict(10, (0.6, 0.55, 0.65), 0.5, "reason")
-    assert (fine["holds"], fine["why"]) == (True, "") and (bad["holds"], bad["why"]) == (
-        False,
-        "reason",
-    )
-    assert not checks._verdict(10, (0.99, 0.9, 1.0), 1.0, "reason")["holds"]
+    asked = ("x", "", "mosaics", 10)
+    fine = controls._row(*asked, (0.51, 0.49, 0.53), 0.5, "reason")
+    bad = controls._row(*asked, (0.6, 0.55, 0.65), 0.5, "reason")
+    assert (fine["holds"], fine["why"]) == (True, "")
+    assert (bad["holds"], bad["why"]) == (False, "reason")
+    assert not controls._row(*asked, (0.99, 0.9, 1.0), 1, "reason")["holds"]
 
 
 def test_ten_controls_that_hold_are_said_to_hold():
@@ -434,6 +419,6 @@ def test_ten_controls_that_hold_are_said_to_hold():
     for seed in range(200):
         rated = focus.design(table, CLASSES, per_class=24, seed=seed)
         rated["focus"] = np.random.default_rng(seed).normal(0.5, 0.08, len(rated))
-        _, low, high = checks.mean(rated).interval(checks.LEVEL)
+        _, low, high = controls.mean(rated).interval(controls.LEVEL)
         wrong += not low <= 0.5 <= high
     assert wrong <= 4

@@ -8,8 +8,8 @@ import pytest
 
 from helpers import focus
 from helpers.focus import pairs
-from helpers.focus.design import IMAGES, TARGETS
-from helpers.focus.means import Means, differences, mean
+from helpers.focus.means import CHANCE, Means, contrast, mean
+from helpers.focus.mosaics import IMAGES, TARGETS
 
 CLASSES = tuple("abcd")
 CELL = ["target", "outer"]
@@ -177,23 +177,23 @@ def test_errors_are_those_of_loops():
 def test_paired_differences_see_what_single_intervals_do_not():
     first = simulated(0, mosaic=0.0, alone=0.0)
     second = first.assign(focus=first["focus"] - 0.01, method="other")
-    found = differences(first, second)
-    assert found["difference"] == pytest.approx(0.01) and found["p"] < 0.01
-    assert found["low"] <= found["difference"] <= found["high"]
-    ends = focus.summary(pd.concat([first, second]))
+    both = pd.concat([first, second])
+    found = contrast(both, {"made": 1, "other": -1})
+    assert found.estimate == pytest.approx(0.01) and found.p < 0.01
+    ends = focus.summary(both)
     assert ends["mean_low"][0] < ends["mean"][1]
-    again = differences(first, first)
-    assert again["difference"] == 0 and again["p"] == 1
+    middle = contrast(both, {"other": 1, "made": -0.5, CHANCE: -0.5})
+    assert middle.estimate == pytest.approx(
+        second["focus"].mean() - first["focus"].mean() / 2 - 0.25
+    )
 
 
 @pytest.mark.slow
 def test_p_values_keep_their_level():
-    p = [
-        differences(simulated(seed), simulated(seed).assign(focus=simulated([seed, 1])["focus"]))[
-            "p"
-        ]
-        for seed in range(200)
-    ]
+    p = []
+    for seed in range(200):
+        other = simulated(seed).assign(focus=simulated([seed, 1])["focus"], method="other")
+        p.append(contrast(pd.concat([simulated(seed), other]), {"made": 1, "other": -1}).p)
     assert np.mean(np.array(p) < 0.05) < 0.1
 
 
@@ -204,8 +204,9 @@ def test_undefined_are_counted_and_left_out():
     assert (row["undefined"], row["mosaics"], row["trainings"]) == (10, 48, 5)
     assert row["mean"] == pytest.approx(rated["focus"].mean())
     assert row["median"] == pytest.approx(rated["focus"].median())
-    found = differences(rated, simulated(0))
-    assert found["undefined"] == 10 and found["maps"] == 230
+    both = pd.concat([rated, simulated(0).assign(focus=0.5, method="other")])
+    gap = contrast(both, {"made": 1, "other": -1})
+    assert gap.estimate == pytest.approx(rated["focus"].mean() - 0.5), "a mosaic counts with both"
     [row] = focus.summary(rated.assign(focus=np.nan)).to_dict("records")
     assert row["undefined"] == 240 and np.isnan(row["mean"]) and np.isnan(row["mean_low"])
 
@@ -237,8 +238,9 @@ def test_sets_that_show_the_same_objects_are_not_more_images():
     assert mean(twice).error == pytest.approx(mean(once).error, rel=0.05)
 
 
-def test_ratings_of_other_mosaics_or_networks_are_refused():
-    with pytest.raises(ValueError, match="different mosaics"):
-        differences(simulated(0), simulated(1))
-    with pytest.raises(ValueError, match="different mosaics or networks"):
-        differences(simulated(0), simulated(0).assign(training=0))
+def test_methods_are_compared_on_the_networks_that_both_explain():
+    """LRP may refuse one: it is then left out of the comparison, not of the rating."""
+    first = simulated(0, architectures=2)
+    second = first[first["architecture"] == 1].assign(method="other", focus=0.5)
+    gap = contrast(pd.concat([first, second]), {"made": 1, "other": -1})
+    assert gap.estimate == pytest.approx(first["focus"][first["architecture"] == 1].mean() - 0.5)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import permutations
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,9 +15,12 @@ from hypothesis import strategies as st
 from helpers import focus, stats
 from helpers.data import ImageSet
 from helpers.focus import feature, pairs, trials
-from helpers.focus.design import IMAGES
+from helpers.focus.mosaics import IMAGES
+from helpers.focus.networks import Model, right, taken_for
+from helpers.run.parameters import Images, Recipe
 
 CLASSES = ("ant", "bee", "cat", "dog")
+LOGIT = {"ant": 0, "bee": 1}
 
 
 def images(classes=CLASSES, each=12):
@@ -57,7 +58,6 @@ def test_design_has_every_ordered_pair_equally_often_of_two_classes():
 
 def test_means_are_those_of_a_loop(rated):
     table = pairs.ranked(rated).set_index(["target", "outer"])
-    means = pairs.matrix(rated)
     for target, outer in permutations(CLASSES, 2):
         values = [
             row["focus"]
@@ -68,12 +68,10 @@ def test_means_are_those_of_a_loop(rated):
         row = table.loc[(target, outer)]
         assert row["focus"] == pytest.approx(sum(known) / len(known))
         assert row["undefined"] == len(values) - len(known) and row["mosaics"] == len(values)
-        assert means.loc[target, outer] == pytest.approx(row["focus"])
         others = [pairs.of_pair(rated, target, o)["focus"].mean() for o in CLASSES if o != target]
         reference = (sum(others) - row["focus"]) / 2
         assert row["reference"] == pytest.approx(reference)
         assert row["difference"] == pytest.approx(row["focus"] - reference)
-    assert means.isna().to_numpy().sum() == 4 and list(means.index) == list(CLASSES)
 
 
 def test_ranks_ascend_and_p_is_corrected_for_all_pairs(rated):
@@ -93,7 +91,7 @@ def test_planted_maps_put_their_pair_first():
     maps = torch.ones(len(design), 8, 8)
     cells = where.repeat_interleave(4, 1).repeat_interleave(4, 2)
     maps[~planted] += 2 * cells[~planted]
-    table = pairs.ranked(focus.rate_maps(maps, design))
+    table = pairs.ranked(design.assign(focus=focus.score(maps, where)))
     first = table.iloc[0]
     assert (first["target"], first["outer"]) == ("bee", "dog")
     assert first["focus"] == pytest.approx(0.5) and first["reference"] == pytest.approx(0.75)
@@ -114,7 +112,7 @@ def test_false_alarms_come_at_the_nominal_rate(against, most, of_image):
     for seed in range(60):
         design = pairs.design(images(CLASSES[:3], 14), CLASSES[:3], per_pair=14, seed=seed)
         made = noisy(design, rng, of_image=of_image)
-        p += pairs.tests(made, against=against)["p"].tolist()
+        p += pairs.ranked(made, against=against)["p"].tolist()
     assert 0.015 <= np.mean(np.array(p) < 0.05) <= most
     assert 0.4 <= np.mean(p) <= 0.6
 
@@ -124,9 +122,8 @@ def test_any_false_alarm_after_holm_is_rare_and_a_planted_pair_is_found():
     rng, false, found = np.random.default_rng(8), 0, 0
     for seed in range(30):
         design = pairs.design(images(each=14), CLASSES, per_pair=14, seed=seed)
-        clean = pairs.tests(noisy(design, rng))["p"]
-        false += bool((stats.adjust(clean) < 0.05).any())
-        made = pairs.tests(noisy(design, rng, lower={("cat", "ant"): 0.15}))
+        false += bool((pairs.ranked(noisy(design, rng))["p_adjusted"] < 0.05).any())
+        made = pairs.ranked(noisy(design, rng, lower={("cat", "ant"): 0.15}))
         first = made.loc[made["p"].idxmin()]
         found += (first["target"], first["outer"]) == ("cat", "ant") and first["p"] < 0.05 / 12
     assert false <= 5 and found >= 28
@@ -216,9 +213,8 @@ def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels():
     def first_channel(model, batch, targets):
         return batch[:, 0] - 0.2
 
-    found = feature.on_patch(
-        [Left()], held, design.assign(training=0), first_channel, classes=CLASSES[:2]
-    )
+    model = Model(Recipe(), "C", [Left()], LOGIT)
+    found = feature.on_patch(model, held, design.assign(training=0), first_channel)
     for row in found.to_dict("records"):
         on = wrong = inside = area = 0.0
         for cell in range(4):
@@ -233,7 +229,6 @@ def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels():
                     inside += bool(patches[number, y, x])
         assert row["share"] == pytest.approx(on / wrong, rel=1e-5)
         assert row["area"] == pytest.approx(inside / area)
-        assert row["excess"] == pytest.approx(on / wrong - inside / area, abs=1e-5)
 
 
 def test_the_share_by_method_is_the_mean_over_mosaics():
@@ -244,11 +239,13 @@ def test_the_share_by_method_is_the_mean_over_mosaics():
     held = ImageSet("C", pictures, torch.arange(10) // 5, CLASSES[:2], table, None, patches)
     rows = pairs.of_pair(pairs.design(table, CLASSES[:2], per_pair=4), "ant", "bee")
     rows = pd.concat([rows.assign(training=t) for t in range(2)])
-    found = feature.by_method([Dull(), Dull()], held, rows, ["gradient"], classes=CLASSES[:2])
+    found = feature.by_method(
+        Model(Recipe(), "C", [Dull(), Dull()], LOGIT), held, rows, ["gradient"]
+    )
     [row] = found.to_dict("records")
     assert row["method"] == "Gradient" and row["area"] == pytest.approx(8 / 64)
     assert row["share"] == pytest.approx(8 / 64, abs=1e-6)  # even relevance: its share of the area
-    assert row["low"] <= row["excess"] + 1e-9 and row["excess"] == pytest.approx(0, abs=1e-6)
+    assert row["low"] - 1e-9 <= row["share"] <= row["high"] + 1e-9
 
 
 def test_what_images_are_taken_for_is_counted():
@@ -257,14 +254,12 @@ def test_what_images_are_taken_for_is_counted():
         pictures[number, channel] = 200
     table = pd.DataFrame({"class": ["ant"] * 3 + ["bee"] * 3, "split": "test"})
     held = ImageSet("C", pictures, torch.arange(6) // 3, CLASSES[:2], table)
-    found = feature.taken_for([Channels()], held, {"ant": 0, "bee": 1})
+    model = Model(Recipe(), "C", [Channels()], LOGIT)
+    found = taken_for(model, held)
     assert found.columns.tolist() == ["ant", "bee", "another"]
     assert np.allclose(found.loc["ant"], [2 / 3, 1 / 3, 0])
     assert np.allclose(found.loc["bee"], [0, 2 / 3, 1 / 3])
-    named = trials.singles(
-        [Channels()], replace(held, images=pictures[[0, 0, 1, 1, 1, 0]]), CLASSES[:2]
-    )
-    assert named == pytest.approx({"accuracy": 4 / 6, "recall": 2 / 3, "mistaken": 1 / 3})
+    assert right(model, replace(held, images=pictures[[0, 0, 1, 1, 1, 0]])).mean() == 4 / 6
 
 
 def test_trials_are_judged_by_the_planted_pair_alone():
@@ -281,67 +276,30 @@ def test_trials_are_judged_by_the_planted_pair_alone():
     assert planted["alarms"] == stars - 1
 
 
-def made(*counts, n=12):
-    """Trials of doses and how many of n seeds have the planted pair first."""
-    rows = [(dose, seed, seed < k) for dose, k in counts for seed in range(n)]
-    return pd.DataFrame(rows, columns=["dose", "seed", "first"])
-
-
-def fishers(k, k0, n=12):
-    """Two-sided: tables with these margins that are no likelier than this one."""
-    total = math.comb(2 * n, k + k0)
-    odds = {i: math.comb(n, i) * math.comb(n, k + k0 - i) / total for i in range(k + k0 + 1)}
-    return sum(p for p in odds.values() if p <= odds[k] * (1 + 1e-9))
-
-
-def test_rates_are_compared_with_those_of_dose_0():
-    rates = trials.rates(made((0, 1), (0.5, 2), (1, 11)))
-    assert rates["first"].tolist() == [1, 2, 11] and rates["trials"].tolist() == [12] * 3
-    assert np.allclose(rates["low"], [stats.wilson(k, 12)[0] for k in (1, 2, 11)])
-    found = trials.against_none(rates)
-    assert found["dose"].tolist() == [0.5, 1] and np.allclose(
-        found["difference"], [1 / 12, 10 / 12]
-    )
-    assert np.allclose(found["p"], [fishers(2, 1), fishers(11, 1)])
-    assert found["low"][0] < 0 < found["low"][1]
-    assert trials.headline(rates).startswith("Only at dose 1 does")
-    assert trials.headline(rates[:2]).startswith("At no dose")
-    assert trials.against_none(rates[1:]).empty
-    assert trials.headline(rates[1:]) == "How often the planted pair comes first"
-
-
-def test_three_seeds_decide_nothing():
-    """3 of 3 against 0 of 3: Newcombe's interval is above 0, Fisher's p is .1."""
-    [row] = trials.against_none(trials.rates(made((0, 0), (1, 3), n=3))).to_dict("records")
-    assert row["low"] > 0 and row["p"] == pytest.approx(0.1)
-
-
 def test_two_rankings_are_compared_where_they_differ():
-    trial = made((1, 9)).assign(other=[False] * 4 + [True] * 5 + [True] + [False] * 2)
-    [row] = trials.discordant(trial, "first", "other").to_dict("records")
-    assert (row["only first"], row["only other"]) == (4, 1)
-    assert row["p"] == pytest.approx(2 * (1 + 5) / 2**5)
-    assert trials.discordant(trial, "first", "first")["p"].item() == 1
-
-
-TINY = {"image_size": 32, "per_class": 24, "epochs": 1, "per_pair": 3, "trainings": 2}
+    one = pd.Series([True] * 9 + [False] * 3)
+    other = pd.Series([False] * 4 + [True] * 5 + [True] + [False] * 2)
+    assert trials.paired_p(one, other) == pytest.approx(2 * (1 + 5) / 2**5)
+    assert trials.paired_p(one, one) == 1
 
 
 def test_a_trial_is_tested_on_images_of_the_dose_and_on_marked_ones(tmp_path, monkeypatch):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    settings = SimpleNamespace(**{**trials.SETTINGS, **TINY})
-    found = trials.run([0.0], [3], settings)
+    images = Images(size=32, per_class=24, context_bias=0.25)
+    recipe = Recipe("resnet10-eighth", trainings=2, epochs=1)
+    found = trials.run([0.0], [3], images, recipe, per_pair=3)
     assert found["dose"].tolist() == [0, 0] and found["carried"].tolist() == [0, 1]
     assert found["excess_lrp"].isna().tolist() == [True, False]
     assert tuple(found.loc[1, pairs.PAIR]) == trials.drawn(3)
     assert len(list(tmp_path.rglob("model*.safetensors"))) == 2
-    assert trials.counts(trials.alike(found))["trials"].tolist() == [1]
-    assert trials.marked(found)["carried"].tolist() == [1]
+    assert list(found) == list(trials.recorded()), "as the trials made beforehand"
 
 
 def test_trials_made_beforehand_are_read_and_a_missing_file_is_named():
     known = trials.recorded()
     assert known.groupby("dose")["seed"].nunique().eq(12).all()
-    assert set(trials.means(known)["carried"]) == set(trials.DOSES)
+    rates = trials.rates(trials.alike(known))
+    assert np.allclose(rates["low"], [stats.wilson(k, 12)[0] for k in rates["first"]])
+    assert trials.headline(rates[:1]) == "How often the planted pair comes first"
     with pytest.raises(ValueError, match="There is no file"):
         trials.recorded("no/such.csv")

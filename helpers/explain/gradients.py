@@ -13,7 +13,7 @@ import torch
 from captum.attr import IntegratedGradients, LayerIntegratedGradients
 from torch import nn
 
-from helpers.explain.layers import gradient_at, logits_of, named, reduced
+from helpers.explain.layers import gradient_at, logits_of, named, output_of, reduced
 
 
 def gradient(model, images, targets, *, layer: str = "input", reduce: str = "sum") -> torch.Tensor:
@@ -116,6 +116,8 @@ def integrated_gradients(
     logits = partial(logits_of, model)
     method = IntegratedGradients(logits)
     if layer != "input":
+        with torch.no_grad(), output_of(model, layer):  # refuses a layer that runs several times
+            model(images[:1])
         method = LayerIntegratedGradients(logits, named(model, layer))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # captum's, on layers and batches: both as meant here

@@ -43,6 +43,10 @@ def output_of(model: nn.Module, layer: str) -> Iterator[list[torch.Tensor]]:
     kept = []
 
     def keep(_, __, output):
+        if not isinstance(output, torch.Tensor):
+            raise ValueError(
+                f"Layer {layer!r} gives no single tensor; name a layer in or after it."
+            )
         kept.append(output)
         return output.clone()  # what follows may work in place
 

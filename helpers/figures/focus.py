@@ -136,8 +136,8 @@ def mosaic_maps(
     first.set_title(f"Where is the {target}?", fontsize=10)
     _frames(first, picture.shape[-2:], layout, FRAME, 3)
     for ax, (name, relevance) in zip(others, maps.items(), strict=False):
-        positive = relevance.clamp(min=0)
-        top = max(float(torch.quantile(positive.flatten(), 0.99)), 1e-30)
+        positive = relevance.clamp(min=0).numpy()
+        top = max(float(np.quantile(positive, 0.99)), 1e-30)
         ax.imshow(positive / top, cmap="magma", vmin=0, vmax=1)
         _seams(ax, relevance.shape, 0.8)
         _frames(ax, relevance.shape, layout, FRAME, 3)

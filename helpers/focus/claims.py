@@ -162,21 +162,14 @@ def of_pairs(
     return found
 
 
-def of_trials(found: pd.DataFrame | None) -> list[Estimate]:
+def of_trials(found: pd.DataFrame) -> list[Estimate]:
     """What trials over seeds and doses show. A seed, with its several trainings, counts once.
 
     Parameters
     ----------
-    found : DataFrame or None
-        From :func:`helpers.focus.trials.run`; None for images that are not from the world.
+    found : DataFrame
+        From :func:`helpers.focus.trials.run`.
     """
-    if found is None:
-        return [
-            Estimate(
-                claim, of={"dose": "0.9", "seeds": "no"}, note="trials need the embedded world"
-            )
-            for claim in ("focus/first", "focus/remedy")
-        ]
     same, every = trials.alike(found), trials.marked(found)
     seeds = {"seeds": found["seed"].nunique()}
     judged = [

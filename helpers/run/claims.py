@@ -130,6 +130,13 @@ COLUMNS = (
 )  # fmt: skip
 
 
+class _Open(dict):
+    """What a claim's sentence is about; where nothing was measured, that is left open."""
+
+    def __missing__(self, name: str) -> str:
+        return "…"
+
+
 def _judged(claim: pd.Series, estimate: Estimate) -> dict:
     measured, low, high = map(float, estimate.interval or (math.nan,) * 3)
     if low > high:
@@ -146,13 +153,13 @@ def _judged(claim: pd.Series, estimate: Estimate) -> dict:
     return {
         "id": claim.name,
         "of": ", ".join(map(str, estimate.of.values())),
-        "claim": claim["claim"].format(**estimate.of),
+        "claim": claim["claim"].format_map(_Open(estimate.of)),
         "where": "this suite" if mine else f"{claim['by']}, {claim['section']}",
         "paper": claim["printed"] + (f" (of {claim['n']})" if claim["n"] else ""),
         "measured": measured,
         "low": low,
         "high": high,
-        "unit": claim["quantity"].format(**estimate.of),
+        "unit": claim["quantity"].format_map(_Open(estimate.of)),
         "side": claim["side"],
         "bound": claim["bound"],
         "p": math.nan if estimate.p is None else float(estimate.p),
