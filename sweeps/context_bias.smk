@@ -7,7 +7,8 @@
 
 A sweep of your own: copy this file, name another notebook, one of its tables and other parameters.
 `python -m helpers.contexts.sweep --tables FOLDER FILES` makes one table of the runs' tables, with a column for
-each parameter in which the runs differ; what else is gathered here, `helpers.contexts.sweep` computes for this sweep. `snakemake -s ... -n --quiet host` shows the plan.
+each parameter in which the runs differ; what else is gathered here, `helpers.contexts.sweep` computes for
+this sweep. `snakemake -s ... -n --quiet host` shows the plan.
 """
 
 import yaml
