@@ -25,6 +25,9 @@ UV := $(BIN)/uv pip
 READY := .venv/ready
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 quoted = '$(subst ','\'',$(1))'
+# what is not asked of a run is what the notebooks say: the demo
+FILES := $(if $(filter-out demo,$(PRESET)),sweeps/$(PRESET).yml,) $(if $(CONFIG),$(call quoted,$(CONFIG)),)
+CONFIGS := $(if $(strip $(FILES)),--configfile $(FILES),)
 # where the home folder cannot be written to, Jupyter and Snakemake need another
 ifneq ($(shell test -w "$$HOME" && echo yes),yes)
 export HOME := $(CURDIR)/outputs/home
@@ -55,12 +58,11 @@ endif
 
 # Every file a job writes appears whole or not at all, so a run that was killed needs no unlocking.
 run: $(READY)
-	@snakemake --cores $(CORES) --nolock --rerun-incomplete --keep-going --quiet rules host reason \
-	  $(if $(CONFIG),--configfile $(call quoted,$(CONFIG)),) $(if $(filter-out demo,$(PRESET)),--config preset=$(PRESET),)
+	@snakemake --cores $(CORES) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
 
 sweep: $(READY)
 	@snakemake --snakefile sweeps/context_bias.smk --cores $(CORES) --nolock --rerun-incomplete --keep-going \
-	  --quiet rules host reason $(if $(CONFIG),--configfile $(call quoted,$(CONFIG)),)
+	  --quiet rules host reason $(CONFIGS)
 
 seeds: $(READY)
 	@python -m helpers.run.seeds --cores $(CORES)

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn.functional import interpolate
+from torchvision.models import VisionTransformer
 
 from helpers import explain, models
 from helpers.explain import layers
@@ -92,9 +93,8 @@ def test_all_zero_maps_are_counted(images):
     with torch.no_grad():
         model.network.classifier[-1].weight[2] = 0  # nothing speaks for class 2
     found = explain.explain(model, images, torch.tensor([0, 1, 2, 2, 2]), "gradcam")
-    assert found.is_zero[2:].all()
-    assert found.zero == int(found.is_zero.sum()) == found.no_positive
-    assert f"{found.zero} of them zero everywhere" in found.report()
+    assert (found.maps[2:] == 0).all()
+    assert found.zero == sum(bool((one == 0).all()) for one in found.maps)
 
 
 def test_a_model_is_left_as_it_was(images):
@@ -128,6 +128,17 @@ def test_last_map_needs_a_map():
     model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 8, 2))
     with pytest.raises(ValueError, match="no convolutional feature map"):
         layers.last_map(model, torch.zeros(1, 3, 8, 8))
+
+
+def test_a_vision_transformers_patch_embedding_is_not_its_last_map():
+    model = VisionTransformer(16, 4, num_layers=1, num_heads=2, hidden_dim=8, mlp_dim=8)
+    with pytest.raises(ValueError, match="work on tokens come after 'conv_proj'"):
+        explain.explain(model, torch.rand(1, 3, 16, 16), 0, "gradcam")
+    named = explain.explain(model, torch.rand(1, 3, 16, 16), 0, "gradcam", layer="conv_proj")
+    assert named.maps.shape == (1, 16, 16)
+    attention = "encoder.layers.encoder_layer_0.self_attention"
+    with pytest.raises(ValueError, match="self_attention' gives no single tensor"):
+        explain.explain(model, torch.rand(1, 3, 16, 16), 0, "gradcam", layer=attention)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """Further explanation methods, against definitions written out, and against captum."""
 
+import copy
+from types import SimpleNamespace
+
 import captum.attr
 import numpy as np
 import pytest
@@ -41,6 +44,11 @@ def images():
 
 
 TARGETS = torch.tensor([0, 1, 2, 1])
+FEW = {
+    "smoothgrad": {"samples": 5},
+    "lime": {"samples": 5, "segments": 3},
+    "occlusion": {"segments": 3},
+}
 
 
 def gradient_by_hand(model, image, target):
@@ -252,7 +260,7 @@ def test_quickshift_says_what_it_needs(images):
             perturbation.superpixels("quickshift", images)
 
 
-def test_a_callable_and_maps_made_elsewhere(small, images):
+def test_a_callable_is_a_method(small, images):
     def mine(model, batch, targets, power=1):
         return batch.mean(1) ** power
 
@@ -261,24 +269,67 @@ def test_a_callable_and_maps_made_elsewhere(small, images):
     torch.testing.assert_close(found.maps, images.mean(1) ** 2)
     with pytest.raises(ValueError, match=r"_no_maps must return a tensor of shape \(3, 24, 24\)"):
         explain.explain(small, images[:3], 0, _no_maps)
-    small_maps = explain.given(np.ones((4, 3, 3)), images, "theirs")
-    assert small_maps.maps.shape == (4, 24, 24) and small_maps.method == "theirs"
-    with pytest.raises(ValueError, match="one an image"):
-        explain.given(np.ones((3, 24, 24)), images)
-    with pytest.raises(FloatingPointError, match="NaN or infinite relevance for 1 of 4"):
-        broken = np.ones((4, 24, 24))
-        broken[2, 0, 0] = np.nan
-        explain.given(broken, images)
+    with pytest.raises(FloatingPointError, match="_nan gave NaN or infinite relevance for 1 of 4"):
+        explain.explain(small, images, 0, _nan)
 
 
 def _no_maps(model, batch, targets):
     return batch
 
 
+def _nan(model, batch, targets):
+    maps = batch.mean(1)
+    maps[2, 0, 0] = torch.nan
+    return maps
+
+
+@pytest.mark.parametrize("method", ["gradcam", "gradcam++", "gradient", "lrp"])
+def test_a_layer_is_read_before_what_follows_works_in_place(small, images, method):
+    in_place = explain.explain(small, images, TARGETS, method, layer="second").maps
+    small.relu.inplace = False
+    apart = explain.explain(small, images, TARGETS, method, layer="second").maps
+    small.relu.inplace = True
+    assert torch.equal(in_place, apart)
+
+
+@pytest.mark.parametrize("method", [m for m, chosen in explain.METHODS.items() if chosen.layer])
+def test_a_layer_that_runs_several_times_is_refused(small, images, method):
+    with pytest.raises(ValueError, match="Layer 'relu' runs 2 times; name one that runs once"):
+        explain.explain(small, images, TARGETS, method, layer="relu", **FEW.get(method, {}))
+
+
+class Wrapped(nn.Module):
+    """Its output holds the logits, as that of Hugging Face's classifiers does."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, x):
+        return SimpleNamespace(logits=self.network(x))
+
+
+@pytest.mark.parametrize("method", sorted(explain.METHODS))
+def test_outputs_that_hold_logits_are_understood(small, images, method):
+    options = FEW.get(method, {})
+    plain = explain.explain(small, images, TARGETS, method, **options)
+    held = explain.explain(Wrapped(small), images, TARGETS, method, **options)
+    assert torch.equal(held.maps, plain.maps)
+
+
+@pytest.mark.parametrize("method", ["gradcam", "gradcam++", "input-x-gradient"])
+def test_half_precision_does_not_overflow(small, images, method):
+    """Activations of 40,000: half precision ends at 65,504, and sums of them are beyond."""
+    half = copy.deepcopy(small).half()
+    half.second.bias.data += 40_000
+    found = explain.explain(half, images.half(), TARGETS, method, layer="second")
+    wanted = explain.explain(half.float(), images, TARGETS, method, layer="second")
+    torch.testing.assert_close(found.maps, wanted.maps, rtol=0.02, atol=1.0)
+
+
 @pytest.mark.parametrize("method", sorted(explain.METHODS))
 def test_no_map_depends_on_its_batch(method, images, small):
-    options = {"samples": 5} if method in ("smoothgrad", "lime") else {}
-    options |= {"segments": 3} if method in ("lime", "occlusion") else {}
+    options = FEW.get(method, {})
     together = explain.explain(small, images, TARGETS, method, **options)
     alone = explain.explain(small, images, TARGETS, method, batch_size=1, **options)
     torch.testing.assert_close(together.maps, alone.maps, rtol=1e-3, atol=1e-6)
@@ -295,7 +346,7 @@ def test_settings_are_checked_and_reported(small, images):
         ({"method": "gradient", "reduce": "mean"}, "reduce='mean' is not known"),
         ({"method": "lrp", "composite": "beta"}, "composite='beta' is not known"),
         ({"method": "integrated-gradients", "baseline": "white"}, "baseline='white'"),
-        ({"method": "gradcam", "preset": "best"}, "settings='best' is not known"),
+        ({"method": "gradcam", "preset": "best"}, "preset='best' is not known"),
     ):
         with pytest.raises(ValueError, match=message):
             explain.explain(small, images, 0, **options)

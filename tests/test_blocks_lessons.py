@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from helpers.blocks import blocks, counts, evidence, examples, paper, report, scores
+from helpers.blocks import blocks, claims, counts, evidence, examples, paper, report, scores
 from helpers.figures import blocks as figures
+from helpers.run.claims import AGREES, CONTRADICTS, FAILS, HOLDS, NO_COUNTERPART, judge
 
 
 @pytest.fixture(scope="module")
@@ -73,19 +74,45 @@ def test_every_figure_draws(compas, unbiased, suite):
         assert isinstance(figure, Figure)
 
 
-def test_claims_are_judged_by_corrected_p(compas, unbiased, suite):
-    whole = report.make(examples.counted(examples.tables()["six groups"]))
+def test_claims_are_judged(compas, unbiased, suite):
+    rows = examples.tables()["six groups"]
+    whole = report.make(examples.counted(rows))
+    given = {"predictions": rows["y_pred"], "labels": rows["y_true"]}
+    snippet = paper.unireport(**given, sensitive=paper.Fork(paper.categories @ rows["group"]))
+    cells = {"area": ("auc", "pairs", "abs", "max"), "abroca": ("auc", "pairs", "curve", "max")}
+    crossing = examples.counted(examples.same_area())
+    estimates = claims.of_compas(compas) + claims.of_report(whole, snippet)
+    estimates += claims.of_answers(examples.answers(), report.readings(crossing, cells, draws=9))
     ten = report.readings(compas, examples.TEN, draws=99)
+    estimates += claims.of_readings(ten, unbiased, suite)
     contrasts = pd.read_csv(examples.project.root() / examples.RECORDED[1])
-    found = paper.findings(compas, whole, ten, unbiased, examples.answers(), suite, contrasts)
-    assert [f.verdict for f in found[:3]] == ["holds"] * 3 and len(found) == 13
-    [ratios] = [f for f in found if f.where == "paper, section 5.2"]
-    assert (ratios.measured, ratios.verdict) == (2, "does not hold"), "1 - tpr changes ratios"
-    assert found[4].measured == pytest.approx(0.263303 / 0.0317253, abs=1e-3), "differences alone"
-    verdict = {f.claim: f.verdict for f in found[-6:]}
-    assert verdict["Real night frames are served worse, with scene held fixed"] == "holds"
-    rain = "Real rainy frames are served worse, with scene held fixed"
-    assert verdict[rain] == "undecided", "its interval is above 0, its corrected p .06"
-    assert verdict["Real snowy frames are served worse, as it is"] == "does not hold"
+    found = judge("09_any", [*estimates, *claims.of_frames(contrasts)]).set_index("id")
+    paper_is_right = ["libraries", "toolkits", "snippet", "backtracking", "crossing"]
+    assert (found.loc[[f"blocks/{c}" for c in paper_is_right], "verdict"] == AGREES).all()
+    assert found.loc["blocks/balance", "measured"] == 2, "1 - tpr changes ratios"
+    assert (found.loc[["blocks/balance", "blocks/deo"], "verdict"] == CONTRADICTS).all()
+    readings = found.loc["suite/blocks/readings"]
+    assert readings["measured"] == pytest.approx(0.263303 - 0.0317253, abs=1e-5)
+    assert found["verdict"].eq(NO_COUNTERPART).sum() == 4 and len(found) == 18
+    frames = found.loc["suite/blocks/frames"].set_index("of")["verdict"]
+    assert frames["night, with scene held fixed"] == HOLDS
+    assert frames["snowy, as it is"] == FAILS
     with pytest.raises(FileNotFoundError, match="no file"):
         examples.here_or_recorded("none.npz")
+
+
+def test_the_p_value_of_frames_that_are_exchanged_is_that_of_shuffles():
+    rng = np.random.default_rng(1)
+    scene = pd.Series(rng.integers(0, 2, 900))
+    inside = pd.Series(rng.random(900) < 0.2 + 0.3 * scene)
+    right = pd.Series((rng.random(900) < 0.6 + 0.2 * scene - 0.08 * inside).astype(int))
+
+    def gap(inside):
+        share = right.groupby([scene, inside]).mean().unstack()
+        return (scene.value_counts(normalize=True) * (share[False] - share[True])).sum()
+
+    shuffled = [gap(inside.groupby(scene).transform(rng.permutation)) for _ in range(2000)]
+    share = np.mean(np.abs(shuffled) >= abs(gap(inside)))
+    assert 0.001 < share < 0.3
+    found = examples._exchange_p(gap(inside), inside, right, scene)
+    assert found == pytest.approx(share, abs=0.015)

@@ -4,7 +4,7 @@ import blocks_toolkits
 import pandas as pd
 import pytest
 
-from helpers.blocks import examples, named, paper
+from helpers.blocks import claims, examples, named
 from helpers.run import project
 
 
@@ -25,7 +25,7 @@ def test_compas_counts_are_the_cited_ones_and_measures_those_of_four_libraries()
     assert cells.loc["everyone"].tolist() == [2681, 1282, 1216, 2035]
     assert cells.loc["African-American"].tolist() == [990, 805, 532, 1369]
     assert cells.loc["everyone", ["tn", "tp"]].sum() / 7214 == pytest.approx(0.654, abs=5e-4)
-    for name, value in paper.LIBRARIES.items():
+    for name, value in claims.LIBRARIES.items():
         assert named.by_name(data, name, "African-American") == pytest.approx(value, abs=1e-6)
 
 

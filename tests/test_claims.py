@@ -62,6 +62,11 @@ def test_a_claim_of_the_suite_has_its_own_words_and_may_be_about_several_things(
     assert shown["paper"][0] == "0.7 (of 20)"
 
 
+def test_a_p_value_that_decides_is_shown(table):
+    found = claims.shown(judge("00_any", [Estimate("more", (0.6, 0.55, 0.65), p=0.06)]))
+    assert found.loc[0, "judged by"] == "above 0.5, p = 0.06"
+
+
 def test_a_claim_of_the_suite_that_is_not_measured_is_not_made(table):
     assert "less" not in set(judge("00_any", [])["id"])
 

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from test_colour import CLASSES, image_set
+from test_background import CLASSES, image_set
 from torch import nn
 
 from helpers import stats
-from helpers.contexts import claims, cross_evaluation
+from helpers.contexts import cross_evaluation
 
 
 class Constant(nn.Module):
@@ -110,6 +110,7 @@ def predicted(rights):
         parts.append(
             pd.DataFrame({"training": training.ravel(), "image": image.ravel()}).assign(
                 model=model,
+                train_set=model.rpartition("-")[2],
                 test_set=test_set,
                 right=right.ravel(),
                 **{"class": np.array(CLASSES)[image.ravel() % 2]},
@@ -132,45 +133,3 @@ def test_models_on_one_set_are_compared_image_by_image():
     assert found == pytest.approx(stats.mean([first, second], [1, -1]).interval())
     with pytest.raises(KeyError, match="NC"):
         cross_evaluation.contrast(table, {("a", "NC"): 1})
-
-
-def accuracies_like_the_paper():
-    values = {
-        "model-NC": (0.5, 0.98, 0.9),
-        "model-C": (1.0, 0.70, 0.65),
-        "model-WB": (0.83, 0.89, 0.99),
-        "pt-NC": (0.9, 1.0, 0.99),
-        "pt-C": (1.0, 0.95, 0.96),
-        "pt-WB": (0.97, 0.98, 1.0),
-    }
-    rng = np.random.default_rng(0)
-    return predicted(
-        {
-            (model, test_set): np.array([rng.permutation(100) < round(100 * v) for _ in range(3)])
-            for model, accuracies in values.items()
-            for test_set, v in zip(("C", "NC", "WB"), accuracies, strict=True)
-        }
-    )
-
-
-def test_claims_on_the_papers_own_accuracies_all_hold():
-    table = accuracies_like_the_paper()
-    found = claims.of_cross_evaluation(
-        table, cross_evaluation.accuracies(table), cross_evaluation.hidden(table)
-    )
-    assert len(found) == 17
-    made_up = {  # by the numbers above that the paper does not print
-        "Models from a random state do worse than pretrained ones on every test set",
-        "Outside their own sets model-NC does better than model-C",
-    }
-    assert {f.claim for f in found if f.verdict != "holds"} <= made_up
-
-
-def test_claims_on_models_that_all_generalise_do_not_hold():
-    table = accuracies_like_the_paper().assign(right=True)
-    found = claims.of_cross_evaluation(
-        table, cross_evaluation.accuracies(table), cross_evaluation.hidden(table)
-    )
-    verdicts = {f.claim: f.verdict for f in found}
-    assert verdicts["A random split hides what model-C loses on the other sets"] == "does not hold"
-    assert verdicts["model-WB on C beats model-C on WB"] == "undecided"

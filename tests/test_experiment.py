@@ -6,12 +6,10 @@ import subprocess
 import sys
 
 import nbformat
-import pandas as pd
 import pytest
 import yaml
-from test_colour import image_set
+from test_background import image_set
 
-from helpers.contexts import claims_mosaics
 from helpers.data import Collection
 from helpers.models import experiment
 from helpers.run import parameters, project
@@ -39,31 +37,6 @@ def test_what_is_planted_is_known_in_the_world_only():
     assert experiment.planted(Images("folder")) is None
     shares = experiment.planted(Images(context_bias=0.5))
     assert (shares["p_context_given_class"] == 0.5).all()
-
-
-def per_image(effect_of_sky, effect_of_road, n=25):
-    rows = [
-        {
-            "training": t,
-            "object_class": o,
-            "object": f"{o}{i}",
-            "context_class": c,
-            "context_effect": e + i / 100 + t,
-        }
-        for t in range(3)
-        for o in ("bench", "mug")
-        for i in range(n)
-        for c, e in (("plane", effect_of_sky), ("fire hydrant", effect_of_road))
-    ]
-    return pd.DataFrame(rows)
-
-
-def test_strengths_are_compared_within_the_image_and_training():
-    found = claims_mosaics.strength_difference(per_image(1.0, 0.4), ["plane"], "fire hydrant")
-    assert found.estimate == pytest.approx(0.6)
-    assert (found.low, found.high) == pytest.approx(
-        (0.6, 0.6)
-    )  # the spread of images and trainings cancels
 
 
 PHOTOS = {

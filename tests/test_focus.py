@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from helpers import explain, focus
-from helpers.contexts import mosaics
+from helpers.data import mosaics
 from helpers.focus import rating
 from helpers.focus.mosaics import IMAGES, TARGETS
 

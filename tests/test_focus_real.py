@@ -12,7 +12,6 @@ from helpers import data, focus
 from helpers.explain import PAPER_METHODS
 from helpers.focus import networks, pairs
 from helpers.focus.rating import rated as rate
-from helpers.models import experiment
 from helpers.run import project
 from helpers.run.parameters import Images, Recipe
 
@@ -54,7 +53,7 @@ def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path):
     """
     recipe = Recipe("squeezenet1_0", networks.AS_IT_IS, str(real / WEIGHTS))
     folder = str(linked(photographs, photographs["imagenet_index"], tmp_path))
-    collection = experiment.images(Images("folder", 128, folder=folder), 0)
+    collection = data.load(Images("folder", 128, folder=folder), 0)
     images = networks.held_out(collection, recipe)["C"]
     model = networks.model(collection, recipe, 0)
     table = focus.design(images.table, images.classes, per_class=4)
@@ -79,7 +78,7 @@ def test_pairs_of_twelve_imagenet_classes(real, photographs, tmp_path, monkeypat
     twelve = photographs[photographs["imagenet_index"].isin(most[most == 5].index[:12])]
     folder = linked(twelve, twelve["imagenet_index"].map(names), tmp_path)
     recipe = Recipe("squeezenet1_0", networks.AS_IT_IS, str(real / WEIGHTS))
-    collection = data.load("folder", folder=folder, size=160)
+    collection = data.load(Images("folder", 160, folder=str(folder)))
     images = networks.held_out(collection, recipe)["C"]
     assert len(images.classes) == 12 and len(images) == 60
     model = networks.model(collection, recipe, 0)
@@ -115,18 +114,10 @@ def executed(number: str, given: dict, outputs: Path, patch) -> Path:
 @pytest.fixture(scope="module")
 def cats_and_dogs(real) -> dict:
     """Parameters that 06 and 07 share."""
-    return {
-        "output": "dogs",
-        "source": "folder",
-        "folder": str(real / "dogs_vs_cats"),
-        "family": "probe",
-        "pretrained": str(real / WEIGHTS),
-        "architecture": "squeezenet1_0",
-        "image_size": 224,
-        "epochs": 20,
-        "trainings": 2,
-        "per_class": 250,
-    }
+    images = {"folder": str(real / "dogs_vs_cats"), "size": 224, "per_class": 250}
+    model = {"architecture": "squeezenet1_0", "fit": "probe", "epochs": 20}
+    model["weights"] = str(real / WEIGHTS)
+    return {"output": "dogs", "images": images, "model": model, "trainings": 2}
 
 
 def test_notebook_06_on_cats_and_dogs(cats_and_dogs, outputs, monkeypatch):

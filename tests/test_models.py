@@ -22,7 +22,7 @@ from torch.nn.functional import cross_entropy
 from torchvision import models as torchvision_models
 from torchvision.models import AlexNet_Weights, SqueezeNet1_1_Weights
 
-from helpers import models
+from helpers import data, models
 from helpers.models import experiment, training
 from helpers.run import artifacts
 from helpers.run.parameters import Images, Recipe
@@ -539,7 +539,7 @@ def test_a_training_of_the_demo_is_near_perfect_on_its_own_set_and_loses_elsewhe
     tmp_path, monkeypatch
 ):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    collection = experiment.images(Images(), 0)
+    collection = data.load(Images(), 0)
     (model,) = experiment.model("model-C", collection, Recipe(trainings=1), 0)
     accuracy = {}
     for name, images in collection.sets.items():

@@ -1,4 +1,4 @@
-"""`contexts.mosaics` and `contexts.pairing` against PIL, counting and the paper's own numbers."""
+"""`data.mosaics` and `contexts.mosaics` against PIL, counting and the paper's own numbers."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from helpers.contexts import mosaics
+from helpers.data.mosaics import grid
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
 
@@ -35,7 +36,7 @@ def smooth(n, size=96):
 @settings(max_examples=40, deadline=None)
 def test_native_grid_holds_every_tile_in_its_cell(rows, cols, height, width, seed):
     tiles = noise(2 * rows * cols, height, width, seed).reshape(2, -1, 3, height, width)
-    found = mosaics.grid(tiles, rows, cols, "native")
+    found = grid(tiles, rows, cols, "native")
     assert found.dtype == torch.uint8 and found.shape == (2, 3, rows * height, cols * width)
     for j in range(rows * cols):
         top, left = j // cols * height, j % cols * width
@@ -47,7 +48,7 @@ def test_native_grid_holds_every_tile_in_its_cell(rows, cols, height, width, see
 def test_squeezed_grid_keeps_the_frame_and_the_colours(rows, cols, size):
     colours = torch.arange(rows * cols, dtype=torch.uint8) * 20 + 30
     tiles = [torch.full((1, 3, size, size), int(c), dtype=torch.uint8) for c in colours]
-    found = mosaics.grid(tiles, rows, cols)
+    found = grid(tiles, rows, cols)
     assert found.shape == (1, 3, size, size)
     for j, colour in enumerate(colours):
         top, bottom = j // cols * size // rows, (j // cols + 1) * size // rows
@@ -57,7 +58,7 @@ def test_squeezed_grid_keeps_the_frame_and_the_colours(rows, cols, size):
 
 def test_squeezed_tiles_agree_with_pil():
     tiles = smooth(2)
-    found = mosaics.grid([tiles[:1], tiles[1:]], 1, 2)
+    found = grid([tiles[:1], tiles[1:]], 1, 2)
     for j, half in enumerate(found[0].split(48, -1)):
         picture = Image.fromarray(tiles[j].permute(1, 2, 0).numpy())
         expected = np.asarray(picture.resize((48, 96), Image.Resampling.BILINEAR))
@@ -66,13 +67,13 @@ def test_squeezed_tiles_agree_with_pil():
 
 def test_squeezing_the_tiles_is_squeezing_the_mosaic_but_for_the_seam():
     tiles = smooth(2)
-    native = mosaics.grid([tiles[:1], tiles[1:]], 1, 2, "native")
+    native = grid([tiles[:1], tiles[1:]], 1, 2, "native")
     whole = np.asarray(
         Image.fromarray(native[0].permute(1, 2, 0).numpy()).resize(
             (96, 96), Image.Resampling.BILINEAR
         )
     )
-    found = mosaics.grid([tiles[:1], tiles[1:]], 1, 2)[0].permute(1, 2, 0).numpy()
+    found = grid([tiles[:1], tiles[1:]], 1, 2)[0].permute(1, 2, 0).numpy()
     apart = np.abs(found.astype(int) - whole).max((0, 2))
     assert apart[:47].max() <= 1 and apart[49:].max() <= 1
     assert apart[47:49].max() > 1  # there the whole's resize mixes the two pictures
@@ -90,7 +91,7 @@ def test_squeezing_the_tiles_is_squeezing_the_mosaic_but_for_the_seam():
 )
 def test_grid_refuses(tiles, rows, cols, shape, says):
     with pytest.raises(ValueError, match=says):
-        mosaics.grid(tiles, rows, cols, shape)
+        grid(tiles, rows, cols, shape)
 
 
 def paper_design(**changes):
@@ -220,7 +221,7 @@ def test_batches_are_grids_of_the_designs_pairs(shape, width):
         image = objects[row.object : row.object + 1]
         other = plain if row.kind == "neutral" else contexts[row.context_class][[row.context]]
         pair = [image, other] if row.side == "left" else [other, image]
-        expected.append(mosaics.grid(pair, 1, 2, shape))
+        expected.append(grid(pair, 1, 2, shape))
     assert torch.equal(torch.cat(found), torch.cat(expected))
     assert torch.equal(
         torch.cat(found), mosaics.build(table, objects, contexts, plain, shape=shape)
@@ -230,9 +231,9 @@ def test_batches_are_grids_of_the_designs_pairs(shape, width):
 def test_batches_say_what_is_missing():
     contexts = {"a": noise(5), "b": noise(5)}
     table = mosaics.design(torch.tensor([0, 1]), contexts, "ab", per_context=2)
-    with pytest.raises(ValueError, match="neutral partner, which was not given"):
+    with pytest.raises(ValueError, match="neutral image, which was not given"):
         mosaics.build(table, noise(2), contexts)
     with pytest.raises(ValueError, match=r"contexts\['b'\], which was not given"):
         mosaics.build(table, noise(2), {"a": contexts["a"]}, noise(1))
-    with pytest.raises(ValueError, match="resize one to the other"):
+    with pytest.raises(ValueError, match=r"is of \(9, 8\) pixels, the objects of \(8, 8\)"):
         mosaics.build(table, noise(2), contexts | {"b": noise(5, 9)}, noise(1))

@@ -1,137 +1,169 @@
-"""Parameters: declared, typed, in range; everything else is refused by name."""
+"""Parameters: declared once, typed, in range; everything else is refused by name."""
 
-from typing import Union
+from typing import get_args
 
 import nbformat
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import save_file
+from torchvision import models as torchvision_models
 
-from helpers.run import parameters
-from helpers.run.parameters import ParameterError, check
+from helpers import explain
+from helpers.icon2 import reading
+from helpers.run import parameters, project
+from helpers.run.parameters import Images, ParameterError, Recipe, check
 
-
-def namespace(**values):
-    annotations = {
-        "preset": str,
-        "seed": int,
-        "bias": Union[float, dict[str, float]],  # noqa: UP007  as a notebook writes it
-        "folder": str,
-        "sides": list[str],
-    }
-    defaults = {"preset": "demo", "seed": 0, "bias": None, "folder": None, "sides": ["left"]}
-    return {"__annotations__": annotations, **defaults, **values}
-
-
-ALLOWED = {
-    "preset": ["demo", "paper"],
-    "seed": (0, None),
-    "bias": (0, 1),
-    "sides": ["left", "right", "random"],
+DEFAULTS = {
+    "seed": 0,
+    "output": "demo",
+    "images": "world",
+    "model": "alexnet-quarter",
+    "trainings": 10,
+    "doses": [0.0, 0.25],
+    "layer": None,
+    "side": "left",
 }
 
 
-def test_allowed_values_come_back():
-    settings = check(namespace(seed=3, bias={"mug": 0.5}), **ALLOWED)
-    assert (settings.seed, settings.bias, settings.folder) == (3, {"mug": 0.5}, None)
+def namespace(**values):
+    return {"__annotations__": dict.fromkeys(DEFAULTS, object), **DEFAULTS, **values}
 
 
-def test_none_is_filled_from_the_preset():
-    space = namespace(source=None, image_size=64)
-    images = {"source": str, "image_size": int, "per_class": int, "context_bias": float}
-    space |= {"per_class": 12, "context_bias": None}
-    space["__annotations__"] |= images
-    settings = check(space, **ALLOWED)
-    assert (settings.source, settings.image_size) == ("world", 64)
-    assert settings.images == parameters.Images("world", 64, 12)
+def test_images_and_the_model_come_back_as_what_they_are():
+    settings = check(namespace(images={"context_bias": {"mug": 0.5}}, model="resnet10-eighth"))
+    assert settings.images == Images(context_bias={"mug": 0.5}) and settings.layer is None
+    assert settings.model == Recipe("resnet10-eighth", trainings=10)
+    assert settings.models == [settings.model]
+
+
+def test_a_folder_is_described_by_a_file_whose_paths_are_relative_to_it(tmp_path):
+    (tmp_path / "photos" / "contexts").mkdir(parents=True)
+    file = tmp_path / "mine.yml"
+    file.write_text("folder: photos\ncontexts: photos/contexts\nsize: 224\n")
+    images = check(namespace(images=str(file))).images
+    assert images.source == "folder" and images.size == 224
+    assert images.folder == str(tmp_path / "photos")
+    assert images.contexts == str(tmp_path / "photos/contexts")
+
+
+def test_the_papers_archives_are_shown_at_full_size():
+    assert parameters.images_of("visual-contexts").size == 224
+    assert parameters.images_of("world").size == 96
+
+
+def test_weights_are_where_a_fine_tuned_model_starts():
+    small = {"architecture": "alexnet-quarter", "fit": "probe"}
+    large = {"architecture": "alexnet", "fit": "probe"}
+    [a], [b] = parameters._recipes(small), parameters._recipes(large)
+    assert (a.start, b.start) == ("wider world", "imagenet")
+    [c] = parameters._recipes({"architecture": "alexnet", "weights": "mine.safetensors"})
+    assert (c.fit, c.start) == ("fine-tuned", "mine.safetensors")
 
 
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        ({"seed": -1}, "'seed': -1 is out of range; allowed: 0 or more"),
-        ({"seed": 1.5}, "'seed': 1.5 is of type float; allowed: int"),
-        ({"seed": True}, "'seed': True is of type bool; allowed: int"),
-        ({"seed": "3"}, "'seed': '3' is of type str; allowed: int"),
-        ({"bias": 1.2}, "'bias': 1.2 is out of range; allowed: 0 to 1"),
-        ({"bias": float("nan")}, "'bias': nan is out of range"),
-        ({"bias": {"mug": 2}}, "'bias': 2 is out of range"),
-        ({"bias": {"mug": "x"}}, r"allowed: Union\[float, dict\[str, float\]\]"),
-        ({"preset": "big"}, "'preset': 'big' is not known; allowed: demo, paper"),
-        ({"sides": "left"}, r"'left' is of type str; allowed: list\[str\], such as \[left\]"),
-        ({"sides": ["up"]}, "'sides': 'up' is not known; allowed: left, right, random"),
+        ({"seed": -1}, "'seed': -1 should be greater than or equal to 0"),
+        ({"seed": 1.5}, "'seed': 1.5 should be a valid integer"),
+        ({"seed": True}, "'seed': True should be a valid integer"),
+        ({"seed": "3"}, "'seed': '3' should be a valid integer"),
+        ({"doses": [2]}, r"'doses': 2 \[0\] should be less than or equal to 1"),
+        ({"doses": [float("nan")]}, r"'doses': nan \[0\] should be less than"),
+        ({"doses": 0.5}, "'doses': 0.5 should be a valid list"),
+        ({"side": "up"}, "'side': 'up' should be 'left', 'right' or 'random'"),
+        ({"images": "wrld"}, "'images': 'wrld' .*should be 'world', 'visual-contexts' or 'folder'"),
+        ({"images": 5}, "'images': 5 is no source, no path of a YAML file and no keys"),
+        ({"images": "no.yml"}, "'images': there is no file or folder 'no.yml' below"),
+        ({"images": {"contxts": "a"}}, "'contxts' is no key; did you mean 'contexts'"),
+        ({"images": {"folder": "nowhere"}}, "there is no file or folder 'nowhere' below"),
+        ({"images": {"source": "folder"}}, "`folder` and `source: folder` go together"),
+        ({"images": {"folder": ".", "context_bias": 0.5}}, "planted in the embedded world only"),
+        ({"images": {"context_of": {"mug": "wood"}}}, "the embedded world brings its own"),
+        ({"images": {"context_bias": {"mug": 2}}}, "'images': 2 .*less than or equal to 1"),
+        ({"images": {"size": 8}}, r"8 \[size\] should be greater than or equal to 32"),
+        ({"model": {"weights": "a"}}, "'model': says no `architecture`"),
+        ({"model": {"architecture": "alexnet", "fit": "x"}}, "'scratch', 'fine-tuned', 'probe'"),
+        ({"model": []}, "'model': names no model"),
+        ({"model": 7}, "7 is neither an architecture nor the keys of a model"),
+        ({"model": ["alexnet", "vgg11"]}, "only notebooks 06 and 09 take several"),
+        ({"model": {"architecture": "alexnet", "fit": "as it is"}}, "for notebooks 06 and 07"),
     ],
 )
 def test_refusals_name_the_parameter_and_what_is_allowed(bad, said):
     with pytest.raises(ParameterError, match=said):
-        check(namespace(**bad), **ALLOWED)
+        check(namespace(**bad))
 
 
 def test_all_problems_are_named_at_once():
     with pytest.raises(ParameterError) as error:
-        check(namespace(seed=-1, preset="big"), **ALLOWED)
-    assert "'seed'" in str(error.value) and "'preset'" in str(error.value)
+        check(namespace(seed=-1, side="up"))
+    assert "'seed'" in str(error.value) and "'side'" in str(error.value)
 
 
 def test_what_papermill_injected_undeclared_is_refused():
     with pytest.raises(ParameterError, match="'sed' is not declared here; did you mean 'seed'"):
-        check(namespace(In=["", "# Parameters\nsed = 3\nseed = 1"]), **ALLOWED)
+        check(namespace(In=["", "# Parameters\nsed = 3\nseed = 1"]))
 
 
 def test_running_the_check_again_after_other_cells_refuses_nothing():
-    check(namespace(In=["seed: int = 0", "table = 3"], table=3, run=object()), **ALLOWED)
+    check(namespace(In=["seed: int = 0", "table = 3"], table=3, run=object()))
 
 
 @given(st.integers() | st.floats() | st.text() | st.booleans() | st.none())
 def test_a_seed_is_accepted_exactly_when_it_is_a_whole_number_from_zero(seed):
-    right = seed is None or (type(seed) is int and seed >= 0)
+    right = type(seed) is int and seed >= 0
     try:
-        check(namespace(seed=seed), **ALLOWED)
+        check(namespace(seed=seed))
     except ParameterError:
         assert not right
     else:
         assert right
 
 
-@pytest.fixture
-def notebook(tmp_path):
-    def cell(source, tag):
-        return nbformat.v4.new_code_cell(source, metadata={"tags": [tag]})
-
-    cells = [
-        cell("seed: int = 0  # random seed\nname: str = None  # any name", "parameters"),
-        cell(
-            "from helpers.run.parameters import check\ns = check(globals(), seed=(0, 9))", "check"
-        ),
-        cell("raise SystemExit('the rest never runs')", "other"),
-    ]
-    path = tmp_path / "01_one.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    return path
-
-
-def test_validated_runs_only_the_two_cells(notebook):
-    assert parameters.validated(notebook, {"seed": 4}) == {"seed": 4}
-
-
 @pytest.mark.parametrize(
     ("given_", "said"),
     [
-        ({"seed": 10}, "01_one.ipynb: parameter 'seed': 10 is out of range; allowed: 0 to 9"),
-        ({"sed": 1}, "'sed' is not declared here; did you mean 'seed'. the parameters"),
-        ({"name": 7}, "'name': 7 is of type int; allowed: str"),
+        ({"model": "no_such_network"}, "There is no architecture 'no_such_network'"),
+        (
+            {"model": {"architecture": "alexnet", "weights": "no.safetensors"}},
+            "no weights file no.safetensors",
+        ),
+        (
+            {"model": {"architecture": "alexnet-quarter", "weights": "imagenet"}},
+            "Nobody publishes ImageNet weights for 'alexnet-quarter'",
+        ),
+        ({"images": {"size": 48}}, r"alexnet-quarter cannot take images of 48 pixels .*; 64 fits"),
+        ({"sed": 1}, "03_.*.ipynb: parameter 'sed' is not declared here; did you mean 'seed'"),
     ],
 )
-def test_validated_refuses_before_anything_runs(notebook, given_, said):
+def test_what_would_fail_later_is_refused_without_a_kernel(given_, said):
+    path = project.root() / "notebooks" / "03_contextualized_mosaics.ipynb"
     with pytest.raises(ParameterError, match=said):
-        parameters.validated(notebook, given_)
+        parameters.validated(path, given_)
 
 
-def test_shared_gives_each_notebook_what_it_declares(notebook, tmp_path):
-    other = nbformat.read(notebook, as_version=4)
-    other.cells[0].source = "seed: int = 0  # random seed"
-    nbformat.write(other, tmp_path / "02_two.ipynb")
-    shared = parameters.shared([notebook, tmp_path / "02_two.ipynb"], {"seed": 1, "name": "x"})
-    assert shared == {"01_one": {"seed": 1, "name": "x"}, "02_two": {"seed": 1}}
-    with pytest.raises(ParameterError, match="'nme' is not declared"):
-        parameters.shared([notebook], {"nme": 1})
+def test_a_network_as_it_is_comes_from_a_file_or_torchvision(tmp_path):
+    torch.manual_seed(0)
+    file = str(tmp_path / "squeezenet.safetensors")
+    save_file(torchvision_models.squeezenet1_0().state_dict(), file)
+    path = project.root() / "notebooks" / "07_focus_bias_pairs.ipynb"
+    model = {"architecture": "squeezenet1_0", "weights": file, "fit": "as it is"}
+    assert parameters.validated(path, {"model": model}).model.weights == file
+    with pytest.raises(ParameterError, match="'as it is' needs a network"):
+        parameters.validated(path, {"model": {"architecture": "vgg11-eighth", "fit": "as it is"}})
+
+
+def test_every_notebook_declares_what_is_declared_here(tmp_path):
+    for path in (project.root() / "notebooks").glob("*.ipynb"):
+        assert parameters.validated(path, {}).output == "demo"
+    cell = nbformat.v4.new_code_cell("other: int = 1", metadata={"tags": ["parameters"]})
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "01_one.ipynb")
+    with pytest.raises(ParameterError, match="'other' is declared in the notebook and not in"):
+        parameters.validated(tmp_path / "01_one.ipynb", {})
+
+
+def test_names_of_methods_and_classes_are_those_that_there_are():
+    assert set(get_args(parameters.METHODS)) == set(explain.METHODS)
+    assert set(get_args(parameters.CLASSES)) == set(reading.CLASSES)

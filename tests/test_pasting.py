@@ -7,14 +7,22 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from test_background import image_set
 
-from helpers.contexts import mosaics, pasting
-from helpers.data import alike
+from helpers import stats
+from helpers.contexts import effects, mosaics, pasting
+from helpers.data import Collection, duplicates
+from helpers.run.parameters import Images
 from helpers.worlds import pictures
-from helpers.worlds.pictures import sets as world_sets
+from helpers.worlds.pictures.sets import photographed
 
 CLASSES = ("a", "b", "c")
 GREEN = np.array([40.0, 150.0, 60.0])
+
+
+def build(*args, **kwargs):
+    """All composites of a design in one tensor."""
+    return torch.cat(list(pasting.batches(*args, **kwargs)))
 
 
 def disc(size=48, radius=14.3, colour=GREEN):
@@ -88,11 +96,13 @@ def test_no_white_fringe_on_the_worlds_objects(masks):
     """On a dark ground, edge pixels against the world's own compositing: at most a third off."""
     made = pictures.make("WB", per_class=6)
     images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
-    given_masks = torch.from_numpy(made.masks) if masks == "exact" else alike.object_masks(images)
+    given_masks = (
+        torch.from_numpy(made.masks) if masks == "exact" else duplicates.object_masks(images)
+    )
     cutouts = pasting.cut(images, given_masks, softness=0)
     ground, ours, naive = np.full((3, 96, 96), 0.1, np.float32), [], []
     for i, row in enumerate(made.table.itertuples()):
-        layer = world_sets._object(row.object, 0, row.index, 96)[1]
+        layer = photographed(row.object, 0, row.index, 96)[1]
         edge = (np.asarray(layer.alpha) > 0.02) & (np.asarray(layer.alpha) < 0.98)
         true = (layer.over(ground.copy()) * 255)[:, edge]
         found = whole(cutouts, i)
@@ -152,7 +162,7 @@ def test_cut_refuses(change, said):
 def test_hard_edges_where_they_were_equal_a_paste_by_pil():
     image, mask = square()
     contexts = grounds()
-    made = pasting.build(rows(4), pasting.cut(image, mask, 0), contexts)
+    made = build(rows(4), pasting.cut(image, mask, 0), contexts)
     thing = Image.fromarray(image[0].permute(1, 2, 0).contiguous().numpy())
     for found, ground in zip(made, contexts["b"], strict=True):
         under = Image.fromarray(ground.permute(1, 2, 0).contiguous().numpy())
@@ -173,7 +183,7 @@ def bounds(mask):
 def test_centre_is_the_middle():
     image, mask = square()
     contexts = {"b": torch.zeros(4, 3, 24, 24, dtype=torch.uint8)}
-    made = pasting.build(rows(1), pasting.cut(image, mask, 0), contexts, position="centre")
+    made = build(rows(1), pasting.cut(image, mask, 0), contexts, position="centre")
     top, bottom, left, right = bounds(covered(made, contexts)[0])
     assert abs((top + bottom) / 2 - 12) <= 1 and abs((left + right) / 2 - 12) <= 1
 
@@ -183,7 +193,7 @@ def test_random_places_are_inside_and_everywhere():
     contexts = {"b": torch.zeros(4, 3, 24, 24, dtype=torch.uint8)}
     share = np.random.default_rng(0).random((2, 400))
     table = rows(400, down=share[0], across=share[1])
-    made = pasting.build(table, pasting.cut(image, mask, 0), contexts, position="random")
+    made = build(table, pasting.cut(image, mask, 0), contexts, position="random")
     seen = covered(made, contexts)
     assert (seen.sum((1, 2)) == 35).all(), "whole in every composite"
     tops = [bounds(one)[0] for one in seen]
@@ -194,7 +204,7 @@ def test_random_places_are_inside_and_everywhere():
 def test_scaled_objects_cover_the_square_of_the_scale(scale):
     coverage, image, mask = disc(size=96, radius=20)
     contexts = {"b": torch.zeros(4, 3, 96, 96, dtype=torch.uint8)}
-    made = pasting.build(rows(1), pasting.cut(image, mask, 0), contexts, scale=scale)
+    made = build(rows(1), pasting.cut(image, mask, 0), contexts, scale=scale)
     amount = made[0, 1].double().sum() / GREEN[1]
     assert amount == pytest.approx(coverage.sum() * scale**2, rel=0.05)
 
@@ -203,9 +213,7 @@ def test_what_is_beyond_the_frame_is_cut_off():
     image, mask = square(top=2, left=2, height=18, width=18)
     contexts = {"b": torch.zeros(4, 3, 24, 24, dtype=torch.uint8)}
     for position in pasting.POSITIONS:
-        made = pasting.build(
-            rows(1), pasting.cut(image, mask, 0), contexts, scale=4, position=position
-        )
+        made = build(rows(1), pasting.cut(image, mask, 0), contexts, scale=4, position=position)
         assert made.shape == (1, 3, 24, 24)
         middle = made[0, :, 8:16, 8:16].permute(1, 2, 0).reshape(-1, 3)
         assert (middle.float() - torch.tensor([10.0, 200, 30])).abs().max() <= 1
@@ -224,11 +232,11 @@ def test_batches_are_slices_of_the_whole_and_rows_are_independent():
     table = pasting.design(labels, contexts, pictures.CLASSES, seed=3)
     neutral = mosaics.neutral(images)
     way = {"scale": 0.8, "position": "random"}
-    built = pasting.build(table, cutouts, contexts, neutral, **way)
+    built = build(table, cutouts, contexts, neutral, **way)
     small = torch.cat([*pasting.batches(table, cutouts, contexts, neutral, batch_size=7, **way)])
     some = table.iloc[[40, 3, 17]]
     assert torch.equal(built, small)
-    assert torch.equal(built[[40, 3, 17]], pasting.build(some, cutouts, contexts, neutral, **way))
+    assert torch.equal(built[[40, 3, 17]], build(some, cutouts, contexts, neutral, **way))
 
 
 @settings(max_examples=25, deadline=None)
@@ -241,7 +249,7 @@ def test_composites_lie_between_ground_and_object(seed, softness, scale):
     colour = torch.from_numpy(rng.integers(0, 256, 3, dtype=np.uint8))
     image = torch.where(mask[:, None], colour[None, :, None, None], torch.tensor(255).byte())
     ground = torch.from_numpy(rng.integers(0, 256, (4, 3, 20, 20), dtype=np.uint8))
-    made = pasting.build(rows(4), pasting.cut(image, mask, softness), {"b": ground}, scale=scale)
+    made = build(rows(4), pasting.cut(image, mask, softness), {"b": ground}, scale=scale)
     least = torch.minimum(ground, colour[:, None, None]).int()
     most = torch.maximum(ground, colour[:, None, None]).int()
     assert (made.int() >= least - 1).all() and (made.int() <= most + 1).all()
@@ -263,24 +271,80 @@ def test_design_pastes_each_object_once_into_each_context():
     [
         ({"position": "left"}, "position='left' is not known"),
         ({"scale": 9}, "scale=9 must lie between"),
-        ({"contexts": {}}, r"contexts\['b'\] is missing; the objects are of \(24, 24\) pixels"),
+        ({"contexts": {}}, r"contexts\['b'\], which was not given"),
         ({"contexts": grounds(size=12)}, r"contexts\['b'\] is of \(12, 12\) pixels"),
     ],
 )
 def test_paste_refuses(change, said):
     given_ = {"contexts": grounds(), **change}
     with pytest.raises(ValueError, match=said):
-        pasting.build(rows(2), pasting.cut(*square(), 0), **given_)
-    with pytest.raises(ValueError, match="the neutral ground is missing"):
-        pasting.build(rows(1, kind="neutral"), pasting.cut(*square(), 0), grounds())
+        build(rows(2), pasting.cut(*square(), 0), **given_)
+    with pytest.raises(ValueError, match="the neutral image, which was not given"):
+        build(rows(1, kind="neutral"), pasting.cut(*square(), 0), grounds())
 
 
 def test_seams_show_one_object_of_each_class():
     from helpers import data
 
-    collection = data.load(per_class=6, size=48)
+    collection = data.load(Images(size=48, per_class=6))
     shown = pasting.seams(collection.sets["WB"].split("test"), 0.5)
     assert {name: tuple(images.shape) for name, images in shown.items()} == {
         "along the mask": (4, 3, 48, 48),
         "as here": (4, 3, 48, 48),
     }
+
+
+# --- what composites are taken for ---------------------------------------------------------------
+
+
+def test_counts_equal_counting_one_by_one():
+    names, rng = ("bench", "fire hydrant", "plane", "mug"), np.random.default_rng(0)
+    labels = torch.arange(4).repeat_interleave(5)
+    design = pasting.design(labels, dict.fromkeys(names, range(9)), names)
+    single, logits = rng.normal(size=(3, 20, 4)), rng.normal(size=(3, len(design), 4))
+    alone = {name: torch.tensor(rng.normal(size=(3, 7, 4))) for name in names}
+    images = effects.per_image(effects.points(single, logits, design, names))
+    table = pasting.counts(pasting.alone(alone, names), images)
+    assert len(table) == 4 * (1 + 3)
+    for row in table.to_dict("records"):
+        asked = alone[row["context_class"]].numpy()
+        if row["pasted"] != "nothing":
+            met = design["kind"].eq("context") & design["object_class"].eq(row["pasted"])
+            asked = logits[:, met & design["context_class"].eq(row["context_class"])]
+        taken = [[names[one.argmax()] == row["context_class"] for one in said] for said in asked]
+        assert row["predicted"] == pytest.approx(np.sum(taken) / 3)
+        assert row["images"] == (7 if row["pasted"] == "nothing" else 5)
+        ends = stats.share(np.array(taken, float))
+        assert (row["share"], row["low"], row["high"]) == pytest.approx(ends)
+    assert pasting.counts(pasting.alone(alone, names))["pasted"].tolist() == ["nothing"] * 4
+    for name, said in alone.items():
+        called = [names[int(np.argmax(one))] for one in said.numpy().reshape(-1, 4)]
+        found = pasting.called(alone, names).loc[name]
+        assert found.to_dict() == pytest.approx({c: called.count(c) / 3 for c in names})
+
+
+def collection_of(sets):
+    return Collection("folder", ("bench", "mug"), sets, {}, {})
+
+
+def test_objects_are_the_test_images_that_show_one():
+    images = image_set("WB")
+    images.masks[-1] = False
+    sets = {"WB": images}
+    found = pasting.objects(collection_of(sets))
+    assert len(found) == 19 and found.masks.flatten(1).any(1).all()
+    without = {"WB": image_set("WB", masks=False)}
+    assert pasting.objects(collection_of(without)) is None
+    assert pasting.objects(collection_of({})) is None
+
+
+def test_the_papers_counts_are_the_printed_ones():
+    printed = pasting.paper_counts().set_index(["context", "pasted"])["predicted"]
+    assert printed["sky"].to_dict() == {"nothing": 24, "mug": 19, "bench": 21, "fire hydrant": 4}
+    assert printed["park"].to_dict() == {"nothing": 25, "mug": 25, "fire hydrant": 22, "plane": 24}
+    assert printed["road"].to_dict() == {"nothing": 15, "bench": 5, "mug": 9, "plane": 0}
+    assert printed["wood"].to_dict() == {"nothing": 25, "bench": 9, "fire hydrant": 6, "plane": 8}
+    pairs = pasting.paper_pairs()
+    assert len(pairs) == 11  # not the fire hydrant beside the sky
+    bench = pairs.set_index(["context", "object_class"]).loc[("sky", "bench")]
+    assert bench["mosaic_share"] == 44 / 125 and bench["paste_share"] == 21 / 25

@@ -13,8 +13,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from PIL import Image
 
-from helpers import figures
-from helpers.contexts import context, mosaics
+from helpers.contexts import effects, mosaics
+from helpers.figures import contexts as figures
 
 PAPER = ("bench", "fire hydrant", "plane", "mug")
 EIGHT = ("airplane", "cup", "fire hydrant", "kangaroo", "a rather long name", "x", "frog", "violin")
@@ -55,9 +55,9 @@ def tables(classes, n=2):
         rng.normal(size=(2, len(labels), len(classes))),
         rng.normal(size=(2, len(design), len(classes))),
     )
-    points = context.points(*logits, design, classes)
-    effects = context.effects(*logits, design, classes)
-    return points, effects, context.strengths(*logits, design, classes)
+    points = effects.points(*logits, design, classes)
+    images = effects.per_image(points)
+    return points, effects.of_pairs(images), effects.of_contexts(images)
 
 
 def accuracies():
@@ -111,14 +111,14 @@ def test_figures_of_eight_contexts_draw():
 
 
 def draw_contexts(classes, n, rows=None):
-    points, effects, strengths = tables(classes, n)
+    points, pairs, strengths = tables(classes, n)
     colours = figures.palette(classes, CONTEXT_OF)
     planted = dict.fromkeys(classes, 0.5)
     for fig in (
         figures.logit_panels(points, colours, CONTEXT_OF, contexts=rows),
         figures.distance_construction(points, classes[0], classes[1], colours),
-        figures.table_1_distances(effects, colours, CONTEXT_OF),
-        figures.context_contrasts(effects, colours),
+        figures.table_1_distances(pairs, colours, CONTEXT_OF),
+        figures.context_contrasts(pairs, colours),
         figures.planted_and_measured(strengths, planted, colours),
     ):
         fig.draw_without_rendering()
@@ -132,20 +132,22 @@ def test_figure_7_has_one_panel_a_combination():
 
 
 def test_figure_10_shows_table_1():
-    _, effects, _ = tables(PAPER)
-    ax = figures.table_1_distances(effects, figures.palette(PAPER)).axes[0]
+    _, pairs, _ = tables(PAPER)
+    paper = pairs[["object_class", "context_class"]].assign(mosaic=77.0, single=88.0)
+    ax = figures.table_1_distances(pairs, figures.palette(PAPER), paper=paper).axes[0]
     drawn = {round(float(x), 9) for line in ax.lines for x in np.atleast_1d(line.get_xdata())}
     for name in ("mosaic_distance", "single_distance"):
-        assert {round(x, 9) for x in effects[name]} <= drawn
-    assert len(ax.get_yticks()) == 12
+        assert {round(x, 9) for x in pairs[name]} <= drawn
+    assert len(ax.get_yticks()) == 12 and {77.0, 88.0} <= drawn
+    assert "12 pairs" in ax.get_title(loc="left")
 
 
 def test_figure_2_shows_its_table():
     table = accuracies()
     ax = figures.accuracy_bars(table, 3).axes[0]
+    assert "3 of 3 models do best" in ax.get_title(loc="left")
     heights = sorted(bar.get_height() for bar in ax.patches)
     assert heights == pytest.approx(sorted(100 * table["accuracy"]))
-    figures.own_and_other_sets(table).draw_without_rendering()
     figures.accuracy_bars(table.assign(low=np.nan, high=np.nan)).draw_without_rendering()
 
 
@@ -177,7 +179,11 @@ def test_pictures_of_unlike_sizes_and_diagrams_draw():
 
 def test_the_tables_of_notebook_01_draw():
     colours = pd.DataFrame(
-        [{"set": s, "class": c, "red": 9, "green": 200, "blue": 9} for s in "AB" for c in PAPER]
+        [
+            {"set": s, "region": "object", "class": c, "red": 9, "green": 200, "blue": 9}
+            for s in "AB"
+            for c in PAPER
+        ]
     )
     figures.mean_colours(colours).draw_without_rendering()
     counts = pd.DataFrame([[9, 1], [0, 10]], index=["a", "b"], columns=["park", "sky"])

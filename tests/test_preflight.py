@@ -4,9 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-import torch
-from safetensors.torch import save_file
-from torchvision import models as torchvision_models
+import yaml
 
 from helpers.run import preflight, project
 
@@ -19,7 +17,7 @@ def test_keys_that_nothing_reads_are_refused():
     with pytest.raises(ValueError, match=r"'seed' is no key .*did you mean 'seeds'"):
         preflight.known_keys({"seed": 3}, allowed)
     with pytest.raises(ValueError, match="stands below `parameters:`"):
-        preflight.known_keys({"folder": "x"}, ["run", "parameters"])
+        preflight.known_keys({"images": "x"}, ["run", "parameters"])
 
 
 def test_seeds_are_a_number_or_a_list():
@@ -47,7 +45,7 @@ def photographs(folder, classes=("cat", "dog")):
 
 def test_a_changed_added_or_lost_file_changes_the_fingerprint(tmp_path):
     folder = photographs(tmp_path / "photos")
-    given = {"folder": str(folder), "output": "x", "seed": 3, "contexts": None}
+    given = {"images": {"folder": str(folder)}, "output": "x", "seed": 3, "layer": None}
     first = preflight.inputs(given)
     assert first and first == preflight.inputs(given | {"seed": 4})
     (folder / "cat" / "2.jpg").write_bytes(b"two")
@@ -65,7 +63,7 @@ def test_what_lies_behind_a_link_and_in_a_list_counts_and_a_dangling_link_does_n
     (folder / "cat" / "2.jpg").symlink_to(tmp_path / "not there")
     (folder / "cat" / "3.jpg").symlink_to("3.jpg")
     (tmp_path / "own.csv").write_text("name\n")
-    given = {"folder": str(folder), "further": ["truncation", str(tmp_path / "own.csv")]}
+    given = {"images": {"folder": str(folder)}, "further": ["x", str(tmp_path / "own.csv")]}
     first = preflight.inputs(given)
     (elsewhere / "dog" / "1.jpg").write_bytes(b"changed")
     second = preflight.inputs(given)
@@ -76,16 +74,12 @@ def test_what_lies_behind_a_link_and_in_a_list_counts_and_a_dangling_link_does_n
 def test_names_that_are_not_utf_8_have_a_fingerprint(tmp_path):
     folder = os.fsencode(photographs(tmp_path / "photos"))
     Path(os.fsdecode(folder + b"/cat/caf\xe9.jpg")).write_bytes(b"1")
-    assert preflight.inputs({"folder": str(tmp_path / "photos")})
+    assert preflight.inputs({"images": {"folder": str(tmp_path / "photos")}})
 
 
 def test_parameters_that_name_no_file_have_no_fingerprint(tmp_path):
-    assert preflight.inputs({"pretrained": "imagenet", "seed": 1, "folder": None}) == ""
+    assert preflight.inputs({"images": "world", "seed": 1, "layer": None}) == ""
     assert preflight.inputs({"output": str(tmp_path)}) == "", "results are no input"
-
-
-def plan(parameters=None, **config):
-    return preflight.plan({**config, "parameters": parameters}, NOTEBOOKS)
 
 
 @pytest.mark.parametrize(
@@ -102,9 +96,13 @@ def plan(parameters=None, **config):
             r"\['seed', 3\] is no mapping; write `parameters: {seed: 3}`",
         ),
         ({"parameters": {"output": "other"}}, "write `run: other` beside `parameters`, not in it"),
-        ({"parameters": {"preset": "paper"}}, "write `preset: paper` beside `parameters`, not in"),
-        ({"preset": "huge"}, "parameter 'preset': 'huge' is not known; allowed: demo, paper"),
-        ({"source": "folder"}, "'source' is no key of the configuration"),
+        ({"parameters": {"sed": 3}}, "'sed' is not declared here; did you mean 'seed'"),
+        ({"01_datasets": {"doses": [1]}}, "01_datasets.ipynb: parameter 'doses' is not declared"),
+        ({"images": "world"}, "'images' is no key of the configuration; .*stands below"),
+        ({"parameters": {"table": "no.csv"}}, "09_.*'table': there is no file or folder 'no.csv'"),
+        ({"parameters": {"labels": "no.json"}}, "08_icon2.ipynb: parameter 'labels': there is no"),
+        ({"parameters": {"shown": ["dog"]}}, "'shown': 'dog' .*should be 'car', 'pedestrian'"),
+        ({"parameters": {"shown": []}}, "'shown': .*should have at least 1 item"),
     ],
 )
 def test_configurations_that_would_be_misread_are_refused(config, said):
@@ -112,58 +110,41 @@ def test_configurations_that_would_be_misread_are_refused(config, said):
         preflight.plan(config, NOTEBOOKS)
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"folder": "."}, "say `source: folder` as well"),
-        ({"source": "folder"}, "the parameter 'folder' must name one"),
-        ({"source": "folder", "folder": "nowhere"}, "'folder': there is no file or folder 'nowher"),
-        ({"table": "no.csv"}, "09_bias_building_blocks.ipynb: parameter 'table': there is no file"),
-        ({"labels": "no.json"}, "08_icon2.ipynb: parameter 'labels': there is no file or folder"),
-        ({"predictions": "no.json"}, "'predictions': there is no file or folder 'no.json' below"),
-        ({"shown": ["dog"]}, "'shown': 'dog' is not known; allowed: car, pedestrian"),
-        ({"shown": []}, "'shown': names no class"),
-        ({"architecture": "no_such_network"}, "no_such_network"),
-        ({"pretrained": "no_such.safetensors"}, "no_such.safetensors"),
-        ({"pretrained": "imagenet"}, "Nobody publishes ImageNet weights for 'alexnet-quarter'"),
-        ({"image_size": 48}, r"alexnet-quarter cannot take images of 48 pixels .*; 64 fits"),
-    ],
-)
-def test_what_would_fail_later_is_refused(given, said):
-    with pytest.raises(ValueError, match=said):
-        plan(given)
+def plan(parameters=None, **config):
+    return preflight.plan({**config, "parameters": parameters}, NOTEBOOKS)
 
 
 def test_what_is_fine_is_let_through():
-    run, parameters = plan({"architecture": "squeezenet1_0", "seed": 3}, run="sweep/seed-3")
+    own = {"06_focus_rating": {"mosaics": 7}}
+    run, parameters = plan({"model": "squeezenet1_0", "seed": 3}, run="sweep/seed-3", **own)
     assert run == "sweep/seed-3" and len(parameters) == len(preflight.chapters(NOTEBOOKS))
-    assert parameters["02_cross_evaluation"]["architecture"] == "squeezenet1_0"
-    assert "architecture" not in parameters["01_datasets"]
+    assert parameters["02_cross_evaluation"]["model"] == "squeezenet1_0"
+    assert "model" not in parameters["01_datasets"]
+    assert parameters["06_focus_rating"]["mosaics"] == 7
     names = ["02_cross_evaluation", "01_datasets"]
     assert list(plan(notebooks=names)[1]) == names == list(plan(notebooks=",".join(names))[1])
 
 
-def test_values_are_checked_by_the_notebooks_that_run_only(tmp_path):
-    torch.manual_seed(0)
-    path = tmp_path / "squeezenet.safetensors"
-    save_file(torchvision_models.squeezenet1_0().state_dict(), path)
-    given = {"family": "as it is", "architecture": "squeezenet1_0", "pretrained": str(path)}
+def test_the_papers_configuration_fits_the_notebooks():
+    config = yaml.safe_load((project.root() / "sweeps" / "paper.yml").read_text())
+    run, parameters = preflight.plan(config, NOTEBOOKS)
+    assert run == "paper" and parameters["03_contextualized_mosaics"]["images"] == "visual-contexts"
+
+
+def test_values_are_checked_by_the_notebooks_that_run_only():
+    given = {"model": {"architecture": "squeezenet1_0", "fit": "as it is"}}
     given |= {"per_context": 3, "shape": "squeezed"}  # of others, and stays in the file
-    assert plan(given, notebooks=["06_focus_rating"])[1]["06_focus_rating"]["family"] == "as it is"
-    with pytest.raises(
-        ValueError, match=r"04_paste_check.*'as it is' is not known(.|\n)*`notebooks`"
-    ):
+    assert plan(given, notebooks=["06_focus_rating"])[1]["06_focus_rating"]["model"]
+    with pytest.raises(ValueError, match=r"04_paste_check.*'as it is' is for (.|\n)*`notebooks`"):
         plan(given)
-    with pytest.raises(ValueError, match="'as it is' needs a network: `pretrained: imagenet` or"):
-        plan({"family": "as it is"}, notebooks=["06_focus_rating"])
 
 
 def test_a_folder_without_contexts_leaves_out_what_needs_them(tmp_path, capsys):
-    given = {"source": "folder", "folder": str(photographs(tmp_path))}
+    given = {"images": {"folder": str(photographs(tmp_path))}}
     names = ["01_datasets", "04_paste_check", "08_icon2", "09_bias_building_blocks"]
     assert list(plan(given, notebooks=names)[1]) == ["01_datasets", "09_bias_building_blocks"]
     said = capsys.readouterr().out
-    assert "holds no context images, so these notebooks are left out: 04_paste_check" in said
+    assert "holds no context images, so 04_paste_check is left out" in said
     assert "08_icon2 is not about photographs" in said
     (tmp_path / "labels.json").write_text("[]")
     with_data = plan(given | {"labels": str(tmp_path / "labels.json")}, notebooks=names)[1]

@@ -1,5 +1,6 @@
 """The frame: one list of versions, the same threads and seeds, an index page, the workflow."""
 
+import json
 import os
 import re
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 import torch
 import yaml
 
-from helpers.run import artifacts, findings, pages, project
+from helpers.run import artifacts, pages, project
 
 ROOT = project.root()
 
@@ -71,7 +72,7 @@ def test_seeding_sets_one_thread_and_repeats():
 
 def test_a_run_name_is_a_folder_name():
     with pytest.raises(ValueError, match=r"output: '\.\./x' is not a folder name"):
-        project.start("01_a", SimpleNamespace(seed=0, output="../x", preset="demo"))
+        project.start("01_a", SimpleNamespace(seed=0, output="../x"))
 
 
 def executed(folder: Path, name: str, title: str, seconds: float):
@@ -84,8 +85,10 @@ def test_the_index_shows_title_picture_time_and_findings(tmp_path):
     executed(tmp_path, "01_a", "Title <A>", 12.3)
     executed(tmp_path, "02_b", "Title B", 300)
     artifacts.write_bytes(tmp_path / "figures" / "01_a" / "fig.png", b"png")
-    run = project.Run("01_a", SimpleNamespace(seed=0), tmp_path)
-    run.findings([findings.judge("Sky is strong", "w", (0.5, 0.25, 0.75), above=0, paper="0.35")])
+    judged = {"id": "sky", "claim": "Sky is strong", "verdict": "holds", "unit": "logits"}
+    judged |= {"measured": 0.5, "low": 0.25, "high": 0.75, "paper": "0.35", "note": ""}
+    record = {"notebook": "01_a", "findings": [judged]}
+    artifacts.write_text(tmp_path / "findings" / "01_a.json", json.dumps(record))
     page = pages.write_index(tmp_path).read_text()
     assert "Title &lt;A&gt;" in page and "Why?" in page
     assert 'src="figures/01_a/fig.png"' in page
@@ -148,7 +151,7 @@ def suite(tmp_path, monkeypatch):
     (tmp_path / "helpers" / "run").symlink_to(ROOT / "helpers" / "run")
     artifacts.write_text(tmp_path / "bin" / "papermill", PAPERMILL).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    declared = "preset: str = 'demo'\noutput: str = None"
+    declared = "output: str = 'demo'"
     cell = nbformat.v4.new_code_cell(declared, metadata={"tags": ["parameters"]})
     text = nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
     for name in ("01_a", "02_b"):
@@ -181,7 +184,7 @@ def test_a_configuration_may_have_a_space_in_its_name(tmp_path):
     (tmp_path / ".venv").mkdir()
     for name in ("requirements.lock", "pyproject.toml", ".venv/ready"):
         (tmp_path / name).touch()
-    assert "--configfile 'my photos.yml'" in make(tmp_path, "-n", "run", "CONFIG=my photos.yml")
+    assert "--configfile  'my photos.yml'" in make(tmp_path, "-n", "run", "CONFIG=my photos.yml")
 
 
 def test_a_home_that_cannot_be_written_to_is_replaced(tmp_path):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from helpers.contexts import paste_counts
+from helpers.contexts import pasting
 from helpers.stats import ranks
 
 
@@ -119,7 +119,7 @@ def test_apart_puts_the_pairs_that_disagree_first():
 
 def test_the_papers_two_methods_agree():
     """Its printed counts, eleven pairs, by scipy."""
-    pairs = paste_counts.paper_pairs()
+    pairs = pasting.paper_pairs()
     assert len(pairs) == 11
     found = ranks.spearman(pairs["mosaic_share"], pairs["paste_share"])
     assert found.estimate == pytest.approx(0.829, abs=0.001) and found.low > 0.3

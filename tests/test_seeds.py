@@ -4,18 +4,18 @@ import json
 
 import pytest
 
-from helpers.run import artifacts, findings, seeds
+from helpers.run import artifacts, claims, seeds
 
-HOLDS, FAILS, UNDECIDED = findings.HOLDS, findings.FAILS, findings.UNDECIDED
+HOLDS, FAILS, UNDECIDED = claims.HOLDS, claims.FAILS, claims.UNDECIDED
 
 
 def written(folder, **notebooks):
-    """Findings files of a run: notebook to pairs of claim and verdict."""
+    """Findings files of a run: notebook to pairs of id (and what it is about) and verdict."""
     for name, pairs in notebooks.items():
-        found = [
-            vars(findings.Finding(claim, "", "", 0.0, 0.0, 0.0, "", verdict))
-            for claim, verdict in pairs
-        ]
+        found = []
+        for claim, verdict in pairs:
+            claim, _, of = claim.partition(": ")
+            found.append({"id": claim, "of": of, "verdict": verdict})
         text = json.dumps({"notebook": name, "findings": found})
         artifacts.write_text(folder / "findings" / f"{name}.json", text)
     return folder
@@ -25,8 +25,8 @@ def written(folder, **notebooks):
 def folders(tmp_path):
     """Seed 1 turns a claim over and leaves one undecided; seed 2 says the same in another order."""
     same = [(f"claim {i}", HOLDS) for i in range(6)]
-    first = [*same, ("sky", HOLDS), ("road", FAILS), ("twice", HOLDS), ("twice", FAILS)]
-    other = [("road", HOLDS), ("sky", UNDECIDED), *same, ("twice", HOLDS), ("twice", FAILS)]
+    first = [*same, ("sky", HOLDS), ("road", FAILS), ("twice: a", HOLDS), ("twice: b", FAILS)]
+    other = [("road", HOLDS), ("sky", UNDECIDED), *same, ("twice: a", HOLDS), ("twice: b", FAILS)]
     return {
         0: written(tmp_path / "0", a=first, b=[("sky", FAILS)]),
         1: written(tmp_path / "1", a=other, b=[("sky", FAILS)]),
@@ -36,9 +36,9 @@ def folders(tmp_path):
 
 def test_claims_are_matched_and_differences_counted(folders):
     table = seeds.verdicts(folders)
-    assert table.loc[("a", "road", 0)].tolist() == [FAILS, HOLDS, FAILS]
-    assert table.loc[("b", "sky", 0)].tolist() == [FAILS] * 3
-    assert [table.loc[("a", "twice", i)].tolist() for i in (0, 1)] == [[HOLDS] * 3, [FAILS] * 3]
+    assert table.loc[("a", "road", "")].tolist() == [FAILS, HOLDS, FAILS]
+    assert table.loc[("b", "sky", "")].tolist() == [FAILS] * 3
+    assert [table.loc[("a", "twice", of)].tolist() for of in "ab"] == [[HOLDS] * 3, [FAILS] * 3]
     comparison = seeds.compared(table).set_index("seed")
     assert comparison.loc[1, ["claims", "contradictions", "differ"]].tolist() == [11, 1, 2]
     assert comparison.loc[1, "share"] == pytest.approx(2 / 11)
@@ -68,7 +68,7 @@ def test_the_command_writes_the_table_and_ends_with_one(folders, tmp_path, monke
     with pytest.raises(SystemExit, match="do not survive another seed"):
         seeds.main()
     lines = (tmp_path / "outputs" / "seeds" / "verdicts.csv").read_text().splitlines()
-    assert lines[0] == "notebook,claim,number,0,1,2" and len(lines) == 3
+    assert lines[0] == "notebook,id,of,0,1,2" and len(lines) == 3
     assert "road" in capsys.readouterr().out
     monkeypatch.setattr("sys.argv", ["seeds", "--seeds", "0", "2"])
     seeds.main()

@@ -13,6 +13,8 @@ from PIL import Image
 
 from helpers import data
 from helpers.data import archives
+from helpers.run import project
+from helpers.run.parameters import Images
 from helpers.worlds import pictures
 
 
@@ -48,9 +50,12 @@ class Server:
 
 
 @pytest.fixture
-def server(monkeypatch):
+def server(monkeypatch, tmp_path):
     monkeypatch.setattr("time.sleep", lambda _: None)  # pooch waits between tries
     served = Server()
+    monkeypatch.setattr(archives, "URL", served.url)
+    monkeypatch.setattr(archives, "RETRIES", 2)
+    monkeypatch.setattr(project, "root", lambda: tmp_path)
     yield served
     served.http.shutdown()
     served.http.server_close()
@@ -73,10 +78,6 @@ def simple(server):
     return server
 
 
-def fetched(server, folder, retries=2):
-    return archives.fetch("a.zip", server.url, folder, retries)
-
-
 def whole(folder):
     return (folder / "bench/1.txt").read_text() == "one" and (
         folder / "bench/noise"
@@ -84,59 +85,54 @@ def whole(folder):
 
 
 def test_downloaded_once_unpacked_and_recorded(simple, tmp_path):
-    folder = fetched(simple, tmp_path / "d")
+    folder = archives.fetch("a.zip", tmp_path / "d")
     assert whole(folder)
     digest = hashlib.sha256(simple.files["a.zip"]).hexdigest()
     assert archives.registry(tmp_path / "d" / "registry.txt") == {"a.zip": digest}
-    assert fetched(simple, tmp_path / "d") == folder and simple.requests == ["/a.zip"]
+    assert archives.fetch("a.zip", tmp_path / "d") == folder and simple.requests == ["/a.zip"]
     left = sorted(p.name for p in (tmp_path / "d").iterdir() if not p.name.startswith("."))
     assert left == [f"a-{digest[:12]}", "a.zip", "registry.txt"]
 
 
 @pytest.mark.parametrize("fault", ["cut", "cut without length", "error", "page"])
-def test_failed_tries_are_repeated(simple, tmp_path, fault):
-    simple.faults = [fault, fault]
-    assert whole(fetched(simple, tmp_path)) and len(simple.requests) == 3
-
-
-@pytest.mark.parametrize("fault", ["cut", "cut without length", "error", "page"])
-def test_what_is_not_whole_is_never_kept(simple, tmp_path, fault):
+def test_failed_tries_are_repeated_and_what_is_not_whole_is_never_kept(simple, tmp_path, fault):
     simple.faults = [fault] * 3
     with pytest.raises(ConnectionError, match=r"a\.zip"):
-        fetched(simple, tmp_path)
+        archives.fetch("a.zip", tmp_path)
     assert [p for p in tmp_path.iterdir() if p.suffix != ".lock"] == []
-    assert whole(fetched(simple, tmp_path))
+    simple.faults = [fault] * 2
+    assert whole(archives.fetch("a.zip", tmp_path)) and len(simple.requests) == 6
 
 
 def test_missing_server_is_a_clear_error(simple, tmp_path):
     simple.http.shutdown()
     simple.http.server_close()
-    with pytest.raises(ConnectionError, match="could not be downloaded in 1 tries"):
-        fetched(simple, tmp_path, retries=0)
+    with pytest.raises(ConnectionError, match="could not be downloaded in 3 tries"):
+        archives.fetch("a.zip", tmp_path)
 
 
 def test_another_archive_under_the_same_name_is_refused(simple, tmp_path):
-    folder = fetched(simple, tmp_path)
+    folder = archives.fetch("a.zip", tmp_path)
     (tmp_path / "a.zip").unlink()
     original = simple.files["a.zip"]
     simple.files["a.zip"] = zipped({"bench/1.txt": "two"})
     with pytest.raises(ValueError, match=r"not the archive that was used first.*delete the line"):
-        fetched(simple, tmp_path)
+        archives.fetch("a.zip", tmp_path)
     simple.files["a.zip"] = original
-    assert fetched(simple, tmp_path) == folder
+    assert archives.fetch("a.zip", tmp_path) == folder
 
 
 def test_an_archive_changed_on_disk_is_downloaded_again(simple, tmp_path):
-    folder = fetched(simple, tmp_path)
+    folder = archives.fetch("a.zip", tmp_path)
     (tmp_path / "a.zip").write_bytes(b"changed")
-    assert fetched(simple, tmp_path) == folder and len(simple.requests) == 2
+    assert archives.fetch("a.zip", tmp_path) == folder and len(simple.requests) == 2
 
 
 def test_a_zip_put_there_cut_off_is_never_taken_for_whole(simple, tmp_path):
     (tmp_path / "a.zip").write_bytes(simple.files["a.zip"][:20_000])
     with pytest.raises(ConnectionError, match=r"a.zip is damaged .* was removed"):
-        fetched(simple, tmp_path)
-    assert whole(fetched(simple, tmp_path))
+        archives.fetch("a.zip", tmp_path)
+    assert whole(archives.fetch("a.zip", tmp_path))
 
 
 def test_damage_inside_a_zip_is_found_and_nothing_is_left(simple, tmp_path):
@@ -144,10 +140,10 @@ def test_damage_inside_a_zip_is_found_and_nothing_is_left(simple, tmp_path):
     data[len(data) // 2] ^= 0xFF  # within the noise: the directory at the end is intact
     good, simple.files["a.zip"] = simple.files["a.zip"], bytes(data)
     with pytest.raises(ConnectionError, match=r"a\.zip is damaged"):
-        fetched(simple, tmp_path)
+        archives.fetch("a.zip", tmp_path)
     assert [p for p in tmp_path.iterdir() if p.suffix != ".lock"] == []
     simple.files["a.zip"] = good
-    assert whole(fetched(simple, tmp_path))
+    assert whole(archives.fetch("a.zip", tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +162,7 @@ def test_damage_inside_a_zip_is_found_and_nothing_is_left(simple, tmp_path):
 def test_members_outside_the_folder_are_refused(server, tmp_path, name):
     server.files["a.zip"] = zipped({"bench/1.txt": "one", name: "bad"})
     with pytest.raises(archives.UnsafeArchive, match="Nothing was unpacked"):
-        fetched(server, tmp_path / "d")
+        archives.fetch("a.zip", tmp_path / "d")
     assert not (tmp_path / "d" / "a.zip").exists()
     assert not list(tmp_path.rglob("*evil*")) and not list(tmp_path.rglob("*.txt"))
 
@@ -176,25 +172,32 @@ def test_links_and_encrypted_members_are_refused(server, tmp_path):
     link.external_attr = 0o120777 << 16
     server.files["a.zip"] = zipped({link: "/etc/passwd"})
     with pytest.raises(archives.UnsafeArchive, match="is a link"):
-        fetched(server, tmp_path)
+        archives.fetch("a.zip", tmp_path)
     data = bytearray(zipped({"bench/1.txt": "one"}))
     data[data.index(b"PK\x01\x02") + 8] |= 1
     server.files["b.zip"] = bytes(data)
     with pytest.raises(archives.UnsafeArchive, match="is encrypted"):
-        archives.fetch("b.zip", server.url, tmp_path, 0)
+        archives.fetch("b.zip", tmp_path)
+
+
+def test_an_archive_that_would_fill_the_disk_is_refused(simple, tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "UNPACKED_MAX", 50_002)
+    with pytest.raises(archives.UnsafeArchive, match="it unpacks to 50,003 bytes"):
+        archives.fetch("a.zip", tmp_path)
+    assert not list(tmp_path.rglob("*.txt"))
 
 
 def test_members_with_a_name_that_no_file_can_have_are_refused(server, tmp_path):
     for name in ("bench/" + 300 * "a" + ".jpg", 300 * "b" + "/1.jpg", "bench/" + 200 * "é"):
         server.files["a.zip"] = zipped({"bench/1.txt": "one", name: "long"})
         with pytest.raises(archives.UnsafeArchive, match="has a name of more than 255 bytes"):
-            fetched(server, tmp_path / "d")
+            archives.fetch("a.zip", tmp_path / "d")
         assert not list(tmp_path.rglob("*.txt"))
 
 
 def test_two_at_once_download_once(simple, tmp_path):
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: fetched(simple, tmp_path), range(4)))
+        found = list(pool.map(lambda _: archives.fetch("a.zip", tmp_path), range(4)))
     assert len(set(found)) == 1 and simple.requests == ["/a.zip"]
 
 
@@ -227,15 +230,13 @@ def authors_archives(per_class=24, size=48, own=False):
     return made
 
 
-def hpai(server, tmp_path, **more):
-    return data.load(
-        "hpai", size=48, downloads=tmp_path / "downloads", base_url=server.url, retries=0, **more
-    )
+def archived(**more):
+    return data.load(Images("visual-contexts", size=48, **more))
 
 
 def test_the_authors_archives(server, tmp_path):
     server.files.update(authors_archives())
-    found = hpai(server, tmp_path)
+    found = archived()
     assert set(found.classes) == set(pictures.CLASSES) and set(found.sets) == {"C", "NC", "WB"}
     assert np.array_equal(found.summary().to_numpy(), np.tile((16, 4, 4, 24), (12, 1)))
     for name, images in found.sets.items():
@@ -255,7 +256,7 @@ def test_the_authors_archives(server, tmp_path):
 
 def test_split_folders_in_the_archives_are_kept(server, tmp_path):
     server.files.update(authors_archives(own=True))
-    found = hpai(server, tmp_path)
+    found = archived()
     assert np.array_equal(found.summary().to_numpy(), np.tile((13, 3, 8, 24), (12, 1)))
     for row in found.sets["NC"].table.itertuples():
         assert (row.split == "test") == ("test" in row.path.split("/"))
@@ -266,7 +267,7 @@ def test_contexts_given_for_the_archives(server, tmp_path):
     for k, name in enumerate(("park", "road", "sky", "wood")):
         (tmp_path / "scenes" / name).mkdir(parents=True)
         Image.new("RGB", (50, 50), (60 * k, 0, 0)).save(tmp_path / "scenes" / name / "1.png")
-    found = hpai(server, tmp_path, contexts=tmp_path / "scenes")
+    found = archived(contexts=str(tmp_path / "scenes"))
     assert {label: int(images[0, 0, 0, 0]) for label, images in found.contexts.items()} == {
         "bench": 0, "fire hydrant": 60, "plane": 120, "mug": 180,
     }  # fmt: skip
@@ -278,4 +279,4 @@ def test_an_archive_without_a_class_is_a_clear_error(server, tmp_path):
     with pytest.raises(
         ValueError, match=r"context.zip: no images of fire hydrant, mug, plane.*cow"
     ):
-        hpai(server, tmp_path)
+        archived()

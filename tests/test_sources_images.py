@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from helpers.data import images
 from helpers.data.images import Unreadable, decode
 
 
@@ -224,8 +223,3 @@ def test_bombs_are_refused_before_they_are_decoded(tmp_path, monkeypatch):
     for name in ("bomb.png", "large.png"):
         with pytest.raises(Unreadable, match="more than 100,000,000 pixels"):
             decode(tmp_path / name, 16)
-
-
-def test_endings(tmp_path):
-    for name, taken in (("a.JPG", True), ("a.jpeg", True), (".a.jpg", False), ("a.txt", False)):
-        assert images.is_image(tmp_path / name) == taken

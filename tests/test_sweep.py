@@ -1,5 +1,6 @@
 """The sweep: what it gathers, against constructed runs; what it plans; that it resumes."""
 
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import yaml
 from helpers.contexts import sweep
 from helpers.run import project
 
-MEASURES = ("mosaics: logits", "GradCAM: relevance")
+MEASURES = (("mosaics", "logits"), ("GradCAM", "relevance"))
 
 
 @pytest.fixture
@@ -25,9 +26,12 @@ def runs(tmp_path):
         for seed in (0, 1, 2):
             rows = [
                 {
+                    "dose": dose,
+                    "seed": seed,
                     "context_class": name,
                     "planted": dose,
-                    "measure": measure,
+                    "method": measure[0],
+                    "quantity": measure[1],
                     "effect": effect,
                     "low": effect - 0.3,
                     "high": effect + 0.3,
@@ -36,36 +40,27 @@ def runs(tmp_path):
                 for name in ("bench", "plane")
                 for measure, effect in zip(MEASURES, (dose, rng.normal() / 10), strict=True)
             ]
-            folder = tmp_path / f"bias-{dose}_seed-{seed}" / "tables" / "05_gradcam_comparison"
+            folder = tmp_path / str(len(files)) / "tables" / "05_gradcam_comparison"
             folder.mkdir(parents=True)
             pd.DataFrame(rows).to_csv(folder / "answers.csv", index=False)
             files.append(folder / "answers.csv")
     return files
 
 
-def test_read_takes_dose_and_seed_from_the_folder(runs):
-    table = sweep.read(runs[::-1])
-    assert len(table) == 15 * 4
-    assert (table["bias"] == table["planted"]).all()
-    assert table["bias"].is_monotonic_increasing
-    assert table.groupby(["bias", "seed"]).size().eq(4).all()
-
-
-def test_one_table_of_any_sweep(tmp_path, monkeypatch):
+def test_one_table_of_any_sweep_says_which_parameters_differ(tmp_path, monkeypatch):
     files = []
     for method, seed in (("lime", 2), ("ig", 10)):
-        files.append(tmp_path / f"method-{method}_seed-{seed}" / "tables" / "focus.csv")
+        run = tmp_path / method
+        files.append(run / "tables" / "06_any" / "focus.csv")
         files[-1].parent.mkdir(parents=True)
         files[-1].write_text("mean\n0.5\n")
+        settings = {"output": method, "method": method, "seed": seed, "shape": "native"}
+        (run / "findings").mkdir()
+        (run / "findings" / "06_any.json").write_text(json.dumps({"settings": settings}))
     monkeypatch.setattr(sys, "argv", ["sweep", "--tables", str(tmp_path), *map(str, files)])
     sweep.main()
     table = pd.read_csv(tmp_path / "focus.csv")
-    assert table.to_dict("list") == {"mean": [0.5, 0.5], "method": ["ig", "lime"], "seed": [10, 2]}
-    with pytest.raises(ValueError, match="tells other, and others method, seed"):
-        other = tmp_path / "other-1" / "focus.csv"
-        other.parent.mkdir()
-        other.write_text("mean\n1\n")
-        sweep.read([files[0], other])
+    assert table.to_dict("list") == {"mean": [0.5, 0.5], "method": ["lime", "ig"], "seed": [2, 10]}
 
 
 @pytest.mark.slow
@@ -82,12 +77,12 @@ def test_a_sweep_refuses_what_it_would_ignore(tmp_path, config, said):
 
 
 def test_correlations_are_spearmans_over_runs(runs):
-    table = sweep.read(runs)
-    found = sweep.correlations(table).set_index("measure")
-    assert found.loc[MEASURES[0], "spearman"] == pytest.approx(1)
-    part = table[table["measure"] == MEASURES[1]].groupby(["bias", "seed"])["effect"].mean()
-    theirs = scipy.stats.spearmanr(part.index.get_level_values("bias"), part).statistic
-    row = found.loc[MEASURES[1]]
+    table = pd.concat(map(pd.read_csv, runs))
+    found = sweep.correlations(table).set_index("method")
+    assert found.loc["mosaics", "spearman"] == pytest.approx(1)
+    part = table[table["method"] == "GradCAM"].groupby(["dose", "seed"])["effect"].mean()
+    theirs = scipy.stats.spearmanr(part.index.get_level_values("dose"), part).statistic
+    row = found.loc["GradCAM"]
     assert row["spearman"] == pytest.approx(theirs)
     assert row["low"] < row["spearman"] < row["high"]
     assert (found["runs"] == 15).all()
@@ -95,19 +90,12 @@ def test_correlations_are_spearmans_over_runs(runs):
 
 def test_gather_writes_tables_and_a_figure(runs, tmp_path, capsys):
     sweep.gather(tmp_path, runs)
-    rates = pd.read_csv(tmp_path / "rates.csv").set_index(["measure", "bias"])
-    assert rates.loc[(MEASURES[0], 1.0), "rate"] == 1
-    assert rates.loc[(MEASURES[0], 0.0), "rate"] == 0
+    rates = pd.read_csv(tmp_path / "rates.csv").set_index(["method", "dose"])
+    assert rates.loc[("mosaics", 1.0), "rate"] == 1
+    assert rates.loc[("mosaics", 0.0), "rate"] == 0
     assert len(pd.read_csv(tmp_path / "answers.csv")) == 60
     assert (tmp_path / "dose-response.png").read_bytes()[:4] == b"\x89PNG"
     assert "false alarms" in capsys.readouterr().out
-
-
-def test_read_refuses_other_folders_and_nothing(tmp_path):
-    with pytest.raises(ValueError, match="no folder named like"):
-        sweep.read([tmp_path / "tables" / "05_x" / "y" / "answers.csv"])
-    with pytest.raises(ValueError, match="nothing to gather"):
-        sweep.read([])
 
 
 def snakemake(tmp_path, *arguments):

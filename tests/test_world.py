@@ -14,8 +14,7 @@ from matplotlib.path import Path as Outline
 
 from helpers.worlds import pictures
 from helpers.worlds.pictures import noise, shapes
-from helpers.worlds.pictures.draws import Draws
-from helpers.worlds.pictures.sets import _object, assigned, strengths
+from helpers.worlds.pictures.sets import assigned, photographed
 
 CLASSES = pictures.CLASSES
 
@@ -79,14 +78,6 @@ def test_smaller_set_is_the_beginning_of_a_larger_one(which):
     assert few.table.equals(many.table[first].reset_index(drop=True))
 
 
-def test_classes_can_be_chosen_without_changing_them():
-    both = pictures.make("C", per_class=3, size=32, classes=("mug", "bench"))
-    full = pictures.make("C", per_class=3, size=32)
-    rows = (full.table["object"] == "mug").to_numpy()
-    assert both.table["object"].tolist() == ["mug"] * 3 + ["bench"] * 3
-    assert np.array_equal(both.images[:3], full.images[rows])
-
-
 def test_bias_moves_contexts_only(c):
     other = pictures.make("C", per_class=20, context_bias=1.0)
     same = (c.table["context"] == other.table["context"]).to_numpy()
@@ -121,7 +112,7 @@ def test_seeds_and_purposes_share_no_image(c, wb, nc):
 def test_white_is_the_same_object(c, wb):
     """Where the object covers all of a pixel both are the same bytes; where none, WB is white."""
     rows = zip(c.table["object"], c.table["index"], strict=True)
-    alpha = np.stack([_object(name, 0, index, 96)[1].alpha for name, index in rows])
+    alpha = np.stack([photographed(name, 0, index, 96)[1].alpha for name, index in rows])
     solid = alpha > 0.998
     assert np.array_equal(c.masks, wb.masks) and np.array_equal(wb.masks, alpha >= 0.5)
     assert solid.sum() > 50_000
@@ -130,14 +121,9 @@ def test_white_is_the_same_object(c, wb):
     assert c.table.drop(columns="context").equals(wb.table.drop(columns="context"))
 
 
-def test_mask_is_where_white_is_not(wb):
-    """Every masked pixel is at least half covered, so darker than white in red."""
-    assert (wb.images[wb.masks][:, 0] < 255).mean() > 0.99
+def test_object_is_in_the_foreground(wb):
     share = wb.masks.mean(axis=(1, 2))
     assert (share > 0.02).all() and (share < 0.7).all()
-
-
-def test_object_is_in_the_foreground(wb):
     rows, columns = wb.masks.any(axis=2).sum(axis=1), wb.masks.any(axis=1).sum(axis=1)
     span = np.maximum(rows, columns) / 96
     assert (span > 0.4).all() and (span < 0.97).all()
@@ -207,16 +193,13 @@ def test_a_quarter_is_independence():
     assert (pictures.planted(1.0)["p_class_given_context"] == 1).all()
 
 
-@pytest.mark.parametrize("bias", [-0.1, 1.1, math.nan, math.inf, "0.9", None, True, {"mug": 0.5}])
+@pytest.mark.parametrize(
+    "bias",
+    [-0.1, 1.1, math.nan, math.inf, "0.9", None, True, {"mug": 0.5}, dict.fromkeys(CLASSES, 2)],
+)
 def test_bad_bias_is_refused(bias):
     with pytest.raises(ValueError, match="context_bias"):
         pictures.make("C", per_class=1, context_bias=bias)
-
-
-@given(st.floats().filter(lambda x: not 0 <= x <= 1), st.sampled_from(CLASSES))
-def test_bias_outside_its_range_is_refused_by_name(value, name):
-    with pytest.raises(ValueError, match=f"context_bias\\['{name}'\\]"):
-        strengths({**pictures.CONTEXT_BIAS, name: value})
 
 
 @pytest.mark.parametrize(
@@ -227,9 +210,6 @@ def test_bias_outside_its_range_is_refused_by_name(value, name):
         {"per_class": 2.5},
         {"size": 7},
         {"seed": -1},
-        {"classes": ("bench", "dog")},
-        {"classes": ()},
-        {"classes": ("mug", "mug")},
         {"context_bias": {**pictures.CONTEXT_BIAS, "dog": 0.5}},
     ],
 )
@@ -300,12 +280,6 @@ def test_curve_is_the_distance_to_its_points(x0, y0, x1, y1, r):
     assert np.allclose(distance[::5, ::5], (nearest - r) * 15, atol=0.02)
 
 
-def test_disc_covers_its_area():
-    view = shapes.View(15, 0, 0, 15, 20.3, 19.8)
-    covered = shapes.coverage(shapes.Ellipse(0, 0, 0.9).field(grid(view))).sum()
-    assert covered == pytest.approx(math.pi * (0.9 * 15) ** 2, rel=2e-3)
-
-
 def test_rounded_box_ring_and_combinations():
     view = shapes.View(10, 0, 0, 10, 20, 20)
     p = centres(view)
@@ -317,7 +291,6 @@ def test_rounded_box_ring_and_combinations():
     a, b = disc.field(grid(view)) < 0, other.field(grid(view)) < 0
     assert np.array_equal(shapes.Union(disc, other).field(grid(view)) < 0, a | b)
     assert np.array_equal(shapes.Meet(disc, other).field(grid(view)) < 0, a & b)
-    assert np.array_equal(shapes.Meet(disc, other, without=True).field(grid(view)) < 0, a & ~b)
     ring = shapes.Ring(disc, 0.4).field(grid(view)) < 0
     radius = np.sqrt((p**2).sum(axis=2))
     assert np.array_equal(ring, np.abs(radius - 1) < 0.2)
@@ -326,13 +299,7 @@ def test_rounded_box_ring_and_combinations():
 def test_noise_interpolates_its_lattice():
     """At lattice points the noise is the lattice itself; between, it stays within its range."""
     where = np.arange(5, dtype=np.float32)
-    made = noise.value_noise(Draws(1), where, where, 1, 1)
-    assert np.array_equal(made, Draws(1).lattice(6, 6)[:5, :5])
-    fine = noise.fractal(Draws(2), noise.axis(64), noise.axis(64), 5, 7, 4)
+    made = noise.value_noise(noise.Draws(1), where, where, 1, 1)
+    assert np.array_equal(made, noise.Draws(1).lattice(6, 6)[:5, :5])
+    fine = noise.fractal(noise.Draws(2), noise.axis(64), noise.axis(64), 5, 7, 4)
     assert fine.min() >= 0 and fine.max() <= 1 and 0.3 < fine.mean() < 0.7
-
-
-def test_turn_is_on_the_circle():
-    for t in np.linspace(-1, 1, 21):
-        assert math.hypot(*shapes.turn(t)) == pytest.approx(1)
-        assert shapes.turn(t)[1] == pytest.approx(math.sin(2 * math.atan(t)))

@@ -1,4 +1,4 @@
-"""The paper itself: its snippets, its Figure 1, and what notebook 09 claims of it.
+"""The paper itself: its snippets and its Figure 1.
 
 The snippets of sections 5.1 and 5.2 run as printed but for the import:
 
@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from helpers.blocks import blocks, columns, counts, examples, named, report
+from helpers.blocks import blocks, columns, counts, report
 from helpers.blocks.report import KEYS, Report
-from helpers.run.findings import FAILS, HOLDS, UNDECIDED, Finding, equal, judge
 
 UNI = (["vsany"], ["rel", "abs"], ["max", "mean", "wmean"])
 MULTI = (["pairs"], ["srel", "abs"], ["max", "mean", "gini"])
@@ -31,10 +30,6 @@ FIGURE_1 = {
     "maxdiff,\neveryone": ("vsany", "abs", "max"),
 }
 """Columns of a report as FairBench prints it, by the blocks they are made of."""
-SUITE = "this suite"
-LIBRARIES = {"1 - prule": 0.447639, "cv": 0.263303, "|dfpr|": 0.228450, "|dfnr|": 0.226814}
-"""Four libraries on COMPAS, African-American defendants against the rest."""
-DARK_OR_WET = ("night", "rainy", "snowy")
 
 
 # --- snippets ---
@@ -186,85 +181,3 @@ def figure_1(found: Report) -> pd.DataFrame:
             value = 1 - value if column == "minratio" else value
             rows.append([of.name, column, value, gap, p if gap else np.nan])
     return pd.DataFrame(rows, columns=["measure", "column", "value", "gap", "p"])
-
-
-# --- claims ---
-
-
-def findings(
-    compas: counts.Table,
-    whole: Report,
-    ten: pd.DataFrame,
-    unbiased: pd.DataFrame,
-    answers: pd.DataFrame,
-    suite: pd.DataFrame,
-    contrasts: pd.DataFrame,
-) -> list[Finding]:
-    """Judge the claims of notebook 09 by its tables: COMPAS counts and `ten` readings of them, the
-    `whole` grid of an example, `evidence.without_bias`, `examples.answers`,
-    `suite_rows.one_report` and `examples.contrasts`.
-    """
-    matched = sum(
-        abs(named.by_name(compas, name, "African-American") - value) < 1e-6
-        for name, value in LIBRARIES.items()
-    )
-    claim = "Measures composed from blocks are the ones other libraries define"
-    unit = f"of {len(LIBRARIES)} on COMPAS"
-    found = [equal(claim, "paper, section 3, Table 1", matched, len(LIBRARIES), unit=unit)]
-    plain = answers[~answers["example"].isin(examples.REASONS)]
-    claim = "Without 0/0 and ties, fairlearn and FairBench agree with every cell"
-    differ = int((~plain["agree"]).sum())
-    found.append(equal(claim, "paper, Figure 1", differ, 0, unit="cells differ"))
-    found += _of_report(whole)
-    differences = ten[(ten["comparison"] == "abs") & (ten["reduction"] == "max")]
-    largest = differences.loc[differences["value"].idxmax()]
-    smallest = differences.loc[differences["value"].idxmin()]
-    spread = (
-        largest["value"] / smallest["value"],
-        largest["low"] / smallest["high"],
-        largest["high"] / max(smallest["low"], 1e-9),
-    )
-    claim = "Of differences alone, one reads five times another, by the rate compared"
-    found.append(judge(claim, SUITE, spread, above=5, unit="largest / smallest difference"))
-    at = unbiased[(unbiased["n"] == 1000) & (unbiased["groups"] == 60)].iloc[0]
-    claim = "Sixty groups without bias read above 0.5 in a thousand rows (db)"
-    found.append(judge(claim, SUITE, tuple(at[["median", "low", "high"]]), above=0.5, unit="db"))
-    first = suite.loc[suite["value"].idxmax()]
-    claim = "The widest gap that the other notebooks measure is more than shuffled groups reach"
-    ends, unit = tuple(first[["value", "low", "high"]]), "share served right"
-    found.append(judge(claim, SUITE, ends, above=first["null_high"], unit=unit))
-    return [*found, *_of_frames(contrasts)]
-
-
-def _of_report(whole: Report) -> list[Finding]:
-    """Section 5.2: the way back from cells to pairs, and what is said of the example there."""
-    again, cells = 0, whole.cells[whole.cells["reduction"].isin(["max", "min", "mean"])]
-    for names, part in cells.groupby(KEYS[:3], sort=False):
-        behind = whole.pairs(*names)["compared"].agg(["max", "min", "mean"])
-        back = part["reduction"].map(behind)
-        again += int(np.isclose(back, part["value"], equal_nan=True).sum())
-    claim = "The pairs behind a cell give its value again"
-    found = [equal(claim, "paper, Figure 2", again, len(cells), unit=f"of {len(cells)} cells")]
-    value = whole.cells.set_index(KEYS)["value"]
-    same = [
-        np.isclose(value[one, "pairs", how, "max"], value[other, "pairs", how, "max"])
-        for one, other in (("tpr", "fnr"), ("tnr", "fpr"))
-        for how in ("abs", "srel")
-    ]
-    claim = "Balance of tpr and tnr is balance of fnr and fpr, in differences and in ratios"
-    where = "paper, section 5.2"
-    return [*found, equal(claim, where, sum(same), 4, unit="of 4 cells of the example")]
-
-
-def _of_frames(contrasts: pd.DataFrame, level: float = 0.05) -> list[Finding]:
-    """Judged by p values corrected for all rows of the table, not by the interval of one row."""
-    found, note = [], f"above 0 by p_holm ≤ {level:g}, over all {len(contrasts)} rows"
-    asked = contrasts[contrasts["group"].isin(DARK_OR_WET)]
-    for _, row in asked.iterrows():
-        held = "as it is" if row["fixed"] == "nothing" else f"with {row['fixed']} held fixed"
-        claim = f"Real {row['group']} frames are served worse, {held}"
-        sided = HOLDS if row["worse"] > 0 else FAILS
-        verdict = sided if row["p_holm"] <= level else UNDECIDED
-        ends = row[["worse", "low", "high"]].astype(float)
-        found.append(Finding(claim, SUITE, "", *ends, "share right", verdict, note))
-    return found

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import ipywidgets
 from matplotlib.figure import Figure
 
-from helpers import explain, figures
-from helpers.contexts import relevance
+from helpers import explain
+from helpers.contexts import background
 from helpers.data import ImageSet
+from helpers.figures import contexts as figures
 
 ANY = "any"
 
@@ -48,7 +49,7 @@ def look(
     if not len(chosen):
         raise ValueError(f"no image of {label!r} in context {context!r}")
     at = slice(number % len(chosen), number % len(chosen) + 1)
-    layer = {"layer": relevance.layer_for(model, images.images)} if method == "gradcam" else {}
+    layer = {"layer": background.layer_for(model, images.images)} if method == "gradcam" else {}
     maps = explain.explain(model, chosen.images[at], chosen.labels[at], method, **layer)
     seen = chosen.table["context"].iloc[number % len(chosen)]
     return figures.explained(chosen.images[at], maps.maps, [f"{label}, {seen}" if seen else label])

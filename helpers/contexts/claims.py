@@ -1,209 +1,339 @@
-"""The claims of *Assessing Biases through Visual Contexts*, judged by what was measured here.
+"""Estimates for the claims of *Assessing Biases through Visual Contexts*, by their ids.
 
-A claim of the paper holds, does not hold or is undecided by the interval of what it says. On the
-paper's own images values can be compared; elsewhere the direction is what is tested.
+The claims, what they are judged by and what the paper prints are rows of ``data/paper/claims.csv``.
+A function here returns estimates for as many of a notebook's claims as its tables can give; what
+the paper says of its own classes is measured where the collection has these.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
 import pandas as pd
 
-from helpers.contexts import cross_evaluation
+from helpers import stats
+from helpers.contexts import background, cross_evaluation, effects, pasting
 from helpers.data import Collection
-from helpers.run.findings import Finding, equal, judge
+from helpers.models import experiment
+from helpers.run.claims import Estimate
+from helpers.stats import ranks
 
-SECTION_1 = "paper, section 2.1.1"
-SECTION_2 = "paper, section 2.1.3"
-SUITE = "this suite"
-LITTLE = 0.1  # above chance, of accuracy
+PER_CLASS = [100, 25, 25]  # images for training, validation and test (section 2.1.2)
+# Differences of accuracies that the paper reports: (model, test set) to weight.
+ACCURACIES = {
+    "contexts/WB-over-C/NC": {("model-WB", "NC"): 1, ("model-C", "NC"): -1},
+    "contexts/WB-over-C/other": {("model-WB", "C"): 1, ("model-C", "WB"): -1},
+    "contexts/hardest-is-C/model-NC": {("model-NC", "WB"): 1, ("model-NC", "C"): -1},
+    "contexts/hardest-is-C/pt-NC": {("pt-NC", "WB"): 1, ("pt-NC", "C"): -1},
+    "contexts/hardest-is-C/model-WB": {("model-WB", "NC"): 1, ("model-WB", "C"): -1},
+}
+FRESH, TUNED = (
+    {of[1]: name for name, of in experiment.MODELS.items() if of[0] == family}
+    for family in ("scratch", "fine-tuned")
+)
+# Stronger and weaker context by the paper's counts.
+STRONGER = (("park", "sky"), ("sky", "wood"), ("wood", "road"))
 
 
 def of_datasets(
     collection: Collection, guesses: pd.DataFrame, planted: pd.DataFrame | None
-) -> list[Finding]:
-    """Judge what section 2.1.1 says of the image sets, and what colour alone gives away.
+) -> list[Estimate]:
+    """Section 2.1.1 on the image sets, and what colour alone gives away (notebook 01).
 
     Parameters
     ----------
     collection
     guesses
-        From :func:`helpers.contexts.colour.given_away`.
+        From :func:`helpers.contexts.background.guesses`.
     planted
         From :func:`helpers.models.experiment.planted`; None where nothing is known.
     """
-    found = []
-    if collection.source != "folder":  # a reader's own photographs need not be 150 a class
-        counts = collection.summary().loc["C", ["train", "val", "test"]]
-        whole = int((counts == [100, 25, 25]).all(axis=1).sum())
-        claim = "Each class of C has 100 training, 25 validation and 25 test images"
-        unit, said = "classes are so", "150 a class"
-        found.append(equal(claim, SECTION_1, whole, len(counts), paper=said, unit=unit))
-    by_region = guesses.set_index(["set", "region"])[["accuracy", "low", "high"]]
-    around = "background" if ("C", "background") in by_region.index else "image"
-    claim = f"In C the mean colour of the {around} alone names the class, more often than not"
-    found.append(judge(claim, SUITE, by_region.loc[("C", around)], above=0.5, unit="accuracy"))
-    little = float(guesses["chance"].max()) + LITTLE
-    for name in by_region.index.get_level_values("set").unique():
-        if (name, "object") in by_region.index:
-            claim = f"In {name} the object's mean colour names the class little better than chance"
-            colour, said = by_region.loc[(name, "object")], "all objects green"
-            about = {"below": little, "paper": said, "unit": "accuracy"}
-            found.append(judge(claim, SECTION_1, colour, **about))
+    found, counts = [], collection.summary().loc["C"]
+    if (counts["total"] == sum(PER_CLASS)).all():
+        other = int((counts[["train", "val", "test"]] != PER_CLASS).any(axis=1).sum())
+        found.append(Estimate("contexts/images-a-class", (other,) * 3))
+    rights = {
+        name: part["right"].to_numpy(float)
+        for name, part in guesses[guesses["set"] == "C"].groupby("region", sort=False)
+    }
+    region = "background" if "background" in rights else "image"
+    table = background.given_away(guesses).set_index(["set", "region"])
+    row = table.loc[("C", region)]
+    more = tuple(row[["accuracy", "low", "high"]] - row["chance"])
+    found.append(Estimate("suite/contexts/colour", more, {"region": region}))
+    if "background" in rights:
+        paired = rights["background"] - rights["object"]
+        interval = stats.mean(paired, shares=True).interval()
+        found.append(Estimate("suite/contexts/colour-of-background", interval))
     if planted is not None:
-        table = collection.sets["C"].table
-        own = (table["context"] == table["class"].map(collection.context_of)).mean()
-        off = abs(own - planted["p_context_given_class"].mean())
-        claim = "As many images of C show their class's own context as were planted"
-        unit = "difference in share"
-        found.append(judge(claim, SUITE, (round(off, 4),) * 3, below=0.005, unit=unit))
+        shown = experiment.class_by_context(collection)
+        asked = planted.set_index("class")["p_context_given_class"] * shown.sum(axis=1)
+        own = pd.Series(np.diag(shown), index=shown.index)
+        off = float((own - asked).abs().max().round(6))
+        found.append(Estimate("suite/contexts/planted", (off,) * 3))
     return found
 
 
-def of_cross_evaluation(
-    predictions: pd.DataFrame, accuracy: pd.DataFrame, lost: pd.DataFrame
-) -> list[Finding]:
-    """Judge what section 2.1.3 says, as far as the models and sets are there.
+def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
+    """Section 2.1.3, as far as the models and sets are there (notebook 02).
 
     Parameters
     ----------
-    predictions, accuracy, lost
-        From ``predictions``, ``accuracies`` and ``hidden`` of `contexts.cross_evaluation`.
-
-    Returns
-    -------
-    list of Finding
+    predictions
+        From :func:`helpers.contexts.cross_evaluation.predictions`.
     """
-    rows = accuracy.set_index(["model", "test_set"])
-    found = [
-        judge(
-            f"{name} is near perfect on the test split of its own set",
-            SECTION_2,
-            rows.loc[(name, own), ["accuracy", "low", "high"]],
-            above=0.85,
-            paper=OWN.get(name, ""),
-            unit="accuracy",
-        )
-        for name, own in zip(accuracy["model"].unique(), _own(accuracy), strict=True)
-        if (name, own) in rows.index
-    ]
-    found += [
-        judge(
-            f"{better[0]} on {better[1]} beats {worse[0]} on {worse[1]}",
-            SECTION_2,
-            cross_evaluation.contrast(predictions, {better: 1, worse: -1}),
-            above=0,
-            paper=paper,
-            unit="difference in accuracy",
-        )
-        for better, worse, paper in COMPARED
-        if better in rows.index and worse in rows.index
-    ]
-    found += _pretrained_better(predictions) + _outside(predictions, lost)
-    return found + _of_pretraining(predictions, lost) + _of_contexts(lost)
-
-
-OWN = {"model-NC": "0.98", "model-C": "1.00", "model-WB": "0.99"}  # the paper's accuracies
-
-
-def _own(accuracy: pd.DataFrame) -> list[str]:
-    """The training set of each model, in the models' order."""
-    return list(accuracy.drop_duplicates("model")["train_set"])
-
-
-def _pretrained_better(predictions: pd.DataFrame) -> list[Finding]:
-    """Whether pretraining helps on every test set, whichever the training set: the weakest case."""
-    known = predictions[["model", "test_set"]].drop_duplicates()
-    gains = {
-        f"{name} on {test}": cross_evaluation.contrast(
-            predictions, {(name, test): 1, (_fresh(name), test): -1}
-        )
-        for name, test in known.to_numpy()
-        if name.startswith("pt-") and _fresh(name) in set(known["model"])
+    accuracy = predictions.groupby(["model", "test_set"])["right"].mean()
+    trained = set(predictions["model"])
+    outside = {  # accuracies of each model on the sets it was not trained on
+        name: accuracy[[(name, test) for test in cross_evaluation.others(predictions, name)]]
+        for name in trained
     }
-    if not gains:
-        return []
-    weakest = min(gains, key=lambda case: gains[case].estimate)
-    return [
-        judge(
-            "Models from a random state do worse than pretrained ones on every test set",
-            SECTION_2,
-            gains[weakest],
-            above=0,
-            paper="9 of 9 bars",
-            unit=f"difference in accuracy, weakest case ({weakest})",
-        )
-    ]
-
-
-def _fresh(name: str) -> str:
-    """The model from a random state that was trained on the same set as a pretrained one."""
-    return name.replace("pt-", "model-")
-
-
-# (model, test set) that does better, the one that does worse, the paper's difference
-COMPARED = (
-    (("model-WB", "NC"), ("model-C", "NC"), "0.89 - 0.70"),
-    (("model-WB", "C"), ("model-C", "WB"), "0.83 - 0.65"),
-    (("model-NC", "WB"), ("model-NC", "C"), "worst on C"),
-    (("pt-NC", "WB"), ("pt-NC", "C"), "worst on C"),
-    (("pt-C", "NC"), ("model-C", "NC"), "pretrained better"),
-    (("pt-C", "WB"), ("model-C", "WB"), "pretrained better"),
-)
-
-
-def _outside(predictions: pd.DataFrame, lost: pd.DataFrame) -> list[Finding]:
-    """Whether contexts cost most: model-C elsewhere, against the other two from a random state."""
-    known, unit = set(lost["model"]), "difference in accuracy"
-    return [
-        judge(
-            f"Outside their own sets {better} does better than model-C",
-            SECTION_2,
-            cross_evaluation.contrast(predictions, _gain_elsewhere(predictions, better, "model-C")),
-            above=0,
-            paper=paper,
-            unit=unit,
-        )
-        for better, paper in (("model-WB", "0.86 - 0.68"), ("model-NC", "model-C is the worst"))
-        if {better, "model-C"} <= known
-    ]
-
-
-def _gain_elsewhere(predictions: pd.DataFrame, better: str, worse: str) -> dict:
-    """Weights of "mean accuracy outside its own set of one model, less that of another"."""
-    first, second = (cross_evaluation.lost(predictions, name) for name in (better, worse))
-    return {pair: -w for pair, w in first.items() if w < 0} | {
-        pair: w for pair, w in second.items() if w < 0
+    outside = {name: values for name, values in outside.items() if len(values)}
+    fresh, tuned = (
+        {own: name for own, name in family.items() if name in outside} for family in (FRESH, TUNED)
+    )
+    asked = dict(ACCURACIES)
+    for own, name in fresh.items():
+        asked[f"contexts/own-set/{name}"] = {(name, own): 1, outside[name].idxmax(): -1}
+    if len(fresh) == len(FRESH):
+        rivals = pd.concat([outside[fresh[own]].nsmallest(1) for own in ("C", "NC")])
+        asked["contexts/only-consistent"] = {
+            outside[fresh["WB"]].idxmin(): 1, rivals.idxmax(): -1
+        }  # fmt: skip
+    for own in {"WB", "NC"} & set(fresh) if "C" in fresh else ():
+        better, worse = outside[fresh[own]], outside[fresh["C"]]
+        asked[f"contexts/C-generalises-worst/{own}"] = dict.fromkeys(
+            better.index, 1 / len(better)
+        ) | dict.fromkeys(worse.index, -1 / len(worse))
+    if fresh and tuned:
+        asked["contexts/pretrained-lose-less"] = {
+            pair: sign * weight / len(family)
+            for family, sign in ((fresh, 1), (tuned, -1))
+            for name in family.values()
+            for pair, weight in cross_evaluation.lost(predictions, name).items()
+        }
+    gains = {  # of pretraining, by training set and test set
+        (own, test): accuracy[tuned[own], test] - accuracy[fresh[own], test]
+        for own in fresh.keys() & tuned.keys()
+        for test in predictions["test_set"].unique()
     }
-
-
-def _of_contexts(lost: pd.DataFrame) -> list[Finding]:
-    rows = lost.set_index("model")
-    if "model-C" not in rows.index:
-        return []
-    drop = rows.loc["model-C", ["drop", "drop_low", "drop_high"]]
-    claim = "A random split hides what model-C loses on the other sets"
-    paper, unit = "1.00 - 0.68", "accuracy lost"
-    return [judge(claim, SECTION_2, drop, above=0.05, paper=paper, unit=unit)]
-
-
-def _of_pretraining(predictions: pd.DataFrame, lost: pd.DataFrame) -> list[Finding]:
-    """Whether pretrained models lose less outside their own set than those from a random state."""
-    is_pretrained = lost["model"].str.startswith("pt-")
-    fresh, tuned = list(lost["model"][~is_pretrained]), list(lost["model"][is_pretrained])
-    if not fresh or not tuned:
-        return []
-    weights = {}
-    for names, sign in ((fresh, 1), (tuned, -1)):
-        for name in names:
-            for pair, weight in cross_evaluation.lost(predictions, name).items():
-                weights[pair] = sign * weight / len(names)
+    if gains:
+        own, test = min(gains, key=gains.get)
+        asked["contexts/pretrained-better"] = {(tuned[own], test): 1, (fresh[own], test): -1}
     return [
-        judge(
-            "Pretrained models lose less outside their own set",
-            SECTION_2,
-            cross_evaluation.contrast(predictions, weights),
-            above=0,
-            paper="bars differ less",
-            unit="difference in accuracy lost",
-        )
+        Estimate(claim, cross_evaluation.contrast(predictions, weights))
+        for claim, weights in asked.items()
+        if set(weights) <= set(accuracy.index)
     ]
+
+
+def of_mosaics(
+    images: pd.DataFrame,
+    pairs: pd.DataFrame,
+    contexts: pd.DataFrame,
+    planted: pd.DataFrame | None,
+    collection: Collection,
+) -> list[Estimate]:
+    """Section 3 on each context and each pair, and what was planted (notebook 03).
+
+    Parameters
+    ----------
+    images, pairs, contexts
+        From ``per_image``, ``of_pairs`` and ``of_contexts`` of :mod:`helpers.contexts.effects`.
+    planted
+        From :func:`helpers.models.experiment.planted`; None where nothing is known.
+    collection
+    """
+    weakest = pairs.loc[pairs["drop"].idxmin()]
+    found = [Estimate("contexts/every-pair", _ends(weakest, "drop"))]
+    found += _of_each("suite/contexts/effect", contexts, "context_effect", collection)
+    shares = None if planted is None else planted.set_index("class")["p_context_given_class"]
+    if shares is not None and shares.nunique() > 1:
+        weak = shares.idxmin()
+        stronger = effects.difference(images, list(shares.index[shares > shares[weak]]), weak)
+        of = {"weakest": collection.context_of[weak]}
+        found.append(Estimate("suite/contexts/planted-order", stronger, of))
+    if collection.has_the_papers_classes():
+        found += _of_the_papers_mosaics(images, pairs, collection)
+    return found
+
+
+def _of_the_papers_mosaics(images, pairs, collection: Collection) -> list[Estimate]:
+    """What section 3 says of the paper's own classes and contexts."""
+    class_of = {context: label for label, context in collection.context_of.items()}
+    found = {
+        f"contexts/stronger/{first}-{second}": effects.difference(
+            images, [class_of[first]], class_of[second], "flip_share"
+        )
+        for first, second in STRONGER
+    }
+    every = images.groupby(["object_class", "training", "object"], as_index=False, sort=False)
+    found["contexts/hydrants-flip-least"] = _less(every["flip_share"].mean(), "fire hydrant")
+    road = images[images["context_class"] == class_of["road"]]
+    found["contexts/planes-on-road"] = _less(road, "plane")
+    hydrants = (images["object_class"] == "fire hydrant") & (
+        images["context_class"] == class_of["sky"]
+    )
+    kept = images[hydrants].assign(kept_share=images["kept"] / images["mosaics"])
+    found["contexts/hydrants-kept"] = stats.share(effects.grid(kept, "kept_share"))
+    rows = pairs.set_index(["object_class", "context_class"])
+    mugs = rows.loc[[("mug", class_of["sky"]), ("mug", class_of["park"])]]
+    beside = rows[rows.index.get_level_values("context_class") == class_of["road"]]
+    for claim, part, place in (
+        ("contexts/mugs-across", mugs, mugs["mosaic_distance"].argmax()),
+        ("contexts/road-not-across", beside, beside["mosaic_distance"].argmin()),
+    ):
+        found[claim] = _ends(part.iloc[place], "mosaic_distance")
+    return [Estimate(claim, interval) for claim, interval in found.items()]
+
+
+def _less(images: pd.DataFrame, name: str) -> stats.Interval:
+    """An object class's share of flipped mosaics less the mean of the other classes'."""
+    parts = dict(list(images.groupby("object_class", sort=False)))
+    weights = [1.0 if label == name else -1 / (len(parts) - 1) for label in parts]
+    values = [effects.grid(part, "flip_share") for part in parts.values()]
+    return stats.mean(values, weights, shares=True).interval()
+
+
+def of_pasting(
+    alone: Mapping[str, np.ndarray],
+    mosaics: pd.DataFrame,
+    pasted: pd.DataFrame | None,
+    collection: Collection,
+) -> list[Estimate]:
+    """Results Checks, on contexts alone and with objects pasted into them (notebook 04).
+
+    Parameters
+    ----------
+    alone
+        From :func:`helpers.contexts.pasting.alone`.
+    mosaics, pasted
+        From :func:`helpers.contexts.effects.per_image`; None where nothing could be pasted.
+    collection
+    """
+    papers, found = collection.has_the_papers_classes(), []
+    class_of = {context: label for label, context in collection.context_of.items()}
+    if papers:
+        shown = {name: alone[class_of[name]] for name in ("sky", "park", "wood", "road")}
+        road = _difference([shown["road"]], [shown[name] for name in ("sky", "park", "wood")])
+        found = [
+            Estimate(f"contexts/alone/{name}", road if name == "road" else stats.share(said))
+            for name, said in shown.items()
+        ]
+    if pasted is None:
+        return found
+    contexts = effects.of_contexts(pasted)
+    found += _of_each("suite/contexts/pasted-effect", contexts, "taken_effect", collection)
+    found.append(Estimate("suite/contexts/methods-agree", ranks.agreement(mosaics, pasted)))
+    return found + (_of_the_papers_pasting(shown, mosaics, pasted, class_of) if papers else [])
+
+
+def _of_the_papers_pasting(alone, mosaics, pasted, class_of) -> list[Estimate]:
+    """What Results Checks says of the paper's own classes and contexts."""
+    taken = {context: {} for context in class_of}
+    for context, label in class_of.items():
+        for name, part in pasted[pasted["context_class"] == label].groupby("object_class"):
+            taken[context][name] = effects.grid(part, "taken_share")
+    least = min(taken["park"].values(), key=np.mean)
+    sky = taken["sky"]
+    # The eleven pairs that the paper prints both counts for, each method by what the paper counts.
+    printed = pasting.paper_pairs()
+    met = pd.MultiIndex.from_arrays([printed["context"].map(class_of), printed["object_class"]])
+    both = [
+        table[table.set_index(ranks.PAIR).index.isin(met)].rename(columns={share: "share"})
+        for table, share in ((mosaics, "flip_share"), (pasted, "taken_share"))
+    ]
+    found = {
+        "contexts/pasted/sky": _difference([sky["fire hydrant"]], [sky["bench"], sky["mug"]]),
+        "contexts/pasted/park": stats.share(least),
+        "contexts/pasted/road": stats.share(list(taken["road"].values())),
+        "contexts/pasted/wood": _difference(list(taken["wood"].values()), [alone["wood"]]),
+        "contexts/consistent": ranks.agreement(*both, value="share"),
+    }
+    return [Estimate(claim, interval) for claim, interval in found.items()]
+
+
+def _difference(first: list[np.ndarray], second: list[np.ndarray]) -> stats.Interval:
+    """Mean share of some bars less that of others, over trainings and images."""
+    weights = [1 / len(first)] * len(first) + [-1 / len(second)] * len(second)
+    return stats.mean([*first, *second], weights, shares=True).interval()
+
+
+def of_gradcam(table: pd.DataFrame | None, collection: Collection) -> list[Estimate]:
+    """Section 4 on what GradCAM alone shows (notebook 05).
+
+    Parameters
+    ----------
+    table
+        From :func:`helpers.contexts.background.relevance`; None without masks. Nothing is
+        estimated where all maps of a class are empty.
+    collection
+    """
+    if table is None or table["share"].isna().groupby(table["class"]).all().any():
+        return []
+    found = []
+    if collection.has_the_papers_classes():
+        peaks = background.by_class(table, "peak")
+        others = [of for name, of in peaks.items() if name != "plane"]
+        found = [
+            Estimate("contexts/gradcam/plane", _difference([peaks["plane"]], others)),
+            Estimate("contexts/gradcam/bench", stats.share(peaks["bench"])),
+        ]
+    excess = stats.mean(list(background.by_class(table, "excess").values())).interval()
+    return [*found, Estimate("suite/contexts/gradcam", excess)]
+
+
+def of_doses(
+    biased: Mapping[tuple[str, str], stats.Mean], unbiased: Mapping[tuple[str, str], stats.Mean]
+) -> list[Estimate]:
+    """Whether each method measures less where contexts tell nothing (notebook 05).
+
+    Parameters
+    ----------
+    biased, unbiased
+        From :meth:`helpers.contexts.methods.Measured.overall`.
+    """
+    return [
+        Estimate(
+            "suite/contexts/follows",
+            stats.difference(biased[measure], unbiased[measure]).interval(),
+            {"method": measure[0], "quantity": measure[1]},
+        )
+        for measure in biased
+    ]
+
+
+def of_mitigation(predictions: pd.DataFrame) -> list[Estimate]:
+    """Section 4: whether the model without the bias does better outside its own set (notebook 05).
+
+    Parameters
+    ----------
+    predictions
+        From :func:`helpers.contexts.methods.elsewhere`.
+    """
+    return [
+        Estimate(
+            f"contexts/mitigation/{name}",
+            cross_evaluation.contrast(predictions, {("unbiased", name): 1, ("biased", name): -1}),
+        )
+        for name in predictions["test_set"].unique()
+    ]
+
+
+def _of_each(
+    claim: str, contexts: pd.DataFrame, measure: str, collection: Collection
+) -> list[Estimate]:
+    """A claim made of each context."""
+    return [
+        Estimate(
+            claim,
+            _ends(row, measure),
+            {"context": collection.context_of[row["context_class"]], "label": row["context_class"]},
+        )
+        for row in contexts.to_dict("records")
+    ]
+
+
+def _ends(row: Mapping, name: str) -> tuple[float, float, float]:
+    return row[name], row[f"{name}_low"], row[f"{name}_high"]

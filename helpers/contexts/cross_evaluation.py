@@ -13,7 +13,9 @@ import pandas as pd
 from torch import nn
 
 from helpers import models, stats
-from helpers.data import ImageSet
+from helpers.data import Collection, ImageSet
+from helpers.models import experiment
+from helpers.run import project
 
 
 def predictions(
@@ -24,26 +26,29 @@ def predictions(
     Parameters
     ----------
     networks
-        Name (such as ``model-C``) to the model's trainings.
+        Name to the model's trainings: one of `experiment.MODELS`, such as ``model-C``, or any
+        other.
     sets
         Name of a set to its images; the test split is used.
 
     Returns
     -------
     pandas.DataFrame
-        One row a model, training and test image: model, training, test_set, image (its place in
-        the test split), class, predicted, right.
+        One row a model, training and test image: model, train_set (empty where the name is any
+        other), training, test_set, image (its place in the test split), class, predicted, right.
     """
     parts = []
     for set_name, images in sets.items():
         test = images.split("test")
         for model_name, trainings in networks.items():
+            train_set = experiment.MODELS.get(model_name, ("", ""))[1]
             said = models.logits(trainings, test.images).argmax(2)
             for training, best in enumerate(said):
                 parts.append(
                     pd.DataFrame(
                         {
                             "model": model_name,
+                            "train_set": train_set,
                             "training": training,
                             "test_set": set_name,
                             "image": np.arange(len(test)),
@@ -67,22 +72,36 @@ def accuracies(table: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        model, train_set (a model's own: what its name ends in), test_set, accuracy, low, high
-        (other trainings and other images: :func:`helpers.stats.share`), images, trainings; models
-        and sets in the order given.
+        model, train_set, test_set, accuracy, low, high (other trainings and other images:
+        :func:`helpers.stats.share`), images, trainings; models and sets in the order given.
     """
-    rows = []
-    for (name, test_set), part in table.groupby(["model", "test_set"], sort=False):
+    rows, keys = [], ["model", "train_set", "test_set"]
+    for of, part in table.groupby(keys, sort=False):
         right = _right(part)
-        row = {"model": name, "train_set": name.rpartition("-")[2], "test_set": test_set}
+        row = dict(zip(keys, of, strict=True))
         row |= dict(zip(("accuracy", "low", "high"), stats.share(right, level=level), strict=True))
         rows.append(row | {"images": right.shape[1], "trainings": len(right)})
     return pd.DataFrame(rows)
 
 
+def with_paper(accuracies: pd.DataFrame, collection: Collection) -> pd.DataFrame:
+    """Set the accuracies that the paper states beside ours, where its classes are the collection's.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `accuracies` with paper (NaN where the paper's text has none).
+    """
+    if not collection.has_the_papers_classes():
+        return accuracies.assign(paper=np.nan)
+    printed = pd.read_csv(project.root() / "data/paper/contexts_accuracy.csv")
+    printed = printed.rename(columns={"accuracy": "paper"}).drop(columns="source")
+    return accuracies.merge(printed, on=["model", "test_set"], how="left")
+
+
 def by_training(table: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy of every single training: model, training, test_set, accuracy."""
-    keys = ["model", "training", "test_set"]
+    """Accuracy of every single training: model, train_set, training, test_set, accuracy."""
+    keys = ["model", "train_set", "training", "test_set"]
     return table.groupby(keys, sort=False)["right"].mean().rename("accuracy").reset_index()
 
 
@@ -115,7 +134,7 @@ def hidden(table: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     Parameters
     ----------
     table
-        From :func:`predictions`. A model's own set is the one its name ends in.
+        From :func:`predictions`.
     level
         Of the interval.
 
@@ -127,7 +146,7 @@ def hidden(table: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     """
     rows = []
     for name, part in table.groupby("model", sort=False):
-        own = part[part["test_set"] == name.rpartition("-")[2]]
+        own = part[part["test_set"] == part["train_set"]]
         if len(own) and len(own) < len(part):
             drop = contrast(table, lost(table, name), level)
             right = own["right"].mean()
@@ -136,11 +155,16 @@ def hidden(table: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def others(table: pd.DataFrame, name: str) -> list[str]:
+    """The test sets that a model was not trained on."""
+    mine = table[table["model"] == name]
+    return list(mine.loc[mine["test_set"] != mine["train_set"], "test_set"].unique())
+
+
 def lost(table: pd.DataFrame, name: str) -> dict[tuple[str, str], float]:
     """Weights of "a model's accuracy on its own set less its mean accuracy on the others"."""
-    own = name.rpartition("-")[2]
-    others = [s for s in table.loc[table["model"] == name, "test_set"].unique() if s != own]
-    return {(name, own): 1.0} | {(name, other): -1 / len(others) for other in others}
+    own, other = table.loc[table["model"] == name, "train_set"].iloc[0], others(table, name)
+    return {(name, own): 1.0} | {(name, test_set): -1 / len(other) for test_set in other}
 
 
 def contrast(

@@ -1,9 +1,9 @@
-"""Mosaics: grids of images, and the design that puts objects beside contexts.
+"""Contextualized mosaics: an object image beside an image of another class's context.
 
-*Assessing Biases through Visual Contexts*, section 2.2. A mosaic is J images in a grid (Figure
-4); a contextualized mosaic is a 1 x 2 grid of an object image and a context of another class
-(Figure 6). Which image goes beside which is decided by `design` (from `contexts.pairing`), the
-pixels are made here, and what a model makes of them is `contexts.context`'s business.
+*Assessing Biases through Visual Contexts*, section 2.2 and Figure 6. `design` decides which object
+image goes beside which context image, with two controls that the paper lacks: the object's own
+context, and a neutral image. `batches` makes the pixels. What a model makes of them is the business
+of `contexts.effects`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,55 +11,85 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 import torch
-from torchvision.transforms.v2 import functional as transforms
 
-from helpers.contexts.pairing import design
+from helpers.data.mosaics import cells, check_images, check_shape, resize
 
-__all__ = ["batches", "build", "cells", "design", "grid", "neutral", "resize"]
-
-SHAPES = ("squeezed", "native")
+SIDES = ("left", "right", "random")
 NEUTRALS = ("mean", "white", "shuffled")
 
 
-def grid(
-    tiles: torch.Tensor | Sequence[torch.Tensor],
-    rows: int,
-    cols: int,
-    shape: str = "squeezed",
-) -> torch.Tensor:
-    """Arrange J = rows * cols images in a mosaic (section 2.2, Figure 4), row by row.
+def design(
+    labels: torch.Tensor,
+    contexts: Mapping[str, Sequence],
+    classes: Sequence[str],
+    *,
+    per_context: int = 5,
+    side: str = "left",
+    controls: bool = True,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Decide which object image meets which context image (section 2.2).
+
+    Every object image is put beside `per_context` images of the context of every *other* class:
+    in the paper 25 images x 5 x 3 contexts x 4 classes = 1500 mosaics. The paper has no control;
+    with `controls` the same object images also appear beside their own class's context and beside
+    a neutral partner, so that the effect of *this context* can be told from that of *being in a
+    mosaic*.
+
+    The context images of one object image are all different. Within a pair of classes every context
+    image serves equally often, give or take one. The pairs are drawn independently of one
+    another: a further class changes nothing in the pairs that were there before it.
 
     Parameters
     ----------
-    tiles : uint8 tensor (N, J, 3, H, W), or J uint8 tensors (N, 3, H, W)
-        The j-th image of every mosaic; the first fills the upper left cell.
-    rows, cols : int
-        Cells down and across, at least 1.
-    shape : {"squeezed", "native"}
-        "native" keeps every tile at its size. "squeezed" fits the mosaic into one image's frame:
-        every tile is resized (bilinear, antialiased) to its cell *before* the tiles are joined,
-        so that no colour leaks across a seam. Cells differ by one pixel where rows or cols do not
-        divide H or W.
+    labels : int64 tensor (N,)
+        Class of every object image, an index into `classes`.
+    contexts : mapping from class name to its context images
+        Only their number is used. A class without context images is never a `context_class`.
+    classes : sequence of str
+        At least two.
+    per_context : int
+        Context images an object image meets, of each context.
+    side : {"left", "right", "random"}
+        Side of the *object*. The paper writes m = {img, ctx}: left. "random" alternates from a
+        random start, so that the sides are even within every image (up to one).
+    controls : bool
+        Add the rows of kind "own" and "neutral".
+    seed : int
+        Not negative.
 
     Returns
     -------
-    uint8 tensor (N, 3, H, W) if squeezed, (N, 3, rows * H, cols * W) if native.
+    DataFrame, one row a mosaic
+        object : int, index of the object image in `labels`
+        object_class, context_class : str ("neutral" where `kind` is)
+        context : int, index in `contexts[context_class]`; 0 where `kind` is "neutral"
+        side : "left" or "right", where the object is
+        kind : "context" (the paper's), "own" (its own class's context) or "neutral" (one row for
+        each image and side in use)
 
     Raises
     ------
     ValueError
-        For another number of tiles than cells, tiles that differ in shape or are not uint8, an
-        unknown `shape`, or more cells than pixels.
+        For fewer than two classes, a context with fewer than `per_context` images, labels out of
+        range, contexts of unknown classes, no context at all, or an unknown `side`.
     """
-    tiles = list(tiles.unbind(1)) if isinstance(tiles, torch.Tensor) else list(tiles)
-    _check_tiles(tiles, rows, cols, shape)
-    height, width = tiles[0].shape[-2:]
-    heights, widths = cells(height, rows, shape), cells(width, cols, shape)
-    lines = []
-    for row, h in enumerate(heights):
-        line = tiles[row * cols : (row + 1) * cols]
-        lines.append(torch.cat([resize(t, h, w) for t, w in zip(line, widths, strict=True)], -1))
-    return torch.cat(lines, -2)
+    labels, classes = np.asarray(labels), tuple(classes)
+    _check_design(labels, contexts, classes, per_context, side, seed)
+    parts = []
+    for i, name in enumerate(classes):
+        objects = np.flatnonzero(labels == i)
+        for j, other in enumerate(classes):
+            if len(contexts.get(other, ())) and (controls or i != j):
+                rng = np.random.default_rng([seed, i, j])
+                hands = _deal(len(objects), per_context, len(contexts[other]), rng)
+                kind = "own" if i == j else "context"
+                parts.append(_pair(objects, name, other, hands, side, kind, rng))
+        if controls:
+            parts.append(_beside_neutral(objects, name, side))
+    table = pd.concat(parts, ignore_index=True)
+    order = table["kind"].map({"context": 0, "own": 1, "neutral": 2})
+    return table.loc[order.sort_values(kind="stable").index].reset_index(drop=True)
 
 
 def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Tensor:
@@ -88,7 +118,7 @@ def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Ten
     ValueError
         For an unknown `how` or images that are not uint8 (N, 3, H, W) with N > 0.
     """
-    _check_images(images, "images")
+    check_images(images, "images")
     _, channels, height, width = images.shape
     if how == "mean":
         colour = images.double().mean((0, 2, 3)).round().to(torch.uint8)
@@ -113,7 +143,7 @@ def batches(
     shape: str = "squeezed",
     batch_size: int = 64,
 ) -> Iterator[torch.Tensor]:
-    """Stream the mosaics of a design, in its order, equal to `grid` of the same pairs.
+    """Stream the mosaics of a design, in its order, equal to `data.mosaics.grid` of the same pairs.
 
     Squeezing acts on a tile and not across the seam, so every tile in use is resized once, however
     many mosaics it is in; a batch is then two look-ups and one concatenation.
@@ -128,7 +158,7 @@ def batches(
     neutral : uint8 tensor (1, 3, H, W), optional
         From `neutral`; needed where `table` has rows of that kind.
     shape : {"squeezed", "native"}
-        See `grid`.
+        See `data.mosaics.grid`.
     batch_size : int
 
     Yields
@@ -141,13 +171,12 @@ def batches(
         For images that are not uint8 or differ in size, a missing context or neutral image, or an
         unknown `shape`.
     """
-    _check_shape(shape)
-    partners, partner = _partners(table, objects, contexts, neutral)
+    check_shape(shape)
+    check_images(objects, "objects")
+    images, partner = partners(table, contexts, neutral, objects.shape[-2:])
     used, place = np.unique(table["object"], return_inverse=True)
-    tiles, partner = (
-        torch.cat([objects.index_select(0, torch.from_numpy(used)), partners]),
-        partner + len(used),
-    )
+    tiles = torch.cat([objects.index_select(0, torch.from_numpy(used)), images])
+    partner = partner + len(used)
     widths = cells(tiles.shape[-1], 2, shape)
     resized = {width: resize(tiles, tiles.shape[-2], width) for width in set(widths)}
     is_left = (table["side"] == "left").to_numpy()
@@ -163,36 +192,27 @@ def build(table: pd.DataFrame, *args, **kwargs) -> torch.Tensor:
     return torch.cat(list(batches(table, *args, **kwargs)))
 
 
-def cells(length: int, parts: int, shape: str) -> list[int]:
-    """Lengths in pixels of the `parts` cells along a side, which differ by one where they must."""
-    if shape == "native":
-        return [length] * parts
-    return np.diff(np.arange(parts + 1) * length // parts).tolist()
+def partners(
+    table: pd.DataFrame, contexts: Mapping[str, torch.Tensor], neutral, size: Sequence[int]
+) -> tuple[torch.Tensor, np.ndarray]:
+    """The context and neutral images that a design uses, each once, and each row's index in them.
 
-
-def resize(tiles: torch.Tensor, height: int, width: int) -> torch.Tensor:
-    """Tiles, uint8 (N, 3, H, W), at another size, bilinear and antialiased.
-
-    In float32: torch's uint8 kernel differs between processors and fails at one pixel.
+    Raises
+    ------
+    ValueError
+        For images that are missing, not uint8, or of another `size` (height, width).
     """
-    if tiles.shape[-2:] == (height, width):
-        return tiles
-    sized = [
-        transforms.resize(part.float(), [height, width], antialias=True).round_().to(torch.uint8)
-        for part in tiles.split(256)
-    ]
-    return torch.cat(sized)
-
-
-def _partners(table, objects, contexts, neutral) -> tuple[torch.Tensor, np.ndarray]:
-    """The partner images in use, each once, and each row's index among them."""
-    _check_images(objects, "objects")
     place, images, start = np.empty(len(table), dtype=np.int64), [], 0
     is_neutral = table["kind"] == "neutral"
     for (plain, name), rows in table.groupby([is_neutral, "context_class"]).indices.items():
         bank = neutral if plain else contexts.get(name)
-        what = "the neutral partner" if plain else f"contexts[{name!r}]"
-        _check_partner(bank, what, objects)
+        what = "the neutral image" if plain else f"contexts[{name!r}]"
+        if bank is None:
+            raise ValueError(f"the design asks for {what}, which was not given")
+        check_images(bank, what)
+        if tuple(bank.shape[-2:]) != tuple(size):
+            found = tuple(bank.shape[-2:])
+            raise ValueError(f"{what} is of {found} pixels, the objects of {tuple(size)}")
         used, inverse = np.unique(table["context"].to_numpy()[rows], return_inverse=True)
         place[rows] = start + inverse
         images.append(bank.index_select(0, torch.from_numpy(used)))
@@ -200,40 +220,71 @@ def _partners(table, objects, contexts, neutral) -> tuple[torch.Tensor, np.ndarr
     return torch.cat(images), place
 
 
-def _check_images(images: torch.Tensor, what: str) -> None:
-    if images.dtype != torch.uint8 or images.ndim != 4 or len(images) == 0:
+def _deal(hands: int, size: int, cards: int, rng: np.random.Generator) -> np.ndarray:
+    """Deal `hands` hands of `size` different cards, every card equally often, up to one."""
+    dealt, deck = [], rng.permutation(cards)
+    for _ in range(hands):
+        hand, deck = deck[:size], deck[size:]
+        if len(hand) < size:
+            fresh = rng.permutation(cards)
+            fresh = fresh[np.argsort(np.isin(fresh, hand), kind="stable")]
+            missing = size - len(hand)
+            hand, deck = np.concatenate([hand, fresh[:missing]]), fresh[missing:]
+            deck = rng.permutation(deck)
+        dealt.append(hand)
+    return np.array(dealt, dtype=np.int64).reshape(hands, size)
+
+
+def _pair(objects, name, other, hands, side, kind, rng) -> pd.DataFrame:
+    """Rows of one pair of classes."""
+    n, k = hands.shape
+    right = (np.arange(k) + rng.integers(2, size=(n, 1))) % 2 == 1
+    sides = np.where(right, "right", "left") if side == "random" else np.full((n, k), side)
+    return pd.DataFrame(
+        {
+            "object": objects.repeat(k),
+            "object_class": name,
+            "context_class": other,
+            "context": hands.ravel(),
+            "side": sides.ravel(),
+            "kind": kind,
+        }
+    )
+
+
+def _beside_neutral(objects, name, side) -> pd.DataFrame:
+    """One row for each object image and side in use."""
+    sides = ("left", "right") if side == "random" else (side,)
+    return pd.DataFrame(
+        {
+            "object": objects.repeat(len(sides)),
+            "object_class": name,
+            "context_class": "neutral",
+            "context": 0,
+            "side": np.tile(sides, len(objects)),
+            "kind": "neutral",
+        }
+    )
+
+
+def _check_design(labels, contexts, classes, per_context, side, seed) -> None:
+    if len(classes) < 2 or len(set(classes)) < len(classes):
+        raise ValueError(f"classes must be two or more different names, not {classes}")
+    if len(labels) == 0 or labels.min() < 0 or labels.max() >= len(classes):
+        raise ValueError(f"labels must be indices into the {len(classes)} classes, and not empty")
+    if side not in SIDES:
+        raise ValueError(f"side={side!r} is not a side; use one of {SIDES}")
+    if per_context < 1 or seed < 0:
+        raise ValueError(f"per_context={per_context} must be 1 or more, seed={seed} 0 or more")
+    unknown = set(contexts) - set(classes)
+    if unknown or not any(len(images) for images in contexts.values()):
         raise ValueError(
-            f"{what} must be uint8 of shape (N, 3, H, W) with N > 0, "
-            f"not {images.dtype} of shape {tuple(images.shape)}"
+            f"contexts must hold images for classes among {classes}"
+            + (f"; unknown: {sorted(unknown)}" if unknown else "; there are none")
         )
-
-
-def _check_partner(bank, what: str, objects: torch.Tensor) -> None:
-    if bank is None:
-        raise ValueError(f"the design asks for {what}, which was not given")
-    _check_images(bank, what)
-    if bank.shape[1:] != objects.shape[1:]:
-        raise ValueError(
-            f"{what} has images of shape {tuple(bank.shape[1:])}, the objects "
-            f"{tuple(objects.shape[1:])}; resize one to the other"
-        )
-
-
-def _check_shape(shape: str) -> None:
-    if shape not in SHAPES:
-        raise ValueError(f"shape={shape!r} is not a mosaic shape; use one of {SHAPES}")
-
-
-def _check_tiles(tiles, rows, cols, shape) -> None:
-    _check_shape(shape)
-    if rows < 1 or cols < 1 or len(tiles) != rows * cols:
-        raise ValueError(f"a {rows} x {cols} mosaic needs {rows * cols} tiles, not {len(tiles)}")
-    for number, tile in enumerate(tiles):
-        _check_images(tile, f"tile {number}")
-        if tile.shape != tiles[0].shape:
+    for name, images in contexts.items():
+        if 0 < len(images) < per_context:
             raise ValueError(
-                f"tile {number} has shape {tuple(tile.shape)}, tile 0 {tuple(tiles[0].shape)}; "
-                "all tiles of a mosaic must have one shape"
+                f"the context of {name!r} has {len(images)} images, but per_context={per_context} "
+                "needs that many different ones; give more images or lower per_context"
             )
-    if tiles[0].shape[-2] < rows or tiles[0].shape[-1] < cols:
-        raise ValueError(f"{rows} x {cols} cells do not fit {tuple(tiles[0].shape[-2:])} pixels")

@@ -1,8 +1,9 @@
-"""Pasting: objects cut out on white and put into other contexts.
+"""Pasting: objects cut out on white and put into other contexts, and what these are taken for.
 
-*Assessing Biases through Visual Contexts*, "Results Checks": the second way to set the context and
-leave the object. Objects come from WB, where the ground is white, so that how much of each pixel is
-object can be solved for, and the white that mixed into its edges taken out again.
+*Assessing Biases through Visual Contexts*, "Results Checks" and Figures 11 to 14: the second way to
+set the context and leave the object. Objects come from WB, where the ground is white, so that how
+much of each pixel is object can be solved for, and the white that mixed into its edges taken out
+again.
 """
 
 from __future__ import annotations
@@ -18,9 +19,17 @@ import torch
 from scipy import ndimage
 from torch.nn.functional import interpolate
 
-from helpers.contexts import pairing
-from helpers.data import ImageSet
+from helpers import stats
+from helpers.contexts import effects, mosaics
+from helpers.data import Collection, ImageSet
+from helpers.run import project
 
+PAPER = project.root() / "data" / "paper"
+NOTHING = "nothing"
+NO_MASKS = (
+    "Pasting needs to know where the objects are, and nothing tells it here: there is no set WB "
+    "(the same images with a white background). What remains is to show the contexts alone."
+)
 POSITIONS = ("own", "centre", "random")
 MARGIN = 2  # pixels from the edge inwards that may be part object, part white
 NEAR_WHITE = 40.0  # grey levels from white, root mean square, below which colour tells no coverage
@@ -193,18 +202,18 @@ def design(
     Parameters
     ----------
     labels, contexts, classes, controls, seed
-        As in `contexts.pairing.design`. In the paper 25 objects x 3 contexts x 4 classes =
+        As in `contexts.mosaics.design`. In the paper 25 objects x 3 contexts x 4 classes =
         300 composites; the controls are the same objects in their own context and on a neutral
         ground.
 
     Returns
     -------
     DataFrame
-        As from `contexts.pairing.design`, so that `contexts.context` reads it (`side` is
+        As from `contexts.mosaics.design`, so that `contexts.effects` reads it (`side` is
         "left" throughout and means nothing), and down, across : float in [0, 1), the place of the
         object where it is random.
     """
-    table = pairing.design(labels, contexts, classes, per_context=1, controls=controls, seed=seed)
+    table = mosaics.design(labels, contexts, classes, per_context=1, controls=controls, seed=seed)
     down, across = np.random.default_rng([seed, 1]).random((2, len(table)))
     return table.assign(down=down, across=across)
 
@@ -248,7 +257,8 @@ def batches(
         or of another size than the objects.
     """
     _check_paste(position, scale)
-    grounds, ground_of = _grounds(table, contexts, neutral, cutouts.frame)
+    grounds, ground_of = mosaics.partners(table, contexts, neutral, cutouts.frame)
+    grounds = grounds.permute(0, 2, 3, 1).contiguous().numpy()
     layers = [_ready(_scaled(layer, scale)) for layer in cutouts.layers]
     objects = table["object"].to_numpy()
     sizes = np.array([adds.shape[:2] for adds, _ in layers])
@@ -261,9 +271,114 @@ def batches(
         yield torch.from_numpy(canvas).permute(0, 3, 1, 2)
 
 
-def build(table: pd.DataFrame, *args, **kwargs) -> torch.Tensor:
-    """All composites of a design in one uint8 tensor: `batches` (same arguments), concatenated."""
-    return torch.cat(list(batches(table, *args, **kwargs)))
+def objects(collection: Collection) -> ImageSet | None:
+    """The test images to cut objects from: WB's, with their masks; None where there are none.
+
+    Images in which no object was found are left out.
+    """
+    found = collection.sets.get("WB")
+    if found is None or found.masks is None:
+        return None
+    test = found.split("test")
+    return test.where(test.masks.flatten(1).any(1).numpy())
+
+
+def alone(logits: Mapping[str, torch.Tensor], classes: Sequence[str]) -> dict[str, np.ndarray]:
+    """Which images of a context without any object each training takes for the context's class.
+
+    Parameters
+    ----------
+    logits : dict from class to float tensor (T, M, K)
+        Of images of the class's context.
+    classes : sequence of K str
+
+    Returns
+    -------
+    dict from class to float array (T, M) of 0 and 1
+    """
+    return {
+        name: (said.argmax(2) == list(classes).index(name)).numpy().astype(float)
+        for name, said in logits.items()
+    }
+
+
+def counts(
+    alone: Mapping[str, np.ndarray], images: pd.DataFrame | None = None, *, level: float = 0.95
+) -> pd.DataFrame:
+    """The bars of Figures 11 to 14: share of the images taken for the context's class.
+
+    Parameters
+    ----------
+    alone
+        From :func:`alone`.
+    images : DataFrame, optional
+        Of the composites, from :func:`helpers.contexts.effects.per_image`.
+    level : float in (0, 1)
+
+    Returns
+    -------
+    DataFrame
+        One row a bar: context_class, pasted ("nothing" or an object class), predicted (as the
+        context's class, mean over trainings), images, share, low, high (`stats.share`).
+    """
+    bars = {(context, NOTHING): said for context, said in alone.items()}
+    if images is not None:
+        pairs = images.groupby(["context_class", "object_class"], sort=False)
+        bars |= {pair: effects.grid(part, "taken_share") for pair, part in pairs}
+    order = list(alone)
+    rows = [
+        (*bar, taken.sum() / len(taken), taken.shape[1], *stats.share(taken, level=level))
+        for bar, taken in sorted(bars.items(), key=lambda bar: order.index(bar[0][0]))
+    ]
+    columns = ["context_class", "pasted", "predicted", "images", "share", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def called(logits: Mapping[str, torch.Tensor], classes: Sequence[str]) -> pd.DataFrame:
+    """What contexts with nothing in them are called: contexts down, predicted classes across.
+
+    Mean number of images over the trainings.
+    """
+    said = {
+        name: np.bincount(one.argmax(2).flatten(), minlength=len(classes)) / len(one)
+        for name, one in logits.items()
+    }
+    return pd.DataFrame.from_dict(said, orient="index", columns=list(classes))
+
+
+def with_paper(table: pd.DataFrame, collection: Collection) -> pd.DataFrame:
+    """Set the paper's counts beside ours, where the classes and contexts are the paper's.
+
+    Returns
+    -------
+    DataFrame
+        `table` with paper (composites of 25; NaN where the paper has none).
+    """
+    if not collection.has_the_papers_classes():
+        return table.assign(paper=np.nan)
+    printed = paper_counts().rename(columns={"predicted": "paper"}).drop(columns="images")
+    named = table.assign(context=table["context_class"].map(collection.context_of))
+    return named.merge(printed, on=["context", "pasted"], how="left").drop(columns="context")
+
+
+def paper_counts() -> pd.DataFrame:
+    """The paper's counts: context, pasted, predicted, images."""
+    return pd.read_csv(PAPER / "contexts_paste.csv").drop(columns="source")
+
+
+def paper_pairs() -> pd.DataFrame:
+    """The paper's two methods on the pairs both were printed for: context, object, two shares.
+
+    Eleven of the twelve: of fire hydrants beside the sky the paper gives only how many kept the
+    highest logit of all.
+    """
+    flips = pd.read_csv(PAPER / "contexts_flips.csv")
+    both = flips.merge(
+        paper_counts(), left_on=["context", "object_class"], right_on=["context", "pasted"]
+    )
+    return both.assign(
+        mosaic_share=both["flips"] / both["mosaics"], paste_share=both["predicted"] / both["images"]
+    )[["context", "object_class", "mosaic_share", "paste_share"]]
 
 
 def _ready(layer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -304,23 +419,6 @@ def _places(table, cutouts: Cutouts, sizes: np.ndarray, position: str) -> np.nda
         return free // 2
     before = np.array([layer.shape[:2] for layer in cutouts.layers])[objects]
     return cutouts.corners[objects] + (before - size) // 2
-
-
-def _grounds(table, contexts, neutral, frame) -> tuple[np.ndarray, np.ndarray]:
-    """The grounds in use, uint8 (M, H, W, 3), and each row's index among them."""
-    place, images, start = np.empty(len(table), dtype=np.int64), [], 0
-    is_neutral = table["kind"] == "neutral"
-    for (plain, name), rows in table.groupby([is_neutral, "context_class"]).indices.items():
-        bank = neutral if plain else contexts.get(name)
-        what = "the neutral ground" if plain else f"contexts[{name!r}]"
-        if bank is None or tuple(bank.shape[-2:]) != frame:
-            found = "missing" if bank is None else f"of {tuple(bank.shape[-2:])} pixels"
-            raise ValueError(f"{what} is {found}; the objects are of {frame} pixels")
-        used, inverse = np.unique(table["context"].to_numpy()[rows], return_inverse=True)
-        place[rows] = start + inverse
-        images.append(bank.index_select(0, torch.from_numpy(used)))
-        start += len(used)
-    return torch.cat(images).permute(0, 2, 3, 1).contiguous().numpy(), place
 
 
 def _check_cut(images: torch.Tensor, masks: torch.Tensor, softness: float) -> None:

@@ -7,51 +7,44 @@ from __future__ import annotations
 
 import argparse
 import io
-import re
-from collections.abc import Iterable
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pandas as pd
-import yaml
 
-from helpers import figures
-from helpers.contexts import doses
+from helpers.contexts import methods
+from helpers.figures import contexts as figures
 from helpers.run import artifacts
 from helpers.stats import ranks
 from helpers.worlds import pictures
 
-RUN = re.compile(r"[A-Za-z]\w*?-[^_]+(_[A-Za-z]\w*?-[^_]+)*")
 
-
-def read(files: Iterable[Path | str]) -> pd.DataFrame:
-    """The same table of all runs as one, with what the names of their folders tell.
+def with_parameters(files: Sequence[Path]) -> pd.DataFrame:
+    """The same table of several runs as one, with a column for each parameter that differs.
 
     Parameters
     ----------
     files
-        One a run, such as ``.../bias-0.25_seed-1/tables/.../answers.csv``: the columns bias and
-        seed are added, numbers where they are numbers. Rows are sorted by them.
-
-    Raises
-    ------
-    ValueError
-        For a file outside a folder named like that, folders that tell other things, or no file.
+        One a run, such as ``RUN/tables/NOTEBOOK/focus.csv``: the run's parameters are those that
+        the notebook recorded in ``RUN/findings/NOTEBOOK.json``.
     """
-    parts, names = [], None
+    tables, given = [], []
     for file in map(Path, files):
-        near = file.parts[-4:-1]  # run/tables/notebook
-        run = next((part for part in reversed(near) if RUN.fullmatch(part)), None)
-        if run is None:
-            raise ValueError(f"{file}: no folder named like bias-0.25_seed-1 tells its parameters")
-        told = dict(re.findall(r"([A-Za-z]\w*?)-([^_]+)_?", run))
-        if names not in (None, list(told)):
-            raise ValueError(f"{file}: tells {', '.join(told)}, and others {', '.join(names)}")
-        names = list(told)
-        parts.append(pd.read_csv(file).assign(**{n: yaml.safe_load(v) for n, v in told.items()}))
-    if not parts:
-        raise ValueError("a sweep without runs has nothing to gather")
-    return pd.concat(parts, ignore_index=True).sort_values(names, kind="stable")
+        record = file.parents[2] / "findings" / f"{file.parent.name}.json"
+        given.append(json.loads(record.read_text())["settings"])
+        tables.append(pd.read_csv(file))
+    differ = [
+        name
+        for name in given[0]
+        if name != "output" and len({json.dumps(one.get(name)) for one in given}) > 1
+    ]
+    parts = [
+        table.assign(**{name: one[name] for name in differ})
+        for table, one in zip(tables, given, strict=True)
+    ]
+    return pd.concat(parts, ignore_index=True)
 
 
 def correlations(answers: pd.DataFrame) -> pd.DataFrame:
@@ -63,21 +56,21 @@ def correlations(answers: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     answers
-        From :func:`read`.
+        From notebook 05, of several runs.
 
     Returns
     -------
     DataFrame
-        measure, runs, spearman, low, high.
+        method, quantity, runs, spearman, low, high.
     """
     rows = []
-    for measure, part in answers.groupby("measure", sort=False):
-        runs = part.groupby(["bias", "seed"])["effect"].mean().reset_index()
-        rows.append((measure, len(runs), *ranks.spearman(runs["bias"], runs["effect"])))
-    return pd.DataFrame(rows, columns=["measure", "runs", "spearman", "low", "high"])
+    for measure, part in answers.groupby(methods.MEASURE, sort=False):
+        runs = part.groupby(["dose", "seed"])["effect"].mean().reset_index()
+        rows.append((*measure, len(runs), *ranks.spearman(runs["dose"], runs["effect"])))
+    return pd.DataFrame(rows, columns=[*methods.MEASURE, "runs", "spearman", "low", "high"])
 
 
-def gather(folder: Path | str, files: Iterable[Path | str]) -> None:
+def gather(folder: Path, files: Sequence[Path]) -> None:
     """Write answers.csv, rates.csv, correlations.csv and dose-response.png, and print the last two.
 
     Parameters
@@ -85,12 +78,13 @@ def gather(folder: Path | str, files: Iterable[Path | str]) -> None:
     folder
         Of the sweep, such as ``outputs/sweep``.
     files
-        As for :func:`read`.
+        ``answers.csv`` of every run; each has its dose and seed as columns.
     """
-    folder, answers = Path(folder), read(files)
+    answers = pd.concat(map(pd.read_csv, files), ignore_index=True)
+    answers = answers.sort_values(["dose", "seed"], kind="stable")
     tables = {
         "answers": answers,
-        "rates": doses.rates(answers),
+        "rates": methods.rates(answers),
         "correlations": correlations(answers),
     }
     figures.style()
@@ -102,9 +96,9 @@ def gather(folder: Path | str, files: Iterable[Path | str]) -> None:
     artifacts.write_bytes(folder / "dose-response.png", picture.getvalue())
     for name, table in tables.items():
         artifacts.write_text(folder / f"{name}.csv", table.to_csv(index=False))
-    wide = tables["rates"].pivot(index="measure", columns="bias", values="rate")
+    wide = tables["rates"].pivot(index=methods.MEASURE, columns="dose", values="rate")
     print("\nShare of answers that are yes, by planted bias (0.25 and less: false alarms)")
-    print(wide.loc[answers["measure"].unique()].round(2).to_string())
+    print(wide.round(2).to_string())
     print("\nSpearman's correlation of dose and effect over the runs")
     print(tables["correlations"].round(2).to_string(index=False))
 
@@ -115,13 +109,14 @@ def main() -> None:
     parser.add_argument("--tables", action="store_true", help="of any sweep: one table, no more")
     parser.add_argument("folder", type=Path)
     parser.add_argument("files", type=Path, nargs="+", help="the same table of each run")
-    arguments = parser.parse_args()
-    if arguments.tables:
-        name = arguments.files[0].name
-        artifacts.write_text(arguments.folder / name, read(arguments.files).to_csv(index=False))
-        print(f"{len(arguments.files)} tables in {arguments.folder / name}")
+    asked = parser.parse_args()
+    if asked.tables:
+        name = asked.files[0].name
+        table = with_parameters(asked.files)
+        artifacts.write_text(asked.folder / name, table.to_csv(index=False))
+        print(f"{len(asked.files)} tables in {asked.folder / name}")
     else:
-        gather(arguments.folder, arguments.files)
+        gather(asked.folder, asked.files)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,15 @@
-"""Archives from the authors' server: downloaded whole, checked, extracted whole."""
+"""The authors' three archives: downloaded whole, checked, unpacked whole, and read.
+
+They hold bench, fire hydrant, plane and mug in context, without context, and on white. pooch does
+the download. Its `Unzip` would take what is refused here (paths out of the folder, links, archive
+bombs), and after a kill would take half a file for a whole one.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -11,15 +17,24 @@ import zipfile
 import zlib
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
+import pandas as pd
 import pooch
 from filelock import FileLock
 
+from helpers.data import folders
 from helpers.run import artifacts
-from helpers.run.progress import progress
 
+URL = "https://storage.hpai.bsc.es/object-datasets/"
+ARCHIVES = {"C": "context.zip", "NC": "no_context.zip", "WB": "white_background.zip"}
+SPELLED = {
+    "bench": r"\bbench(es)?\b",
+    "fire hydrant": r"\b(fire ?)?hydrants?\b",
+    "plane": r"\b(air|aero)?planes?\b",
+    "mug": r"\bmugs?\b",
+}
+RETRIES = 3  # of a failed download
 REGISTRY = "registry.txt"
-#: An archive that would unpack to more bytes than this is refused.
-UNPACKED_MAX = 20 * 2**30
+UNPACKED_MAX = 20 * 2**30  # an archive that would unpack to more bytes than this is refused
 NAME_MAX = 255  # bytes of a file's or folder's name: no common file system has longer ones
 
 
@@ -31,42 +46,49 @@ class UnsafeArchive(ValueError):
     """An archive with members that would land outside its folder, or that cannot be unpacked."""
 
 
-def fetch(name: str, base_url: str, downloads: Path, retries: int = 3) -> Path:
+def scan(downloads: Path) -> folders.Layout:
+    """Find the classes in the three archives, at any depth and however spelled.
+
+    A file's class is told by the folder nearest to it whose name holds a class's name; its own
+    split by any folder on its way named train, val or test.
+    """
+    unpacked = {name: fetch(archive, downloads) for name, archive in ARCHIVES.items()}
+    found = folders.Layout()
+    for name, folder in unpacked.items():
+        rows = [row for file in folders.files(folder) if (row := _row(file, folder))]
+        table = pd.DataFrame(rows, columns=folders.COLUMNS)
+        missing = sorted(set(SPELLED) - set(table["class"]))
+        if missing:
+            there = sorted({p.name for p in folder.rglob("*") if p.is_dir()})
+            raise ValueError(
+                f"{ARCHIVES[name]}: no images of {', '.join(missing)}; its folders are {there}."
+            )
+        found.add(name, table, [])
+    for name, folder in unpacked.items():
+        found.report += [f"{ARCHIVES[name]}: {said}" for said in folders.unused(folder, found)]
+    return found
+
+
+def _row(file: Path, top: Path) -> tuple | None:
+    """A table row (see `folders.Layout.sets`), or None for a file of no class."""
+    inside = file.relative_to(top)
+    parts = [folders.plain(part) for part in inside.parts[:-1]]
+    labels = [c for part in reversed(parts) for c in SPELLED if re.search(SPELLED[c], part)]
+    split = next((s for s, words in folders.SPLIT_WORDS.items() if set(parts) & set(words)), "")
+    name = file.stem.casefold()
+    return (file, inside.as_posix(), labels[0], name, split) if labels else None
+
+
+def fetch(name: str, downloads: Path) -> Path:
     """A folder with the content of a zip archive, downloaded on first use.
 
     The archive's SHA-256 is recorded in `downloads`/registry.txt when it is first used and verified
     at every later use. Files get their names only when they are whole; processes that ask at once
     wait for each other.
-
-    Parameters
-    ----------
-    name : str
-        File name of the archive, such as "context.zip".
-    base_url : str
-        What stands before the name in its address.
-    downloads : Path
-        Folder for the archives and what is unpacked of them.
-    retries : int
-        How often a failed download is tried again.
-
-    Returns
-    -------
-    Path
-        The unpacked folder, named by the archive's content.
-
-    Raises
-    ------
-    ConnectionError
-        When the archive cannot be had whole.
-    ValueError
-        When it is not the one recorded on first use.
-    UnsafeArchive
-        When members would land outside the folder; nothing of it is unpacked.
     """
-    downloads = Path(downloads).expanduser()
     downloads.mkdir(parents=True, exist_ok=True)
     with FileLock(downloads / f".{name}.lock"):
-        archive = _download(name, base_url, downloads, retries)
+        archive = _download(name, downloads)
         digest = artifacts.file_digest(archive)
         folder = downloads / f"{Path(name).stem}-{digest[:12]}"
         if not folder.is_dir():
@@ -89,25 +111,19 @@ def _record(path: Path, name: str, digest: str) -> None:
     if name not in known:
         known[name] = digest
         lines = [f"{each} {known[each]}\n" for each in sorted(known)]
-        artifacts.write_text(path, "# SHA-256 on first use; delete a line to accept another\n"
-                             + "".join(lines))  # fmt: skip
+        said = "# SHA-256 on first use; delete a line to accept another\n"
+        artifacts.write_text(path, said + "".join(lines))
 
 
-def _download(name: str, base_url: str, downloads: Path, retries: int) -> Path:
+def _download(name: str, downloads: Path) -> Path:
     """The archive's path; pooch downloads to a temporary name, checks, and renames."""
-    known = registry(downloads / REGISTRY).get(name)
-    store = pooch.create(
-        path=downloads,
-        base_url=base_url.rstrip("/") + "/",
-        registry={name: known},
-        retry_if_failed=retries,
-    )
-    address = store.get_url(name)
+    known, address = registry(downloads / REGISTRY).get(name), URL + name
+    store = pooch.create(downloads, URL, registry={name: known}, retry_if_failed=RETRIES)
     pooch.get_logger().setLevel(logging.WARNING)
     try:
         return Path(store.fetch(name, downloader=_download_zip))
     except NotWhole as error:
-        raise ConnectionError(f"{address}: {error} Tried {retries + 1} times.") from error
+        raise ConnectionError(f"{address}: {error} Tried {RETRIES + 1} times.") from error
     except ValueError as error:
         raise ValueError(
             f"{address} is not the archive that was used first: its SHA-256 is not {known}, which "
@@ -116,7 +132,7 @@ def _download(name: str, base_url: str, downloads: Path, retries: int) -> Path:
         ) from error
     except OSError as error:  # the exceptions of requests are OSErrors
         raise ConnectionError(
-            f"{address} could not be downloaded in {retries + 1} tries ({error}). Check the "
+            f"{address} could not be downloaded in {RETRIES + 1} tries ({error}). Check the "
             "connection and run again, or use source='folder' on images of your own."
         ) from error
 
@@ -133,10 +149,8 @@ def _unpack(archive: Path, folder: Path) -> None:
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         with zipfile.ZipFile(archive) as content:
-            members = content.infolist()
-            _refuse_unsafe(archive, members)
-            for member in progress(members, desc=f"unpacking {archive.name}"):
-                content.extract(member, partial)
+            _refuse_unsafe(archive, content.infolist())
+            content.extractall(partial)
         partial.rename(folder)
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         archive.unlink()

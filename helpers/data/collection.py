@@ -12,6 +12,7 @@ import torch
 from helpers.worlds import pictures
 
 SPLITS = ("train", "val", "test")
+SMALLEST_CLASS = 3  # a class needs one image a split
 NAMES_SHOWN = 20
 
 
@@ -20,6 +21,14 @@ def listed(names) -> str:
     names = [str(name) for name in names]
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return ", ".join(names[:NAMES_SHOWN]) + more
+
+
+def sizes(n: int) -> tuple[int, int, int]:
+    """Images for train, validation and test: 4 : 1 : 1, so 100/25/25 of 150, at least one each."""
+    if n < SMALLEST_CLASS:
+        raise ValueError(f"{n} images cannot be split in three: at least {SMALLEST_CLASS} needed.")
+    held_out = max(1, (n + 3) // 6)
+    return n - 2 * held_out, held_out, held_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +124,7 @@ class Collection:
     Attributes
     ----------
     source : str
-        "world", "hpai" or "folder".
+        "world", "visual-contexts" or "folder".
     classes : tuple of str
     sets : dict of str to ImageSet
         Keys among "C", "NC", "WB"; "C" is always there.

@@ -1,21 +1,30 @@
-"""Context images of each class: from a folder of context folders, or cut from C."""
+"""Context images of each class: from a folder of context folders, or cut from C.
+
+Where none were given, object-free windows of C are cut, told by the white of WB. The window is cut,
+not the object painted over: a filled-in hole keeps the object's outline, and a classifier may still
+know the object by it. What is lost is the scene's layout, and sharpness where the window is small.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import torch
+from PIL import Image
+from scipy.ndimage import distance_transform_cdt
 
-from helpers.data import cutouts, folders
+from helpers.data import folders
 from helpers.data.collection import listed
-from helpers.data.photographs import Photographs
-from helpers.data.reading import read
+from helpers.data.images import read
+from helpers.data.splits import Photographs
 
 CONTEXTS_CUT = 50
-#: With fewer windows than this from validation and test images, training images are cut as well.
-CONTEXTS_FEW = 5
+CONTEXTS_FEW = 5  # with fewer from validation and test images, training images are cut as well
+SMALLEST_WINDOW = 0.3  # of the image's side
+MARGIN = 2  # pixels between a window and the object
 
 
 def given(
@@ -28,18 +37,8 @@ def given(
 ) -> tuple[dict[str, torch.Tensor], dict[str, str], list[str]]:
     """Read the context images of a folder of context folders.
 
-    Returns
-    -------
-    contexts : dict of str to torch.Tensor
-        Class name to uint8 images of shape (M, 3, size, size).
-    context_of : dict of str to str
-        Class name to context name.
-    report : list of str
-
-    Raises
-    ------
-    ValueError
-        As `mapping` does, and for context folders without images or with too many unreadable ones.
+    Returns the images of each class's context, uint8 (M, 3, size, size), the context's name of each
+    class, and a report.
     """
     paths = {folders.printable(path.name): path for path in folders.subfolders(folder)}
     found = {name: folders.files(path) for name, path in paths.items()}
@@ -64,11 +63,6 @@ def mapping(
     """Class to context, checked: every class has one, and every name is known.
 
     Without a mapping, contexts that are named as the classes are theirs.
-
-    Raises
-    ------
-    ValueError
-        Naming what is unknown or missing, with the classes and contexts there are.
     """
     there = f"The classes are {listed(classes)}; the context folders are {listed(contexts)}."
     if not context_of:
@@ -88,23 +82,10 @@ def mapping(
     return {label: context_of[label] for label in classes}
 
 
-def known_classes(context_of: Mapping[str, str], classes: tuple[str, ...]) -> None:
-    """Refuse a mapping with names that are no classes."""
-    unknown = sorted(set(context_of) - set(classes))
-    if unknown:
-        raise ValueError(
-            f"context_of: {listed(unknown)} is no class; the classes are {listed(classes)}."
-        )
-
-
 def cut(photographs: Photographs) -> tuple[dict[str, torch.Tensor], list[str]]:
-    """Contexts cut from C where WB is white (see `cutouts`), from images no model is trained on.
+    """Contexts of each class, cut from C images that no model is trained on, and a report.
 
-    Returns
-    -------
-    contexts : dict of str to torch.Tensor
-        Class name to uint8 images; empty when some class gives none.
-    report : list of str
+    There are none where some class gives none.
     """
     images = photographs.sets["C"]
     known = torch.from_numpy(photographs.object_known)
@@ -113,9 +94,7 @@ def cut(photographs: Photographs) -> tuple[dict[str, torch.Tensor], list[str]]:
     for index, label in enumerate(images.classes):
         usable = known & (images.labels == index)
         for chosen in (usable & held_out, usable):
-            windows = cutouts.cut(
-                images.images[chosen], photographs.object_masks[chosen], CONTEXTS_CUT
-            )
+            windows = _windows(images.images[chosen], photographs.object_masks[chosen])
             if len(windows) >= CONTEXTS_FEW:
                 break
         contexts[label] = windows
@@ -126,3 +105,35 @@ def cut(photographs: Photographs) -> tuple[dict[str, torch.Tensor], list[str]]:
         "Context images are cut from C's validation and test images where WB is white (largest "
         f"object-free square, resized): {', '.join(counts)}."
     ]
+
+
+def window(mask: np.ndarray) -> tuple[int, int, int]:
+    """The largest square (of odd side) that stays clear of an object: its top, left and side.
+
+    `mask` is bool (H, W), true on the object; the side is 0 where the object leaves no room.
+    """
+    rows, columns = np.indices(mask.shape) + 1
+    height, width = mask.shape
+    reach = np.minimum.reduce([rows, columns, height + 1 - rows, width + 1 - columns])
+    if mask.any():
+        reach = np.minimum(reach, distance_transform_cdt(~mask, metric="chessboard") - MARGIN)
+    row, column = np.unravel_index(int(reach.argmax()), mask.shape)
+    half = int(reach[row, column]) - 1
+    return (int(row) - half, int(column) - half, 2 * half + 1) if half >= 0 else (0, 0, 0)
+
+
+def _windows(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+    """The largest object-free windows, resized to the images' size, from the largest down."""
+    size = images.shape[-1]
+    windows = [window(mask.numpy()) for mask in masks]
+    order = sorted(range(len(windows)), key=lambda i: -windows[i][2])[:CONTEXTS_CUT]
+    usable = [i for i in order if windows[i][2] >= SMALLEST_WINDOW * size]
+    cut_out = [_resized(images[i], *windows[i]) for i in usable]
+    return torch.stack(cut_out) if cut_out else images[:0]
+
+
+def _resized(image: torch.Tensor, top: int, left: int, side: int) -> torch.Tensor:
+    part = image[:, top : top + side, left : left + side].permute(1, 2, 0).numpy()
+    size = (image.shape[2], image.shape[1])
+    resized = Image.fromarray(part).resize(size, Image.Resampling.BICUBIC)
+    return torch.from_numpy(np.asarray(resized).copy()).permute(2, 0, 1).contiguous()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from helpers.data.collection import listed
 from helpers.data.images import is_image
 
 SET_WORDS = {
@@ -45,7 +46,7 @@ class Layout:
     empty : dict of str to list of str
         For each set the class folders without an image file.
     contexts : Path or None
-        The folder of context folders found beside the objects.
+        The folder of context folders.
     report : list of str
         Sentences on what was found and how it was understood.
     """
@@ -56,8 +57,15 @@ class Layout:
     report: list[str] = field(default_factory=list)
 
     def add(self, name: str, table: pd.DataFrame, empty: list[str]) -> None:
-        """Take in the files of a set, as the folders split them."""
-        own = three_splits(table["own"])
+        """Take in the files of a set; of two own splits make three.
+
+        Where there is no test set, val is it; where there is no val, it is carved from train.
+        """
+        own = table["own"]
+        if "train" in set(own) and "test" not in set(own):
+            own = own.replace("val", "test")
+        if "train" in set(own) and "val" not in set(own):
+            own = own.replace("train", "train+val")
         self.sets[name] = table.assign(own=own).sort_values("path", ignore_index=True)
         self.empty[name] = empty
         if (own != "").any():
@@ -75,28 +83,18 @@ def plain(name: str) -> str:
 
 
 def subfolders(folder: Path) -> list[Path]:
-    """Folders in `folder` by name, without hidden ones and archive junk.
-
-    Raises
-    ------
-    ValueError
-        For a link to a folder that holds it.
-    """
+    """Folders in `folder` by name, without hidden ones and archive junk; loops are refused."""
     inside = [path for path in folder.iterdir() if path.is_dir()]
     found = sorted(p for p in inside if not p.name.startswith(".") and p.name not in JUNK)
+    real = folder.resolve()  # and all that hold it, by where it lies and by the way that led to it
+    above = {real, *real.parents, *(parent.resolve() for parent in folder.parents)}
     for path in found:
-        if path.is_symlink() and path.resolve() in _above(folder):
+        if path.is_symlink() and path.resolve() in above:
             raise ValueError(
                 f"{printable(path)} is a link to {printable(path.resolve())}, a folder that holds "
                 "it, so reading would go round in a circle: remove that link."
             )
     return found
-
-
-def _above(folder: Path) -> set[Path]:
-    """A folder and all that hold it, both by where it lies and by the way that led to it."""
-    real = folder.resolve()
-    return {real, *real.parents, *(parent.resolve() for parent in folder.parents)}
 
 
 def printable(path: Path | str) -> str:
@@ -139,12 +137,35 @@ def scan(folder: Path) -> Layout:
     return layout
 
 
+def agreed_classes(layout: Layout) -> tuple[str, ...]:
+    """The classes, checked to be two or more and the same in every set; labels are made alike.
+
+    Class folders that differ in case, "_" or blanks between sets are one class, spelled as in C.
+    """
+    tables = layout.sets
+    for name, classes in layout.empty.items():
+        if classes:
+            raise ValueError(f"{name}: no image file in the class folder(s) {listed(classes)}.")
+    spelled = {plain(label): label for label in sorted(tables["C"]["class"].unique())}
+    if len(spelled) < 2:
+        found = listed(spelled.values()) or "none"
+        raise ValueError(
+            f"Two class folders or more are needed; found {found}. Point `folder` at the folder "
+            "that holds one folder of images for each class."
+        )
+    for name, table in tables.items():
+        labels = table["class"].map(plain)
+        if set(labels) != set(spelled):
+            odd = listed(sorted(set(labels) ^ set(spelled)))
+            raise ValueError(f"Sets C and {name} must hold the same classes; they differ in {odd}.")
+        tables[name] = table.assign(**{"class": labels.map(spelled)})
+    return tuple(spelled.values())
+
+
 def unused(folder: Path, layout: Layout) -> list[str]:
     """Sentences on the files in a folder that are in no set (contexts and hidden ones aside)."""
-    listed = {file for table in layout.sets.values() for file in table["file"]}
-    left = [file for file in walk(folder) if file not in listed]
-    if layout.contexts:
-        left = [file for file in left if layout.contexts not in file.parents]
+    taken = {file for table in layout.sets.values() for file in table["file"]}
+    left = [f for f in walk(folder) if f not in taken and layout.contexts not in f.parents]
     images = sorted(printable(file.relative_to(folder)) for file in left if is_image(file))
     others = len(left) - len(images)
     said = [f"{others} file(s) that are no images were passed over."] if others else []
@@ -171,45 +192,32 @@ def files(folder: Path) -> list[Path]:
 
 def rows(found: list[Path], top: Path, base: Path, label: str, own: str) -> pd.DataFrame:
     """Table rows (see `Layout.sets`) for the files of one class and split below `base`."""
-    return pd.DataFrame(
-        [(f, printable(f.relative_to(top)), label, _name(f, base), own) for f in found],
-        columns=COLUMNS,
-    )
+    names = [printable(f.relative_to(base).with_suffix("")).casefold() for f in found]
+    paths = [printable(f.relative_to(top)) for f in found]
+    made = [(f, p, label, n, own) for f, p, n in zip(found, paths, names, strict=True)]
+    return pd.DataFrame(made, columns=COLUMNS)
 
 
-def three_splits(own: pd.Series) -> pd.Series:
-    """Of two own splits make three: val without test is the test set; val is carved from train."""
-    if "train" in set(own) and "test" not in set(own):
-        own = own.replace("val", "test")
-    if "train" in set(own) and "val" not in set(own):
-        own = own.replace("train", "train+val")
-    return own
-
-
-def _classes(folders: list[Path], top: Path) -> tuple[pd.DataFrame, list[str]]:
-    """All files of a list of class folders, or of split folders that hold class folders."""
-    named = _all_named(folders, SPLIT_WORDS)
-    if "train" in named and len(named) > 1:
-        parts = [
-            rows(files(path), top, path, printable(path.name), own)
-            for own, split in named.items()
-            for path in subfolders(split)
-        ]
-        labels = {printable(path.name) for split in named.values() for path in subfolders(split)}
-    else:
-        parts = [_one_class(path, top) for path in folders]
-        labels = {printable(path.name) for path in folders}
-    table = pd.concat([pd.DataFrame(columns=COLUMNS), *parts], ignore_index=True)
+def _classes(inside: list[Path], top: Path) -> tuple[pd.DataFrame, list[str]]:
+    """All files of class folders, which may hold split folders or be in such; the empty classes."""
+    splits = _splits(inside)
+    places = [(path, "") for path in inside]
+    if splits:
+        places = [(path, own) for own, split in splits.items() for path in subfolders(split)]
+    parts, labels = [pd.DataFrame(columns=COLUMNS)], set()
+    for path, own in places:
+        label = printable(path.name)
+        bases = ({} if own else _splits(subfolders(path))) or {own: path}
+        parts += [rows(files(base), top, base, label, split) for split, base in bases.items()]
+        labels.add(label)
+    table = pd.concat(parts, ignore_index=True)
     return table, sorted(labels - set(table["class"]))
 
 
-def _one_class(folder: Path, top: Path) -> pd.DataFrame:
-    """The files of one class folder, which may hold split folders."""
-    named, label = _all_named(subfolders(folder), SPLIT_WORDS), printable(folder.name)
-    if "train" in named and len(named) > 1:
-        parts = [rows(files(p), top, p, label, own) for own, p in named.items()]
-        return pd.concat(parts, ignore_index=True)
-    return rows(files(folder), top, folder, label, "")
+def _splits(inside: list[Path]) -> dict[str, Path]:
+    """Split to folder, where all folders are named as splits, train among them."""
+    named = _all_named(inside, SPLIT_WORDS)
+    return named if "train" in named and len(named) > 1 else {}
 
 
 def _all_named(folders: list[Path], words: dict[str, tuple[str, ...]]) -> dict[str, Path]:
@@ -217,10 +225,6 @@ def _all_named(folders: list[Path], words: dict[str, tuple[str, ...]]) -> dict[s
     meaning = {spelling: word for word, spellings in words.items() for spelling in spellings}
     named = {meaning.get(plain(path.name)): path for path in folders}
     return {} if None in named or len(named) < len(folders) else named
-
-
-def _name(file: Path, base: Path) -> str:
-    return printable(file.relative_to(base).with_suffix("")).casefold()
 
 
 def _has_images(folder: Path) -> bool:

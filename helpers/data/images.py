@@ -1,16 +1,22 @@
-"""One image file into the pixels that a person sees: uint8, RGB, square."""
+"""Image files into the pixels that a person sees (uint8, RGB, square), and which are read."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import warnings
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from PIL import Image, ImageCms, ImageOps
+
+from helpers.data.collection import SMALLEST_CLASS
+from helpers.run.progress import progress
 
 #: Endings of the files that are taken for images, whatever their case. What Pillow cannot read
 #: among them (HEIC) is counted as unreadable rather than passed over.
@@ -19,8 +25,8 @@ ENDINGS = frozenset({
     ".webp", ".ppm", ".pgm", ".pbm", ".avif", ".heic", ".heif",
 })  # fmt: skip
 FORMATS = ("JPEG", "MPO", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "AVIF")
-#: More pixels than this are refused before any is decoded (a "decompression bomb").
-PIXELS_MAX = 100_000_000
+PIXELS_MAX = 100_000_000  # more are refused before any is decoded (a "decompression bomb")
+UNREADABLE_SHARE = 0.05  # of a class's opened files: more than this stops the run
 
 
 class Unreadable(Exception):
@@ -33,28 +39,13 @@ def is_image(path: Path) -> bool:
 
 
 def decode(path: Path, size: int) -> torch.Tensor:
-    """Read an image file as a person sees it.
+    """Read an image file as a person sees it: uint8, shape (3, size, size).
 
     EXIF orientation is applied, transparency is laid over white, 16-bit grey is scaled to 8 bits,
     palette, grey and CMYK become RGB, and an embedded colour profile is followed. The short side is
     then resized to `size` and the long side cropped at its centre. Of an animation the first frame
-    is taken.
-
-    Parameters
-    ----------
-    path : Path
-    size : int
-        Side of the result in pixels.
-
-    Returns
-    -------
-    torch.Tensor
-        uint8, shape (3, size, size).
-
-    Raises
-    ------
-    Unreadable
-        When the file is no image, is damaged or cut off, or has more than `PIXELS_MAX` pixels.
+    is taken. What is no image, damaged, cut off or has more than `PIXELS_MAX` pixels
+    is `Unreadable`.
     """
     try:
         with warnings.catch_warnings():
@@ -97,9 +88,9 @@ def _seen(image: Image.Image, size: int) -> Image.Image:
 
 def _eight_bits(image: Image.Image) -> Image.Image:
     """Scale deep grey by its full range: 65535 is white, whatever the brightest pixel is."""
-    values = np.asarray(image).astype(np.float64)
-    deepest = 1.0 if values.max() <= 1 else 255.0
-    top = deepest if image.mode == "F" else 65535.0
+    values, top = np.asarray(image).astype(np.float64), 65535.0
+    if image.mode == "F":
+        top = 1.0 if values.max() <= 1 else 255.0
     if not np.isfinite(values).all() or values.min() < 0 or values.max() > top:
         raise Unreadable(f"grey values from {values.min():g} to {values.max():g}: unknown range")
     grey = np.round(values * (255 / top)).astype(np.uint8)
@@ -124,3 +115,70 @@ def _square(image: Image.Image, size: int) -> torch.Tensor:
     """Short side to `size`, centre of the long side."""
     square = ImageOps.fit(image, (size, size), method=Image.Resampling.BICUBIC)
     return torch.from_numpy(np.asarray(square).copy()).permute(2, 0, 1).contiguous()
+
+
+def read(
+    table: pd.DataFrame, size: int, seed: int, per_class: int | None, what: str
+) -> tuple[torch.Tensor, pd.DataFrame, list[str]]:
+    """Decode the files of one set, at most `per_class` of a class, chosen by the seed.
+
+    `table` is as in `folders.Layout.sets`, and `what` names the set in messages. A class that comes
+    with its own splits is read whole. Files are opened until `per_class` of a class are read, so
+    files beyond that are not judged.
+
+    Returns the images, uint8 (N, 3, size, size), by class, then path; their rows of the table; and
+    a sentence for each class with files that could not be read, or not needed.
+    """
+    classes, limits = dict(list(table.groupby("class", sort=True))), {}
+    for name, rows in classes.items():
+        whole = per_class is None or (rows["own"] != "").any()
+        limits[name] = len(rows) if whole else min(per_class, len(rows))
+    images, kept, report = [], [], []
+    with progress(total=sum(limits.values()), desc=f"reading {what}") as bar:
+        for name, rows in classes.items():
+            found, bad = _read_class(rows, size, seed, limits[name], bar)
+            report += _judge(f"{what}, class {name!r}", len(rows), len(found), bad)
+            kept += sorted(found)  # back to the table's order, by path
+            images += [found[row] for row in sorted(found)]
+    pixels = torch.stack(images) if images else torch.empty(0, 3, size, size, dtype=torch.uint8)
+    return pixels, table.loc[kept].reset_index(drop=True), report
+
+
+def ranks(names: Iterable[str], seed: int) -> list[str]:
+    """Sort keys that shuffle `names`: they depend on each name and the seed, on nothing else."""
+    return [hashlib.sha256(f"{seed}/{name}".encode()).hexdigest() for name in names]
+
+
+def _read_class(rows, size, seed, limit, bar) -> tuple[dict, dict]:
+    """Images by row, and reasons by path for what could not be read, in the seed's order."""
+    found: dict[int, torch.Tensor] = {}
+    bad: dict[str, str] = {}
+    rows = rows.assign(rank=ranks(rows["class"] + "/" + rows["name"], seed))
+    for row in rows.sort_values(["rank", "path"]).itertuples():
+        if len(found) >= limit:
+            break
+        try:
+            found[row.Index] = decode(row.file, size)
+        except Unreadable as reason:
+            bad[row.path] = str(reason)
+        bar.update()
+    return found, bad
+
+
+def _judge(where: str, there: int, read: int, bad: dict[str, str]) -> list[str]:
+    """Sentences on what one class gave; an error when too much of it cannot be read."""
+    sentences = []
+    if bad:
+        opened = read + len(bad)
+        names = "; ".join(f"{path} ({reason})" for path, reason in sorted(bad.items()))
+        sentences = [f"{where}: {len(bad)} of {opened} files could not be read: {names}."]
+        if len(bad) > UNREADABLE_SHARE * opened:
+            raise ValueError(
+                f"{sentences[0]} That is more than {UNREADABLE_SHARE:.0%} of the class: "
+                "repair or remove these files and run again."
+            )
+    if read < SMALLEST_CLASS:
+        sentences.append(f"{where}: only {read} images.")
+    if read + len(bad) < there:
+        sentences.append(f"{where}: {read} of {there} images are used, chosen by the seed.")
+    return sentences

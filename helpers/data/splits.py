@@ -1,38 +1,162 @@
-"""Who goes to train, validation and test: seeded, by class, nothing torn apart."""
+"""From image files to split image sets: seeded, by class, and no picture in two splits."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import torch
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from helpers.data.collection import SPLITS
+from helpers.data import duplicates
+from helpers.data.collection import SMALLEST_CLASS, SPLITS, ImageSet, listed, sizes
+from helpers.data.images import ranks, read
 
-#: A class needs one image a split; with fewer than six, each of validation and test gets one.
-SMALLEST_CLASS = 3
+
+@dataclass
+class Photographs:
+    """Image sets, C's object masks where known, and what there is to report."""
+
+    sets: dict[str, ImageSet]
+    object_known: np.ndarray  # bool, one for each C image: whether its mask is known
+    object_masks: torch.Tensor  # bool, shape (N of C, H, W), false throughout where not known
+    report: list[str]
 
 
-def sizes(n: int) -> tuple[int, int, int]:
-    """Images for train, validation and test: 4 : 1 : 1, so 100/25/25 of 150, at least one each.
+def load_sets(
+    tables: dict[str, pd.DataFrame],
+    classes: tuple[str, ...],
+    size: int,
+    seed: int,
+    per_class: int | None,
+) -> Photographs:
+    """Read, split and check the image files of up to three sets (`folders.Layout.sets`).
 
-    Raises
-    ------
-    ValueError
-        For fewer than `SMALLEST_CLASS` images.
+    Files of one name in several sets, a WB image and the C image it was made of, and copies of one
+    image are never in different splits. Where the folders' own splits part copies, the copy in the
+    earlier split (train before val before test) is left out.
     """
-    if n < SMALLEST_CLASS:
-        raise ValueError(f"{n} images cannot be split in three: at least {SMALLEST_CLASS} needed.")
-    held_out = max(1, (n + 3) // 6)
-    return n - 2 * held_out, held_out, held_out
+    images, parts, report = {}, [], []
+    for name, table in tables.items():
+        images[name], rows, said = read(table, size, seed, per_class, name)
+        parts.append(rows.assign(set=name))
+        report += said
+    rows = pd.concat(parts, ignore_index=True)
+    matched, trusted, said = _match(rows, images, classes)
+    copies = duplicates.copies(*images.values())
+    same = [*_of_one_name(rows, trusted), *matched]
+    tied, groups = together(len(rows), same), together(len(rows), [*copies, *same])
+    _check_size(rows, groups)
+    rows["split"] = assign(rows, groups, seed)
+    # left out: a row whose folder's split is not the one that a copy of it is in
+    splits = zip(rows["own"], rows["split"], strict=True)
+    dropped = np.array([own != "" and split not in own.split("+") for own, split in splits])
+    unexpected = [
+        (i, j) for i, j in copies if tied[i] != tied[j] or rows["set"][i] == rows["set"][j]
+    ]
+    report += said + _about_copies(rows, unexpected, dropped)
+    return _built(rows, images, matched, ~dropped, classes, report)
 
 
-def ranks(names: Iterable[str], seed: int) -> list[str]:
-    """Sort keys that shuffle `names`: they depend on each name and the seed, on nothing else."""
-    return [hashlib.sha256(f"{seed}/{name}".encode()).hexdigest() for name in names]
+def _match(rows, images, classes) -> tuple[list[tuple[int, int]], dict[str, bool], list[str]]:
+    """C and WB row pairs of one object; whether file names may be trusted, by class."""
+    if "WB" not in images:
+        return [], {}, []
+    found, trusted, missing = [], {}, []
+    names = rows["own"] + "/" + rows["name"]
+    start = int(np.flatnonzero(rows["set"] == "WB")[0])
+    for name in classes:
+        c = np.flatnonzero((rows["set"] == "C") & (rows["class"] == name))
+        wb = np.flatnonzero((rows["set"] == "WB") & (rows["class"] == name))
+        pairs, how = duplicates.pairs(
+            images["C"][c], images["WB"][wb - start], [*names[c]], [*names[wb]]
+        )
+        found += [(int(c[i]), int(wb[j])) for i, j in pairs]
+        trusted[name] = how != "content"
+        missing += [name] if not how else []
+    said = "The WB images of {} are not C's with a white ground, by name or by content."
+    return found, trusted, [said.format(listed(missing))] if missing else []
+
+
+def _of_one_name(rows: pd.DataFrame, trusted: Mapping[str, bool]) -> list[tuple[int, int]]:
+    """Pairs of rows with the same name in the same class and own split: each with the first."""
+    key = rows["class"] + "/" + rows["own"] + "/" + rows["name"]
+    alone = ~rows["class"].map(lambda name: trusted.get(name, True)).astype(bool)
+    key = key.where(~alone, key + "/" + rows["set"])
+    first = rows.index.to_series().groupby(key).transform("min")
+    return list(zip(first, rows.index, strict=True))
+
+
+def _check_size(rows: pd.DataFrame, groups: np.ndarray) -> None:
+    """Refuse classes with fewer different images than splits."""
+    for (name, label), part in rows.assign(group=groups).groupby(["set", "class"]):
+        different = part["group"].nunique()
+        if (part["own"] == "").all() and different < SMALLEST_CLASS:
+            raise ValueError(
+                f"{name}, class {label!r}: {different} different image(s) are too few to split "
+                f"into train, validation and test; at least {SMALLEST_CLASS} are needed."
+            )
+
+
+def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) -> list[str]:
+    """Sentences that name the copies of images, and the files left out for them."""
+    kinds: dict[str, list[str]] = {}
+    for i, j in copies:
+        if dropped[i] or dropped[j]:
+            kind = "The same image is in two splits"
+        elif rows["class"][i] != rows["class"][j]:
+            kind = "The same image is in two classes (kept in one split)"
+        else:
+            kind = "The same image is there twice (kept in one split)"
+        kinds.setdefault(kind, []).append(f"{rows['path'][i]} = {rows['path'][j]}")
+    said = [f"{kind}, {len(named)}: {listed(named)}." for kind, named in kinds.items()]
+    if dropped.any():
+        said.append(
+            "Left out, as the same image or object is in a later split (train before val before "
+            f"test), {int(dropped.sum())}: {listed(rows['path'][dropped])}."
+        )
+    return said
+
+
+def _built(rows, images, matched, keep, classes, report) -> Photographs:
+    """Image sets of the rows kept, with WB's masks carried over to C."""
+    masks = {"WB": duplicates.object_masks(images["WB"])} if "WB" in images else {}
+    of_c = (rows["set"] == "C").to_numpy()
+    known, place = np.zeros(of_c.sum(), dtype=bool), np.cumsum(of_c) - 1
+    c_masks = torch.zeros((int(of_c.sum()), *images["C"].shape[2:]), dtype=torch.bool)
+    first_wb = int(np.flatnonzero(rows["set"] == "WB")[0]) if masks else 0
+    for i, j in matched:
+        known[place[i]], c_masks[place[i]] = True, masks["WB"][j - first_wb]
+    masks["C"] = c_masks if known.all() else None
+    sets = {}
+    for name in images:
+        here = (rows["set"] == name).to_numpy()
+        table = rows[here].drop(columns=["file", "set", "own"]).assign(context="")
+        labels = table["class"].map({label: i for i, label in enumerate(classes)})
+        whole = ImageSet(
+            name, images[name], torch.tensor(labels.to_numpy()), classes,
+            table.reset_index(drop=True), masks.get(name),
+        )  # fmt: skip
+        sets[name] = whole.where(keep[here])
+    _check_splits(sets)
+    kept = keep[of_c]
+    return Photographs(sets, known[kept], c_masks[torch.from_numpy(kept)], report)
+
+
+def _check_splits(sets: dict[str, ImageSet]) -> None:
+    for name, images in sets.items():
+        counts = Counter(zip(images.table["class"], images.table["split"], strict=True))
+        for label in images.classes:
+            missing = [split for split in SPLITS if not counts[label, split]]
+            if missing:
+                raise ValueError(
+                    f"{name}, class {label!r}: no image for {' and '.join(missing)}. Its "
+                    "images are too few, or copies of one another or of images in another split."
+                )
 
 
 def together(n: int, pairs: Iterable[tuple[int, int]]) -> np.ndarray:
@@ -43,18 +167,9 @@ def together(n: int, pairs: Iterable[tuple[int, int]]) -> np.ndarray:
 
 
 def quotas(own: pd.Series) -> np.ndarray:
-    """How many images of one class in one set go to each split, given the folders' own.
+    """How many images of one class in one set go to each split, given the folders' `own`: (3,).
 
-    Parameters
-    ----------
-    own : pandas.Series
-        For each image the split its folder names: "train", "val", "test", "train+val" for images
-        that validation is to be carved from, 4 : 1; or "" for none.
-
-    Returns
-    -------
-    numpy.ndarray
-        float, shape (3,).
+    Of images of "train+val", validation is carved from train, 4 : 1; "" is ours to split.
     """
     if (own == "").all():
         return np.array(sizes(len(own)), dtype=float)
@@ -65,22 +180,11 @@ def quotas(own: pd.Series) -> np.ndarray:
 
 
 def assign(images: pd.DataFrame, groups: np.ndarray, seed: int) -> np.ndarray:
-    """Give every image a split, the same within a group.
+    """Give every image a split, the same within a group, across sets and classes.
 
-    Parameters
-    ----------
-    images : pandas.DataFrame
-        One row an image of any set, with columns `set`, `class`, `name` (decides its place in the
-        shuffle) and `own` (see `quotas`).
-    groups : numpy.ndarray
-        int, shape (N,): images of one group share a split, across sets and classes.
-    seed : int
-
-    Returns
-    -------
-    numpy.ndarray
-        str, shape (N,). Where a group holds images of several own splits, it goes to the latest
-        (test before val before train): `assign` does not tell, compare with `own`.
+    `images` has one row an image of any set, with columns `set`, `class`, `name` (decides its place
+    in the shuffle) and `own` (see `quotas`). Where a group holds images of several own splits, it
+    goes to the latest (test before val before train).
     """
     cells = images.groupby(["set", "class"], sort=True)
     cell = cells.ngroup().to_numpy()

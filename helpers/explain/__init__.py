@@ -2,7 +2,7 @@
 
 Each module holds one idea: class activation maps (`cam`), gradients at the input or a layer
 (`gradients`), relevance propagation (`lrp`), hiding superpixels (`perturbation`); `methods` names
-them and their settings.
+them and their settings, and `layers` finds the layer at which a method looks.
 """
 
 from __future__ import annotations
@@ -10,20 +10,46 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
-import numpy as np
 import torch
 from torch import nn
-from torch.nn.functional import interpolate
 
 from helpers.explain import layers
 from helpers.explain.lrp import NotConserved
-from helpers.explain.maps import Maps, checked
-from helpers.explain.methods import METHODS, PAPER_METHODS, settings_of
+from helpers.explain.methods import METHODS, PAPER_METHODS
 
-__all__ = ["METHODS", "PAPER_METHODS", "Maps", "NotConserved", "explain", "given", "settings_of"]
+__all__ = ["METHODS", "PAPER_METHODS", "Maps", "NotConserved", "explain"]
 
-LAST_MAP = "last map"
+
+@dataclass(frozen=True)
+class Maps:
+    """Relevance maps of one method.
+
+    Attributes
+    ----------
+    maps : float32 tensor (N, H, W)
+        Relevance of every pixel for the target class, at the images' size, on the CPU. Its unit
+        is the method's own: only shares of it can be compared between methods.
+    method : str
+    settings : dict
+        What the method was run with, its layer's name included where it has one.
+    seconds : float
+        Wall time.
+    """
+
+    maps: torch.Tensor
+    method: str
+    settings: dict = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.maps)
+
+    @property
+    def zero(self) -> int:
+        """Number of maps that are zero everywhere."""
+        return int((self.maps == 0).all(-1).all(-1).sum())
 
 
 def explain(
@@ -41,7 +67,10 @@ def explain(
     Parameters
     ----------
     model : nn.Module
-        Takes images as below, returns logits (N, classes). Put in eval mode for the occasion.
+        Takes images in [0, 1] and normalises them itself: wrap a network that does not in
+        :class:`helpers.models.networks.Classifier`, for its maps would look right and be wrong.
+        Returns logits (N, classes), or an object that holds them as `logits`. Put in eval mode for
+        the occasion.
     images : tensor (N, 3, H, W)
         uint8, or float in [0, 1]; moved to the model's device batch by batch.
     targets : int64 tensor (N,), or int
@@ -50,7 +79,7 @@ def explain(
         One of `METHODS`, or a function of (model, float images (B, 3, H, W) in [0, 1], targets
         (B,), **settings) that returns a tensor (B, H, W).
     preset : {"sound", "paper"}
-        Settings to start from (`settings_of`).
+        Settings to start from (`Method.sound`, `Method.paper`).
     batch_size : int
         Images explained at a time; the methods named here give the same maps for any.
     **settings
@@ -61,13 +90,13 @@ def explain(
     Returns
     -------
     Maps
-        With the settings in force. `Maps.zero` and `Maps.report()` say how many maps are empty.
+        With the settings in force. `Maps.zero` says how many maps are empty.
 
     Raises
     ------
     ValueError
         For an unknown method or setting, images or targets that do not fit, a layer that is not
-        there.
+        there or runs several times.
     NotConserved
         By LRP, for a network that it cannot explain.
     FloatingPointError
@@ -83,57 +112,31 @@ def explain(
         for batch, wanted in zip(images.split(batch_size), targets.split(batch_size), strict=True):
             batch = _floats(batch, device)
             maps = run(model, batch, wanted.to(device), **settings)
-            found.append(checked(maps, batch, name))
+            found.append(_checked(maps, batch, name))
     finally:
         model.train(training)
     return Maps(torch.cat(found), name, settings, time.perf_counter() - start)
 
 
-def given(maps: torch.Tensor | np.ndarray, images: torch.Tensor, method: str = "given") -> Maps:
-    """Maps computed elsewhere, to be scored like those computed here.
-
-    Parameters
-    ----------
-    maps : float tensor or array (N, h, w)
-        Brought to the images' size where they are smaller or larger (bilinear).
-    images : tensor (N, 3, H, W)
-    method : str
-        What to call them.
-
-    Raises
-    ------
-    ValueError
-        For another number of maps than images, or maps that are not (N, h, w).
-    FloatingPointError
-        For NaN or infinite relevance.
-    """
-    maps = torch.as_tensor(maps).float()
-    if maps.ndim != 3 or len(maps) != len(images):
-        raise ValueError(
-            f"Maps must be (N, h, w), one an image: {len(images)} images, maps of shape "
-            f"{tuple(maps.shape)}."
-        )
-    size = images.shape[-2:]
-    if maps.shape[1:] != size:
-        maps = interpolate(maps[:, None], size, mode="bilinear", align_corners=False)[:, 0]
-    return Maps(checked(maps, images, method), method, {"computed": "elsewhere"})
-
-
-def _prepared(model, images, method, preset, settings, device) -> tuple[str, Callable, dict]:
+def _prepared(model, images, method, preset, changes, device) -> tuple[str, Callable, dict]:
     """Name, function and settings in force, the layer resolved to a name."""
     if callable(method):
-        return getattr(method, "__name__", type(method).__name__), method, settings
-    settings = settings_of(method, preset, **settings)
+        return getattr(method, "__name__", type(method).__name__), method, changes
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is not known; use one of {', '.join(METHODS)}")
+    if preset not in ("sound", "paper"):
+        raise ValueError(f"preset={preset!r} is not known; use 'sound' or 'paper'")
     chosen = METHODS[method]
+    start = chosen.paper if preset == "paper" and chosen.paper else chosen.sound
+    settings = {**start, **changes}
     known = list(inspect.signature(chosen.run).parameters)[3:]
     unknown = [name for name in settings if name not in known]
     if unknown:
         raise ValueError(f"{method} has no setting {unknown[0]!r}; it has {', '.join(known)}")
     if chosen.layer:
-        layer = settings.get("layer") or chosen.layer
-        if layer == LAST_MAP:
-            layer = layers.last_map(model, _floats(images[:1], device))
-        settings["layer"] = layer
+        settings["layer"] = settings.get("layer") or chosen.layer
+        if settings["layer"] == "last map":
+            settings["layer"] = layers.last_map(model, _floats(images[:1], device))
     return method, chosen.run, settings
 
 
@@ -153,3 +156,18 @@ def _targets(images: torch.Tensor, targets: torch.Tensor | int) -> torch.Tensor:
             f"{targets.dtype} of shape {tuple(targets.shape)}."
         )
     return targets
+
+
+def _checked(maps: torch.Tensor, images: torch.Tensor, method: str) -> torch.Tensor:
+    """A batch of maps as float32 on the CPU, refused where it does not fit its images."""
+    wanted = (len(images), *images.shape[-2:])
+    if not isinstance(maps, torch.Tensor) or tuple(maps.shape) != wanted:
+        given = tuple(maps.shape) if isinstance(maps, torch.Tensor) else type(maps).__name__
+        raise ValueError(f"{method} must return a tensor of shape {wanted}, not {given}.")
+    maps = maps.detach().float().cpu()
+    unfit = ~maps.isfinite().all(-1).all(-1)
+    if unfit.any():
+        raise FloatingPointError(
+            f"{method} gave NaN or infinite relevance for {int(unfit.sum())} of {len(maps)} images."
+        )
+    return maps

@@ -1,13 +1,11 @@
-"""Class activation maps: GradCAM (captum's), GradCAM++ and Guided GradCAM."""
+"""Class activation maps: GradCAM, GradCAM++ and Guided GradCAM."""
 
 from __future__ import annotations
 
 import torch
-from captum.attr import LayerGradCam
 from torch import nn
 
-from helpers.explain import layers
-from helpers.explain.at import gradient_at, reduced, resized
+from helpers.explain.layers import gradient_at, reduced, resized
 
 
 def gradcam(
@@ -27,9 +25,9 @@ def gradcam(
     -------
     float tensor (B, H, W), not negative; all zero where nothing speaks for the target.
     """
-    cam = LayerGradCam(model, layers.named(model, layer))
-    images = images.detach().requires_grad_()  # the model may be frozen
-    return resized(cam.attribute(images, target=targets, relu_attributions=True), images)
+    activation, gradient = gradient_at(model, images, targets, layer)
+    weights = gradient.mean((2, 3), keepdim=True)
+    return resized((weights * activation).sum(1, keepdim=True).relu(), images)
 
 
 def gradcam_plus_plus(
@@ -40,16 +38,7 @@ def gradcam_plus_plus(
     The second and third derivatives of exp(logit) with respect to a map A are, in a network of
     rectifiers, the square and cube of its gradient G, up to a factor that is the same for all of
     an image. A channel's weight is then the sum over places of relu(G) with the share
-    G^2 / (2 G^2 + (sum of A) G^3) of each place.
-
-    Parameters
-    ----------
-    model, images, targets, layer
-        As for :func:`gradcam`.
-
-    Returns
-    -------
-    float tensor (B, H, W), not negative
+    G^2 / (2 G^2 + (sum of A) G^3) of each place. Parameters and result as for :func:`gradcam`.
     """
     activation, gradient = gradient_at(model, images, targets, layer)
     total = activation.sum((2, 3), keepdim=True)
@@ -62,24 +51,11 @@ def gradcam_plus_plus(
 def guided_gradcam(
     model: nn.Module, images: torch.Tensor, targets: torch.Tensor, *, layer: str
 ) -> torch.Tensor:
-    """Guided GradCAM: GradCAM times guided backpropagation (Springenberg et al. 2015).
+    """Guided GradCAM: GradCAM times guided backpropagation (Springenberg et al. 2015); signed.
 
     Only gradients that are positive pass a rectifier backwards. Guided backpropagation alone
     hardly depends on the class (Adebayo et al. 2018), so what is localised here is GradCAM's.
-
-    Parameters
-    ----------
-    model, images, targets, layer
-        As for :func:`gradcam`. Every rectifier must be a module of its own (`nn.ReLU`).
-
-    Returns
-    -------
-    float tensor (B, H, W), signed
-
-    Raises
-    ------
-    ValueError
-        When the model has no `nn.ReLU`.
+    Parameters as for :func:`gradcam`; every rectifier must be a module of its own (`nn.ReLU`).
     """
     rectifiers = [m for m in model.modules() if isinstance(m, nn.ReLU)]
     if not rectifiers:

@@ -7,13 +7,13 @@ takes `layer`; relevance at a layer is brought to image size as GradCAM's is.
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import torch
 from captum.attr import IntegratedGradients, LayerIntegratedGradients
 from torch import nn
 
-from helpers.explain import layers
-from helpers.explain.at import gradient_at, reduced
+from helpers.explain.layers import gradient_at, logits_of, named, output_of, reduced
 
 
 def gradient(model, images, targets, *, layer: str = "input", reduce: str = "sum") -> torch.Tensor:
@@ -46,7 +46,9 @@ def input_x_gradient(
     normalised image. Parameters and result as for :func:`gradient`.
     """
     activation, found = gradient_at(model, images, targets, layer)
-    return reduced((activation - _zero(model, activation, layer)) * found, reduce, images)
+    if layer == "input":
+        activation = activation - _mean_colour(model, images)
+    return reduced(activation * found, reduce, images)
 
 
 def smoothgrad(
@@ -68,19 +70,15 @@ def smoothgrad(
     Parameters
     ----------
     model, images, targets, layer, reduce
-        As for :func:`gradient`.
+        As for :func:`gradient`, and so is the result.
     samples : int
     sigma : float
         Standard deviation of the noise, as a share of each image's own range.
     seed : int
         Of the noise, which is the same for every image, so that no map depends on its batch.
-
-    Returns
-    -------
-    float tensor (B, H, W)
     """
     draw = torch.Generator().manual_seed(seed)
-    noise = torch.randn((samples, *images.shape[1:]), generator=draw).to(images.device)
+    noise = torch.randn((samples, *images.shape[1:]), generator=draw).to(images)
     spread = sigma * (images.amax((1, 2, 3)) - images.amin((1, 2, 3))).view(-1, 1, 1, 1)
     total = 0
     for one in noise:
@@ -103,27 +101,24 @@ def integrated_gradients(
     Parameters
     ----------
     model, images, targets, layer, reduce
-        As for :func:`gradient`. At a layer the path runs from the baseline's activation.
+        As for :func:`gradient`, and so is the result. At a layer the path runs from the baseline's
+        activation.
     steps : int
     baseline : {"mean colour", "black"}
         Where the path begins; "mean colour" is zero after the model's normalisation, which is
         the paper's zero.
-
-    Returns
-    -------
-    float tensor (B, H, W)
     """
     if baseline not in ("mean colour", "black"):
         raise ValueError(f"baseline={baseline!r} is not known; use 'mean colour' or 'black'")
     start = torch.zeros_like(images)
     if baseline == "mean colour":
-        start = start + _zero(model, images, "input")
-    at_input = layer == "input"
-    method = (
-        IntegratedGradients(model, multiply_by_inputs=True)
-        if at_input
-        else LayerIntegratedGradients(model, layers.named(model, layer))
-    )
+        start = start + _mean_colour(model, images)
+    logits = partial(logits_of, model)
+    method = IntegratedGradients(logits)
+    if layer != "input":
+        with torch.no_grad(), output_of(model, layer):  # refuses a layer that runs several times
+            model(images[:1])
+        method = LayerIntegratedGradients(logits, named(model, layer))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # captum's, on layers and batches: both as meant here
         try:
@@ -140,7 +135,7 @@ def integrated_gradients(
     return reduced(found.detach(), reduce, images)
 
 
-def _zero(model: nn.Module, like: torch.Tensor, layer: str) -> torch.Tensor | float:
+def _mean_colour(model: nn.Module, like: torch.Tensor) -> torch.Tensor | float:
     """What counts as no input: the mean colour where the model normalises, else zero."""
     mean = getattr(model, "mean", None)
-    return mean.to(like) if layer == "input" and isinstance(mean, torch.Tensor) else 0.0
+    return mean.to(like) if isinstance(mean, torch.Tensor) else 0.0

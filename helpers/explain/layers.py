@@ -1,14 +1,24 @@
-"""Layers by name, and the layer whose output is the last convolutional feature map."""
+"""What happens at a layer: its output, the gradient there, and which layer has the last map."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import nn
+from torch.nn.functional import interpolate
 
+REDUCTIONS = ("sum", "absolute sum", "max absolute")
 #: Modules whose output is the map of the module before them, only pooled to a fixed size or masked.
 _NO_MAP_OF_THEIR_OWN = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.modules.dropout._DropoutNd)
+
+
+def logits_of(model: nn.Module, images: torch.Tensor) -> torch.Tensor:
+    """Logits (B, classes), of a model that returns them or, as Hugging Face's do, holds them."""
+    output = model(images)
+    return output if isinstance(output, torch.Tensor) else output.logits
 
 
 def network_of(model: nn.Module) -> nn.Module:
@@ -17,13 +27,7 @@ def network_of(model: nn.Module) -> nn.Module:
 
 
 def named(model: nn.Module, name: str) -> nn.Module:
-    """The layer with this name, such as ``features.10`` or ``layer4``.
-
-    Raises
-    ------
-    ValueError
-        When there is none, naming the model's outermost layers.
-    """
+    """The layer with this name, such as ``features.10`` or ``layer4``."""
     for root in (network_of(model), model):
         try:
             return root.get_submodule(name)
@@ -31,6 +35,81 @@ def named(model: nn.Module, name: str) -> nn.Module:
             continue
     known = ", ".join(child for child, _ in network_of(model).named_children())
     raise ValueError(f"There is no layer {name!r}; the outermost layers are {known}.")
+
+
+@contextmanager
+def output_of(model: nn.Module, layer: str) -> Iterator[list[torch.Tensor]]:
+    """Keep the output of a layer while the model runs, as it is before anything works on it."""
+    kept = []
+
+    def keep(_, __, output):
+        if not isinstance(output, torch.Tensor):
+            raise ValueError(
+                f"Layer {layer!r} gives no single tensor; name a layer in or after it."
+            )
+        kept.append(output)
+        return output.clone()  # what follows may work in place
+
+    hook = named(model, layer).register_forward_hook(keep)
+    try:
+        yield kept
+    finally:
+        hook.remove()
+    if len(kept) != 1:
+        raise ValueError(f"Layer {layer!r} runs {len(kept)} times; name one that runs once.")
+
+
+def gradient_at(
+    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str = "input"
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Activation at a layer, and the gradient of each image's target logit with respect to it.
+
+    Parameters
+    ----------
+    model : nn.Module
+    images : float tensor (B, 3, H, W)
+    targets : int64 tensor (B,)
+    layer : str
+        ``input`` (the images as given, before any normalisation) or a layer's name.
+
+    Returns
+    -------
+    activation, gradient : float tensors (B, C, h, w)
+        In single precision at least: half precision overflows where they are multiplied and summed.
+    """
+    images = images.detach().requires_grad_()  # at a layer too: the model may be frozen
+    with torch.enable_grad():
+        if layer == "input":
+            kept, logits = [images], logits_of(model, images)
+        else:
+            with output_of(model, layer) as kept:
+                logits = logits_of(model, images)
+    [gradient] = torch.autograd.grad(logits.gather(1, targets[:, None]).sum(), kept[0])
+    wide = torch.promote_types(gradient.dtype, torch.float32)
+    return kept[0].detach().to(wide), gradient.to(wide)
+
+
+def reduced(relevance: torch.Tensor, how: str, images: torch.Tensor) -> torch.Tensor:
+    """Relevance (B, C, h, w) as maps (B, H, W): channels reduced, then bilinear to image size.
+
+    `how` is the channels' "sum", its absolute value ("absolute sum"), or the largest absolute value
+    of a channel ("max absolute"). Only the first keeps evidence for the class apart from evidence
+    against it.
+    """
+    if how not in REDUCTIONS:
+        raise ValueError(f"reduce={how!r} is not known; use one of {', '.join(REDUCTIONS)}")
+    if how == "max absolute":
+        return resized(relevance.abs().amax(1, keepdim=True), images)
+    maps = relevance.sum(1, keepdim=True)
+    return resized(maps if how == "sum" else maps.abs(), images)
+
+
+def resized(maps: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
+    """Maps (B, 1, h, w) at the images' size, bilinear: (B, H, W)."""
+    size = images.shape[-2:]
+    if maps.shape[-2:] != size:
+        maps = interpolate(maps, size, mode="bilinear", align_corners=False)
+    return maps[:, 0].detach()
 
 
 def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
@@ -49,38 +128,40 @@ def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
     least : int
         Pixels across and down that the map must have at least.
 
-    Returns
-    -------
-    str
-        A name for :func:`named`.
-
     Raises
     ------
     ValueError
-        When no layer gives such a map.
+        Where no layer gives such a map, or where layers that work on tokens come after it, as in a
+        vision transformer, whose only map is its patch embedding.
     """
     network = network_of(model)
-    ran = _ran(model, network, images[:1])
-    heads = [i for i, (_, module, _) in enumerate(ran) if _gives_logits(module)]
+    ran = _ran(model, images[:1])
+    heads = [i for i, (_, module, _) in enumerate(ran) if isinstance(module, nn.Linear | nn.Conv2d)]
     before = ran[: heads[-1]] if heads else ran
     runs = Counter(name for name, _, _ in ran)
     maps = [
-        n
-        for n, module, shape in before
-        if n and runs[n] == 1 and _is_map(module, shape) and min(shape[-2:]) >= least
+        i
+        for i, (name, module, shape) in enumerate(before)
+        if name and runs[name] == 1 and _is_map(module, shape) and min(shape[-2:]) >= least
     ]
     if not maps:
         raise ValueError(
             f"{type(network).__name__} has no convolutional feature map of more than one pixel at "
             f"{tuple(images.shape[-2:])} pixels: name the layer, or use larger images."
         )
-    return maps[-1]
+    name = before[maps[-1]][0]
+    if any(len(shape) == 3 and list(m.parameters()) for _, m, shape in before[maps[-1] :]):
+        raise ValueError(
+            f"{type(network).__name__} has no feature map before its classifier: layers that work "
+            f"on tokens come after {name!r}. Name the layer to explain, if it gives a map."
+        )
+    return name
 
 
-def _ran(model, network, image) -> list[tuple[str, nn.Module, tuple]]:
+def _ran(model: nn.Module, image: torch.Tensor) -> list[tuple[str, nn.Module, tuple]]:
     """(name, module, shape of its output) in the order in which modules end."""
     ran, handles = [], []
-    for name, module in network.named_modules():
+    for name, module in network_of(model).named_modules():
 
         def note(module, _, output, name=name):
             if isinstance(output, torch.Tensor):
@@ -94,10 +175,6 @@ def _ran(model, network, image) -> list[tuple[str, nn.Module, tuple]]:
         for handle in handles:
             handle.remove()
     return ran
-
-
-def _gives_logits(module: nn.Module) -> bool:
-    return isinstance(module, nn.Linear | nn.Conv2d)
 
 
 def _is_map(module: nn.Module, shape: tuple) -> bool:

@@ -21,8 +21,7 @@ import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from helpers.explain import layers
-from helpers.explain.at import reduced
+from helpers.explain.layers import logits_of, output_of, reduced
 
 #: Composite -> rule of the first convolution; the others have alpha1-beta0, linear layers epsilon.
 COMPOSITES = {"alpha1-beta0": "z-box", "epsilon-plus": "flat"}
@@ -38,12 +37,8 @@ class NotConserved(ValueError):
 class Ledger:
     """Where the relevance of each image went, in logits.
 
-    Attributes
-    ----------
-    taken : list of float tensors (B,)
-        By the biases and stabilisers of one layer each.
-    arrived : list of float tensors (B, 3, H, W)
-        At the input.
+    `taken`, each (B,), went to the biases and stabilisers of one layer; `arrived`, each
+    (B, 3, H, W), reached the input.
     """
 
     taken: list[torch.Tensor] = field(default_factory=list)
@@ -61,6 +56,9 @@ def lrp(
     reduce: str = "sum",
 ) -> torch.Tensor:
     """LRP (Bach et al. 2015) from the target's logit to the input, or to a layer's output.
+
+    What biases and stabilisers take is not in the map, and up to `TOLERANCE` of what it holds may
+    be lost without account.
 
     Parameters
     ----------
@@ -86,102 +84,72 @@ def lrp(
     Raises
     ------
     NotConserved
-        Where relevance does not add up to the logit, naming the share that is lost.
+        Where the relevance of an image does not add up to its logit, naming the share that is lost.
     """
     relevance, logits, ledger = propagate(model, images, targets, composite, epsilon, layer)
-    check_conserved(logits, ledger)
+    if not ledger.arrived:
+        raise NotConserved("No relevance reached the input: the first layer is no convolution.")
+    share = lost(logits, ledger)
+    refused = ~(share <= TOLERANCE)
+    if refused.any():
+        raise NotConserved(
+            f"LRP does not conserve relevance in this network: in {int(refused.sum())} of "
+            f"{len(images)} images up to {share.max():.1%} of what the map holds is lost or made "
+            "between layers, so the maps would mean nothing. It has an operation that these rules "
+            "do not fit (a product of activations, a softmax, a smooth or clipped rectifier such "
+            "as ReLU6, normalisation that is not batch normalisation). Use another method."
+        )
     return reduced(relevance, reduce, images)
 
 
 def propagate(
     model, images, targets, composite="alpha1-beta0", epsilon=1e-6, layer="input"
 ) -> tuple[torch.Tensor, torch.Tensor, Ledger]:
-    """Relevance (B, C, h, w), target logits (B,) and the ledger; nothing is refused here.
-
-    Raises
-    ------
-    ValueError
-        For an unknown composite.
-    """
+    """Relevance (B, C, h, w), target logits (B,) and the ledger; nothing is refused here."""
     if composite not in COMPOSITES:
         raise ValueError(
             f"composite={composite!r} is not known; use one of {', '.join(COMPOSITES)}"
         )
-    ledger, first = Ledger(), COMPOSITES[composite]
-    ruled = _with_rules(model, images[:1], first, epsilon, ledger)
-    kept: list[torch.Tensor] = []
-    if layer != "input":
-        layers.named(ruled, layer).register_forward_hook(lambda _, __, out: kept.append(out))
+    ledger = Ledger()
+    ruled = _with_rules(model, images[:1], COMPOSITES[composite], epsilon, ledger)
     images = images.detach().requires_grad_()
     with torch.enable_grad():
-        logits = ruled(images).gather(1, targets[:, None])[:, 0]
+        if layer == "input":
+            kept, logits = [], logits_of(ruled, images)
+        else:
+            with output_of(ruled, layer) as kept:
+                logits = logits_of(ruled, images)
+        logits = logits.gather(1, targets[:, None])[:, 0]
     found = torch.autograd.grad(logits.sum(), [images, *kept], allow_unused=True)
     relevance = sum(ledger.arrived) if layer == "input" else (kept[0] * found[1]).detach()
     return relevance, logits.detach(), ledger
 
 
-def conservation(logits: torch.Tensor, ledger: Ledger) -> dict[str, float]:
-    """Where relevance went, summed over the images.
+def lost(logits: torch.Tensor, ledger: Ledger) -> torch.Tensor:
+    """What nobody can account for, as a share of the relevance in each image's map: (B,).
 
-    Returns
-    -------
-    dict
-        `arrived`: relevance at the input over the logits. `taken`: what biases and stabilisers
-        took, over the logits. `lost`: what nobody can account for, over the absolute relevance at
-        the input; 0 but for rounding where the rules fit the network.
+    It is 0 but for rounding where the rules fit the network.
     """
     arrived = sum(part.double().sum((1, 2, 3)) for part in ledger.arrived)
     taken = sum(part.double() for part in ledger.taken)
+    in_map = sum(part.abs().double().sum((1, 2, 3)) for part in ledger.arrived)
     logits = logits.double()
-    in_maps = sum(float(part.abs().sum()) for part in ledger.arrived)
-    return {
-        "arrived": float(arrived.sum() / logits.sum()),
-        "taken": float(taken.sum() / logits.sum()),
-        "lost": float((logits - arrived - taken).abs().sum()) / max(in_maps, 1e-30),
-    }
+    in_map = in_map + 1e-3 * logits.abs() + 1e-6  # so that an empty map is not refused for rounding
+    return (logits - arrived - taken).abs() / in_map
 
 
-def check_conserved(logits: torch.Tensor, ledger: Ledger) -> None:
-    """Refuse relevance that does not add up to the logits.
-
-    Raises
-    ------
-    NotConserved
-    """
-    if not ledger.arrived:
-        raise NotConserved("No relevance reached the input: the first layer is no convolution.")
-    lost = conservation(logits, ledger)["lost"]
-    if not lost <= TOLERANCE:
-        raise NotConserved(
-            f"LRP does not conserve relevance in this network: {lost:.1%} of what the maps hold is "
-            "lost or made between layers, so they would mean nothing. It has an operation that "
-            "these rules do not fit (a product of activations, a softmax, a smooth rectifier, "
-            "normalisation that is not batch normalisation). Use another method."
-        )
-
-
-def merged(model: nn.Module, image: torch.Tensor) -> nn.Module:
+def merged(model: nn.Module, image: torch.Tensor) -> tuple[nn.Module, str | None]:
     """A copy of the model, its batch normalisation merged into the convolutions before it.
 
     Which convolution is before it is seen by running one image: it is the one whose output is
     what the batch normalisation gets. One that does not follow a convolution directly, or follows
-    one that is used several times, stays.
-
-    Parameters
-    ----------
-    model : nn.Module
-        In eval mode.
-    image : float tensor (1, 3, H, W)
-
-    Returns
-    -------
-    nn.Module
-        Gives the same logits to rounding.
+    one that is used several times, stays. The copy gives the same logits to rounding. With it comes
+    the name of the layer that runs first, where that is a convolution.
     """
     model = copy.deepcopy(model).eval()
     parts, runs, handles = dict(model.named_modules()), [], []
     for name, module in parts.items():
-        if isinstance(module, nn.Conv2d | nn.BatchNorm2d):
+        if isinstance(module, AFFINE):
             hook = module.register_forward_hook(
                 lambda _, into, out, name=name: runs.append((name, into[0], out))
             )
@@ -199,57 +167,37 @@ def merged(model: nn.Module, image: torch.Tensor) -> nn.Module:
             if isinstance(conv, nn.Conv2d):
                 model.set_submodule(before[0], fuse_conv_bn_eval(conv, parts[name]))
                 model.set_submodule(name, nn.Identity())
-    return model
+    opens = used and isinstance(parts[used[0]], nn.Conv2d)
+    return model, used[0] if opens else None
 
 
 def _with_rules(model, image, first: str, epsilon: float, ledger: Ledger) -> nn.Module:
     """A merged copy of the model whose layers propagate relevance into the ledger."""
-    ruled = merged(model, image).requires_grad_(False)
-    opening = _first_convolution(ruled, image)
-    for module in ruled.modules():
+    ruled, opening = merged(model, image)
+    for name, module in ruled.requires_grad_(False).named_modules():
         if not isinstance(module, AFFINE):
             continue
-        if module is opening:
+        rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon(epsilon)
+        if name == opening:
             rule = _box(ruled) if first == "z-box" else _flat
-            back = _recording(rule, ledger)
-        elif isinstance(module, nn.Conv2d):
-            back = _alpha1_beta0
-        else:
-            back = _epsilon(epsilon)
-        module.forward = _Ruled(module, back, ledger)
+        module.forward = _ruled(_linear(module), rule, ledger, name == opening)
     return ruled
 
 
-def _first_convolution(model: nn.Module, image: torch.Tensor) -> nn.Module | None:
-    """The convolution that runs first."""
-    ran, handles = [], []
-    for module in model.modules():
-        if isinstance(module, AFFINE):
-            handles.append(module.register_forward_hook(lambda m, *_: ran.append(m)))
-    with torch.no_grad():
-        model(image)
-    for handle in handles:
-        handle.remove()
-    return ran[0] if ran and isinstance(ran[0], nn.Conv2d) else None
-
-
-class _Ruled:
-    """A layer's forward pass with a rule for its way back."""
-
-    def __init__(self, module: nn.Module, back: Callable, ledger: Ledger):
-        self.linear, self.back, self.ledger = _linear(module), back, ledger
-
-    def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        return _Rule.apply(x, self)
+def _ruled(linear: Callable, rule: Callable, ledger: Ledger, opens: bool) -> Callable:
+    return lambda x: _Rule.apply(x, linear, rule, ledger, opens)
 
 
 class _Rule(torch.autograd.Function):
-    """Forward as the layer; backward from R / y of the output to R / x of the input."""
+    """Forward as the layer; backward from R / y of the output to R / x of the input.
+
+    The opening layer's rule gives R itself, which goes to the ledger: there is nothing behind it.
+    """
 
     @staticmethod
-    def forward(ctx, x, layer):
-        ctx.layer = layer
-        y = layer.linear(x, lambda w: w, lambda b: b)
+    def forward(ctx, x, linear, rule, ledger, opens):
+        ctx.linear, ctx.rule, ctx.ledger, ctx.opens = linear, rule, ledger, opens
+        y = linear(x, _keep, _keep)
         ctx.save_for_backward(x.clone(), y.clone())  # the next layer may work in place
         return y
 
@@ -258,10 +206,14 @@ class _Rule(torch.autograd.Function):
         x, y = ctx.saved_tensors
         relevance = y * quotient
         with torch.enable_grad():
-            found, handed_on = ctx.layer.back(ctx.layer.linear, x, relevance, y)
+            found = ctx.rule(ctx.linear, x, relevance, y).detach()
+        handed_on = found if ctx.opens else x * found
         taken = relevance.flatten(1).double().sum(1) - handed_on.flatten(1).double().sum(1)
-        ctx.layer.ledger.taken.append(taken.detach())
-        return found.detach(), None
+        ctx.ledger.taken.append(taken)
+        if ctx.opens:
+            ctx.ledger.arrived.append(found)
+            found = torch.zeros_like(x)
+        return found, None, None, None, None
 
 
 def _linear(module: nn.Module) -> Callable:
@@ -283,10 +235,6 @@ def _keep(w):
     return w
 
 
-def _zero(b):
-    return torch.zeros_like(b)
-
-
 def _positive(w):
     return w.clamp(min=0)
 
@@ -303,18 +251,13 @@ def _over(relevance: torch.Tensor, z: torch.Tensor, epsilon: float = 1e-9) -> to
 def _back(linear, x, weights, s) -> torch.Tensor:
     """The transposed layer, with changed weights, applied to s."""
     x = x.detach().requires_grad_()
-    [found] = torch.autograd.grad(linear(x, weights, _zero), x, s)
+    [found] = torch.autograd.grad(linear(x, weights, torch.zeros_like), x, s)
     return found
 
 
 def _epsilon(epsilon: float) -> Callable:
     """R_i = x_i sum_j w_ij R_j / (y_j + epsilon sign(y_j)), the bias being part of y_j."""
-
-    def rule(linear, x, relevance, y):
-        quotient = _back(linear, x, _keep, _over(relevance, y, epsilon))
-        return quotient, x * quotient
-
-    return rule
+    return lambda linear, x, relevance, y: _back(linear, x, _keep, _over(relevance, y, epsilon))
 
 
 def _alpha1_beta0(linear, x, relevance, _):
@@ -324,18 +267,16 @@ def _alpha1_beta0(linear, x, relevance, _):
     with torch.no_grad():
         z = linear(plus, _positive, _positive)
         if signed:
-            z = z + linear(minus, _negative, _zero)
+            z = z + linear(minus, _negative, torch.zeros_like)
         s = _over(relevance, z)
     quotient = _back(linear, x, _positive, s)
-    if signed:
-        quotient = torch.where(x < 0, _back(linear, x, _negative, s), quotient)
-    return quotient, x * quotient
+    return torch.where(x < 0, _back(linear, x, _negative, s), quotient) if signed else quotient
 
 
 def _flat(linear, x, relevance, _):
     """Relevance spread evenly over what a filter sees."""
     with torch.no_grad():
-        z = linear(torch.ones_like(x), torch.ones_like, _zero)
+        z = linear(torch.ones_like(x), torch.ones_like, torch.zeros_like)
     return _back(linear, x, torch.ones_like, _over(relevance, z))
 
 
@@ -347,8 +288,8 @@ def _box(model: nn.Module) -> Callable:
     def rule(linear, x, relevance, _):
         low_x, high_x = torch.zeros_like(x) + low, torch.zeros_like(x) + high
         with torch.no_grad():
-            z = linear(x, _keep, _zero) - linear(low_x, _positive, _zero)
-            s = _over(relevance, z - linear(high_x, _negative, _zero))
+            z = linear(x, _keep, torch.zeros_like) - linear(low_x, _positive, torch.zeros_like)
+            s = _over(relevance, z - linear(high_x, _negative, torch.zeros_like))
         return (
             x * _back(linear, x, _keep, s)
             - low_x * _back(linear, x, _positive, s)
@@ -356,14 +297,3 @@ def _box(model: nn.Module) -> Callable:
         )
 
     return rule
-
-
-def _recording(rule: Callable, ledger: Ledger) -> Callable:
-    """The rule of the first layer: its relevance goes to the ledger; there is nothing behind it."""
-
-    def recorded(linear, x, relevance, y):
-        found = rule(linear, x, relevance, y)
-        ledger.arrived.append(found.detach())
-        return torch.zeros_like(x), found
-
-    return recorded

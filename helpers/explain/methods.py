@@ -24,7 +24,8 @@ class Method:
     sound : dict
         Settings that keep what the method is about; used by default.
     paper : dict
-        Settings of *Focus! Rating XAI Methods and Finding Biases*, by the authors' public code.
+        Settings of *Focus! Rating XAI Methods and Finding Biases*, by the authors' public code;
+        where the paper does not rate the method, its sound settings are used.
     """
 
     name: str
@@ -36,13 +37,7 @@ class Method:
 
 METHODS: dict[str, Method] = {
     "gradcam": Method("GradCAM", cam.gradcam, "last map"),
-    "lrp": Method(
-        "LRP",
-        lrp.lrp,
-        "input",
-        sound={"composite": "alpha1-beta0"},
-        paper={"composite": "alpha1-beta0"},
-    ),
+    "lrp": Method("LRP", lrp.lrp, "input", {"composite": "alpha1-beta0"}),
     "lrp-epsilon-plus": Method("LRP ε+", lrp.lrp, "input", {"composite": "epsilon-plus"}),
     "smoothgrad": Method(
         "SmoothGrad",
@@ -65,9 +60,9 @@ METHODS: dict[str, Method] = {
         sound={"steps": 32, "reduce": "sum"},
         paper={"steps": 50, "reduce": "sum"},
     ),
-    "gradient": Method("Gradient", gradients.gradient, "input", sound={"reduce": "sum"}),
+    "gradient": Method("Gradient", gradients.gradient, "input", {"reduce": "sum"}),
     "input-x-gradient": Method(
-        "Input × Gradient", gradients.input_x_gradient, "input", sound={"reduce": "sum"}
+        "Input × Gradient", gradients.input_x_gradient, "input", {"reduce": "sum"}
     ),
     "guided-gradcam": Method("Guided GradCAM", cam.guided_gradcam, "last map"),
     "occlusion": Method("Occlusion", perturbation.occlusion, sound={"segments": 8}),
@@ -75,28 +70,3 @@ METHODS: dict[str, Method] = {
 
 PAPER_METHODS = ("gradcam", "lrp", "smoothgrad", "lime", "gradcam++", "integrated-gradients")
 """The six that the paper rates, in its order."""
-
-
-def settings_of(method: str, which: str = "sound", **changes) -> dict:
-    """Settings of a method, with changes.
-
-    Parameters
-    ----------
-    method : str
-        One of `METHODS`.
-    which : {"sound", "paper"}
-        A method that the paper does not rate has its sound settings under both.
-    **changes
-        Settings that replace them.
-
-    Raises
-    ------
-    ValueError
-        For an unknown method or set of settings.
-    """
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is not known; use one of {', '.join(METHODS)}")
-    if which not in ("sound", "paper"):
-        raise ValueError(f"settings={which!r} is not known; use 'sound' or 'paper'")
-    chosen = METHODS[method]
-    return {**(chosen.paper or chosen.sound if which == "paper" else chosen.sound), **changes}

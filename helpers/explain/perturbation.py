@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import torch
+
+from helpers.explain.layers import logits_of
 
 Segments = int | str | torch.Tensor | Callable
 
@@ -78,14 +79,7 @@ def lime(
 def occlusion(model, images, targets, *, segments: Segments = 8) -> torch.Tensor:
     """Occlusion (Zeiler and Fergus 2014): what the logit loses when one superpixel is hidden.
 
-    Parameters
-    ----------
-    model, images, targets, segments
-        As for :func:`lime`.
-
-    Returns
-    -------
-    float tensor (B, H, W)
+    Parameters as for :func:`lime`; a float tensor (B, H, W).
     """
     places = superpixels(segments, images)
     count = int(places.max()) + 1
@@ -96,21 +90,13 @@ def occlusion(model, images, targets, *, segments: Segments = 8) -> torch.Tensor
 
 
 def superpixels(segments: Segments, images: torch.Tensor) -> torch.Tensor:
-    """Superpixels of images: int64 tensor (B, H, W), numbered from 0 in every image.
-
-    Raises
-    ------
-    ValueError
-        For segments that do not fit the images.
-    ImportError
-        For "quickshift" without scikit-image.
-    """
+    """Superpixels of images: int64 tensor (B, H, W), numbered from 0 in every image."""
     size = images.shape[-2:]
     if isinstance(segments, int):
         down, across = (torch.arange(n, device=images.device) * segments // n for n in size)
         segments = down[:, None] * segments + across
     elif isinstance(segments, str):
-        segments = torch.stack([torch.from_numpy(_quickshift(image)) for image in images])
+        segments = _quickshift(images)
     elif callable(segments):
         segments = torch.stack([torch.as_tensor(segments(image)) for image in images])
     found = segments.to(images.device).long().expand(len(images), *segments.shape[-2:])
@@ -122,7 +108,7 @@ def superpixels(segments: Segments, images: torch.Tensor) -> torch.Tensor:
     return found
 
 
-def _quickshift(image: torch.Tensor) -> np.ndarray:
+def _quickshift(images: torch.Tensor) -> torch.Tensor:
     try:
         from skimage.segmentation import quickshift
     except ImportError as error:
@@ -130,8 +116,9 @@ def _quickshift(image: torch.Tensor) -> np.ndarray:
             "The paper's superpixels need scikit-image (pip install scikit-image); or give LIME "
             "`segments`: cells a side, your own superpixels, or a function that makes them."
         ) from error
-    pixels = image.permute(1, 2, 0).cpu().double().numpy()
-    return quickshift(pixels, kernel_size=4, max_dist=200, ratio=0.2)
+    pixels = images.permute(0, 2, 3, 1).cpu().double().numpy()
+    found = [quickshift(image, kernel_size=4, max_dist=200, ratio=0.2) for image in pixels]
+    return torch.stack([torch.from_numpy(each) for each in found])
 
 
 @torch.no_grad()
@@ -141,7 +128,7 @@ def _logits(model, images, targets, places, shown) -> torch.Tensor:
     found = []
     for sample in shown:
         visible = images if sample.all() else torch.where(sample[places][:, None], images, colour)
-        found.append(model(visible).gather(1, targets[:, None])[:, 0])
+        found.append(logits_of(model, visible).gather(1, targets[:, None])[:, 0])
     return torch.stack(found)
 
 

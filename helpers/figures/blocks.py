@@ -39,6 +39,11 @@ def null_of_worst_case(table: pd.DataFrame) -> Figure:
         xscale="log", xlabel="rows", ylabel="worst-case bias (db) as measured", ylim=(-0.09, 1.05)
     )
     axes.set_xlim(table["n"].min() / 3.2, table["n"].max() * 1.3)
+    worst = table[table["groups"] == several[-1]].sort_values("n").iloc[0]
+    axes.set_title(
+        f"Without any bias, {several[-1]} groups read {worst['median']:.2f} "
+        f"in {worst['n']:,.0f} rows"
+    )
     return figure
 
 
@@ -56,6 +61,8 @@ def ten_readings(table: pd.DataFrame) -> Figure:
     axes.set_xlabel("bias as this measure reads it")
     axes.set_xlim(left=0)
     axes.legend(loc="lower right")
+    low, high = table["value"].min(), table["value"].max()
+    axes.set_title(f"The same counts read from {low:.2f} to {high:.2f}, by the question asked")
     return figure
 
 
@@ -87,13 +94,19 @@ def group_rates(table: pd.DataFrame, label: str, fixed: str) -> Figure:
         ax.set_yticks(part.index, [f"{group}  (n = {n:,})" for group, n in groups])
         ax.set_title(name)
         ax.set_ylim(-0.6, len(part) - 0.4)
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
+    most = table.loc[(table["adjusted"] - table["value"]).abs().idxmax()]
+    title = (
+        f"Holding the {fixed} fixed moves {most['group']} most: "
+        f"from {most['value']:.2f} to {most['adjusted']:.2f}"
+    )
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper right", ncols=2, title=title)
     axes[-1, 0].set_xlabel(label)
     return figure
 
 
 def suite(table: pd.DataFrame) -> Figure:
-    """All notebooks in one report (`suite_rows.one_report`): worst gaps, intervals and nulls.
+    """All notebooks in one report (`gaps.one_report`): worst gaps, intervals and nulls.
 
     The two groups are printed beside the gap; what is at a limit is drawn hollow.
     """
@@ -109,6 +122,8 @@ def suite(table: pd.DataFrame) -> Figure:
         (~found, FAINT, "not told from chance"),
     ):
         part = table[mask]
+        if part.empty:
+            continue
         ends = whiskers(part["value"], part["low"], part["high"])
         axes.errorbar(
             part["value"], y[mask], xerr=ends, fmt="o", color=colour, ms=6, lw=2, label=text
@@ -128,6 +143,7 @@ def suite(table: pd.DataFrame) -> Figure:
     axes.set_xlabel("largest difference between two groups in the share served right")
     handles = axes.get_legend_handles_labels()[0] + ([mark] if len(hollow) else [])
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
+    axes.set_title(f"{found.sum()} of {len(table)} gaps are larger than chance gives (Holm)")
     return figure
 
 
@@ -151,6 +167,13 @@ def figure_1(table: pd.DataFrame) -> Figure:
     axes.spines[:].set_visible(False)
     patch = plt.Rectangle((0, 0), 1, 1, color=MARKED, label=f"more than chance (p ≤ {LEVEL:g})")
     figure.legend(handles=[patch], loc="outside lower center")
+    gaps = table[table["gap"]]
+    figure.suptitle(
+        f"Figure 1: {(gaps['p'] <= LEVEL).sum()} of {len(gaps)} gaps are more than chance gives",
+        x=0.01,
+        ha="left",
+        fontsize=11,
+    )
     return figure
 
 
@@ -182,7 +205,7 @@ def grid(shown: pd.DataFrame, corrected: pd.DataFrame | None = None) -> Figure:
         bar.set_ticks([1, 0.1, 0.01, 0.001], labels=["1", "0.1", "0.01", "0.001"])
         bar.ax.minorticks_off()
         dot = plt.Line2D([], [], ls="", marker="o", color=MARKED, ms=4)
-        text = f"still at most {LEVEL:g} after correcting for all cells"
+        text = f"still at most {LEVEL:g} after correcting for all cells: {marked.sum().sum()} cells"
         figure.legend([dot], [text], loc="outside upper right")
     return figure
 
@@ -199,6 +222,8 @@ def rocs(curves: Mapping[str, tuple], pair: Sequence[str], area: float) -> Figur
     axes.plot([0, 1], [0, 1], ":", color=FAINT, lw=1)
     axes.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1.01))
     axes.legend(loc="lower right")
+    areas = [np.trapezoid(curves[g].tpr, curves[g].fpr) for g in pair]
+    axes.set_title(f"Areas {abs(areas[0] - areas[1]):.3f} apart, curves {area:.3f} (abroca)")
     return figure
 
 

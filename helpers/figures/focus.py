@@ -23,8 +23,16 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import NullLocator, PercentFormatter
 from matplotlib.transforms import Bbox
 
-from helpers.figures.pictures import image_grid
-from helpers.figures.style import COLOURS, FAINT, INK, SET_COLOURS, palette, readable_on, whiskers
+from helpers.figures.style import (
+    COLOURS,
+    FAINT,
+    INK,
+    SET_COLOURS,
+    image_grid,
+    palette,
+    readable_on,
+    whiskers,
+)
 
 __all__ = [
     "accuracy_and_focus",
@@ -73,7 +81,9 @@ def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
         ax.set_title(architecture, fontsize=10)
     axes[-1, 0].set_xticks(range(len(methods)), methods, fontsize=10)
     handles = [Patch(fc=SET_COLOURS.get(s, FAINT), ec=INK, label=f"set {s}") for s in sets]
-    _head(fig, _best_and_last(means), [*handles, INTERVAL, CHANCE])
+    look = {"marker": "o", "mfc": "white", "lw": 1.8, "color": INK}
+    handles.append(Line2D([], [], **look, label="mean, 95% interval"))
+    _head(fig, _best_and_last(means), [*handles, CHANCE])
     return fig
 
 
@@ -142,7 +152,7 @@ def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figur
         for _, part in table.dropna(subset=[method]).groupby("model", sort=False):
             _networks(ax, part, method, *looks[part["architecture"].iloc[0]])
         ax.axhline(0.5, color=INK, ls=":", lw=1)
-        ax.set(xlabel="accuracy on the set", ylim=(0.35, 1.02), xlim=(None, 1.04))
+        ax.set(xlabel="accuracy on the set", ylim=(None, 1.02), xlim=(None, 1.04))
         ax.set_title(f"{method}: {rise / 10:+.3f} for 0.1 of accuracy", fontsize=10)
     axes[0, 0].set_ylabel("mean Focus")
     follow = ", ".join(name for name, rise in rises.items() if rise > 0)
@@ -194,7 +204,7 @@ def choices(table: pd.DataFrame) -> Figure:
         ax.plot(other, y, "o", ms=8, color=BLUE, mfc="white", mew=1.6)
         clear = row["low"] > 0 or row["high"] < 0
         _interval(gaps, row, y, "difference", color=RED if clear else FAINT)
-        lost = f"   ({row['undefined']} of {row['maps']} lost)" * bool(row["undefined"])
+        lost = f"   ({row['undefined']} of {row['maps']} maps empty)" * bool(row["undefined"])
         name = f"{row['choice']} · {row['method']}{lost}"
         labels.append(f"{name}\n● {row['first']}   ○ {row['second']}")
     ax.axvline(0.5, color=INK, ls=":", lw=1)
@@ -282,7 +292,8 @@ def time_and_focus(table: pd.DataFrame) -> Figure:
         Line2D([], [], marker="o", ls="", color=BLUE, label="another is as fast and better"),
         CHANCE,
     ]
-    _head(fig, f"No method is as fast and better: {', '.join(front['method'])}", handles)
+    title = f"Best for the time they take: {', '.join(front['method'])}"
+    _head(fig, title, handles)
     _names(ax, table, front)
     return fig
 

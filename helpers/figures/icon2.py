@@ -35,15 +35,17 @@ def printed_sigmas(table: pd.DataFrame) -> Figure:
     ax.invert_yaxis()
     ax.tick_params(axis="y", length=0)
     ax.set(xlabel="σ of AP over the three incomes (AP points)", xlim=(0, None))
-    fig.legend(loc="outside upper center", ncols=3)
+    nearer = f"{table.nearer.eq('sample').sum()} of {len(table)}"
+    title = f"Table 1: the printed σ is nearer to the sample formula in {nearer} rows"
+    fig.legend(loc="outside upper center", ncols=3, title=title)
     return fig
 
 
-def groups_by_class(groups: pd.DataFrame, sigmas: pd.DataFrame, title: str) -> Figure:
+def groups_by_class(groups: pd.DataFrame, sigmas: pd.DataFrame, by: str) -> Figure:
     """AP of every group and class with intervals, and sigma beside its null (Table 1).
 
-    From :meth:`Analysis.groups` and :meth:`Analysis.sigmas`, the latter with ``null_high`` of
-    :func:`helpers.icon2.sigma_null`; `title` says what the groups are groups of.
+    From :meth:`Analysis.groups` and :meth:`Analysis.sigmas`, the latter with ``null_high`` and
+    ``p_holm`` of :func:`helpers.icon2.sigma_null`; `by` says what the groups are groups of.
     """
     classes, names = list(sigmas["class"]), list(dict.fromkeys(groups.value))
     fig, (left, right) = plt.subplots(
@@ -65,11 +67,13 @@ def groups_by_class(groups: pd.DataFrame, sigmas: pd.DataFrame, title: str) -> F
     for ax in (left, right):
         ax.tick_params(axis="y", length=0)
     handles = [*left.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
+    beyond, known = (sigmas.p_holm <= 0.05).sum(), sigmas.p_holm.notna().sum()
+    title = f"Table 1, by {by}: AP differs by more than chance in {beyond} of {known} rows (Holm)"
     fig.legend(handles=handles, loc="outside upper center", ncols=len(handles), title=title)
     return fig
 
 
-def instance_counts(groups: pd.DataFrame, min_boxes: int, title: str) -> Figure:
+def instance_counts(groups: pd.DataFrame, min_boxes: int, by: str) -> Figure:
     """Boxes of every class and group (Figure 6), with the number that a cell needs.
 
     From :meth:`Analysis.groups`, without the row of all classes.
@@ -86,6 +90,8 @@ def instance_counts(groups: pd.DataFrame, min_boxes: int, title: str) -> Figure:
     ax.set_yscale("log")
     ax.set(ylabel="boxes (log scale)", xlim=(-0.6, len(classes) + 0.6))
     ax.set_xticks(range(len(classes)), classes, rotation=20, **SLANTED)
+    few = (groups.groupby("class").boxes.min() < min_boxes).sum()
+    title = f"Figure 6, by {by}: too few boxes in {few} of {len(classes)} classes"
     _legend(fig, _colours(names), title=title)
     return fig
 
@@ -145,7 +151,10 @@ def rankings(table: pd.DataFrame) -> Figure:
     ax.set_yticks(range(len(wide)), wide.index)
     ax.tick_params(length=0)
     sns.despine(ax=ax, left=True, bottom=True)
-    ax.set_title("σ of ProxyAP over the groups (points), and how often it ranks first")
+    tops = wide.dropna(how="all").idxmax(axis=1).value_counts()
+    first = [f"{name} ranks first in {k} of {tops.sum()} classes" for name, k in tops.items()][:1]
+    what = "σ of ProxyAP over the groups (points), and how often it ranks first in resamples"
+    ax.set_title("\n".join([*first, what]))
     return fig
 
 
@@ -247,7 +256,13 @@ def before_and_after(control: pd.DataFrame, null_high: float) -> Figure:
     ax.set(xlabel="σ of AP over the groups (points)", xlim=(0, None))
     ax.set_ylim(len(control) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
-    fig.legend(loc="outside upper center", ncols=2)
+    title = None
+    known = control.dropna(subset="standardised").nsmallest(1, "standardised")
+    for most in known.to_dict("records"):
+        title = "Table 2, {class}: controlling for {attribute} takes σ from {sigma:.1f} to "
+        title += "{controlled:.1f} (strata) or {standardised:.1f} (standardised)"
+        title = title.format(**most)
+    fig.legend(loc="outside upper center", ncols=2, title=title)
     return fig
 
 
@@ -267,7 +282,7 @@ def error_rates(rates: pd.DataFrame) -> Figure:
         ax.hlines(y, 100 * part.low, 100 * part.high, color=INK, lw=1.3)
         for at, value, high in zip(y, part.share, part.high, strict=True):
             ax.text(100 * high + 3, at, f"{100 * value:.0f}", va="center", fontsize=9)
-        ax.set_title(f"planted: {world}")
+        ax.set_title(f"planted: {world}", fontsize=10)
         ax.set(xlim=(0, 122), xticks=(0, 50, 100), ylim=(len(rules) - 0.5, -0.5))
         ax.tick_params(axis="y", length=0)
     axes[0, 0].set_yticks(y, rules)

@@ -1,4 +1,8 @@
-"""The look of all figures: style, colours, and how a figure is saved and displayed."""
+"""The look of all figures: style, colours, marks, grids of pictures, and how a figure is shown.
+
+`style` sets the look (called once by a notebook), `palette` gives a class its colour everywhere,
+and `show` saves a figure, displays it with its alternative text and closes it.
+"""
 
 import base64
 import io
@@ -9,9 +13,13 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
+import torch
 from IPython.display import display
+from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 from PIL import Image
 
 from helpers.run import artifacts
@@ -19,6 +27,7 @@ from helpers.run import artifacts
 TIGHT = {"bbox_inches": "tight", "pad_inches": 0.08}
 INK = "#222222"
 FAINT = "#8a8a8a"
+WHISKERS = "Whiskers: 95% intervals for other trainings and other images."
 SET_COLOURS = {"NC": "#F3D54E", "C": "#9A9A9A", "WB": "#1F6F43"}
 """Figure 2's colours of the three sets: yellow, grey, green."""
 
@@ -116,6 +125,126 @@ def readable_on(colour) -> str:
     return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
 
 
+def interval(ax: Axes, value, low, high, at, *, vertical: bool = False, **look) -> None:
+    """A mark with its whiskers: the one way in which figures draw an interval.
+
+    Parameters
+    ----------
+    ax : Axes
+    value, low, high, at : float, or arrays of one length
+        What is measured, the ends of its interval, and the place along the other axis.
+    vertical : bool
+        Whether the whiskers stand upright.
+    **look
+        Of `Axes.errorbar`; ``fmt="none"`` draws the whiskers alone.
+    """
+    ends = whiskers(value, low, high)
+    place = {"x": at, "y": value, "yerr": ends} if vertical else {"x": value, "y": at, "xerr": ends}
+    ax.errorbar(**place, **({"fmt": "o", "ms": 8, "elinewidth": 1.5, "capsize": 3} | look))
+
+
+def note(fig: Figure, text: str) -> None:
+    """Say below a figure what its marks mean."""
+    fig.supxlabel(text, x=0.01, ha="left", fontsize=8.5, color="#555555")
+
+
+def mark(label: str, **look) -> Line2D:
+    """An entry of a legend: a grey mark unless said otherwise."""
+    return Line2D([], [], label=label, **({"ls": "", "color": "#777777", "ms": 8} | look))
+
+
+def image_grid(
+    rows: Mapping[str, torch.Tensor | Mapping[str, torch.Tensor]],
+    colours: Mapping[str, str] | None = None,
+    *,
+    title: str = "",
+    width: float = 9.5,
+) -> Figure:
+    """Show images in named rows (Figures 1 and 5, contact sheets).
+
+    Parameters
+    ----------
+    rows : dict from row name to uint8 tensor (N, 3, H, W), or to a dict of such tensors
+        In the second case its keys head groups of columns: {"bench": {"C": ..., "NC": ...}, ...}.
+        Rows may have different numbers of images.
+    colours : dict from row name to colour, optional
+        Of a bar beside the row's name.
+    title : str
+    width : float
+        Of the figure at most, in inches; no image is wider than 1.5.
+
+    Returns
+    -------
+    Figure
+    """
+    nested = {
+        name: dict(row) if isinstance(row, Mapping) else {"": row} for name, row in rows.items()
+    }
+    groups = list(dict.fromkeys(group for row in nested.values() for group in row))
+    columns = [max(len(row.get(group, ())) for row in nested.values()) for group in groups]
+    sample = next(images for row in nested.values() for images in row.values())
+    cell = min((width - 1.1) / sum(columns), 1.5)
+    height = cell * sample.shape[-2] / sample.shape[-1] * len(rows) + 0.3
+    size = (cell * sum(columns) + 1.1, height)
+    fig, axes = plt.subplots(1, len(groups), figsize=size, width_ratios=columns, squeeze=False)
+    for ax, group, across in zip(axes[0], groups, columns, strict=True):
+        sheet = _sheet([row.get(group) for row in nested.values()], across, sample.shape[-2:])
+        ax.imshow(sheet, interpolation="antialiased")
+        ax.set(xticks=[], yticks=[])
+        ax.set_title(group)
+        sns.despine(ax=ax, left=True, bottom=True)
+    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    _name_rows(axes[0, 0], list(rows), sheet.shape[0] / len(rows), cell, colours)
+    return fig
+
+
+def framed(
+    images: Sequence[torch.Tensor],
+    captions: Sequence[str] | None = None,
+    colours: Sequence[str] | None = None,
+    *,
+    cols: int = 3,
+    title: str = "",
+    width: float = 9.5,
+) -> Figure:
+    """Show single images and mosaics in coloured frames with captions (Figures 4, 6 and 8).
+
+    Parameters
+    ----------
+    images : sequence of uint8 tensor (3, H, W)
+        Sizes may differ (a native mosaic is wider than a single image).
+    captions : sequence of str, optional
+        Over each image.
+    colours : sequence of colours, optional
+        Of each image's frame.
+    cols : int
+        Images in a row.
+    title : str
+    width : float
+        Of the figure, in inches.
+
+    Returns
+    -------
+    Figure
+    """
+    rows = -(-len(images) // cols)
+    shapes = [image.shape[-1] / image.shape[-2] for image in images]
+    widths = [max(shapes[col::cols], default=1) for col in range(cols)]
+    tall = min(width / sum(widths), 2.2)
+    size = (tall * sum(widths), rows * (tall + 0.3))
+    fig, axes = plt.subplots(rows, cols, figsize=size, squeeze=False, width_ratios=widths)
+    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    for number, ax in enumerate(axes.flat):
+        ax.set_axis_off()
+        if number < len(images):
+            ax.imshow(images[number].permute(1, 2, 0).numpy(), interpolation="antialiased")
+            if captions is not None:
+                ax.set_title(captions[number], loc="center", fontsize=9)
+            if colours is not None:
+                _frame(ax, colours[number])
+    return fig
+
+
 def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> None:
     """Display a figure with its alternative text, save it if there is a folder, and close it.
 
@@ -182,3 +311,30 @@ def _svg(fig: Figure, name: str, alt: str) -> bytes:
     with plt.rc_context({"svg.hashsalt": name}):
         fig.savefig(file, format="svg", metadata=metadata, **TIGHT)
     return file.getvalue()
+
+
+def _sheet(rows: list, across: int, size: tuple[int, int], gap: int = 4) -> np.ndarray:
+    """Images of a column group on one light grey sheet, uint8 (H', W', 3)."""
+    height, width = size[0] + gap, size[1] + gap
+    sheet = np.full((len(rows) * height, across * width, 3), 228, np.uint8)
+    for r, images in enumerate(rows):
+        for c, image in enumerate(() if images is None else images):
+            top, left = r * height + gap // 2, c * width + gap // 2
+            sheet[top : top + size[0], left : left + size[1]] = image.permute(1, 2, 0).numpy()
+    return sheet
+
+
+def _name_rows(ax: Axes, names: list[str], height: float, cell: float, colours) -> None:
+    """Name the rows, with a bar of the class's colour; `cell` is an image's width in inches."""
+    ax.set_yticks([(row + 0.5) * height for row in range(len(names))], names)
+    ax.tick_params(length=0, pad=72 * 0.08 * cell + 3 if colours else 4)
+    for row, name in enumerate(names):
+        if colours:
+            place, size = (-0.08 * height, (row + 0.02) * height), (0.05 * height, 0.96 * height)
+            ax.add_patch(Rectangle(place, *size, color=colours.get(name, INK), clip_on=False))
+
+
+def _frame(ax: Axes, colour: str) -> None:
+    ax.set_axis_on()
+    ax.set(xticks=[], yticks=[])
+    ax.spines[:].set(visible=True, color=colour, linewidth=4)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers.contexts.mosaics import cells, grid, resize
+from helpers.data.mosaics import cells, grid, resize
 
 CELLS = 4
 LAYOUTS = tuple(combinations(range(CELLS), 2))  # the two target cells, row by row
@@ -101,7 +101,7 @@ def batches(
         The images that `table` counts.
     shape : {"native", "squeezed"}
         Tiles at their own size, as in the paper (224 pixels make mosaics of 448), or the mosaic
-        in the size of one image; see :func:`helpers.contexts.mosaics.grid`.
+        in the size of one image; see :func:`helpers.data.mosaics.grid`.
     batch_size : int
 
     Yields

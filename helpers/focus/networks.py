@@ -69,7 +69,7 @@ def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "
     classes = collection.sets[trained_on].classes
     if recipe.fit == AS_IT_IS:
         categories = get_model_weights(recipe.architecture).DEFAULT.meta["categories"]
-        network = models.build(recipe.architecture, len(categories), weights=recipe.weights)
+        network = models.build(recipe.architecture, len(categories), weights=recipe.start)
         return Model(recipe, trained_on, [network.eval()], _imagenet(classes, categories))
     name = f"{experiment.FAMILIES[recipe.fit]}-{trained_on}"
     trainings = experiment.model(name, collection, recipe, seed)
@@ -77,19 +77,11 @@ def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "
 
 
 def every(
-    collection: Collection,
-    recipe: Recipe,
-    seed: int,
-    architectures: Sequence[str],
-    sets: Sequence[str],
+    collection: Collection, recipes: Sequence[Recipe], seed: int, sets: Sequence[str]
 ) -> list[Model]:
-    """A model of each architecture on each set; all sets where the collection has none of these."""
+    """A model of each recipe on each set; all sets where the collection has none of these."""
     asked = [name for name in sets if name in collection.sets] or list(collection.sets)
-    return [
-        model(collection, replace(recipe, architecture=architecture), seed, name)
-        for architecture in architectures
-        for name in asked
-    ]
+    return [model(collection, recipe, seed, name) for recipe in recipes for name in asked]
 
 
 def stopped_early(
@@ -109,7 +101,7 @@ def _imagenet(classes: Sequence[str], categories: Sequence[str]) -> dict[str, in
     if unknown:
         raise ValueError(
             f"Class {unknown[0]!r} is no ImageNet category, nor a number of one: rename its "
-            "folder, or train a network (family scratch, pretrained or probe)."
+            "folder, or train a network (fit: scratch, fine-tuned or probe)."
         )
     return {name: known[plain(name)] for name in classes}
 

@@ -19,7 +19,7 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
         Relevance toward the target class, in any unit; what is negative does not count.
     layouts : bool tensor (N, rows, columns)
         True where a cell of the mosaic shows the target class. Cells that do not divide the map
-        evenly have the edges of :func:`helpers.contexts.mosaics.grid`.
+        evenly have the edges of :func:`helpers.data.mosaics.grid`.
 
     Returns
     -------

@@ -26,7 +26,7 @@ import pandas as pd
 from statsmodels.stats.contingency_tables import mcnemar
 
 from helpers import models, stats
-from helpers.data import ImageSet, embedded
+from helpers.data import ImageSet, world
 from helpers.focus import feature, pairs
 from helpers.focus.networks import Model, right, taken_for
 from helpers.focus.rating import rated
@@ -109,7 +109,7 @@ def _world(dose: float, seed: int, images: Images) -> ImageSet:
     """One seed's images at a dose; those of dose 1 are asked for again and again."""
     planted = {"shared_patch": dose, "patch_classes": drawn(seed)}
     planted |= {"context_bias": float(images.context_bias)}
-    return embedded.image_set("C", images.size, seed, images.per_class, **planted)
+    return world.image_set("C", images.size, seed, images.per_class, **planted)
 
 
 def _tested(model: Model, test: ImageSet, carried: float, per_pair: int, seed: int) -> dict:

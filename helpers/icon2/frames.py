@@ -20,7 +20,6 @@ from helpers.icon2.reading import (
 from helpers.worlds import driving
 from helpers.worlds.driving.city import drives
 
-PLANTED_IMAGES = {"demo": 1500, "paper": 10_000}  # by preset; BDD100K has 10,000
 WITHOUT_GPS = 0.1  # share of planted frames
 
 

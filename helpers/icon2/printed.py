@@ -54,11 +54,16 @@ def averages() -> pd.DataFrame:
 
 
 def deltas() -> pd.DataFrame:
-    """Table 2: Delta computed from the printed sigmas, beside the printed one."""
+    """Table 2: Delta computed from the printed sigmas, beside the printed one.
+
+    ``rounding`` says whether rounding allows the difference: Delta and both sigmas are printed with
+    two decimals, so each may be .005 off.
+    """
     table = read("control").drop(columns="source")
     sigma = read("groups").set_index("class").sigma
     table["recomputed"] = (table["class"].map(sigma) - table.controlled).round(4)
     table["off"] = (table.delta - table.recomputed).round(4)
+    table["rounding"] = table.off.abs() <= 3 * 0.005
     return table
 
 

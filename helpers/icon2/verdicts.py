@@ -1,7 +1,7 @@
 """From numbers to words: does a confounder explain the gap between groups?
 
-Three rules, whose error rates :mod:`helpers.icon2.error_rates` measures on worlds with a known
-answer.
+The paper's rule and this suite's. :mod:`helpers.icon2.error_rates` measures their error rates on
+worlds with a known answer.
 """
 
 from __future__ import annotations
@@ -35,18 +35,14 @@ def is_right(said: str, truth: str) -> bool:
     return said == truth
 
 
-def paper_says(estimate: Estimate, part: Part, ddof: int) -> str:
-    """The paper's control (3.2.2): it explains the gap where sigma within strata is less."""
-    before = formulas.sigma(estimate.group_ap[0], ddof)
-    return PAPER_YES if formulas.controlled(part.cell_ap[0], ddof) < before else PAPER_NO
+def paper_says(rank: int, proxy_sigma: float, delta: float) -> str:
+    """The paper's rule: an attribute explains the gap where three things are true of it.
 
-
-def half(estimate: Estimate, part: Part, ddof: int, standardised: bool) -> bool:
-    """At least half of sigma is gone, by strata or by standardisation."""
-    before = formulas.sigma(estimate.group_ap[0], ddof)
-    if standardised:
-        return bool(formulas.sigma(part.standardised[0], ddof) <= before / 2)
-    return bool(formulas.controlled(part.cell_ap[0], ddof) <= before / 2)
+    It ranks first by sigma of its ProxyAP (Algorithm 1); that sigma is more than 1 AP point, which
+    makes it "a more probable explanation" (section 4.2.1); and controlling for it lowers sigma, so
+    that Delta is positive (section 3.2.2).
+    """
+    return PAPER_YES if proxy_sigma > 1 and rank == 1 and delta > 0 else PAPER_NO
 
 
 def verdict(estimate: Estimate, part: Part, ddof: int) -> str:
@@ -88,20 +84,21 @@ def table(analysis: Analysis, law: Law | None = None) -> pd.DataFrame:
 
     Columns ``class attribute rank paper verdict``, and ``truth`` where a law says what was planted.
     """
-    ddof, ranking = analysis.options.ddof, analysis.ranking().set_index(["class", "attribute"])
-    order = list(ranking.index)
-    rows = [
-        {
-            "class": name,
-            "attribute": part.name,
-            "rank": ranking.loc[(name, part.name), "rank"],
-            "paper": paper_says(estimate, part, ddof),
-            "verdict": verdict(estimate, part, ddof),
-            "truth": planted(law, part.name),
-        }
-        for name, estimate in analysis.estimates.items()
-        for part in sorted(estimate.parts, key=lambda p: order.index((name, p.name)))
-    ]
+    ranked = analysis.ranking().merge(analysis.control(), on=["class", "attribute"])
+    rows = []
+    for row in ranked.itertuples():
+        estimate = analysis.estimates[row[1]]
+        (part,) = [p for p in estimate.parts if p.name == row.attribute]
+        rows.append(
+            {
+                "class": row[1],
+                "attribute": row.attribute,
+                "rank": row.rank,
+                "paper": paper_says(row.rank, row.proxy_sigma, row.delta),
+                "verdict": verdict(estimate, part, analysis.options.ddof),
+                "truth": planted(law, row.attribute),
+            }
+        )
     columns = ["class", "attribute", "rank", "paper", "verdict", *(["truth"] if law else [])]
     return pd.DataFrame(rows, columns=columns)
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import torch
 
-from helpers import data, models
+from helpers import models
 from helpers.models.reduced import EPOCHS
 from helpers.run import project
-from helpers.run.parameters import Images, Recipe
+from helpers.run.parameters import WIDER, Images, Recipe
 from helpers.worlds import pictures
 
 if TYPE_CHECKING:
@@ -21,44 +21,14 @@ if TYPE_CHECKING:
     from helpers.models.networks import Classifier
 
 # The paper's prefixes (section 2.1.2), and one for a linear probe: the last layer fitted only.
-FAMILIES = {"scratch": "model", "pretrained": "pt", "probe": "probe"}
-WIDER = "wider world"
+FAMILIES = {"scratch": "model", "fine-tuned": "pt", "probe": "probe"}
+SETS = ("NC", "C", "WB")  # in the order of Figure 2
+# The models' names: how each is fitted, and to which set.
+MODELS = {
+    f"{prefix}-{name}": (family, name) for family, prefix in FAMILIES.items() for name in SETS
+}
 WIDER_EPOCHS = 8
 PHOTOGRAPHS = 25  # epochs of a training on photographs
-
-
-def images(images: Images, seed: int, *, with_contexts: bool = True) -> Collection:
-    """The image sets that a notebook's parameters ask for.
-
-    Parameters
-    ----------
-    images
-    seed
-        Of the world's images, and of what is chosen and split where there are files.
-    with_contexts
-        False leaves context images unread, where they are of no use.
-
-    Returns
-    -------
-    Collection
-        What must be known of files (unreadable ones, copies) is printed as well.
-    """
-    is_world = images.source == "world"
-    collection = data.load(
-        images.source,
-        size=images.size,
-        seed=seed,
-        per_class=images.per_class,
-        context_bias=images.context_bias,
-        shared_patch=images.shared_patch if is_world else 0.0,
-        folder=images.folder,
-        contexts=images.contexts,
-        context_of=images.context_of,
-        with_contexts=with_contexts,
-    )
-    if not is_world and collection.report:
-        print("\n".join(collection.report))
-    return collection
 
 
 def planted(images: Images) -> pd.DataFrame | None:
@@ -104,14 +74,14 @@ def histories(models: dict[str, list[Classifier]]) -> pd.DataFrame:
 
 
 def model_names(
-    collection: Collection, families: list[str], sets: Sequence[str] = ("NC", "C", "WB")
+    collection: Collection, families: list[str], sets: Sequence[str] = SETS
 ) -> list[str]:
     """Names of the paper's models, such as ``model-C`` and ``pt-WB``, for the sets there are.
 
     Parameters
     ----------
     families
-        Some of ``scratch`` (trained from a random state), ``pretrained`` (all layers fine-tuned)
+        Some of ``scratch`` (trained from a random state), ``fine-tuned`` (in all layers)
         and ``probe`` (the last layer of a pretrained network).
     sets
         The training sets, in the order of Figure 2; those that the collection lacks are left out.
@@ -144,7 +114,7 @@ def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[
     KeyError
         When the collection has no such set.
     """
-    prefix, _, set_name = name.partition("-")
+    family, set_name = MODELS[name]
     if set_name not in collection.sets:
         have = ", ".join(collection.sets)
         raise KeyError(f"{name}: there is no set {set_name!r}; this source has {have}")
@@ -154,12 +124,12 @@ def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[
         recipe.architecture,
         chosen.split("train"),
         chosen.split("val"),
-        weights=None if prefix == FAMILIES["scratch"] else _start_weights(recipe, chosen, seed),
+        weights=None if family == "scratch" else _start_weights(recipe, chosen, seed),
         seed=seed,
         redraw=partial(collection.redraw, set_name) if collection.redraw else None,
         epochs=epochs(recipe, collection.source),
         store=project.store(),
-        tune="last" if prefix == FAMILIES["probe"] else "all",
+        tune="last" if family == "probe" else "all",
     )
 
 
@@ -171,8 +141,8 @@ def epochs(recipe: Recipe, source: str) -> int:
 
 def _start_weights(recipe: Recipe, images: ImageSet, seed: int) -> str | Path:
     """What the fine-tuned models start from: ImageNet, a file, or the wider world."""
-    if recipe.weights != WIDER:
-        return recipe.weights
+    if recipe.start != WIDER:
+        return recipe.start
     wider = pictures.wider(size=images.images.shape[-1], seed=seed)
     kinds = sorted(wider.table["object"].unique())
     return models.pretrained(

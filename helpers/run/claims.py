@@ -98,8 +98,8 @@ def judge(notebook: str, estimates: Iterable[Estimate]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a claim: id, of, claim, where, paper, measured, low, high, unit, side, bound, verdict
-        and note.
+        A row a claim: id, of, claim, where, paper, measured, low, high, unit, side, bound, p (NaN
+        where the interval decides), verdict and note.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def judge(notebook: str, estimates: Iterable[Estimate]) -> pd.DataFrame:
 
 
 COLUMNS = (
-    "id", "of", "claim", "where", "paper", "measured", "low", "high", "unit", "side", "bound",
+    "id", "of", "claim", "where", "paper", "measured", "low", "high", "unit", "side", "bound", "p",
     "verdict", "note",
 )  # fmt: skip
 
@@ -162,6 +162,7 @@ def _judged(claim: pd.Series, estimate: Estimate) -> dict:
         "unit": claim["quantity"].format_map(_Open(estimate.of)),
         "side": claim["side"],
         "bound": claim["bound"],
+        "p": math.nan if estimate.p is None else float(estimate.p),
         "verdict": verdict,
         "note": estimate.note or ("another quantity than the paper's" * (claim["same"] == "no")),
     }
@@ -183,6 +184,7 @@ def shown(judged: pd.DataFrame) -> pd.DataFrame:
     """The judged claims as people read them: claim, paper, measured here, judged by, verdict."""
     rule = judged["side"].where(judged["side"] != "equal", "equal to")
     rule = rule + " " + judged["bound"].map("{:g}".format).where(judged["side"] != "", "")
+    rule = rule.where(judged["p"].isna(), rule + ", p = " + judged["p"].map("{:.2g}".format))
     nowhere = judged["verdict"] == NO_COUNTERPART
     return pd.DataFrame(
         {

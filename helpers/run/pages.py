@@ -11,7 +11,7 @@ import nbformat
 import pandas as pd
 from nbconvert import HTMLExporter
 
-from helpers.run import artifacts, findings
+from helpers.run import artifacts, claims
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -40,7 +40,7 @@ def entry(folder: Path, notebook_path: Path, scorecard: pd.DataFrame) -> Entry:
     notebook_path
         The executed notebook.
     scorecard
-        As from :func:`helpers.run.findings.scorecard`.
+        As from :func:`helpers.run.claims.scorecard`.
     """
     notebook = _executed(notebook_path)
     name = notebook_path.stem
@@ -117,7 +117,7 @@ def write_index(folder: Path) -> Path:
     notebooks = sorted(folder.glob("notebooks/*.ipynb"))
     if not notebooks:
         raise FileNotFoundError(f"{folder}/notebooks holds no executed notebook: `make run` first")
-    scorecard = findings.scorecard(folder)
+    scorecard = claims.scorecard(folder)
     artifacts.write_text(folder / "scorecard.csv", scorecard.to_csv(index=False))
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     page = environment.get_template("index.html.jinja").render(

@@ -1,9 +1,9 @@
-"""Declared, typed parameters: what a notebook may be given, and the refusal of everything else.
+"""What a notebook may be given: every parameter of every notebook is declared here, once.
 
-A notebook declares its parameters in one cell (``seed: int = 0  # random seed``) and says what is
-allowed in the next, by calling :func:`check`. Plain papermill only warns about an unknown
-parameter; the check refuses it. :func:`validated` runs the same two cells without a kernel, so that
-a workflow can refuse a parameter before anything else runs.
+A notebook names its own in one cell (``seed: int = 0  # random seed``); the next cell is
+``settings = check(globals())``. Plain papermill only warns about a parameter that a notebook does
+not have; the check refuses it. :func:`validated` does the same without a kernel, so that a workflow
+can refuse a parameter before anything runs.
 """
 
 from __future__ import annotations
@@ -11,89 +11,104 @@ from __future__ import annotations
 import ast
 import difflib
 import functools
-import inspect
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from numbers import Real
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any, Literal, get_type_hints
 
 import nbformat
-from papermill.translators import translate_parameters
-from typeguard import CollectionCheckStrategy, TypeCheckError, check_type
+import yaml
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic import ValidationError as Refused
+from pydantic.dataclasses import dataclass
 
-SIX_METHODS = ["gradcam", "lrp", "smoothgrad", "lime", "gradcam++", "integrated-gradients"]
-PRESETS: dict[str, dict[str, Any]] = {
-    "demo": {
-        "source": "world",
-        "image_size": 96,
-        "architecture": "alexnet-quarter",
-        "pretrained": "wider world",
-        "epochs": None,
-        "family": "scratch",
-        "architectures": ["alexnet-quarter", "vgg11-eighth", "resnet10-eighth"],
-        "methods": SIX_METHODS,
-        "effort": "quick",
-        "mosaics": 3,
-        "sets": ["C"],
-    },
-    "paper": {
-        "source": "hpai",
-        "image_size": 224,
-        "architecture": "alexnet",
-        "pretrained": "imagenet",
-        "epochs": 50,
-        "family": "pretrained",
-        "architectures": ["alexnet", "vgg16", "resnet18"],
-        "methods": SIX_METHODS,
-        "effort": "sound",
-        "mosaics": 100,
-        "sets": ["NC", "C", "WB"],
-    },
-}
-
-#: Parameters that name a file or a folder.
-PATHS = (
-    "folder", "contexts", "table", "labels", "predictions", "gps", "areas", "incomes",
-    "real_frames",
-)  # fmt: skip
+STRICT = ConfigDict(strict=True, extra="forbid")
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
+WIDER = "wider world"
 
 
-@dataclass(frozen=True)
+class ParameterError(ValueError):
+    """A parameter is unknown, of the wrong type or out of range; the message names each one."""
+
+
+def _there(path: str) -> str:
+    if not Path(path).expanduser().exists():
+        raise ValueError(f"there is no file or folder {path!r} below {Path.cwd()}")
+    return path
+
+
+Natural = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+There = Annotated[str, AfterValidator(_there)]
+Bias = Share | dict[str, Share]
+Fit = Literal["scratch", "fine-tuned", "probe", "as it is"]
+
+
+@dataclass(frozen=True, config=STRICT)
 class Images:
     """What the images of a run are.
 
     Attributes
     ----------
-    source : {"world", "hpai", "folder"}
-        The embedded world, the authors' archives, or a folder of class folders.
+    source : {"world", "visual-contexts", "folder"}
+        The embedded world, the archives of *Assessing Biases through Visual Contexts*, or a folder
+        of class folders.
     size : int
         Side of the square images in pixels.
-    per_class : int
-        Images of each class in each set; a folder may have fewer.
+    per_class : int, optional
+        Images of each class in each set; a folder may have fewer (None: all).
     folder, contexts : str, optional
         Of class folders, and of context folders.
     context_of : dict of str to str, optional
-        Class to the name of its context folder.
+        Class to the name of its context folder (None: folders named as the classes).
     context_bias : float or dict of str to float, optional
         World: share of C's images in their class's own context (None: the world's default).
     shared_patch : float
         World: share of two classes' objects that carry the same eyespot.
     """
 
-    source: str = "world"
-    size: int = 96
-    per_class: int = 150
-    folder: str | None = None
-    contexts: str | None = None
-    context_of: Mapping[str, str] | None = None
-    context_bias: float | Mapping[str, float] | None = None
-    shared_patch: float = 0.0
+    source: Literal["world", "visual-contexts", "folder"] = "world"
+    size: Annotated[int, Field(ge=32, le=512)] = 96
+    per_class: Annotated[int, Field(ge=3)] | None = 150
+    folder: There | None = None
+    contexts: There | None = None
+    context_of: dict[str, str] | None = None
+    context_bias: Bias | None = None
+    shared_patch: Share = 0.0
+
+    def __post_init__(self):
+        if (self.source == "folder") != bool(self.folder):
+            raise ValueError("`folder` and `source: folder` go together: give both or neither")
+        if self.source == "world" and (self.contexts or self.context_of):
+            raise ValueError("the embedded world brings its own contexts")
+        if self.source != "world" and (self.shared_patch or self.context_bias is not None):
+            raise ValueError("a bias can be planted in the embedded world only")
 
 
-@dataclass(frozen=True)
+def images_of(given: Any) -> Images:
+    """Images by the name of their source, by the path of a YAML file, or by their attributes."""
+    if isinstance(given, Images):
+        return given
+    if isinstance(given, str) and given.endswith((".yml", ".yaml")):
+        file = Path(_there(given)).expanduser()
+        given = yaml.safe_load(file.read_text())
+        if isinstance(given, dict):  # paths in the file are relative to the file
+            paths = {k: str(file.parent / given[k]) for k in ("folder", "contexts") if given.get(k)}
+            given = given | paths
+    if isinstance(given, str):
+        given = {"source": given}
+    if not isinstance(given, dict):
+        raise ValueError(f"{given!r} is no source, no path of a YAML file and no keys of images")
+    if given.get("folder"):
+        given = {"source": "folder", **given}
+    return _built(
+        Images, {"size": 224 if given.get("source") == "visual-contexts" else 96, **given}
+    )
+
+
+@dataclass(frozen=True, config=STRICT)
 class Recipe:
     """How a model is made.
 
@@ -101,42 +116,140 @@ class Recipe:
     ----------
     architecture : str
         A name of `models.reduced.REDUCED`, or a classifier of torchvision's.
-    fit : {"scratch", "pretrained", "probe", "as it is"}
+    fit : {"scratch", "fine-tuned", "probe", "as it is"}
         Trained from a random state, fine-tuned in all layers, in the last layer, or not trained.
     weights : str, optional
         Where all but "scratch" start: ``wider world``, ``imagenet`` or a weights file.
-    trainings : int
-        How many; they differ in their seed and, in the world, in their training images.
     epochs : int, optional
         Of a training (None: what the images take).
+    trainings : int
+        How many; they differ in their seed and, in the world, in their training images.
     """
 
     architecture: str = "alexnet-quarter"
-    fit: str = "scratch"
+    fit: Fit = "scratch"
     weights: str | None = None
-    trainings: int = 10
-    epochs: int | None = None
+    epochs: Annotated[int, Field(ge=1, le=1000)] | None = None
+    trainings: Annotated[int, Field(ge=1, le=1000)] = 10
+
+    @property
+    def start(self) -> str:
+        """Where a training that is not from scratch starts."""
+        small = self.architecture.endswith(("-quarter", "-eighth"))
+        return self.weights or (WIDER if small else "imagenet")
 
 
-class ParameterError(ValueError):
-    """A parameter is unknown, of the wrong type or out of range; the message names each one."""
+def _recipes(given: Any) -> list[Recipe]:
+    """Recipes of one model or several: an architecture's name, or the attributes of a recipe."""
+    several = given if isinstance(given, list) else [given]
+    if not several:
+        raise ValueError("names no model")
+    return [_recipe(one) for one in several]
 
 
-def check(namespace: Mapping[str, Any], **allowed: tuple | list) -> SimpleNamespace:
-    """Check a notebook's parameters and fill what is None from the preset.
+def _recipe(given: Any) -> Recipe:
+    if isinstance(given, str):
+        given = {"architecture": given}
+    if not isinstance(given, dict):
+        raise ValueError(f"{given!r} is neither an architecture nor the keys of a model")
+    if "architecture" not in given:
+        raise ValueError(f"says no `architecture`: {given}")
+    fit = "fine-tuned" if given.get("weights") else "scratch"
+    return _built(Recipe, {"fit": fit, **given})
+
+
+def _built(kind: type, given: dict):
+    """An object of its attributes; an unknown key is refused with the one that may be meant."""
+    known = list(kind.__dataclass_fields__)
+    for key in given:
+        if key not in known:
+            raise ValueError(
+                f"{key!r} is no key; {meant(key, known)}the keys are: {', '.join(known)}"
+            )
+    return kind(**given)
+
+
+METHODS = Literal[
+    "gradcam", "lrp", "smoothgrad", "lime", "gradcam++", "integrated-gradients",
+    "lrp-epsilon-plus", "gradient", "input-x-gradient", "guided-gradcam", "occlusion",
+]  # fmt: skip
+CLASSES = Literal[
+    "car", "pedestrian", "truck", "bus", "motorcycle", "bicycle", "traffic light", "traffic sign",
+]  # fmt: skip
+
+
+class Declared:
+    """Every parameter that a notebook may have, with what it may be."""
+
+    # of all notebooks
+    seed: Natural
+    output: str  # folder under outputs/
+    # of the notebooks on images
+    images: Annotated[Images, BeforeValidator(images_of)]
+    model: Annotated[list[Recipe], BeforeValidator(_recipes)]
+    trainings: Annotated[int, Field(ge=1, le=1000)]
+    # 02 to 05
+    fits: list[Literal["scratch", "fine-tuned", "probe"]]
+    per_context: Annotated[int, Field(ge=1, le=1000)]
+    side: Literal["left", "right", "random"]
+    shape: Literal["squeezed", "native"]
+    neutral: Literal["mean", "white", "shuffled"]
+    scale: Annotated[float, Field(ge=0.1, le=4)]
+    position: Literal["own", "centre", "random"]
+    softness: Annotated[float, Field(ge=0, le=10)]
+    layer: str | None
+    doses: list[Share]
+    # 06 and 07
+    methods: list[METHODS]
+    method: METHODS
+    effort: Literal["quick", "sound", "paper"]
+    sets: list[str]
+    mosaics: Annotated[int, Field(ge=1, le=10_000)]
+    early: list[Annotated[int, Field(ge=1, le=1000)]]
+    per_pair: Annotated[int, Field(ge=2, le=10_000)]
+    against: Literal["same target", "all pairs", "chance"]
+    trial_doses: list[Share]
+    trial_seeds: Natural
+    # 08
+    planted_frames: Annotated[int, Field(ge=100)]
+    labels: There | None
+    predictions: There | None
+    gps: There | None
+    areas: There | None
+    incomes: There | None
+    edges: Literal["equal", "paper"]
+    sensitive: str
+    shown: Annotated[list[CLASSES], Field(min_length=1)]
+    further: list[str] | None
+    choices: dict[str, str] | None
+    min_boxes: Count
+    resamples: Annotated[int, Field(ge=10, le=10_000)]
+    confounder: Literal["size", "occlusion", "time", "weather"]
+    confounding: Annotated[float, Field(ge=0, le=5)]
+    inequity: Annotated[float, Field(ge=0, le=5)]
+    worlds: Annotated[int, Field(ge=2, le=10_000)]
+    # 09
+    table: There | None
+    groups: list[str] | None
+    intersect: Literal["each", "joint", "all"]
+    cluster: str | None  # 08, too
+    real_frames: There | None
+    draws: Annotated[int, Field(ge=99, le=100_000)]
+
+
+def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
+    """Check a notebook's parameters.
 
     Parameters
     ----------
     namespace
         The notebook's ``globals()``: annotated names are the parameters.
-    **allowed
-        For a parameter, ``(low, high)`` (None: open; holds for every number inside a list or
-        dict as well) or a list of the values allowed.
 
     Returns
     -------
     SimpleNamespace
-        The parameters, those left at None replaced by the value of the preset, if it has one.
+        The parameters by name. `images` is an :class:`Images`; `model` a :class:`Recipe` with the
+        notebook's `trainings`; `models` is the list of all, where a notebook asks several.
 
     Raises
     ------
@@ -144,161 +257,95 @@ def check(namespace: Mapping[str, Any], **allowed: tuple | list) -> SimpleNamesp
         Naming every parameter that is unknown, mistyped or out of range, and what is allowed; then
         every file that is not there and every network that cannot be built as it is asked for.
     """
-    declared = dict(namespace.get("__annotations__", {}))
-    problems = [_unknown(name, declared) for name in _injected(namespace) if name not in declared]
-    for name, annotation in declared.items():
-        problem = _mistyped(namespace[name], annotation) or _outside(
-            namespace[name], allowed.get(name)
-        )
-        if problem:
-            problems.append(f"parameter {name!r}: {problem}")
+    declared, injected = list(namespace.get("__annotations__", {})), _injected(namespace)
+    problems = [unknown(name, declared) for name in injected if name not in declared]
     if problems:
         raise ParameterError("\n".join(problems))
-    values = {name: namespace[name] for name in declared}
-    preset = PRESETS.get(values.get("preset"), {})
-    filled = {k: preset.get(k) if v is None and k in preset else v for k, v in values.items()}
-    problems = _useless(filled) + _misfits(values, filled)
+    return checked({name: namespace[name] for name in declared}, injected)
+
+
+def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
+    """Check values of declared parameters; networks are tried out where `given` names them."""
+    problems, right = [], {}
+    for name, value in values.items():
+        try:
+            right[name] = _kind(name).validate_python(value, strict=True)
+        except Refused as error:
+            problems += [f"parameter {name!r}: {_reason(name, one)}" for one in error.errors()]
     if problems:
         raise ParameterError("\n".join(problems))
-    settings = SimpleNamespace(**filled)
-    if "source" in filled:
-        settings.images = Images(
-            filled["source"],
-            filled["image_size"],
-            filled["per_class"],
-            filled["folder"],
-            filled.get("contexts"),
-            filled.get("context_of"),
-            filled["context_bias"],
-            filled.get("shared_patch") or 0.0,
-        )
-    if "trainings" in filled:
-        settings.model = Recipe(
-            filled["architecture"],
-            filled.get("family") or "scratch",
-            filled["pretrained"],
-            filled["trainings"],
-            filled["epochs"],
-        )
+    settings = SimpleNamespace(**right)
+    if "model" in right:
+        recipes = [replace(one, trainings=right["trainings"]) for one in right["model"]]
+        settings.model, settings.models = recipes[0], recipes
+        explaining = {"method", "methods"} & set(values)
+        if not explaining and "as it is" in [recipe.fit for recipe in recipes]:
+            raise ParameterError(
+                "fit 'as it is' is for notebooks 06 and 07, which explain a network; this one "
+                "compares trainings: take scratch, fine-tuned or probe"
+            )
+        if len(recipes) > 1 and not {"methods", "table"} & set(values):
+            raise ParameterError("parameter 'model': only notebooks 06 and 09 take several models")
+        if {"model", "images"} & set(given):
+            faults = [_misfit(recipe, right["images"].size) for recipe in recipes]
+            if any(faults):
+                raise ParameterError("\n".join(fault for fault in faults if fault))
     return settings
+
+
+@functools.cache
+def _kind(name: str) -> TypeAdapter:
+    kinds = get_type_hints(Declared, include_extras=True)
+    if name not in kinds:
+        raise ParameterError(f"{name!r} is declared in the notebook and not in {__name__}.Declared")
+    return TypeAdapter(kinds[name])
+
+
+def _reason(name: str, error: dict) -> str:
+    """One complaint of pydantic's as the end of a sentence."""
+    place = "".join(f" [{part}]" for part in error["loc"] if not str(part).startswith("function-"))
+    text = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return f"{error['input']!r}{place} {text}" if "should" in text else text
 
 
 def _injected(namespace: Mapping[str, Any]) -> list[str]:
     """Names assigned in the cells that papermill injected, read from IPython's input history."""
-    names = []
-    for source in namespace.get("In", []):
-        if source.startswith(INJECTED):
-            for node in ast.parse(source).body:
-                if isinstance(node, ast.Assign):
-                    names += [t.id for t in node.targets if isinstance(t, ast.Name)]
-    return names
+    cells = [source for source in namespace.get("In", []) if source.startswith(INJECTED)]
+    nodes = [node for source in cells for node in ast.parse(source).body]
+    return [t.id for n in nodes if isinstance(n, ast.Assign) for t in n.targets]
 
 
-def _unknown(name: str, declared: Iterable[str]) -> str:
+def unknown(name: str, declared: Iterable[str]) -> str:
+    """The refusal of a name that is not among the declared ones."""
     declared = list(declared)
-    close = difflib.get_close_matches(name, declared, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    said = f"parameter {name!r} is not declared here; {hint}the parameters are: "
-    return said + ", ".join(declared)
-
-
-def _mistyped(value: Any, annotation: Any) -> str | None:
-    if value is None:
-        return None  # a parameter whose default is None may stay None; _outside never sees it
-    try:
-        if isinstance(value, bool) and annotation is not bool:
-            raise TypeCheckError("is a truth value")
-        check_type(value, annotation, collection_check_strategy=CollectionCheckStrategy.ALL_ITEMS)
-    except TypeCheckError:
-        allowed = _type_name(annotation)
-        listed = f", such as [{value}]" if allowed == f"list[{type(value).__name__}]" else ""
-        return f"{value!r} is of type {type(value).__name__}; allowed: {allowed}{listed}"
-    return None
-
-
-def _type_name(annotation: Any) -> str:
-    name = annotation.__name__ if inspect.isclass(annotation) else str(annotation)
-    return str(annotation).replace("typing.", "") if "[" in str(annotation) else name
-
-
-def _numbers(value: Any) -> list[Real]:
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        return [n for item in value for n in _numbers(item)]
-    return [value] if isinstance(value, Real) else []
-
-
-def _outside(value: Any, allowed: tuple | list | None) -> str | None:
-    if value is None or allowed is None:
-        return None
-    if isinstance(allowed, list):
-        wanted = value if isinstance(value, list) else [value]
-        bad = [v for v in wanted if v not in allowed]
-        return f"{bad[0]!r} is not known; allowed: {', '.join(map(str, allowed))}" if bad else None
-    low, high = (-float("inf") if allowed[0] is None else allowed[0]), allowed[1]
-    high = float("inf") if high is None else high
-    bad = [n for n in _numbers(value) if not low <= n <= high]
-    return f"{bad[0]!r} is out of range; allowed: {_range_name(allowed)}" if bad else None
-
-
-def _range_name(allowed: tuple) -> str:
-    low, high = allowed
-    if high is None:
-        return f"{low} or more"
-    return f"{high} or less" if low is None else f"{low} to {high}"
-
-
-def _useless(values: Mapping[str, Any]) -> list[str]:
-    """What is wrong with values of the right type: a file that is not there, an unknown class."""
-    problems = [
-        f"parameter {name!r}: there is no file or folder {values[name]!r} below {Path.cwd()}"
-        for name in PATHS
-        if values.get(name) and not Path(values[name]).expanduser().exists()
-    ]
-    if values.get("folder") and values.get("source") != "folder":
-        problems.append("a `folder` is given: say `source: folder` as well, or it is not read")
-    if values.get("source") == "folder" and not values.get("folder"):
-        problems.append("source is 'folder', so the parameter 'folder' must name one")
-    if "shown" in values:
-        from helpers.icon2.reading import CLASSES
-
-        problem = _outside(values["shown"], list(CLASSES)) if values["shown"] else "names no class"
-        problems += [f"parameter 'shown': {problem}"] if problem else []
-    return problems
-
-
-def _misfits(given: Mapping[str, Any], filled: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the networks, where anything but the preset's is asked for."""
-    deciding = ("architecture", "architectures", "image_size", "pretrained")
-    untrained = filled.get("family") == "as it is"
-    if "architecture" not in given or not (untrained or any(given.get(k) for k in deciding)):
-        return []
-    listed = given["architecture"] is None and filled.get("architectures")
-    families = filled.get("families") or [filled.get("family")]
-    start = None if families == ["scratch"] else filled["pretrained"]
-    if untrained and start in (None, "wider world"):
-        return ["family 'as it is' needs a network: `pretrained: imagenet` or a weights file"]
-    faults = (
-        _misfit(architecture, start, filled["image_size"], untrained)
-        for architecture in listed or [filled["architecture"]]
+    return (
+        f"parameter {name!r} is not declared here; {meant(name, declared)}the parameters are: "
+        + ", ".join(declared)
     )
-    return [fault for fault in faults if fault]
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """A hint at the known name that is nearest to one that is not known; empty where none is."""
+    close = difflib.get_close_matches(str(name), list(known), n=1)
+    return f"did you mean {close[0]!r}? " if close else ""
 
 
 @functools.cache
-def _misfit(architecture: str, start: str | None, size: int, untrained: bool) -> str | None:
+def _misfit(recipe: Recipe, size: int) -> str | None:
     """What is wrong with one network: it is built and shown a blank image."""
     import torch
 
     from helpers import models
     from helpers.models import weights
 
-    of_a_file = start not in (None, "imagenet", "wider world")
+    untrained, start = recipe.fit == "as it is", recipe.start
+    if untrained and start == WIDER:
+        return "fit 'as it is' needs a network: one of torchvision's, or its weights file"
+    of_a_file = recipe.fit != "scratch" and start not in (WIDER, "imagenet")
     try:
-        if untrained or start == "imagenet":
-            weights.digest(architecture, "imagenet")  # whether there are such, and their classes
-        model = models.build(architecture, 2, weights=start if of_a_file else None).eval()
+        if untrained or (recipe.fit != "scratch" and start == "imagenet"):
+            weights.digest(recipe.architecture, "imagenet")  # whether there are such
+        model = models.build(recipe.architecture, 2, weights=start if of_a_file else None).eval()
     except (ValueError, OSError) as error:
         return str(error)
 
@@ -313,32 +360,26 @@ def _misfit(architecture: str, start: str | None, size: int, untrained: bool) ->
         return None
     fitting = [f"{n} fits" for n in range(32, 513, 32) if not reason(n)]
     return (
-        f"parameter 'image_size': {architecture} cannot take images of {size} pixels "
-        f"({reason(size)}); {fitting[0] if fitting else 'take another `architecture`'}"
+        f"parameter 'images': {recipe.architecture} cannot take images of {size} pixels "
+        f"({reason(size)}); {fitting[0] if fitting else 'take another architecture'}"
     )
 
 
-def cell_with_tag(notebook: nbformat.NotebookNode, tag: str) -> str:
-    """Source of the notebook's cell with this tag; empty when there is none."""
-    sources = (c.source for c in notebook.cells if tag in c.metadata.get("tags", []))
-    return next(sources, "")
+def defaults(notebook_path: str | Path) -> dict[str, Any]:
+    """The parameters that a notebook declares, with their values, in order."""
+    notebook = nbformat.read(notebook_path, as_version=4)
+    cells = [c.source for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
+    nodes = ast.parse("\n".join(cells)).body
+    return {n.target.id: ast.literal_eval(n.value) for n in nodes if isinstance(n, ast.AnnAssign)}
 
 
-def declared(notebook_path: str | Path) -> list[str]:
-    """Names of the parameters that a notebook declares, in order."""
-    source = cell_with_tag(nbformat.read(notebook_path, as_version=4), "parameters")
-    return [n.target.id for n in ast.parse(source).body if isinstance(n, ast.AnnAssign)]
-
-
-def validated(notebook_path: str | Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Refuse parameters that this notebook would refuse, without running the notebook.
-
-    Only its `parameters` and `check` cells are executed, with `parameters` between them.
+def validated(notebook_path: str | Path, given: Mapping[str, Any]) -> SimpleNamespace:
+    """Refuse parameters that a notebook would refuse, without running it.
 
     Returns
     -------
-    dict
-        The parameters as given.
+    SimpleNamespace
+        As from :func:`check`.
 
     Raises
     ------
@@ -347,52 +388,11 @@ def validated(notebook_path: str | Path, parameters: Mapping[str, Any]) -> dict[
     FileNotFoundError
         When there is no such notebook.
     """
-    notebook = nbformat.read(notebook_path, as_version=4)
-    declaration = cell_with_tag(notebook, "parameters")
-    injected = translate_parameters("python3", "python", dict(parameters), "Parameters")
-    namespace: dict[str, Any] = {"__name__": "__main__", "In": [declaration, injected]}
+    own = defaults(notebook_path)
+    problems = [unknown(name, own) for name in given if name not in own]
     try:
-        for source in (declaration, injected, cell_with_tag(notebook, "check")):
-            exec(compile(source, str(notebook_path), "exec", dont_inherit=True), namespace)
+        if problems:
+            raise ParameterError("\n".join(problems))
+        return checked(own | dict(given), given)
     except ParameterError as error:
         raise ParameterError(f"{Path(notebook_path).name}: {error}") from None
-    return dict(parameters)
-
-
-def shared(
-    notebook_paths: Iterable[str | Path],
-    parameters: Mapping[str, Any],
-    others: Iterable[str | Path] = (),
-) -> dict[str, dict]:
-    """Give each notebook those of the parameters that it declares, all validated.
-
-    Returns
-    -------
-    dict
-        Notebook stem -> its parameters. A parameter that only `others` declare, notebooks that are
-        not to run, is known and left out.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is declared by no notebook, or refused by one that is to run.
-    """
-    known = {Path(path): declared(path) for path in notebook_paths}
-    everywhere = dict.fromkeys(
-        name for names in (*known.values(), *map(declared, others)) for name in names
-    )
-    problems = {_unknown(name, everywhere): [] for name in parameters if name not in everywhere}
-    accepted = {}
-    for path, names in known.items():
-        mine = {k: v for k, v in parameters.items() if k in names}
-        try:
-            accepted[path.stem] = validated(path, mine)
-        except ParameterError as error:
-            _, _, problem = str(error).partition(": ")
-            problems.setdefault(problem, []).append(path.name)
-    if problems:
-        said = [f"{', '.join(names)}: {p}" if names else p for p, names in problems.items()]
-        if accepted and any(problems.values()):
-            said.append("To leave out notebooks, list those that are to run in `notebooks`.")
-        raise ParameterError("\n".join(said))
-    return accepted

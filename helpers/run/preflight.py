@@ -7,18 +7,20 @@ folder that is not there costs seconds and not a run. What a single notebook ref
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+import nbformat
 
 from helpers.run import parameters, project
 
-KEYS = ("preset", "run", "notebooks", "parameters")
-NEEDS_CONTEXTS = "require_contexts("
-READS_FINDINGS = "findings.scorecard("
+KEYS = ("run", "notebooks", "parameters")
+NEEDS_CONTEXTS = "needs-contexts"  # a tag of a notebook's first cell
+READS_FINDINGS = "reads-findings"  # another: it shows the findings of the others
 
 
 def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]:
@@ -27,7 +29,8 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
     Parameters
     ----------
     config
-        The workflow's configuration: `preset`, `run`, `notebooks`, `parameters`, all optional.
+        The workflow's configuration: `run`, `notebooks`, `parameters` (of every notebook that has
+        them), and a notebook's name with parameters of its own; all optional.
     folder
         Of the notebooks.
 
@@ -43,31 +46,43 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
     ValueError, OSError
         With everything that would be refused later, and what to do.
     """
-    known_keys(config, KEYS)
-    preset = config.get("preset", "demo")
-    run = project.output_name(config.get("run", preset))
-    more = of_notebooks(config)
-    for name, key in (("output", "run"), ("preset", "preset")):
-        if name in more:
-            raise ValueError(
-                f"parameters: {name!r} is set for all notebooks by the key `{key}`; write "
-                f"`{key}: {more[name]}` beside `parameters`, not in it"
-            )
+    everywhere = {path.stem: parameters.defaults(path) for path in folder.glob("*.ipynb")}
+    known_keys(config, [*KEYS, *sorted(everywhere)])
+    run = project.output_name(config.get("run", "demo"))
+    shared = of_notebooks(config)
+    if "output" in shared:
+        raise ValueError(
+            "parameters: 'output' is set for all notebooks by the key `run`; write "
+            f"`run: {shared['output']}` beside `parameters`, not in it"
+        )
     asked = notebooks(config.get("notebooks"), folder)
-    given = {"preset": preset, "output": run, **more}
-    others = [path for path in chapters(folder) if path not in asked]
-    accepted = parameters.shared(asked, given, others)
-    if given.get("source") == "folder":
-        accepted = {name: accepted[name] for name in fitting(asked, given)}
-    return run, accepted
+    nowhere = [name for name in shared if not any(name in own for own in everywhere.values())]
+    names = dict.fromkeys(name for own in everywhere.values() for name in own)
+    problems = {parameters.unknown(name, names): [] for name in nowhere}
+    given, accepted = {}, {}
+    for path in asked:
+        own = everywhere[path.stem]
+        mine = {name: value for name, value in shared.items() if name in own}
+        given[path] = mine | of_notebooks(config, path.stem) | {"output": run}
+        try:
+            accepted[path] = parameters.validated(path, given[path])
+        except parameters.ParameterError as error:
+            _, _, problem = str(error).partition(": ")
+            problems.setdefault(problem, []).append(path.name)
+    if problems:
+        said = [f"{', '.join(who)}: {what}" if who else what for what, who in problems.items()]
+        if len(asked) > 1 and any(problems.values()):
+            said.append("To leave out notebooks, list those that are to run in `notebooks`.")
+        raise ValueError("\n".join(said))
+    return run, {path.stem: given[path] for path in fitting(accepted, given)}
 
 
-def of_notebooks(config: Mapping[str, Any]) -> Mapping[str, Any]:
+def of_notebooks(config: Mapping[str, Any], key: str = "parameters") -> dict[str, Any]:
     """The notebooks' parameters in a configuration; refused when they are no mapping."""
-    given = config.get("parameters") or {}
+    given = config.get(key) or {}
     if not isinstance(given, Mapping):
-        raise ValueError(f"parameters: {given!r} is no mapping; write `parameters: {{seed: 3}}`")
-    return given
+        raise ValueError(f"{key}: {given!r} is no mapping; write `{key}: {{seed: 3}}`")
+    return dict(given)
 
 
 def chapters(folder: Path) -> list[Path]:
@@ -85,7 +100,7 @@ def notebooks(asked: str | list[str] | None, folder: Path) -> list[Path]:
         raise ValueError(f"notebooks: {asked!r} is no list of names, such as [{min(there)}]")
     for name in names:
         if name not in there:
-            hint = _meant(str(name), there) or f"there are: {', '.join(there)}"
+            hint = parameters.meant(name, there) or f"there are: {', '.join(there)}"
             raise ValueError(f"notebooks: there is no {name}.ipynb in {folder}; {hint}")
     return [there[name] for name in dict.fromkeys(names)]
 
@@ -96,7 +111,7 @@ def known_keys(config: Mapping[str, Any], allowed: Iterable[str]) -> None:
     for key in config:
         if key in allowed:
             continue
-        hint = _meant(str(key), allowed)
+        hint = parameters.meant(key, allowed)
         if not hint:
             hint = f"there are: {', '.join(allowed)}."
             if "parameters" in allowed:
@@ -104,11 +119,6 @@ def known_keys(config: Mapping[str, Any], allowed: Iterable[str]) -> None:
         problems.append(f"{key!r} is no key of the configuration; {hint}")
     if problems:
         raise ValueError("\n".join(problems))
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else ""
 
 
 def numbers(value: int | Iterable[int]) -> list[int]:
@@ -132,74 +142,84 @@ def shares(value: Iterable[float]) -> list[float]:
 def inputs(given: Mapping[str, Any]) -> str:
     """A fingerprint of the files and folders that parameters name: a change runs notebooks anew.
 
-    A value, or an item of a list, that is the path of something counts with its files' names, sizes
-    and times of change. A folder's files are those that reading it finds (`folders.walk`). Where no
+    A value, or a part of one, that is the path of something counts with its files' names, sizes and
+    times of change. A folder's files are those that reading it finds (`folders.walk`). Where no
     parameter names anything, the fingerprint is empty.
     """
     from helpers.data import folders
 
+    values = {name: value for name, value in given.items() if name != "output"}
+    if "images" in values:
+        values["images"] = [values["images"], vars(parameters.images_of(values["images"]))]
     lines = []
-    for name, value in sorted(given.items()):
-        for one in value if isinstance(value, list) else [value]:
-            path = Path(one).expanduser() if isinstance(one, str) and one else None
-            if name == "output" or path is None or not path.exists():
-                continue
-            for file in sorted(folders.walk(path)) if path.is_dir() else [path]:
-                state = file.stat()
-                size_and_time = f" {state.st_size} {state.st_mtime_ns}\n"
-                lines.append(os.fsencode(f"{name} {file}") + size_and_time.encode())
+    for path in sorted({Path(one).expanduser() for one in _texts(values)}):
+        if not path.exists():
+            continue
+        for file in sorted(folders.walk(path)) if path.is_dir() else [path]:
+            state = file.stat()
+            size_and_time = f" {state.st_size} {state.st_mtime_ns}\n"
+            lines.append(os.fsencode(file) + size_and_time.encode())
     return hashlib.sha256(b"".join(lines)).hexdigest()[:16] if lines else ""
 
 
-def fitting(notebooks: list[Path], given: Mapping[str, Any]) -> list[str]:
-    """Check a folder of photographs; return the stems of the notebooks that can be run on it.
+def _texts(value: Any) -> list[str]:
+    """Every text in nested lists and mappings."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [text for part in value for text in _texts(part)]
+    return [value] if isinstance(value, str) and value else []
 
-    Notebooks that call ``experiment.require_contexts`` need contexts. Those without a parameter
-    `source` are about other things than images, and run where one of the parameters that only they
-    have is given. Refused are a folder whose layout is not understood, classes that do not fit the
-    contexts, and a run of no notebook.
+
+def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]) -> list[Path]:
+    """The notebooks that can be run on the images asked for; the others are named and left out.
+
+    On a folder of photographs without contexts, those that need contexts are left out. Notebooks
+    without a parameter `images` are about other things: where a run is about photographs, they run
+    only when one of their own parameters is given. Refused are a folder whose layout is not
+    understood, classes that do not fit the contexts, and a run of no notebook.
     """
-    from helpers.data import contexts, folders, photographs
-
-    layout = folders.scan(folders.existing(given["folder"], "folder"))
-    classes = photographs.agreed_classes(layout.sets, layout.empty)
-    if given.get("contexts"):
-        layout.contexts = folders.existing(given["contexts"], "contexts")
-    if layout.contexts:
-        names = tuple(folders.printable(p.name) for p in folders.subfolders(layout.contexts))
-        contexts.mapping(given.get("context_of"), classes, names)
-    needy = []
-    if not layout.contexts and "WB" not in layout.sets:
-        needy = [path.stem for path in notebooks if NEEDS_CONTEXTS in path.read_text()]
-    if needy:
-        print(
-            f"{given['folder']} holds no context images, so these notebooks are left out: "
-            f"{', '.join(needy)}. They run once there is a folder of context folders: "
-            "see README, 'Your own photographs'."
-        )
-    other = _about_other_things(notebooks, given)
-    for name, own in other.items():
-        print(
-            f"{name} is not about photographs, so it is left out: it runs in a run that gives it "
-            f"data ({', '.join(own[:4])}, ...)."
-        )
-    left = [p.stem for p in notebooks if p.stem not in needy and p.stem not in other]
+    images = {path: getattr(settings, "images", None) for path, settings in accepted.items()}
+    folders = {one.folder: one for one in images.values() if one and one.source == "folder"}
+    without = {name for name, one in folders.items() if not _contexts(one)}
+    left = []
+    for path, one in images.items():
+        if one is None and folders and not set(given[path]) - {"seed", "output"}:
+            own = ", ".join(list(parameters.defaults(path))[2:6])
+            print(
+                f"{path.stem} is not about photographs, so it is left out: it runs in a run that "
+                f"gives it data ({own}, ...)."
+            )
+        elif one and one.folder in without and _tagged(path, NEEDS_CONTEXTS):
+            print(
+                f"{one.folder} holds no context images, so {path.stem} is left out. It runs once "
+                "there is a folder of context folders: see README, 'Your own photographs'."
+            )
+        else:
+            left.append(path)
     if not left:
         raise ValueError("no notebook is left to run: see `notebooks` and the lines above")
     return left
 
 
-def _about_other_things(notebooks: list[Path], given: Mapping[str, Any]) -> dict[str, list[str]]:
-    declared = {path.stem: parameters.declared(path) for path in notebooks}
-    of_images = {p for known in declared.values() if "source" in known for p in known}
-    own = {
-        name: [p for p in known if p not in of_images]
-        for name, known in declared.items()
-        if "source" not in known
-    }
-    return {name: names for name, names in own.items() if not set(names) & set(given)}
+def _contexts(images: parameters.Images) -> bool:
+    """Whether a folder of photographs has contexts, or some can be cut from it; it is checked."""
+    from helpers.data import contexts, folders
+
+    layout = folders.scan(folders.existing(images.folder, "folder"))
+    classes = folders.agreed_classes(layout)
+    if images.contexts:
+        layout.contexts = folders.existing(images.contexts, "contexts")
+    if layout.contexts:
+        names = tuple(folders.printable(p.name) for p in folders.subfolders(layout.contexts))
+        contexts.mapping(images.context_of, classes, names)
+    return bool(layout.contexts) or "WB" in layout.sets
 
 
 def reads_findings(notebook: Path) -> bool:
     """Whether a notebook shows the findings of the others, and so must come after them."""
-    return READS_FINDINGS in notebook.read_text()
+    return _tagged(notebook, READS_FINDINGS)
+
+
+def _tagged(notebook: Path, tag: str) -> bool:
+    return tag in nbformat.read(notebook, as_version=4).cells[0].metadata.get("tags", [])

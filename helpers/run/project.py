@@ -118,7 +118,7 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
         Name of the notebook's file without its ending, such as ``01_datasets``.
     settings
         What :func:`helpers.run.parameters.check` returned. ``settings.output`` names the folder
-        under ``outputs/``; None means the preset's name.
+        under ``outputs/``.
 
     Raises
     ------
@@ -132,15 +132,15 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     seed_everything(settings.seed)
     figures.style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
-    name = output_name(settings.output or settings.preset)
-    if getattr(settings, "source", "world") != "world":
+    images = getattr(settings, "images", None)
+    if images and images.source != "world":
         print(
-            f"The images are those of source {settings.source!r}"
-            + (f", folder {settings.folder!r}" if settings.folder else "")
+            f"The images are those of source {images.source!r}"
+            + (f", folder {images.folder!r}" if images.folder else "")
             + ". The text between the cells tells what the stored run on the embedded world\n"
             "showed; for these images read the numbers, figures and findings."
         )
-    return Run(notebook, settings, outputs() / name)
+    return Run(notebook, settings, outputs() / output_name(settings.output))
 
 
 def output_name(name: Any) -> str:

@@ -16,16 +16,16 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from helpers.run import artifacts, findings, project
+from helpers.run import artifacts, claims, project
 
 SEEDS = (0, 1, 2)
 DIFFER_AT_MOST = 0.05  # share of claims
 ABSENT = "not made"
-OPPOSITE = {findings.HOLDS, findings.FAILS}
+RIGHT, WRONG = {claims.HOLDS, claims.AGREES}, {claims.FAILS, claims.CONTRADICTS}
 
 
 def verdicts(folders: dict[int, Path]) -> pd.DataFrame:
-    """Every claim's verdict under each seed.
+    """The verdict of every claim that was measured, under each seed.
 
     Parameters
     ----------
@@ -35,9 +35,8 @@ def verdicts(folders: dict[int, Path]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Indexed by notebook, claim (its `id` where findings have one, else its text) and number (0;
-        more where a notebook makes one claim several times); a column a seed. ``not made`` where a
-        run does not make the claim.
+        Indexed by notebook, id and of (what the claim is about); a column a seed. ``not made``
+        where a run does not make the claim.
 
     Raises
     ------
@@ -46,13 +45,12 @@ def verdicts(folders: dict[int, Path]) -> pd.DataFrame:
     """
     columns = {}
     for seed, folder in folders.items():
-        table = findings.scorecard(folder)
+        table = claims.scorecard(folder)
         if table.empty:
             raise FileNotFoundError(f"{folder} holds no findings: run the suite with seed {seed}")
-        table["claim"] = table["id"] if "id" in table else table["claim"]
-        table["number"] = table.groupby(["notebook", "claim"]).cumcount()
-        columns[seed] = table.set_index(["notebook", "claim", "number"])["verdict"]
-    return pd.DataFrame(columns).fillna(ABSENT)
+        columns[seed] = table.set_index(["notebook", "id", "of"])["verdict"]
+    together = pd.DataFrame(columns).fillna(ABSENT)
+    return together[(together != claims.NO_COUNTERPART).any(axis=1)]
 
 
 def compared(table: pd.DataFrame) -> pd.DataFrame:
@@ -72,7 +70,7 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
     for seed in table.columns[1:]:
         other = table[seed]
         differs = first != other
-        turned = differs & first.isin(OPPOSITE) & other.isin(OPPOSITE)
+        turned = (first.isin(RIGHT) & other.isin(WRONG)) | (first.isin(WRONG) & other.isin(RIGHT))
         rows.append((seed, len(table), turned.sum(), differs.sum(), differs.mean()))
     return pd.DataFrame(rows, columns=["seed", "claims", "contradictions", "differ", "share"])
 
@@ -109,7 +107,7 @@ def main() -> None:
     path = project.outputs() / "seeds" / "verdicts.csv"
     artifacts.write_text(path, differing.to_csv())
     comparison = compared(table)
-    print(differing.reset_index().drop(columns="number").to_string(index=False))
+    print(differing.reset_index().to_string(index=False))
     print(f"(in {path})\n\n{comparison.round(3).to_string(index=False)}")
     if not survive(comparison):
         raise SystemExit(

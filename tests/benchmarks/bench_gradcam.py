@@ -16,7 +16,7 @@ import time
 import torch
 
 from helpers import explain, models
-from helpers.contexts import relevance
+from helpers.contexts import background
 from helpers.explain import layers
 
 CASES = (("alexnet-quarter", 96), ("squeezenet1_0", 224))
@@ -49,7 +49,7 @@ def main(rounds: int = 5) -> None:
         model = models.build(name, 4).eval().requires_grad_(False)
         draw = torch.Generator().manual_seed(0)
         images = torch.randint(0, 256, (400, 3, size, size), dtype=torch.uint8, generator=draw)
-        given = (model, images, torch.arange(400) % 4, relevance.layer_for(model, images))
+        given = (model, images, torch.arange(400) % 4, background.layer_for(model, images))
         ours(*given)  # warm
         ratios = [seconds(ours, *given) / seconds(bare, *given) for _ in range(rounds)]
         print(

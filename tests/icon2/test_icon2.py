@@ -491,6 +491,17 @@ def test_the_right_verdict_follows_from_the_law(law, truth):
     assert [verdicts.planted(law, a) for a in ("size", "time", "scene", "camera")] == truth
 
 
+def test_the_papers_rule_asks_for_three_things():
+    assert verdicts.paper_says(1, 1.2, 0.1) == verdicts.PAPER_YES
+    for rank, proxy_sigma, delta in (
+        (2, 1.2, 0.1),
+        (1, 0.9, 0.1),
+        (1, 1.2, -0.1),
+        (pd.NA, np.nan, 1),
+    ):
+        assert verdicts.paper_says(rank, proxy_sigma, delta) == verdicts.PAPER_NO
+
+
 def test_a_part_is_judged_the_same_in_the_table_and_over_many_worlds():
     says = [verdicts.PAPER_YES, verdicts.PAPER_YES, verdicts.PAPER_NO, verdicts.PAPER_NO]
     truth = [verdicts.IN_PART, verdicts.NOT, verdicts.NOT, ""]
@@ -503,9 +514,10 @@ def test_a_part_is_judged_the_same_in_the_table_and_over_many_worlds():
     rates = error_rates.rates(table)
     assert len(table) == 8 and (rates.of == 2).all()
     assert ((rates.low <= rates.share) & (rates.share <= rates.high)).all()
-    times = rates.set_index(["rule", "world"]).times[error_rates.PAPER_RULE]
+    times = rates.set_index(["rule", "world"]).times[error_rates.FALL_RULE]
     for world, group in table.groupby("world"):
         assert times[world] == (group.controlled < group.sigma).sum()
+    assert table[error_rates.FALL_RULE][table[error_rates.PAPER_RULE]].all(), "a part of the rule"
     right = rates[rates.right].groupby("rule").world.agg(list)
     assert right[error_rates.PAPER_RULE] == [error_rates.CONFOUNDED, error_rates.BOTH]
     assert right[error_rates.SUITE_RULE] == right[error_rates.HALF_RULE] == [error_rates.CONFOUNDED]

@@ -11,7 +11,7 @@ from helpers import icon2
 from helpers.figures import icon2 as figures
 from helpers.icon2 import DetectionDataError, Options, claims, error_rates, match
 from helpers.icon2.options import CHOICES
-from helpers.run import findings
+from helpers.run.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
 from helpers.worlds import driving
 from helpers.worlds.driving import city
 
@@ -178,18 +178,21 @@ def test_every_choice_moves_something_and_the_paper_is_the_start(small):
 
 
 def test_claims_are_judged(small):
-    data, matches, group, _, analysis = small
-    null = icon2.sigma_null(matches, group, permutations=10)
-    found = claims.of_analysis(analysis, null, ["car", "pedestrian"], data.law)
-    by_claim = {f.claim: f.verdict for f in found}
-    assert by_claim["The planted confounder (size) ranks first"] == findings.HOLDS
-    assert by_claim["AP differs over the groups by more than chance (car)"] == findings.HOLDS
-    printed = {f.claim: f.verdict for f in claims.of_printed()}
-    assert printed["Table 1's σ follow Eq. 5, which divides by n"] == findings.FAILS
-    assert all(f.verdict == findings.UNTESTED for f in claims.not_tested())
+    _, matches, group, _, analysis = small
+    null = icon2.sigma_null(matches, group, permutations=200)
     ranked = error_rates.ask_readings(range(2), ("occlusion", "time"), n_images=150)
     rates = error_rates.rates(error_rates.ask_rules(range(2), n_images=150, resamples=5))
-    assert len(claims.of_error_rates(ranked, rates)) > 8
+    always = claims.of_printed() + claims.of_error_rates(ranked, rates)
+    planted = judge("08_icon2", always + claims.of_analysis(analysis, null, planted=True))
+    own = judge("08_icon2", always + claims.of_analysis(analysis, null, planted=False))
+    verdict, own = (found.set_index("id")["verdict"] for found in (planted, own))
+    assert verdict["icon2/gap/car"] == verdict["icon2/control/car"] == AGREES
+    assert verdict["icon2/control/pedestrian"] == NO_COUNTERPART, "size ranks first, not occlusion"
+    assert (verdict["icon2/formula"], verdict["icon2/delta"]) == (CONTRADICTS, AGREES)
+    incomes = ["icon2/falls-with-income", "icon2/car-rises", "icon2/small-cars"]
+    assert (verdict[incomes] == NO_COUNTERPART).all(), "what is planted is not found"
+    assert own[incomes].tolist() == [CONTRADICTS, AGREES, AGREES]
+    assert len(verdict) == len(own) < 32
 
 
 def test_every_control_can_be_looked_at(small):

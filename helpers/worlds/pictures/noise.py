@@ -1,10 +1,62 @@
-"""Textures: value noise by separable interpolation, for any image size."""
+"""Random numbers and textures that have the same bits on every machine.
+
+Only raw integers and uniform doubles of PCG64 are used, scaled here by separate IEEE operations:
+`Generator.uniform` may be contracted to a fused multiply-add on some processors and
+`Generator.normal` calls `exp` and `log`, whose last digit is the C library's choice.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 import numpy as np
 
-from .draws import Draws
+T = TypeVar("T")
+
+
+class Draws:
+    """A stream of random draws named by non-negative integers: seed, purpose, class, index.
+
+    Two different keys give two independent streams (`numpy.random.SeedSequence`).
+    """
+
+    def __init__(self, *key: int):
+        self.generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(list(key))))
+
+    def between(self, low: float, high: float) -> float:
+        """Uniform double in [low, high)."""
+        return low + (high - low) * float(self.generator.random())
+
+    def chance(self, probability: float) -> bool:
+        """Return True with the given probability."""
+        return float(self.generator.random()) < probability
+
+    def sign(self) -> float:
+        """Return -1.0 or 1.0, evenly."""
+        return 1.0 if self.chance(0.5) else -1.0
+
+    def count(self, low: int, high: int) -> int:
+        """Return an integer in low..high, both included."""
+        return int(self.generator.integers(low, high + 1))
+
+    def choice(self, options: Sequence[T]) -> T:
+        """One of the options, evenly."""
+        return options[int(self.generator.integers(len(options)))]
+
+    def order(self, n: int) -> list[int]:
+        """Return a random order of 0..n-1."""
+        rest = list(range(n))
+        return [rest.pop(int(self.generator.integers(len(rest)))) for _ in range(n)]
+
+    def mix(self, first: Sequence[float], second: Sequence[float]) -> tuple[float, ...]:
+        """Return a point drawn uniformly on the segment between two colours (or any two tuples)."""
+        t = self.between(0.0, 1.0)
+        return tuple(a + (b - a) * t for a, b in zip(first, second, strict=True))
+
+    def lattice(self, *shape: int) -> np.ndarray:
+        """Return a float32 array of uniform values in [0, 1)."""
+        return self.generator.random(shape).astype(np.float32)
 
 
 def axis(size: int) -> np.ndarray:
@@ -12,31 +64,29 @@ def axis(size: int) -> np.ndarray:
     return (np.arange(size, dtype=np.float32) + np.float32(0.5)) / np.float32(size)
 
 
+def clip(x: np.ndarray, low: float = 0, high: float = 1) -> np.ndarray:
+    """Return x limited to a range."""
+    return np.minimum(np.maximum(x, low), high)
+
+
 def smooth(x: np.ndarray) -> np.ndarray:
     """Return the smooth step of x clipped to [0, 1]: 3x^2 - 2x^3."""
-    x = np.minimum(np.maximum(x, 0), 1)
+    x = clip(x)
     return x * x * (3 - 2 * x)
 
 
 def _cells(where: np.ndarray, cells: float) -> tuple[np.ndarray, np.ndarray]:
+    """Index of the lattice cell, and smoothed position within it."""
     scaled = where * np.float32(cells)
     low = np.floor(scaled)
     return low.astype(np.int64), smooth(scaled - low)
 
 
 def value_noise(draws: Draws, ys: np.ndarray, xs: np.ndarray, fy: float, fx: float) -> np.ndarray:
-    """Value noise on the outer product of two coordinate axes.
+    """Value noise, float32 (H, W) in [0, 1], on the outer product of two coordinate axes.
 
-    Parameters
-    ----------
-    ys, xs : float32 (H,), (W,)
-        Coordinates >= 0 of rows and columns, in any monotone scale (perspective, say).
-    fy, fx : float
-        Lattice cells per unit.
-
-    Returns
-    -------
-    float32 (H, W) in [0, 1]
+    `ys` (H,) and `xs` (W,) are float32 coordinates >= 0, in any monotone scale (perspective, say);
+    `fy` and `fx` are lattice cells per unit.
     """
     (i, f), (j, g) = _cells(ys, fy), _cells(xs, fx)
     lattice = draws.lattice(int(i.max()) + 2, int(j.max()) + 2)
@@ -48,12 +98,7 @@ def value_noise(draws: Draws, ys: np.ndarray, xs: np.ndarray, fy: float, fx: flo
 def fractal(
     draws: Draws, ys: np.ndarray, xs: np.ndarray, fy: float, fx: float, octaves: int = 4
 ) -> np.ndarray:
-    """Sum of octaves of value noise, each at twice the frequency and 0.55 of the weight.
-
-    Returns
-    -------
-    float32 (H, W) in [0, 1], mean about 0.5
-    """
+    """Sum of octaves of value noise, each at twice the frequency and 0.55 of the weight."""
     result, weight, total = value_noise(draws, ys, xs, fy, fx), 1.0, 1.0
     for octave in range(1, octaves):
         weight *= 0.55
@@ -64,17 +109,7 @@ def fractal(
 
 
 def noise_at(draws: Draws, y: np.ndarray, x: np.ndarray, fy: float, fx: float) -> np.ndarray:
-    """Value noise at arbitrary points: a lattice of 64 x 64 values, repeated.
-
-    Parameters
-    ----------
-    y, x : float32, any one shape
-        Coordinates; `fy` and `fx` lattice cells per unit.
-
-    Returns
-    -------
-    float32 of that shape in [0, 1]
-    """
+    """Value noise at points (y, x) of any one shape: a lattice of 64 x 64 values, repeated."""
     lattice = draws.lattice(64, 64).ravel()
     (i, f), (j, g) = _cells(y, fy), _cells(x, fx)
     i0, i1, j0, j1 = (i & 63) << 6, ((i + 1) & 63) << 6, j & 63, (j + 1) & 63

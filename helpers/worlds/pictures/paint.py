@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from .draws import Draws
-from .noise import axis, fractal
-from .shapes import Bounds, Pixels, Shape, View, coverage, crop, turn
+from .noise import Draws, axis, clip, fractal
+from .shapes import Pixels, Shape, View, coverage, crop, turn
 
 Colour = tuple[float, ...]
 
@@ -18,48 +17,78 @@ Colour = tuple[float, ...]
 class Part:
     """One piece of an object, in painting order.
 
-    Parameters
-    ----------
-    shape : Shape
-    tone : float
-        Brightness of its surface; 1 is the object's own colour.
-    shade : {"flat", "round", "ball", "down"}
-        How light falls on it: evenly, as on an upright cylinder, as on a ball, or less towards
-        its foot.
-    material : str
-        A name in the `Look`'s colours: "body", "dark", "light", or a design's own.
-    detail : bool
-        Too small for an outline: a drawing fills it with the line's colour.
+    `tone` is the brightness of its surface, 1 being the object's own colour. `shade` says how light
+    falls on it: evenly, as on an upright cylinder, as on a ball, or less towards its foot. `detail`
+    is too small for an outline: a sketch fills it with the line's colour.
     """
 
     shape: Shape
     tone: float = 1.0
-    shade: str = "flat"
-    material: str = "body"
+    shade: str = "flat"  # or "round", "ball", "down"
+    material: str = "body"  # or "dark", "light", "coffee"
     detail: bool = False
 
 
-@dataclass(frozen=True)
+def column(colour: Colour) -> np.ndarray:
+    """Return a colour as float32 (3, 1, 1)."""
+    return np.asarray(colour, np.float32)[:, None, None]
+
+
+def materials(body: Colour) -> dict[str, Colour]:
+    """Colours of an object's materials, given that of its body."""
+    r, g, b = body
+    return {
+        "body": body,
+        "dark": (0.05 + 0.1 * r, 0.08 + 0.14 * g, 0.08 + 0.12 * b),
+        "light": (0.62 + 0.2 * r, 0.80 + 0.2 * g, 0.66 + 0.3 * b),
+        "coffee": (0.26, 0.15, 0.08),
+    }
+
+
 class Look:
-    """How one object is shown: the colours of its materials, its light, its surface."""
+    """How one photographed object is shown: the colours of its materials, its light, its gloss."""
 
-    colours: dict[str, Colour]
-    light: float = 1.0
-    gloss: float = 0.15
-    contrast: float = 1.0
+    def __init__(self, draws: Draws, body: Colour):
+        self.colours = materials(body)
+        self.light, self.gloss = draws.sign() * draws.between(0.5, 1.0), draws.between(0.05, 0.3)
 
 
-@dataclass
+class Hand:
+    """How one sketch is drawn: its paper, its line (width as a share of the image), its fill.
+
+    A `strength` of 0 leaves the paper, 1 fills with the material's colour.
+    """
+
+    def __init__(self, draws: Draws, body: Colour):
+        self.draws, self.colours = draws, materials(body)
+        self.paper = draws.mix(
+            draws.choice(((0.97, 0.97, 0.95), (0.93, 0.90, 0.82), (0.88, 0.91, 0.93))),
+            draws.choice(((0.99, 0.99, 0.99), (0.86, 0.90, 0.84), (0.84, 0.84, 0.84))),
+        )
+        depth = draws.between(0.3, 0.6)
+        self.line = tuple(c * depth for c in body)
+        self.strength = draws.choice((0.0, 1.0, 1.0, 1.0, 1.0, 1.0)) * draws.between(0.5, 1.0)
+        self.width, self.unsteady = draws.between(0.010, 0.022), draws.between(0.0, 0.02)
+
+    def fill(self, part: Part) -> np.ndarray:
+        """Colour of a part's inside, (3, 1, 1)."""
+        tone, colours = min(1.15, 0.4 + 0.6 * part.tone), self.colours[part.material]
+        pairs = zip(self.paper, colours, strict=True)
+        return column([p + (min(1.0, b * tone) - p) * self.strength for p, b in pairs])
+
+    def wobble(self, size: int) -> np.ndarray:
+        """Displacement of the lines in pixels, (size, size)."""
+        where = axis(size)
+        return (fractal(self.draws, where, where, 9, 9, 1) - 0.5) * (self.unsteady * size)
+
+
 class Layer:
     """Premultiplied colour (3, H, W) and coverage (H, W) of an object, float32 in [0, 1]."""
 
-    size: int
-    colour: np.ndarray = field(init=False)
-    alpha: np.ndarray = field(init=False)
-
-    def __post_init__(self):
-        self.colour = np.zeros((3, self.size, self.size), np.float32)
-        self.alpha = np.zeros((self.size, self.size), np.float32)
+    def __init__(self, size: int):
+        self.size = size
+        self.colour = np.zeros((3, size, size), np.float32)
+        self.alpha = np.zeros((size, size), np.float32)
 
     def cover(self, pixels: Pixels, share: np.ndarray, colour: np.ndarray) -> None:
         """Paint `colour`, (3, h, w) or (3, 1, 1), over the share of each pixel."""
@@ -70,7 +99,7 @@ class Layer:
         part += (1 - part) * share
 
     def over(self, ground: np.ndarray) -> np.ndarray:
-        """Return the object in front of a ground of shape (3, H, W)."""
+        """Return the object in front of a ground of shape (3, H, W) or (3, 1, 1)."""
         alpha = np.where(self.alpha > 0.998, np.float32(1), self.alpha)
         return ground * (1 - alpha) + self.colour
 
@@ -80,39 +109,26 @@ class Layer:
         return self.alpha >= 0.5
 
 
-def extent(parts: Sequence[Part], view: View) -> Bounds:
-    """Pixel bounds of all parts."""
-    boxes = [view.box(part.shape.bounds) for part in parts]
-    u0, v0, u1, v1 = zip(*boxes, strict=True)
-    return min(u0), min(v0), max(u1), max(v1)
-
-
 def pose(
     draws: Draws,
     parts: Sequence[Part],
     size: int,
     tilt: float,
     place: str,
-    span: tuple[float, float] = (0.5, 0.85),
+    span: tuple[float, float],
 ) -> View:
     """Draw how an object stands in the image: mirrored or not, turned, sheared, scaled, placed.
 
-    Parameters
-    ----------
-    size : int
-        Side of the image in pixels.
-    tilt : float
-        Largest tangent of half the turning angle.
-    place : {"ground", "air"}
-        On the ground (its foot in the lower part of the image) or anywhere.
-    span : (float, float)
-        Range of its larger extent, as a share of the image.
+    `tilt` is the largest tangent of half the turning angle; `place` is "ground" (its foot in the
+    lower part of the image) or "air" (anywhere); `span` is the range of its larger extent, as a
+    share of the image.
     """
     cos, sin = turn(draws.between(-tilt, tilt))
     flip, shear = draws.sign(), draws.between(-0.08, 0.08)
     wide, tall = draws.between(0.92, 1.08), draws.between(0.92, 1.08)
     first = View(flip * wide * cos, tall * (shear * cos - sin), flip * wide * sin, tall * cos)
-    u0, v0, u1, v1 = extent(parts, first)
+    us, vs, to_us, to_vs = zip(*(first.box(part.shape.bounds) for part in parts), strict=True)
+    u0, v0, u1, v1 = min(us), min(vs), max(to_us), max(to_vs)
     scale = draws.between(*span) * size / max(u1 - u0, v1 - v0)
     lefts, tops = (0.05, 0.95), (0.55, 1.0) if place == "ground" else (0.1, 0.9)
     left = 0.04 * size + draws.between(*lefts) * max(0.0, 0.92 * size - (u1 - u0) * scale)
@@ -147,65 +163,24 @@ def photograph(parts: Sequence[Part], view: View, size: int, look: Look) -> Laye
         distance = part.shape.field(pixels)
         bright = _light(part, pixels, look.light * mirrored)
         if not part.detail:
-            edge = np.minimum(np.maximum(distance + rim, 0), rim) * (0.33 / rim)
-            bright = bright - edge
+            bright = bright - clip(distance + rim, 0, rim) * (0.33 / rim)
         bright = np.asarray(bright * part.tone, np.float32)
-        base = np.asarray(look.colours[part.material], np.float32)[:, None, None]
+        base = column(look.colours[part.material])
         shine = np.maximum(bright - np.float32(1.02), 0) * look.gloss * 8
         layer.cover(pixels, coverage(distance), np.minimum(base * bright + shine, 1))
     return layer
 
 
-def draw(parts: Sequence[Part], view: View, size: int, style: DrawingStyle) -> Layer:
+def sketch(parts: Sequence[Part], view: View, size: int, hand: Hand) -> Layer:
     """Return the parts as a simple drawing: outlines, each hiding what lies behind it."""
-    layer, half = Layer(size), style.width * size / 2
-    line = np.asarray(style.line, np.float32)[:, None, None]
-    wobble = style.wobble(size)
+    layer, half = Layer(size), hand.width * size / 2
+    line, wobble = column(hand.line), hand.wobble(size)
     for part in parts:
         pixels = crop(view, part.shape.bounds, size, margin=2 + half)
         if pixels is None:
             continue
         distance = part.shape.field(pixels) + wobble[pixels.rows, pixels.columns]
-        if part.detail:
-            layer.cover(pixels, coverage(distance), line)
-            continue
-        layer.cover(pixels, coverage(distance), style.fill(part))
-        layer.cover(pixels, coverage(np.abs(distance + half * 0.7) - half), line)
+        layer.cover(pixels, coverage(distance), line if part.detail else hand.fill(part))
+        if not part.detail:
+            layer.cover(pixels, coverage(np.abs(distance + half * 0.7) - half), line)
     return layer
-
-
-@dataclass(frozen=True)
-class DrawingStyle:
-    """A hand: line width (share of the image), line colour, fill, unsteadiness.
-
-    Parameters
-    ----------
-    line, paper : colour
-    colours : dict
-        Fill of each material.
-    strength : float
-        0 leaves the paper, 1 fills with the material's colour.
-    """
-
-    width: float
-    line: Colour
-    paper: Colour
-    colours: dict[str, Colour]
-    strength: float
-    unsteady: float
-    draws: Draws
-
-    def fill(self, part: Part) -> np.ndarray:
-        """Colour of a part's inside, (3, 1, 1)."""
-        base = self.colours[part.material]
-        tone = min(1.15, 0.4 + 0.6 * part.tone)
-        mixed = [
-            p + (min(1.0, b * tone) - p) * self.strength
-            for p, b in zip(self.paper, base, strict=True)
-        ]
-        return np.asarray(mixed, np.float32)[:, None, None]
-
-    def wobble(self, size: int) -> np.ndarray:
-        """Displacement of the lines in pixels, (size, size)."""
-        where = axis(size)
-        return (fractal(self.draws, where, where, 9, 9, 1) - 0.5) * (self.unsteady * size)

@@ -7,9 +7,9 @@ a second class's objects few carry it in training (a fifth of that share), but i
 many as of the first: relevance for the first class falls on them.
 
 Other laws were tried. Where the second class carries it as often in training, a network learns that
-it does not tell the two apart, and is not confused; and to have none becomes a likeness of the
-other classes. Where it never carries it in training, it is not recognised by its own features any
-more where it does, so that all pairs in which it is the target come first.
+it does not tell the two apart, and is not confused. Where it never carries it in training, the
+network does not recognise it by its own features any more, so that all pairs in which it is the
+target come first.
 """
 
 from __future__ import annotations
@@ -21,47 +21,30 @@ import numpy as np
 import pandas as pd
 from scipy.ndimage import distance_transform_cdt
 
-from .draws import Draws
-from .paint import Layer
+from .noise import Draws
+from .paint import Layer, column
 from .shapes import Ellipse, View, coverage, crop
 
 PATCH_CLASSES = ("bench", "fire hydrant")
+# the eyespot's discs from the outside in: share of its radius, colour
 RINGS = ((1.0, (0.95, 0.62, 0.16)), (0.74, (0.12, 0.16, 0.52)), (0.36, (0.80, 0.93, 0.98)))
-"""The eyespot's discs from the outside in: share of its radius, colour."""
-RADIUS = (0.13, 0.16)
-RARE = 5
-"""In training, one in so many of the second class's objects may carry it."""
+RADIUS = (0.13, 0.16)  # range, as a share of the image
+RARE = 5  # in training, one in so many of the second class's objects may carry it
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def carries(share: float, start: float, n: int) -> list[bool]:
-    """Which of the first `n` images of a class carry the patch.
+    """Which of the first `n` images of a class carry the patch; `share` and `start` in [0, 1].
 
     Image i does where the fractional part of `start` + i times the golden ratio is below `share`.
     These parts fill [0, 1) evenly, so that every run of images (each split, too) has the share but
     for an image or two; and the images of a smaller share are among those of a larger.
-
-    Parameters
-    ----------
-    share, start : float in [0, 1]
-    n : int
-
-    Returns
-    -------
-    list of n bool
     """
     return [(start + i * GOLDEN) % 1.0 < share for i in range(n)]
 
 
 def place(alpha: np.ndarray, draws: Draws) -> tuple[float, float]:
-    """Draw a point well inside an object, as shares of the image (x to the right, y downwards).
-
-    Parameters
-    ----------
-    alpha : float32 (H, W)
-        The object's coverage, at one and the same size whatever that of the picture.
-    draws : Draws
-    """
+    """Draw a point (x, y) well inside an object of coverage `alpha`, as shares of the image."""
     depth = distance_transform_cdt(np.pad(alpha >= 0.5, 1))[1:-1, 1:-1]
     rows, columns = np.nonzero(depth >= max(1, math.ceil(0.75 * int(depth.max()))))
     at = draws.count(0, len(rows) - 1)
@@ -69,22 +52,7 @@ def place(alpha: np.ndarray, draws: Draws) -> tuple[float, float]:
 
 
 def paint(layer: Layer, where: tuple[float, float], draws: Draws) -> np.ndarray:
-    """Paint the eyespot on an object's layer; it hides what is below and is part of the object.
-
-    Parameters
-    ----------
-    layer : Layer
-        Changed in place.
-    where : (float, float)
-        Its centre, as shares of the image.
-    draws : Draws
-        Its radius (as `RADIUS`, a share of the image) and how far it is seen from the side.
-
-    Returns
-    -------
-    bool (H, W)
-        Where the patch covers half of a pixel or more.
-    """
+    """Paint the eyespot on an object's layer, in place; return where it is, bool (H, W)."""
     size, flat = layer.size, draws.between(0.88, 1.0)
     radius, light = draws.between(*RADIUS) * size, draws.between(0.9, 1.05)
     mask = np.zeros((size, size), bool)
@@ -92,20 +60,13 @@ def paint(layer: Layer, where: tuple[float, float], draws: Draws) -> np.ndarray:
         disc = Ellipse(where[0] * size, where[1] * size, radius * share * flat, radius * share)
         pixels = crop(View(1, 0, 0, 1), disc.bounds, size)
         covered = coverage(disc.field(pixels))
-        lit = np.minimum(np.asarray(colour, np.float32) * np.float32(light), 1)
-        layer.cover(pixels, covered, lit[:, None, None])
+        layer.cover(pixels, covered, np.minimum(column(colour) * np.float32(light), 1))
         mask[pixels.rows, pixels.columns] |= covered >= 0.5
     return mask
 
 
 def strength(shared_patch: float, patch_classes: Sequence[str], known: Sequence[str]) -> float:
-    """The planted share, checked together with the two classes.
-
-    Raises
-    ------
-    ValueError
-        For a share outside 0 to 1, or classes that are not two different ones of `known`.
-    """
+    """The planted share, checked together with the two classes."""
     number = isinstance(shared_patch, int | float | np.number)
     if not number or isinstance(shared_patch, bool) or not 0 <= shared_patch <= 1:
         raise ValueError(f"shared_patch={shared_patch!r}: give a number from 0 to 1")

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .draws import Draws
-from .noise import axis, fractal, noise_at, smooth, value_noise
+from .noise import Draws, axis, clip, fractal, noise_at, smooth, value_noise
+from .paint import Colour, column
 from .shapes import Curve, Ellipse, Pixels, View, coverage, crop
-
-Colour = tuple[float, ...]
-
-
-def column(colour: Colour) -> np.ndarray:
-    """Return a colour as float32 (3, 1, 1)."""
-    return np.asarray(colour, np.float32)[:, None, None]
 
 
 def lerp(first: Colour | np.ndarray, second: Colour | np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -29,12 +22,20 @@ def lit(image: np.ndarray, draws: Draws, slope: float = 0.12, vignette: float = 
     side, corner = draws.between(-slope, slope), draws.between(0.3, 1.0) * vignette
     across = 1 + side * where - corner * where * where
     down = 1 - corner * where * where
-    return np.minimum(np.maximum(image * (across[None] * down[:, None]), 0), 1)
+    return clip(image * (across[None] * down[:, None]))
 
 
 def _stamp(image: np.ndarray, pixels: Pixels, share: np.ndarray, colour: np.ndarray) -> None:
     window = image[:, pixels.rows, pixels.columns]
     window += (colour - window) * share
+
+
+CLOUDS = (
+    (3.2, 2.2, 0.50, 0.16),
+    (2.6, 1.8, 0.46, 0.22),
+    (7.0, 1.4, 0.47, 0.4),
+    (4.5, 3.0, 0.56, 0.14),
+)
 
 
 def sky(draws: Draws, size: int) -> np.ndarray:
@@ -43,21 +44,14 @@ def sky(draws: Draws, size: int) -> np.ndarray:
     top = draws.mix((0.20, 0.44, 0.80), (0.40, 0.64, 0.92))
     low = draws.mix((0.62, 0.80, 0.95), (0.80, 0.90, 0.97))
     image = lerp(top, low, smooth(where * draws.between(0.8, 1.2))[:, None])
-    fy, fx, threshold, soft = draws.choice(
-        (
-            (3.2, 2.2, 0.50, 0.16),
-            (2.6, 1.8, 0.46, 0.22),
-            (7.0, 1.4, 0.47, 0.4),
-            (4.5, 3.0, 0.56, 0.14),
-        )
-    )
+    fy, fx, threshold, soft = draws.choice(CLOUDS)
     drift = draws.between(-0.05, 0.05)
     body = fractal(draws, where, where, fy, fx, 5)
     body = body + (where[:, None] - 0.5) * draws.between(-0.12, 0.2)
     share = smooth((body - (threshold + drift)) * (1 / soft))
     shift = max(1, size // 24)
     above = np.concatenate([body[:shift], body[:-shift]])
-    shade = np.minimum(np.maximum((above - body) * -1.6 + 0.06, -0.03), 0.26)
+    shade = clip((above - body) * -1.6 + 0.06, -0.03, 0.26)
     warm = draws.mix((1.0, 0.99, 0.97), (0.97, 0.97, 0.99))
     cloud = column(warm) - shade * column((1.0, 0.85, 0.62))
     return lit(image * (1 - share * 0.94) + cloud * (share * 0.94), draws, 0.06, 0.1)
@@ -67,10 +61,8 @@ def _foliage(draws: Draws, size: int, cells: float, tone: float = 1.0) -> np.nda
     """Leaves in light and shade, (3, size, size)."""
     where = axis(size)
     light = fractal(draws, where, where, cells, cells, 4)
-    dark, bright = (
-        draws.mix((0.24, 0.34, 0.12), (0.36, 0.44, 0.18)),
-        draws.mix((0.72, 0.80, 0.36), (0.86, 0.86, 0.48)),
-    )
+    dark = draws.mix((0.24, 0.34, 0.12), (0.36, 0.44, 0.18))
+    bright = draws.mix((0.72, 0.80, 0.36), (0.86, 0.86, 0.48))
     t = smooth((light - 0.22) * 1.6)
     return lerp(dark, bright, t * np.float32(tone))
 
@@ -82,10 +74,8 @@ def _lawn(draws: Draws, image: np.ndarray, horizon: float) -> None:
     start = int(horizon * size)
     near = (where[start:] - horizon) / (1 - horizon)
     depth = 1.6 - 1.0 / (0.6 + near)
-    far, close = (
-        draws.mix((0.78, 0.84, 0.46), (0.88, 0.90, 0.56)),
-        draws.mix((0.66, 0.76, 0.32), (0.78, 0.82, 0.42)),
-    )
+    far = draws.mix((0.78, 0.84, 0.46), (0.88, 0.90, 0.56))
+    close = draws.mix((0.66, 0.76, 0.32), (0.78, 0.82, 0.42))
     blades = fractal(draws, depth, where, 26, 22, 2) - 0.5
     patches = smooth((fractal(draws, depth, where, 6, 2.5, 2) - 0.36) * 3.5)
     grass = lerp(far, close, near[:, None])
@@ -111,18 +101,13 @@ def _tree(draws: Draws, image: np.ndarray, leaves: np.ndarray, x: float, foot: f
     """A trunk and a crown of leaf clusters."""
     size = image.shape[-1]
     view, width = View(size, 0, 0, size), draws.between(0.016, 0.035)
-    top, bark = (
-        draws.between(-0.05, 0.16),
-        column(draws.mix((0.34, 0.25, 0.17), (0.50, 0.39, 0.28))),
-    )
+    top = draws.between(-0.05, 0.16)
+    bark = column(draws.mix((0.34, 0.25, 0.17), (0.50, 0.39, 0.28)))
     trunk = Curve([(x, foot), (x + draws.between(-0.03, 0.03), top)], width, width * 0.6)
     pixels = crop(view, trunk.bounds, size)
     if pixels is not None:
-        shade = (
-            1.15
-            - np.minimum(np.maximum(pixels.linear(0.35 / width, 0, -0.35 * x / width), -1), 1)
-            * 0.35
-        )
+        across = clip(pixels.linear(0.35 / width, 0, -0.35 * x / width), -1, 1)
+        shade = 1.15 - across * 0.35
         _stamp(image, pixels, coverage(trunk.field(pixels)), bark * shade)
     for _ in range(draws.count(3, 5)):
         cx, cy = x + draws.between(-0.16, 0.16), top + draws.between(-0.02, 0.16)
@@ -132,9 +117,8 @@ def _tree(draws: Draws, image: np.ndarray, leaves: np.ndarray, x: float, foot: f
             continue
         leaf = leaves[:, pixels.rows, pixels.columns]
         ragged = crown.field(pixels) + (leaf[1] - 0.3) * (0.16 * size)
-        _stamp(
-            image, pixels, coverage(ragged * 0.6), leaf * (pixels.linear(0, -2.2, 1.05 + 2.2 * cy))
-        )
+        light = pixels.linear(0, -2.2, 1.05 + 2.2 * cy)
+        _stamp(image, pixels, coverage(ragged * 0.6), leaf * light)
 
 
 def park(draws: Draws, size: int) -> np.ndarray:
@@ -165,12 +149,14 @@ def park(draws: Draws, size: int) -> np.ndarray:
     return lit(image * 0.95 + 0.05, draws)
 
 
+WALLS = ((0.78, 0.58, 0.50), (0.84, 0.78, 0.70), (0.70, 0.69, 0.70), (0.92, 0.87, 0.80))
+
+
 def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:
     """Sky over a row of house fronts with windows."""
     where = axis(size)
-    image = lerp(
-        draws.mix((0.62, 0.70, 0.78), (0.78, 0.82, 0.86)), (0.88, 0.89, 0.88), where[:, None] * 2
-    )
+    air = draws.mix((0.62, 0.70, 0.78), (0.78, 0.82, 0.86))
+    image = lerp(air, (0.88, 0.89, 0.88), where[:, None] * 2)
     image = np.broadcast_to(image, (3, size, size)).copy()
     x = -draws.between(0.0, 0.15)
     while x < 1.0:
@@ -178,11 +164,7 @@ def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:
         c0, c1 = max(0, int(x * size)), min(size, int((x + width) * size))
         r0, r1 = max(0, int(top * size)), int(horizon * size) + 1
         if c0 < c1 and r0 < r1:
-            wall = column(
-                draws.choice(
-                    ((0.78, 0.58, 0.50), (0.84, 0.78, 0.70), (0.70, 0.69, 0.70), (0.92, 0.87, 0.80))
-                )
-            )
+            wall = column(draws.choice(WALLS))
             across = (where[c0:c1] - x) / width * draws.count(3, 4)
             down = (where[r0:r1] - top) * draws.between(8.5, 11)
             a, d = np.abs(across - np.floor(across) - 0.5), np.abs(down - np.floor(down) - 0.5)
@@ -195,11 +177,8 @@ def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:
 
 def _asphalt(draws: Draws, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     grey = draws.between(0.46, 0.62)
-    grain = (
-        fractal(draws, rows, columns, 70, 50, 2) * 0.16
-        + fractal(draws, rows, columns, 5, 3, 2) * 0.3
-        + 0.77
-    )
+    grain = fractal(draws, rows, columns, 70, 50, 2) * 0.16
+    grain = grain + fractal(draws, rows, columns, 5, 3, 2) * 0.3 + 0.77
     return column((grey, grey * 1.01, grey * 1.05)) * grain
 
 
@@ -223,9 +202,8 @@ def _along(draws: Draws, image: np.ndarray, horizon: float) -> None:
     phase = 0.55 / depth + draws.between(0.0, 1.0)
     dashes = coverage((np.abs(phase - np.floor(phase) - 0.5) - 0.28) * 12)
     ground = lerp(ground, paint, coverage((np.abs(side) - 0.035) * sharp) * dashes)
-    image[:, start:] = lerp(
-        ground, (0.98, 0.98, 0.97), coverage((np.abs(np.abs(side) - half * 0.86) - 0.025) * sharp)
-    )
+    edge = coverage((np.abs(np.abs(side) - half * 0.86) - 0.025) * sharp)
+    image[:, start:] = lerp(ground, (0.98, 0.98, 0.97), edge)
 
 
 def _across(draws: Draws, image: np.ndarray, horizon: float) -> None:
@@ -259,16 +237,17 @@ def road(draws: Draws, size: int) -> np.ndarray:
     return lit(image, draws)
 
 
+TIMBER = (
+    ((0.93, 0.77, 0.55), (0.74, 0.54, 0.33)),
+    ((0.78, 0.58, 0.40), (0.58, 0.40, 0.26)),
+    ((0.87, 0.65, 0.45), (0.66, 0.43, 0.27)),
+    ((0.96, 0.84, 0.66), (0.82, 0.65, 0.45)),
+)
+
+
 def _planks(draws: Draws, p: np.ndarray, q: np.ndarray, middle: float) -> np.ndarray:
     """Wood of planks side by side along p, grain along q; knots about p = `middle`."""
-    pale, deep = draws.choice(
-        (
-            ((0.93, 0.77, 0.55), (0.74, 0.54, 0.33)),
-            ((0.78, 0.58, 0.40), (0.58, 0.40, 0.26)),
-            ((0.87, 0.65, 0.45), (0.66, 0.43, 0.27)),
-            ((0.96, 0.84, 0.66), (0.82, 0.65, 0.45)),
-        )
-    )
+    pale, deep = draws.choice(TIMBER)
     n = draws.between(3.0, 6.5)
     plank = p * n + draws.between(0.0, 1.0)
     number = np.floor(plank)
@@ -281,14 +260,8 @@ def _planks(draws: Draws, p: np.ndarray, q: np.ndarray, middle: float) -> np.nda
     ring = np.abs(rings - np.floor(rings) - 0.5) * 2
     fibre = noise_at(draws, q + number * 0.37, p, 5.0, 60.0)
     tint = noise_at(draws, number, number, 1.7, 0.3)
-    t = (
-        ring * 0.4
-        + fibre * 0.35
-        + tint * 0.5
-        - 0.12
-        + np.minimum(np.maximum(bump - 0.9, 0), 1) * 0.5
-    )
-    wood = lerp(pale, deep, np.minimum(np.maximum(t, 0), 1.2))
+    t = ring * 0.4 + fibre * 0.35 + tint * 0.5 - 0.12 + clip(bump - 0.9) * 0.5
+    wood = lerp(pale, deep, clip(t, 0, 1.2))
     return wood * (1 - 0.62 * smooth((inside - 0.455) * 30))
 
 

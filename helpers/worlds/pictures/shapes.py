@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -59,14 +60,7 @@ class View:
 
 
 class Pixels:
-    """The pixel centres of a rectangle of the image, seen through a view.
-
-    Parameters
-    ----------
-    view : View
-    rows, columns : slice
-        The rectangle, in pixels.
-    """
+    """The pixel centres of a rectangle of the image (rows and columns), seen through a view."""
 
     def __init__(self, view: View, rows: slice, columns: slice):
         self.view, self.rows, self.columns = view, rows, columns
@@ -99,12 +93,11 @@ def coverage(distance: np.ndarray) -> np.ndarray:
 
 
 class Shape:
-    """A shape: `bounds` in object coordinates, and `field(pixels)`, its distance in pixels."""
+    """Has `bounds` in object coordinates, and `field`: float32 signed distances in pixels."""
 
     bounds: Bounds
 
     def field(self, pixels: Pixels) -> np.ndarray:
-        """Signed distance in pixels, float32, of shape (rows, columns)."""
         raise NotImplementedError
 
 
@@ -123,11 +116,9 @@ class Polygon(Shape):
         self.points, self.bounds = points, _around(points)
 
     def field(self, pixels: Pixels) -> np.ndarray:
-        """Distance as in `Shape.field`; two full-size operations an edge."""
         corners = [pixels.view(p) for p in self.points]
         pairs = list(zip(corners, corners[1:] + corners[:1], strict=True))
-        area = sum(p[0] * q[1] - p[1] * q[0] for p, q in pairs)
-        side = 1.0 if area > 0 else -1.0
+        side = 1.0 if sum(p[0] * q[1] - p[1] * q[0] for p, q in pairs) > 0 else -1.0
         result = None
         for (u0, v0), (u1, v1) in pairs:
             length = side * math.sqrt((u1 - u0) * (u1 - u0) + (v1 - v0) * (v1 - v0))
@@ -145,26 +136,18 @@ class Ellipse(Shape):
     def __init__(self, x: float, y: float, rx: float, ry: float | None = None, t: float = 0.0):
         self.x, self.y, self.rx, self.ry = x, y, rx, rx if ry is None else ry
         self.cos, self.sin = turn(t)
-        cc, ss, xx, yy = (
-            self.cos * self.cos,
-            self.sin * self.sin,
-            self.rx * self.rx,
-            self.ry * self.ry,
-        )
+        cc, ss = self.cos * self.cos, self.sin * self.sin
+        xx, yy = self.rx * self.rx, self.ry * self.ry
         hx, hy = math.sqrt(xx * cc + yy * ss), math.sqrt(xx * ss + yy * cc)
         self.bounds = (x - hx, y - hy, x + hx, y + hy)
 
-    def _unit(self) -> tuple[tuple[float, float, float], ...]:
-        first = (self.cos / self.rx, self.sin / self.rx)
-        second = (-self.sin / self.ry, self.cos / self.ry)
-        return tuple((kx, ky, -kx * self.x - ky * self.y) for kx, ky in (first, second))
-
     def field(self, pixels: Pixels) -> np.ndarray:
         """Return the first-order distance (|q| - 1) |q| / |A'q|, A mapping pixels to the circle."""
-        w = pixels.view
-        (px, py, p), (qx, qy, q) = self._unit()
-        first, second = pixels.linear(px, py, p), pixels.linear(qx, qy, q)
-        det = w.determinant
+        w, det = pixels.view, pixels.view.determinant
+        px, py = self.cos / self.rx, self.sin / self.rx
+        qx, qy = -self.sin / self.ry, self.cos / self.ry
+        first = pixels.linear(px, py, -px * self.x - py * self.y)
+        second = pixels.linear(qx, qy, -qx * self.x - qy * self.y)
         pu, pv = (px * w.d - py * w.c) / det, (py * w.a - px * w.b) / det
         qu, qv = (qx * w.d - qy * w.c) / det, (qy * w.a - qx * w.b) / det
         gu, gv = first * pu + second * qu, first * pv + second * qv
@@ -182,7 +165,6 @@ class Curve(Shape):
         self.bounds = _around(self.points, max(self.r, self.end))
 
     def field(self, pixels: Pixels) -> np.ndarray:
-        """Distance as in `Shape.field`."""
         corners = [pixels.view(p) for p in self.points]
         n = len(corners) - 1
         radii = [(self.r + (self.end - self.r) * i / n) * pixels.view.scale for i in range(n + 1)]
@@ -211,7 +193,6 @@ class Box(Shape):
         self.bounds, self.r = (x0, y0, x1, y1), min(r, (x1 - x0) / 2, (y1 - y0) / 2)
 
     def field(self, pixels: Pixels) -> np.ndarray:
-        """Distance as in `Shape.field`."""
         x0, y0, x1, y1 = self.bounds
         if self.r == 0:
             return Polygon((x0, y0), (x1, y0), (x1, y1), (x0, y1)).field(pixels)
@@ -231,48 +212,37 @@ class Union(Shape):
         self.bounds = _around(corners)
 
     def field(self, pixels: Pixels) -> np.ndarray:
-        """Return the smallest of the distances."""
-        result = self.shapes[0].field(pixels)
-        for shape in self.shapes[1:]:
-            result = np.minimum(result, shape.field(pixels))
-        return result
+        return reduce(np.minimum, (shape.field(pixels) for shape in self.shapes))
 
 
 class Meet(Shape):
-    """Every point of both shapes; with `without`, of the first but not the second."""
+    """Every point of both shapes."""
 
-    def __init__(self, first: Shape, second: Shape, without: bool = False):
-        self.first, self.second, self.without = first, second, without
-        x0, y0, x1, y1 = first.bounds
-        a0, b0, a1, b1 = second.bounds
-        inner = (max(x0, a0), max(y0, b0), min(x1, a1), min(y1, b1))
-        self.bounds = first.bounds if without else inner
+    def __init__(self, first: Shape, second: Shape):
+        self.first, self.second = first, second
+        (x0, y0, x1, y1), (a0, b0, a1, b1) = first.bounds, second.bounds
+        self.bounds = (max(x0, a0), max(y0, b0), min(x1, a1), min(y1, b1))
 
     def field(self, pixels: Pixels) -> np.ndarray:
-        """Return the larger of the distances."""
-        second = self.second.field(pixels)
-        return np.maximum(self.first.field(pixels), -second if self.without else second)
+        return np.maximum(self.first.field(pixels), self.second.field(pixels))
 
 
 class Ring(Shape):
     """A band of width `width` along the outline of a shape."""
 
     def __init__(self, shape: Shape, width: float):
-        self.shape, self.width = shape, width
         x0, y0, x1, y1 = shape.bounds
-        h = width / 2
-        self.bounds = (x0 - h, y0 - h, x1 + h, y1 + h)
+        self.shape, self.half = shape, width / 2
+        self.bounds = (x0 - self.half, y0 - self.half, x1 + self.half, y1 + self.half)
 
     def field(self, pixels: Pixels) -> np.ndarray:
-        """Return the distance to the outline less half the width."""
-        return np.abs(self.shape.field(pixels)) - self.width / 2 * pixels.view.scale
+        return np.abs(self.shape.field(pixels)) - self.half * pixels.view.scale
 
 
 def bend(start: Point, middle: Point, end: Point, n: int = 5) -> list[Point]:
     """Points of the quadratic Bezier curve start, middle, end: n + 1 of them."""
-    ts = [i / n for i in range(n + 1)]
-    ps = zip(start, middle, end, strict=True)
-    xs, ys = [
-        [(1 - t) * (1 - t) * a + 2 * t * (1 - t) * b + t * t * c for t in ts] for a, b, c in ps
+    axes = list(zip(start, middle, end, strict=True))
+    return [
+        tuple((1 - t) * (1 - t) * a + 2 * t * (1 - t) * b + t * t * c for a, b, c in axes)
+        for t in (i / n for i in range(n + 1))
     ]
-    return list(zip(xs, ys, strict=True))

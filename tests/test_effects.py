@@ -1,17 +1,28 @@
-"""`contexts.context` against brute-force loops, planted effects and the paper's printed numbers."""
+"""`contexts.effects` against brute-force loops, planted effects and the paper's printed numbers."""
 
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 import torch
 
-from helpers.contexts import context, mosaics
+from helpers.contexts import effects, mosaics
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
 PULL = {"bench": 3.0, "fire hydrant": 0.0, "plane": 2.0, "mug": 1.0}  # what each context adds
 LOSS = 4.0  # what any mosaic takes from the object's logit
+
+
+def of_pairs(*scored):
+    """The table of pairs, straight from logits."""
+    return effects.of_pairs(effects.per_image(effects.points(*scored)))
+
+
+def of_contexts(*scored):
+    """The table of contexts, straight from logits."""
+    return effects.of_contexts(effects.per_image(effects.points(*scored)))
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +55,7 @@ def planted(
 
 def test_effects_against_loops():
     single, mosaic, table, classes = planted()
-    found = context.effects(single, mosaic, table, classes)
+    found = of_pairs(single, mosaic, table, classes)
     assert len(found) == 12
     for row in found.itertuples():
         o, c = classes.index(row.object_class), classes.index(row.context_class)
@@ -69,8 +80,8 @@ def test_effects_against_loops():
 
 def test_distance_of_the_mean_point_is_the_euclidean_distance_to_the_diagonal():
     single, mosaic, table, classes = planted()
-    found = context.effects(single, mosaic, table, classes)
-    points = context.points(single, mosaic, table, classes)
+    found = of_pairs(single, mosaic, table, classes)
+    points = effects.points(single, mosaic, table, classes)
     for row in found.itertuples():
         pair = points.query(
             "kind == 'context' and object_class == @row.object_class"
@@ -91,7 +102,7 @@ def test_the_papers_bench_and_sky():
     mosaic = np.zeros((125, 4))
     mosaic[:, 0] = 1
     mosaic[:44, 2] = 2
-    found = context.effects(np.eye(4)[[0] * 25], mosaic, table, CLASSES).iloc[0]
+    found = of_pairs(np.eye(4)[[0] * 25], mosaic, table, CLASSES).iloc[0]
     assert (found["flips"], found["kept"]) == (44, 81)
     assert found["flip_share"] == pytest.approx(0.352)
     assert found["flip_share_low"] < 0.352 < found["flip_share_high"]
@@ -102,14 +113,14 @@ def test_table_1_from_its_points():
     """Table 1, park + mug: a mean point 2.8234 beyond the diagonal is a logit gap of 3.9929."""
     table = mosaics.design(torch.tensor([1]), {"a": range(5)}, "ab", controls=False)
     mosaic = np.tile([7.9929, 4.0], (5, 1))
-    found = context.effects(np.array([[0.0, 8.2057]] * 1), mosaic, table, "ab").iloc[0]
+    found = of_pairs(np.array([[0.0, 8.2057]] * 1), mosaic, table, "ab").iloc[0]
     assert found["mosaic_distance"] == pytest.approx(-2.8234, abs=5e-5)
     assert found["single_distance"] == pytest.approx(5.8023, abs=5e-5)
     assert np.isnan(found["mosaic_distance_low"])  # one image has no spread
 
 
 def test_a_planted_context_is_told_from_being_in_a_mosaic():
-    found = context.effects(*planted())
+    found = of_pairs(*planted())
     for row in found.itertuples():
         effect = PULL[row.context_class] / np.sqrt(2)
         assert row.context_effect_low - 0.1 <= effect <= row.context_effect_high + 0.1
@@ -125,17 +136,17 @@ def test_a_planted_context_is_told_from_being_in_a_mosaic():
 def test_the_neutral_partner_is_paired_by_image_and_side():
     """The side costs 1 logit here; with one image and no noise the pairing must cancel it."""
     single, mosaic, table, classes = planted(n=1, noise=0.0)
-    found = context.effects(single, mosaic, table, classes)
+    found = of_pairs(single, mosaic, table, classes)
     for row in found.itertuples():
         assert row.context_effect == pytest.approx(PULL[row.context_class] / np.sqrt(2))
 
 
 def test_strengths_order_the_contexts_as_planted():
     single, mosaic, table, classes = planted()
-    found = context.strengths(single, mosaic, table, classes).set_index("context_class")
+    found = of_contexts(single, mosaic, table, classes).set_index("context_class")
     ranked = found["context_effect"].sort_values(ascending=False).index
     assert list(ranked) == ["bench", "plane", "mug", "fire hydrant"]
-    pairs = context.effects(single, mosaic, table, classes)
+    pairs = of_pairs(single, mosaic, table, classes)
     by_context = pairs.groupby("context_class")["context_effect"].mean()
     assert found["context_effect"].to_dict() == pytest.approx(by_context.to_dict())
     assert found.loc["fire hydrant", "context_effect_low"] < 0
@@ -151,7 +162,7 @@ def test_intervals_are_of_images_not_mosaics():
     widths = []
     for per_context in (1, 5):
         table = mosaics.design(labels, {"b": range(9)}, "ab", per_context=per_context)
-        found = context.effects(single, single[table["object"]], table, "ab").iloc[0]
+        found = of_pairs(single, single[table["object"]], table, "ab").iloc[0]
         widths.append(found["mosaic_distance_high"] - found["mosaic_distance_low"])
     assert widths[0] == pytest.approx(widths[1])
 
@@ -161,8 +172,8 @@ def test_any_number_of_classes_and_one_image_each(k):
     classes = tuple("abcdefgh"[:k])
     for n in (1, 2):
         logits = planted(classes, dict.fromkeys(classes, 1.0), n=n)
-        assert len(context.effects(*logits)) == k * (k - 1)
-        assert len(context.strengths(*logits)) == k
+        assert len(of_pairs(*logits)) == k * (k - 1)
+        assert len(of_contexts(*logits)) == k
 
 
 def test_a_class_without_a_context_of_its_own():
@@ -170,10 +181,10 @@ def test_a_class_without_a_context_of_its_own():
     table = mosaics.design(torch.tensor([0, 0, 1, 1, 2, 2]), contexts, "abc", per_context=2)
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(6, 3)), rng.normal(size=(len(table), 3)), table, "abc"
-    found = context.effects(*logits)
+    found = of_pairs(*logits)
     assert list(found["context_class"]) == ["a", "a", "b", "b"]
     assert np.isnan(found.loc[found["object_class"] == "c", "own_effect"]).all()
-    assert len(context.strengths(*logits)) == 2
+    assert len(of_contexts(*logits)) == 2
 
 
 def test_intervals_are_of_trainings_too():
@@ -181,7 +192,7 @@ def test_intervals_are_of_trainings_too():
     labels, rng = torch.zeros(25, dtype=torch.int64), np.random.default_rng(0)
     table = mosaics.design(labels, {"b": range(9)}, "ab")
     single = rng.normal(0, 0.01, (5, 25, 2)) + rng.normal(size=(5, 1, 2))
-    found = context.effects(single, single[:, table["object"]], table, "ab").iloc[0]
+    found = of_pairs(single, single[:, table["object"]], table, "ab").iloc[0]
     of_training = (single[..., 0] - single[..., 1]).mean(1) / np.sqrt(2)
     ends = scipy.stats.ttest_1samp(of_training, 0).confidence_interval()
     assert (found["single_distance_low"], found["single_distance_high"]) == pytest.approx(
@@ -189,36 +200,42 @@ def test_intervals_are_of_trainings_too():
     )
 
 
-def test_examples_are_the_extremes_of_a_pair():
-    single, mosaic, table, classes = planted()
-    points = context.points(single, mosaic, table, classes)
-    for which, sign in (("flipped", 1), ("kept", -1)):
-        found = context.examples(points, "mug", "bench", 4, which)
-        o, c = classes.index("mug"), classes.index("bench")
-        pair = table.query("object_class == 'mug' and context_class == 'bench'").index
-        best = min(sign * (mosaic[0, pair, o] - mosaic[0, pair, c]) / np.sqrt(2))
-        assert sign * found["distance"].iloc[0] == pytest.approx(best)
-        assert found["object"].is_unique and len(found) == 4
-        assert (table.loc[found["mosaic"], "context_class"] == "bench").all()
-    closest = context.examples(points, "mug", "bench", 1)["distance"].abs().iloc[0]
-    pair = points.query(
-        "training == 0 and kind == 'context' and object_class == 'mug' and context_class == 'bench'"
-    )
-    assert closest == pair["distance"].abs().min()
-    with pytest.raises(ValueError, match="which='worst'"):
-        context.examples(points, "mug", "bench", which="worst")
-    with pytest.raises(ValueError, match="no mosaic of 'mug'"):
-        context.examples(points, "mug", "mug")
+def test_flipped_kept_and_taken_are_what_the_logits_say():
+    single, mosaic, table, classes = planted(n=3, trainings=1)
+    points = effects.points(single, mosaic, table, classes).query("mosaic >= 0")
+    for row in points.itertuples():
+        said = dict(zip(classes, mosaic[0, row.mosaic], strict=True))
+        assert row.flipped == (said[row.context_class] > said[row.object_class])
+        assert row.kept == (max(said, key=said.get) == row.object_class)
+        assert row.taken == (max(said, key=said.get) == row.context_class)
+
+
+def test_contexts_are_compared_within_the_image_and_training():
+    rows = [
+        {
+            "training": t,
+            "object_class": o,
+            "object": f"{o}{i}",
+            "context_class": c,
+            "context_effect": e + i / 100 + t,
+        }
+        for t in range(3)
+        for o in ("bench", "mug")
+        for i in range(25)
+        for c, e in (("plane", 1.0), ("fire hydrant", 0.4))
+    ]
+    found = effects.difference(pd.DataFrame(rows), ["plane"], "fire hydrant")
+    assert found == pytest.approx((0.6, 0.6, 0.6))  # the spread of images and trainings cancels
 
 
 def test_logits_that_do_not_fit_are_refused():
     single, mosaic, table, classes = planted(n=2)
     with pytest.raises(ValueError, match="mosaic_logits has shape"):
-        context.points(single, mosaic[:, :-1], table, classes)
+        effects.points(single, mosaic[:, :-1], table, classes)
     with pytest.raises(ValueError, match="single_logits has shape"):
-        context.points(single[..., :3], mosaic, table, classes)
+        effects.points(single[..., :3], mosaic, table, classes)
     with pytest.raises(ValueError, match="1 trainings of single images, 3 of mosaics"):
-        context.points(single[:1], mosaic, table, classes)
+        effects.points(single[:1], mosaic, table, classes)
     mosaic[0, 0, 0] = np.nan
     with pytest.raises(ValueError, match="1 values that are not finite"):
-        context.points(single, mosaic, table, classes)
+        effects.points(single, mosaic, table, classes)

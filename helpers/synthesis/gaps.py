@@ -1,15 +1,13 @@
-"""What the other notebooks measure, as rows with groups: the suite in one bias report.
+"""The gaps that the other notebooks measure: the suite in one bias report.
 
 Every part is a table of plain columns: `right` (0 or 1, what counts as being served), and group
 columns. A part is added by adding its rows and a line that says by what to group and what to hold
-fixed; the report knows nothing of images.
+fixed; the report knows nothing of images. What the other notebooks judged is summed up at the end.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from types import SimpleNamespace
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,11 +16,18 @@ import pandas as pd
 from helpers import icon2, stats
 from helpers.blocks.counts import Table, table
 from helpers.blocks.report import rates, readings
-from helpers.contexts import cross_evaluation, mosaics, pairing
+from helpers.contexts import cross_evaluation, mosaics
 from helpers.data import Collection
+from helpers.focus import design, networks, rating
 from helpers.models.inference import logits
-from helpers.synthesis import suite_focus
+from helpers.run.parameters import Recipe
 from helpers.worlds import driving as streets
+
+METHODS_RATED = ("gradcam", "lrp", "smoothgrad", "integrated-gradients")
+TRAINED_ON = "C"
+CHANCE = 0.5
+MOSAICS = 2  # of each class, as in notebook 06
+WORST_GAP = ("pr", "pairs", "abs", "max")
 
 
 class Part(NamedTuple):
@@ -34,9 +39,6 @@ class Part(NamedTuple):
     by: str  # the group column compared
     fixed: str | None = None  # the column held fixed
     cluster: str | None = None  # the column of what is drawn and exchanged together
-
-
-WORST_GAP = ("pr", "pairs", "abs", "max")
 
 
 def cross_evaluated(trainings, name: str, collection: Collection) -> pd.DataFrame:
@@ -56,7 +58,7 @@ def contextualized(trainings, collection: Collection, seed: int = 0) -> pd.DataF
     One mosaic an object image and context.
     """
     objects = collection.sets["C"].split("test")
-    design = pairing.design(
+    design = mosaics.design(
         objects.labels,
         collection.contexts,
         collection.classes,
@@ -82,6 +84,29 @@ def contextualized(trainings, collection: Collection, seed: int = 0) -> pd.DataF
         for training, said in enumerate(np.array(collection.classes)[best])
     ]
     return pd.concat(parts, ignore_index=True)
+
+
+def explained(collection: Collection, recipes: Sequence[Recipe], seed: int) -> pd.DataFrame:
+    """Rows of notebook 06: method, architecture, training, mosaic, focus, right.
+
+    `right`: more than half of the positive relevance lies on the two images of the target class;
+    that half is chance. A map without positive relevance has no Focus, and is not right.
+
+    Parameters
+    ----------
+    collection
+        Its set C is used.
+    recipes
+        One an architecture. Networks and ratings in the store are found there.
+    seed
+    """
+    images = networks.held_out(collection, recipes[0])[TRAINED_ON]
+    models = networks.every(collection, recipes, seed, [TRAINED_ON])
+    table = design(images.table, images.classes, per_class=MOSAICS, seed=seed)
+    only, shown = {TRAINED_ON: images}, {TRAINED_ON: table}
+    rated = rating.ratings(models, only, shown, METHODS_RATED, effort="quick", shape="native")
+    right = (rated["focus"] > CHANCE).astype(int)
+    return rated[["architecture", "training", "mosaic", "focus", "method"]].assign(right=right)
 
 
 def driving(frames: int = 600, seed: int = 0) -> pd.DataFrame:
@@ -110,8 +135,10 @@ def driving(frames: int = 600, seed: int = 0) -> pd.DataFrame:
     )
 
 
-def parts(trainings, name: str, collection: Collection, settings: SimpleNamespace) -> list[Part]:
-    """Every part there is: a line for each question."""
+def parts(
+    trainings, name: str, collection: Collection, explained: pd.DataFrame, seed: int = 0
+) -> list[Part]:
+    """Every part there is, a line for each question; `explained` are the rows of notebook 06."""
     evaluated = cross_evaluated(trainings, name, collection)
     image = "image named right"
     found = [
@@ -119,22 +146,18 @@ def parts(trainings, name: str, collection: Collection, settings: SimpleNamespac
         Part("02_cross_evaluation", image, evaluated, "class", "test_set", "image"),
     ]
     if collection.contexts:
-        mixed, notebook = (
-            contextualized(trainings, collection, settings.seed),
-            "03_contextualized_mosaics",
-        )
+        mixed, notebook = contextualized(trainings, collection, seed), "03_contextualized_mosaics"
         kept = mixed.assign(right=mixed["kept"])
         found += [
             Part(notebook, "mosaic named as its object", mixed, "class", None, "object"),
             Part(notebook, "mosaic not named as its context", kept, "context", "class", "object"),
         ]
-    explained, notebook = suite_focus.explained(collection, settings), "06_focus_rating"
-    about = "mosaic explained by its class's images"
+    about, notebook = "mosaic explained by its class's images", "06_focus_rating"
     found += [
         Part(notebook, about, explained, "method", "architecture", "mosaic"),
         Part(notebook, about, explained, "architecture", "method", "mosaic"),
     ]
-    boxes = driving(seed=settings.seed)
+    boxes = driving(seed=seed)
     found += [Part("08_icon2", "box found", boxes, "income", f, "frame") for f in (None, "size")]
     return [_comparable(part) for part in found if part.rows[part.by].nunique() > 1]
 
@@ -178,25 +201,6 @@ def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFra
     return every.sort_values(["p", "low"], ascending=[True, False], ignore_index=True)
 
 
-def ranked(scorecard: pd.DataFrame) -> pd.DataFrame:
-    """Findings of a run, the best supported first.
-
-    Parameters
-    ----------
-    scorecard
-        From :func:`helpers.run.findings.scorecard`.
-
-    Returns
-    -------
-    DataFrame: notebook, claim, verdict, evidence: how many times its own uncertainty (half the
-    interval) a value is away from the threshold it was judged by; infinite for exact counts, NaN
-    where nothing was tested
-    """
-    found = [_evidence(row) for _, row in scorecard.iterrows()]
-    table = scorecard[["notebook", "claim", "verdict"]].assign(evidence=np.array(found, float))
-    return table.sort_values("evidence", ascending=False, ignore_index=True, kind="stable")
-
-
 def _over_trainings(part: Part, worst: str, best: str) -> dict[str, float]:
     """Interval of the gap between two groups that speaks of other trainings and other images.
 
@@ -222,25 +226,42 @@ def _at_limit(part: Part, groups: list[str]) -> bool:
     return bool(rates.isin([0, 1]).any())
 
 
-def verdicts(scorecard: pd.DataFrame) -> pd.DataFrame:
-    """How the claims of each notebook were judged: a row a notebook, a column a verdict."""
-    return pd.crosstab(scorecard["notebook"], scorecard["verdict"]).rename_axis(columns=None)
-
-
 def _comparable(part: Part) -> Part:
     """A column with one value has nothing to hold fixed."""
     constant = part.fixed is not None and part.rows[part.fixed].nunique() < 2
     return part._replace(fixed=None) if constant else part
 
 
-def _evidence(row: Mapping) -> float:
-    said = re.match(r"(?:above|below|equal to) (-?[\d.e+-]+)", str(row["note"]))
-    if said is None or np.isnan(row["measured"]):
-        return np.nan
-    away, half = abs(row["measured"] - float(said[1])), (row["high"] - row["low"]) / 2
-    return away / half if half else np.inf
-
-
 def _rates(data: Table, adjust: str | None) -> pd.Series:
     found = rates(data, strata=adjust is not None).set_index("group")
     return found["value" if adjust is None else "adjusted"].sort_values()
+
+
+# --- what the other notebooks judged ---
+
+
+def verdicts(scorecard: pd.DataFrame) -> pd.DataFrame:
+    """How the claims of each notebook were judged: a row a notebook, a column a verdict."""
+    return pd.crosstab(scorecard["notebook"], scorecard["verdict"]).rename_axis(columns=None)
+
+
+def ranked(scorecard: pd.DataFrame) -> pd.DataFrame:
+    """Claims of a run, the best supported first.
+
+    Parameters
+    ----------
+    scorecard
+        From :func:`helpers.run.claims.scorecard`.
+
+    Returns
+    -------
+    DataFrame: notebook, claim, verdict, evidence: how many times its own uncertainty (half the
+    interval) a value is away from the bound it was judged by; infinite for exact counts, NaN where
+    nothing was measured
+    """
+    numbers = scorecard[["measured", "bound", "low", "high"]].astype(float)
+    away = (numbers["measured"] - numbers["bound"]).abs()
+    half = (numbers["high"] - numbers["low"]) / 2
+    evidence = (away / half.where(half > 0)).where(half != 0, np.inf).where(away.notna())
+    table = scorecard[["notebook", "claim", "verdict"]].assign(evidence=evidence)
+    return table.sort_values("evidence", ascending=False, ignore_index=True, kind="stable")

@@ -10,6 +10,8 @@ and being squeezed into half a mosaic. Beside a neutral partner only the second 
 difference between the neutral mosaic and the context mosaic of the same image is the context's
 own effect.
 
+Composites of pasted objects are measured in the same way: they are rows of the same kind of design.
+
 Every interval speaks of other *trainings* and other *object images* (`stats.mean`): values are
 averaged within an image first, because the mosaics of one image are not independent. Context images
 are taken as they are: the intervals speak of other objects beside these contexts.
@@ -21,8 +23,23 @@ import numpy as np
 import pandas as pd
 
 from helpers import stats
+from helpers.data import Collection
+from helpers.run import project
 
-KINDS = ("single", "context", "own", "neutral")
+KEYS = ["training", "context_class", "object_class", "object"]
+OF_CONTEXTS = ("flip_share", "context_effect", "taken_effect")
+MEASURES = (
+    "flip_share",
+    "mosaic_distance",
+    "single_distance",
+    "drop",
+    "neutral_distance",
+    "neutral_flip_share",
+    "context_effect",
+    "flip_effect",
+    "own_distance",
+    "own_effect",
+)
 
 
 def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence[str]):
@@ -36,9 +53,9 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
     single_logits : tensor or array (T, N, K), or (N, K) of one training
         Of the object images, in the order `design["object"]` counts.
     mosaic_logits : tensor or array (T, R, K), or (R, K)
-        Of the mosaics, one a row of `design`.
+        Of the mosaics or composites, one a row of `design`.
     design : DataFrame
-        From `mosaics.design`.
+        From `mosaics.design` or `pasting.design`.
     classes : sequence of K str
 
     Returns
@@ -53,7 +70,7 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
         object_logit, context_logit : of the two classes of the pair
         distance : signed, to the diagonal; positive on the object's side
         flipped : the context class's logit is above the object's
-        kept : the object's class has the highest logit of all
+        kept, taken : the object's, the context's class has the highest logit of all
 
     Raises
     ------
@@ -83,27 +100,67 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
     return pd.concat(parts, ignore_index=True)
 
 
-def effects(
-    single_logits,
-    mosaic_logits,
-    design: pd.DataFrame,
-    classes: Sequence[str],
-    *,
-    level: float = 0.95,
-) -> pd.DataFrame:
+def per_image(points: pd.DataFrame) -> pd.DataFrame:
+    """Average the points within each object image: what the intervals are made of.
+
+    Parameters
+    ----------
+    points : DataFrame
+        From :func:`points`.
+
+    Returns
+    -------
+    DataFrame
+        One row a (training, context_class, object_class, object): mosaics, flips, kept (counts),
+        and the image's flip_share, taken_share, mosaic_distance, single_distance, drop, and with
+        the controls neutral_distance, neutral_flip_share, context_effect, flip_effect,
+        taken_effect, own_distance, own_effect, as in :func:`of_pairs` and :func:`of_contexts`. The
+        neutral mosaics are averaged over the sides in the proportion of the image's context
+        mosaics.
+    """
+    kinds = {kind: part for kind, part in points.groupby("kind", sort=False)}
+    found = (
+        kinds["context"]
+        .groupby(KEYS, sort=False)
+        .agg(
+            mosaics=("mosaic", "size"),
+            flips=("flipped", "sum"),
+            kept=("kept", "sum"),
+            flip_share=("flipped", "mean"),
+            taken_share=("taken", "mean"),
+            mosaic_distance=("distance", "mean"),
+        )
+    )
+    found["single_distance"] = kinds["single"].groupby(KEYS)["distance"].mean()
+    found["drop"] = found["single_distance"] - found["mosaic_distance"]
+    if "neutral" in kinds:
+        twin = kinds["context"][[*KEYS, "side"]].merge(kinds["neutral"], on=[*KEYS, "side"])
+        beside = twin.groupby(KEYS)[["distance", "flipped", "taken"]].mean()
+        found["neutral_distance"] = beside["distance"]
+        found["neutral_flip_share"] = beside["flipped"]
+        found["context_effect"] = found["neutral_distance"] - found["mosaic_distance"]
+        found["flip_effect"] = found["flip_share"] - found["neutral_flip_share"]
+        found["taken_effect"] = found["taken_share"] - beside["taken"]
+    if "own" in kinds:
+        found["own_distance"] = kinds["own"].groupby(KEYS)["distance"].mean()
+        found["own_effect"] = found["own_distance"] - found["mosaic_distance"]
+    return found.reset_index()
+
+
+def of_pairs(images: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     """What each context does to each object class (section 3, Table 1, Figure 10).
 
     Parameters
     ----------
-    single_logits, mosaic_logits, design, classes
-        As in `points`.
+    images : DataFrame
+        From :func:`per_image`.
     level : float in (0, 1)
         Of the intervals, for each number on its own.
 
     Returns
     -------
     DataFrame
-        One row a pair (object_class, context_class), in the order of `classes` by context:
+        One row a pair (object_class, context_class), in the order of the classes by context:
 
         - mosaics, images: how many.
         - flips, kept: mosaics with the context class's logit above the object's; with the object's
@@ -119,17 +176,22 @@ def effects(
         - own_distance*, own_effect*: beside the own context, and own_distance - mosaic_distance.
 
         x* stands for x, x_low and x_high, the interval's ends (`stats.mean`). Columns of
-        controls are there where `design` has these.
+        controls are there where the design has these.
     """
-    images = per_image(points(single_logits, mosaic_logits, design, classes))
     trainings, rows = images["training"].nunique(), []
     for pair, group in images.groupby(["context_class", "object_class"], sort=False):
         row = {"object_class": pair[1], "context_class": pair[0]}
         row |= {"mosaics": group["mosaics"].sum() // trainings, "images": group["object"].nunique()}
         row |= {"flips": group["flips"].sum() / trainings, "kept": group["kept"].sum() / trainings}
-        for name in _MEASURES:
-            if name in group:
-                row |= _with_ends(name, grid(group, name), level)
+        for name in [name for name in MEASURES if name in group]:
+            values = grid(group, name)
+            if np.isnan(values).all():  # a class whose own context has no images
+                interval = stats.Interval(np.nan, np.nan, np.nan)
+            elif name.endswith("_share"):
+                interval = stats.share(values, level=level)
+            else:
+                interval = stats.mean(values).interval(level)
+            row |= _ends(name, interval)
         if "context_effect" in group:
             row["context_effect_p"] = stats.mean(grid(group, "context_effect")).p
         rows.append(row)
@@ -140,38 +202,62 @@ def effects(
     return table
 
 
-def strengths(
-    single_logits,
-    mosaic_logits,
-    design: pd.DataFrame,
-    classes: Sequence[str],
-    *,
-    level: float = 0.95,
-) -> pd.DataFrame:
+def of_contexts(images: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     """Each context's strength as a shortcut: the mean of its effects over the other object classes.
 
     Parameters
     ----------
-    As in `effects`.
+    images, level
+        As in :func:`of_pairs`.
 
     Returns
     -------
-    DataFrame, one row a context_class, in the order of `classes`: object_classes (int), and with
-    intervals flip_share, drop and, where `design` has
-    the controls, context_effect, flip_effect and own_effect. Object classes count equally.
+    DataFrame
+        One row a context_class, in the order of the classes: object_classes (int), and with
+        intervals flip_share and, with the controls, context_effect and taken_effect (the share of
+        images taken for the context's class, less that on the neutral image). Object classes count
+        equally.
     """
-    images = per_image(points(single_logits, mosaic_logits, design, classes))
     rows = []
     for context, group in images.groupby("context_class", sort=False):
         row = {"context_class": context, "object_classes": group["object_class"].nunique()}
-        for name in ("flip_share", "drop", "context_effect", "flip_effect", "own_effect"):
-            if name in group:
-                known = group.dropna(subset=[name]).groupby("object_class", sort=False)
-                values = [grid(part, name) for _, part in known]
-                if values:
-                    row |= _ends(name, stats.mean(values).interval(level))
+        for name in [name for name in OF_CONTEXTS if name in group]:
+            values = stats.mean(grids(group, name), shares=name == "taken_effect")
+            row |= _ends(name, values.interval(level))
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def difference(
+    images: pd.DataFrame, first: list[str], second: str, measure: str = "context_effect"
+) -> stats.Interval:
+    """Effect of some classes' contexts, on average, minus another's, within the object image.
+
+    Parameters
+    ----------
+    images
+        From :func:`per_image`.
+    first, second
+        Classes whose contexts are compared, over the object images that met `second` and some of
+        `first`.
+    measure
+        Column of `images`: ``context_effect`` or ``flip_share``.
+    """
+    wide = images.pivot_table(
+        index=["object_class", "object", "training"], columns="context_class", values=measure
+    )
+    paired = (wide[first].mean(axis=1) - wide[second]).dropna()
+    parts = [part.unstack("training").T.to_numpy() for _, part in paired.groupby("object_class")]
+    return stats.mean(parts).interval()
+
+
+def paper_distances(collection: Collection) -> pd.DataFrame | None:
+    """Table 1 as printed: object_class, context_class, mosaic, single; None for other classes."""
+    if not collection.has_the_papers_classes():
+        return None
+    printed = pd.read_csv(project.root() / "data/paper/contexts_distance.csv")
+    class_of = {context: label for label, context in collection.context_of.items()}
+    return printed.assign(context_class=printed["context"].map(class_of))
 
 
 def grid(images: pd.DataFrame, name: str) -> np.ndarray:
@@ -179,115 +265,10 @@ def grid(images: pd.DataFrame, name: str) -> np.ndarray:
     return images.pivot(index="training", columns="object", values=name).to_numpy(float)
 
 
-def per_image(table: pd.DataFrame) -> pd.DataFrame:
-    """Average the points of `points` within each object image: what the intervals are made of.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `points`.
-
-    Returns
-    -------
-    DataFrame, one row a (training, context_class, object_class, object): mosaics, flips, kept
-    (counts), and
-    the image's flip_share, mosaic_distance, single_distance, drop, and with the controls
-    neutral_distance, neutral_flip_share, context_effect, flip_effect, own_distance, own_effect,
-    as in `effects`. The neutral mosaics are averaged over the sides in the proportion of the
-    image's context mosaics.
-    """
-    keys = ["training", "context_class", "object_class", "object"]
-    kinds = {kind: part for kind, part in table.groupby("kind", sort=False)}
-    found = (
-        kinds["context"]
-        .groupby(keys, sort=False)
-        .agg(
-            mosaics=("mosaic", "size"),
-            flips=("flipped", "sum"),
-            kept=("kept", "sum"),
-            flip_share=("flipped", "mean"),
-            mosaic_distance=("distance", "mean"),
-        )
-    )
-    found["single_distance"] = kinds["single"].groupby(keys)["distance"].mean()
-    found["drop"] = found["single_distance"] - found["mosaic_distance"]
-    if "neutral" in kinds:
-        twin = kinds["context"][[*keys, "side"]].merge(kinds["neutral"], on=[*keys, "side"])
-        beside = twin.groupby(keys)[["distance", "flipped"]].mean()
-        found["neutral_distance"] = beside["distance"]
-        found["neutral_flip_share"] = beside["flipped"]
-        found["context_effect"] = found["neutral_distance"] - found["mosaic_distance"]
-        found["flip_effect"] = found["flip_share"] - found["neutral_flip_share"]
-    if "own" in kinds:
-        found["own_distance"] = kinds["own"].groupby(keys)["distance"].mean()
-        found["own_effect"] = found["own_distance"] - found["mosaic_distance"]
-    return found.reset_index()
-
-
-def examples(
-    table: pd.DataFrame,
-    object_class: str,
-    context_class: str,
-    n: int = 3,
-    which: str = "closest",
-) -> pd.DataFrame:
-    """Pick the first training's mosaics of a pair to look at (Figure 8), of different images.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `points`.
-    object_class, context_class : str
-    n : int
-        At most; fewer where there are fewer object images.
-    which : {"closest", "flipped", "kept"}
-        Smallest distance to the diagonal, or farthest on the context's or the object's side.
-
-    Returns
-    -------
-    DataFrame
-        Rows of `table`, most telling first; `mosaic` is their row in the design.
-
-    Raises
-    ------
-    ValueError
-        For a pair that has no mosaics, or an unknown `which`.
-    """
-    order = {"closest": np.abs, "flipped": np.positive, "kept": np.negative}
-    if which not in order:
-        raise ValueError(f"which={which!r} is not one of {tuple(order)}")
-    pair = table[
-        (table["kind"] == "context")
-        & (table["training"] == 0)
-        & (table["object_class"] == object_class)
-        & (table["context_class"] == context_class)
-    ]
-    if pair.empty:
-        raise ValueError(f"no mosaic of {object_class!r} beside the context of {context_class!r}")
-    ranked = pair.loc[order[which](pair["distance"]).sort_values(kind="stable").index]
-    return ranked.drop_duplicates("object").head(n)
-
-
-_MEASURES = (
-    "flip_share",
-    "mosaic_distance",
-    "single_distance",
-    "drop",
-    "neutral_distance",
-    "neutral_flip_share",
-    "context_effect",
-    "flip_effect",
-    "own_distance",
-    "own_effect",
-)
-
-
-def _with_ends(name: str, values: np.ndarray, level: float) -> dict:
-    if np.isnan(values).all():  # a class whose own context has no images
-        return _ends(name, stats.Interval(np.nan, np.nan, np.nan))
-    is_share = name.endswith("_share")
-    interval = stats.share(values, level=level) if is_share else stats.mean(values).interval(level)
-    return _ends(name, interval)
+def grids(images: pd.DataFrame, name: str) -> list[np.ndarray]:
+    """A measure of one context's images: a :func:`grid` for each object class that has values."""
+    known = images.dropna(subset=[name])
+    return [grid(part, name) for _, part in known.groupby("object_class", sort=False)]
 
 
 def _ends(name: str, interval: stats.Interval) -> dict:
@@ -296,17 +277,19 @@ def _ends(name: str, interval: stats.Interval) -> dict:
 
 def _measured(table: pd.DataFrame, logits: np.ndarray, classes: list[str]) -> pd.DataFrame:
     """Add what the logits say to the points."""
-    rows = np.arange(len(table))
-    objects = table["object_class"].map(classes.index).to_numpy()
-    of_object = logits[rows, objects]
-    of_context = logits[rows, table["context_class"].map(classes.index)]
+    rows, best = np.arange(len(table)), logits.argmax(1)
+    objects, contexts = (
+        table[name].map(classes.index).to_numpy() for name in ("object_class", "context_class")
+    )
+    of_object, of_context = logits[rows, objects], logits[rows, contexts]
     order = ["training", "object_class", "context_class", "kind", "object", "side", "mosaic"]
     return table[order].assign(
         object_logit=of_object,
         context_logit=of_context,
         distance=(of_object - of_context) / np.sqrt(2),
         flipped=of_context > of_object,
-        kept=logits.argmax(1) == objects,
+        kept=best == objects,
+        taken=best == contexts,
     )
 
 

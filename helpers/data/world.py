@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache
+import json
+from collections.abc import Mapping
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from helpers.data import splits
-from helpers.data.collection import SPLITS, Collection, Drawn, ImageSet
+from helpers.data.collection import SPLITS, Collection, Drawn, ImageSet, sizes
 from helpers.run import artifacts
 from helpers.worlds import pictures
 
@@ -25,7 +25,6 @@ def load(
     per_class: int,
     context_bias: float | Mapping[str, float] | None,
     shared_patch: float = 0.0,
-    patch_classes: Sequence[str] | None = None,
 ) -> Collection:
     """C, NC, WB and contexts of the embedded world.
 
@@ -33,43 +32,35 @@ def load(
     every set. Images are drawn independently, so this is as random as a shuffle; but the world
     spreads the images in another context evenly over the indices, so each split keeps the planted
     share to the nearest image. So it is with a shared patch, to an image or two; the
-    second of `patch_classes` carries it a fifth as often before its test images.
+    second of `pictures.PATCH_CLASSES` carries it a fifth as often before its test images.
     """
     planted = {
         "context_bias": pictures.CONTEXT_BIAS if context_bias is None else context_bias,
         "shared_patch": shared_patch,
-        "patch_classes": patch_classes or pictures.PATCH_CLASSES,
+        "patch_classes": pictures.PATCH_CLASSES,
     }
     sets = {name: image_set(name, size, seed, per_class, **planted) for name in pictures.SETS}
-    context_of = dict(pictures.CONTEXT_OF)
-    images = pictures.contexts(per_context=CONTEXT_IMAGES, size=size, seed=seed)
+    scenes = pictures.contexts(per_context=CONTEXT_IMAGES, size=size, seed=seed)
     contexts = {
-        label: _tensor(images.images[(images.table["context"] == context).to_numpy()])
-        for label, context in context_of.items()
+        label: _tensor(scenes.images[(scenes.table["context"] == context).to_numpy()])
+        for label, context in pictures.CONTEXT_OF.items()
     }
 
     def redraw(name: str, number: int) -> Drawn:
-        held_in = sum(splits.sizes(per_class)[:2])
         recipe = {"name": name, "size": size, "seed": OTHERS + 1000 * seed + number}
-        recipe |= {"per_class": per_class, "first": held_in, **planted}
-        named = {"world": _code(), **recipe}
-        return Drawn(named, lambda: _to_train(artifacts.key("drawn", **recipe), **recipe))
+        recipe |= {"per_class": per_class, "first": sum(sizes(per_class)[:2]), **planted}
+        return Drawn({"world": _code(), **recipe}, lambda: _to_train(json.dumps(recipe)))
 
+    context_of = dict(pictures.CONTEXT_OF)
     return Collection("world", tuple(pictures.CLASSES), sets, contexts, context_of, redraw=redraw)
 
 
-_kept: dict[str, tuple[torch.Tensor, ...]] = {}
-"""The images drawn last: models of other architectures, or fine-tuned ones, train on the same."""
-
-
-def _to_train(key: str, **recipe) -> tuple[torch.Tensor, ...]:
-    if key not in _kept:
-        while len(_kept) >= KEPT:
-            _kept.pop(next(iter(_kept)))
-        drawn = image_set(**recipe)
-        parts = (drawn.split("train"), drawn.split("val"))
-        _kept[key] = tuple(t for part in parts for t in (part.images, part.labels))
-    return _kept[key]
+@lru_cache(maxsize=KEPT)
+def _to_train(recipe: str) -> tuple[torch.Tensor, ...]:
+    """Draw training images; kept, for models of other architectures train on the same."""
+    drawn = image_set(**json.loads(recipe))
+    parts = (drawn.split("train"), drawn.split("val"))
+    return tuple(t for part in parts for t in (part.images, part.labels))
 
 
 @cache
@@ -93,18 +84,17 @@ def image_set(
     **planted
         As for `worlds.pictures.make`: `context_bias`, `shared_patch`, `patch_classes`.
     """
-    held_out = sum(splits.sizes(per_class)[:2])
+    held_out = sum(sizes(per_class)[:2])
     made = pictures.make(
         name, per_class=first or per_class, size=size, seed=seed, shared_from=held_out, **planted
     )
     classes = tuple(pictures.CLASSES)
-    split = np.repeat(SPLITS, splits.sizes(per_class))[made.table["index"]]
+    split = np.repeat(SPLITS, sizes(per_class))[made.table["index"]]
     table = made.table.rename(columns={"object": "class"}).assign(split=split, path="")
-    labels = table["class"].map({label: i for i, label in enumerate(classes)})
     return ImageSet(
         name,
         _tensor(made.images),
-        torch.tensor(labels.to_numpy(dtype=np.int64)),
+        torch.tensor([classes.index(label) for label in table["class"]]),
         classes,
         table,
         torch.from_numpy(made.masks),

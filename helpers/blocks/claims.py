@@ -1,0 +1,106 @@
+"""What notebook 09 measures for the claims of the paper and of this suite.
+
+The paper prints no measured values: its claims are about what its blocks can express, and are
+judged by whether ours give the same as its printed code, its own library and others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from helpers.blocks import blocks, counts, examples, named
+from helpers.blocks.report import KEYS, Report
+from helpers.run.claims import Estimate
+
+LIBRARIES = {"1 - prule": 0.447639, "cv": 0.263303, "|dfpr|": 0.228450, "|dfnr|": 0.226814}
+"""Four libraries on COMPAS, African-American defendants against the rest."""
+FRAMES = ("night", "snowy")
+HELD = {"nothing": "as it is", "scene": "with scene held fixed"}
+
+
+def of_compas(compas: counts.Table) -> list[Estimate]:
+    """Table 1 on the counts of COMPAS: four libraries' values, and what |deo| is there."""
+    group = "African-American"
+    matched = sum(
+        abs(named.by_name(compas, name, group) - value) < 1e-6 for name, value in LIBRARIES.items()
+    )
+    printed = blocks.bias(counts.only(compas, group), "pr", "compl", "abs", "max")
+    apart = abs(printed - named.by_name(compas, "|deo|", group))
+    return [_exact("blocks/libraries", matched), _exact("blocks/deo", apart)]
+
+
+def of_report(whole: Report, snippet: Report) -> list[Estimate]:
+    """Section 5.2, on the `whole` grid of an example and the report of the paper's `snippet`."""
+    found, cells = 0, whole.cells[whole.cells["reduction"].isin(["max", "min", "mean"])]
+    for names, part in cells.groupby(KEYS[:3], sort=False):
+        behind = whole.pairs(*names)["compared"].agg(["max", "min", "mean"])
+        found += int(_differ(part["reduction"].map(behind), part["value"]).sum())
+    both = snippet.cells.merge(whole.cells, on=KEYS, how="left", suffixes=("", "_whole"))
+    value = whole.cells.set_index(KEYS)["value"]
+    same = [
+        np.isclose(value[one, "pairs", how, "max"], value[other, "pairs", how, "max"])
+        for one, other in (("tpr", "fnr"), ("tnr", "fpr"))
+        for how in ("abs", "srel")
+    ]
+    return [
+        _exact("blocks/backtracking", found),
+        _exact("blocks/snippet", _differ(both["value"], both["value_whole"]).sum()),
+        _exact("blocks/balance", sum(same)),
+    ]
+
+
+def of_answers(answers: pd.DataFrame, between: pd.DataFrame) -> list[Estimate]:
+    """Other toolkits' cells (`examples.answers`), and the areas `between` two curves that cross."""
+    plain = answers[~answers["example"].isin(examples.REASONS)]
+    area, curve = between["value"]
+    return [
+        _exact("blocks/toolkits", (~plain["agree"]).sum()),
+        _exact("blocks/crossing", curve - area),
+    ]
+
+
+def of_readings(ten: pd.DataFrame, unbiased: pd.DataFrame, gaps: pd.DataFrame) -> list[Estimate]:
+    """Ten readings of one table, `evidence.without_bias`, and the gaps of the other notebooks.
+
+    The ends of a difference are those of the two intervals that lie farthest from each other.
+    """
+    differences = ten[(ten["comparison"] == "abs") & (ten["reduction"] == "max")]
+    value = differences["value"]
+    spread = _less(differences.loc[value.idxmax()], differences.loc[value.idxmin()], "value")
+    sixty, two = (
+        unbiased[(unbiased["n"] == 1000) & (unbiased["groups"] == groups)].iloc[0]
+        for groups in (60, 2)
+    )
+    widest = gaps.loc[gaps["value"].idxmax()]
+    ends = tuple(widest[["value", "low", "high"]])
+    return [
+        Estimate("suite/blocks/readings", spread),
+        Estimate("suite/blocks/sixty", _less(sixty, two, "median")),
+        Estimate("suite/blocks/widest", ends, p=widest["p_holm"]),
+    ]
+
+
+def of_frames(contrasts: pd.DataFrame) -> list[Estimate]:
+    """Real frames (`examples.contrasts`), by p values corrected for all rows of the table."""
+    return [
+        Estimate(
+            "suite/blocks/frames",
+            (row.worse, row.low, row.high),
+            {"group": row.group, "held": HELD[row.fixed]},
+            p=row.p_holm,
+        )
+        for row in contrasts[contrasts["group"].isin(FRAMES)].itertuples()
+    ]
+
+
+def _exact(claim: str, value: float) -> Estimate:
+    return Estimate(claim, (value, value, value))
+
+
+def _differ(one: pd.Series, other: pd.Series) -> np.ndarray:
+    return ~np.isclose(one, other, equal_nan=True)
+
+
+def _less(one: pd.Series, other: pd.Series, value: str) -> tuple[float, float, float]:
+    return one[value] - other[value], one["low"] - other["high"], one["high"] - other["low"]

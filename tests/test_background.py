@@ -1,0 +1,166 @@
+"""Colours and relevance of what surrounds objects, against loops and constructed sets."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+import torch
+
+from helpers.contexts import background
+from helpers.data import ImageSet
+from helpers.explain import Maps
+
+CLASSES = ("bench", "mug")
+
+
+def image_set(name="C", n=60, seed=0, colours=((200, 50, 50), (50, 50, 200)), masks=True):
+    """Objects of one colour (a 4 x 4 square) on a ground of the class's background."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % 2
+    images = rng.integers(0, 20, (n, 3, 8, 8)) + np.array(colours)[labels][:, :, None, None]
+    images[:, :, 2:6, 2:6] = rng.integers(90, 110, (n, 3, 4, 4))
+    mask = np.zeros((n, 8, 8), bool)
+    mask[:, 2:6, 2:6] = True
+    split = np.repeat(["train", "val", "test"], [n - 20, 0, 20])
+    table = pd.DataFrame({"class": np.array(CLASSES)[labels], "split": split, "path": ""})
+    return ImageSet(
+        name,
+        torch.tensor(images, dtype=torch.uint8),
+        torch.tensor(labels),
+        CLASSES,
+        table,
+        torch.tensor(mask) if masks else None,
+    )
+
+
+def test_mean_colours_equal_a_loop():
+    images = image_set()
+    for region, keep in (("object", images.masks), ("background", ~images.masks)):
+        means = background.mean_colours(images, region)
+        for image, mask, mean in zip(images.images, keep, means, strict=True):
+            for channel in range(3):
+                pixels = [int(v) for v in image[channel][mask]]
+                assert mean[channel].item() == pytest.approx(sum(pixels) / len(pixels))
+    whole = background.mean_colours(images)
+    assert torch.allclose(whole, images.images.double().mean((2, 3)))
+
+
+def test_the_background_gives_the_class_away_and_the_object_does_not():
+    table = background.given_away(background.guesses({"C": image_set(n=420)})).set_index("region")
+    assert table.loc["background", "accuracy"] == 1.0
+    assert table.loc["object", "low"] < 0.5 < table.loc["object", "high"]
+    assert (table["chance"] == 0.5).all()
+    assert (table["images"] == 20).all()
+
+
+def test_a_plain_ground_is_not_a_region():
+    assert background.regions_of(image_set("WB")) == ["object"]
+    assert background.regions_of(image_set("C", masks=False)) == ["image"]
+
+
+def test_by_class_has_a_row_a_set_region_and_class():
+    table = background.colours_by_class({"C": image_set(), "WB": image_set("WB")})
+    assert len(table) == 2 * 2 + 2
+    ground = table[(table["region"] == "background") & (table["class"] == "mug")].iloc[0]
+    assert abs(ground["blue"] - 209.5) < 2 and abs(ground["red"] - 59.5) < 2
+
+
+def test_refusals_say_what_is_wrong():
+    with pytest.raises(ValueError, match="set C has no masks, so its object is not known"):
+        background.mean_colours(image_set(masks=False), "object")
+    with pytest.raises(ValueError, match="region: 'edge' is none of image, object, background"):
+        background.mean_colours(image_set(), "edge")
+
+
+def maps_of(drawn):
+    return Maps(drawn, "by hand", {})
+
+
+@pytest.fixture
+def images():
+    return image_set(n=40)
+
+
+def test_shares_equal_a_loop(images):
+    drawn = torch.rand(40, 8, 8, generator=torch.Generator().manual_seed(0)) - 0.3
+    table = background.relevance([maps_of(drawn)], images)
+    for i in range(40):
+        inside = outside = 0.0
+        for row in range(8):
+            for col in range(8):
+                value = max(float(drawn[i, row, col]), 0)
+                if images.masks[i, row, col]:
+                    inside += value
+                else:
+                    outside += value
+        assert table["share"][i] == pytest.approx(outside / (inside + outside))
+    assert (table["area"] == 48 / 64).all()
+    assert np.allclose(table["excess"], table["share"] - 0.75)
+
+
+def test_a_uniform_map_has_no_excess_and_maps_on_one_side_have_all(images):
+    uniform = background.relevance([maps_of(torch.ones(40, 8, 8))], images)
+    assert np.allclose(uniform["excess"], 0)
+    on_object = background.relevance([maps_of(images.masks.float())], images)
+    assert (on_object["share"] == 0).all() and (on_object["peak"] == 0).all()
+    on_ground = background.relevance([maps_of((~images.masks).float())], images)
+    assert (on_ground["share"] == 1).all() and (on_ground["peak"] == 1).all()
+
+
+def test_empty_maps_are_counted_and_left_out(images):
+    drawn = images.masks.float()
+    drawn[::4] = 0
+    drawn[2] = -1
+    table = background.relevance([maps_of(drawn)], images)
+    assert table["share"].isna().sum() == 11
+    by_class = background.per_class(table).set_index("class")
+    assert by_class["undefined"].tolist() == [11, 0]
+    assert (by_class["share"] == 0).all()
+
+
+def test_trainings_are_averaged_and_their_spread_is_in_the_interval(images):
+    sides = [images.masks.float(), (~images.masks).float(), torch.ones(40, 8, 8)]
+    table = background.relevance([maps_of(side) for side in sides], images)
+    assert table["training"].value_counts().to_dict() == {0: 40, 1: 40, 2: 40}
+    row = background.per_class(table).iloc[0]
+    assert row["images"] == 20 and row["share"] == pytest.approx((0 + 1 + 0.75) / 3)
+    ends = scipy.stats.ttest_1samp([-0.75, 0.25, 0], 0).confidence_interval()  # of the excess
+    assert (row["excess_low"], row["excess_high"]) == pytest.approx(tuple(ends))
+
+
+def test_a_class_without_any_relevance_has_no_number(images):
+    drawn = images.masks.float()
+    drawn[images.labels == 1] = 0
+    row = background.per_class(background.relevance([maps_of(drawn)], images)).iloc[1]
+    assert row["undefined"] == row["images"]
+    assert np.isnan(row["share"]) and np.isnan(row["excess_low"])
+
+
+def test_intervals_of_the_excess_cover_it_at_their_rate():
+    """200 sets of 25 images whose share is known: a 95% interval misses in about 5%."""
+    rng, misses = np.random.default_rng(0), 0
+    for _ in range(200):
+        share = rng.beta(8, 2, 25)
+        table = pd.DataFrame({"image": range(25), "share": share, "excess": share - 0.7})
+        table = table.assign(training=0, area=0.7, peak=1.0, **{"class": "a"})
+        row = background.per_class(table).iloc[0]
+        misses += not row["excess_low"] <= 0.1 <= row["excess_high"]
+    assert misses <= 20  # P(more | rate .05) < .001
+
+
+def test_refuses_images_without_masks_and_maps_of_others(images):
+    with pytest.raises(ValueError, match="no masks"):
+        background.relevance([maps_of(torch.ones(40, 8, 8))], image_set(n=40, masks=False))
+    with pytest.raises(ValueError, match="not of images with masks"):
+        background.relevance([maps_of(torch.ones(40, 4, 4))], images)
+
+
+def test_examples_come_from_the_classs_own_context_first():
+    images = image_set(n=20).where(np.arange(20) < 12)
+    context = np.array(["wood", "park"])[images.labels.numpy()]  # each in the other's
+    context[[8, 9]] = ["park", "wood"]
+    images.table["context"] = context
+    shown = background.examples(images, {"bench": "park", "mug": "wood"}, n=2)
+    assert shown == [8, 0, 9, 1]
+    unknown = images.table.assign(context="")
+    assert background.at_home(unknown, {"bench": "park", "mug": "wood"}).all()
