@@ -410,7 +410,7 @@ def pair_ranking(table: pd.DataFrame, *, n: int = 12, planted: tuple | None = No
     if planted:
         handles.append(Line2D([], [], marker="o", ls="", color=RED, label="planted"))
     starred = int((table["p_adjusted"] < LEVEL).sum())
-    _head(fig, f"{starred} of {len(table)} pairs are told from their null", handles)
+    _head(fig, f"{starred} of {len(table)} pairs have less Focus than their null", handles)
     return fig
 
 
@@ -431,7 +431,7 @@ def mosaics_explained(
     All but the palette's `colours` is from `pairs.explained`; `patches` are outlined with dashes.
     """
     n = len(mosaics)
-    shape = {"figsize": (2.45 * n + 0.9, 5.4)} if n > 1 else {"figsize": (6.6, 3.1)}
+    shape = {"figsize": (2.45 * n + 0.9, 5.6)} if n > 1 else {"figsize": (6.6, 3.4)}
     fig, axes = plt.subplots(*((2, n) if n > 1 else (1, 2)), squeeze=False, **shape)
     axes = axes if n > 1 else axes.T
     colour = (colours or palette(names))[names[0]]
@@ -456,6 +456,7 @@ def mosaics_explained(
     bar = fig.colorbar(strength, ax=axes[1], shrink=0.85, pad=0.02, ticks=(0, 0.5, 1))
     bar.set_label("relevance / its maximum")
     bar.ax.axhline(0.5, color=HALF, lw=1.5)
+    _head(fig, f"Red is the relevance for {names[0]}: what lies on {names[1]} is wrong")
     return fig
 
 
@@ -495,9 +496,9 @@ def on_patch(found: pd.DataFrame) -> Figure:
     ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     area = Line2D([], [], marker="|", ls="", ms=13, mew=3, color=FAINT, label="the eyespots' area")
     most = Line2D([], [], color=INK, ls="--", label="most of it")
-    shares = ", ".join(f"{row['method']} {row['share']:.0%}" for row in _rows(found))
-    said = f"The eyespots are {found['area'].iloc[0]:.0%} of the area and hold of the relevance:"
-    _head(fig, f"{said} {shares}", [INTERVAL, area, most])
+    shares = " and ".join(f"{row['share']:.0%} of {row['method']}'s" for row in _rows(found))
+    said = f"The eyespots, {found['area'].iloc[0]:.0%} of the area, hold {shares} wrong relevance"
+    _head(fig, said, [INTERVAL, area, most])
     return fig
 
 
@@ -523,18 +524,23 @@ def detection(
         )
     left.plot(rates["dose"], rates["rate"], color=RED, lw=1.5, label="seeds, with 95% interval")
     left.axhline(chance, color=INK, ls=":", lw=1.5, label=f"a blind ranking: {chance:.2f}")
-    left.set(ylim=(-0.04, 1.25), ylabel="share of seeds", title="The planted pair is first")
+    left.set(
+        ylim=(-0.04, 1.25),
+        ylabel="share of seeds",
+        title="The planted pair is first",
+        yticks=np.linspace(0, 1, 6),
+    )
     own = trials.head(0) if own is None or own.empty else own
     same, few = (part[part["carried"] == part["dose"]] for part in (trials, own))
     _over_seeds(middle, same, few, "alarms", INK, "mean (larger dots: more seeds)")
-    middle.set(title="Other pairs are starred", ylabel="starred pairs that were not planted")
+    middle.set(title="Stars of other pairs", ylabel="starred pairs that were not planted")
     middle.set_ylim(-0.4, max(5.5, same["alarms"].max() + 1.5))
     _over_seeds(right, same, few, "others", FAINT, "other pairs", 0.014)
     _over_seeds(right, same, few, "focus", RED, "planted pair", -0.014)
     every = trials[trials["carried"] == 1].groupby("dose")["focus"].mean()
     label = "planted pair, all images marked"
     right.plot(every.index, every, "--s", color=RED, lw=1.5, mfc="white", label=label)
-    right.set(ylabel="mean Focus", title="The planted pair's Focus falls", ylim=(0.45, 1.02))
+    right.set(ylabel="mean Focus", title="Focus of the pairs", ylim=(0.45, 1.02))
     if len(few):
         middle.plot([], [], "^", color=INK, mfc="none", label="this run, another seed")
     for ax in (left, middle, right):
