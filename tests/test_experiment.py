@@ -19,7 +19,7 @@ COLLECTION = Collection("folder", ("bench", "mug"), {"C": image_set(), "WB": ima
 
 
 def test_names_are_the_papers_for_the_sets_there_are():
-    names = experiment.model_names(COLLECTION, ["scratch", "pretrained", "probe"])
+    names = experiment.model_names(COLLECTION, ["scratch", "fine-tuned", "probe"])
     assert names == ["model-C", "model-WB", "pt-C", "pt-WB", "probe-C", "probe-WB"]
 
 
@@ -34,7 +34,7 @@ def test_without_contexts_the_sentence_says_what_to_do():
 
 
 def test_what_is_planted_is_known_in_the_world_only():
-    assert experiment.planted(Images("folder")) is None
+    assert experiment.planted(Images("visual-contexts")) is None
     shares = experiment.planted(Images(context_bias=0.5))
     assert (shares["p_context_given_class"] == 0.5).all()
 

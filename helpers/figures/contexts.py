@@ -1,6 +1,8 @@
 """The figures of notebooks 01 to 05 (*Assessing Biases through Visual Contexts*).
 
-Every figure is drawn from a returned table; its title is what that table says.
+Every figure is drawn from a returned table; its title is what that table says. In all of them
+`colours` is the palette, a dict from class to colour, and `context_of`, where there is one, a dict
+from class to the name of its context, for the labels.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ __all__ = ["framed", "image_grid", "palette", "show", "style"]  # what notebooks
 MAP = "magma"
 YES, NO = "#B5651D", "#EDEDED"
 NOTHING = "nothing"  # pasted: the context alone
+LEVEL = 0.05  # effects whose p-value, adjusted by Holm, is below it are filled
 FAR = 3  # ranks apart from which a pair is named
 ZERO = {"color": INK, "ls": "--", "lw": 1}
 PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
@@ -219,7 +222,6 @@ def confusion_grid(
     ----------
     matrices : dict from (model, test set) to DataFrame (K, K)
         From `cross_evaluation.confusions`: true class down, predicted class across.
-    classes : sequence of K str
     """
     models, sets = (list(dict.fromkeys(of)) for of in zip(*matrices, strict=True))
     cell = max(min(8.3 / len(models), 2.4), 0.22 * len(classes))
@@ -310,10 +312,6 @@ def logit_panels(
     points: pd.DataFrame,
     colours: Mapping[str, str],
     context_of: Mapping[str, str] | None = None,
-    *,
-    contexts: list[str] | None = None,
-    bins: int = 16,
-    width: float = 9.5,
 ) -> Figure:
     """One panel a pair: 2-D histogram of the two logits, with 1-D histograms (Figure 7).
 
@@ -326,23 +324,13 @@ def logit_panels(
     ----------
     points : DataFrame
         From `effects.points`.
-    colours : dict from class to colour
-        From `palette`; also the order of rows and columns.
-    context_of : dict from class to context name, optional
-        For the labels.
-    contexts : list of str, optional
-        Classes whose contexts to draw; all by default.
-    bins : int
-        A side of a panel.
-    width : float
-        Of the figure, in inches; more where there are more than five panels across.
     """
     mosaics = points[points["kind"] == "context"]
     met = set(zip(mosaics["context_class"], mosaics["object_class"], strict=True))
-    rows = contexts or [name for name in colours if name in set(mosaics["context_class"])]
+    rows = [name for name in colours if name in set(mosaics["context_class"])]
     columns = {c: [name for name in colours if (c, name) in met] for c in rows}
     across = max(len(objects) for objects in columns.values())
-    side = min(max(width / across, 1.7), 2.8)
+    side = min(max(9.5 / across, 1.7), 2.8)
     size = (side * across, side * len(rows) + 0.7)
     fig, axes = plt.subplots(len(rows), across, figsize=size, squeeze=False)
     for line, context in zip(axes, rows, strict=True):
@@ -351,7 +339,7 @@ def logit_panels(
         for ax, name in zip(line, columns[context], strict=False):
             pair = points[(points["context_class"] == context) & (points["object_class"] == name)]
             beside = context_name(context, context_of)
-            _panel(ax, pair, colours[name], colours[context], bins)
+            _panel(ax, pair, colours[name], colours[context])
             if side >= 1.8:
                 ax.set_xlabel(f"logit of {name}", fontsize=8, labelpad=1)
                 ax.set_ylabel(f"logit of {context}", fontsize=8, labelpad=1)
@@ -373,9 +361,9 @@ def logit_panels(
     return fig
 
 
-def _panel(ax: Axes, pair: pd.DataFrame, object_colour, context_colour, bins: int) -> None:
+def _panel(ax: Axes, pair: pd.DataFrame, object_colour: str, context_colour: str) -> None:
     single, mosaic = (pair[pair["kind"] == kind] for kind in ("single", "context"))
-    edges = np.linspace(*_limits(pair), bins + 1)
+    edges = np.linspace(*_limits(pair), 17)
     ax.top = ax.inset_axes([0, 1.02, 1, 0.17], sharex=ax)
     ax.side = ax.inset_axes([1.02, 0, 0.17, 1], sharey=ax)
     for part, colour, marker in ((single, object_colour, "^"), (mosaic, context_colour, "*")):
@@ -427,8 +415,6 @@ def distance_construction(
     ----------
     points : DataFrame
         From `effects.points`.
-    object_class, context_class : str
-    colours : dict from class to colour
     """
     pair = points[
         (points["object_class"] == object_class) & (points["context_class"] == context_class)
@@ -480,10 +466,6 @@ def table_1_distances(
     ----------
     effects : DataFrame
         From `effects.of_pairs`.
-    colours : dict from class to colour
-        A row has its object class's.
-    context_of : dict from class to context name, optional
-        For the labels.
     paper : DataFrame, optional
         The paper's distances: object_class, context_class, mosaic, single.
     """
@@ -522,8 +504,6 @@ def context_contrasts(
     effects: pd.DataFrame,
     colours: Mapping[str, str],
     context_of: Mapping[str, str] | None = None,
-    *,
-    level: float = 0.05,
 ) -> Figure:
     """Tell the context from the mosaic: beside own, neutral and other context, and the difference.
 
@@ -531,10 +511,6 @@ def context_contrasts(
     ----------
     effects : DataFrame
         From `effects.of_pairs`, with the neutral and the own controls.
-    colours : dict from class to colour
-    context_of : dict from class to context name, optional
-    level : float
-        Effects whose Holm-adjusted p-value is below it are filled.
     """
     size = (9.5, 1.8 + 0.3 * _lines(effects))
     fig, (left, right) = plt.subplots(1, 2, figsize=size, sharey=True, width_ratios=(3, 2))
@@ -545,7 +521,7 @@ def context_contrasts(
             if f"{name}_distance" in row:
                 look = {"color": colour, "fmt": marker, "ms": 6, "mec": INK, "mew": 0.6}
                 _point(left, row, f"{name}_distance", y + nudge, **look)
-        clear = row["context_effect_p_holm"] < level
+        clear = row["context_effect_p_holm"] < LEVEL
         look = {"color": colour, "ms": 7, "mfc": colour if clear else "white", "mew": 1.6}
         _point(right, row, "context_effect", y, **look)
     for ax in (left, right):
@@ -562,7 +538,7 @@ def context_contrasts(
         mark("no clear effect (Holm)", marker="o", ms=7, mfc="white", mew=1.6),
     ]
     fig.legend(handles=handles, loc="outside upper center", ncols=4)
-    clear = int((effects["context_effect_p_holm"] < level).sum())
+    clear = int((effects["context_effect_p_holm"] < LEVEL).sum())
     title = f"Less the neutral image, {clear} of {len(effects)} pairs keep a clear effect"
     fig.suptitle(title, x=0.01, ha="left", fontsize=11)
     note(fig, WHISKERS)
@@ -583,8 +559,6 @@ def planted_and_measured(
         From `effects.of_contexts`, with the neutral control.
     planted : dict from class to float
         The share of the class's images that were given its own context.
-    colours : dict from class to colour
-    context_of : dict from class to context name, optional
     """
     rows = sorted(contexts.to_dict("records"), key=lambda row: -planted[row["context_class"]])
     fig, ax = plt.subplots(figsize=(8.5, 1.5 + 0.45 * len(rows)))
@@ -649,9 +623,6 @@ def paste_counts(
         From `pasting.counts`; optionally paper (composites of 25, or NaN).
     pictures : dict from (context class, what is pasted) to uint8 tensor (3, H, W)
         One example for each bar, shown beneath it.
-    colours : dict from class to colour
-        A bar has its object's; the context alone has its own class's.
-    context_of : dict from class to context name, optional
     """
     contexts = list(dict.fromkeys(table["context_class"]))
     rows = -(-len(contexts) // 2)
@@ -718,9 +689,6 @@ def two_methods(
     ----------
     pairs : DataFrame
         From `ranks.apart`. Pairs that the methods rank far apart are named.
-    colours : dict from class to colour
-        A point's face is its context's colour, its rim its object's.
-    context_of : dict from class to context name, optional
     """
     fig, ax = plt.subplots(figsize=(8.5, 5.2))
     ax.axhline(0, **ZERO)
@@ -763,8 +731,6 @@ def explained(
     images: torch.Tensor,
     maps: torch.Tensor,
     captions: Sequence[str],
-    *,
-    cols: int = 2,
     title: str = "",
 ) -> Figure:
     """Image beside map beside overlay, all maps on one colour scale (Figure 16).
@@ -775,11 +741,9 @@ def explained(
     maps : float tensor (N, H, W)
         Positive relevance is drawn, as a share of the map's largest; an empty map is black.
     captions : sequence of N str
-    cols : int
-        Examples (of three pictures each) in a row.
     title : str
     """
-    cols = min(cols, len(images))
+    cols = min(2, len(images))
     rows = -(-len(images) // cols)
     cell = min(9.2 / (3 * cols), 1.7)
     size = (3 * cols * cell + 0.6, rows * (cell + 0.25))
@@ -815,8 +779,6 @@ def background_share(
     ----------
     table : DataFrame
         From `background.per_class`.
-    colours : dict from class to colour
-    context_of : dict from class to context name, optional
     """
     fig, ax = plt.subplots(figsize=(8.5, 1.8 + 0.45 * len(table)))
     for y, row in enumerate(table.to_dict("records")):
@@ -847,7 +809,6 @@ def answers(table: pd.DataFrame, context_of: Mapping[str, str] | None = None) ->
     ----------
     table : DataFrame
         From `methods.Measured.answers`.
-    context_of : dict from class to context name, optional
     """
     measures = list(dict.fromkeys(zip(table["method"], table["quantity"], strict=True)))
     contexts = list(dict.fromkeys(table["context_class"]))
@@ -891,8 +852,6 @@ def dose_response(
     ----------
     table : DataFrame
         Answers of several models (`methods.Measured.answers`), told apart by dose and seed.
-    colours : dict from class to colour
-    context_of : dict from class to context name, optional
     nothing : float
         The share at which class and context are independent.
     """
