@@ -94,7 +94,7 @@ class Run:
         judged = claims.judge(self.notebook, estimates)
         rows = judged.to_dict("records")
         record = {"notebook": self.notebook, "settings": vars(self.settings), "findings": rows}
-        text = json.dumps(record, indent=1, default=str, allow_nan=True)
+        text = json.dumps(record, indent=1, default=vars, allow_nan=True)
         artifacts.write_text(self.folder / "findings" / f"{self.notebook}.json", text)
         return claims.shown(judged)
 
