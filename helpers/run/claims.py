@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -142,7 +141,7 @@ def _judged(claim: pd.Series, estimate: Estimate) -> dict:
     measured, low, high = map(float, estimate.interval or (math.nan,) * 3)
     if low > high:
         raise ValueError(f"{claim.name}: the interval's lower end {low} is above its upper {high}")
-    mine, about = claim["by"] == SUITE, defaultdict(lambda: "…", estimate.of)
+    mine = claim["by"] == SUITE
     right = _right(claim["side"], claim["bound"], (measured, low, high), estimate.p)
     verdict = {
         None: UNDECIDED,
