@@ -28,6 +28,7 @@ from helpers.figures.style import (
     WHISKERS,
     context_name,
     framed,
+    headed,
     image_grid,
     interval,
     mark,
@@ -166,8 +167,8 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int | None = None) -> Figure:
     ax.tick_params(axis="x", length=0)
     best = table.loc[table.groupby("model")["accuracy"].idxmax()]
     own = int((best["train_set"] == best["test_set"]).sum())
-    ax.set_title(f"Figure 2: {own} of {len(models)} models do best on the set they were trained on")
-    _legend_of_sets(fig, sets, "paper" in table and table["paper"].notna().any())
+    title = f"Figure 2: {own} of {len(models)} models do best on the set they were trained on"
+    _of_sets(fig, title, sets, "paper" in table and table["paper"].notna().any())
     note(fig, WHISKERS)
     return fig
 
@@ -196,21 +197,17 @@ def accuracy_by_training(table: pd.DataFrame) -> Figure:
     apart = apart.rename("points").reset_index()
     own = apart["train_set"] == apart["test_set"]
     home, away = apart.loc[own, "points"].max(), apart.loc[~own, "points"].max()
-    ax.set_title(
-        f"Trainings of one model differ by up to {home:.0f} points on its own set"
-        + (f", and by up to {away:.0f} elsewhere" if (~own).any() else "")
-    )
-    _legend_of_sets(fig, sets, False)
+    title = f"Trainings of one model differ by up to {home:.0f} points on its own set"
+    _of_sets(fig, title + (f", and by up to {away:.0f} elsewhere" if (~own).any() else ""), sets)
     return fig
 
 
-def _legend_of_sets(fig: Figure, sets: Sequence[str], paper: bool) -> None:
+def _of_sets(fig: Figure, title: str, sets: Sequence[str], paper: bool = False) -> None:
     handles = [
         mark(f"tested on {name}", marker="s", ms=10, color=SET_COLOURS.get(name, FAINT))
         for name in sets
     ]
-    handles += [mark("the paper's value", **PAPER)] if paper else []
-    fig.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    headed(fig, title, handles + [mark("the paper's value", **PAPER)] * paper)
 
 
 def confusion_grid(
@@ -240,8 +237,7 @@ def confusion_grid(
         ax.set_title(model)
     fig.supxlabel("predicted class", fontsize=10)
     most, share = classes[wrong.argmax()], wrong.max() / max(wrong.sum(), 1)
-    title = f"{share:.0%} of all mistakes name one class: {most}"
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(fig, f"{share:.0%} of all mistakes name one class: {most}")
     return fig
 
 
@@ -283,8 +279,7 @@ def causal_graphs() -> Figure:
             _node(ax, name, place, name == fixed)
         ax.set(xlim=(-0.7, 2.9), ylim=(-0.85, 1.95), aspect="equal")
         ax.set_axis_off()
-    title = "Figure 3: does the context reach the prediction (orange arrow)? Set it, and see"
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(fig, "Figure 3: does the context reach the prediction (orange arrow)? Set it, and see")
     return fig
 
 
@@ -353,11 +348,11 @@ def logit_panels(
         mark("mosaics (mean), context's colour", marker="*", **grey | {"ms": 11}),
         mark("both logits equal", **ZERO),
     ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=3)
-    across = mosaics.groupby(["object_class", "context_class"])["distance"].mean() < 0
-    title = "Figure 7: beside a context the object's logit falls and that of the context's class "
-    title += f"rises; {across.sum()} of {len(across)} means cross the diagonal"
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    over = mosaics.groupby(["object_class", "context_class"])["distance"].mean() < 0
+    title = (
+        f"Figure 7: the mean of the mosaics lies over the diagonal in {over.sum()} of {len(over)}"
+    )
+    headed(fig, f"{title} pairs", handles)
     return fig
 
 
@@ -439,9 +434,8 @@ def distance_construction(
         mark("single images", marker="^", color=colours[object_class]),
         mark("mosaics", marker="*", ms=12, color=colours[context_class]),
     ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=2)
     title = "Figure 9: a pair in two numbers, the distances of its two means to the diagonal"
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(fig, title, handles)
     return fig
 
 
@@ -473,14 +467,15 @@ def table_1_distances(
     printed = {} if paper is None else paper.set_index(["object_class", "context_class"])
     for y, row in _rows(ax, effects, context_of):
         colour = colours[row["object_class"]]
-        ax.plot([row["mosaic_distance"], row["single_distance"]], [y, y], color=colour, lw=1)
-        for name, face in (("mosaic", colour), ("single", "white")):
+        ends = [row["mosaic_distance"], row["single_distance"]]
+        ax.plot(ends, [y + 0.12, y - 0.12], color=colour, lw=1, alpha=0.5)
+        for name, face, nudge in (("mosaic", colour, 0.12), ("single", "white", -0.12)):
             look = {"color": colour, "mfc": face, "mew": 1.8, "ms": 7, "zorder": 3}
-            _point(ax, row, f"{name}_distance", y, **look)
+            _point(ax, row, f"{name}_distance", y + nudge, **look)
             if len(printed):
                 theirs = printed.loc[(row["object_class"], row["context_class"]), name]
                 look = {"ms": 5, "mec": FAINT, "mfc": FAINT if name == "mosaic" else "white"}
-                ax.plot(theirs, y + 0.34, **PAPER | look)
+                ax.plot(theirs, y + 0.4, **PAPER | look)
     ax.axvline(0, **ZERO)
     ax.set_xlabel(
         "\N{LEFTWARDS ARROW} context's class      "
@@ -490,12 +485,9 @@ def table_1_distances(
     handles = [mark("mosaics", marker="o"), mark("single images", marker="o", mfc="white", mew=1.8)]
     if len(printed):
         handles.append(mark("the paper's two values", **PAPER | {"mfc": FAINT, "mec": FAINT}))
-    fig.legend(handles=handles, loc="outside upper center", ncols=3)
     nearer, across = (effects["drop"] > 0).sum(), (effects["mosaic_distance"] < 0).sum()
-    ax.set_title(
-        f"Figure 10: beside a context {nearer} of {len(effects)} pairs come nearer to its class, "
-        f"{across} cross over"
-    )
+    title = f"Figure 10: beside a context {nearer} of {len(effects)} pairs come nearer to its class"
+    headed(fig, f"{title}, and {across} cross over to it", handles)
     note(fig, WHISKERS)
     return fig
 
@@ -537,10 +529,9 @@ def context_contrasts(
         mark("beside the context", marker="o", ms=6),
         mark("no clear effect (Holm)", marker="o", ms=7, mfc="white", mew=1.6),
     ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=4)
     clear = int((effects["context_effect_p_holm"] < LEVEL).sum())
-    title = f"Less the neutral image, {clear} of {len(effects)} pairs keep a clear effect"
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    title = f"Compared with a neutral image, the context has a clear effect in {clear} of"
+    headed(fig, f"{title} {len(effects)} pairs", handles)
     note(fig, WHISKERS)
     return fig
 
@@ -635,14 +626,13 @@ def paste_counts(
         ax.set_title(f"{context_name(name, context_of)}: taken for {name}")
     for ax in axes.flat[len(contexts) :]:
         ax.set_axis_off()
-    if "paper" in table and table["paper"].notna().any():
-        fig.legend(handles=[mark("the paper's count", **PAPER)], loc="outside upper right")
+    paper = "paper" in table and table["paper"].notna().any()
     made = table[table["pasted"] != NOTHING]
     title = "Figures 11 to 14: contexts alone, and with objects"
     if len(made):
         mostly = int((made["share"] > 0.5).sum())
         title = f"Figures 11 to 14: the context decides {mostly} of {len(made)} kinds of composite"
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(fig, title, [mark("the paper's count", **PAPER)] * paper)
     note(fig, WHISKERS)
     return fig
 
@@ -748,7 +738,7 @@ def explained(
     cell = min(9.2 / (3 * cols), 1.7)
     size = (3 * cols * cell + 0.6, rows * (cell + 0.25))
     fig, axes = plt.subplots(rows, 3 * cols, figsize=size, squeeze=False)
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(fig, title)
     positive = maps.clamp(min=0)
     shares = positive / positive.amax((1, 2), keepdim=True).clamp(min=1e-30)
     for number, trio in enumerate(axes.reshape(-1, 3)):
@@ -791,11 +781,9 @@ def background_share(
     ax.set(ylim=(len(table) - 0.4, -0.6), xlabel="relevance on the background (%)")
     ax.grid(axis="x", color="#eeeeee")
     handles = [mark("GradCAM", marker="o"), mark("a uniform map", marker="|", ms=14, mew=2.5)]
-    fig.legend(handles=handles, loc="outside upper center", ncols=2)
     less = int((table["share"] < table["area"]).sum())
-    ax.set_title(
-        f"GradCAM puts less on the background than a uniform map in {less} of {len(table)} classes"
-    )
+    title = f"GradCAM puts less on the background than a uniform map in {less} of {len(table)}"
+    headed(fig, f"{title} classes", handles)
     note(fig, WHISKERS)
     return fig
 
@@ -832,7 +820,7 @@ def answers(table: pd.DataFrame, context_of: Mapping[str, str] | None = None) ->
     sns.despine(ax=ax, left=True, bottom=True)
     yes = (table["answer"] == "yes").groupby(table["method"], sort=False).agg(["sum", "size"])
     said = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in yes.iterrows())
-    fig.suptitle(f"Answers of yes: {said}", x=0.01, ha="left", fontsize=11)
+    headed(fig, f"Answers of yes: {said}")
     note(fig, "Numbers: measured effects. Yes: the whole 95% interval lies above zero.")
     return fig
 
@@ -881,10 +869,7 @@ def dose_response(
     axes.flat[-1].legend(handles=handles, loc="center", fontsize=9)
     none = table[table["dose"] <= nothing]
     false = f"{(none['answer'] == 'yes').sum()} of {len(none)}"
-    title = (
-        f"Where nothing is planted (dotted line and left of it), {false} answers are a false yes"
-    )
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(fig, f"Where nothing is planted (dotted line and left of it), {false} answers are yes")
     note(fig, WHISKERS)
     return fig
 
