@@ -7,8 +7,8 @@
 
 A sweep of your own: copy this file, name another notebook, one of its tables and other parameters.
 `python -m helpers.contexts.sweep --tables FOLDER FILES` makes one table of the runs' tables, with a column for
-each parameter that the folders' names tell (`seed-1_mosaics-12`); what else is gathered here,
-`helpers.contexts.sweep` computes for this sweep. `snakemake -s ... -n --quiet host` shows the plan.
+each parameter in which the runs differ; what else is gathered here, `helpers.contexts.sweep` computes for
+this sweep. `snakemake -s ... -n --quiet host` shows the plan.
 """
 
 import yaml
@@ -21,12 +21,12 @@ NOTEBOOK = "05_gradcam_comparison"
 
 def given(dose, seed):
     """Parameters of one run. Its results go to a folder of their own; `doses: []` trains no more."""
-    one = {"context_bias": float(dose), "seed": int(seed), "doses": []}
-    one |= {"output": f"{NAME}/bias-{dose}_seed-{seed}"}
+    one = {"seed": int(seed), "doses": [], "output": f"{NAME}/bias-{dose}_seed-{seed}"}
     more = preflight.of_notebooks(config)
     if set(one) & set(more):
         raise ValueError(f"parameters: this sweep sets {', '.join(set(one) & set(more))} itself")
-    return one | more
+    images = {"source": "world", **more.pop("images", {}), "context_bias": float(dose)}
+    return {"images": images, **one, **more}
 
 
 try:  # refused here, before anything runs

@@ -106,7 +106,7 @@ def test_the_papers_bench_and_sky():
     assert (found["flips"], found["kept"]) == (44, 81)
     assert found["flip_share"] == pytest.approx(0.352)
     assert found["flip_share_low"] < 0.352 < found["flip_share_high"]
-    assert "context_effect" not in found and "own_effect" not in found
+    assert "context_effect" not in found and "own_distance" not in found
 
 
 def test_table_1_from_its_points():
@@ -129,8 +129,8 @@ def test_a_planted_context_is_told_from_being_in_a_mosaic():
             row.drop > 2.5
         )  # the paper's measure shows a strong effect of every context, road too
         assert (row.context_effect_p_holm < 0.05) == (effect > 0)
-        own = (PULL[row.context_class] + PULL[row.object_class]) / np.sqrt(2)
-        assert row.own_effect == pytest.approx(own, abs=0.3)
+        own = (row.own_distance - row.neutral_distance) * np.sqrt(2)
+        assert own == pytest.approx(PULL[row.object_class], abs=0.4)
 
 
 def test_the_neutral_partner_is_paired_by_image_and_side():
@@ -183,7 +183,7 @@ def test_a_class_without_a_context_of_its_own():
     logits = rng.normal(size=(6, 3)), rng.normal(size=(len(table), 3)), table, "abc"
     found = of_pairs(*logits)
     assert list(found["context_class"]) == ["a", "a", "b", "b"]
-    assert np.isnan(found.loc[found["object_class"] == "c", "own_effect"]).all()
+    assert np.isnan(found.loc[found["object_class"] == "c", "own_distance"]).all()
     assert len(of_contexts(*logits)) == 2
 
 

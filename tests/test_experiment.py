@@ -19,7 +19,7 @@ COLLECTION = Collection("folder", ("bench", "mug"), {"C": image_set(), "WB": ima
 
 
 def test_names_are_the_papers_for_the_sets_there_are():
-    names = experiment.model_names(COLLECTION, ["scratch", "pretrained", "probe"])
+    names = experiment.model_names(COLLECTION, ["scratch", "fine-tuned", "probe"])
     assert names == ["model-C", "model-WB", "pt-C", "pt-WB", "probe-C", "probe-WB"]
 
 
@@ -34,26 +34,12 @@ def test_without_contexts_the_sentence_says_what_to_do():
 
 
 def test_what_is_planted_is_known_in_the_world_only():
-    assert experiment.planted(Images("folder")) is None
+    assert experiment.planted(Images("visual-contexts")) is None
     shares = experiment.planted(Images(context_bias=0.5))
     assert (shares["p_context_given_class"] == 0.5).all()
 
 
-PHOTOS = {
-    "output": "photos",
-    "source": "folder",
-    "context_of": {
-        "airplane": "sky",
-        "cup": "wood",
-        "fire hydrant": "road",
-        "kangaroo": "park",
-    },
-    "architecture": "squeezenet1_0",
-    "image_size": 128,
-    "families": ["probe"],
-    "family": "probe",
-    "trainings": 2,
-}
+CONTEXTS = {"airplane": "sky", "cup": "wood", "fire hydrant": "road", "kangaroo": "park"}
 
 
 @pytest.fixture(scope="module")
@@ -75,31 +61,26 @@ def photographed(tmp_path_factory):
     ],
 )
 def test_notebooks_run_on_real_photographs(real, tmp_path, photographed, name, figures, says):
+    weights = str(real / "weights" / "squeezenet1_0_imagenet.safetensors")
     given = {
-        **PHOTOS,
-        "folder": str(real / "photos4"),
-        "pretrained": str(real / "weights" / "squeezenet1_0_imagenet.safetensors"),
+        "output": "photos",
+        "images": {"folder": str(real / "photos4"), "size": 128, "context_of": CONTEXTS},
+        "model": {"architecture": "squeezenet1_0", "weights": weights, "fit": "probe"},
+        "fits": ["probe"],
+        "trainings": 2,
     }
     path = project.root() / "notebooks" / f"{name}.ipynb"
-    known = parameters.shared(
-        [path], {k: v for k, v in given.items() if k in parameters.declared(path)}
-    )
+    known = {k: v for k, v in given.items() if k in parameters.defaults(path)}
+    parameters.validated(path, known)
     out = tmp_path / f"{name}.ipynb"
-    command = [
-        sys.executable,
-        "-m",
-        "papermill",
-        "--no-progress-bar",
-        "-y",
-        yaml.safe_dump(known[name]),
-    ]
+    command = [sys.executable, "-m", "papermill", "--no-progress-bar", "-y", yaml.safe_dump(known)]
     environment = {**os.environ, "SUITE_OUTPUTS": str(photographed), "OMP_NUM_THREADS": "1"}
     result = subprocess.run(
         [*command, str(path), str(out)], env=environment, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr[-3000:]
     record = json.loads((photographed / "photos/findings" / f"{name}.json").read_text())
-    assert record["settings"]["source"] == "folder" and len(record["findings"]) >= 1
+    assert record["settings"]["images"]["source"] == "folder" and len(record["findings"]) >= 1
     drawn = list((photographed / "photos/figures" / name).glob("*.png"))
     assert len(drawn) >= figures
     outputs = [o for c in nbformat.read(out, as_version=4).cells for o in c.get("outputs", [])]

@@ -107,15 +107,15 @@ def test_figures_of_contexts_draw(classes, n):
 
 
 def test_figures_of_eight_contexts_draw():
-    draw_contexts(EIGHT, 1, rows=list(EIGHT[3:5]))
+    draw_contexts(EIGHT, 1)
 
 
-def draw_contexts(classes, n, rows=None):
+def draw_contexts(classes, n):
     points, pairs, strengths = tables(classes, n)
     colours = figures.palette(classes, CONTEXT_OF)
     planted = dict.fromkeys(classes, 0.5)
     for fig in (
-        figures.logit_panels(points, colours, CONTEXT_OF, contexts=rows),
+        figures.logit_panels(points, colours, CONTEXT_OF),
         figures.distance_construction(points, classes[0], classes[1], colours),
         figures.table_1_distances(pairs, colours, CONTEXT_OF),
         figures.context_contrasts(pairs, colours),

@@ -125,7 +125,8 @@ def test_a_wrong_dose_is_refused_before_anything_runs(tmp_path):
 
 @pytest.mark.slow
 def test_a_sweep_runs_and_a_second_time_has_nothing_to_do(tmp_path):
-    small = {"per_class": 18, "image_size": 64, "epochs": 1, "per_context": 1, "trainings": 2}
+    small = {"images": {"per_class": 18, "size": 64}, "per_context": 1, "trainings": 2}
+    small["model"] = {"architecture": "alexnet-quarter", "epochs": 1}
     config = tmp_path / "small.yml"
     config.write_text(yaml.safe_dump({"doses": [1], "seeds": [0], "parameters": small}))
     arguments = ["--cores", "1", "--configfile", str(config)]

@@ -123,14 +123,13 @@ def guesses(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def given_away(guesses: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
+def given_away(guesses: pd.DataFrame) -> pd.DataFrame:
     """How often a mean colour names the class.
 
     Parameters
     ----------
     guesses : DataFrame
         From :func:`guesses`.
-    level : float in (0, 1)
 
     Returns
     -------
@@ -140,7 +139,7 @@ def given_away(guesses: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
     """
     by = ["set", "region"]
     found = guesses.groupby(by, sort=False)["right"].agg(accuracy="mean", hits="sum", images="size")
-    found["low"], found["high"] = stats.wilson(found["hits"], found["images"], level)
+    found["low"], found["high"] = stats.wilson(found["hits"], found["images"])
     largest = guesses.groupby([*by, "class"]).size().groupby(by).max()
     found["chance"] = largest / found["images"]
     return found.reset_index()[[*by, "accuracy", "low", "high", "chance", "images"]]
@@ -216,14 +215,13 @@ def by_class(table: pd.DataFrame, measure: str) -> dict[str, np.ndarray]:
     }
 
 
-def per_class(table: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+def per_class(table: pd.DataFrame) -> pd.DataFrame:
     """Each class's mean share of relevance on the background, against a uniform map.
 
     Parameters
     ----------
     table : DataFrame
         From :func:`relevance`.
-    level : float in (0, 1)
 
     Returns
     -------
@@ -242,13 +240,12 @@ def per_class(table: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     )
     for measure in ("share", "excess", "peak"):
         of = by_class(table, measure)
-        ends = pd.DataFrame([_interval(of[name], measure, level) for name in found.index])
+        ends = pd.DataFrame([_interval(of[name], measure) for name in found.index])
         found[[measure, f"{measure}_low", f"{measure}_high"]] = ends.to_numpy()
     return found.reset_index()
 
 
-def _interval(values: np.ndarray, measure: str, level: float) -> stats.Interval:
+def _interval(values: np.ndarray, measure: str) -> stats.Interval:
     if np.isnan(values).all():
         return stats.Interval(np.nan, np.nan, np.nan)
-    is_share = measure == "peak"
-    return stats.share(values, level=level) if is_share else stats.mean(values).interval(level)
+    return stats.share(values) if measure == "peak" else stats.mean(values).interval()

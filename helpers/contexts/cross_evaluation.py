@@ -61,7 +61,7 @@ def predictions(
     return pd.concat(parts, ignore_index=True)
 
 
-def accuracies(table: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
+def accuracies(table: pd.DataFrame) -> pd.DataFrame:
     """Accuracy of every model on every test set, mean over its trainings (Figure 2).
 
     Parameters
@@ -79,7 +79,7 @@ def accuracies(table: pd.DataFrame, level: float = 0.95) -> pd.DataFrame:
     for of, part in table.groupby(keys, sort=False):
         right = _right(part)
         row = dict(zip(keys, of, strict=True))
-        row |= dict(zip(("accuracy", "low", "high"), stats.share(right, level=level), strict=True))
+        row |= dict(zip(("accuracy", "low", "high"), stats.share(right), strict=True))
         rows.append(row | {"images": right.shape[1], "trainings": len(right)})
     return pd.DataFrame(rows)
 
@@ -128,15 +128,13 @@ def confusions(table: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     }
 
 
-def hidden(table: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+def hidden(table: pd.DataFrame) -> pd.DataFrame:
     """What a random split would have hidden: accuracy lost outside the model's own set.
 
     Parameters
     ----------
     table
         From :func:`predictions`.
-    level
-        Of the interval.
 
     Returns
     -------
@@ -148,7 +146,7 @@ def hidden(table: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     for name, part in table.groupby("model", sort=False):
         own = part[part["test_set"] == part["train_set"]]
         if len(own) and len(own) < len(part):
-            drop = contrast(table, lost(table, name), level)
+            drop = contrast(table, lost(table, name))
             right = own["right"].mean()
             rows.append([name, right, right - drop.estimate, *drop])
     columns = ["model", "own", "others", "drop", "drop_low", "drop_high"]
@@ -167,9 +165,7 @@ def lost(table: pd.DataFrame, name: str) -> dict[tuple[str, str], float]:
     return {(name, own): 1.0} | {(name, test_set): -1 / len(other) for test_set in other}
 
 
-def contrast(
-    table: pd.DataFrame, weights: Mapping[tuple[str, str], float], level: float = 0.95
-) -> stats.Interval:
+def contrast(table: pd.DataFrame, weights: Mapping[tuple[str, str], float]) -> stats.Interval:
     """A weighted sum of accuracies; models on the same test set are compared image by image.
 
     Parameters
@@ -191,7 +187,7 @@ def contrast(
         by_set[pair[1]] = by_set.get(pair[1], 0.0) + weight * _right(parts[pair])
         largest[pair[1]] = max(largest.get(pair[1], 0.0), abs(weight))
     differences = [by_set[name] / largest[name] for name in by_set]
-    return stats.mean(differences, list(largest.values()), shares=True).interval(level)
+    return stats.mean(differences, list(largest.values()), shares=True).interval()
 
 
 def _right(part: pd.DataFrame) -> np.ndarray:

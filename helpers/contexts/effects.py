@@ -38,7 +38,6 @@ MEASURES = (
     "context_effect",
     "flip_effect",
     "own_distance",
-    "own_effect",
 )
 
 
@@ -114,7 +113,7 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
         One row a (training, context_class, object_class, object): mosaics, flips, kept (counts),
         and the image's flip_share, taken_share, mosaic_distance, single_distance, drop, and with
         the controls neutral_distance, neutral_flip_share, context_effect, flip_effect,
-        taken_effect, own_distance, own_effect, as in :func:`of_pairs` and :func:`of_contexts`. The
+        taken_effect and own_distance, as in :func:`of_pairs` and :func:`of_contexts`. The
         neutral mosaics are averaged over the sides in the proportion of the image's context
         mosaics.
     """
@@ -143,19 +142,16 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
         found["taken_effect"] = found["taken_share"] - beside["taken"]
     if "own" in kinds:
         found["own_distance"] = kinds["own"].groupby(KEYS)["distance"].mean()
-        found["own_effect"] = found["own_distance"] - found["mosaic_distance"]
     return found.reset_index()
 
 
-def of_pairs(images: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
     """What each context does to each object class (section 3, Table 1, Figure 10).
 
     Parameters
     ----------
     images : DataFrame
         From :func:`per_image`.
-    level : float in (0, 1)
-        Of the intervals, for each number on its own.
 
     Returns
     -------
@@ -173,9 +169,9 @@ def of_pairs(images: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
           this context draws the prediction to its class; context_effect_p, context_effect_p_holm:
           the two-sided p-value of "it is zero", and that adjusted for all pairs by Holm's method.
         - flip_effect*: flip_share - neutral_flip_share.
-        - own_distance*, own_effect*: beside the own context, and own_distance - mosaic_distance.
+        - own_distance*: of the same images beside their own context.
 
-        x* stands for x, x_low and x_high, the interval's ends (`stats.mean`). Columns of
+        x* stands for x, x_low and x_high, the ends of its 95% interval (`stats.mean`). Columns of
         controls are there where the design has these.
     """
     trainings, rows = images["training"].nunique(), []
@@ -188,9 +184,9 @@ def of_pairs(images: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
             if np.isnan(values).all():  # a class whose own context has no images
                 interval = stats.Interval(np.nan, np.nan, np.nan)
             elif name.endswith("_share"):
-                interval = stats.share(values, level=level)
+                interval = stats.share(values)
             else:
-                interval = stats.mean(values).interval(level)
+                interval = stats.mean(values).interval()
             row |= _ends(name, interval)
         if "context_effect" in group:
             row["context_effect_p"] = stats.mean(grid(group, "context_effect")).p
@@ -202,13 +198,13 @@ def of_pairs(images: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     return table
 
 
-def of_contexts(images: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
     """Each context's strength as a shortcut: the mean of its effects over the other object classes.
 
     Parameters
     ----------
-    images, level
-        As in :func:`of_pairs`.
+    images : DataFrame
+        From :func:`per_image`.
 
     Returns
     -------
@@ -223,7 +219,7 @@ def of_contexts(images: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
         row = {"context_class": context, "object_classes": group["object_class"].nunique()}
         for name in [name for name in OF_CONTEXTS if name in group]:
             values = stats.mean(grids(group, name), shares=name == "taken_effect")
-            row |= _ends(name, values.interval(level))
+            row |= _ends(name, values.interval())
         rows.append(row)
     return pd.DataFrame(rows)
 

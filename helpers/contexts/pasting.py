@@ -302,9 +302,7 @@ def alone(logits: Mapping[str, torch.Tensor], classes: Sequence[str]) -> dict[st
     }
 
 
-def counts(
-    alone: Mapping[str, np.ndarray], images: pd.DataFrame | None = None, *, level: float = 0.95
-) -> pd.DataFrame:
+def counts(alone: Mapping[str, np.ndarray], images: pd.DataFrame | None = None) -> pd.DataFrame:
     """The bars of Figures 11 to 14: share of the images taken for the context's class.
 
     Parameters
@@ -313,7 +311,6 @@ def counts(
         From :func:`alone`.
     images : DataFrame, optional
         Of the composites, from :func:`helpers.contexts.effects.per_image`.
-    level : float in (0, 1)
 
     Returns
     -------
@@ -327,7 +324,7 @@ def counts(
         bars |= {pair: effects.grid(part, "taken_share") for pair, part in pairs}
     order = list(alone)
     rows = [
-        (*bar, taken.sum() / len(taken), taken.shape[1], *stats.share(taken, level=level))
+        (*bar, taken.sum() / len(taken), taken.shape[1], *stats.share(taken))
         for bar, taken in sorted(bars.items(), key=lambda bar: order.index(bar[0][0]))
     ]
     columns = ["context_class", "pasted", "predicted", "images", "share", "low", "high"]

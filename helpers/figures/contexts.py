@@ -1,6 +1,8 @@
 """The figures of notebooks 01 to 05 (*Assessing Biases through Visual Contexts*).
 
-Every figure is drawn from a returned table; its title is what that table says.
+Every figure is drawn from a returned table; its title is what that table says. In all of them
+`colours` is the palette, a dict from class to colour, and `context_of`, where there is one, a dict
+from class to the name of its context, for the labels.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from helpers.figures.style import (
     WHISKERS,
     context_name,
     framed,
+    headed,
     image_grid,
     interval,
     mark,
@@ -41,6 +44,7 @@ __all__ = ["framed", "image_grid", "palette", "show", "style"]  # what notebooks
 MAP = "magma"
 YES, NO = "#B5651D", "#EDEDED"
 NOTHING = "nothing"  # pasted: the context alone
+LEVEL = 0.05  # effects whose p-value, adjusted by Holm, is below it are filled
 FAR = 3  # ranks apart from which a pair is named
 ZERO = {"color": INK, "ls": "--", "lw": 1}
 PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
@@ -163,8 +167,8 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int | None = None) -> Figure:
     ax.tick_params(axis="x", length=0)
     best = table.loc[table.groupby("model")["accuracy"].idxmax()]
     own = int((best["train_set"] == best["test_set"]).sum())
-    ax.set_title(f"Figure 2: {own} of {len(models)} models do best on the set they were trained on")
-    _legend_of_sets(fig, sets, "paper" in table and table["paper"].notna().any())
+    title = f"Figure 2: {own} of {len(models)} models do best on the set they were trained on"
+    _of_sets(fig, title, sets, "paper" in table and table["paper"].notna().any())
     note(fig, WHISKERS)
     return fig
 
@@ -193,21 +197,17 @@ def accuracy_by_training(table: pd.DataFrame) -> Figure:
     apart = apart.rename("points").reset_index()
     own = apart["train_set"] == apart["test_set"]
     home, away = apart.loc[own, "points"].max(), apart.loc[~own, "points"].max()
-    ax.set_title(
-        f"Trainings of one model differ by up to {home:.0f} points on its own set"
-        + (f", and by up to {away:.0f} elsewhere" if (~own).any() else "")
-    )
-    _legend_of_sets(fig, sets, False)
+    title = f"Trainings of one model differ by up to {home:.0f} points on its own set"
+    _of_sets(fig, title + (f", and by up to {away:.0f} elsewhere" if (~own).any() else ""), sets)
     return fig
 
 
-def _legend_of_sets(fig: Figure, sets: Sequence[str], paper: bool) -> None:
+def _of_sets(fig: Figure, title: str, sets: Sequence[str], paper: bool = False) -> None:
     handles = [
         mark(f"tested on {name}", marker="s", ms=10, color=SET_COLOURS.get(name, FAINT))
         for name in sets
     ]
-    handles += [mark("the paper's value", **PAPER)] if paper else []
-    fig.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    headed(fig, title, handles + [mark("the paper's value", **PAPER)] * paper)
 
 
 def confusion_grid(
@@ -219,7 +219,6 @@ def confusion_grid(
     ----------
     matrices : dict from (model, test set) to DataFrame (K, K)
         From `cross_evaluation.confusions`: true class down, predicted class across.
-    classes : sequence of K str
     """
     models, sets = (list(dict.fromkeys(of)) for of in zip(*matrices, strict=True))
     cell = max(min(8.3 / len(models), 2.4), 0.22 * len(classes))
@@ -238,8 +237,7 @@ def confusion_grid(
         ax.set_title(model)
     fig.supxlabel("predicted class", fontsize=10)
     most, share = classes[wrong.argmax()], wrong.max() / max(wrong.sum(), 1)
-    title = f"{share:.0%} of all mistakes name one class: {most}"
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(fig, f"{share:.0%} of all mistakes name one class: {most}")
     return fig
 
 
@@ -281,8 +279,7 @@ def causal_graphs() -> Figure:
             _node(ax, name, place, name == fixed)
         ax.set(xlim=(-0.7, 2.9), ylim=(-0.85, 1.95), aspect="equal")
         ax.set_axis_off()
-    title = "Figure 3: does the context reach the prediction (orange arrow)? Set it, and see"
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(fig, "Figure 3: does the context reach the prediction (orange arrow)? Set it, and see")
     return fig
 
 
@@ -310,10 +307,6 @@ def logit_panels(
     points: pd.DataFrame,
     colours: Mapping[str, str],
     context_of: Mapping[str, str] | None = None,
-    *,
-    contexts: list[str] | None = None,
-    bins: int = 16,
-    width: float = 9.5,
 ) -> Figure:
     """One panel a pair: 2-D histogram of the two logits, with 1-D histograms (Figure 7).
 
@@ -326,23 +319,13 @@ def logit_panels(
     ----------
     points : DataFrame
         From `effects.points`.
-    colours : dict from class to colour
-        From `palette`; also the order of rows and columns.
-    context_of : dict from class to context name, optional
-        For the labels.
-    contexts : list of str, optional
-        Classes whose contexts to draw; all by default.
-    bins : int
-        A side of a panel.
-    width : float
-        Of the figure, in inches; more where there are more than five panels across.
     """
     mosaics = points[points["kind"] == "context"]
     met = set(zip(mosaics["context_class"], mosaics["object_class"], strict=True))
-    rows = contexts or [name for name in colours if name in set(mosaics["context_class"])]
+    rows = [name for name in colours if name in set(mosaics["context_class"])]
     columns = {c: [name for name in colours if (c, name) in met] for c in rows}
     across = max(len(objects) for objects in columns.values())
-    side = min(max(width / across, 1.7), 2.8)
+    side = min(max(9.5 / across, 1.7), 2.8)
     size = (side * across, side * len(rows) + 0.7)
     fig, axes = plt.subplots(len(rows), across, figsize=size, squeeze=False)
     for line, context in zip(axes, rows, strict=True):
@@ -351,7 +334,7 @@ def logit_panels(
         for ax, name in zip(line, columns[context], strict=False):
             pair = points[(points["context_class"] == context) & (points["object_class"] == name)]
             beside = context_name(context, context_of)
-            _panel(ax, pair, colours[name], colours[context], bins)
+            _panel(ax, pair, colours[name], colours[context])
             if side >= 1.8:
                 ax.set_xlabel(f"logit of {name}", fontsize=8, labelpad=1)
                 ax.set_ylabel(f"logit of {context}", fontsize=8, labelpad=1)
@@ -365,17 +348,17 @@ def logit_panels(
         mark("mosaics (mean), context's colour", marker="*", **grey | {"ms": 11}),
         mark("both logits equal", **ZERO),
     ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=3)
-    across = mosaics.groupby(["object_class", "context_class"])["distance"].mean() < 0
-    title = "Figure 7: beside a context the object's logit falls and that of the context's class "
-    title += f"rises; {across.sum()} of {len(across)} means cross the diagonal"
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    over = mosaics.groupby(["object_class", "context_class"])["distance"].mean() < 0
+    title = (
+        f"Figure 7: the mean of the mosaics lies over the diagonal in {over.sum()} of {len(over)}"
+    )
+    headed(fig, f"{title} pairs", handles)
     return fig
 
 
-def _panel(ax: Axes, pair: pd.DataFrame, object_colour, context_colour, bins: int) -> None:
+def _panel(ax: Axes, pair: pd.DataFrame, object_colour: str, context_colour: str) -> None:
     single, mosaic = (pair[pair["kind"] == kind] for kind in ("single", "context"))
-    edges = np.linspace(*_limits(pair), bins + 1)
+    edges = np.linspace(*_limits(pair), 17)
     ax.top = ax.inset_axes([0, 1.02, 1, 0.17], sharex=ax)
     ax.side = ax.inset_axes([1.02, 0, 0.17, 1], sharey=ax)
     for part, colour, marker in ((single, object_colour, "^"), (mosaic, context_colour, "*")):
@@ -427,8 +410,6 @@ def distance_construction(
     ----------
     points : DataFrame
         From `effects.points`.
-    object_class, context_class : str
-    colours : dict from class to colour
     """
     pair = points[
         (points["object_class"] == object_class) & (points["context_class"] == context_class)
@@ -453,9 +434,8 @@ def distance_construction(
         mark("single images", marker="^", color=colours[object_class]),
         mark("mosaics", marker="*", ms=12, color=colours[context_class]),
     ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=2)
     title = "Figure 9: a pair in two numbers, the distances of its two means to the diagonal"
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(fig, title, handles)
     return fig
 
 
@@ -480,10 +460,6 @@ def table_1_distances(
     ----------
     effects : DataFrame
         From `effects.of_pairs`.
-    colours : dict from class to colour
-        A row has its object class's.
-    context_of : dict from class to context name, optional
-        For the labels.
     paper : DataFrame, optional
         The paper's distances: object_class, context_class, mosaic, single.
     """
@@ -491,14 +467,15 @@ def table_1_distances(
     printed = {} if paper is None else paper.set_index(["object_class", "context_class"])
     for y, row in _rows(ax, effects, context_of):
         colour = colours[row["object_class"]]
-        ax.plot([row["mosaic_distance"], row["single_distance"]], [y, y], color=colour, lw=1)
-        for name, face in (("mosaic", colour), ("single", "white")):
+        ends = [row["mosaic_distance"], row["single_distance"]]
+        ax.plot(ends, [y + 0.12, y - 0.12], color=colour, lw=1, alpha=0.5)
+        for name, face, nudge in (("mosaic", colour, 0.12), ("single", "white", -0.12)):
             look = {"color": colour, "mfc": face, "mew": 1.8, "ms": 7, "zorder": 3}
-            _point(ax, row, f"{name}_distance", y, **look)
+            _point(ax, row, f"{name}_distance", y + nudge, **look)
             if len(printed):
                 theirs = printed.loc[(row["object_class"], row["context_class"]), name]
                 look = {"ms": 5, "mec": FAINT, "mfc": FAINT if name == "mosaic" else "white"}
-                ax.plot(theirs, y + 0.34, **PAPER | look)
+                ax.plot(theirs, y + 0.4, **PAPER | look)
     ax.axvline(0, **ZERO)
     ax.set_xlabel(
         "\N{LEFTWARDS ARROW} context's class      "
@@ -508,12 +485,9 @@ def table_1_distances(
     handles = [mark("mosaics", marker="o"), mark("single images", marker="o", mfc="white", mew=1.8)]
     if len(printed):
         handles.append(mark("the paper's two values", **PAPER | {"mfc": FAINT, "mec": FAINT}))
-    fig.legend(handles=handles, loc="outside upper center", ncols=3)
     nearer, across = (effects["drop"] > 0).sum(), (effects["mosaic_distance"] < 0).sum()
-    ax.set_title(
-        f"Figure 10: beside a context {nearer} of {len(effects)} pairs come nearer to its class, "
-        f"{across} cross over"
-    )
+    title = f"Figure 10: beside a context {nearer} of {len(effects)} pairs come nearer to its class"
+    headed(fig, f"{title}, and {across} cross over to it", handles)
     note(fig, WHISKERS)
     return fig
 
@@ -522,8 +496,6 @@ def context_contrasts(
     effects: pd.DataFrame,
     colours: Mapping[str, str],
     context_of: Mapping[str, str] | None = None,
-    *,
-    level: float = 0.05,
 ) -> Figure:
     """Tell the context from the mosaic: beside own, neutral and other context, and the difference.
 
@@ -531,10 +503,6 @@ def context_contrasts(
     ----------
     effects : DataFrame
         From `effects.of_pairs`, with the neutral and the own controls.
-    colours : dict from class to colour
-    context_of : dict from class to context name, optional
-    level : float
-        Effects whose Holm-adjusted p-value is below it are filled.
     """
     size = (9.5, 1.8 + 0.3 * _lines(effects))
     fig, (left, right) = plt.subplots(1, 2, figsize=size, sharey=True, width_ratios=(3, 2))
@@ -545,7 +513,7 @@ def context_contrasts(
             if f"{name}_distance" in row:
                 look = {"color": colour, "fmt": marker, "ms": 6, "mec": INK, "mew": 0.6}
                 _point(left, row, f"{name}_distance", y + nudge, **look)
-        clear = row["context_effect_p_holm"] < level
+        clear = row["context_effect_p_holm"] < LEVEL
         look = {"color": colour, "ms": 7, "mfc": colour if clear else "white", "mew": 1.6}
         _point(right, row, "context_effect", y, **look)
     for ax in (left, right):
@@ -561,10 +529,9 @@ def context_contrasts(
         mark("beside the context", marker="o", ms=6),
         mark("no clear effect (Holm)", marker="o", ms=7, mfc="white", mew=1.6),
     ]
-    fig.legend(handles=handles, loc="outside upper center", ncols=4)
-    clear = int((effects["context_effect_p_holm"] < level).sum())
-    title = f"Less the neutral image, {clear} of {len(effects)} pairs keep a clear effect"
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    clear = int((effects["context_effect_p_holm"] < LEVEL).sum())
+    title = f"Compared with a neutral image, the context has a clear effect in {clear} of"
+    headed(fig, f"{title} {len(effects)} pairs", handles)
     note(fig, WHISKERS)
     return fig
 
@@ -583,8 +550,6 @@ def planted_and_measured(
         From `effects.of_contexts`, with the neutral control.
     planted : dict from class to float
         The share of the class's images that were given its own context.
-    colours : dict from class to colour
-    context_of : dict from class to context name, optional
     """
     rows = sorted(contexts.to_dict("records"), key=lambda row: -planted[row["context_class"]])
     fig, ax = plt.subplots(figsize=(8.5, 1.5 + 0.45 * len(rows)))
@@ -649,9 +614,6 @@ def paste_counts(
         From `pasting.counts`; optionally paper (composites of 25, or NaN).
     pictures : dict from (context class, what is pasted) to uint8 tensor (3, H, W)
         One example for each bar, shown beneath it.
-    colours : dict from class to colour
-        A bar has its object's; the context alone has its own class's.
-    context_of : dict from class to context name, optional
     """
     contexts = list(dict.fromkeys(table["context_class"]))
     rows = -(-len(contexts) // 2)
@@ -664,14 +626,13 @@ def paste_counts(
         ax.set_title(f"{context_name(name, context_of)}: taken for {name}")
     for ax in axes.flat[len(contexts) :]:
         ax.set_axis_off()
-    if "paper" in table and table["paper"].notna().any():
-        fig.legend(handles=[mark("the paper's count", **PAPER)], loc="outside upper right")
+    paper = "paper" in table and table["paper"].notna().any()
     made = table[table["pasted"] != NOTHING]
     title = "Figures 11 to 14: contexts alone, and with objects"
     if len(made):
         mostly = int((made["share"] > 0.5).sum())
         title = f"Figures 11 to 14: the context decides {mostly} of {len(made)} kinds of composite"
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(fig, title, [mark("the paper's count", **PAPER)] * paper)
     note(fig, WHISKERS)
     return fig
 
@@ -718,9 +679,6 @@ def two_methods(
     ----------
     pairs : DataFrame
         From `ranks.apart`. Pairs that the methods rank far apart are named.
-    colours : dict from class to colour
-        A point's face is its context's colour, its rim its object's.
-    context_of : dict from class to context name, optional
     """
     fig, ax = plt.subplots(figsize=(8.5, 5.2))
     ax.axhline(0, **ZERO)
@@ -763,8 +721,6 @@ def explained(
     images: torch.Tensor,
     maps: torch.Tensor,
     captions: Sequence[str],
-    *,
-    cols: int = 2,
     title: str = "",
 ) -> Figure:
     """Image beside map beside overlay, all maps on one colour scale (Figure 16).
@@ -775,16 +731,14 @@ def explained(
     maps : float tensor (N, H, W)
         Positive relevance is drawn, as a share of the map's largest; an empty map is black.
     captions : sequence of N str
-    cols : int
-        Examples (of three pictures each) in a row.
     title : str
     """
-    cols = min(cols, len(images))
+    cols = min(2, len(images))
     rows = -(-len(images) // cols)
     cell = min(9.2 / (3 * cols), 1.7)
     size = (3 * cols * cell + 0.6, rows * (cell + 0.25))
     fig, axes = plt.subplots(rows, 3 * cols, figsize=size, squeeze=False)
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(fig, title)
     positive = maps.clamp(min=0)
     shares = positive / positive.amax((1, 2), keepdim=True).clamp(min=1e-30)
     for number, trio in enumerate(axes.reshape(-1, 3)):
@@ -815,8 +769,6 @@ def background_share(
     ----------
     table : DataFrame
         From `background.per_class`.
-    colours : dict from class to colour
-    context_of : dict from class to context name, optional
     """
     fig, ax = plt.subplots(figsize=(8.5, 1.8 + 0.45 * len(table)))
     for y, row in enumerate(table.to_dict("records")):
@@ -829,11 +781,9 @@ def background_share(
     ax.set(ylim=(len(table) - 0.4, -0.6), xlabel="relevance on the background (%)")
     ax.grid(axis="x", color="#eeeeee")
     handles = [mark("GradCAM", marker="o"), mark("a uniform map", marker="|", ms=14, mew=2.5)]
-    fig.legend(handles=handles, loc="outside upper center", ncols=2)
     less = int((table["share"] < table["area"]).sum())
-    ax.set_title(
-        f"GradCAM puts less on the background than a uniform map in {less} of {len(table)} classes"
-    )
+    title = f"GradCAM puts less on the background than a uniform map in {less} of {len(table)}"
+    headed(fig, f"{title} classes", handles)
     note(fig, WHISKERS)
     return fig
 
@@ -847,7 +797,6 @@ def answers(table: pd.DataFrame, context_of: Mapping[str, str] | None = None) ->
     ----------
     table : DataFrame
         From `methods.Measured.answers`.
-    context_of : dict from class to context name, optional
     """
     measures = list(dict.fromkeys(zip(table["method"], table["quantity"], strict=True)))
     contexts = list(dict.fromkeys(table["context_class"]))
@@ -871,7 +820,7 @@ def answers(table: pd.DataFrame, context_of: Mapping[str, str] | None = None) ->
     sns.despine(ax=ax, left=True, bottom=True)
     yes = (table["answer"] == "yes").groupby(table["method"], sort=False).agg(["sum", "size"])
     said = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in yes.iterrows())
-    fig.suptitle(f"Answers of yes: {said}", x=0.01, ha="left", fontsize=11)
+    headed(fig, f"Answers of yes: {said}")
     note(fig, "Numbers: measured effects. Yes: the whole 95% interval lies above zero.")
     return fig
 
@@ -891,8 +840,6 @@ def dose_response(
     ----------
     table : DataFrame
         Answers of several models (`methods.Measured.answers`), told apart by dose and seed.
-    colours : dict from class to colour
-    context_of : dict from class to context name, optional
     nothing : float
         The share at which class and context are independent.
     """
@@ -922,10 +869,7 @@ def dose_response(
     axes.flat[-1].legend(handles=handles, loc="center", fontsize=9)
     none = table[table["dose"] <= nothing]
     false = f"{(none['answer'] == 'yes').sum()} of {len(none)}"
-    title = (
-        f"Where nothing is planted (dotted line and left of it), {false} answers are a false yes"
-    )
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(fig, f"Where nothing is planted (dotted line and left of it), {false} answers are yes")
     note(fig, WHISKERS)
     return fig
 

@@ -148,6 +148,16 @@ def note(fig: Figure, text: str) -> None:
     fig.supxlabel(text, x=0.01, ha="left", fontsize=8.5, color="#555555")
 
 
+def headed(fig: Figure, title: str, handles: Sequence[Line2D] = ()) -> None:
+    """The figure's title, a sentence, and below it the legend where there is one."""
+    if not handles:
+        fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+        return
+    look = {"ncols": len(handles), "columnspacing": 1.4, "handletextpad": 0.4}
+    place = {"loc": "outside upper left", "alignment": "left", "title_fontsize": 11}
+    fig.legend(handles=handles, title=title, **place, **look)
+
+
 def mark(label: str, **look) -> Line2D:
     """An entry of a legend: a grey mark unless said otherwise."""
     return Line2D([], [], label=label, **({"ls": "", "color": "#777777", "ms": 8} | look))
@@ -193,7 +203,7 @@ def image_grid(
         ax.set(xticks=[], yticks=[])
         ax.set_title(group)
         sns.despine(ax=ax, left=True, bottom=True)
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(fig, title)
     _name_rows(axes[0, 0], list(rows), sheet.shape[0] / len(rows), cell, colours)
     return fig
 
@@ -233,7 +243,7 @@ def framed(
     tall = min(width / sum(widths), 2.2)
     size = (tall * sum(widths), rows * (tall + 0.3))
     fig, axes = plt.subplots(rows, cols, figsize=size, squeeze=False, width_ratios=widths)
-    fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    headed(fig, title)
     for number, ax in enumerate(axes.flat):
         ax.set_axis_off()
         if number < len(images):
