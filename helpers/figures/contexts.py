@@ -631,7 +631,7 @@ def paste_counts(
     title = "Figures 11 to 14: contexts alone, and with objects"
     if len(made):
         mostly = int((made["share"] > 0.5).sum())
-        title = f"Figures 11 to 14: {mostly} of {len(made)} composites mostly go with the context"
+        title = f"Figures 11 to 14: the context wins in {mostly} of {len(made)} kinds of composite"
     headed(fig, title, [mark("the paper's count", **PAPER)] * paper)
     note(fig, WHISKERS)
     return fig
