@@ -39,7 +39,7 @@ def test_what_is_planted_is_known_in_the_world_only():
     assert (shares["p_context_given_class"] == 0.5).all()
 
 
-CONTEXT_OF = {"airplane": "sky", "cup": "wood", "fire hydrant": "road", "kangaroo": "park"}
+CONTEXTS = {"airplane": "sky", "cup": "wood", "fire hydrant": "road", "kangaroo": "park"}
 
 
 @pytest.fixture(scope="module")
@@ -61,32 +61,26 @@ def photographed(tmp_path_factory):
     ],
 )
 def test_notebooks_run_on_real_photographs(real, tmp_path, photographed, name, figures, says):
-    weights = real / "weights" / "squeezenet1_0_imagenet.safetensors"
+    weights = str(real / "weights" / "squeezenet1_0_imagenet.safetensors")
     given = {
         "output": "photos",
-        "images": {"folder": str(real / "photos4"), "context_of": CONTEXT_OF, "size": 128},
-        "model": {"architecture": "squeezenet1_0", "weights": str(weights), "fit": "probe"},
+        "images": {"folder": str(real / "photos4"), "size": 128, "context_of": CONTEXTS},
+        "model": {"architecture": "squeezenet1_0", "weights": weights, "fit": "probe"},
         "fits": ["probe"],
         "trainings": 2,
     }
     path = project.root() / "notebooks" / f"{name}.ipynb"
     known = {k: v for k, v in given.items() if k in parameters.defaults(path)}
+    parameters.validated(path, known)
     out = tmp_path / f"{name}.ipynb"
-    command = [
-        sys.executable,
-        "-m",
-        "papermill",
-        "--no-progress-bar",
-        "-y",
-        yaml.safe_dump(known),
-    ]
+    command = [sys.executable, "-m", "papermill", "--no-progress-bar", "-y", yaml.safe_dump(known)]
     environment = {**os.environ, "SUITE_OUTPUTS": str(photographed), "OMP_NUM_THREADS": "1"}
     result = subprocess.run(
         [*command, str(path), str(out)], env=environment, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr[-3000:]
     record = json.loads((photographed / "photos/findings" / f"{name}.json").read_text())
-    assert "photos4" in record["settings"]["images"] and len(record["findings"]) >= 1
+    assert record["settings"]["images"]["source"] == "folder" and len(record["findings"]) >= 1
     drawn = list((photographed / "photos/figures" / name).glob("*.png"))
     assert len(drawn) >= figures
     outputs = [o for c in nbformat.read(out, as_version=4).cells for o in c.get("outputs", [])]

@@ -70,10 +70,9 @@ def weaker(lrp, gradcam, networks=12):
 )
 def test_following_accuracy_is_a_difference_of_slopes(lrp, gradcam, verdict):
     """Both rise with accuracy: the paper's claim is that one rises more."""
-    [slopes, elsewhere] = claims.of_accuracy(weaker(lrp, gradcam))
+    [slopes] = claims.of_accuracy(weaker(lrp, gradcam))
     assert slopes.interval[0] == pytest.approx(lrp - gradcam, abs=0.05)
     assert verdicts("06", [slopes])["focus/accuracy/lrp"] == verdict
-    assert elsewhere.interval[0] == pytest.approx(0.9 - gradcam * 0.318, abs=0.02)
     assert choices.rises(weaker(lrp, gradcam))["LRP"] == pytest.approx(lrp, abs=0.05)
 
 
@@ -156,7 +155,9 @@ def test_doses_are_compared_with_none_seed_by_seed_and_corrected_for_their_numbe
     assert rates.loc[1, "p_holm"] == pytest.approx(3 * 2 / 2**8)
     seen = verdicts("07", claims.of_trials(found))
     assert seen["focus/first 0.5"] == UNDECIDED and seen["focus/first 1"] == AGREES
-    assert trials.headline(rates.reset_index()).startswith("Only at dose 1 does")
+    assert trials.headline(rates.reset_index()).endswith(
+        "9 of 12 seeds at dose 1, and in 1 where nothing is planted"
+    )
 
 
 @pytest.mark.parametrize(("alarms", "verdict"), [(3, HOLDS), (0, UNDECIDED)])

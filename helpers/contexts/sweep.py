@@ -30,19 +30,14 @@ def with_parameters(files: Sequence[Path]) -> pd.DataFrame:
         One a run, such as ``RUN/tables/NOTEBOOK/focus.csv``: the run's parameters are those that
         the notebook recorded in ``RUN/findings/NOTEBOOK.json``.
     """
-    tables, given = [], []
-    for file in map(Path, files):
-        record = file.parents[2] / "findings" / f"{file.parent.name}.json"
-        given.append(json.loads(record.read_text())["settings"])
-        tables.append(pd.read_csv(file))
-    differ = [
-        name
-        for name in given[0]
-        if name != "output" and len({json.dumps(one.get(name)) for one in given}) > 1
-    ]
+    records = [file.parents[2] / "findings" / f"{file.parent.name}.json" for file in files]
+    given = pd.json_normalize([json.loads(record.read_text())["settings"] for record in records])
+    differ = given.loc[:, given.astype(str).nunique() > 1].drop(
+        columns=["output", "models"], errors="ignore"
+    )
     parts = [
-        table.assign(**{name: one[name] for name in differ})
-        for table, one in zip(tables, given, strict=True)
+        pd.read_csv(file).assign(**asked)
+        for file, asked in zip(files, differ.to_dict("records"), strict=True)
     ]
     return pd.concat(parts, ignore_index=True)
 

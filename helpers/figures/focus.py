@@ -59,20 +59,16 @@ INTERVAL = Line2D([], [], marker="o", lw=1.8, color=INK, label="mean, 95% interv
 
 
 def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
-    """Focus of every method as box plots, a panel an architecture, a colour an image set.
+    """Focus of every method as box plots, a panel an architecture, a colour a set (Figure 1).
 
-    Parameters
-    ----------
-    rated : DataFrame
-        From `rating.ratings`.
-    means : DataFrame
-        From `focus.summary(rated, by=["architecture", "method", "set"])`.
+    `rated` is from `rating.ratings`, `means` its summary by architecture, method and set.
     """
     architectures, sets = list(rated["architecture"].unique()), list(rated["set"].unique())
     methods = list(rated["method"].unique())
-    fig, axes = _panels(len(architectures), (9.5, 0.9 + 2.3 * len(architectures)))
+    size = (9.5, 0.9 + 2.3 * len(architectures))
+    fig, axes = plt.subplots(len(architectures), 1, figsize=size, squeeze=False, sharex=True)
     width = 0.78 / len(sets)
-    for ax, architecture in zip(axes, architectures, strict=True):
+    for ax, architecture in zip(axes[:, 0], architectures, strict=True):
         for number, name in enumerate(sets):
             at = np.arange(len(methods)) + (number - (len(sets) - 1) / 2) * width
             mine = rated[(rated["architecture"] == architecture) & (rated["set"] == name)]
@@ -83,9 +79,11 @@ def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
         ax.axhline(0.5, color=INK, ls=":", lw=1, zorder=0)
         ax.set(ylim=(0, 1.03), ylabel="Focus")
         ax.set_title(architecture, fontsize=10)
-    axes[-1].set_xticks(range(len(methods)), methods, fontsize=10)
+    axes[-1, 0].set_xticks(range(len(methods)), methods, fontsize=10)
     handles = [Patch(fc=SET_COLOURS.get(s, FAINT), ec=INK, label=f"set {s}") for s in sets]
-    _head(fig, _best_and_last(means), [*handles, INTERVAL, CHANCE])
+    look = {"marker": "o", "mfc": "white", "lw": 1.8, "color": INK}
+    handles.append(Line2D([], [], **look, label="mean, 95% interval"))
+    _head(fig, _best_and_last(means), [*handles, CHANCE])
     return fig
 
 
@@ -115,16 +113,8 @@ def mosaic_maps(
 ) -> Figure:
     """A mosaic, and the map that each method makes of it, the target cells framed in all of them.
 
-    Parameters
-    ----------
-    picture : uint8 tensor (3, H, W)
-    layout : bool tensor (2, 2)
-    maps : dict from method to float tensor (H, W)
-        Positive relevance is drawn, as a share of the map's 99th percentile.
-    focus : mapping of method to float
-        Of this mosaic.
-    target : str
-        The class that is asked for.
+    Positive relevance is drawn, as a share of the map's 99th percentile. `picture` is (3, H, W),
+    `layout` (2, 2); `maps` and `focus` are by method.
     """
     cols = 4
     rows = -(-(len(maps) + 1) // cols)
@@ -152,14 +142,8 @@ def mosaic_maps(
 def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figure:
     """Focus of LRP, LIME and GradCAM against accuracy, the cases of the same networks joined.
 
-    A small dot is one training in one case, a large mark the mean of a case's trainings.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `choices.with_accuracy`.
-    rises : dict from method to float
-        From `choices.rises`.
+    A small dot is one training in one case, a large mark the mean of a case's trainings. The tables
+    are those of `choices.with_accuracy` and `choices.rises`.
     """
     names = list(table["architecture"].unique())
     looks = dict(zip(names, itertools.cycle(zip(COLOURS, "os^D", strict=False)), strict=False))
@@ -168,7 +152,7 @@ def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figur
         for _, part in table.dropna(subset=[method]).groupby("model", sort=False):
             _networks(ax, part, method, *looks[part["architecture"].iloc[0]])
         ax.axhline(0.5, color=INK, ls=":", lw=1)
-        ax.set(xlabel="accuracy on the set", ylim=(0.35, 1.02), xlim=(None, 1.04))
+        ax.set(xlabel="accuracy on the set", ylim=(None, 1.02), xlim=(None, 1.04))
         ax.set_title(f"{method}: {rise / 10:+.3f} for 0.1 of accuracy", fontsize=10)
     axes[0, 0].set_ylabel("mean Focus")
     follow = ", ".join(name for name, rise in rises.items() if rise > 0)
@@ -209,13 +193,7 @@ def _cases(looks: Mapping[str, tuple[str, str]], hows: set[str]) -> list[Line2D]
 
 
 def choices(table: pd.DataFrame) -> Figure:
-    """Two options of each choice, and what the second changes on the same mosaics.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `choices.paired`.
-    """
+    """Two options of each choice, and what the second changes (from `choices.paired`)."""
     size = (9.5, 1.5 + 0.44 * len(table))
     fig, (ax, gaps) = plt.subplots(1, 2, figsize=size, sharey=True, width_ratios=(1, 1))
     labels = []
@@ -226,7 +204,7 @@ def choices(table: pd.DataFrame) -> Figure:
         ax.plot(other, y, "o", ms=8, color=BLUE, mfc="white", mew=1.6)
         clear = row["low"] > 0 or row["high"] < 0
         _interval(gaps, row, y, "difference", color=RED if clear else FAINT)
-        lost = f"   ({row['undefined']} of {row['maps']} lost)" * bool(row["undefined"])
+        lost = f"   ({row['undefined']} of {row['maps']} maps empty)" * bool(row["undefined"])
         name = f"{row['choice']} · {row['method']}{lost}"
         labels.append(f"{name}\n● {row['first']}   ○ {row['second']}")
     ax.axvline(0.5, color=INK, ls=":", lw=1)
@@ -242,13 +220,7 @@ def choices(table: pd.DataFrame) -> Figure:
 
 
 def controls(table: pd.DataFrame) -> Figure:
-    """Each control beside what it must be: a panel for 0.5, and one for 1.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of `controls.class_blind`, `knows_nothing` and `heads` together.
-    """
+    """Each control of the module `controls` beside what it must be: a panel for 0.5, one for 1."""
     parts = [table[table["expected"] == 0.5], table[table["expected"] == 1]]
     titles = ("must be 0.5 (99.5% interval)", "must be 1 (worst to best mosaic)")
     most = max(map(len, parts))
@@ -281,13 +253,7 @@ def _control(row: dict) -> str:
 
 
 def positions(table: pd.DataFrame) -> Figure:
-    """How far the layout of the same four images moves Focus.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `controls.positions`.
-    """
+    """How far the layout of the same four images moves Focus (from `controls.positions`)."""
     cells = {"top": "■■\n□□", "left": "■□\n■□", "falling": "■□\n□■"}
     cells |= {"rising": "□■\n■□", "right": "□■\n□■", "bottom": "□□\n■■"}
     fig, ax = plt.subplots(figsize=(8.0, 3.2))
@@ -305,13 +271,7 @@ def positions(table: pd.DataFrame) -> Figure:
 
 
 def time_and_focus(table: pd.DataFrame) -> Figure:
-    """Time against Focus, with the methods that no other beats in both joined.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `choices.timed`.
-    """
+    """Time against Focus, the methods that none beats in both joined (from `choices.timed`)."""
     fig, ax = plt.subplots(figsize=(9.0, 4.8))
     table = table.assign(time=1e3 * table["seconds"])
     front = table[table["front"]]
@@ -332,7 +292,8 @@ def time_and_focus(table: pd.DataFrame) -> Figure:
         Line2D([], [], marker="o", ls="", color=BLUE, label="another is as fast and better"),
         CHANCE,
     ]
-    _head(fig, f"No method is as fast and better: {', '.join(front['method'])}", handles)
+    title = f"Best for the time they take: {', '.join(front['method'])}"
+    _head(fig, title, handles)
     _names(ax, table, front)
     return fig
 
@@ -365,16 +326,9 @@ def _names(ax: Axes, table: pd.DataFrame, front: pd.DataFrame) -> None:
 def pair_matrix(
     table: pd.DataFrame, classes: Sequence[str] | None = None, *, lowest: int = 3
 ) -> Figure:
-    """Mean Focus of every pair as a heat map, targets down and outer classes across.
+    """Mean Focus of every pair of `pairs.ranked` as a heat map: targets down, outer classes across.
 
-    Parameters
-    ----------
-    table : DataFrame
-        From `pairs.ranked`. Pairs whose corrected p is below .05 have a star.
-    classes : sequence of str, optional
-        Their order; None is by name.
-    lowest : int
-        How many of the first ranks are framed and numbered.
+    A star is a corrected p below .05; the `lowest` first ranks are framed and numbered.
     """
     names = list(classes or sorted({*table["target"], *table["outer"]}))
     side = len(names)
@@ -420,22 +374,10 @@ def _cell(ax: Axes, row, x: int, y: int, drawn, lowest: int, size: int) -> None:
 
 
 def pair_ranking(table: pd.DataFrame, *, n: int = 12, planted: tuple | None = None) -> Figure:
-    """The pairs with the lowest mean Focus, each beside its null, and the difference tested.
+    """The `n` lowest pairs of `pairs.ranked`, each beside its null, with the `planted` one marked.
 
-    Parameters
-    ----------
-    table : DataFrame
-        From `pairs.ranked`.
-    n : int
-        How many pairs.
-    planted : (target, outer), optional
-        A pair to mark.
-
-    Returns
-    -------
-    Figure
-        Left the means with intervals and their nulls; right focus - null with the interval of this
-        difference, the rank by it, and the corrected p.
+    Left the means with intervals and their nulls; right focus - null with the interval of this
+    difference, the rank by it, and the corrected p.
     """
     rows = _rows(table.head(n))
     size = (10, 1.8 + 0.34 * len(rows))
@@ -468,7 +410,7 @@ def pair_ranking(table: pd.DataFrame, *, n: int = 12, planted: tuple | None = No
     if planted:
         handles.append(Line2D([], [], marker="o", ls="", color=RED, label="planted"))
     starred = int((table["p_adjusted"] < LEVEL).sum())
-    _head(fig, f"{starred} of {len(table)} pairs are told from their null", handles)
+    _head(fig, f"{starred} of {len(table)} pairs have less Focus than their null", handles)
     return fig
 
 
@@ -486,25 +428,10 @@ def mosaics_explained(
 
     The mosaic is grey and the redder the more relevant, with a line at half of the maximum. Every
     image says its class and its share of the relevance: the target's, in frames, sum to the Focus.
-
-    Parameters
-    ----------
-    mosaics : uint8 tensor (N, 3, H, W)
-    maps : float tensor (N, H, W)
-        Positive relevance is drawn, as a share of the map's largest.
-    layouts : bool tensor (N, 2, 2)
-        True where the target is.
-    captions : sequence of N str
-        Over each mosaic, "best: Focus 0.82" for example.
-    names : (str, str)
-        The target and the outer class.
-    colours : dict from class to colour, optional
-        The palette.
-    patches : bool tensor (N, H, W), optional
-        What is known to be shared: outlined with dashes.
+    All but the palette's `colours` is from `pairs.explained`; `patches` are outlined with dashes.
     """
     n = len(mosaics)
-    shape = {"figsize": (2.45 * n + 0.9, 5.4)} if n > 1 else {"figsize": (6.6, 3.1)}
+    shape = {"figsize": (2.45 * n + 0.9, 5.6)} if n > 1 else {"figsize": (6.6, 3.4)}
     fig, axes = plt.subplots(*((2, n) if n > 1 else (1, 2)), squeeze=False, **shape)
     axes = axes if n > 1 else axes.T
     colour = (colours or palette(names))[names[0]]
@@ -529,6 +456,7 @@ def mosaics_explained(
     bar = fig.colorbar(strength, ax=axes[1], shrink=0.85, pad=0.02, ticks=(0, 0.5, 1))
     bar.set_label("relevance / its maximum")
     bar.ax.axhline(0.5, color=HALF, lw=1.5)
+    _head(fig, f"Red is the relevance for {names[0]}: what lies on {names[1]} is wrong")
     return fig
 
 
@@ -556,13 +484,7 @@ def _shares(
 
 
 def on_patch(found: pd.DataFrame) -> Figure:
-    """How much of the wrong relevance lies on what is shared, beside how large that is.
-
-    Parameters
-    ----------
-    found : DataFrame
-        From `feature.by_method`.
-    """
+    """How much of the wrong relevance lies on what is shared (from `feature.by_method`)."""
     fig, ax = plt.subplots(figsize=(8, 1.7 + 0.5 * len(found)))
     for y, row in enumerate(_rows(found)):
         _interval(ax, row, y, "share")
@@ -574,9 +496,9 @@ def on_patch(found: pd.DataFrame) -> Figure:
     ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     area = Line2D([], [], marker="|", ls="", ms=13, mew=3, color=FAINT, label="the eyespots' area")
     most = Line2D([], [], color=INK, ls="--", label="most of it")
-    shares = ", ".join(f"{row['method']} {row['share']:.0%}" for row in _rows(found))
-    said = f"The eyespots are {found['area'].iloc[0]:.0%} of the area and hold of the relevance:"
-    _head(fig, f"{said} {shares}", [INTERVAL, area, most])
+    shares = " and ".join(f"{row['share']:.0%} of {row['method']}'s" for row in _rows(found))
+    said = f"The eyespots, {found['area'].iloc[0]:.0%} of the area, hold {shares} wrong relevance"
+    _head(fig, said, [INTERVAL, area, most])
     return fig
 
 
@@ -590,17 +512,8 @@ def detection(
 ) -> Figure:
     """How often the planted pair comes first, how many others have a star, and what it scores.
 
-    Parameters
-    ----------
-    rates : DataFrame
-        From `trials.rates`.
-    trials : DataFrame
-        From `trials.run`.
-    own : DataFrame, optional
-        Further ones, drawn as triangles and counted in no line or interval.
-    chance : float
-        The rate of a ranking that knows nothing.
-    title : str
+    `rates` is from `trials.rates`, `trials` and `own` from `trials.run`: `own` is drawn as
+    triangles and counted in no line. `chance` is the rate of a ranking that knows nothing.
     """
     fig, (left, middle, right) = plt.subplots(1, 3, figsize=(10.5, 4.4))
     for row in _rows(rates):
@@ -611,18 +524,23 @@ def detection(
         )
     left.plot(rates["dose"], rates["rate"], color=RED, lw=1.5, label="seeds, with 95% interval")
     left.axhline(chance, color=INK, ls=":", lw=1.5, label=f"a blind ranking: {chance:.2f}")
-    left.set(ylim=(-0.04, 1.25), ylabel="share of seeds", title="The planted pair is first")
+    left.set(
+        ylim=(-0.04, 1.25),
+        ylabel="share of seeds",
+        title="The planted pair is first",
+        yticks=np.linspace(0, 1, 6),
+    )
     own = trials.head(0) if own is None or own.empty else own
     same, few = (part[part["carried"] == part["dose"]] for part in (trials, own))
     _over_seeds(middle, same, few, "alarms", INK, "mean (larger dots: more seeds)")
-    middle.set(title="Other pairs are starred", ylabel="starred pairs that were not planted")
+    middle.set(title="Stars of other pairs", ylabel="starred pairs that were not planted")
     middle.set_ylim(-0.4, max(5.5, same["alarms"].max() + 1.5))
     _over_seeds(right, same, few, "others", FAINT, "other pairs", 0.014)
     _over_seeds(right, same, few, "focus", RED, "planted pair", -0.014)
     every = trials[trials["carried"] == 1].groupby("dose")["focus"].mean()
     label = "planted pair, all images marked"
     right.plot(every.index, every, "--s", color=RED, lw=1.5, mfc="white", label=label)
-    right.set(ylabel="mean Focus", title="The planted pair's Focus falls", ylim=(0.45, 1.02))
+    right.set(ylabel="mean Focus", title="Focus of the pairs", ylim=(0.45, 1.02))
     if len(few):
         middle.plot([], [], "^", color=INK, mfc="none", label="this run, another seed")
     for ax in (left, middle, right):
@@ -668,11 +586,6 @@ def _frames(ax: Axes, size: Sequence[int], layout: torch.Tensor, colour: str, lw
 def _seams(ax: Axes, shape: Sequence[int], lw: float) -> None:
     ax.axhline(shape[0] / 2 - 0.5, color="white", lw=lw)
     ax.axvline(shape[1] / 2 - 0.5, color="white", lw=lw)
-
-
-def _panels(rows: int, size: tuple[float, float]) -> tuple[Figure, np.ndarray]:
-    fig, axes = plt.subplots(rows, 1, figsize=size, squeeze=False, sharex=True)
-    return fig, axes[:, 0]
 
 
 def _head(fig: Figure, title: str, handles: Sequence = ()) -> None:

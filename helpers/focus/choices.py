@@ -92,15 +92,7 @@ def rises(table: pd.DataFrame) -> dict[str, float]:
 def most_typical(rated: pd.DataFrame) -> int:
     """The mosaic whose Focus is nearest to each method's median, summed over the methods.
 
-    Parameters
-    ----------
-    rated : DataFrame
-        Ratings of several methods by one network, on one design.
-
-    Returns
-    -------
-    int
-        Its number in the column `mosaic`; mosaics without a Focus for some method come last.
+    `rated` is of one network and design; mosaics without a Focus for some method come last.
     """
     wide = rated.pivot(index="mosaic", columns="method", values="focus").dropna(axis=1, how="all")
     apart = (wide - wide.median()).abs().sum(axis=1, skipna=False)
@@ -119,17 +111,8 @@ def tried(
     """What each choice does to Focus on the same mosaics (facts of the paper's code; Rao 2022).
 
     One choice at a time, from quick settings; methods that the run does not rate are left out, but
-    for Input x Gradient.
-
-    Parameters
-    ----------
-    model, images, table
-    methods : sequence of str
-        Those that the run rates.
-    seed : int
-        Chooses mosaics where there are more than `MOST`.
-    more
-        `shape`, as for :func:`helpers.focus.rating.rated`.
+    for Input x Gradient. `seed` chooses mosaics where there are more than `MOST`; `more` is the
+    mosaics' `shape`.
 
     Returns
     -------
@@ -138,7 +121,10 @@ def tried(
     """
     if len(table) > MOST:
         table = table.sample(MOST, random_state=seed).sort_index()
-    half = replace(model, trainings=[_other_normalisation(network) for network in model.trainings])
+    half = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}  # as the authors' code feeds networks
+    device = next(model.trainings[0].parameters()).device
+    fed = [Classifier(n.network, **half).to(device).eval() for n in model.trainings]
+    half = replace(model, trainings=fed)
     found = []
     for choice, method, option, changes in TRIED:
         if method not in (*methods, "input-x-gradient"):
@@ -150,13 +136,6 @@ def tried(
             continue
         found.append(focus.assign(choice=choice, option=option))
     return pd.concat(found, ignore_index=True)
-
-
-def _other_normalisation(network: Classifier) -> Classifier:
-    """The same network fed as the authors' code feeds it: mean and deviation of 0.5."""
-    half = (0.5, 0.5, 0.5)
-    changed = Classifier(network.network, mean=half, std=half)
-    return changed.to(next(network.parameters()).device).eval()
 
 
 HALF: dict = {}

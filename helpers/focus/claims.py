@@ -73,10 +73,6 @@ def of_accuracy(table: pd.DataFrame) -> list[Estimate]:
         known = table.dropna(subset=[method, "GradCAM"])
         if known["network"].nunique() >= 5:
             found.append(Estimate(f"focus/accuracy/{method.lower()}", _slope(known, method)))
-    elsewhere = table[table["how"] == "other set"].dropna(subset=["GradCAM"])
-    each = elsewhere.groupby("network")["GradCAM"].mean()
-    if len(each) >= 3:
-        found.append(Estimate("focus/any-model/gradcam", stats.mean(each).interval()))
     return found
 
 

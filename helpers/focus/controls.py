@@ -57,19 +57,7 @@ LAYOUT_NAMES = ("top", "left", "falling", "rising", "right", "bottom")  # in the
 
 
 def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """A map of random blobs, another for every image: noise of 6 x 6 places, made smooth.
-
-    Parameters
-    ----------
-    model, targets
-        Not used: this is what an explanation is compared with.
-    images : float tensor (B, 3, H, W)
-        Their bytes decide the noise.
-
-    Returns
-    -------
-    float tensor (B, H, W), in [0, 1]
-    """
+    """A map of random blobs: smooth noise, (B, H, W), that the image's bytes decide."""
     found = []
     for image in images.cpu():
         draw = torch.Generator().manual_seed(zlib.crc32(image.contiguous().numpy().tobytes()))
@@ -84,10 +72,7 @@ def uniform_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Ten
 
 
 def edge_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Sobel's edges of the grey image: float tensor (B, H, W), not negative.
-
-    Busy images have more of them, so a class may have; over mosaics and their twins it is 1/2.
-    """
+    """Sobel's edges of the grey image, (B, H, W). Busy images have more, so a class may have."""
     grey = pad(images.float().mean(1, keepdim=True), (1, 1, 1, 1), mode="replicate").cpu()
     across = torch.tensor([[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]])
     filters = torch.stack([across, across.T])[:, None]
@@ -99,11 +84,6 @@ MAPS = {"random map": random_map, "uniform map": uniform_map, "edge map": edge_m
 
 def twins(table: pd.DataFrame) -> pd.DataFrame:
     """Each mosaic of two classes twice: as it is, and asked for its other class.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`helpers.focus.design` with ``outer="one class"`` or a class.
 
     Raises
     ------

@@ -16,22 +16,7 @@ ORDERS = ("lowest Focus first", "highest Focus first", "as drawn")
 def one(
     rated: pd.DataFrame, target: str, outer: str, number: int = 0, order: str = ORDERS[0]
 ) -> pd.DataFrame:
-    """One mosaic of a pair, chosen by its place in an order.
-
-    Parameters
-    ----------
-    rated : DataFrame
-        From :func:`helpers.focus.rate`.
-    target, outer : str
-    number : int
-        From 0; beyond the last it begins again.
-    order : str
-        One of `ORDERS`.
-
-    Returns
-    -------
-    DataFrame
-        One row of `rated`.
+    """One rated mosaic of a pair, by its place in one of the `ORDERS`; the first follows the last.
 
     Raises
     ------
@@ -48,15 +33,7 @@ def one(
 
 
 def controls(rated: pd.DataFrame, draw: Callable) -> ipywidgets.Widget:
-    """Widgets to choose a pair and walk through its mosaics.
-
-    Parameters
-    ----------
-    rated : DataFrame
-        From :func:`helpers.focus.rate`.
-    draw : callable
-        Takes the row that :func:`one` returns, gives a Figure.
-    """
+    """Widgets to choose a pair and walk through its mosaics; `draw` makes a figure of one."""
 
     def show(target: str, outer: str, order: str, number: int) -> None:
         try:

@@ -46,36 +46,32 @@ def mean(rated: pd.DataFrame) -> Mean:
     return means.contrast(size / len(known))
 
 
-def summary(rated: pd.DataFrame, by: list[str] | None = None, level: float = 0.95) -> pd.DataFrame:
+def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFrame:
     """Mean Focus of each method with its interval over trainings and source images.
 
     Parameters
     ----------
     rated : DataFrame
         From :func:`helpers.focus.rate`; several may be concatenated. Columns as for :func:`mean`.
-    by : list of str, optional
-        Columns that tell ratings apart; None is `["method"]`.
-    level : float in (0, 1)
+    by : sequence of str
+        Columns that tell ratings apart.
 
     Returns
     -------
     DataFrame
         One row a rating: the columns `by`; trainings (1 where the column is missing); mosaics;
-        images (different ones); undefined (maps without positive relevance, left out of the rest);
-        mean with mean_low and mean_high; median; seconds (a mosaic, mean). NaN where nothing is
-        defined.
+        undefined (maps without positive relevance, left out of the rest); mean with mean_low and
+        mean_high; seconds (a mosaic, mean). NaN where nothing is defined.
     """
     rows = []
-    for names, part in rated.groupby(by or ["method"], sort=False, observed=True):
-        row = dict(zip(by or ["method"], names, strict=True))
+    for names, part in rated.groupby(list(by), sort=False):
+        row = dict(zip(by, names, strict=True))
         row["trainings"] = part["training"].nunique() if "training" in part else 1
         row["mosaics"] = len(part.drop_duplicates([name for name in SHOWN if name in part]))
-        row["images"] = len(np.unique(part[IMAGES]))
         row["undefined"] = int(part["focus"].isna().sum())
-        found = mean(part).interval(level)
+        found = mean(part).interval()
         low, high = np.clip(found[1:], 0, 1).tolist()
         row |= {"mean": found.estimate, "mean_low": low, "mean_high": high}
-        row["median"] = part["focus"].median()
         rows.append(row | {"seconds": part["seconds"].mean() if "seconds" in part else np.nan})
     return pd.DataFrame(rows)
 

@@ -33,33 +33,12 @@ TESTED = ["reference", "difference", "difference_low", "difference_high", "p"]
 def design(
     table: pd.DataFrame, classes: Sequence[str], *, per_pair: int = 24, seed: int = 0
 ) -> pd.DataFrame:
-    """Two-class mosaics of every ordered pair: :func:`helpers.focus.design` with one outer class.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of held-out images, with the column `class`.
-    classes : sequence of str
-    per_pair : int
-        Mosaics of each target and outer class.
-    seed : int
-
-    Returns
-    -------
-    DataFrame
-        `per_pair` * K * (K - 1) mosaics of K classes, as from :func:`helpers.focus.design`.
-    """
+    """Two-class mosaics, `per_pair` of every ordered pair; see :func:`helpers.focus.design`."""
     per_class = per_pair * (len(classes) - 1)
     return _design(table, classes, outer="one class", per_class=per_class, seed=seed)
 
 
-def ranked(
-    rated: pd.DataFrame,
-    *,
-    against: str | float = "same target",
-    method: str = "holm",
-    level: float = 0.95,
-) -> pd.DataFrame:
+def ranked(rated: pd.DataFrame, against: str | float = "same target") -> pd.DataFrame:
     """Every ordered pair, the lowest mean Focus first, tested against a null and corrected.
 
     Parameters
@@ -71,17 +50,14 @@ def ranked(
         The null of the one-sided test that a pair's mean Focus is lower: that it equals the mean of
         the same target's other pairs, of all other pairs, or that number (0.5 is chance). With two
         classes the first has nothing to compare with: p is NaN.
-    method : str
-        Of :func:`helpers.stats.adjust`, over all pairs: "holm" or "fdr_bh".
-    level : float in (0, 1)
 
     Returns
     -------
     DataFrame
         target; outer; mosaics; undefined (without positive relevance, left out); focus (mean) with
         low and high; reference (what the null says); difference (focus - reference) with
-        difference_low and difference_high; p; p_adjusted; rank (1 is the lowest focus); and
-        rank_difference (1 is the lowest difference).
+        difference_low and difference_high; p; p_adjusted (Holm's, over all pairs); rank (1 is the
+        lowest focus); and rank_difference (1 is the lowest difference).
 
     Raises
     ------
@@ -89,32 +65,26 @@ def ranked(
         For several methods, mosaics of more than two classes, or an unknown `against`.
     """
     _check(rated, against)
-    table = summary(rated, PAIR, level)
+    table = summary(rated, PAIR)
     table = table.rename(columns={"mean": "focus", "mean_low": "low", "mean_high": "high"})
     table = table[[*PAIR, "mosaics", "undefined", "focus", "low", "high"]]
     known = Means.of(rated.dropna(subset=["focus"]), PAIR)
-    tests = [_test(known, pair, against, level) for pair in known.focus.index]
+    tests = [_test(known, pair, against) for pair in known.focus.index]
     table = table.merge(pd.DataFrame(tests, columns=[*PAIR, *TESTED]), how="left", on=PAIR)
-    table["p_adjusted"] = stats.adjust(table["p"], method)
+    table["p_adjusted"] = stats.adjust(table["p"])
     for name, of in (("rank", "focus"), ("rank_difference", "difference")):
         table[name] = table[of].rank(method="min")
     return table.sort_values("focus", kind="stable", ignore_index=True)
 
 
 def extremes(rated: pd.DataFrame, target: str, outer: str, n: int = 1) -> pd.DataFrame:
-    """A pair's mosaics with the highest and the lowest Focus, which a person is to look at.
-
-    Parameters
-    ----------
-    rated : DataFrame
-    target, outer : str
-    n : int
-        Mosaics of each kind; fewer where the pair has not 2 n.
+    """A pair's `n` mosaics with the highest and with the lowest Focus, for a person to look at.
 
     Returns
     -------
     DataFrame
-        Rows of `rated`, best first, with the column kind: "best" or "worst".
+        Rows of `rated`, best first, with the column kind: "best" or "worst"; fewer where the pair
+        has not 2 n.
 
     Raises
     ------
@@ -135,13 +105,7 @@ def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
     return table[(table["target"] == target) & (table["outer"] == outer)]
 
 
-def explained(
-    model: Model,
-    images: ImageSet,
-    rows: pd.DataFrame,
-    method: str = "gradcam",
-    **more,
-) -> dict:
+def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method: str = "gradcam") -> dict:
     """Mosaics of one pair and their relevance in the first training, as a figure takes them.
 
     Parameters
@@ -151,7 +115,7 @@ def explained(
         Those that the design counts; its `patches`, where there are any, are what is shared.
     rows : DataFrame
         Of one pair, from :func:`helpers.focus.rate`; a column kind is shown where there is one.
-    method, more
+    method : str
         As they were rated.
 
     Returns
@@ -162,7 +126,7 @@ def explained(
     """
     target, outer = rows[PAIR].iloc[0]
     mosaics = torch.cat(list(batches(rows, images.images)))
-    maps = explain.explain(model.trainings[0], mosaics, model.logit[target], method, **more).maps
+    maps = explain.explain(model.trainings[0], mosaics, model.logit[target], method).maps
     kinds = rows["kind"] + ": " if "kind" in rows else [""] * len(rows)
     captions = [f"{k}Focus {value:.2f}" for k, value in zip(kinds, rows["focus"], strict=True)]
     return {
@@ -181,7 +145,7 @@ def in_mosaics(rows: pd.DataFrame, masks: torch.Tensor) -> torch.Tensor:
     return torch.cat([batch[:, 0] for batch in batches(rows, stack)]) > 0
 
 
-def _test(known: Means, pair: tuple[str, str], against, level: float) -> dict:
+def _test(known: Means, pair: tuple[str, str], against: str | float) -> dict:
     """One pair's difference from the null, its two-sided interval and one-sided p."""
     fixed = not isinstance(against, str)
     others = [] if fixed else [other for other in known.focus.index if other != pair]
@@ -193,7 +157,7 @@ def _test(known: Means, pair: tuple[str, str], against, level: float) -> dict:
     weights = {pair: 1.0, **dict.fromkeys(others, -1 / max(len(others), 1))}
     found = known.contrast(pd.Series(weights))
     found = replace(found, estimate=found.estimate - against) if fixed else found
-    difference, low, high = found.interval(level)
+    difference, low, high = found.interval()
     lower = found.p / 2 if difference < 0 else 1 - found.p / 2  # one-sided
     tested = (known.focus[pair] - difference, difference, low, high, lower)
     return row | dict(zip(TESTED, tested, strict=True))

@@ -214,16 +214,12 @@ def paired_p(one: pd.Series, other: pd.Series) -> float:
 
 
 def headline(rates: pd.DataFrame) -> str:
-    """At which doses the planted pair comes first more often than unplanted, in a sentence."""
-    compared = rates.dropna(subset=["p_holm"])
-    if compared.empty:
-        return "How often the planted pair comes first"
-    found = compared.loc[(compared["p_holm"] < 0.05) & (compared["difference"] > 0), "dose"]
-    if found.empty:
-        return "At no dose does the planted pair come first more often than unplanted"
-    doses = " and ".join(f"{dose:g}" for dose in found)
-    only = "Only at" if len(found) < len(compared) else "At"
-    return f"{only} dose {doses} does the planted pair come first more often than unplanted"
+    """How often the planted pair comes first at the highest dose, and unplanted, in a sentence."""
+    top, zero = rates.iloc[-1], rates[rates["dose"] == 0]
+    said = f"The planted pair comes first in {top['first']:.0f} of {top['trials']:.0f} seeds"
+    if zero.empty or top["dose"] == 0:
+        return said
+    return f"{said} at dose {top['dose']:g}, and in {zero['first'].item()} where nothing is planted"
 
 
 def means(trials: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import nbformat
 import yaml
@@ -173,6 +173,13 @@ METHODS = Literal[
     "gradcam", "lrp", "smoothgrad", "lime", "gradcam++", "integrated-gradients",
     "lrp-epsilon-plus", "gradient", "input-x-gradient", "guided-gradcam", "occlusion",
 ]  # fmt: skip
+
+
+def _or_six(methods: list[str] | None) -> list[str]:
+    """The methods, or the six that *Focus!* rates."""
+    return methods or list(get_args(METHODS)[:6])
+
+
 CLASSES = Literal[
     "car", "pedestrian", "truck", "bus", "motorcycle", "bicycle", "traffic light", "traffic sign",
 ]  # fmt: skip
@@ -200,7 +207,7 @@ class Declared:
     layer: str | None
     doses: list[Share]
     # 06 and 07
-    methods: list[METHODS]
+    methods: Annotated[list[METHODS] | None, AfterValidator(_or_six)]
     method: METHODS
     effort: Literal["quick", "sound", "paper"]
     sets: list[str]

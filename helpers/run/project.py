@@ -91,16 +91,12 @@ class Run:
         """
         from helpers.run import claims
 
-        estimates = list(estimates)
-        if all(isinstance(e, claims.Estimate) for e in estimates):
-            judged = claims.judge(self.notebook, estimates)
-            shown, rows = claims.shown(judged), judged.to_dict("records")
-        else:  # until every room returns estimates
-            shown, rows = None, [vars(f) for f in estimates]
+        judged = claims.judge(self.notebook, estimates)
+        rows = judged.to_dict("records")
         record = {"notebook": self.notebook, "settings": vars(self.settings), "findings": rows}
-        text = json.dumps(record, indent=1, default=str, allow_nan=True)
+        text = json.dumps(record, indent=1, default=vars, allow_nan=True)
         artifacts.write_text(self.folder / "findings" / f"{self.notebook}.json", text)
-        return shown
+        return claims.shown(judged)
 
 
 def _range_index() -> type:

@@ -70,7 +70,7 @@ def gradcam_against_bare(rounds: int) -> None:
         hook.remove()
 
     def rated():
-        focus.rate(model, images, table, "gradcam", classes=CLASSES)
+        focus.rate(model, images, table, "gradcam", classes=CLASSES, batch_size=BATCH)
 
     times = medians({"bare": bare, "rated": rated}, rounds)
     ratio = times["rated"] / times["bare"]
@@ -217,10 +217,10 @@ LEFT, RIGHT = slice(0, 112), slice(112, 224)
 def memory() -> None:
     """Peak memory after 400 mosaics, and after 10,000."""
     model, images, table = made(400)
-    focus.rate(model, images, table, "gradcam", classes=CLASSES)
+    focus.rate(model, images, table, "gradcam", classes=CLASSES, batch_size=BATCH)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     model, images, table = made(10_000)
-    focus.rate(model, images, table, "gradcam", classes=CLASSES)
+    focus.rate(model, images, table, "gradcam", classes=CLASSES, batch_size=BATCH)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory: {before:.0f} MB after 400 mosaics, {after - before:+.0f} MB after 10,000")
 
