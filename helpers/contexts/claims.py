@@ -227,10 +227,10 @@ def of_pasting(
     contexts = effects.of_contexts(pasted)
     found += _of_each("suite/contexts/pasted-effect", contexts, "taken_effect", collection)
     found.append(Estimate("suite/contexts/methods-agree", ranks.agreement(mosaics, pasted)))
-    return found + (_of_the_papers_pasting(shown, mosaics, pasted, class_of) if papers else [])
+    return found + (_of_the_papers_pasting(mosaics, pasted, class_of) if papers else [])
 
 
-def _of_the_papers_pasting(alone, mosaics, pasted, class_of) -> list[Estimate]:
+def _of_the_papers_pasting(mosaics, pasted, class_of) -> list[Estimate]:
     """What Results Checks says of the paper's own classes and contexts."""
     taken = {context: {} for context in class_of}
     for context, label in class_of.items():
@@ -249,7 +249,7 @@ def _of_the_papers_pasting(alone, mosaics, pasted, class_of) -> list[Estimate]:
         "contexts/pasted/sky": _difference([sky["fire hydrant"]], [sky["bench"], sky["mug"]]),
         "contexts/pasted/park": stats.share(least),
         "contexts/pasted/road": stats.share(list(taken["road"].values())),
-        "contexts/pasted/wood": _difference(list(taken["wood"].values()), [alone["wood"]]),
+        "contexts/pasted/wood": stats.share(list(taken["wood"].values())),
         "contexts/consistent": ranks.agreement(*both, value="share"),
     }
     return [Estimate(claim, interval) for claim, interval in found.items()]
