@@ -134,18 +134,20 @@ def test_figure_7_has_one_panel_a_combination():
 def test_figure_10_shows_table_1():
     _, pairs, _ = tables(PAPER)
     paper = pairs[["object_class", "context_class"]].assign(mosaic=77.0, single=88.0)
-    ax = figures.table_1_distances(pairs, figures.palette(PAPER), paper=paper).axes[0]
+    fig = figures.table_1_distances(pairs, figures.palette(PAPER), paper=paper)
+    ax = fig.axes[0]
     drawn = {round(float(x), 9) for line in ax.lines for x in np.atleast_1d(line.get_xdata())}
     for name in ("mosaic_distance", "single_distance"):
         assert {round(x, 9) for x in pairs[name]} <= drawn
     assert len(ax.get_yticks()) == 12 and {77.0, 88.0} <= drawn
-    assert "12 pairs" in ax.get_title(loc="left")
+    assert "12 pairs" in fig.legends[0].get_title().get_text()
 
 
 def test_figure_2_shows_its_table():
     table = accuracies()
-    ax = figures.accuracy_bars(table, 3).axes[0]
-    assert "3 of 3 models do best" in ax.get_title(loc="left")
+    fig = figures.accuracy_bars(table, 3)
+    ax = fig.axes[0]
+    assert "3 of 3 models do best" in fig.legends[0].get_title().get_text()
     heights = sorted(bar.get_height() for bar in ax.patches)
     assert heights == pytest.approx(sorted(100 * table["accuracy"]))
     figures.accuracy_bars(table.assign(low=np.nan, high=np.nan)).draw_without_rendering()

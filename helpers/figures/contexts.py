@@ -168,7 +168,7 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int | None = None) -> Figure:
     best = table.loc[table.groupby("model")["accuracy"].idxmax()]
     own = int((best["train_set"] == best["test_set"]).sum())
     title = f"Figure 2: {own} of {len(models)} models do best on the set they were trained on"
-    _of_sets(fig, title, sets, "paper" in table and table["paper"].notna().any())
+    _of_sets(fig, title, sets, "paper" in table and bool(table["paper"].notna().any()))
     note(fig, WHISKERS)
     return fig
 
@@ -626,12 +626,12 @@ def paste_counts(
         ax.set_title(f"{context_name(name, context_of)}: taken for {name}")
     for ax in axes.flat[len(contexts) :]:
         ax.set_axis_off()
-    paper = "paper" in table and table["paper"].notna().any()
+    paper = "paper" in table and bool(table["paper"].notna().any())
     made = table[table["pasted"] != NOTHING]
     title = "Figures 11 to 14: contexts alone, and with objects"
     if len(made):
         mostly = int((made["share"] > 0.5).sum())
-        title = f"Figures 11 to 14: the context decides {mostly} of {len(made)} kinds of composite"
+        title = f"Figures 11 to 14: the context wins in {mostly} of {len(made)} kinds of composite"
     headed(fig, title, [mark("the paper's count", **PAPER)] * paper)
     note(fig, WHISKERS)
     return fig
