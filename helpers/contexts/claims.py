@@ -98,14 +98,14 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
         asked[f"contexts/own-set/{name}"] = {(name, own): 1, outside[name].idxmax(): -1}
     if len(fresh) == len(FRESH):
         rivals = pd.concat([outside[fresh[own]].nsmallest(1) for own in ("C", "NC")])
-        asked["contexts/only-consistent"] = {
-            outside[fresh["WB"]].idxmin(): 1, rivals.idxmax(): -1
-        }  # fmt: skip
-    for own in {"WB", "NC"} & set(fresh) if "C" in fresh else ():
-        better, worse = outside[fresh[own]], outside[fresh["C"]]
-        asked[f"contexts/C-generalises-worst/{own}"] = dict.fromkeys(
-            better.index, 1 / len(better)
-        ) | dict.fromkeys(worse.index, -1 / len(worse))
+        worst = outside[fresh["WB"]].idxmin()
+        asked["contexts/only-consistent"] = {worst: 1, rivals.idxmax(): -1}
+    for own in ("WB", "NC"):
+        if {"C", own} <= set(fresh):
+            better, worse = outside[fresh[own]].index, outside[fresh["C"]].index
+            weights = {pair: 1 / len(better) for pair in better}
+            weights |= {pair: -1 / len(worse) for pair in worse}
+            asked[f"contexts/C-generalises-worst/{own}"] = weights
     if fresh and tuned:
         asked["contexts/pretrained-lose-less"] = {
             pair: sign * weight / len(family)
@@ -115,7 +115,8 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
         }
     gains = {  # of pretraining, by training set and test set
         (own, test): accuracy[tuned[own], test] - accuracy[fresh[own], test]
-        for own in fresh.keys() & tuned.keys()
+        for own in fresh
+        if own in tuned
         for test in predictions["test_set"].unique()
     }
     if gains:

@@ -189,7 +189,8 @@ def accuracy_by_training(table: pd.DataFrame) -> Figure:
         at = part["model"].map(models.index) + 0.25 * (number - (len(sets) - 1) / 2)
         look = {"s": 34, "alpha": 0.75, "edgecolor": INK, "lw": 0.5, "zorder": 3}
         ax.scatter(at, 100 * part["accuracy"], color=SET_COLOURS.get(name, FAINT), **look)
-    ax.set(ylabel="accuracy (%)", ylim=(0, 104), xlim=(-0.5, len(models) - 0.5))
+    least = max(100 * table["accuracy"].min() - 8, 0)
+    ax.set(ylabel="accuracy (%)", ylim=(least, 104), xlim=(-0.5, len(models) - 0.5))
     ax.set_xticks(range(len(models)), models)
     ax.grid(axis="y", color="#e5e5e5")
     ax.tick_params(axis="x", length=0)
