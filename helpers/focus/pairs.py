@@ -20,7 +20,7 @@ import torch
 
 from helpers import explain, stats
 from helpers.data import ImageSet
-from helpers.focus.means import Means, summary
+from helpers.focus.means import Means
 from helpers.focus.mosaics import batches, layouts
 from helpers.focus.mosaics import design as _design
 from helpers.focus.networks import Model
@@ -65,12 +65,11 @@ def ranked(rated: pd.DataFrame, against: str | float = "same target") -> pd.Data
         For several methods, mosaics of more than two classes, or an unknown `against`.
     """
     _check(rated, against)
-    table = summary(rated, PAIR)
-    table = table.rename(columns={"mean": "focus", "mean_low": "low", "mean_high": "high"})
-    table = table[[*PAIR, "mosaics", "undefined", "focus", "low", "high"]]
+    counted = rated.assign(undefined=rated["focus"].isna()).groupby(PAIR, sort=False)
+    table = counted.agg(mosaics=("mosaic", "nunique"), undefined=("undefined", "sum"))
     known = Means.of(rated.dropna(subset=["focus"]), PAIR)
-    tests = [_test(known, pair, against) for pair in known.focus.index]
-    table = table.merge(pd.DataFrame(tests, columns=[*PAIR, *TESTED]), how="left", on=PAIR)
+    tested = pd.DataFrame([_tested(known, pair, against) for pair in known.focus.index])
+    table = table.reset_index().merge(tested, how="left", on=PAIR)
     table["p_adjusted"] = stats.adjust(table["p"])
     for name, of in (("rank", "focus"), ("rank_difference", "difference")):
         table[name] = table[of].rank(method="min")
@@ -145,13 +144,15 @@ def in_mosaics(rows: pd.DataFrame, masks: torch.Tensor) -> torch.Tensor:
     return torch.cat([batch[:, 0] for batch in batches(rows, stack)]) > 0
 
 
-def _test(known: Means, pair: tuple[str, str], against: str | float) -> dict:
-    """One pair's difference from the null, its two-sided interval and one-sided p."""
+def _tested(known: Means, pair: tuple[str, str], against: str | float) -> dict:
+    """One pair's mean, its difference from the null with two-sided intervals, and one-sided p."""
+    row = dict(zip(PAIR, pair, strict=True))
+    focus, low, high = np.clip(known.contrast(pd.Series({pair: 1.0})).interval(), 0, 1)
+    row |= {"focus": focus, "low": low, "high": high}
     fixed = not isinstance(against, str)
     others = [] if fixed else [other for other in known.focus.index if other != pair]
     if against == "same target":
         others = [other for other in others if other[0] == pair[0]]
-    row = dict(zip(PAIR, pair, strict=True))
     if not (fixed or others):
         return row | dict.fromkeys(TESTED, np.nan)
     weights = {pair: 1.0, **dict.fromkeys(others, -1 / max(len(others), 1))}
@@ -159,8 +160,8 @@ def _test(known: Means, pair: tuple[str, str], against: str | float) -> dict:
     found = replace(found, estimate=found.estimate - against) if fixed else found
     difference, low, high = found.interval()
     lower = found.p / 2 if difference < 0 else 1 - found.p / 2  # one-sided
-    tested = (known.focus[pair] - difference, difference, low, high, lower)
-    return row | dict(zip(TESTED, tested, strict=True))
+    values = (known.focus[pair] - difference, difference, low, high, lower)
+    return row | dict(zip(TESTED, values, strict=True))
 
 
 def _check(rated: pd.DataFrame, against) -> None:
