@@ -410,7 +410,7 @@ def pair_ranking(table: pd.DataFrame, *, n: int = 12, planted: tuple | None = No
     if planted:
         handles.append(Line2D([], [], marker="o", ls="", color=RED, label="planted"))
     starred = int((table["p_adjusted"] < LEVEL).sum())
-    _head(fig, f"{starred} of {len(table)} pairs have less Focus than their null", handles)
+    _head(fig, f"{starred} of {len(table)} pairs are told from their null (p < {LEVEL:g})", handles)
     return fig
 
 
