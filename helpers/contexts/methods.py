@@ -65,7 +65,7 @@ class Scored:
 def by_mosaics(
     model, collection: Collection, *, seed: int, per_context: int = 5, neutral: str = "shuffled"
 ) -> Scored:
-    """Score contextualized mosaics and their controls (section 2.2, as notebook 03 does).
+    """Score contextualized mosaics, beside other contexts and beside a neutral image (section 2.2).
 
     Parameters
     ----------
@@ -81,6 +81,7 @@ def by_mosaics(
     objects, classes = collection.sets["C"].split("test"), collection.classes
     of = {"per_context": per_context, "seed": seed}
     design = mosaics.design(objects.labels, collection.contexts, classes, **of)
+    design = design[design["kind"] != "own"].reset_index(drop=True)  # nothing is asked of these
     partner = mosaics.neutral(objects.images, neutral, seed)
     stream = mosaics.batches(design, objects.images, collection.contexts, partner)
     logits = models.logits(model, objects.images), models.logits(model, stream)

@@ -39,11 +39,11 @@ def load(
         "shared_patch": shared_patch,
         "patch_classes": pictures.PATCH_CLASSES,
     }
-    sets = {name: image_set(name, size, seed, per_class, **planted) for name in pictures.SETS}
-    scenes = pictures.contexts(per_context=CONTEXT_IMAGES, size=size, seed=seed)
-    contexts = {
-        label: _tensor(scenes.images[(scenes.table["context"] == context).to_numpy()])
-        for label, context in pictures.CONTEXT_OF.items()
+    sets = {
+        name: image_set(name, size, seed, per_class, **planted)
+        if name == "C"
+        else _without_context(name, size, seed, per_class, shared_patch)
+        for name in pictures.SETS
     }
 
     def redraw(name: str, number: int) -> Drawn:
@@ -52,7 +52,25 @@ def load(
         return Drawn({"world": _code(), **recipe}, lambda: _to_train(json.dumps(recipe)))
 
     context_of = dict(pictures.CONTEXT_OF)
+    contexts = _contexts(size, seed)
     return Collection("world", tuple(pictures.CLASSES), sets, contexts, context_of, redraw=redraw)
+
+
+@lru_cache(maxsize=2)
+def _without_context(name: str, size: int, seed: int, per_class: int, patch: float) -> ImageSet:
+    """NC or WB, drawn once for all doses of context bias: they show no context."""
+    planted = {"shared_patch": patch, "patch_classes": pictures.PATCH_CLASSES}
+    return image_set(name, size, seed, per_class, context_bias=pictures.CONTEXT_BIAS, **planted)
+
+
+@lru_cache(maxsize=1)
+def _contexts(size: int, seed: int) -> dict[str, torch.Tensor]:
+    """Class name to the images of its context."""
+    scenes = pictures.contexts(per_context=CONTEXT_IMAGES, size=size, seed=seed)
+    return {
+        label: _tensor(scenes.images[(scenes.table["context"] == context).to_numpy()])
+        for label, context in pictures.CONTEXT_OF.items()
+    }
 
 
 @lru_cache(maxsize=KEPT)
