@@ -26,7 +26,7 @@ from helpers.worlds import driving as streets
 METHODS_RATED = ("gradcam", "lrp", "smoothgrad", "integrated-gradients")
 TRAINED_ON = "C"
 CHANCE = 0.5
-MOSAICS = 2  # of each class, as in notebook 06
+MOSAICS = 2  # of each class
 WORST_GAP = ("pr", "pairs", "abs", "max")
 
 
