@@ -264,11 +264,8 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
         Naming every parameter that is unknown, mistyped or out of range, and what is allowed; then
         every file that is not there and every network that cannot be built as it is asked for.
     """
-    declared, injected = list(namespace.get("__annotations__", {})), _injected(namespace)
-    problems = [unknown(name, declared) for name in injected if name not in declared]
-    if problems:
-        raise ParameterError("\n".join(problems))
-    return checked({name: namespace[name] for name in declared}, injected)
+    own = {name: namespace[name] for name in namespace.get("__annotations__", {})}
+    return accepted(own, {name: namespace.get(name) for name in _injected(namespace)})
 
 
 def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
@@ -395,11 +392,15 @@ def validated(notebook_path: str | Path, given: Mapping[str, Any]) -> SimpleName
     FileNotFoundError
         When there is no such notebook.
     """
-    own = defaults(notebook_path)
-    problems = [unknown(name, own) for name in given if name not in own]
     try:
-        if problems:
-            raise ParameterError("\n".join(problems))
-        return checked(own | dict(given), given)
+        return accepted(defaults(notebook_path), given)
     except ParameterError as error:
         raise ParameterError(f"{Path(notebook_path).name}: {error}") from None
+
+
+def accepted(own: Mapping[str, Any], given: Mapping[str, Any]) -> SimpleNamespace:
+    """Check what is given to a notebook that declares `own`; a name it lacks is refused."""
+    problems = [unknown(name, own) for name in given if name not in own]
+    if problems:
+        raise ParameterError("\n".join(problems))
+    return checked({**own, **given}, given)

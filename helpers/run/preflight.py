@@ -65,10 +65,9 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
         mine = {name: value for name, value in shared.items() if name in own}
         given[path] = mine | of_notebooks(config, path.stem) | {"output": run}
         try:
-            accepted[path] = parameters.validated(path, given[path])
+            accepted[path] = parameters.accepted(own, given[path])
         except parameters.ParameterError as error:
-            _, _, problem = str(error).partition(": ")
-            problems.setdefault(problem, []).append(path.name)
+            problems.setdefault(str(error), []).append(path.name)
     if problems:
         said = [f"{', '.join(who)}: {what}" if who else what for what, who in problems.items()]
         if len(asked) > 1 and any(problems.values()):
