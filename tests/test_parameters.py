@@ -48,6 +48,29 @@ def test_a_folder_is_described_by_a_file_whose_paths_are_relative_to_it(tmp_path
     assert images.contexts == str(tmp_path / "photos/contexts")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"folder: [photos", "mine.yml cannot be read as YAML"),
+        (b"folder: caf\xe9", "mine.yml cannot be read as YAML"),
+        (b"folder: 5", r"5 \[folder\] should be a valid string"),
+        (b"- folder", r"\['folder'\] is no source, no path of a YAML file and no keys"),
+    ],
+)
+def test_a_file_that_describes_no_folder_is_refused(tmp_path, text, said):
+    file = tmp_path / "mine.yml"
+    file.write_bytes(text)
+    with pytest.raises(ParameterError, match=f"parameter 'images': .*{said}"):
+        check(namespace(images=str(file)))
+
+
+def test_a_home_folder_may_be_named_in_a_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "mine.yml").write_text("folder: ~/photos\n")
+    assert check(namespace(images="~/mine.yml")).images.folder == str(tmp_path / "photos")
+
+
 def test_the_papers_archives_are_shown_at_full_size():
     assert parameters.images_of("visual-contexts").size == 224
     assert parameters.images_of("world").size == 96

@@ -93,10 +93,14 @@ def images_of(given: Any) -> Images:
         return given
     if isinstance(given, str) and given.endswith((".yml", ".yaml")):
         file = Path(_there(given)).expanduser()
-        given = yaml.safe_load(file.read_text())
+        try:
+            given = yaml.safe_load(file.read_text())
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise ValueError(f"{file} cannot be read as YAML: {error}") from None
         if isinstance(given, dict):  # paths in the file are relative to the file
-            paths = {k: str(file.parent / given[k]) for k in ("folder", "contexts") if given.get(k)}
-            given = given | paths
+            for name in ("folder", "contexts"):
+                if isinstance(given.get(name), str):
+                    given[name] = str(file.parent / Path(given[name]).expanduser())
     if isinstance(given, str):
         given = {"source": given}
     if not isinstance(given, dict):
