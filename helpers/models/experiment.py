@@ -98,7 +98,7 @@ def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[
     name
         As from :func:`model_names`: ``model-``, ``pt-`` or ``probe-`` and the set it is trained on.
     collection
-        From :func:`images`.
+        From :func:`helpers.data.load`.
     recipe
         Its `fit` is not read: the name tells it.
     seed

@@ -16,7 +16,9 @@ from pathlib import Path
 
 import pandas as pd
 
-TABLE = Path(__file__).resolve().parents[2] / "data" / "paper" / "claims.csv"
+from helpers.run import project
+
+TABLE = project.root() / "data" / "paper" / "claims.csv"
 AGREES, CONTRADICTS = "agrees with the paper", "contradicts the paper"
 HOLDS, FAILS = "holds", "does not hold"  # the same of a claim that this suite makes
 UNDECIDED, NO_COUNTERPART = "undecided", "no counterpart here"
