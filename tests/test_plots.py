@@ -201,8 +201,9 @@ def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(tmp_p
         kept.append([(folder / f"figure-03.{end}").read_bytes() for end in ("png", "svg")])
         assert not plt.get_fignums()
     (output,) = found.outputs
-    assert output.data["text/plain"] == "Figure: figure-03"
-    assert output.metadata == {"image/png": {"alt": "Three <graphs>"}}
+    assert output.data["text/plain"] == "Figure figure-03: Three <graphs>"
+    assert 'alt="Three &lt;graphs&gt;"' in output.data["text/html"]
+    assert ">Three &lt;graphs&gt;</figcaption>" in output.data["text/html"]
     assert kept[0] == kept[1]
     assert b"Date" not in kept[0][0] and b"<dc:date>" not in kept[0][1]
     assert json.dumps(output.data)
@@ -211,7 +212,7 @@ def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(tmp_p
 def test_show_keeps_the_stored_picture_small(tmp_path, shell):
     with capture_output() as found:
         figures.show(figures.image_grid({"noise": pictures(4, 96)}, width=7), "n", "Noise")
-    assert len(found.outputs[0].data["image/png"]) * 3 / 4 <= 150_000
+    assert len(found.outputs[0].data["text/html"]) * 3 / 4 <= 151_000
     assert not list(tmp_path.iterdir())
 
 

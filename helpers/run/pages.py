@@ -23,7 +23,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from helpers.run import artifacts, claims
+from helpers.run import artifacts, claims, lessons, stored
 
 BOOK = Path(__file__).parent / "book"  # its templates, style and script
 SHOWN = 3  # findings below the opening of a page
@@ -144,9 +144,7 @@ def _error(path: Path) -> str:
 
 def _chapter(name: str, notebook: nbformat.NotebookNode, scorecard: pd.DataFrame) -> dict:
     """What the book shows of a notebook: its page, title, question, time and findings."""
-    opening = notebook.cells[0].source
-    title = next((line[2:] for line in opening.splitlines() if line.startswith("# ")), name)
-    question = next((line[2:] for line in opening.splitlines() if line.startswith("> ")), "")
+    opening = lessons.opening(notebook)
     rows = scorecard[scorecard["notebook"] == name]
     measured = rows[rows["verdict"] != claims.NO_COUNTERPART]
     decided_first = (measured["verdict"] == claims.UNDECIDED).sort_values(kind="stable").index
@@ -155,13 +153,14 @@ def _chapter(name: str, notebook: nbformat.NotebookNode, scorecard: pd.DataFrame
         lines = [f"- {sentence(row)}" for row in told]
         text = "\n".join(["**Three findings of this run**", "", *lines])
         notebook.cells.insert(1, nbformat.v4.new_markdown_cell(text))
+    stored.without_widgets(notebook)
     for cell in notebook.cells:
         if {"parameters", "injected-parameters", "check"} & set(cell.metadata.get("tags", [])):
             cell.metadata.tags = ["hide-input"]
     return {
         "name": name,
-        "title": title,
-        "question": question,
+        "title": opening["title"] or name,
+        "question": opening["question"],
         "notebook": notebook,
         "seconds": notebook.metadata.get("papermill", {}).get("duration"),
         "headline": told[0] if told else None,
