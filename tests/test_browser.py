@@ -224,7 +224,8 @@ def test_whoever_runs_all_cells_sees_a_failure_at_the_end(browser, lab):
     run_all(page, 60)
     last = page.locator(".jp-OutputArea-output").last
     assert last.inner_text().startswith("Not run, for cell [2] failed: ZeroDivisionError: division")
-    page.locator(".jp-CodeCell").last.click()
+    page.wait_for_timeout(1000)
+    page.locator(".jp-CodeCell .cm-content").last.click()
     page.keyboard.press("Control+Enter")
     page.wait_for_timeout(3000)
     assert last.inner_text().strip() == "nor this", "what is run later is run"
