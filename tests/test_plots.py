@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from colorspacious import cspace_convert
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from matplotlib.colors import to_rgb
 from PIL import Image
 
 from helpers.contexts import effects, mosaics
@@ -94,6 +96,16 @@ def test_the_papers_classes_have_the_papers_colours():
 def test_colours_differ_in_lightness(classes):
     levels = sorted(lightness(colour) for colour in figures.palette(classes, CONTEXT_OF).values())
     assert min(np.diff(levels)) >= (10 if classes is PAPER else 4)
+
+
+@pytest.mark.parametrize("missing", ["", "protanomaly", "deuteranomaly", "tritanomaly"])
+def test_eight_colours_stay_apart_for_every_reader(missing):
+    """By the simulation of Machado et al. (2009), in steps of CAM02-UCS."""
+    space = {"name": "sRGB1+CVD", "cvd_type": missing, "severity": 100} if missing else "sRGB1"
+    rgb = [to_rgb(colour) for colour in figures.palette("abcdefgh").values()]
+    seen = cspace_convert(np.clip(cspace_convert(rgb, space, "sRGB1"), 0, 1), "sRGB1", "CAM02-UCS")
+    apart = [np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)]
+    assert min(apart) > 11.5
 
 
 def test_palette_of_many_classes():

@@ -23,7 +23,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from helpers.run import artifacts, claims, lessons, stored
+from helpers.run import artifacts, claims, lessons, project, stored
 
 BOOK = Path(__file__).parent / "book"  # its templates, style and script
 SHOWN = 3  # findings below the opening of a page
@@ -44,7 +44,6 @@ CONFIGURATION = {
     "nb_execution_mode": "off",
     "nb_ipywidgets_js": {},  # widgets need a kernel; their sentence stands in their place
     "nb_output_stderr": "remove",
-    "pygments_style": "a11y-high-contrast-light",
     "suppress_warnings": ["mystnb.unknown_mime_type", "myst.header"],
 }
 
@@ -74,6 +73,7 @@ def write(folder: Path) -> Path:
         known = {"folder": folder, "chapters": chapters, "failed": failed, "scorecard": scorecard}
         known["figures"] = _gallery(folder / "figures", "svg", _alternative_text)
         known["tables"] = _gallery(folder / "tables", "csv", _first_rows)
+        (source / "teaching.md").write_text((project.root() / "TEACHING.md").read_text())
         for template in sorted(BOOK.glob("*.md.jinja")):
             page = _templates().get_template(template.name).render(known)
             (source / template.stem).write_text(page)
@@ -94,6 +94,8 @@ def _build(source: Path, pages: Path, run: str) -> None:
         (BOOK / "footer.html").read_text().format(version=version("visual-bias-notebooks"), run=run)
     )
     options = {"extra_footer": footer, "use_download_button": False, "show_toc_level": 2}
+    options |= {"pygments_light_style": "a11y-high-contrast-light"}  # comments at 4.5 : 1 and more
+    options |= {"pygments_dark_style": "a11y-high-contrast-dark"}
     options |= {"search_bar_text": "Search all notebooks", "home_page_in_toc": True}
     with docutils_namespace():
         book = Sphinx(
