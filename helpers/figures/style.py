@@ -42,8 +42,8 @@ PAPER_COLOURS = {
     "fire hydrant": "#4A4A4A",
     "road": "#4A4A4A",
 }
-# The first four are the paper's. All eight stay apart for readers who do not see red, green or blue:
-# two of them differ by 11.7 at least in CAM02-UCS, and by 5 in lightness (CIE L*).
+# The first four are the paper's. All eight stay apart for readers who miss red, green or blue:
+# two of them differ by 11.7 at least in CAM02-UCS, and by 5 in lightness.
 COLOURS = (
     "#009E73",
     "#0072B2",
