@@ -26,9 +26,11 @@ from sphinx.util.docutils import docutils_namespace
 from helpers.run import artifacts, claims, lessons, project, stored
 
 BOOK = Path(__file__).parent / "book"  # its templates, style and script
+TITLE = "What did the model learn that it should not have?"
 SHOWN = 3  # findings below the opening of a page
 CONFIGURATION = {
-    "project": "What did the model learn that it should not have?",
+    "project": TITLE,
+    "html_title": TITLE,
     "extensions": ["myst_nb", "helpers.run.pages"],
     "exclude_patterns": [],
     "html_theme": "sphinx_book_theme",
