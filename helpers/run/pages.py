@@ -43,6 +43,8 @@ CONFIGURATION = {
     "html_use_index": False,
     "language": "en",
     "myst_enable_extensions": ["dollarmath", "amsmath"],
+    "nb_code_prompt_hide": "Fold the {type}",
+    "nb_code_prompt_show": "Show the {type}",
     "nb_execution_mode": "off",
     "nb_ipywidgets_js": {},  # widgets need a kernel; their sentence stands in their place
     "nb_output_stderr": "remove",
