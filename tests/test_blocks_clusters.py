@@ -63,13 +63,6 @@ def test_copies_add_nothing_when_they_are_one_cluster():
     assert width["fooled"] == pytest.approx(width["single"] / np.sqrt(5), rel=0.2)
 
 
-def test_clusters_of_one_row_are_rows():
-    table = rows(1, 300, 1, 0.1)
-    alone, clustered = (reported(table, on) for on in (False, True))
-    for name in ("low", "high", "p"):
-        assert clustered[name] == pytest.approx(alone[name], abs=0.05)
-
-
 def alike(seed, clusters=60, each=12):
     """As `rows`, without any gap, and each cluster with a rate of its own."""
     table, rng = rows(seed, clusters, each), np.random.default_rng(seed)
@@ -107,16 +100,7 @@ def test_crossed_designs_exchange_inside_of_clusters():
     assert clustered >= alone, "holding the objects fixed loses no power"
 
 
-@pytest.mark.slow
-def test_intervals_of_clusters_cover():
-    truth, inside = 0.3, []
-    for seed in range(150):
-        cell = reported(rows(seed, 200, 4, truth), True)
-        inside.append(cell["low"] <= truth <= cell["high"])
-    assert 0.88 <= np.mean(inside) <= 1.0
-
-
-@pytest.mark.parametrize("adjust", [None, "standardised"])
+@pytest.mark.parametrize("adjust", [False, True])
 def test_scores_and_strata_by_clusters(adjust):
     table = rows(2, 100, 3, 0.2)
     rng = np.random.default_rng(0)
@@ -133,18 +117,20 @@ def test_scores_and_strata_by_clusters(adjust):
     found = report.make(data, of, *WORST[1:], **more)
     assert found.cells[["low", "high", "p"]].notna().all().all()
     for null in (False, True):
-        [sample] = evidence.samples(data, found.grid, 5, 0, null)
+        [sample] = evidence.samples(data, found.sample.grid, 5, 0, null)
         everyone = sample.sizes[..., 2].reshape(5, -1)
         assert (everyone.sum(-1) == len(table)).all(), "clusters of one size"
     with pytest.raises(ValueError, match="strata can be held fixed for rates, not for auc"):
-        blocks.bias(data, "auc", adjust="standardised")
+        blocks.bias(data, "auc", adjust=True)
 
 
 def test_bad_clusters_are_refused():
     given = {"sensitive_features": list("aabb"), "y_pred": [0, 1, 1, 0]}
     with pytest.raises(ValueError, match="clusters: all 4 rows belong to one"):
         counts.table(**given, clusters=[1, 1, 1, 1])
-    with pytest.raises(ValueError, match="clusters: 1 of 4 values are missing, the first in row 2"):
+    with pytest.raises(
+        ValueError, match="1 of 4 values are missing, the first is in row 2"
+    ):
         counts.table(**given, clusters=[1, 2, None, 1])
     with pytest.raises(ValueError, match="clusters has 3"):
         counts.table(**given, clusters=[1, 2, 3])

@@ -19,7 +19,6 @@ import scipy.sparse
 
 from helpers.blocks import columns
 
-EACH, JOINT, ALL = "each", "joint", "all"
 AND, EVERYONE, NOT = " & ", "everyone", "not "
 MOST_GROUPS = 100_000
 CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * y_pred + y_true
@@ -51,7 +50,7 @@ class Groups:
         if name == EVERYONE:
             return np.arange(len(self.atoms))
         outside = name not in self.names and name.startswith(NOT)
-        place = self.index(name[len(NOT) :] if outside else name)
+        place = self.index(name.removeprefix(NOT) if outside else name)
         inside = self.member[[place]].toarray()[0] > 0
         return np.flatnonzero(inside[self.atoms] != outside)
 
@@ -61,17 +60,16 @@ class Table:
     """What is measured, and for whom: groups, counts, and the columns (n,) that there are.
 
     `counts` (K, 4) are rows of each atom with (y_pred, y_true) = (0, 0), (0, 1), (1, 0), (1, 1); a
-    column that was not given counts as 0, and measures that need it refuse. `strata` are in
-    0..Z-1, with `stratum_names`, and `clusters` in 0..M-1.
+    column that was not given counts as 0, and measures that need it refuse. `strata` and `clusters`
+    are codes 0, 1, ....
     """
 
     groups: Groups
     counts: np.ndarray
-    y_pred: np.ndarray | None
-    y_true: np.ndarray | None
-    y_score: np.ndarray | None
+    y_pred: np.ndarray | None = None
+    y_true: np.ndarray | None = None
+    y_score: np.ndarray | None = None
     strata: np.ndarray | None = None
-    stratum_names: tuple[str, ...] = ()
     clusters: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -110,7 +108,7 @@ def table(
     y_true: Any = None,
     y_pred: Any = None,
     y_score: Any = None,
-    intersect: str = EACH,
+    intersect: str = "each",
     strata: Any = None,
     clusters: Any = None,
 ) -> Table:
@@ -144,18 +142,20 @@ def table(
         "y_true": None if y_true is None else columns.binary(y_true, "y_true"),
         "y_score": None if y_score is None else columns.real(y_score, "y_score"),
     }
-    n = columns.same_length(given)
-    by = individuals(n) if sensitive_features is None else groups(sensitive_features, intersect)
-    fixed = None if strata is None else groups(strata, JOINT)
-    further = {
-        "the group columns": by.atoms,
-        "strata": None if fixed is None else fixed.atoms,
-        "clusters": None if clusters is None else columns.clusters(clusters),
-    }
-    columns.same_length(given | further)
-    names = () if fixed is None else fixed.names
-    _, at, cluster = further.values()
-    found = Table(by, np.empty(0), *given.values(), at, names, cluster)
+    columns.same_length(given)
+    if sensitive_features is None:
+        sensitive_features = np.arange(len(given["y_score" if y_pred is None else "y_pred"]))
+    by = groups(sensitive_features, intersect)
+    fixed = None if strata is None else groups(strata, "joint").atoms
+    together = None if clusters is None else columns.codes(clusters, "clusters")[0]
+    columns.same_length(
+        given | {"the group columns": by.atoms, "strata": fixed, "clusters": together}
+    )
+    if together is not None:
+        together = np.unique(together, return_inverse=True)[1]
+        if together.max() == 0:
+            raise ValueError(f"clusters: all {len(by.atoms)} rows belong to one; give two or more")
+    found = Table(by, np.empty(0), **given, strata=fixed, clusters=together)
     return replace(found, counts=counted(found))
 
 
@@ -190,17 +190,18 @@ def places(data: Table, atoms: np.ndarray, by_stratum: bool = False) -> np.ndarr
 
 def counted(data: Table, by_stratum: bool = False) -> np.ndarray:
     """Rows of each atom by outcome (K, 4), or (Z, K, 4) by stratum."""
-    shape = (*((len(data.stratum_names),) if by_stratum else ()), data.groups.member.shape[1], 4)
+    strata = (int(data.strata.max()) + 1,) if by_stratum else ()
+    shape = (*strata, data.groups.member.shape[1], 4)
     place = places(data, data.groups.atoms, by_stratum)
     return np.bincount(place, minlength=int(np.prod(shape))).reshape(shape)
 
 
-def groups(by: Any, intersect: str = EACH) -> Groups:
+def groups(by: Any, intersect: str = "each") -> Groups:
     """Groups from categorical columns (section 4.1).
 
     Parameters
     ----------
-    by : DataFrame, mapping of name to column, one column, list of columns, or Groups
+    by : DataFrame, mapping of name to column, one column, or Groups
     intersect : {"each", "joint", "all"}
         ``each`` value of each column is a group; ``joint``: each non-empty intersection of one
         value of every column; ``all``: the non-empty intersections of the values of any number of
@@ -214,10 +215,11 @@ def groups(by: Any, intersect: str = EACH) -> Groups:
     """
     if isinstance(by, Groups):
         return by
-    parts = {
-        name: columns.codes(column, f"group column {name!r}")
-        for name, column in _columns(by).items()
-    }
+    if not isinstance(by, pd.DataFrame | Mapping):
+        by = {(by.name if isinstance(by, pd.Series) else None) or "group": by}
+    if len(by.keys()) == 0:
+        raise ValueError("no group columns were given; give None for individual fairness")
+    parts = {str(name): columns.codes(by[name], f"group column {str(name)!r}") for name in by}
     columns.same_length({f"group column {name!r}": found for name, (found, _) in parts.items()})
     for name, (found, names) in parts.items():
         if found.min() == found.max():
@@ -226,8 +228,12 @@ def groups(by: Any, intersect: str = EACH) -> Groups:
                 "rows: there is nothing to compare; leave the column out"
             )
         _refuse_many(len(names), f"group column {name!r} has")
-    atoms, values = _atoms([found for found, _ in parts.values()])
-    return _build(atoms, values, parts, _subsets(len(parts), intersect))
+    count = len(parts)
+    sizes = {"each": [1], "joint": [count], "all": range(1, count + 1)}
+    if intersect not in sizes:
+        raise ValueError(f"intersect={intersect!r} is not known; give 'each', 'joint' or 'all'")
+    crossed = [s for size in sizes[intersect] for s in itertools.combinations(range(count), size)]
+    return _crossed(parts, crossed)
 
 
 def branches(members: Mapping[str, Any]) -> Groups:
@@ -236,38 +242,12 @@ def branches(members: Mapping[str, Any]) -> Groups:
     Groups that nobody is in are left out; where all are, that is an error.
     """
     marks = {name: columns.binary(column, f"group {name!r}") for name, column in members.items()}
-    if not marks:
-        raise ValueError("no groups were given")
     columns.same_length({f"group {name!r}": column for name, column in marks.items()})
     kept = [name for name in marks if marks[name].any()]
     if not kept:
         raise ValueError(f"all groups are empty: {', '.join(list(marks)[:20])}")
     atoms, values = _atoms([marks[name] for name in kept])
-    member = scipy.sparse.csr_array(values.T.astype(float))
-    return Groups(tuple(kept), atoms, member)
-
-
-def individuals(n: int) -> Groups:
-    """Each of n rows a group of its own (Equation 9)."""
-    _refuse_many(n, "individuals:")
-    every = np.arange(n)
-    eye = scipy.sparse.eye_array(n, format="csr")
-    return Groups(tuple(f"row {i}" for i in every), every, eye)
-
-
-def _columns(by: Any) -> dict[str, Any]:
-    if isinstance(by, pd.DataFrame):
-        by = {str(name): by[name] for name in by}
-    elif isinstance(by, pd.Series):
-        by = {str(by.name or "group"): by}
-    elif isinstance(by, np.ndarray) and by.ndim == 2:
-        by = {f"column {i}": by[:, i] for i in range(by.shape[1])}
-    elif not isinstance(by, Mapping):
-        several = isinstance(by, list | tuple) and by and np.ndim(by[0]) == 1
-        by = {f"column {i}": c for i, c in enumerate(by)} if several else {"group": by}
-    if not by:
-        raise ValueError("no group columns were given; give None for individual fairness")
-    return dict(by)
+    return Groups(tuple(kept), atoms, scipy.sparse.csr_array(values.T.astype(float)))
 
 
 def _atoms(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -275,46 +255,31 @@ def _atoms(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     atoms, values = np.zeros(len(parts[0]), np.int64), np.zeros((1, 0), np.int64)
     for part in parts:
         width = int(part.max()) + 1
-        joint = atoms * width
-        joint += part
-        seen, atoms = _compressed(joint, len(values) * width)
+        joint = atoms * width + part
+        most = len(values) * width
+        if most > 50_000_000:
+            seen, atoms = np.unique(joint, return_inverse=True)
+        else:  # in a fraction of the time
+            seen, place = np.flatnonzero(np.bincount(joint)), np.empty(most, np.int64)
+            place[seen] = np.arange(len(seen))
+            atoms = place[joint]
         values = np.column_stack([values[seen // width], seen % width])
     return atoms, values
 
 
-def _compressed(joint: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    if most > 50_000_000:
-        return np.unique(joint, return_inverse=True)
-    seen = np.flatnonzero(np.bincount(joint, minlength=most))
-    place = np.zeros(most, np.int64)
-    place[seen] = np.arange(len(seen))
-    return seen, place[joint]
-
-
-def _subsets(count: int, intersect: str) -> list[tuple[int, ...]]:
-    every = range(count)
-    if intersect == EACH:
-        return [(i,) for i in every]
-    if intersect == JOINT:
-        return [tuple(every)]
-    if intersect == ALL:
-        sizes = range(1, count + 1)
-        return [s for size in sizes for s in itertools.combinations(every, size)]
-    raise ValueError(f"intersect={intersect!r} is not known; give 'each', 'joint' or 'all'")
-
-
-def _build(atoms, values, parts: dict, subsets) -> Groups:
+def _crossed(parts: dict, subsets: list[tuple[int, ...]]) -> Groups:
+    """Groups from coded columns: the combinations of values that occur in each subset."""
     names, full, rows = [], [], []
+    atoms, values = _atoms([found for found, _ in parts.values()])
     labels, titles = [of for _, of in parts.values()], list(parts)
     for subset in subsets:
         seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
         _refuse_many(len(names) + len(seen), "the columns and intersections make")
-        at = np.arange(len(names), len(names) + len(seen))
+        rows.append(len(names) + place.reshape(-1))
         for combination in seen:
             each = [labels[c][v] for c, v in zip(subset, combination, strict=True)]
             names.append(AND.join(each))
             full.append(AND.join(f"{titles[c]}={v}" for c, v in zip(subset, each, strict=True)))
-        rows.append(at[place.reshape(-1)])
     k = np.tile(np.arange(len(values)), len(subsets))
     shape = (len(names), len(values))
     member = scipy.sparse.csr_array((np.ones(len(k)), (np.concatenate(rows), k)), shape=shape)

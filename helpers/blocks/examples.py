@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -64,17 +63,15 @@ def rows(counts: pd.DataFrame) -> pd.DataFrame:
 
 def counted(example: pd.DataFrame) -> Table:
     """The table of counts of an example's rows."""
-    given = {c: example[c] for c in ("y_true", "y_pred", "y_score") if c in example}
-    return table(example["group"].to_numpy(), **given)
+    return table(example["group"], **example.drop(columns="group"))
 
 
 def answers() -> pd.DataFrame:
     """Recorded answers of the toolkits, theirs, with ours beside them, and whether they agree."""
     found = pd.read_csv(project.root() / FOLDER / "blocks_answers.csv")
     data = {name: counted(example) for name, example in tables().items()}
-    found["ours"] = [
-        blocks.bias(data[row["example"]], *row[report.KEYS]) for _, row in found.iterrows()
-    ]
+    cells = zip(found["example"], found[report.KEYS].to_numpy(), strict=True)
+    found["ours"] = [blocks.bias(data[example], *cell) for example, cell in cells]
     same = np.isclose(found["theirs"], found["ours"], rtol=0, atol=1e-9, equal_nan=True)
     return found.assign(agree=same)
 
@@ -103,16 +100,14 @@ def frames(path: str | Path) -> pd.DataFrame:
     """
     with np.load(path) as held:
         true, said = held["y_true"] > 0, held["y_pred_bin"] > 0
-    found, start = {}, 0
+    found, start = {"right": (true[:, :3] == said[:, :3]).all(1).astype(int)}, 0
     for name, values in ATTRIBUTES.items():
         part = true[:, start : start + len(values)]
         if not (part.sum(1) == 1).all():
             raise ValueError(f"{Path(path).name}: a frame has not exactly one {name}")
         found[name] = np.array(values)[part.argmax(1)]
         start += len(values)
-    scene = slice(0, len(ATTRIBUTES["scene"]))
-    right = (true[:, scene] == said[:, scene]).all(1)
-    return pd.DataFrame(found).assign(right=right.astype(int))
+    return pd.DataFrame(found)
 
 
 def served(rows: pd.DataFrame, draws: int = 999, seed: int = 0) -> pd.DataFrame:
@@ -123,15 +118,13 @@ def served(rows: pd.DataFrame, draws: int = 999, seed: int = 0) -> pd.DataFrame:
     DataFrame: panel (time or weather), group, n, value, low, high (Wilson), adjusted (with
     everyone's mix of scenes), adjusted_low, adjusted_high (bootstrap over frames)
     """
-    found, held = [], {"adjust": "standardised", "bootstrap": draws, "seed": seed}
+    found = []
     for by in PANELS:
         data = table(rows[by], y_pred=rows["right"], strata=rows["scene"])
-        part = report.rates(data, strata=True)
+        part = report.rates(data)
         part.insert(0, "panel", by)
-        for place, group in enumerate(part["group"]):
-            blocks_ = ["pr"], ["compl"], ["none"], [_nth(0)]
-            cell = report.make(only(data, group), *blocks_, **held).cells.iloc[0]
-            part.loc[place, ["adjusted_low", "adjusted_high"]] = cell[["low", "high"]].tolist()
+        ends = [_compared(data, g, "none", 0, True, draws, seed)[1:] for g in part["group"]]
+        part[["adjusted_low", "adjusted_high"]] = ends
         found.append(part)
     return pd.concat(found, ignore_index=True)
 
@@ -145,22 +138,29 @@ def contrasts(rows: pd.DataFrame, draws: int = 999, seed: int = 0) -> pd.DataFra
     group), low, high (bootstrap), p (two-sided; see `_exchange_p`), p_holm (over all rows); the
     groups served worst with scenes fixed first
     """
-    found, gap = [], (["pr"], ["compl"], ["sabs"], [_nth(1)])
+    found = []
     for by in PANELS:
-        whole = table(rows[by], y_pred=rows["right"], strata=rows["scene"])
-        for group in whole.groups.names:
-            data = only(whole, group)
-            for fixed, adjust in (("nothing", None), ("scene", "standardised")):
-                held = {"adjust": adjust, "bootstrap": draws, "seed": seed}
-                cell = report.make(data, *gap, **held).cells.iloc[0]
-                strata = rows["scene"] if adjust else pd.Series("all", rows.index)
-                p = _exchange_p(cell["value"], rows[by] == group, rows["right"], strata)
-                found.append([group, fixed, *cell[["value", "low", "high"]], p])
+        data = table(rows[by], y_pred=rows["right"], strata=rows["scene"])
+        for group in data.groups.names:
+            for fixed, strata in (("nothing", pd.Series("", rows.index)), ("scene", rows["scene"])):
+                ends = _compared(data, group, "sabs", 1, fixed == "scene", draws, seed)
+                p = _exchange_p(ends[0], rows[by] == group, rows["right"], strata)
+                found.append([group, fixed, *ends, p])
     every = pd.DataFrame(found, columns=["group", "fixed", "worse", "low", "high", "p"])
     every["p_holm"] = stats.adjust(every["p"])
-    held = every[every["fixed"] == "scene"].sort_values("worse", ascending=False)["group"].tolist()
-    order = every["group"].map(held.index)
-    return every.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+    held = every[every["fixed"] == "scene"].set_index("group")["worse"].rank(ascending=False)
+    return every.sort_values("group", key=lambda g: g.map(held), kind="stable", ignore_index=True)
+
+
+def _compared(data: Table, group: str, how: str, place: int, adjust: bool, draws: int, seed: int):
+    """A group with all others (place 0), or they with it (1): the comparison, low and high."""
+
+    def nth(compared, weights):
+        return float(compared[place])
+
+    cell = ["pr"], ["compl"], [how], [nth]
+    made = report.make(only(data, group), *cell, adjust=adjust, bootstrap=draws, seed=seed)
+    return made.cells.loc[0, ["value", "low", "high"]].tolist()
 
 
 def _exchange_p(gap: float, inside: pd.Series, right: pd.Series, strata: pd.Series) -> float:
@@ -173,11 +173,6 @@ def _exchange_p(gap: float, inside: pd.Series, right: pd.Series, strata: pd.Seri
     n, k, spread = frames.size(), frames["inside"].sum(), frames["right"].var(ddof=1)
     variance = ((n / n.sum()) ** 2 * spread * (1 / k + 1 / (n - k))).sum()
     return float(2 * scipy.stats.norm.sf(abs(gap) / np.sqrt(variance)))
-
-
-def _nth(place: int) -> Callable:
-    """A reduction: of a group and its complement, the comparison the one (0) or other (1) way."""
-    return lambda compared, weights: float(compared[place])
 
 
 def here_or_recorded(path: str | None = None, seed: int = 0):

@@ -177,36 +177,33 @@ def figure_1(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def grid(shown: pd.DataFrame, corrected: pd.DataFrame | None = None) -> Figure:
+def grid(p: pd.DataFrame, corrected: pd.DataFrame) -> Figure:
     """Every cell of a report on one page: a panel a comparison set, columns by comparison.
 
-    `shown` is measures x (set, comparison, reduction): values, or p values where `corrected` ones
-    are given, with a dot where these are at most .05. A dash is a cell that is not estimable or
-    that shuffling cannot change; columns of nothing but dashes are left out.
+    Both tables are measures x (set, comparison, reduction): p values, and corrected ones, with a
+    dot where these are at most .05. A dash is a cell that is not estimable or that shuffling cannot
+    change; columns of nothing but dashes are left out.
     """
-    tested, sets = corrected is not None, list(shown.columns.unique(0))
-    kept = shown.notna().any().groupby(level=[1, 2], sort=False).transform("any")
-    shown = shown.loc[:, kept]
-    marked = (corrected if tested else shown + np.inf).loc[:, shown.columns] <= LEVEL
-    columns = max(shown[s].shape[1] for s in sets)
-    size = (1.6 + 0.26 * columns, 1.5 + 0.27 * len(sets) * len(shown))
+    sets = list(p.columns.unique(0))
+    p = p.loc[:, p.notna().any().groupby(level=[1, 2], sort=False).transform("any")]
+    marked = corrected.loc[:, p.columns] <= LEVEL
+    columns = max(p[s].shape[1] for s in sets)
+    size = (1.6 + 0.26 * columns, 1.5 + 0.27 * len(sets) * len(p))
     figure, axes = plt.subplots(len(sets), 1, figsize=size, squeeze=False)
-    norm = LogNorm(1e-3, 1) if tested else None
     for ax, which in zip(axes[:, 0], sets, strict=True):
-        found = shown[which].to_numpy(float)
-        image = ax.imshow(found, cmap="Blues_r", norm=norm, aspect="auto")
+        found = p[which].to_numpy(float)
+        image = ax.imshow(found, cmap="Blues_r", norm=LogNorm(1e-3, 1), aspect="auto")
         _marks(ax, found, marked[which].to_numpy())
-        _names(ax, shown[which], first=which == sets[0], last=which == sets[-1])
+        _names(ax, p[which], first=which == sets[0], last=which == sets[-1])
         ax.set_ylabel(SET_NAMES.get(which, which))
     bar = figure.colorbar(image, ax=axes[:, 0].tolist(), shrink=0.5, pad=0.01)
     bar.outline.set_visible(False)
-    bar.set_label("p: how often shuffled groups give as much" if tested else "value")
-    if tested:
-        bar.set_ticks([1, 0.1, 0.01, 0.001], labels=["1", "0.1", "0.01", "0.001"])
-        bar.ax.minorticks_off()
-        dot = plt.Line2D([], [], ls="", marker="o", color=MARKED, ms=4)
-        text = f"still at most {LEVEL:g} after correcting for all cells: {marked.sum().sum()} cells"
-        figure.legend([dot], [text], loc="outside upper right")
+    bar.set_label("p: how often shuffled groups give as much")
+    bar.set_ticks([1, 0.1, 0.01, 0.001], labels=["1", "0.1", "0.01", "0.001"])
+    bar.ax.minorticks_off()
+    dot = plt.Line2D([], [], ls="", marker="o", color=MARKED, ms=4)
+    text = f"still at most {LEVEL:g} after correcting for all cells: {marked.sum().sum()} cells"
+    figure.legend([dot], [text], loc="outside upper right")
     return figure
 
 
