@@ -128,9 +128,7 @@ def test_bad_clusters_are_refused():
     given = {"sensitive_features": list("aabb"), "y_pred": [0, 1, 1, 0]}
     with pytest.raises(ValueError, match="clusters: all 4 rows belong to one"):
         counts.table(**given, clusters=[1, 1, 1, 1])
-    with pytest.raises(
-        ValueError, match="1 of 4 values are missing, the first is in row 2"
-    ):
+    with pytest.raises(ValueError, match="1 of 4 values are missing, the first is in row 2"):
         counts.table(**given, clusters=[1, 2, None, 1])
     with pytest.raises(ValueError, match="clusters has 3"):
         counts.table(**given, clusters=[1, 2, 3])

@@ -21,13 +21,11 @@ FEW = 100  # most of them that comparing is faster for than hashing
 
 
 def read(path: str | Path, groups: list[str] | None = None, cluster: str | None = None) -> dict:
-    """The columns of a CSV, recognised by their names, as `counts.table` takes them.
+    """The columns of a CSV, recognised by their names (`ROLES`), as `counts.table` takes them.
 
     Parameters
     ----------
     path : str or Path
-        Recognised are y_true (or label, labels), y_pred (prediction, predictions) and y_score
-        (score, scores).
     groups : list of str, optional
         The columns that are groups; by default all that are nothing else.
     cluster : str, optional

@@ -26,33 +26,29 @@ CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * y_pred + y_true
 
 @dataclass(frozen=True)
 class Groups:
-    """Named sets of rows.
-
-    `names` (G,) such as ``night & rainy``, the atom of each row (n,) in 0..K-1, and (G, K) 1 where
-    an atom is member of a group.
-    """
+    """Named sets of rows, such as ``night & rainy``."""
 
     names: tuple[str, ...]
-    atoms: np.ndarray
-    member: scipy.sparse.csr_array
+    atoms: np.ndarray  # the atom of each row (n,), in 0..K-1
+    member: scipy.sparse.csr_array  # (G, K), 1 where an atom is member of a group
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def index(self, name: str) -> int:
-        """Place of a group; an unknown one is refused with the names there are."""
+    def only(self, name: str) -> Groups:
+        """A single group; an unknown one is refused with the names there are."""
         if name not in self.names:
             raise KeyError(f"no group {name!r}; there are {', '.join(self.names[:20])}")
-        return self.names.index(name)
+        inside = self.member[[self.names.index(name)]]
+        return Groups((name,), self.atoms, scipy.sparse.csr_array(inside))
 
     def rows(self, name: str) -> np.ndarray:
         """Rows of a group, ``everyone``, or ``not <group>``, as int64 places."""
         if name == EVERYONE:
             return np.arange(len(self.atoms))
         outside = name not in self.names and name.startswith(NOT)
-        place = self.index(name.removeprefix(NOT) if outside else name)
-        inside = self.member[[place]].toarray()[0] > 0
-        return np.flatnonzero(inside[self.atoms] != outside)
+        one = self.only(name.removeprefix(NOT) if outside else name)
+        return np.flatnonzero((one.member.toarray()[0] > 0)[self.atoms] != outside)
 
 
 @dataclass(frozen=True)
@@ -96,10 +92,8 @@ class Table:
     def frame(self) -> pd.DataFrame:
         """Counts of every group and of everyone: group, n, tn, fn, fp, tp."""
         counts = unit_counts(self.groups, self.counts)[: len(self.groups) + 1].astype(int)
-        found = pd.DataFrame(counts, columns=list(CELLS))
-        found.insert(0, "group", self.units[: len(found)])
-        found.insert(1, "n", counts.sum(1))
-        return found
+        columns = {"group": self.units[: len(counts)], "n": counts.sum(1)}
+        return pd.DataFrame(columns | dict(zip(CELLS, counts.T, strict=True)))
 
 
 def table(
@@ -161,9 +155,7 @@ def table(
 
 def only(data: Table, group: str) -> Table:
     """The same table with a single group, for measures of one group and its complement."""
-    inside = data.groups.member[[data.groups.index(group)]]
-    one = Groups((group,), data.groups.atoms, scipy.sparse.csr_array(inside))
-    return replace(data, groups=one)
+    return replace(data, groups=data.groups.only(group))
 
 
 def unit_counts(by: Groups, counts: np.ndarray) -> np.ndarray:

@@ -9,17 +9,15 @@ shuffle keeps both margins and is multivariate hypergeometric. That costs the sa
 rows and for ten million. Scores need rows drawn; clusters are drawn and exchanged as wholes.
 
 The percentile interval fails for a worst case: the largest of many noisy differences is too large
-already, and resampling adds the noise again. Instead, for max and min: bounds for the largest of
-several quantities (Chernozhukov, Lee and Rosen, *Intersection bounds*, Econometrica 81, 2013), with
-ratios as differences of logarithms; for sums and means of comparisons without sign, those whose
-sign is in doubt count with the size of their error; for gini, the reader's functions and curves,
-the outer ends of the percentile and the reversed ("basic") interval, which cover too rarely near
-"no bias" (the p value is the answer there).
+already, and resampling adds the noise again. For max and min there are bounds for the largest of
+several quantities instead (Chernozhukov, Lee and Rosen, *Intersection bounds*, Econometrica 81,
+2013). In sums and means without sign, what is of doubtful sign counts with the size of its error.
+All else has the outer ends of the percentile and the reversed ("basic") interval.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -54,8 +52,7 @@ def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Itera
     for start in range(0, draws, size):
         number = min(size, draws - start)
         if by_rows or (null and data.clusters is not None):
-            rows = (_resampled(data, rng, parts) for _ in range(number))
-            yield _joined([_of_rows(data, grid, counts.shape, *each) for each in rows])
+            yield _joined([_by_rows(data, grid, counts.shape, rng, parts) for _ in range(number)])
         elif null:
             yield blocks.drawn(data, grid, shuffled_counts(counts, number, rng))
         elif data.clusters is not None:
@@ -87,7 +84,7 @@ def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) ->
 
 
 def _drawn_clusters(data: Table, grid: Grid, counts: np.ndarray, draws: int, rng) -> np.ndarray:
-    """Tables of the cluster bootstrap: as many clusters drawn with replacement."""
+    """Tables of as many clusters, drawn with replacement."""
     number = int(data.clusters.max()) + 1
     key = data.clusters * counts.size + places(data, data.groups.atoms, grid.adjust)
     cell, rows = np.unique(key, return_counts=True)
@@ -97,18 +94,16 @@ def _drawn_clusters(data: Table, grid: Grid, counts: np.ndarray, draws: int, rng
     return (held.T @ times.T).T.reshape(draws, *counts.shape)
 
 
-def _resampled(data: Table, rng, parts: list | None) -> tuple[np.ndarray, np.ndarray]:
-    """The atom of each row, and how often it was drawn; `parts` where groups are exchanged."""
-    atoms, n = data.groups.atoms, len(data)
+def _by_rows(data: Table, grid: Grid, shape: tuple, rng, parts: list | None) -> Sample:
+    """One table of which rows are drawn anew, or groups exchanged where `parts` say so."""
+    atoms, weights = data.groups.atoms, np.ones(len(data))
     if parts is not None:
-        return _exchanged(atoms, parts, rng), np.ones(n)
-    drawn = np.arange(n) if data.clusters is None else data.clusters
-    number = int(drawn.max()) + 1
-    times = np.bincount(rng.integers(number, size=number), minlength=number)
-    return atoms, times[drawn].astype(float)
-
-
-def _of_rows(data: Table, grid: Grid, shape: tuple[int, ...], atoms, weights) -> Sample:
+        atoms = _exchanged(atoms, parts, rng)
+    else:
+        drawn = np.arange(len(data)) if data.clusters is None else data.clusters
+        number = int(drawn.max()) + 1
+        times = np.bincount(rng.integers(number, size=number), minlength=number)
+        weights = times[drawn].astype(float)
     place = places(data, atoms, grid.adjust)
     table = np.bincount(place, weights, minlength=int(np.prod(shape)))
     return blocks.drawn(data, grid, table.reshape(1, *shape), atoms, weights)
@@ -265,16 +260,12 @@ def bootstrap(
 
 
 class Errors(NamedTuple):
-    """Estimable comparisons, signed, and how far each bootstrap draw is off.
+    """Estimable comparisons, signed, and how far each bootstrap draw is off."""
 
-    `estimate` (P,); `error` (D, P), draw less estimate, 0 where a draw is not estimable; `spread`
-    (P,), standard errors; `known`, which of all comparisons these are.
-    """
-
-    estimate: np.ndarray
-    error: np.ndarray
-    spread: np.ndarray
-    known: np.ndarray
+    estimate: np.ndarray  # (P,)
+    error: np.ndarray  # (D, P), draw less estimate, 0 where a draw is not estimable
+    spread: np.ndarray  # (P,), standard errors
+    known: np.ndarray  # which of all comparisons these are
 
 
 def errors_of(estimate: np.ndarray, draws: np.ndarray) -> Errors:
@@ -351,10 +342,12 @@ def _of_cell(how, reduction, drawn: Errors, weight: np.ndarray) -> tuple[float, 
         low, high = largest(-x, -error, spread)
         ends = -high, -low
     else:
-        heavy = _linear(reduction, weight[known])
-        if heavy is None:
+        weight = weight[known]
+        linear = {"sum": 1, "mean": 1 / max(len(x), 1), "wmean": weight}
+        linear["wmean_normalised"] = weight / weight.sum() if weight.any() else 1
+        if reduction not in linear:
             return None
-        ends = weighted(drawn, heavy, how in SIGNED)
+        ends = weighted(drawn, linear[reduction] * np.ones(len(x)), how in SIGNED)
     if how in SIGNED:
         ends = max(ends[0], 0.0), ends[1]
     return tuple(np.copysign(np.inf, e) if abs(e) > FAR / 1e20 else e for e in ends)
@@ -376,26 +369,17 @@ def _log_ratio(fi: np.ndarray, fj: np.ndarray) -> np.ndarray:
 
 
 def _of_ratios(how: str, reduction, logs: Errors | None) -> tuple[float, float] | None:
-    """Interval of a largest or smallest relative comparison, on the scale of `_log_ratio`.
+    """Interval of a largest or smallest relative comparison, from that of the largest log ratio x.
 
-    The named sets hold every pair both ways, so with x the largest log ratio the largest of
-    1 - fi / fj is 1 - exp(-x), the smallest 1 - exp(x), and the largest |1 - fi / fj| exp(x) - 1.
+    The named sets hold every pair both ways: the largest of 1 - fi / fj is 1 - exp(-x), the
+    smallest 1 - exp(x), and the largest |1 - fi / fj| is exp(x) - 1.
     """
-    if logs is None or reduction not in ("max", "min") or (how, reduction) == ("rel", "min"):
+    of = {("rel", "max"): (1, 1), ("srel", "max"): (-1, -1), ("srel", "min"): (1, -1)}
+    if logs is None or (how, reduction) not in of:
         return None
-    ends = np.clip(largest(*logs[:3]), 0, None)
+    inside, outside = of[how, reduction]
     with np.errstate(over="ignore"):
-        if how == "rel":
-            return tuple(np.expm1(ends))
-        return tuple(-np.expm1(-ends)) if reduction == "max" else tuple(-np.expm1(ends)[::-1])
-
-
-def _linear(reduction: str | Callable, weight: np.ndarray) -> np.ndarray | None:
-    """Weights w of a reduction that is sum(w * x) over the estimable comparisons."""
-    ones, total = np.ones_like(weight), weight.sum()
-    named = {"sum": ones, "mean": ones / max(len(weight), 1), "wmean": weight}
-    named["wmean_normalised"] = weight / total if total else ones
-    return named.get(reduction)
+        return tuple(sorted(outside * np.expm1(inside * np.clip(largest(*logs[:3]), 0, None))))
 
 
 def _reach(count: int) -> float:

@@ -28,12 +28,11 @@ class Report:
     Attributes
     ----------
     cells : DataFrame, one row a cell
-        measure, set, comparison, reduction : the blocks
-        value : NaN where nothing was estimable
-        compared, skipped : comparisons that were, or were not, estimable
-        group_i, group_j, f_i, f_j, n_i, n_j : the two sides of the comparison that decides: the
-        largest for max, the smallest for min, the one that contributes most for the others
-        and with bootstrap low, high; with permutations p, p_holm, p_bh, p_minp, tail.
+        measure, set, comparison, reduction, value (NaN where nothing was estimable), compared and
+        skipped (comparisons that were, or were not, estimable); group_i, group_j, f_i, f_j, n_i,
+        n_j: the two sides of the comparison that decides, which is the largest for max, the
+        smallest for min, and the one that contributes most for the others; with bootstrap low and
+        high; with permutations p, p_holm, p_bh, p_minp and tail.
     sample : Sample
         F of every group, everyone and complement, with the data and the grid it was made from.
     """
@@ -164,21 +163,21 @@ def rates(data: Table) -> pd.DataFrame:
 
     Where the table has strata also adjusted: with everyone's mix of those the group has rows in.
     """
-    g = len(data.groups)
-    counts = unit_counts(data.groups, data.counts)[:g]
-    n, positive = counts.sum(1).astype(int), counts[:, 2:].sum(1)
+    counted = data.frame()[: len(data.groups)]
+    positive, n = counted["fp"] + counted["tp"], counted["n"]
     low, high = stats.wilson(positive, n)
-    columns = {"group": data.groups.names, "n": n, "value": positive / n, "low": low, "high": high}
+    found = counted[["group", "n"]].assign(value=positive / n, low=low, high=high)
     if data.strata is not None:
         grid = blocks.grid_of(data, ["pr"], adjust=True)
-        columns["adjusted"] = blocks.observed(data, grid).sides("pr", blocks.alone)[0]
-    return pd.DataFrame(columns)
+        found["adjusted"] = blocks.observed(data, grid).sides("pr", blocks.alone)[0]
+    return found
 
 
 def explain(report: Report, measure: str, set: str, comparison: str, reduction: str, top: int = 5):
-    """What a cell was made from, in three tables: ``cell`` (its value and evidence), ``pairs`` (the
-    `top` comparisons, each once where both directions give the same) and ``counts`` (of the two
-    sides that decide).
+    """What a cell was made from, in three tables.
+
+    ``cell`` is its value and evidence, ``pairs`` the `top` comparisons (each once where both
+    directions give the same), and ``counts`` those of the two sides that decide.
     """
     cell = report.cell(measure, set, comparison, reduction)
     pairs = report.pairs(measure, set, comparison).dropna(subset=["compared"])
