@@ -127,14 +127,6 @@ def abroca(*sides):
     return blocks.bias(data, "auc", "pairs", "curve", "max")
 
 
-def test_abroca_in_closed_form():
-    perfect, worst, tied = ([2, 1], [1, 0]), ([1, 2], [1, 0]), ([1, 1], [1, 0])
-    assert abroca(perfect, worst) == pytest.approx(1)
-    assert abroca(perfect, tied) == pytest.approx(0.5)
-    assert abroca(tied, tied) == 0
-    assert math.isnan(abroca(tied, ([1, 2], [1, 1])))
-
-
 def test_curves_of_equal_area_cross():
     """Both areas are Φ(1/√2) but for rounding; the one between the curves is a sum by hand."""
     data = examples.counted(made := examples.same_area())

@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import data
-from helpers.run.parameters import Images, Recipe
 from helpers.synthesis import gaps
 
 
@@ -62,18 +60,6 @@ def test_rows_of_the_driving_world():
     rows = gaps.driving(frames=120)
     assert {"frame", "income", "class", "size", "right"} == set(rows)
     assert 0 < rows["right"].mean() < 1
-
-
-@pytest.mark.slow
-def test_rows_of_focus_are_every_method_on_every_network(monkeypatch, tmp_path):
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    names = ("alexnet-quarter", "resnet10-eighth")
-    recipes = [Recipe(name, trainings=2, epochs=1) for name in names]
-    rows = gaps.explained(data.load(Images(size=64, per_class=12)), recipes, 0)
-    each = rows.groupby(["method", "architecture", "training"])["mosaic"].nunique()
-    assert each.eq(8).all() and rows["training"].nunique() == 2
-    assert rows["method"].nunique() == 4 and rows["architecture"].nunique() == 2
-    assert (rows["right"] == (rows["focus"] > 0.5)).all()
 
 
 def test_rates_at_a_limit_are_marked():
