@@ -130,11 +130,15 @@ def test_cells_carry_both_sides_and_what_was_skipped(columns):
 
 def test_epsilon_is_taken_off_every_comparison():
     data = counts.table(list("aabbcc"), y_pred=[1, 1, 1, 0, 0, 0], y_true=[1] * 6)
-    assert blocks.bias(data, "pr", "pairs", "abs", "max", epsilon=0.2) == pytest.approx(0.8)
-    assert blocks.bias(data, "pr", "pairs", "abs", "mean", epsilon=0.6) == pytest.approx(0.4 / 3)
-    assert blocks.bias(data, "pr", "pairs", "sabs", "min", epsilon=0.0) == 0
+    for how, reduction, epsilon, value in (
+        ("abs", "max", 0.2, 0.8),
+        ("abs", "mean", 0.6, 0.4 / 3),
+        ("sabs", "min", 0, 0),
+    ):
+        found = report.make(data, ["pr"], ["pairs"], [how], [reduction], epsilon=epsilon)
+        assert found.cells.loc[0, "value"] == pytest.approx(value)
     with pytest.raises(ValueError, match="epsilon"):
-        blocks.bias(data, "pr", epsilon=-1.0)
+        report.make(data, epsilon=-1.0)
 
 
 def test_zero_over_zero_is_not_estimable_and_one_over_zero_is_infinite():
@@ -172,7 +176,8 @@ def test_adjusted_comparisons_by_hand():
     of = lambda a, s: p[(g == a) & (z == s)].mean()  # noqa: E731
     share = [(z == s).mean() for s in (0, 1)]
     fixed = [sum(share[s] * of(a, s) for s in (0, 1)) for a in range(3)]
-    assert blocks.bias(data, "pr", adjust=True) == pytest.approx(max(fixed) - min(fixed))
+    found = report.make(data, ["pr"], adjust=True).cell("pr", "pairs", "abs", "max")
+    assert found["value"] == pytest.approx(max(fixed) - min(fixed))
 
 
 def test_wmean_of_groups_is_what_fairbench_documents():

@@ -7,7 +7,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.blocks import blocks, counts, evidence, report
+from helpers.blocks import counts, evidence, report
 from helpers.stats import permutation
 
 WORST = (["pr"], ["pairs"], ["abs"], ["max"])
@@ -121,7 +121,7 @@ def test_scores_and_strata_by_clusters(adjust):
         everyone = sample.sizes[..., 2].reshape(5, -1)
         assert (everyone.sum(-1) == len(table)).all(), "clusters of one size"
     with pytest.raises(ValueError, match="strata can be held fixed for rates, not for auc"):
-        blocks.bias(data, "auc", adjust=True)
+        report.make(data, ["auc"], adjust=True)
 
 
 def test_bad_clusters_are_refused():

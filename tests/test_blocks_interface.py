@@ -79,7 +79,7 @@ def test_table_1_is_the_papers():
         "fpr": "P(c = 1 | S, Y = 0)",
         "fnr": "P(c = 0 | S, Y = 1)",
         "tpr": "P(c = 1 | S)",  # |deo|: the row drops the condition of the text
-        "any": "any",
+        "acc": "any",
     }
     sets = {"compl": "compl of one group", "vsany": "vsany", "pairs": "pairs"}
     comparisons = {"sabs": "fi - fj", "abs": "|fi - fj|", "srel": "1 - fi / fj"}

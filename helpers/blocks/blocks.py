@@ -41,8 +41,8 @@ class Measure:
     """One base measure, with the columns it needs.
 
     `of_counts` makes (...) of counts (..., 4) in the order of `counts.CELLS`; for what counts do
-    not say, `of_rows` makes (2 G + 1,) of (Table, atoms (n,), weights (n,)). `curves` are the curve
-    comparisons it allows: each makes (P,) of the same and the units i and j.
+    not say, `of_rows` makes (2 G + 1,) of (Table, atoms, weights), and each of `curves`, the curve
+    comparisons it allows, (P,) of these and the units i and j.
     """
 
     name: str
@@ -343,9 +343,8 @@ def grid_of(
         if not of.needs <= data.has:
             missing = " and ".join(sorted(of.needs - data.has))
             raise ValueError(f"{of.name} needs {missing}, which was not given")
-    by_rows = [of.name for of in found if of.of_counts is None]
-    if adjust and by_rows:
-        raise ValueError(f"strata can be held fixed for rates, not for {', '.join(by_rows)}")
+        if adjust and of.of_counts is None:
+            raise ValueError(f"strata can be held fixed for rates, not for {of.name}")
     grid = Grid(found, tuple(sets), tuple(comparisons), tuple(reductions), epsilon, adjust)
     if not any(grid.combinations()):
         raise ValueError(
@@ -358,23 +357,19 @@ def grid_of(
 def drawn(data: Table, grid: Grid, counts: np.ndarray, atoms=None, weights=None) -> Sample:
     """F of every unit, from counts (..., K, 4), or (..., Z, K, 4) where strata are held fixed.
 
-    `atoms` and `weights` (n,) are those of a resampled table, for what counts cannot say; by
-    default the table's own.
+    What counts do not say follows from `atoms` and `weights` (n,), by default the table's own.
     """
-    units = unit_counts(data.groups, counts)
+    units, f, curves = unit_counts(data.groups, counts), {}, {}
     sizes = np.round(units.sum(-1))
     atoms = data.groups.atoms if atoms is None else atoms
     rows = data, atoms, np.ones(len(data)) if weights is None else weights
-    f = {
-        of.name: of.of_counts(units) if of.of_counts else of.of_rows(*rows) for of in grid.measures
-    }
-    f = {name: np.broadcast_to(values, sizes.shape) for name, values in f.items()}
-    curves = {
-        (of.name, which, how): of.curves[how](*rows, *sides(data, which))
-        for of, which, how in grid.combinations()
-        if how in CURVES
-    }
-    curves = {key: found.reshape(*sizes.shape[:-1], -1) for key, found in curves.items()}
+    for of in grid.measures:
+        values = of.of_counts(units) if of.of_counts else of.of_rows(*rows)
+        f[of.name] = np.broadcast_to(values, sizes.shape)
+    for of, which, how in grid.combinations():
+        if how in CURVES:
+            found = of.curves[how](*rows, *sides(data, which))
+            curves[of.name, which, how] = found.reshape(*sizes.shape[:-1], -1)
     return Sample(data, grid, f, sizes, curves)
 
 
@@ -389,9 +384,6 @@ def bias(
     set: str | Callable = "pairs",
     comparison: str | Callable = "abs",
     reduction: str | Callable = "max",
-    *,
-    epsilon: float | None = None,
-    adjust: bool = False,
 ) -> float:
     """One measure of bias from its four blocks (Equation 5); NaN where nothing is estimable.
 
@@ -404,10 +396,6 @@ def bias(
     comparison : none, abs, rel, sabs or srel, or a function (f_i, f_j) -> array; also ``curve`` and
         ``curve_dcg`` for measures that have a curve
     reduction : see `reduce`
-    epsilon : float, optional
-        Accepted deviation, taken off every comparison.
-    adjust : bool
-        Hold the table's strata fixed: F of both sides with everyone's mix of strata.
     """
-    grid = grid_of(data, [measure], [set], [comparison], [reduction], epsilon, adjust)
+    grid = grid_of(data, [measure], [set], [comparison], [reduction])
     return float(observed(data, grid).cells()[0])

@@ -110,7 +110,7 @@ def frames(path: str | Path) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def served(rows: pd.DataFrame, draws: int = 999, seed: int = 0) -> pd.DataFrame:
+def served(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """Share of `frames` whose scene is said right, by time of day and by weather.
 
     Returns
@@ -123,13 +123,13 @@ def served(rows: pd.DataFrame, draws: int = 999, seed: int = 0) -> pd.DataFrame:
         data = table(rows[by], y_pred=rows["right"], strata=rows["scene"])
         part = report.rates(data)
         part.insert(0, "panel", by)
-        ends = [_compared(data, g, "none", 0, True, draws, seed)[1:] for g in part["group"]]
+        ends = [_compared(data, g, "none", 0, True, seed)[1:] for g in part["group"]]
         part[["adjusted_low", "adjusted_high"]] = ends
         found.append(part)
     return pd.concat(found, ignore_index=True)
 
 
-def contrasts(rows: pd.DataFrame, draws: int = 999, seed: int = 0) -> pd.DataFrame:
+def contrasts(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """How much worse each time and weather is served than the other frames, as is and adjusted.
 
     Returns
@@ -143,7 +143,7 @@ def contrasts(rows: pd.DataFrame, draws: int = 999, seed: int = 0) -> pd.DataFra
         data = table(rows[by], y_pred=rows["right"], strata=rows["scene"])
         for group in data.groups.names:
             for fixed, strata in (("nothing", pd.Series("", rows.index)), ("scene", rows["scene"])):
-                ends = _compared(data, group, "sabs", 1, fixed == "scene", draws, seed)
+                ends = _compared(data, group, "sabs", 1, fixed == "scene", seed)
                 p = _exchange_p(ends[0], rows[by] == group, rows["right"], strata)
                 found.append([group, fixed, *ends, p])
     every = pd.DataFrame(found, columns=["group", "fixed", "worse", "low", "high", "p"])
@@ -152,14 +152,14 @@ def contrasts(rows: pd.DataFrame, draws: int = 999, seed: int = 0) -> pd.DataFra
     return every.sort_values("group", key=lambda g: g.map(held), kind="stable", ignore_index=True)
 
 
-def _compared(data: Table, group: str, how: str, place: int, adjust: bool, draws: int, seed: int):
+def _compared(data: Table, group: str, how: str, place: int, adjust: bool, seed: int) -> list:
     """A group with all others (place 0), or they with it (1): the comparison, low and high."""
 
     def nth(compared, weights):
         return float(compared[place])
 
     cell = ["pr"], ["compl"], [how], [nth]
-    made = report.make(only(data, group), *cell, adjust=adjust, bootstrap=draws, seed=seed)
+    made = report.make(only(data, group), *cell, adjust=adjust, bootstrap=999, seed=seed)
     return made.cells.loc[0, ["value", "low", "high"]].tolist()
 
 

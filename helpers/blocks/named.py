@@ -21,57 +21,48 @@ TABLE_1 = {
     "cv": ("pr", "compl", "sabs", "max"),
     "1 - prule": ("pr", "compl", "srel", "max"),
     "db": ("pr", "pairs", "srel", "max"),
-    "F_bias": ("any", "vsany", "abs", "max"),
-    "wcb": ("any", "pairs", "srel", "max"),
+    "F_bias": ("acc", "vsany", "abs", "max"),
+    "wcb": ("acc", "pairs", "srel", "max"),
 }
 """The rows of Table 1 but ib (`individual_bias`): base measure, comparison set, comparison and
-reduction. ``any``: the two frameworks take any base measure, F_bias any comparison and reduction as
-well. ``compl`` rows are of one group and its complement."""
+reduction. ``compl`` rows are of one group and its complement. The two frameworks take any base
+measure, and F_bias any comparison and reduction."""
 CHOICES = {
     "|deo|": "Y = 1, as the text has it; Table 1 drops the condition",
     "spsf": "as printed: not normalised, both directions",
     "fpsf": "as printed: not normalised, both directions",
     "db": "positive outcomes, as printed",
-    "F_bias": "largest difference",
+    "F_bias": "largest difference; F = acc",
+    "wcb": "F = acc",
 }
 """What is taken here where the paper leaves a choice."""
 MOST_INDIVIDUALS = 10_000
 
 
-def by_name(data: Table, name: str, group: str | None = None, measure: str = "acc") -> float:
+def by_name(data: Table, name: str, group: str | None = None) -> float:
     """A measure of Table 1 by its printed name.
 
-    Parameters
-    ----------
-    data : Table
-    name : str
-    group : str, optional
-        For measures of one group and its complement; by default the largest over all groups
-        (Equation 8).
-    measure : str
-        The base measure of the frameworks F_bias and wcb.
+    Those of one group and its complement are of `group`, or the largest over all groups
+    (Equation 8).
     """
     if name not in TABLE_1:
         raise ValueError(f"measure {name!r} is not known; there are {', '.join(TABLE_1)}")
-    of, *others = TABLE_1[name]
-    data = only(data, group) if group is not None and others[0] == "compl" else data
-    return blocks.bias(data, measure if of == "any" else of, *others)
+    of_one = group is not None and TABLE_1[name][1] == "compl"
+    return blocks.bias(only(data, group) if of_one else data, *TABLE_1[name])
 
 
-def table_1(data: Table, measure: str = "acc", group: str | None = None) -> pd.DataFrame:
-    """The rows of Table 1 with the blocks they are made of; `measure` and `group` as in `by_name`.
+def table_1(data: Table, group: str | None = None) -> pd.DataFrame:
+    """The rows of Table 1 with the blocks they are made of; `group` as in `by_name`.
 
     Returns
     -------
     DataFrame: measure, value, base, set, comparison, reduction, choice
     """
     rows = []
-    for name, (of, *others) in TABLE_1.items():
+    for name, of in TABLE_1.items():
         choice = [CHOICES[name]] if name in CHOICES else []
-        choice += [group or "largest over all groups"] if others[0] == "compl" else []
-        choice += [f"F = {measure}"] if of == "any" else []
-        of = measure if of == "any" else of
-        rows.append([name, by_name(data, name, group, measure), of, *others, "; ".join(choice)])
+        choice += [group or "largest over all groups"] if of[1] == "compl" else []
+        rows.append([name, by_name(data, name, group), *of, "; ".join(choice)])
     columns = ["measure", "value", "base", "set", "comparison", "reduction", "choice"]
     return pd.DataFrame(rows, columns=columns)
 
