@@ -55,8 +55,6 @@ def test_snippets_of_the_paper_run_as_printed(capsys):
     data = counts.table(by, y_pred=Y_PRED, y_true=Y_TRUE, intersect="all")
     assert report.cell("pr", "pairs", "srel", "max")["value"] == named.by_name(data, "db")
     assert len(report.pairs("pr", "vsany", "rel")) == 2 * len(data.groups)
-    scored = fb.unireport(predictions=predictions, labels=labels, scores=Y_SCORE, sensitive=s)
-    assert {"acc", "auc"} <= set(scored.cells["measure"])
 
 
 def test_forks_are_checked_when_they_are_made():
@@ -282,8 +280,6 @@ def test_cells_and_groups_that_do_not_exist_are_named():
         whole.cell("tpr", "pairs", "abs", "max")
     with pytest.raises(KeyError, match="no group 'c'; there are a, b"):
         whole.rows("c")
-    with pytest.raises(ValueError, match="strata"):
-        report.make(counts.table(**AB, **OK), adjust=True)
     with pytest.raises(ValueError, match="top of 9"):
         blocks.bias(counts.table(**AB, y_score=[1, 2, 3, 4]), "ar@9")
 

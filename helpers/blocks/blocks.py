@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.blocks import scores
-from helpers.blocks.counts import Table, counted, unit_counts
+from helpers.blocks.counts import Table, unit_counts
 
 MOST_PAIRS = 4_000_000
 CURVES = ("curve", "curve_dcg")
@@ -248,7 +248,6 @@ class Grid:
     comparisons: tuple[str | Callable, ...]
     reductions: tuple[str | Callable, ...]
     epsilon: float | None = None
-    adjust: bool = False
 
     def combinations(self) -> Iterator[tuple[Measure, str | Callable, str | Callable]]:
         """Combinations of measure, set and comparison; curves only for measures that have one."""
@@ -279,7 +278,7 @@ class Sample:
         Where strata are held fixed, with everyone's mix of those in which both are estimable.
         """
         f, (i, j) = self.f[name], sides(self.data, which)
-        if not self.grid.adjust:
+        if self.data.strata is None:
             return f[..., i], f[..., j]
         over_i, over_j, total = (np.zeros((*f.shape[:-2], len(i))) for _ in range(3))
         for z in range(f.shape[-2]):
@@ -303,7 +302,7 @@ class Sample:
     def weights(self, which: str | Callable) -> np.ndarray:
         """1 - |P(x in Si) - P(x in Sj)| of all comparisons (section 4.4): (..., P)."""
         sizes, (i, j) = self.sizes, sides(self.data, which)
-        sizes = sizes.sum(-2) if self.grid.adjust else sizes
+        sizes = sizes if self.data.strata is None else sizes.sum(-2)
         share = sizes / sizes[..., len(self.data.groups), None]
         return 1 - np.abs(share[..., i] - share[..., j])
 
@@ -328,24 +327,22 @@ def grid_of(
     comparisons: Sequence = tuple(COMPARISONS),
     reductions: Sequence = tuple(REDUCTIONS),
     epsilon: float | None = None,
-    adjust: bool = False,
 ) -> Grid:
     """A grid from names and functions; None measures: all that the table has the columns for."""
     if epsilon is not None and epsilon < 0:
         raise ValueError(f"epsilon={epsilon} must be 0 or more")
-    if adjust and data.strata is None:
-        raise ValueError("adjust needs strata: give table(..., strata=the confounders' columns)")
+    fixed = data.strata is not None
     if measures is None:
         held = [name for name, of in MEASURES.items() if of.needs <= data.has]
-        measures = [name for name in held if MEASURES[name].of_counts or not adjust]
+        measures = [name for name in held if MEASURES[name].of_counts or not fixed]
     found = tuple(measure(of) for of in measures)
     for of in found:
         if not of.needs <= data.has:
             missing = " and ".join(sorted(of.needs - data.has))
             raise ValueError(f"{of.name} needs {missing}, which was not given")
-        if adjust and of.of_counts is None:
+        if fixed and of.of_counts is None:
             raise ValueError(f"strata can be held fixed for rates, not for {of.name}")
-    grid = Grid(found, tuple(sets), tuple(comparisons), tuple(reductions), epsilon, adjust)
+    grid = Grid(found, tuple(sets), tuple(comparisons), tuple(reductions), epsilon)
     if not any(grid.combinations()):
         raise ValueError(
             "nothing to compute: strata can be held fixed for rates only, and of the comparisons "
@@ -375,7 +372,7 @@ def drawn(data: Table, grid: Grid, counts: np.ndarray, atoms=None, weights=None)
 
 def observed(data: Table, grid: Grid) -> Sample:
     """F of every unit of the table itself."""
-    return drawn(data, grid, counted(data, True) if grid.adjust else data.counts)
+    return drawn(data, grid, data.counts)
 
 
 def bias(

@@ -55,9 +55,9 @@ class Groups:
 class Table:
     """What is measured, and for whom: groups, counts, and the columns (n,) that there are.
 
-    `counts` (K, 4) are rows of each atom with (y_pred, y_true) = (0, 0), (0, 1), (1, 0), (1, 1); a
-    column that was not given counts as 0, and measures that need it refuse. `strata` and `clusters`
-    are codes 0, 1, ....
+    `counts` (K, 4), or (Z, K, 4) by stratum, are rows of each atom with (y_pred, y_true) = (0, 0),
+    (0, 1), (1, 0), (1, 1); a column that was not given counts as 0, and measures that need it
+    refuse. `strata` and `clusters` are codes 0, 1, ....
     """
 
     groups: Groups
@@ -89,11 +89,13 @@ class Table:
         score = self.y_score[order]
         return order, np.concatenate([[0], np.cumsum(score[1:] != score[:-1])])
 
-    def frame(self) -> pd.DataFrame:
-        """Counts of every group and of everyone: group, n, tn, fn, fp, tp."""
-        counts = unit_counts(self.groups, self.counts)[: len(self.groups) + 1].astype(int)
-        columns = {"group": self.units[: len(counts)], "n": counts.sum(1)}
-        return pd.DataFrame(columns | dict(zip(CELLS, counts.T, strict=True)))
+    def frame(self, complements: bool = False) -> pd.DataFrame:
+        """Counts of groups, everyone and complements where wanted: group, n, tn, fn, fp, tp."""
+        counts = self.counts.reshape(-1, *self.counts.shape[-2:]).sum(0)
+        counts = unit_counts(self.groups, counts).astype(int)
+        columns = {"group": self.units, "n": counts.sum(1)}
+        found = pd.DataFrame(columns | dict(zip(CELLS, counts.T, strict=True)))
+        return found if complements else found[: len(self.groups) + 1]
 
 
 def table(
@@ -116,8 +118,8 @@ def table(
     y_score : column of finite numbers, (n,)
     intersect : {"each", "joint", "all"}
     strata : group columns, optional
-        Confounders, for comparisons in which they are held fixed (`adjust`): rows with the same
-        value in every one of these columns are a stratum.
+        Confounders that all comparisons hold fixed: both sides are given everyone's mix of strata.
+        Rows with the same value in every one of these columns are a stratum.
     clusters : column, optional
         Rows with the same value are not independent (boxes of an image, frames of a video): the
         bootstrap draws whole clusters, and the permutation null exchanges groups between clusters
@@ -150,7 +152,9 @@ def table(
         if together.max() == 0:
             raise ValueError(f"clusters: all {len(by.atoms)} rows belong to one; give two or more")
     found = Table(by, np.empty(0), **given, strata=fixed, clusters=together)
-    return replace(found, counts=counted(found))
+    shape = (*(() if fixed is None else (int(fixed.max()) + 1,)), by.member.shape[1], 4)
+    counts = np.bincount(places(found, by.atoms), minlength=int(np.prod(shape)))
+    return replace(found, counts=counts.reshape(shape))
 
 
 def only(data: Table, group: str) -> Table:
@@ -168,24 +172,16 @@ def unit_counts(by: Groups, counts: np.ndarray) -> np.ndarray:
     return np.moveaxis(units.reshape(len(units), -1, cells), 0, 1).reshape(*lead, -1, cells)
 
 
-def places(data: Table, atoms: np.ndarray, by_stratum: bool = False) -> np.ndarray:
+def places(data: Table, atoms: np.ndarray) -> np.ndarray:
     """Place of each row in the flat table of counts (K, 4), or (Z, K, 4) by stratum."""
     place = atoms * 4
     if data.y_pred is not None:
         place += 2 * data.y_pred
     if data.y_true is not None:
         place += data.y_true
-    if by_stratum:
+    if data.strata is not None:
         place += data.strata * (4 * data.groups.member.shape[1])
     return place
-
-
-def counted(data: Table, by_stratum: bool = False) -> np.ndarray:
-    """Rows of each atom by outcome (K, 4), or (Z, K, 4) by stratum."""
-    strata = (int(data.strata.max()) + 1,) if by_stratum else ()
-    shape = (*strata, data.groups.member.shape[1], 4)
-    place = places(data, data.groups.atoms, by_stratum)
-    return np.bincount(place, minlength=int(np.prod(shape))).reshape(shape)
 
 
 def groups(by: Any, intersect: str = "each") -> Groups:

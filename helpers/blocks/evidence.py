@@ -29,7 +29,7 @@ import scipy.stats
 from helpers import stats
 from helpers.blocks import blocks
 from helpers.blocks.blocks import Grid, Sample
-from helpers.blocks.counts import Table, counted, groups, places
+from helpers.blocks.counts import Table, groups, places
 from helpers.stats import permutation
 
 AT_ONCE = 8_000_000  # numbers in one block of resampled counts
@@ -45,18 +45,18 @@ SIGNED = {"abs": "sabs", "rel": "srel"}
 def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Iterator[Sample]:
     """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
     rng = np.random.default_rng([seed, int(null)])
-    counts = counted(data, True) if grid.adjust else data.counts
+    counts = data.counts
     by_rows = any(of.of_counts is None for of in grid.measures)
-    parts = _exchangeable(data, grid) if null else None
+    parts = _exchangeable(data) if null else None
     size = max(1, min(AT_ONCE // counts.size, MOST // 4 // _most_pairs(data, grid)))
     for start in range(0, draws, size):
         number = min(size, draws - start)
         if by_rows or (null and data.clusters is not None):
-            yield _joined([_by_rows(data, grid, counts.shape, rng, parts) for _ in range(number)])
+            yield _joined([_by_rows(data, grid, rng, parts) for _ in range(number)])
         elif null:
             yield blocks.drawn(data, grid, shuffled_counts(counts, number, rng))
         elif data.clusters is not None:
-            yield blocks.drawn(data, grid, _drawn_clusters(data, grid, counts, number, rng))
+            yield blocks.drawn(data, grid, _drawn_clusters(data, number, rng))
         else:
             n = int(counts.sum())
             tables = rng.multinomial(n, counts.reshape(-1) / n, size=number)
@@ -83,18 +83,17 @@ def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) ->
     return found
 
 
-def _drawn_clusters(data: Table, grid: Grid, counts: np.ndarray, draws: int, rng) -> np.ndarray:
+def _drawn_clusters(data: Table, draws: int, rng) -> np.ndarray:
     """Tables of as many clusters, drawn with replacement."""
-    number = int(data.clusters.max()) + 1
-    key = data.clusters * counts.size + places(data, data.groups.atoms, grid.adjust)
+    number, size = int(data.clusters.max()) + 1, data.counts.size
+    key = data.clusters * size + places(data, data.groups.atoms)
     cell, rows = np.unique(key, return_counts=True)
-    shape = (number, counts.size)
-    held = scipy.sparse.csr_array((rows, (cell // counts.size, cell % counts.size)), shape=shape)
+    held = scipy.sparse.csr_array((rows, (cell // size, cell % size)), shape=(number, size))
     times = rng.multinomial(number, np.full(number, 1 / number), size=draws)
-    return (held.T @ times.T).T.reshape(draws, *counts.shape)
+    return (held.T @ times.T).T.reshape(draws, *data.counts.shape)
 
 
-def _by_rows(data: Table, grid: Grid, shape: tuple, rng, parts: list | None) -> Sample:
+def _by_rows(data: Table, grid: Grid, rng, parts: list | None) -> Sample:
     """One table of which rows are drawn anew, or groups exchanged where `parts` say so."""
     atoms, weights = data.groups.atoms, np.ones(len(data))
     if parts is not None:
@@ -104,9 +103,8 @@ def _by_rows(data: Table, grid: Grid, shape: tuple, rng, parts: list | None) -> 
         number = int(drawn.max()) + 1
         times = np.bincount(rng.integers(number, size=number), minlength=number)
         weights = times[drawn].astype(float)
-    place = places(data, atoms, grid.adjust)
-    table = np.bincount(place, weights, minlength=int(np.prod(shape)))
-    return blocks.drawn(data, grid, table.reshape(1, *shape), atoms, weights)
+    table = np.bincount(places(data, atoms), weights, minlength=data.counts.size)
+    return blocks.drawn(data, grid, table.reshape(1, *data.counts.shape), atoms, weights)
 
 
 def _joined(parts: list[Sample]) -> Sample:
@@ -117,9 +115,9 @@ def _joined(parts: list[Sample]) -> Sample:
     return replace(parts[0], f=f, sizes=np.concatenate([s.sizes for s in parts]), curves=curves)
 
 
-def _exchangeable(data: Table, grid: Grid) -> list[tuple[np.ndarray, permutation.Clusters | None]]:
+def _exchangeable(data: Table) -> list[tuple[np.ndarray, permutation.Clusters | None]]:
     """The rows within which groups are exchanged, and their clusters."""
-    strata = data.strata if grid.adjust else np.zeros(len(data), int)
+    strata = np.zeros(len(data), int) if data.strata is None else data.strata
     parts = [np.flatnonzero(strata == z) for z in range(int(strata.max()) + 1)]
     together = data.clusters
     return [(at, None if together is None else permutation.Clusters(together[at])) for at in parts]

@@ -123,7 +123,7 @@ def served(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
         data = table(rows[by], y_pred=rows["right"], strata=rows["scene"])
         part = report.rates(data)
         part.insert(0, "panel", by)
-        ends = [_compared(data, g, "none", 0, True, seed)[1:] for g in part["group"]]
+        ends = [_compared(data, g, "none", 0, seed)[1:] for g in part["group"]]
         part[["adjusted_low", "adjusted_high"]] = ends
         found.append(part)
     return pd.concat(found, ignore_index=True)
@@ -140,11 +140,12 @@ def contrasts(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """
     found = []
     for by in PANELS:
-        data = table(rows[by], y_pred=rows["right"], strata=rows["scene"])
-        for group in data.groups.names:
-            for fixed, strata in (("nothing", pd.Series("", rows.index)), ("scene", rows["scene"])):
-                ends = _compared(data, group, "sabs", 1, fixed == "scene", seed)
-                p = _exchange_p(ends[0], rows[by] == group, rows["right"], strata)
+        for fixed, strata in (("nothing", None), ("scene", rows["scene"])):
+            data = table(rows[by], y_pred=rows["right"], strata=strata)
+            for group in data.groups.names:
+                ends = _compared(data, group, "sabs", 1, seed)
+                within = pd.Series(0, rows.index) if strata is None else strata
+                p = _exchange_p(ends[0], rows[by] == group, rows["right"], within)
                 found.append([group, fixed, *ends, p])
     every = pd.DataFrame(found, columns=["group", "fixed", "worse", "low", "high", "p"])
     every["p_holm"] = stats.adjust(every["p"])
@@ -152,14 +153,14 @@ def contrasts(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     return every.sort_values("group", key=lambda g: g.map(held), kind="stable", ignore_index=True)
 
 
-def _compared(data: Table, group: str, how: str, place: int, adjust: bool, seed: int) -> list:
+def _compared(data: Table, group: str, how: str, place: int, seed: int) -> list:
     """A group with all others (place 0), or they with it (1): the comparison, low and high."""
 
     def nth(compared, weights):
         return float(compared[place])
 
     cell = ["pr"], ["compl"], [how], [nth]
-    made = report.make(only(data, group), *cell, adjust=adjust, bootstrap=999, seed=seed)
+    made = report.make(only(data, group), *cell, bootstrap=999, seed=seed)
     return made.cells.loc[0, ["value", "low", "high"]].tolist()
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from helpers import stats
 from helpers.blocks import blocks, evidence
 from helpers.blocks.blocks import Sample
-from helpers.blocks.counts import CELLS, Table, unit_counts
+from helpers.blocks.counts import CELLS, Table
 
 KEYS = ["measure", "set", "comparison", "reduction"]
 SIDES = ["group_i", "group_j", "f_i", "f_j", "n_i", "n_j"]
@@ -43,13 +43,11 @@ class Report:
     @property
     def units(self) -> pd.DataFrame:
         """One row a group, everyone and complement: unit, n, tn, fn, fp, tp, and F by measure."""
-        data, f = self.sample.data, self.sample.f
-        counts = unit_counts(data.groups, data.counts)
-        columns = {"unit": data.units, "n": counts.sum(1).astype(int)}
-        columns |= dict(zip(CELLS, counts.astype(int).T, strict=True))
+        found = self.sample.data.frame(complements=True).rename(columns={"group": "unit"})
+        counts = found[list(CELLS)].to_numpy()
         for of in self.sample.grid.measures:
-            columns[of.name] = of.of_counts(counts) if of.of_counts else f[of.name]
-        return pd.DataFrame(columns)
+            found[of.name] = of.of_counts(counts) if of.of_counts else self.sample.f[of.name]
+        return found
 
     def table(self, column: str = "value") -> pd.DataFrame:
         """Measures x (set, comparison, reduction), as in the paper's Figure 1."""
@@ -89,7 +87,6 @@ def make(
     reductions: Sequence = tuple(blocks.REDUCTIONS),
     *,
     epsilon: float | None = None,
-    adjust: bool = False,
     bootstrap: int = 0,
     permutations: int = 0,
     seed: int = 0,
@@ -105,8 +102,6 @@ def make(
         ones that the table has the columns for. ``curve`` and ``curve_dcg`` have to be asked for.
     epsilon : float, optional
         Accepted deviation, taken off every comparison.
-    adjust : bool
-        Hold the table's strata fixed: F of both sides with everyone's mix of strata.
     bootstrap, permutations : int
         Draws for the intervals and for the permutation null; 0 for none.
     seed : int
@@ -116,7 +111,7 @@ def make(
     ValueError
         For unknown blocks, columns that a measure needs and the table lacks, or too many groups.
     """
-    grid = blocks.grid_of(data, measures, sets, comparisons, reductions, epsilon, adjust)
+    grid = blocks.grid_of(data, measures, sets, comparisons, reductions, epsilon)
     sample = blocks.observed(data, grid)
     cells = _cells(sample)
     values = cells["value"].to_numpy()
@@ -133,7 +128,6 @@ def readings(
     data: Table,
     wanted: Mapping[str, tuple[str, str, str, str]],
     *,
-    adjust: bool = False,
     draws: int = 999,
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -146,7 +140,7 @@ def readings(
     """
     found = []
     for name, one in wanted.items():
-        given = make(data, *([block] for block in one), adjust=adjust, bootstrap=draws, seed=seed)
+        given = make(data, *([block] for block in one), bootstrap=draws, seed=seed)
         grid, cell = given.sample.grid, given.cells.iloc[0]
         null = evidence.null_draws(data, grid, draws, seed)
         tested = evidence.p_values(given.cells["value"].to_numpy(), null, evidence.tails(grid))
@@ -168,8 +162,8 @@ def rates(data: Table) -> pd.DataFrame:
     low, high = stats.wilson(positive, n)
     found = counted[["group", "n"]].assign(value=positive / n, low=low, high=high)
     if data.strata is not None:
-        grid = blocks.grid_of(data, ["pr"], adjust=True)
-        found["adjusted"] = blocks.observed(data, grid).sides("pr", blocks.alone)[0]
+        observed = blocks.observed(data, blocks.grid_of(data, ["pr"]))
+        found["adjusted"] = observed.sides("pr", blocks.alone)[0]
     return found
 
 
@@ -224,7 +218,7 @@ def _sides(sample: Sample, block: tuple) -> dict[str, np.ndarray]:
     """Both sides of all comparisons: the columns `SIDES`."""
     of, which, _ = block
     names = np.array(sample.data.units, dtype=object)
-    sizes = (sample.sizes.sum(0) if sample.grid.adjust else sample.sizes).astype(int)
+    sizes = sample.sizes.reshape(-1, len(names)).sum(0).astype(int)
     i, j = blocks.sides(sample.data, which)
     found = [names[i], names[j], *sample.sides(of.name, which), sizes[i], sizes[j]]
     return dict(zip(SIDES, found, strict=True))

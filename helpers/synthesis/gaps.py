@@ -159,13 +159,12 @@ def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFra
         strata, clusters = (None if c is None else part.rows[c] for c in (part.fixed, part.cluster))
         given = {"y_pred": part.rows["right"], "strata": strata, "clusters": clusters}
         data = table(part.rows[part.by], **given)
-        adjust = part.fixed is not None
-        cell = readings(data, {part.served: WORST_GAP}, adjust=adjust, **options).loc[0]
-        by_rate = rates(data).sort_values("adjusted" if adjust else "value")
+        cell = readings(data, {part.served: WORST_GAP}, **options).loc[0]
+        by_rate = rates(data).sort_values("adjusted" if part.fixed else "value")
         worst, best = by_rate["group"].iloc[[0, -1]]
         if "training" in part.rows:
             cell[["low", "high"]] = _over_trainings(part, worst, best)
-        fixed = f", {part.fixed.replace('_', ' ')} fixed" if adjust else ""
+        fixed = f", {part.fixed.replace('_', ' ')} fixed" if part.fixed else ""
         numbers = cell[["value", "low", "high", "null_high", "p"]].astype(float)
         found.append(
             {
