@@ -53,10 +53,8 @@ def of_answers(answers: pd.DataFrame, between: pd.DataFrame) -> list[Estimate]:
     """Other toolkits' cells (`examples.answers`), and the areas `between` two curves that cross."""
     plain = answers[~answers["example"].isin(examples.REASONS)]
     area, curve = between["value"]
-    return [
-        _exact("blocks/toolkits", (~plain["agree"]).sum()),
-        _exact("blocks/crossing", curve - area),
-    ]
+    differ = (~plain["agree"]).sum()
+    return [_exact("blocks/toolkits", differ), _exact("blocks/crossing", curve - area)]
 
 
 def of_readings(ten: pd.DataFrame, unbiased: pd.DataFrame, gaps: pd.DataFrame) -> list[Estimate]:

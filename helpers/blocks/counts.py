@@ -128,7 +128,8 @@ def table(
     Raises
     ------
     ValueError
-        For columns that are missing, differ in length, or hold what they may not.
+        For columns that are missing, differ in length, or hold what they may not, and for more than
+        `MOST_GROUPS` groups.
     """
     if y_pred is None and y_score is None:
         what = "nothing to measure" if y_true is None else "y_true alone says nothing of a model"
@@ -194,12 +195,6 @@ def groups(by: Any, intersect: str = "each") -> Groups:
         ``each`` value of each column is a group; ``joint``: each non-empty intersection of one
         value of every column; ``all``: the non-empty intersections of the values of any number of
         columns, single ones included (Equation 10).
-
-    Raises
-    ------
-    ValueError
-        For an unknown `intersect`, a column with one value, missing ones or fractions, differing
-        lengths, or more than `MOST_GROUPS` groups.
     """
     if isinstance(by, Groups):
         return by
@@ -225,10 +220,7 @@ def groups(by: Any, intersect: str = "each") -> Groups:
 
 
 def branches(members: Mapping[str, Any]) -> Groups:
-    """Groups from binary membership columns, overlapping or not (the paper's forks, section 5.1).
-
-    Groups that nobody is in are left out; where all are, that is an error.
-    """
+    """Groups from binary columns of members, which may overlap (section 5.1); no empty ones."""
     marks = {name: columns.binary(column, f"group {name!r}") for name, column in members.items()}
     columns.same_length({f"group {name!r}": column for name, column in marks.items()})
     kept = [name for name in marks if marks[name].any()]

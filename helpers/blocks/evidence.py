@@ -64,10 +64,7 @@ def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Itera
 
 
 def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Tables with the groups shuffled over the rows, both margins kept: (draws, *counts.shape).
-
-    `counts` is (K, 4), or (Z, K, 4): then groups are shuffled within each stratum.
-    """
+    """Tables with the groups shuffled over the rows (of each stratum): (draws, *counts.shape)."""
     if counts.ndim == 3:
         return np.stack([shuffled_counts(part, draws, rng) for part in counts], axis=1)
     found = np.zeros((draws, *counts.shape), np.int64)
@@ -169,9 +166,7 @@ def p_values(observed: np.ndarray, null: np.ndarray, tails: list[str]) -> pd.Dat
 
     p is (1 + draws as far out) / (1 + D), NaN where a cell is not estimable or cannot vary; a draw
     that is not estimable counts as far out. p_holm and p_bh (Benjamini and Hochberg) are over all
-    cells with a p. p_minp is the share of draws whose smallest p over all cells is as small
-    (Westfall and Young): it knows that cells hang together, and reaches 1 / (1 + D), where Holm
-    needs more draws than cells / .05.
+    cells with a p; p_minp is the share of draws whose smallest p is as small (Westfall and Young).
     """
     signs = {"upper": (1,), "lower": (-1,), "both": (1, -1)}
     both = np.vstack([observed, null])  # under the null the observed table is one draw more
@@ -204,8 +199,8 @@ def without_bias(
 ) -> pd.DataFrame:
     """What differential bias (db) reads where every group has the same positive rate of 10%.
 
-    For each pair of a number of rows and of groups (equally large on average), `draws` tables ->
-    DataFrame: n, groups, median, low, high (the middle 90% of the tables where it is estimable).
+    DataFrame: n, groups (equally large on average), median, low, high (the middle 90% of `draws`
+    tables where it is estimable).
     """
     rng, found = np.random.default_rng(seed), []
     for count in group_counts:

@@ -79,9 +79,8 @@ def answers() -> pd.DataFrame:
 def same_area() -> pd.DataFrame:
     """Scores (group, y_true, y_score) of two groups whose roc curves cross and have one area.
 
-    Negatives are standard normal in both groups. Positives are normal with deviation 1 in
-    ``narrow`` and 2.5 in ``wide``, and the mean at which the area is Φ(1/√2) = 0.76. Scores are 300
-    quantiles, not draws, and rounded to a tenth: some are tied.
+    Negatives are standard normal; positives are normal with deviation 1 or 2.5, and the mean at
+    which the area is Φ(1/√2). Scores are 300 quantiles, rounded to a tenth: some are tied.
     """
     places, found = scipy.stats.norm.ppf((np.arange(300) + 0.5) / 300), []
     for group, deviation in (("narrow", 1.0), ("wide", 2.5)):
@@ -95,8 +94,7 @@ def same_area() -> pd.DataFrame:
 def frames(path: str | Path) -> pd.DataFrame:
     """Real BDD100K frames: scene, time, weather (true), and right: 1 where a classifier said it.
 
-    `path` is ``scene_predictions_cnn.npz``: y_true and y_pred_bin, each (n, 11), hold three scenes,
-    three times of day and five kinds of weather; right is exactly the true scene, and no other.
+    `path` holds y_true and y_pred_bin, each (n, 11), in the order of `ATTRIBUTES`.
     """
     with np.load(path) as held:
         true, said = held["y_true"] > 0, held["y_pred_bin"] > 0
@@ -113,10 +111,8 @@ def frames(path: str | Path) -> pd.DataFrame:
 def served(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """Share of `frames` whose scene is said right, by time of day and by weather.
 
-    Returns
-    -------
     DataFrame: panel (time or weather), group, n, value, low, high (Wilson), adjusted (with
-    everyone's mix of scenes), adjusted_low, adjusted_high (bootstrap over frames)
+    everyone's mix of scenes), adjusted_low, adjusted_high (bootstrap over frames).
     """
     found = []
     for by in PANELS:
@@ -130,13 +126,10 @@ def served(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 
 
 def contrasts(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """How much worse each time and weather is served than the other frames, as is and adjusted.
+    """How much worse each time and weather is served than the other frames, the worst first.
 
-    Returns
-    -------
     DataFrame: group, fixed (nothing or scene), worse (share right of the others less that of the
-    group), low, high (bootstrap), p (two-sided; see `_exchange_p`), p_holm (over all rows); the
-    groups served worst with scenes fixed first
+    group), low, high (bootstrap), p (two-sided), p_holm (over all rows).
     """
     found = []
     for by in PANELS:
@@ -165,11 +158,7 @@ def _compared(data: Table, group: str, how: str, place: int, seed: int) -> list:
 
 
 def _exchange_p(gap: float, inside: pd.Series, right: pd.Series, strata: pd.Series) -> float:
-    """p of a gap between a group and the others, were the group drawn by lot within each stratum.
-
-    The null's variance is exact, its shape taken as normal: thousands of frames, and no draws whose
-    chance would decide at a corrected p near .05.
-    """
+    """p of a gap, were the group drawn by lot within each stratum: normal, its variance exact."""
     frames = pd.DataFrame({"inside": inside, "right": right}).groupby(strata)
     n, k, spread = frames.size(), frames["inside"].sum(), frames["right"].var(ddof=1)
     variance = ((n / n.sum()) ** 2 * spread * (1 / k + 1 / (n - k))).sum()

@@ -1,7 +1,6 @@
 """Every combination of the blocks with what it is worth, and the way back from a cell to its rows.
 
-The paper's Figure 2 explores a report by clicking. Each step is a plain function here that returns
-tables; `widget` only calls them when a choice changes.
+The paper's Figure 2 explores a report by clicking; here each step is a function of its own.
 """
 
 from __future__ import annotations
@@ -105,11 +104,6 @@ def make(
     bootstrap, permutations : int
         Draws for the intervals and for the permutation null; 0 for none.
     seed : int
-
-    Raises
-    ------
-    ValueError
-        For unknown blocks, columns that a measure needs and the table lacks, or too many groups.
     """
     grid = blocks.grid_of(data, measures, sets, comparisons, reductions, epsilon)
     sample = blocks.observed(data, grid)
@@ -133,10 +127,8 @@ def readings(
 ) -> pd.DataFrame:
     """Some cells, (measure, set, comparison, reduction) by their names, with what each is worth.
 
-    Returns
-    -------
     DataFrame: reading, measure, set, comparison, reduction, value, low, high, null_low, null_high
-    (the middle 95% of the null), p, group_i, group_j, n_i, n_j; in the order of `wanted`
+    (the middle 95% of the null), p, group_i, group_j, n_i, n_j; in the order of `wanted`.
     """
     found = []
     for name, one in wanted.items():

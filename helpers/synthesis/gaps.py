@@ -148,11 +148,9 @@ def parts(
 def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFrame:
     """The worst gap of every part, ranked by its evidence.
 
-    Returns
-    -------
     DataFrame: notebook, reading, groups, value, low, high, null_high, p, p_holm (over the parts),
     worst, best (the two groups), at_limit (a rate of the two is exactly 0 or 1, which resampling
-    cannot move: the interval is too short); smallest p first, then by the interval's lower end
+    cannot move: the interval is too short); smallest p first, then by the interval's lower end.
     """
     found, options = [], {"draws": draws, "seed": seed}
     for part in every:
@@ -217,11 +215,9 @@ def verdicts(scorecard: pd.DataFrame) -> pd.DataFrame:
 def ranked(scorecard: pd.DataFrame) -> pd.DataFrame:
     """Claims of a run (:func:`helpers.run.claims.scorecard`), the best supported first.
 
-    Returns
-    -------
     DataFrame: notebook, claim, verdict, evidence: how many times its own uncertainty (half the
     interval) a value is away from the bound it was judged by; infinite for exact counts, NaN where
-    nothing was measured
+    nothing was measured.
     """
     numbers = scorecard[["measured", "bound", "low", "high"]].astype(float)
     away = (numbers["measured"] - numbers["bound"]).abs()
