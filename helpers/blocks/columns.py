@@ -88,8 +88,8 @@ def binary(values: Any, name: str) -> np.ndarray:
     """A column of 0 and 1 (or False and True) as int8."""
     found = _numbers(array(values, name), name)
     bad = (found != 0) & (found != 1)
-    first = f"the first is {found[bad.argmax()]!s}"
-    _refuse(bad, name, f"not 0 or 1, {first}", "give a class at a time (values == class)")
+    what = f"not 0 or 1, the first is {found[bad.argmax()]!s}"
+    _refuse(bad, name, what, "give a class at a time (values == class), or y_score")
     return found.astype(np.int8)
 
 
@@ -152,29 +152,22 @@ def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
 
 
 def _factorized(values: Any) -> tuple[np.ndarray, list]:
-    """Codes and sorted names of a column; -1 where a value is missing."""
-    coded = None
-    if values.dtype == object or getattr(values.dtype, "storage", "") == "python":
-        coded = by_reference(np.asarray(values, dtype=object))
-    return coded or _sorted(*pd.factorize(values))
-
-
-def by_reference(objects: np.ndarray) -> tuple[np.ndarray, list] | None:
-    """Codes and sorted names of an array of references to few objects; None where they are many.
+    """Codes and sorted names of a column; -1 where a value is missing.
 
     Text read by pandas, or drawn from a list, refers to the same few objects again and again:
-    comparing references is over twenty times as fast as hashing the text of every row. Codes are
-    int8 (n,), -1 where a value is missing.
+    comparing references is over twenty times as fast as hashing the text of every row.
     """
-    references = np.frombuffer(np.ascontiguousarray(objects), np.intp)
-    seen, first = np.unique(references[:SAMPLE], return_index=True)
-    if len(seen) > FEW:
-        return None
-    found, names = _sorted(*pd.factorize(objects[first]))  # several objects can be equal
-    marks = np.zeros(len(objects), np.int8)  # code + 2; 1: missing, 0: no object seen so far
-    for reference, code in zip(seen, found, strict=True):
-        marks += (references == reference).view(np.int8) * np.int8(code + 2)
-    return (marks - np.int8(2), names) if marks.all() else None
+    if values.dtype == object or getattr(values.dtype, "storage", "") == "python":
+        objects = np.ascontiguousarray(values, dtype=object)
+        references = np.frombuffer(objects, np.intp)
+        seen, first = np.unique(references[:SAMPLE], return_index=True)
+        found, names = _sorted(*pd.factorize(objects[first]))  # several objects can be equal
+        marks = np.zeros(len(objects), np.int8)  # code + 2; 1: missing, 0: no object seen so far
+        for reference, code in zip(seen, found, strict=True) if len(seen) <= FEW else ():
+            marks += (references == reference).view(np.int8) * np.int8(code + 2)
+        if marks.all():
+            return marks - np.int8(2), names
+    return _sorted(*pd.factorize(values))
 
 
 def _sorted(found: np.ndarray, names: Any) -> tuple[np.ndarray, list]:
