@@ -266,7 +266,7 @@ def test_empty_groups_and_too_many_groups_are_refused():
         (("pr", "pairs", "difference", "max"), "comparison 'difference'"),
         (("pr", "pairs", "abs", "worst"), "reduction 'worst'"),
         (("auc", "pairs", "abs", "max"), "auc needs y_score"),
-        (("ar@0", "pairs", "abs", "max"), "ar@k"),
+        (("pr", "pairs", "curve", "max"), "nothing to compute"),
     ],
 )
 def test_unknown_blocks_are_refused(of, message):
@@ -280,8 +280,6 @@ def test_cells_and_groups_that_do_not_exist_are_named():
         whole.cell("tpr", "pairs", "abs", "max")
     with pytest.raises(KeyError, match="no group 'c'; there are a, b"):
         whole.rows("c")
-    with pytest.raises(ValueError, match="top of 9"):
-        blocks.bias(counts.table(**AB, y_score=[1, 2, 3, 4]), "ar@9")
 
 
 def test_a_report_of_nothing_but_zero_over_zero_is_quiet():

@@ -12,27 +12,10 @@ from hypothesis import strategies as st
 
 from helpers.blocks import blocks, counts, examples, scores
 
-few = st.lists(
-    st.tuples(st.sampled_from("ab"), st.integers(0, 1), st.integers(0, 3)), min_size=4, max_size=7
-)
-
 
 def of_units(name, data, weights=None):
     grid = blocks.grid_of(data, [name])
     return blocks.drawn(data, grid, data.counts, weights=weights).f[name]
-
-
-@settings(max_examples=20, deadline=None)
-@given(few, st.integers(1, 4))
-def test_average_representation_is_a_mean_over_the_orders_of_ties(rows, k):
-    by, y, s = (list(column) for column in zip(*rows, strict=True))
-    by[:2] = ["a", "b"]
-    every = itertools.permutations(range(len(s)))
-    orders = [o for o in every if all(s[a] >= s[b] for a, b in itertools.pairwise(o))]
-    found = of_units(f"ar@{k}", counts.table(by, y_true=y, y_score=s))
-    for at, g in enumerate("ab"):
-        held = [sum(by[i] == g for i in o[:j]) / j for o in orders for j in range(1, k + 1)]
-        assert found[at] == pytest.approx(np.mean(held))
 
 
 def auc_by_hand(scores, labels):
@@ -68,7 +51,7 @@ def test_weights_are_copies_of_rows(seed, n):
     data = counts.table(by, y_true=y, y_score=s)
     again = [np.repeat(c, w) for c in (by, y, s)]
     copies = counts.table(again[0], y_true=again[1], y_score=again[2])
-    for name in ("auc", "score", "ar@4"):
+    for name in ("auc", "score"):
         weighted = of_units(name, data, weights=w.astype(float))
         np.testing.assert_allclose(weighted, of_units(name, copies), rtol=1e-9, atol=1e-12)
 
@@ -140,19 +123,3 @@ def test_curves_of_equal_area_cross():
     assert apart.min() < -0.1 and apart.max() > 0.05, "they cross"
     by_name = blocks.bias(data, "auc", "pairs", "curve", "max")
     assert by_name == pytest.approx(abs(apart).mean(), abs=1e-3)
-
-
-def test_curves_of_representation():
-    rng = np.random.default_rng(1)
-    by, s = rng.integers(0, 3, 60), rng.permutation(60)
-    data = counts.table(by, y_score=s, y_true=s % 2)
-    first = by[np.argsort(-s)]
-    held = [np.cumsum(first == g)[:5] / np.arange(1, 6) for g in range(3)]
-    for how, weight in (("curve", np.ones(5)), ("curve_dcg", 1 / np.log(1 + np.arange(1, 6)))):
-        expected = max(
-            np.abs(a - b) @ weight / weight.sum() for a, b in itertools.combinations(held, 2)
-        )
-        assert blocks.bias(data, "ar@5", "pairs", how, "max") == pytest.approx(expected)
-    for name, how in (("score", "curve"), ("auc", "curve_dcg")):
-        with pytest.raises(ValueError, match="nothing to compute"):
-            blocks.bias(data, name, "pairs", how, "max")

@@ -12,10 +12,8 @@ resampled tables are handled like one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -24,7 +22,7 @@ from helpers.blocks import scores
 from helpers.blocks.counts import Table, unit_counts
 
 MOST_PAIRS = 4_000_000
-CURVES = ("curve", "curve_dcg")
+CURVE = "curve"  # the comparison of curves, of the measures that have one
 
 
 def ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
@@ -41,15 +39,15 @@ class Measure:
     """One base measure, with the columns it needs.
 
     `of_counts` makes (...) of counts (..., 4) in the order of `counts.CELLS`; for what counts do
-    not say, `of_rows` makes (2 G + 1,) of (Table, atoms, weights), and each of `curves`, the curve
-    comparisons it allows, (P,) of these and the units i and j.
+    not say, `of_rows` makes (2 G + 1,) of (Table, atoms, weights), and `curve` the comparisons of
+    curves (P,) of these and the units i and j.
     """
 
     name: str
     needs: frozenset[str]
     of_counts: Callable | None = None
     of_rows: Callable | None = None
-    curves: dict[str, Callable] = field(default_factory=dict)
+    curve: Callable | None = None
 
 
 def _share(top: tuple[int, ...], bottom: tuple[int, ...]) -> Callable:
@@ -74,36 +72,27 @@ MEASURES = {
     for name, parts in _SHARES.items()
 } | {
     "score": Measure("score", _SCORE, None, scores.mean_score),
-    "auc": Measure("auc", _SCORE | _TRUE, None, scores.auc, {"curve": scores.between_rocs}),
+    "auc": Measure("auc", _SCORE | _TRUE, None, scores.auc, scores.between_rocs),
 }
 
 
 def measure(of: str | Measure | Callable[[pd.DataFrame], float]) -> Measure:
     """A base measure by name, or from a function of the reader's.
 
-    Names are pr, tpr, tnr, fpr, fnr, ppv, npv, acc, error, score (the mean), auc, and ar@k (average
-    representation in the top k). A function gets the rows of a group as a DataFrame (y_pred,
-    y_true, y_score where there are any) and returns a number; it is called once a group and draw.
+    Names are pr, tpr, tnr, fpr, fnr, ppv, npv, acc, error, score (the mean) and auc. A function
+    gets the rows of a group as a DataFrame (y_pred, y_true, y_score where there are any) and
+    returns a number; it is called once a group and draw.
     """
     if isinstance(of, Measure):
         return of
     if callable(of):
         return Measure(name_of(of), frozenset(), of_rows=scores.each_unit(of))
-    if of in MEASURES:
-        return MEASURES[of]
-    found = re.fullmatch(r"ar@([1-9]\d*)", of)
-    if not found:
+    if of not in MEASURES:
         raise ValueError(
-            f"base measure {of!r} is not known; there are {', '.join(MEASURES)}, and ar@k with a "
-            "depth k, such as ar@10; or give a function of a group's rows"
+            f"base measure {of!r} is not known; there are {', '.join(MEASURES)}, "
+            "or give a function of a group's rows"
         )
-    depth = {"depth": int(found[1])}
-    of_rows = partial(scores.average_representation, **depth)
-    between = {
-        how: partial(scores.between_representations, dcg=how == "curve_dcg", **depth)
-        for how in CURVES
-    }
-    return Measure(of, _SCORE, None, of_rows, between)
+    return MEASURES[of]
 
 
 def lacking(data: Table) -> dict[str, str]:
@@ -254,7 +243,7 @@ class Grid:
         for of in self.measures:
             for which in self.sets:
                 for how in self.comparisons:
-                    if how not in CURVES or how in of.curves:
+                    if how != CURVE or of.curve:
                         yield of, which, how
 
 
@@ -293,9 +282,9 @@ class Sample:
     def compared(self, block: tuple) -> np.ndarray:
         """All comparisons of one combination of measure, set and comparison: (..., P)."""
         of, which, how = block
-        if how in CURVES:
+        if how == CURVE:
             return threshold(self.curves[of.name, which, how], self.grid.epsilon)
-        found = _block("comparison", COMPARISONS | dict.fromkeys(CURVES), how)
+        found = _block("comparison", COMPARISONS | {CURVE: None}, how)
         with np.errstate(invalid="ignore"):
             return threshold(found(*self.sides(of.name, which)), self.grid.epsilon)
 
@@ -345,8 +334,7 @@ def grid_of(
     grid = Grid(found, tuple(sets), tuple(comparisons), tuple(reductions), epsilon)
     if not any(grid.combinations()):
         raise ValueError(
-            "nothing to compute: strata can be held fixed for rates only, and of the comparisons "
-            "'curve' is for auc and ar@k, 'curve_dcg' for ar@k"
+            "nothing to compute: strata can be held fixed for rates only, and auc has a curve"
         )
     return grid
 
@@ -364,8 +352,8 @@ def drawn(data: Table, grid: Grid, counts: np.ndarray, atoms=None, weights=None)
         values = of.of_counts(units) if of.of_counts else of.of_rows(*rows)
         f[of.name] = np.broadcast_to(values, sizes.shape)
     for of, which, how in grid.combinations():
-        if how in CURVES:
-            found = of.curves[how](*rows, *sides(data, which))
+        if how == CURVE:
+            found = of.curve(*rows, *sides(data, which))
             curves[of.name, which, how] = found.reshape(*sizes.shape[:-1], -1)
     return Sample(data, grid, f, sizes, curves)
 
@@ -390,8 +378,8 @@ def bias(
     measure : name, or function of a group's rows
     set : {"vsany", "pairs", "compl"}, or a function of the number of groups G that gives the places
         of both sides: 0..G-1 are groups, G is everyone, and G+1..2G are the groups' complements
-    comparison : none, abs, rel, sabs or srel, or a function (f_i, f_j) -> array; also ``curve`` and
-        ``curve_dcg`` for measures that have a curve
+    comparison : none, abs, rel, sabs or srel, or a function (f_i, f_j) -> array; for auc also
+        ``curve``, the area between the two curves (abroca)
     reduction : see `reduce`
     """
     grid = grid_of(data, [measure], [set], [comparison], [reduction])

@@ -236,7 +236,7 @@ def bootstrap(
     for of, which, how in grid.combinations():
         block = (of, which, SIGNED.get(how, how))
         many = drawn.compared(block)
-        errors = None if how in blocks.CURVES else errors_of(seen.compared(block), many)
+        errors = None if how == blocks.CURVE else errors_of(seen.compared(block), many)
         logs = _log_ratios(seen, drawn, block, errors)
         weight = seen.weights(which)
         for reduction in grid.reductions:

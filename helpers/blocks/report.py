@@ -98,7 +98,7 @@ def make(
         From `counts.table`.
     measures, sets, comparisons, reductions : sequences
         Names or functions of each kind of block, as `blocks.bias` takes them; by default all named
-        ones that the table has the columns for. ``curve`` and ``curve_dcg`` have to be asked for.
+        ones that the table has the columns for. ``curve`` has to be asked for.
     epsilon : float, optional
         Accepted deviation, taken off every comparison.
     bootstrap, permutations : int

@@ -1,9 +1,8 @@
-"""Base measures of scores (means, auc, what the top holds), and the curves behind two of them.
+"""Base measures of scores (means and auc), and roc curves.
 
 All take resampled rows (the atom of each row, and its weight: how often it was drawn) and give a
-value for every unit: groups, everyone, complements. Tied scores are treated as an order drawn at
-random would be on average: half a win in the auc, a fractional place in the top, a slope in a roc
-curve. Areas between curves are summed segment by segment, crossings included: nothing is sampled.
+value for every unit: groups, everyone, complements. Tied scores are half a win in the auc and a
+slope in a roc curve. Areas between curves are exact sums over segments, crossings included.
 """
 
 from __future__ import annotations
@@ -20,25 +19,6 @@ from helpers.blocks.counts import Table
 def mean_score(data: Table, atoms, weights) -> np.ndarray:
     """Mean of the scores of a group's rows."""
     return _ratio(_sums(data, atoms, weights * data.y_score), _sums(data, atoms, weights))
-
-
-def representations(data: Table, atoms, weights, depth: int) -> np.ndarray:
-    """P(x in S | x in top k), the share of everyone's top k, for k = 1..depth: (U, K)."""
-    order, block = data.descending
-    mass = np.bincount(block, weights[order])
-    if depth > mass.sum():
-        raise ValueError(f"a top of {depth} was asked of {mass.sum():g} rows; give a smaller depth")
-    before, found = np.cumsum(mass) - mass, []
-    for k in range(1, depth + 1):
-        taken = np.empty(len(data))
-        taken[order] = _ratio(np.clip(k - before, 0, mass), mass, 0.0)[block]
-        found.append(_sums(data, atoms, weights * taken) / k)
-    return np.stack(found, axis=-1)
-
-
-def average_representation(data: Table, atoms, weights, depth: int) -> np.ndarray:
-    """ar_K, the mean of representation over the depths 1..K (section 4.2)."""
-    return representations(data, atoms, weights, depth).mean(-1)
 
 
 def each_unit(of: Callable[[pd.DataFrame], float]) -> Callable:
@@ -95,18 +75,6 @@ def between_rocs(data: Table, atoms, weights, i, j) -> np.ndarray:
         if pair not in known:
             known[pair] = known[pair[::-1]] = area_between(*(curves[u] for u in pair))
     return np.array([known[pair] for pair in both])
-
-
-def between_representations(data: Table, atoms, weights, i, j, depth: int, dcg: bool):
-    """Mean over the depths k = 1..K of |difference of representation|; `dcg`: 1 / log(1 + k) each.
-
-    Returns
-    -------
-    float64 array (P,)
-    """
-    held = representations(data, atoms, weights, depth)
-    weight = 1 / np.log(1 + np.arange(1, depth + 1)) if dcg else np.ones(depth)
-    return np.abs(held[i] - held[j]) @ weight / weight.sum()
 
 
 def _sums(data: Table, atoms: np.ndarray, values: np.ndarray) -> np.ndarray:
