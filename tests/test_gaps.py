@@ -28,17 +28,6 @@ def test_the_suites_report_ranks_by_evidence():
     assert table.loc[1, "value"] < table.loc[1, "null_high"] * 1.5
 
 
-def test_parts_draw_and_exchange_by_their_clusters():
-    [_, part] = parts()
-    copied = part.rows.loc[part.rows.index.repeat(4)].rename_axis("unit").reset_index()
-    [alone] = gaps.one_report([part], draws=199).to_dict("records")
-    more = [part._replace(rows=copied, cluster=c) for c in ("unit", None)]
-    clustered, fooled = gaps.one_report(more[:1]), gaps.one_report(more[1:])
-    width = [float(t["high"].iloc[0] - t["low"].iloc[0]) for t in (clustered, fooled)]
-    assert width[0] == pytest.approx(alone["high"] - alone["low"], rel=0.2)
-    assert width[1] < 0.65 * width[0]
-
-
 def test_findings_are_ranked_by_how_far_they_are_from_their_threshold():
     columns = ["notebook", "claim", "verdict", "bound", "measured", "low", "high"]
     rows = [

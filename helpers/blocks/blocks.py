@@ -19,16 +19,10 @@ import numpy as np
 import pandas as pd
 
 from helpers.blocks import scores
-from helpers.blocks.counts import Table, unit_counts
+from helpers.blocks.counts import Table, ratio, unit_counts
 
 MOST_PAIRS = 4_000_000
 CURVE = "curve"  # the comparison of curves, of the measures that have one
-
-
-def ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
-    """over / under; NaN for 0/0 and infinite for x/0, without warnings."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return over / under
 
 
 # --- base measures F(S), section 4.2 ---

@@ -163,6 +163,12 @@ def only(data: Table, group: str) -> Table:
     return replace(data, groups=data.groups.only(group))
 
 
+def ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
+    """over / under; NaN for 0/0 and infinite for x/0, without warnings."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return over / under
+
+
 def unit_counts(by: Groups, counts: np.ndarray) -> np.ndarray:
     """Counts of groups, everyone and complements: (..., K, 4) of the atoms -> (..., 2 G + 1, 4)."""
     lead, (k, cells) = counts.shape[:-2], counts.shape[-2:]

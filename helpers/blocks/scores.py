@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from helpers.blocks.counts import Table
+from helpers.blocks.counts import Table, ratio
 
 
 def mean_score(data: Table, atoms, weights) -> np.ndarray:
     """Mean of the scores of a group's rows."""
-    return _ratio(_sums(data, atoms, weights * data.y_score), _sums(data, atoms, weights))
+    return ratio(_sums(data, atoms, weights * data.y_score), _sums(data, atoms, weights))
 
 
 def each_unit(of: Callable[[pd.DataFrame], float]) -> Callable:
@@ -108,10 +108,6 @@ def _curves(data: Table, atoms, weights) -> list[Roc]:
         else:
             found.append(Roc(*(np.concatenate([[0.0], part / part[-1]]) for part in (right, up))))
     return found
-
-
-def _ratio(over: np.ndarray, under: np.ndarray, empty: float = np.nan) -> np.ndarray:
-    return np.divide(over, under, out=np.full(np.shape(under), empty), where=under != 0)
 
 
 def _on_segments(curve: Roc, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
