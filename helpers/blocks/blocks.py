@@ -168,16 +168,8 @@ def _or(x: np.ndarray, known: np.ndarray, instead: float) -> np.ndarray:
     return x if known.all() else np.where(known, x, instead)
 
 
-def _mean(x, known, weight):
-    return ratio(_or(x, known, 0).sum(-1), known.sum(-1))
-
-
-def _wmean(x, known, weight):
-    return _or(x * weight, known, 0).sum(-1)
-
-
-def _wmean_normalised(x, known, weight):
-    return ratio(_wmean(x, known, weight), np.where(known, weight, 0).sum(-1))
+def _sum(x: np.ndarray, known: np.ndarray) -> np.ndarray:
+    return _or(x, known, 0).sum(-1)
 
 
 def _gini(x, known, weight):
@@ -193,10 +185,12 @@ def _gini(x, known, weight):
 REDUCTIONS = {
     "max": lambda x, known, weight: _or(x, known, -np.inf).max(-1),
     "min": lambda x, known, weight: _or(x, known, np.inf).min(-1),
-    "mean": _mean,
-    "wmean": _wmean,
-    "wmean_normalised": _wmean_normalised,
-    "sum": lambda x, known, weight: _or(x, known, 0).sum(-1),
+    "mean": lambda x, known, weight: ratio(_sum(x, known), known.sum(-1)),
+    "wmean": lambda x, known, weight: _sum(x * weight, known),
+    "wmean_normalised": lambda x, known, weight: ratio(
+        _sum(x * weight, known), np.where(known, weight, 0).sum(-1)
+    ),
+    "sum": lambda x, known, weight: _sum(x, known),
     "gini": _gini,
 }
 

@@ -55,9 +55,8 @@ class Groups:
 class Table:
     """What is measured, and for whom: groups, counts, and the columns (n,) that there are.
 
-    `counts` (K, 4), or (Z, K, 4) by stratum, are rows of each atom with (y_pred, y_true) = (0, 0),
-    (0, 1), (1, 0), (1, 1); a column that was not given counts as 0, and measures that need it
-    refuse. `strata` and `clusters` are codes 0, 1, ....
+    `counts` (K, 4), or (Z, K, 4) by stratum, are the rows of each atom in the order of `CELLS`; a
+    column that was not given counts as 0. `strata` and `clusters` are codes 0, 1, ....
     """
 
     groups: Groups
@@ -216,7 +215,6 @@ def groups(by: Any, intersect: str = "each") -> Groups:
                 f"group column {name!r} has one value, {names[found[0]]!r}, in all {len(found)} "
                 "rows: there is nothing to compare; leave the column out"
             )
-        _refuse_many(len(names), f"group column {name!r} has")
     count = len(parts)
     sizes = {"each": [1], "joint": [count], "all": range(1, count + 1)}
     if intersect not in sizes:
@@ -260,7 +258,12 @@ def _crossed(parts: dict, subsets: list[tuple[int, ...]]) -> Groups:
     labels, titles = [of for _, of in parts.values()], list(parts)
     for subset in subsets:
         seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
-        _refuse_many(len(names) + len(seen), "the columns and intersections make")
+        count = len(names) + len(seen)
+        if count > MOST_GROUPS:
+            raise ValueError(
+                f"{', '.join(titles)}: {count:,} groups, more than the {MOST_GROUPS:,} allowed; is "
+                "it an identifier? Merge rare values, or cut numbers into ranges (pandas.cut)"
+            )
         rows.append(len(names) + place.reshape(-1))
         for combination in seen:
             each = [labels[c][v] for c, v in zip(subset, combination, strict=True)]
@@ -271,11 +274,3 @@ def _crossed(parts: dict, subsets: list[tuple[int, ...]]) -> Groups:
     member = scipy.sparse.csr_array((np.ones(len(k)), (np.concatenate(rows), k)), shape=shape)
     names = names if len(set(names)) == len(names) else full  # two columns share a value
     return Groups(tuple(names), atoms, member)
-
-
-def _refuse_many(count: int, what: str) -> None:
-    if count > MOST_GROUPS:
-        raise ValueError(
-            f"{what} {count:,} groups, more than the {MOST_GROUPS:,} allowed: is it an identifier? "
-            "Merge rare values, or cut numbers into ranges (pandas.cut)"
-        )

@@ -276,10 +276,7 @@ def errors_of(estimate: np.ndarray, draws: np.ndarray) -> Errors:
 
 
 def largest(estimate: np.ndarray, error: np.ndarray, spread: np.ndarray) -> tuple[float, float]:
-    """Ends of an interval for the largest of several quantities (P,), with errors (D, P).
-
-    Below, all that could be the largest at once, in units of their errors; above, each.
-    """
+    """Ends of an interval for the largest of several quantities (P,), with errors (D, P)."""
     if len(estimate) == 0:
         return np.nan, np.nan
     reach = _reach(len(estimate)) * spread

@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from helpers.figures.style import whiskers
+from helpers.figures.style import FAINT, INK, whiskers
 
-INK, FAINT, MARKED, CALM = "#222222", "#8a8a8a", "#C8553D", "#0072B2"
+MARKED, CALM = "#C8553D", "#0072B2"
 LEVEL = 0.05
 SHADES = ("#E69F00", "#56A0D3", "#0072B2", "#003049")
 SET_NAMES = {
@@ -72,8 +72,7 @@ def group_rates(table: pd.DataFrame, label: str, fixed: str) -> Figure:
     `table` has panel, group, n, value, low, high, adjusted, adjusted_low and adjusted_high.
     """
     panels = dict(list(table.groupby("panel", sort=False)))
-    sizes = [len(part) for part in panels.values()]
-    height = 0.8 + 0.4 * (sum(sizes) + len(panels))
+    sizes, height = [len(part) for part in panels.values()], 0.8 + 0.4 * (len(table) + len(panels))
     options = {"sharex": True, "squeeze": False, "height_ratios": sizes}
     figure, axes = plt.subplots(len(panels), 1, figsize=(7.2, height), **options)
     looks = {
@@ -117,17 +116,11 @@ def suite(table: pd.DataFrame) -> Figure:
     axes.barh(
         y, table["null_high"], color="#e3e3e3", height=0.62, label="reached without bias (95%)"
     )
-    for mask, colour, text in (
-        (found, MARKED, "more than chance"),
-        (~found, FAINT, "not told from chance"),
-    ):
-        part = table[mask]
-        if part.empty:
-            continue
-        ends = whiskers(part["value"], part["low"], part["high"])
-        axes.errorbar(
-            part["value"], y[mask], xerr=ends, fmt="o", color=colour, ms=6, lw=2, label=text
-        )
+    looks = {True: (MARKED, "more than chance"), False: (FAINT, "not told from chance")}
+    for more, part in sorted(table.groupby(found), reverse=True, key=lambda pair: pair[0]):
+        ends, (colour, text) = whiskers(part["value"], part["low"], part["high"]), looks[more]
+        look = {"fmt": "o", "color": colour, "ms": 6, "lw": 2, "label": text}
+        axes.errorbar(part["value"], part.index, xerr=ends, **look)
     hollow = table[table["at_limit"]]
     text = "holds a rate of 0 or 1: interval too short"
     axes.plot(hollow["value"], hollow.index, "o", ms=3, color="white", ls="", zorder=5)
@@ -210,16 +203,16 @@ def grid(p: pd.DataFrame, corrected: pd.DataFrame) -> Figure:
 def rocs(curves: Mapping[str, tuple], pair: Sequence[str], area: float) -> Figure:
     """Roc curves (fpr, tpr) of a pair of groups, and the area between them (abroca, printed)."""
     figure, axes = plt.subplots(figsize=(4.8, 4.4))
-    for colour, (name, curve) in zip((CALM, MARKED), ((g, curves[g]) for g in pair), strict=True):
-        text = f"{name}: auc {np.trapezoid(curve.tpr, curve.fpr):.3f}"
-        axes.plot(curve.fpr, curve.tpr, color=colour, lw=1.8, label=text)
+    both = [curves[g] for g in pair]
+    areas = [np.trapezoid(curve.tpr, curve.fpr) for curve in both]
+    for colour, name, curve, auc in zip((CALM, MARKED), pair, both, areas, strict=True):
+        axes.plot(curve.fpr, curve.tpr, color=colour, lw=1.8, label=f"{name}: auc {auc:.3f}")
     x = np.linspace(0, 1, 2001)
-    heights = [np.interp(x, curves[g].fpr, curves[g].tpr) for g in pair]
+    heights = [np.interp(x, curve.fpr, curve.tpr) for curve in both]
     axes.fill_between(x, *heights, color="#F5A623", alpha=0.35, lw=0, label=f"abroca {area:.3f}")
     axes.plot([0, 1], [0, 1], ":", color=FAINT, lw=1)
     axes.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1.01))
     axes.legend(loc="lower right")
-    areas = [np.trapezoid(curves[g].tpr, curves[g].fpr) for g in pair]
     axes.set_title(f"Areas {abs(areas[0] - areas[1]):.3f} apart, curves {area:.3f} (abroca)")
     return figure
 
