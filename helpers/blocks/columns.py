@@ -158,7 +158,7 @@ def _factorized(values: Any) -> tuple[np.ndarray, list]:
     comparing references is over twenty times as fast as hashing the text of every row.
     """
     if values.dtype == object or getattr(values.dtype, "storage", "") == "python":
-        objects = np.ascontiguousarray(values, dtype=object)
+        objects = np.ascontiguousarray(np.asarray(values, dtype=object))
         references = np.frombuffer(objects, np.intp)
         seen, first = np.unique(references[:SAMPLE], return_index=True)
         found, names = _sorted(*pd.factorize(objects[first]))  # several objects can be equal

@@ -239,7 +239,8 @@ def _atoms(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     atoms, values = np.zeros(len(parts[0]), np.int64), np.zeros((1, 0), np.int64)
     for part in parts:
         width = int(part.max()) + 1
-        joint = atoms * width + part
+        joint = atoms * width
+        joint += part
         most = len(values) * width
         if most > 50_000_000:
             seen, atoms = np.unique(joint, return_inverse=True)

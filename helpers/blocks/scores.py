@@ -18,7 +18,8 @@ from helpers.blocks.counts import Table, ratio
 
 def mean_score(data: Table, atoms, weights) -> np.ndarray:
     """Mean of the scores of a group's rows."""
-    return ratio(_sums(data, atoms, weights * data.y_score), _sums(data, atoms, weights))
+    sizes = _sums(data, atoms, weights)
+    return ratio(_sums(data, atoms, weights * data.y_score), np.where(sizes > 0, sizes, np.nan))
 
 
 def each_unit(of: Callable[[pd.DataFrame], float]) -> Callable:
