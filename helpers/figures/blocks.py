@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from helpers.figures.style import FAINT, INK, whiskers
+from helpers.figures.style import FAINT, INK, headed, whiskers
 
 MARKED, CALM = "#C8553D", "#0072B2"
 LEVEL = 0.05
@@ -35,9 +35,8 @@ def null_of_worst_case(table: pd.DataFrame) -> Figure:
         axes.annotate(f"{count} groups", first, color=colour, fontsize=9, **place)
     axes.axhline(0, color=INK, lw=1)
     axes.text(table["n"].max(), -0.02, "the truth: no bias", ha="right", va="top", fontsize=9)
-    axes.set(
-        xscale="log", xlabel="rows", ylabel="worst-case bias (db) as measured", ylim=(-0.09, 1.05)
-    )
+    axes.set(xscale="log", xlabel="rows", ylabel="worst-case bias (db) as measured")
+    axes.set_ylim(-0.09, 1.05)
     axes.set_xlim(table["n"].min() / 3.2, table["n"].max() * 1.3)
     worst = table[table["groups"] == several[-1]].sort_values("n").iloc[0]
     axes.set_title(
@@ -52,9 +51,8 @@ def ten_readings(table: pd.DataFrame) -> Figure:
     table = table.iloc[::-1].reset_index(drop=True)
     figure, axes = plt.subplots(figsize=(8, 0.9 + 0.36 * len(table)))
     y = np.arange(len(table))
-    axes.hlines(
-        y, table["null_low"], table["null_high"], color="#d9d9d9", lw=9, label="no bias (95%)"
-    )
+    look = {"color": "#d9d9d9", "lw": 9, "label": "no bias (95%)"}
+    axes.hlines(y, table["null_low"], table["null_high"], **look)
     axes.hlines(y, table["low"], table["high"], color=CALM, lw=2, label="95% interval")
     axes.plot(table["value"], y, "o", color=CALM, ms=6, label="measured")
     axes.set_yticks(y, table["reading"])
@@ -94,12 +92,10 @@ def group_rates(table: pd.DataFrame, label: str, fixed: str) -> Figure:
         ax.set_title(name)
         ax.set_ylim(-0.6, len(part) - 0.4)
     most = table.loc[(table["adjusted"] - table["value"]).abs().idxmax()]
-    title = (
-        f"Holding the {fixed} fixed moves {most['group']} most: "
-        f"from {most['value']:.2f} to {most['adjusted']:.2f}"
-    )
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper right", ncols=2, title=title)
+    ends = f"from {most['value']:.2f} to {most['adjusted']:.2f}"
+    title = f"Holding the {fixed} fixed moves {most['group']} most: {ends}"
+    marks = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*marks, loc="outside upper right", ncols=2, title=title)
     axes[-1, 0].set_xlabel(label)
     return figure
 
@@ -113,9 +109,8 @@ def suite(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(8.4, 0.9 + 0.42 * len(table)))
     y = np.arange(len(table))
     found = table["p_holm"] <= 0.05
-    axes.barh(
-        y, table["null_high"], color="#e3e3e3", height=0.62, label="reached without bias (95%)"
-    )
+    look = {"color": "#e3e3e3", "height": 0.62, "label": "reached without bias (95%)"}
+    axes.barh(y, table["null_high"], **look)
     looks = {True: (MARKED, "more than chance"), False: (FAINT, "not told from chance")}
     for more, part in sorted(table.groupby(found), reverse=True, key=lambda pair: pair[0]):
         ends, (colour, text) = whiskers(part["value"], part["low"], part["high"]), looks[more]
@@ -128,9 +123,8 @@ def suite(table: pd.DataFrame) -> Figure:
     for row in table.itertuples():
         ends = f"  {row.worst} – {row.best}"
         axes.text(max(row.high, row.null_high), row.Index, ends, va="center", fontsize=8)
-    axes.set_yticks(
-        y, table["notebook"].str[:2] + ": " + table["groups"] + "\n" + table["reading"], fontsize=8
-    )
+    names = table["notebook"].str[:2] + ": " + table["groups"] + "\n" + table["reading"]
+    axes.set_yticks(y, names, fontsize=8)
     axes.set_xlim(0, 1.3 * table["high"].max())
     axes.set_xticks([tick for tick in axes.get_xticks() if tick <= 1.01])
     axes.set_xlabel("largest difference between two groups in the share served right")
@@ -161,12 +155,8 @@ def figure_1(table: pd.DataFrame) -> Figure:
     patch = plt.Rectangle((0, 0), 1, 1, color=MARKED, label=f"more than chance (p ≤ {LEVEL:g})")
     figure.legend(handles=[patch], loc="outside lower center")
     gaps = table[table["gap"]]
-    figure.suptitle(
-        f"Figure 1: {(gaps['p'] <= LEVEL).sum()} of {len(gaps)} gaps are more than chance gives",
-        x=0.01,
-        ha="left",
-        fontsize=11,
-    )
+    beyond = (gaps["p"] <= LEVEL).sum()
+    headed(figure, f"Figure 1: {beyond} of {len(gaps)} gaps are more than chance gives")
     return figure
 
 

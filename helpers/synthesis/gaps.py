@@ -24,8 +24,6 @@ from helpers.run.parameters import Recipe
 from helpers.worlds import driving as streets
 
 METHODS_RATED = ("gradcam", "lrp", "smoothgrad", "integrated-gradients")
-TRAINED_ON = "C"
-CHANCE = 0.5
 MOSAICS = 2  # of each class
 WORST_GAP = ("pr", "pairs", "abs", "max")
 
@@ -58,16 +56,14 @@ def contextualized(trainings, collection: Collection, seed: int = 0) -> pd.DataF
     One mosaic an object image and context.
     """
     objects, classes = collection.sets["C"].split("test"), np.array(collection.classes)
-    options = {"per_context": 1, "seed": seed, "controls": False}
     given = objects.labels, collection.contexts, collection.classes
-    shown = mosaics.design(*given, **options)
+    shown = mosaics.design(*given, per_context=1, seed=seed, controls=False)
     streamed = mosaics.batches(shown, objects.images, collection.contexts)
     said = classes[logits(trainings, streamed).argmax(2).numpy()]
     rows = pd.DataFrame({"class": shown["object_class"], "object": shown["object"]})
     rows["context"] = shown["context_class"].map(collection.context_of)
-    every = pd.concat(
-        [rows.assign(training=training) for training in range(len(said))], ignore_index=True
-    )
+    parts = [rows.assign(training=training) for training in range(len(said))]
+    every = pd.concat(parts, ignore_index=True)
     right = said == shown["object_class"].to_numpy()
     kept = said != shown["context_class"].to_numpy()
     return every.assign(right=right.ravel().astype(int), kept=kept.ravel().astype(int))
@@ -80,12 +76,12 @@ def explained(collection: Collection, recipes: Sequence[Recipe], seed: int) -> p
     that half is chance. A map without positive relevance has no Focus, and is not right. One recipe
     an architecture; networks and ratings in the store are found there.
     """
-    images = networks.held_out(collection, recipes[0])[TRAINED_ON]
-    models = networks.every(collection, recipes, seed, [TRAINED_ON])
-    table = design(images.table, images.classes, per_class=MOSAICS, seed=seed)
-    only, shown = {TRAINED_ON: images}, {TRAINED_ON: table}
-    rated = rating.ratings(models, only, shown, METHODS_RATED, effort="quick", shape="native")
-    right = (rated["focus"] > CHANCE).astype(int)
+    images = networks.held_out(collection, recipes[0])["C"]
+    models = networks.every(collection, recipes, seed, ["C"])
+    shown = {"C": design(images.table, images.classes, per_class=MOSAICS, seed=seed)}
+    options = {"effort": "quick", "shape": "native"}
+    rated = rating.ratings(models, {"C": images}, shown, METHODS_RATED, **options)
+    right = (rated["focus"] > 0.5).astype(int)
     return rated[["architecture", "training", "mosaic", "focus", "method"]].assign(right=right)
 
 
@@ -139,10 +135,8 @@ def parts(
     boxes = driving(seed=seed)
     found += [Part("08_icon2", "box found", boxes, "income", f, "frame") for f in (None, "size")]
     several = [part for part in found if part.rows[part.by].nunique() > 1]
-    return [
-        part._replace(fixed=None) if part.fixed and part.rows[part.fixed].nunique() < 2 else part
-        for part in several
-    ]
+    constant = [part.fixed and part.rows[part.fixed].nunique() < 2 for part in several]
+    return [p._replace(fixed=None) if c else p for p, c in zip(several, constant, strict=True)]
 
 
 def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFrame:
