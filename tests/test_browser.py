@@ -117,6 +117,23 @@ def test_the_pages_have_a_dark_side_a_search_and_a_skip_link(book, browser):
     page.wait_for_selector("#search-results li")
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_pages_can_be_read_by_everybody(book, browser, theme):
+    """By axe-core: contrast, alternative texts, names of controls; nothing serious."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    for path in sorted(book.glob("*.html")):
+        page, _ = opened(browser, path, 1300)
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        page.wait_for_timeout(300)  # colours fade from one theme to the other
+        faults = [
+            (fault["id"], fault["nodes"][0]["html"][:200])
+            for fault in axe.run(page).response["violations"]
+            if fault["impact"] in ("serious", "critical")
+        ]
+        assert not faults, f"{path.name}: {faults}"
+        page.close()
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     """JupyterLab on copies of the notebooks, as `make lab` starts it: address and folder."""

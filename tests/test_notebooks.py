@@ -92,6 +92,7 @@ def test_outputs_are_stored_and_hold_no_error(path):
         kinds = [o.output_type for o in cell.outputs]
         assert "error" not in kinds, cell.source
         assert not any(o.get("name") == "stderr" for o in cell.outputs), cell.source
+        assert not any("\r" in o.get("text", "") for o in cell.outputs), "a line of progress"
         ends_in_value = isinstance((ast.parse(cell.source).body or [None])[-1], ast.Expr)
         if SHOWS.search(cell.source) or (ends_in_value and not cell.source.endswith(")")):
             assert kinds, f"no output stored for:\n{cell.source}"
