@@ -182,7 +182,7 @@ def in_lab(browser, lab, notebook):
 def run_all(page, seconds):
     """Run all cells, and wait until none is waiting."""
     page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_text("Run All Cells", exact=True).click()
+    page.locator(".lm-Menu-itemLabel:text-is('Run All Cells')").click()
     page.wait_for_timeout(1500)
     page.wait_for_function(
         "() => [...document.querySelectorAll('.jp-InputPrompt')]"
