@@ -23,7 +23,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from helpers.run import artifacts, claims, lessons, project, stored
+from helpers.run import artifacts, claims, exercises, lessons, project, stored
 
 BOOK = Path(__file__).parent / "book"  # its templates, style and script
 TITLE = "What did the model learn that it should not have?"
@@ -161,8 +161,8 @@ def _chapter(name: str, notebook: nbformat.NotebookNode, scorecard: pd.DataFrame
         notebook.cells.insert(1, nbformat.v4.new_markdown_cell(text))
     stored.without_widgets(notebook)
     for cell in notebook.cells:
-        if {"parameters", "injected-parameters", "check"} & set(cell.metadata.get("tags", [])):
-            cell.metadata.tags = ["hide-input"]
+        if cell.cell_type == "code" and _prepares(cell):
+            cell.metadata.tags = [exercises.FOLD]
     return {
         "name": name,
         "title": opening["title"] or name,
@@ -173,6 +173,14 @@ def _chapter(name: str, notebook: nbformat.NotebookNode, scorecard: pd.DataFrame
         "papers": rows[rows["where"] != "this suite"].to_dict("records"),
         "ours": rows[rows["where"] == "this suite"].to_dict("records"),
     }
+
+
+def _prepares(cell: nbformat.NotebookNode) -> bool:
+    """Whether a cell holds parameters, their check, or imports, which the pages fold."""
+    tagged = {"parameters", "injected-parameters", "check"} & set(cell.metadata.get("tags", []))
+    lines = [line for line in cell.source.splitlines() if line]
+    imports = bool(lines) and all(line.startswith(("import ", "from ")) for line in lines)
+    return bool(tagged) or imports or "project.start(" in cell.source
 
 
 def sentence(row: dict) -> str:
