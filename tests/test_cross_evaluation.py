@@ -94,14 +94,6 @@ def test_hidden_is_own_minus_the_mean_of_the_others(table):
     assert row["drop_low"] <= row["drop"] <= row["drop_high"]
 
 
-def test_one_set_hides_nothing_that_could_be_measured(table):
-    assert (
-        cross_evaluation.hidden(table[table["test_set"] == "C"])
-        .loc[lambda t: t["model"] == "model-C"]
-        .empty
-    )
-
-
 def predicted(rights):
     """A table of predictions from (model, test set) to a bool array (trainings, images)."""
     parts = []
