@@ -43,16 +43,6 @@ def table():
     return cross_evaluation.predictions(networks, SETS)
 
 
-def test_predictions_are_those_of_the_models(table):
-    one = table[(table["model"] == "model-WB")]
-    assert set(one["predicted"]) == {"bench"}
-    red = table[(table["model"] == "model-C") & (table["test_set"] == "C")]
-    for training, part in red.groupby("training"):
-        right = part["predicted"] == part["class"]
-        assert (part["right"] == right).all() and right.mean() == (0.5 if training == 1 else 1)
-    assert len(table) == 2 * 2 * 3 * 20
-
-
 def test_accuracy_is_a_mean_over_trainings_and_images(table):
     rows = cross_evaluation.accuracies(table).set_index(["model", "test_set"])
     row = rows.loc[("model-WB", "C")]  # three equal trainings say no more than one

@@ -147,15 +147,6 @@ def test_intervals_are_of_images_not_mosaics():
     assert widths[0] == pytest.approx(widths[1])
 
 
-@pytest.mark.parametrize("k", [2, 3, 8])
-def test_any_number_of_classes_and_one_image_each(k):
-    classes = tuple("abcdefgh"[:k])
-    for n in (1, 2):
-        logits = planted(classes, dict.fromkeys(classes, 1.0), n=n)
-        assert len(of_pairs(*logits)) == k * (k - 1)
-        assert len(of_contexts(*logits)) == k
-
-
 def test_a_class_without_a_context_of_its_own():
     contexts = {"a": range(6), "b": range(6)}
     table = mosaics.design(torch.tensor([0, 0, 1, 1, 2, 2]), contexts, "abc", per_context=2)

@@ -7,11 +7,10 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from test_background import image_set
 
 from helpers import stats
-from helpers.contexts import effects, mosaics, paper, pasting
-from helpers.data import Collection, duplicates
+from helpers.contexts import effects, paper, pasting
+from helpers.data import duplicates
 from helpers.worlds import pictures
 from helpers.worlds.pictures.sets import photographed
 
@@ -104,12 +103,6 @@ def test_softness_blurs_coverage_and_keeps_its_sum():
     assert partly[1] > 2 * partly[0]
 
 
-def test_an_object_cut_off_by_the_frame_stays_whole_there():
-    image, mask = square(top=0, left=0, height=10, width=10)
-    found = whole(pasting.cut(image, mask, softness=0))
-    assert (found[:8, :8, 3] == 1).all()
-
-
 def test_objects_that_fill_their_image_and_thin_ones():
     image, mask = square(size=12, top=0, left=0, height=12, width=12)
     assert (whole(pasting.cut(image, mask, softness=0))[..., 3] == 1).all()
@@ -179,26 +172,6 @@ def test_what_is_beyond_the_frame_is_cut_off():
         assert (middle.float() - torch.tensor([10.0, 200, 30])).abs().max() <= 1
 
 
-def test_batches_are_slices_of_the_whole_and_rows_are_independent():
-    made = pictures.make("WB", per_class=3)
-    images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
-    cutouts = pasting.cut(images, torch.from_numpy(made.masks))
-    draw = torch.Generator().manual_seed(0)
-    contexts = {
-        c: torch.randint(0, 256, (5, 3, 96, 96), dtype=torch.uint8, generator=draw)
-        for c in pictures.CLASSES
-    }
-    labels = torch.arange(4).repeat_interleave(3)
-    table = pasting.design(labels, contexts, pictures.CLASSES, seed=3)
-    neutral = mosaics.neutral(images)
-    way = {"scale": 0.8, "position": "random"}
-    built = build(table, cutouts, contexts, neutral, **way)
-    small = torch.cat([*pasting.batches(table, cutouts, contexts, neutral, batch_size=7, **way)])
-    some = table.iloc[[40, 3, 17]]
-    assert torch.equal(built, small)
-    assert torch.equal(built[[40, 3, 17]], build(some, cutouts, contexts, neutral, **way))
-
-
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), softness=st.sampled_from([0, 0.5, 2]), scale=st.floats(0.3, 2))
 @example(seed=25258, softness=0, scale=1.0)  # a nearly white object
@@ -257,21 +230,6 @@ def test_counts_equal_counting_one_by_one():
         called = [names[int(np.argmax(one))] for one in said.numpy().reshape(-1, 4)]
         found = pasting.called(alone, names).loc[name]
         assert found.to_dict() == pytest.approx({c: called.count(c) / 3 for c in names})
-
-
-def collection_of(sets):
-    return Collection("folder", ("bench", "mug"), sets, {}, {})
-
-
-def test_objects_are_the_test_images_that_show_one():
-    images = image_set("WB")
-    images.masks[-1] = False
-    sets = {"WB": images}
-    found = pasting.objects(collection_of(sets))
-    assert len(found) == 19 and found.masks.flatten(1).any(1).all()
-    without = {"WB": image_set("WB", masks=False)}
-    assert pasting.objects(collection_of(without)) is None
-    assert pasting.objects(collection_of({})) is None
 
 
 def test_the_papers_counts_are_the_printed_ones():

@@ -12,7 +12,7 @@ import torch
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from helpers.contexts import effects, mosaics
+from helpers.contexts import effects, mosaics, paper
 from helpers.figures import contexts as figures
 
 PAPER = ("bench", "fire hydrant", "plane", "mug")
@@ -103,7 +103,7 @@ def test_figures_of_contexts_draw(classes):
     for fig in (
         figures.logit_panels(points, colours, CONTEXT_OF),
         figures.distance_construction(points, classes[0], classes[1], colours),
-        figures.table_1_distances(pairs, colours, CONTEXT_OF, None),
+        figures.table_1_distances(pairs, colours, CONTEXT_OF, paper.printed("distance").iloc[:0]),
         figures.context_contrasts(pairs, colours, CONTEXT_OF),
         figures.planted_and_measured(strengths, planted, colours, CONTEXT_OF),
     ):
@@ -119,8 +119,8 @@ def test_figure_7_has_one_panel_a_combination():
 
 def test_figure_10_shows_table_1():
     _, pairs, _ = tables(PAPER)
-    paper = pairs[["object_class", "context_class"]].assign(mosaic=77.0, single=88.0)
-    fig = figures.table_1_distances(pairs, figures.palette(PAPER), {}, paper)
+    printed = pairs[["object_class", "context_class"]].assign(mosaic=77.0, single=88.0)
+    fig = figures.table_1_distances(pairs, figures.palette(PAPER), {}, printed)
     ax = fig.axes[0]
     drawn = {round(float(x), 9) for line in ax.lines for x in np.atleast_1d(line.get_xdata())}
     for name in ("mosaic_distance", "single_distance"):
@@ -135,7 +135,7 @@ def test_figure_2_shows_its_table():
     ax = fig.axes[0]
     assert "3 of 3 models do best" in fig.legends[0].get_title().get_text()
     heights = sorted(bar.get_height() for bar in ax.patches)
-    assert heights == pytest.approx(sorted(100 * table["accuracy"]))
+    assert heights == pytest.approx(sorted(table["accuracy"]))
     figures.accuracy_bars(table.assign(low=np.nan, high=np.nan), 3).draw_without_rendering()
 
 

@@ -39,30 +39,32 @@ def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> lis
     return [i for name in images.classes for i in ranked.index[ranked["class"] == name][:n]]
 
 
-def mean_colours(images: ImageSet, region: str) -> torch.Tensor:
-    """Mean RGB of each image, object or background: float64 (N, 3), NaN where that is empty."""
-    if region == "image":
-        return images.images.double().mean((2, 3))
-    chosen = (images.masks if region == "object" else ~images.masks)[:, None].double()
-    return (images.images.double() * chosen).sum((2, 3)) / chosen.sum((2, 3))
+def mean_colours(images: ImageSet) -> dict[str, torch.Tensor]:
+    """Mean RGB of each image by region, float64 (N, 3), NaN where a region is empty.
 
-
-def regions_of(images: ImageSet) -> list[str]:
-    """Regions whose colour says something: a plain ground (NC, WB) is the same for all."""
+    The regions are the object and, in C, the background (a plain ground says nothing); where no
+    mask tells them apart, the whole image.
+    """
+    pixels = images.images.double()
     if images.masks is None:
-        return ["image"]
-    return ["object", "background"] if images.name == "C" else ["object"]
+        return {"image": pixels.mean((2, 3))}
+    regions = {"object": images.masks}
+    if images.name == "C":
+        regions["background"] = ~images.masks
+    return {
+        region: (pixels * mask[:, None]).sum((2, 3)) / mask.sum((1, 2))[:, None]
+        for region, mask in regions.items()
+    }
 
 
 def colours_by_class(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
     """Mean colour of every class in every set and region: red, green, blue from 0 to 255."""
-    rows = []
-    for name, images in sets.items():
-        for region in regions_of(images):
-            colours = mean_colours(images, region)
-            for index, label in enumerate(images.classes):
-                mean = colours[images.labels == index].nanmean(0).tolist()
-                rows.append([name, region, label, *mean])
+    rows = [
+        [name, region, label, *colours[images.labels == index].nanmean(0).tolist()]
+        for name, images in sets.items()
+        for region, colours in mean_colours(images).items()
+        for index, label in enumerate(images.classes)
+    ]
     return pd.DataFrame(rows, columns=["set", "region", "class", "red", "green", "blue"])
 
 
@@ -75,12 +77,12 @@ def guesses(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
     parts = []
     for name, images in sets.items():
         train, test = images.split("train"), images.split("test")
-        for region in regions_of(images):
-            colours = mean_colours(train, region)
-            centres = torch.stack(
-                [colours[train.labels == i].nanmean(0) for i in range(len(images.classes))]
-            )
-            guess = torch.cdist(mean_colours(test, region), centres).argmin(1)
+        colours, learned = mean_colours(test), mean_colours(train)
+        for region in colours:
+            centres = [
+                learned[region][train.labels == i].nanmean(0) for i in range(len(images.classes))
+            ]
+            guess = torch.cdist(colours[region], torch.stack(centres)).argmin(1)
             right = (guess == test.labels).numpy()
             of = {"set": name, "region": region, "class": test.table["class"], "right": right}
             parts.append(pd.DataFrame(of))

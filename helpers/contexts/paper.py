@@ -40,9 +40,10 @@ def beside(table: pd.DataFrame, collection: Collection, name: str, value: str) -
     return table.merge(theirs[[*keys, "paper"]], on=keys, how="left")
 
 
-def distances(collection: Collection) -> pd.DataFrame | None:
-    """Table 1: object_class, context_class, mosaic, single; None for other classes."""
-    return printed("distance") if collection.has_the_papers_classes() else None
+def distances(collection: Collection) -> pd.DataFrame:
+    """Table 1: object_class, context_class, mosaic, single; without rows for other classes."""
+    table = printed("distance")
+    return table if collection.has_the_papers_classes() else table.iloc[:0]
 
 
 def pairs() -> pd.DataFrame:

@@ -50,6 +50,7 @@ FAR = 3  # ranks apart from which a pair is named
 ZERO = {"color": INK, "ls": "--", "lw": 1}
 PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
+BY_SET = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOURS}
 
 
 # Notebook 01
@@ -109,27 +110,24 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int) -> Figure:
 
     `table` is that of `cross_evaluation.accuracies`, with a column paper (share or NaN).
     """
-    models, sets = (list(dict.fromkeys(table[name])) for name in ("model", "test_set"))
     fig, ax = plt.subplots(figsize=(9.5, 4.2))
-    width = 0.8 / len(sets)
-    for number, name in enumerate(sets):
-        part, colour = table[table["test_set"] == name], SET_COLOURS[name]
-        at = part["model"].map(models.index) + (number - (len(sets) - 1) / 2) * width
-        bars = ax.bar(at, 100 * part["accuracy"], width * 0.94, color=colour)
-        look = {"fmt": "%.0f", "label_type": "center", "color": readable_on(colour)}
-        ax.bar_label(bars, fontsize=9, **look)
-        ends = (100 * part[end] for end in ("accuracy", "low", "high"))
+    sns.barplot(table, **BY_SET, saturation=1, errorbar=None, legend=False, ax=ax)
+    sets = table.groupby("test_set", sort=False)
+    for bars, (name, part) in zip(list(ax.containers), sets, strict=True):
+        look = {"label_type": "center", "color": readable_on(SET_COLOURS[name])}
+        ax.bar_label(bars, part["accuracy"].map("{:.0%}".format), fontsize=8, **look)
+        at = [bar.get_x() + bar.get_width() / 2 for bar in bars]
+        ends = (part[end] for end in ("accuracy", "low", "high"))
         interval(ax, *ends, at, vertical=True, fmt="none", ecolor=INK, elinewidth=1, capsize=0)
-        ax.plot(at, 100 * part["paper"], ls="", zorder=4, **PAPER)
-    ax.axhline(100 / n_classes, color=INK, lw=1, ls=":", zorder=0)
-    ax.text(len(models) - 0.5, 100 / n_classes, " guessing", va="center", fontsize=8)
-    ax.set(ylabel="accuracy (%)", ylim=(0, 108), yticks=range(0, 101, 20))
-    ax.set_xlim(-0.5, len(models) - 0.5)
-    ax.set_xticks(range(len(models)), models)
+        ax.plot(at, part["paper"], ls="", zorder=4, **PAPER)
+    ax.axhline(1 / n_classes, color=INK, lw=1, ls=":", zorder=0)
+    ax.text(ax.get_xlim()[1], 1 / n_classes, " guessing", va="center", fontsize=8)
+    ax.set(xlabel="", ylim=(0, 1.08))
+    ax.yaxis.set_major_formatter(PercentFormatter(1))
     ax.tick_params(axis="x", length=0)
     best = table.loc[table.groupby("model")["accuracy"].idxmax()]
     own = int((best["train_set"] == best["test_set"]).sum())
-    title = f"Figure 2: {own} of {len(models)} models do best on the set they were trained on"
+    title = f"Figure 2: {own} of {len(best)} models do best on the set they were trained on"
     headed(fig, title, _of_sets(table) + _of_paper(table, "the paper's value"))
     note(fig, WHISKERS)
     return fig
@@ -139,9 +137,8 @@ def accuracy_by_training(table: pd.DataFrame) -> Figure:
     """Every training's accuracy on every test set, by `cross_evaluation.by_training`."""
     fig, ax = plt.subplots(figsize=(9.5, 3.7))
     look = {"dodge": True, "jitter": False, "alpha": 0.75, "edgecolor": INK, "linewidth": 0.5}
-    by = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOURS}
-    sns.stripplot(table, **by, **look, size=6, legend=False, ax=ax)
-    ax.set(xlabel="", ylabel="accuracy")
+    sns.stripplot(table, **BY_SET, **look, size=6, legend=False, ax=ax)
+    ax.set(xlabel="")
     ax.yaxis.set_major_formatter(PercentFormatter(1))
     ax.grid(axis="y", color="#e5e5e5")
     ax.tick_params(axis="x", length=0)
@@ -351,25 +348,23 @@ def _distance(ax: Axes, mean: np.ndarray) -> None:
 
 
 def table_1_distances(
-    effects: pd.DataFrame, colours: Names, context_of: Names, paper: pd.DataFrame | None
+    effects: pd.DataFrame, colours: Names, context_of: Names, paper: pd.DataFrame
 ) -> Figure:
     """Table 1 as Figure 10: signed distances of mosaics (filled) and of single images (empty).
 
-    `effects` are those of `effects.of_pairs`, and `paper` the distances that the paper prints.
+    `effects` are those of `effects.of_pairs`, and `paper` those that the paper prints, if any.
     """
     fig, ax = plt.subplots(figsize=(8.8, 1.7))
-    printed = {} if paper is None else paper.set_index(["object_class", "context_class"])
-    for y, row in _rows(ax, effects, context_of):
+    table = effects.merge(paper, on=["object_class", "context_class"], how="left")
+    for y, row in _rows(ax, table, context_of):
         colour = colours[row["object_class"]]
         ends = [row["mosaic_distance"], row["single_distance"]]
         ax.plot(ends, [y + 0.12, y - 0.12], color=colour, lw=1, alpha=0.5)
         for name, face, nudge in (("mosaic", colour, 0.12), ("single", "white", -0.12)):
             look = {"color": colour, "mfc": face, "mew": 1.8, "ms": 7, "zorder": 3}
             _point(ax, row, f"{name}_distance", y + nudge, **look)
-            if len(printed):
-                theirs = printed.loc[(row["object_class"], row["context_class"]), name]
-                look = {"ms": 5, "mec": FAINT, "mfc": FAINT if name == "mosaic" else "white"}
-                ax.plot(theirs, y + 0.4, **PAPER | look)
+            look = {"ms": 5, "mec": FAINT, "mfc": FAINT if name == "mosaic" else "white"}
+            ax.plot(row[name], y + 0.4, **PAPER | look)
     ax.axvline(0, **ZERO)
     ax.set_xlabel(
         "\N{LEFTWARDS ARROW} context's class      "
@@ -377,7 +372,7 @@ def table_1_distances(
         "      object's class \N{RIGHTWARDS ARROW}"
     )
     handles = [mark("mosaics", marker="o"), mark("single images", marker="o", mfc="white", mew=1.8)]
-    if len(printed):
+    if len(paper):
         handles.append(mark("the paper's two values", **PAPER | {"mfc": FAINT, "mec": FAINT}))
     nearer, across = (effects["drop"] > 0).sum(), (effects["mosaic_distance"] < 0).sum()
     title = f"Figure 10: beside a context {nearer} of {len(effects)} pairs come nearer to its class"
