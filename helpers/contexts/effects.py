@@ -91,11 +91,21 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
     table = pd.concat(parts, ignore_index=True)
     table = table[["object_class", "context_class", "kind", "object", "side", "mosaic"]]
     is_mosaic = (table["mosaic"] >= 0).to_numpy()[:, None]
-    parts = []
-    for training, (alone, beside) in enumerate(zip(single, mosaic, strict=True)):
-        logits = np.where(is_mosaic, beside[table["mosaic"]], alone[table["object"]])
-        parts.append(_measured(table, logits, classes).assign(training=training))
-    return pd.concat(parts, ignore_index=True)
+    logits = np.where(is_mosaic, mosaic[:, table["mosaic"]], single[:, table["object"]])
+    rows, best = np.arange(len(table)), logits.argmax(2)
+    objects, contexts = (
+        table[name].map(classes.index).to_numpy() for name in ("object_class", "context_class")
+    )
+    of_object, of_context = logits[:, rows, objects].ravel(), logits[:, rows, contexts].ravel()
+    table = pd.concat([table.assign(training=t) for t in range(len(single))], ignore_index=True)
+    return table.assign(
+        object_logit=of_object,
+        context_logit=of_context,
+        distance=(of_object - of_context) / np.sqrt(2),
+        flipped=of_context > of_object,
+        kept=(best == objects).ravel(),
+        taken=(best == contexts).ravel(),
+    )
 
 
 def per_image(points: pd.DataFrame) -> pd.DataFrame:
@@ -277,20 +287,3 @@ def _of_objects(table: pd.DataFrame, value: str) -> list[np.ndarray]:
         wide = part.set_index(["training", "object", "context_class"])[value].unstack()
         found.append(wide.to_numpy().reshape(part["training"].nunique(), -1, wide.shape[1]))
     return found
-
-
-def _measured(table: pd.DataFrame, logits: np.ndarray, classes: list[str]) -> pd.DataFrame:
-    """Add what the logits say to the points."""
-    rows, best = np.arange(len(table)), logits.argmax(1)
-    objects, contexts = (
-        table[name].map(classes.index).to_numpy() for name in ("object_class", "context_class")
-    )
-    of_object, of_context = logits[rows, objects], logits[rows, contexts]
-    return table.assign(
-        object_logit=of_object,
-        context_logit=of_context,
-        distance=(of_object - of_context) / np.sqrt(2),
-        flipped=of_context > of_object,
-        kept=best == objects,
-        taken=best == contexts,
-    )

@@ -50,6 +50,7 @@ FAR = 3  # ranks apart from which a pair is named
 ZERO = {"color": INK, "ls": "--", "lw": 1}
 PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
+REFERENCE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
 BY_SET = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOURS}
 
 
@@ -613,23 +614,20 @@ def background_share(table: pd.DataFrame, colours: Names, context_of: Names) -> 
 def answers(table: pd.DataFrame, context_of: Names) -> Figure:
     """The answers of `methods.answers` with the measured effects, beside what was planted."""
     text = table["answer"] + "\n" + table["effect"].map("{:+.2f}".format)
-    measures = table["method"] + "\n" + table["quantity"]
-    wide = table.assign(text=text, measure=measures).pivot(
-        index="context_class", columns="measure", values=["text", "answer"]
-    )
-    contexts, measures = table["context_class"].unique(), measures.unique()
+    measures = (table["method"] + "\n" + table["quantity"]).unique()
+    contexts = table["context_class"].unique()
+    shape, yes = (len(measures), len(contexts)), table["answer"] == "yes"
     fig, ax = plt.subplots(figsize=(9.5, 1.4 + 0.62 * len(contexts)))
     planted = table.groupby("context_class")["planted"].first()
     names = [f"{context_name(name, context_of)} ({name})" for name in contexts]
     if planted.notna().all():
         names = [f"{n}\nplanted: {planted[c]:.0%}" for n, c in zip(names, contexts, strict=True)]
-    texts, said = (wide[of].loc[contexts, measures] for of in ("text", "answer"))
-    shades = np.where((said == "yes").to_numpy()[..., None], to_rgb(YES), to_rgb(NO))
-    _cells(ax, shades, texts, names, measures)
+    shades = np.where(yes.to_numpy().reshape(*shape, 1), to_rgb(YES), to_rgb(NO)).swapaxes(0, 1)
+    _cells(ax, shades, text.to_numpy().reshape(shape).T, names, measures)
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
-    yes = (table["answer"] == "yes").groupby(table["method"], sort=False).agg(["sum", "size"])
-    said = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in yes.iterrows())
+    counts = yes.groupby(table["method"], sort=False).agg(["sum", "size"])
+    said = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in counts.iterrows())
     headed(fig, f"Answers of yes: {said}")
     note(fig, "Numbers: measured effects. Yes: the whole 95% interval lies above zero.")
     return fig
@@ -692,8 +690,6 @@ def _doses(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
 
 
 # What several of them draw
-
-REFERENCE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
 
 
 def _estimates(
