@@ -677,14 +677,7 @@ def _doses(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
     ax.plot(mean["planted"], mean["effect"], color=colour, lw=1.4, alpha=0.8)
     for row in rows.to_dict("records"):
         face = colour if row["answer"] == "yes" else "white"
-        look = {
-            "mfc": face,
-            "mec": colour,
-            "ms": 5,
-            "elinewidth": 1,
-            "capsize": 0,
-            "ecolor": colour,
-        }
+        look = {"color": colour, "mfc": face, "ms": 5, "elinewidth": 1, "capsize": 0}
         ends = (row[end] for end in ("effect", "low", "high"))
         interval(ax, *ends, row["planted"], vertical=True, zorder=3, **look)
 
