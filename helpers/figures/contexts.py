@@ -325,8 +325,12 @@ def distance_construction(
             if step:
                 look = {"color": colours[name], "mec": "black", "ms": size, "zorder": 4}
                 ax.plot(*part.mean(0), marker, **look)
-            if step == 2:
-                _distance(ax, part.mean(0))
+            if step == 2:  # the line from the mean to its foot on the diagonal, and its length
+                x, y = part.mean(0)
+                ax.plot([x, (x + y) / 2], [y, (x + y) / 2], color=INK, lw=2, zorder=3)
+                look = {"xytext": (9, -3), "va": "top"} if x > y else {"xytext": (-40, 8)}
+                look |= {"textcoords": "offset points", "fontsize": 11, "fontweight": "bold"}
+                ax.annotate(f"{(x - y) / np.sqrt(2):+.1f}", (x, y), zorder=6, **look)
         _square(ax, pair)
         ax.set(title=title, xlabel=f"logit of {object_class}")
     axes[0].set_ylabel(f"logit of {context_class}")
@@ -337,15 +341,6 @@ def distance_construction(
     title = "Figure 9: a pair in two numbers, the distances of its two means to the diagonal"
     headed(fig, title, handles)
     return fig
-
-
-def _distance(ax: Axes, mean: np.ndarray) -> None:
-    """The line from a mean to its foot on the diagonal, with the signed length."""
-    foot = np.full(2, mean.mean())
-    ax.plot(*np.transpose([mean, foot]), color=INK, lw=2, zorder=3)
-    label = {"textcoords": "offset points", "fontsize": 11, "fontweight": "bold", "zorder": 6}
-    beyond = {"xytext": (9, -3), "va": "top"} if mean[0] > mean[1] else {"xytext": (-40, 8)}
-    ax.annotate(f"{(mean[0] - mean[1]) / np.sqrt(2):+.1f}", mean, **label, **beyond)
 
 
 def table_1_distances(
@@ -473,9 +468,7 @@ def paste_counts(
     fig, axes = plt.subplots(rows, 2, figsize=(9.5, 3.9 * rows + 0.4), squeeze=False)
     for ax, name in zip(axes.flat, contexts, strict=False):
         part = table[table["context_class"] == name].reset_index(drop=True)
-        _bars(ax, part, colours)
-        for x, pasted in enumerate(part["pasted"]):
-            _beneath(ax, x, len(part), pictures[name, pasted])
+        _bars(ax, part, colours, [pictures[name, pasted] for pasted in part["pasted"]])
         ax.set_title(f"{context_name(name, context_of)}: taken for {name}")
     for ax in axes.flat[len(contexts) :]:
         ax.set_axis_off()
@@ -489,31 +482,27 @@ def paste_counts(
     return fig
 
 
-def _bars(ax: Axes, part: pd.DataFrame, colours: Names) -> None:
-    """One context's shares with their intervals, and above them the counts behind them."""
+def _bars(ax: Axes, part: pd.DataFrame, colours: Names, pictures: list[torch.Tensor]) -> None:
+    """One context's shares with their intervals, the counts behind them, and examples beneath."""
     name, at = part["context_class"].iloc[0], np.arange(len(part))
     faces = [colours[name if pasted == NOTHING else pasted] for pasted in part["pasted"]]
     ax.bar(at, part["share"], 0.7, color=faces)
     ends = (part[end] for end in ("share", "low", "high"))
     interval(ax, *ends, at, vertical=True, fmt="none", ecolor=INK)
-    for x, row in part.iterrows():
-        label = f"{row['predicted']:g}/{row['images']}"
-        ax.text(x + 0.06, row["high"] + 0.016, label, fontsize=9)
     ax.plot(at - 0.22, part["paper"] / 25, ls="", zorder=3, clip_on=False, **PAPER)
     ax.set(ylim=(0, 1.12), xlim=(-0.6, len(part) - 0.4), yticks=np.linspace(0, 1, 6))
     ax.yaxis.set_major_formatter(PercentFormatter(1))
     ax.set_xticks(at, ["the context alone" if p == NOTHING else p for p in part["pasted"]])
     ax.tick_params(axis="x", length=0)
-
-
-def _beneath(ax: Axes, x: int, bars: int, picture: torch.Tensor) -> None:
-    """An example under its bar, below the tick labels."""
-    width = min(0.92 / bars, 0.23)
-    left = (x + 0.6) / (bars + 0.2) - width / 2
-    inset = ax.inset_axes([left, -0.62, width, 0.46])
-    inset.imshow(picture.permute(1, 2, 0).numpy(), interpolation="antialiased")
-    inset.set_anchor("N")
-    inset.set_axis_off()
+    width = min(0.92 / len(part), 0.23)
+    for x, (row, picture) in enumerate(zip(part.to_dict("records"), pictures, strict=True)):
+        label = f"{row['predicted']:g}/{row['images']}"
+        ax.text(x + 0.06, row["high"] + 0.016, label, fontsize=9)
+        left = (x + 0.6) / (len(part) + 0.2) - width / 2
+        inset = ax.inset_axes([left, -0.62, width, 0.46])
+        inset.imshow(picture.permute(1, 2, 0).numpy(), interpolation="antialiased")
+        inset.set_anchor("N")
+        inset.set_axis_off()
 
 
 def two_methods(pairs: pd.DataFrame, colours: Names, context_of: Names) -> Figure:
