@@ -5,19 +5,16 @@ detector worse on boxes that look the same, both, or neither. Each rule's answer
 against what was planted.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 
 import pandas as pd
 
 from helpers import stats
-from helpers.icon2 import attributes, formulas, verdicts
-from helpers.icon2.analysis import POINTS, Analysis, analyse
+from helpers.icon2 import attributes, verdicts
+from helpers.icon2.analysis import Analysis, analyse
 from helpers.icon2.matching import match
 from helpers.icon2.options import PAPER, SOUND, Options
-from helpers.icon2.reading import GroundTruth
 from helpers.worlds import driving
 
 CONFOUNDED, REAL, BOTH, NEITHER = "scenes harder", "detector worse", "both", "neither"
@@ -28,6 +25,7 @@ TRUTH = {  # of the confounder, in each kind of world
     NEITHER: verdicts.NO_GAP,
 }
 STRENGTH = {"size": 0.3, "occlusion": 0.8, "time": 1.2, "weather": 1.5}
+PLANTED = "occlusion"  # the confounder of the worlds that the rules are asked about
 INEQUITY = 0.25  # its gap is about as large as that of a confounder of this strength
 CATEGORY, THRESHOLDS = "car", (0.5, 0.75)  # one class, and two IoU thresholds, to be quick
 EQ3, PER_IMAGE, PLAIN = "Eq. 3", "per image", "plain σ"
@@ -61,23 +59,11 @@ def laws(confounder: str, confounding: float, inequity: float) -> dict[str, driv
 
 
 def ask_rules(
-    seeds: Iterable[int],
-    *,
-    confounder: str = "occlusion",
-    n_images: int = 800,
-    resamples: int = 20,
-    options: Options = PAPER,
+    seeds: Iterable[int], *, n_images: int = 800, resamples: int = 20, options: Options = PAPER
 ) -> pd.DataFrame:
-    """Ask every rule about every planted world: four worlds a seed.
+    """Ask every rule about every planted world of `n_images` frames: four worlds a seed.
 
-    Parameters
-    ----------
-    seeds
-    confounder
-        What is planted, as strong as `STRENGTH` has it.
-    n_images, resamples
-        Frames of each world, and bootstrap resamples for the suite's verdict.
-    options
+    The suite's verdict needs `resamples` of the bootstrap.
 
     Returns
     -------
@@ -87,9 +73,9 @@ def ask_rules(
     """
     rows = []
     for seed in seeds:
-        for kind, law in laws(confounder, STRENGTH[confounder], INEQUITY).items():
+        for kind, law in laws(PLANTED, STRENGTH[PLANTED], INEQUITY).items():
             matches, income, others = _drawn(n_images, seed, law)
-            planted = [a for a in others if a.name == confounder]
+            planted = [a for a in others if a.name == PLANTED]
             whole = analyse(matches, income, others, options=options, standardise=False)
             given = {"options": options, "resamples": resamples, "seed": seed}
             alone = analyse(matches, income, planted, **given)
@@ -139,27 +125,19 @@ def ask_readings(
 
 def _drawn(n_images: int, seed: int, law: driving.Law):
     world = driving.make(n_images, seed, law, (CATEGORY,))
-    truth = GroundTruth.of(world)
-    income = attributes.from_column(truth, "income")
-    matches = match(truth, world.detections, THRESHOLDS)
-    return matches, income, attributes.standard(truth, world.detections)
+    others = [attributes.made(world, name) for name in attributes.OF_PAPER]
+    return match(world, THRESHOLDS), attributes.from_column(world, "income"), others
 
 
 def _answers(whole: Analysis, alone: Analysis) -> dict:
-    """Every rule's answer, from all attributes and, with resamples, from the planted one alone."""
-    ddof = alone.options.ddof
+    """Every rule's answer, from all attributes and from the planted one alone, with resamples."""
     (estimate,) = alone.estimates.values()
-    (part,) = estimate.parts
-    (ranked,) = whole.ranking().query("attribute == @part.name").itertuples()
-    said = verdicts.verdict(estimate, part, ddof)
-    sigma = POINTS * float(formulas.sigma(estimate.group_ap[0], ddof))
-    controlled = POINTS * float(formulas.controlled(part.cell_ap[0], ddof))
-    standardised = POINTS * float(formulas.sigma(part.standardised[0], ddof))
-    paper = verdicts.paper_says(ranked.rank, ranked.proxy_sigma, sigma - controlled)
-    return {
-        "sigma": sigma,
-        "controlled": controlled,
-        "standardised": standardised,
+    said = verdicts.verdict(estimate.group_ap, estimate.parts[PLANTED].standardised)
+    (found,) = alone.control()[["sigma", "controlled", "standardised"]].to_dict("records")
+    sigma, controlled, standardised = found.values()
+    ranked = whole.ranking().set_index("attribute").loc[PLANTED]
+    paper = verdicts.paper_says(ranked["rank"], ranked.proxy_sigma, sigma - controlled)
+    return found | {
         PAPER_RULE: paper == verdicts.PAPER_YES,
         FALL_RULE: controlled < sigma,
         HALF_RULE: controlled <= sigma / 2,

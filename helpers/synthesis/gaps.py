@@ -117,7 +117,7 @@ def driving(frames: int = 600, seed: int = 0) -> pd.DataFrame:
     """
     law = streets.Law(confounding=0.3, inequity=0.15)
     world = streets.make(frames, seed, law)
-    matches = icon2.match(icon2.GroundTruth.of(world), world.detections, [0.5])
+    matches = icon2.match(world, [0.5])
     boxes = world.boxes
     taken = np.isin(np.arange(len(boxes)), matches.taken[0])
     income = world.images["income"].to_numpy()[boxes["image"]]
