@@ -86,9 +86,7 @@ class Analysis:
     estimates: dict[str, Estimate]
 
     def groups(self) -> pd.DataFrame:
-        """AP of every sensitive value and class (Table 1), with the mean over classes first.
-
-        The mean is over the classes of :meth:`estimable`.
+        """AP of every sensitive value and class (Table 1), first the mean over estimable classes.
 
         Columns ``class overall value AP low high boxes estimable``.
         """
@@ -261,31 +259,21 @@ def change_each_choice(
 ) -> pd.DataFrame:
     """Change one choice of `options` at a time, and compare the numbers of one class.
 
-    Returns
-    -------
-    DataFrame
-        ``choice instead cells delta sign``: the largest move of any AP (AP points), the largest
-        move of any Delta, and how many Deltas change their sign.
+    Columns ``choice instead cells delta sign``: the largest move of any AP (AP points), the largest
+    move of any Delta, and how many Deltas change their sign.
     """
 
-    def asked(options: Options) -> tuple[pd.Series, pd.Series]:
-        found = analyse(
-            matches,
-            sensitive,
-            explanatory,
-            classes=[category],
-            options=options,
-            standardise=False,
-        )
-        ap = pd.concat([found.groups().AP, found.values().AP, found.cells().AP], ignore_index=True)
-        return ap, found.control().delta
+    def asked(**changed) -> tuple[pd.Series, pd.Series]:
+        given = {"classes": [category], "options": replace(options, **changed)}
+        found = analyse(matches, sensitive, explanatory, standardise=False, **given)
+        tables = (found.groups(), found.values(), found.cells())
+        return pd.concat([t.AP for t in tables], ignore_index=True), found.control().delta
 
-    (ap, delta), rows = asked(options), []
+    (ap, delta), rows = asked(), []
     for choice, allowed in CHOICES.items():
-        for value in allowed:
-            if value != getattr(options, choice):
-                ap_then, then = asked(replace(options, **{choice: value}))
-                row = {"choice": choice, "instead": value, "cells": (ap_then - ap).abs().max()}
-                moved = {"delta": (then - delta).abs().max(), "sign": (then * delta < 0).sum()}
-                rows.append(row | moved)
+        for value in (one for one in allowed if one != getattr(options, choice)):
+            moved, then = asked(**{choice: value})
+            row = {"choice": choice, "instead": value, "cells": (moved - ap).abs().max()}
+            row |= {"delta": (then - delta).abs().max(), "sign": (then * delta < 0).sum()}
+            rows.append(row)
     return pd.DataFrame(rows)

@@ -18,10 +18,9 @@ TINY = 1e-300  # keeps 0 / 0 at 0
 class Curves:
     """The matches of one class arranged by cell, threshold and falling score.
 
-    Events are matches of any kind, cell after cell and threshold after threshold (`start` is where
-    each begins). `event_before` counts the detections of the cell up to the event, this one
-    included; `event_hit` says whether it took a box of the cell, `event_counted` whether it is
-    among the cell's counted detections (None: all).
+    Events are matches, cell after cell, threshold after threshold (`start` is where each begins).
+    `event_before` counts the cell's detections up to and with the event; `event_hit` says whether
+    it took a box of the cell, `event_counted` whether it is counted for the cell (None: all).
     """
 
     def __init__(self, of_class: ClassMatches, cells: Cells) -> None:

@@ -5,9 +5,10 @@ detector worse on boxes that look the same, both, or neither. Each rule's answer
 against what was planted.
 """
 
-from collections import Counter
 from collections.abc import Iterable
+from itertools import product
 
+import numpy as np
 import pandas as pd
 
 from helpers import stats
@@ -63,13 +64,9 @@ def ask_rules(
 ) -> pd.DataFrame:
     """Ask every rule about every planted world of `n_images` frames: four worlds a seed.
 
-    The suite's verdict needs `resamples` of the bootstrap.
-
-    Returns
-    -------
-    DataFrame
-        Row a world: ``seed world``; ``sigma``, and for the planted confounder ``controlled`` and
-        ``standardised`` (AP points); and for each rule, whether it says yes.
+    A row a world: ``seed world``; ``sigma``, and for the planted confounder ``controlled`` and
+    ``standardised`` (AP points); and for each rule, whether it says yes. The suite's verdict needs
+    `resamples` of the bootstrap.
     """
     rows = []
     for seed in seeds:
@@ -91,36 +88,27 @@ def ask_readings(
 ) -> pd.DataFrame:
     """Confounded worlds by two readings of precision: Eq. 3, and N and F both per image.
 
-    Returns
-    -------
-    DataFrame
-        ``confounder question by times of share low high chance``, with Wilson intervals. The
-        questions: does the planted confounder rank first (by ProxyAP in both readings, and by the
-        plain sigma of its own values; ``chance`` is that of a ranking by lot), and does sigma fall
-        within its strata?
+    Does the planted confounder rank first (by ProxyAP in both readings, and by the plain sigma of
+    its own values; ``chance`` is that of a ranking by lot), and does sigma fall within its strata?
+    Columns ``confounder question by times of share low high chance``, with Wilson intervals.
     """
-    seeds, rows = list(seeds), []
-    for confounder in confounders:
-        yes = Counter()
-        for seed in seeds:
-            law = driving.Law(STRENGTH[confounder], confounder)
-            matches, income, others = _drawn(n_images, seed, law)
-            for by, options in READINGS.items():
-                asked = analyse(matches, income, others, options=options, standardise=False)
-                ranking = asked.ranking().set_index("attribute")
-                yes[FIRST, by] += int(ranking["rank"].get(confounder) == 1)
-                control = asked.control().set_index("attribute")
-                yes[FALLS, by] += int(control.delta[confounder] > 0)
-                if by == EQ3:
-                    yes[FIRST, PLAIN] += int(ranking.plain_rank[confounder] == 1)
-        chance = {FIRST: 1 / len(others)}
+    rows = []
+    for confounder, seed in product(confounders, seeds):
+        law, answers = driving.Law(STRENGTH[confounder], confounder), {}
+        matches, income, others = _drawn(n_images, seed, law)
+        for by, options in READINGS.items():
+            asked = analyse(matches, income, others, options=options, standardise=False)
+            ranking = asked.ranking().set_index("attribute").loc[confounder]
+            control = asked.control().set_index("attribute").loc[confounder]
+            answers |= {(FIRST, by): ranking["rank"] == 1, (FALLS, by): control.delta > 0}
+            answers.setdefault((FIRST, PLAIN), ranking.plain_rank == 1)
+        keys = ["question", "by", "yes"]
         rows += [
-            {"confounder": confounder, "question": question, "by": by}
-            | _share(yes[question, by], len(seeds))
-            | {"chance": chance.get(question)}
-            for question, by in ORDER
+            {"confounder": confounder} | dict(zip(keys, (*one, answers[one]), strict=True))
+            for one in ORDER
         ]
-    return pd.DataFrame(rows)
+    found = _shares(pd.DataFrame(rows), ["confounder", "question", "by"])
+    return found.assign(chance=np.where(found.question == FIRST, 1 / len(others), np.nan))
 
 
 def _drawn(n_images: int, seed: int, law: driving.Law):
@@ -152,12 +140,13 @@ def rates(worlds: pd.DataFrame) -> pd.DataFrame:
 
     Columns ``rule world times of share low high right``, with Wilson intervals.
     """
-    return pd.DataFrame(
-        {"rule": rule, "world": world}
-        | _share(int(group[rule].sum()), len(group))
-        | {"right": verdicts.is_right(yes, TRUTH[world])}
-        for rule, yes in YES.items()
-        for world, group in worlds.groupby("world", sort=False)
+    answers = worlds.melt("world", list(YES), "rule", "yes")
+    found = _shares(answers, ["rule", "world"])
+    return found.assign(
+        right=[
+            verdicts.is_right(YES[rule], TRUTH[world])
+            for rule, world in zip(found.rule, found.world, strict=True)
+        ]
     )
 
 
@@ -167,6 +156,8 @@ def summary(worlds: pd.DataFrame) -> pd.DataFrame:
     return worlds.groupby("world", sort=False)[columns].mean().reset_index()
 
 
-def _share(yes: int, of: int) -> dict[str, float]:
-    low, high = stats.wilson(yes, of)
-    return {"times": yes, "of": of, "share": yes / of, "low": low, "high": high}
+def _shares(answers: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """How often ``yes`` is so, with Wilson intervals."""
+    found = answers.groupby(by, sort=False).yes.agg(times="sum", of="count").reset_index()
+    low, high = stats.wilson(found.times, found.of)
+    return found.assign(share=found.times / found.of, low=low, high=high)

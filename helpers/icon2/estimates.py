@@ -15,33 +15,24 @@ from helpers.icon2.options import Options
 
 @dataclass(frozen=True)
 class Part:
-    """What one explanatory attribute contributes; R is the number of weightings.
-
-    `ap` and `boxes` (R, E) are of each value, NaN where not estimable; `cell_ap` and `cell_boxes`
-    (R, E, A) within each value of the sensitive attribute; `standardised` (R, A) is AP with every
-    group reweighted to the common distribution of e.
-    """
+    """What one explanatory attribute contributes; AP is NaN where not estimable."""
 
     values: tuple[str, ...]
-    ap: np.ndarray
+    ap: np.ndarray  # (R, E): weightings, values
     boxes: np.ndarray
-    cell_ap: np.ndarray
+    cell_ap: np.ndarray  # (R, E, A): within each value of the sensitive attribute
     cell_boxes: np.ndarray
-    standardised: np.ndarray
+    standardised: np.ndarray  # (R, A): every group reweighted to the common distribution of e
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """All of ICON2's average precisions for one class; R is the number of weightings.
+    """All of ICON2's average precisions for one class."""
 
-    `overall` is AP over all groups, for the data as they are; `group_ap` and `group_boxes` (R, A)
-    are of each group; `parts` has the name of each explanatory attribute.
-    """
-
-    overall: float
-    group_ap: np.ndarray
+    overall: float  # of all groups together
+    group_ap: np.ndarray  # (R, A): weightings, sensitive values
     group_boxes: np.ndarray
-    parts: dict[str, Part]
+    parts: dict[str, Part]  # by the attribute's name
 
 
 def estimate(

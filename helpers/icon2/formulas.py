@@ -1,7 +1,6 @@
 """ICON2's formulas over arrays of average precision, and the bootstrap that gives them intervals.
 
-The last axis holds what is compared; every formula takes leading axes, so that one call serves the
-estimate and all its resamples. These stand in the rows 1 and on of the first axis.
+The last axis holds what is compared. The first may hold the estimate (row 0) and its resamples.
 """
 
 import numpy as np
@@ -11,10 +10,7 @@ LEVEL = 0.95  # of the intervals
 
 
 def sigma(ap: np.ndarray) -> np.ndarray:
-    """Standard deviation of AP (..., n values) over an attribute's values (root of Eq. 5).
-
-    It divides by n - 1, as the paper's tables do. NaN where a value is not estimable.
-    """
+    """Standard deviation of AP (root of Eq. 5, over n - 1 as in the tables); NaN if any is NaN."""
     return np.std(ap, axis=-1, ddof=1)
 
 
@@ -27,8 +23,8 @@ def shares(boxes: np.ndarray) -> np.ndarray:
 def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     """ProxyAP of each group (..., A) by Eq. 6: sum over e of P(e|a) AP_e.
 
-    From AP (..., E) and boxes (..., E, A). Values of e that are not estimable are left out, and
-    P(e|a) is over the others; NaN where fewer than two are estimable: nothing is compared then.
+    From AP (..., E) and boxes (..., E, A). Values of e that are not estimable are left out; NaN
+    where fewer than two are left.
     """
     known = ~np.isnan(ap)
     found = (shares(boxes * known[..., None]) * np.nan_to_num(ap)[..., None]).sum(-2)
@@ -67,11 +63,7 @@ def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cochrans_q(ap: np.ndarray) -> float:
-    """p-value of "all groups have the same AP" by Cochran's Q on bootstrap variances.
-
-    Groups of different images are independent, which Q asks for; it is cheap enough to be used
-    inside simulations. NaN where a group is not estimable.
-    """
+    """p-value of "all groups have the same AP" by Cochran's Q on bootstrap variances."""
     if np.isnan(ap).any() or len(ap) < 3:
         return np.nan
     precision = 1 / np.maximum(ap[1:].var(0, ddof=1), 1e-12)

@@ -71,11 +71,8 @@ class Frames(DrivingWorld):
             columns = [name]
             if name.lower().endswith(".csv"):
                 table, said = attributes.from_csv(frames, name)
-                images = frames.images.assign(**table)
-                frames, columns = (
-                    replace(frames, images=images, report=(*frames.report, *said)),
-                    table,
-                )
+                images, columns = frames.images.assign(**table), list(table)
+                frames = replace(frames, images=images, report=(*frames.report, *said))
             frames = replace(frames, further=(*frames.further, *columns))
         return frames
 
@@ -113,8 +110,7 @@ def read(
     Raises
     ------
     DetectionDataError
-        When some but not all of the files are named, one of them is unusable, no detection is of a
-        labelled image, or no frame can be joined with an income.
+        For files that are missing or unusable, or of which nothing can be joined.
     """
     place = {"gps": gps, "areas": areas, "incomes": incomes}
     for given in ({"labels": labels, "predictions": predictions}, place):

@@ -45,45 +45,30 @@ class Matches:
         """The matches of one class."""
         if name not in self.classes:
             raise ValueError(f"class {name!r} is not known; there are: {', '.join(self.classes)}")
-        category = self.classes.index(name)
-        found = np.flatnonzero(self.detections.category.to_numpy() == category)
-        rows = np.flatnonzero(self.boxes.category.to_numpy() == category)
-        taken = self.taken[:, found]
-        threshold, detection = np.nonzero(taken >= 0)
-        place = np.full(len(self.boxes), -1, np.int32)
-        place[rows] = np.arange(len(rows))
-        return ClassMatches(
-            self.n_images,
-            len(self.thresholds),
-            rows,
-            self.boxes.image.to_numpy()[rows].astype(np.int32),
-            self.boxes.ignore.to_numpy()[rows],
-            self.detections.row.to_numpy()[found],
-            self.detections.image.to_numpy()[found].astype(np.int32),
-            threshold.astype(np.int16),
-            detection.astype(np.int32),
-            place[taken[threshold, detection]],
-        )
+        return ClassMatches(self, self.classes.index(name))
 
 
-@dataclass(frozen=True)
 class ClassMatches:
     """The matches of one class, as the arrays that average precision needs.
 
-    Boxes are in the order of the ground truth, detections by falling score. Events are all matches,
-    by threshold and then by falling score; they name boxes and detections by their place here.
+    Events are all matches, by threshold and then by falling score.
     """
 
-    n_images: int
-    n_thresholds: int
-    box_row: np.ndarray
-    box_image: np.ndarray
-    box_ignored: np.ndarray
-    detection_row: np.ndarray
-    detection_image: np.ndarray
-    event_threshold: np.ndarray
-    event_detection: np.ndarray
-    event_box: np.ndarray
+    def __init__(self, matches: Matches, category: int) -> None:
+        boxes, detections = (
+            table[table["category"] == category] for table in (matches.boxes, matches.detections)
+        )
+        self.n_images, self.n_thresholds = matches.n_images, len(matches.thresholds)
+        self.box_row = boxes.index.to_numpy()
+        self.box_image = boxes["image"].to_numpy(np.int32)
+        self.box_ignored = boxes["ignore"].to_numpy()
+        self.detection_row = detections["row"].to_numpy()
+        self.detection_image = detections["image"].to_numpy(np.int32)
+        taken = matches.taken[:, detections.index]
+        self.event_threshold, self.event_detection = np.nonzero(taken >= 0)
+        place = np.full(len(matches.boxes), -1, np.int32)
+        place[self.box_row] = np.arange(len(boxes))
+        self.event_box = place[taken[self.event_threshold, self.event_detection]]
 
     def codes(self, attribute: Attribute) -> np.ndarray:
         """An attribute's code of each box of the class."""
@@ -93,20 +78,8 @@ class ClassMatches:
 def match(frames: DrivingWorld, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:
     """Match detections to boxes at every IoU threshold, by COCO's rule.
 
-    A box is as wide as x2 - x1, as in COCO's evaluator and in detectron2's, which the paper used;
-    Scalabel's adds a pixel.
-
-    Parameters
-    ----------
-    frames
-        Frames, or a planted world.
-    thresholds
-        IoU thresholds in (0, 1]; 0.5 to 0.95 in steps of 0.05 by default, as in the paper.
-
-    Raises
-    ------
-    ValueError
-        For a threshold outside (0, 1].
+    The IoU `thresholds` are by default those of the paper. A box is as wide as x2 - x1, as in
+    COCO's evaluator and in detectron2's, which the paper used; Scalabel's adds a pixel.
     """
     thresholds = np.asarray(thresholds, float)
     if not ((thresholds > 0) & (thresholds <= 1)).all():
@@ -121,7 +94,7 @@ def match(frames: DrivingWorld, thresholds: Sequence[float] = IOU_THRESHOLDS) ->
         thresholds,
         frames.classes,
         len(frames.images),
-        frames.boxes[["image", "category", "ignore"]],
+        frames.boxes[["image", "category", "ignore"]].reset_index(drop=True),
         listed.assign(row=kept[order]),
         taken[:, order],
     )

@@ -36,15 +36,10 @@ def sigma_null(
 ) -> pd.DataFrame:
     """Sigma of each class, and of their mean, against groups that mean nothing.
 
-    Parameters are those of :func:`helpers.icon2.analyse`; with `clusters` (n images,), images that
-    belong together, such as frames of one video, are permuted together.
-
-    Returns
-    -------
-    DataFrame
-        ``class sigma null_mean null_high p p_holm``: AP points; ``null_high`` is the null's 95th
-        percentile, ``p`` the share of permutations with a sigma at least as large, ``p_holm``
-        the same adjusted for the number of rows.
+    Parameters are those of :func:`helpers.icon2.analyse`; images of one of the `clusters` are
+    permuted together. Columns ``class sigma null_mean null_high p p_holm``: AP points; the null's
+    95th percentile; the share of permutations with a sigma at least as large, and the same adjusted
+    for the number of rows.
     """
     category = matches.boxes.category.to_numpy()
     apart, found = category if sensitive.level == "box" else None, {}
@@ -74,12 +69,8 @@ def delta_null(
 ) -> pd.DataFrame:
     """Delta of each class and attribute against labels that mean nothing within each group.
 
-    Parameters are those of :func:`sigma_null`.
-
-    Returns
-    -------
-    DataFrame
-        ``class attribute delta null_mean null_high p``.
+    Parameters are those of :func:`sigma_null`. Columns ``class attribute delta null_mean null_high
+    p``.
     """
     rows = []
     for name in classes:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.stats
 from detection_oracles import average_precision, plain_ap, scene
@@ -16,7 +15,6 @@ from helpers.icon2 import (
     error_rates,
     formulas,
     match,
-    nulls,
     printed,
     readable,
     sigma_null,
@@ -106,16 +104,6 @@ def test_every_cell_equals_plain_loops(little, precision, images):
             assert found[value, name] == pytest.approx(100 * np.mean(aps), abs=1e-9)
 
 
-def test_per_image_precision_is_eq_3_where_all_values_share_their_images(little):
-    drawn, matches = little
-    colour = from_column(drawn, "colour")
-    both = [
-        analyse(matches, colour, [], options=Options(p, images="with the class", **SMALL)).groups()
-        for p in ("normalised", "per image")
-    ]
-    np.testing.assert_allclose(both[0].AP, both[1].AP)
-
-
 def test_cocos_rule_counts_the_false_positives_of_each_size_alone(little):
     """Each size by itself is then a set of boxes and detections of its own."""
     drawn, matches = little
@@ -160,15 +148,6 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
     assert 0.85 <= covered / 80 <= 1.0
 
 
-@pytest.mark.slow
-def test_nulls_are_uniform_where_there_is_nothing():
-    p = []
-    for seed in range(40):
-        _, matches, income = streets(200, seed)
-        p.append(sigma_null(matches, income, permutations=60, seed=seed).p[0])
-    assert scipy.stats.kstest(p, "uniform").pvalue > 0.01
-
-
 def test_the_null_of_sigma_finds_a_real_gap_only():
     p = {}
     for name, law in error_rates.laws("size", 0.0, 0.5).items():
@@ -186,15 +165,6 @@ def test_the_null_of_delta_finds_the_confounder(world):
     assert table.p["size"] == pytest.approx(1 / 26)
     assert table.p["scene"] > 0.1, "the scene changes nothing in the planted law"
     assert (table.null_mean < table.null_high).all()
-
-
-def test_permutations_keep_counts_within_groups(world):
-    _, matches, income, others = world
-    _, moved = nulls._permuted(matches, others[2], income.codes, None, 1, 0)
-    assert (moved.codes != others[2].codes).any()
-    for a in range(3):
-        here = income.codes == a
-        assert (np.bincount(moved.codes[here]) == np.bincount(others[2].codes[here])).all()
 
 
 def test_the_null_of_what_boxes_share_is_that_of_their_images():
@@ -335,35 +305,18 @@ def test_the_papers_inconsistencies():
 
 def test_few_boxes_are_not_estimable_shown_and_without_a_rank(world):
     _, matches, income, others = world
-    analysis = analyse(matches, income, others, options=Options(min_boxes=150), resamples=4)
-    cell = analysis.cells()
-    assert ((cell.boxes < 150) == ~cell.estimable).all()
-    assert cell.AP[~cell.estimable].isna().all()
-    assert not cell.estimable.all()
+    analysis = analyse(matches, income, others, options=Options(min_boxes=1300), resamples=4)
+    cells, ranking = analysis.cells(), analysis.ranking()
+    assert ((cells.boxes < 1300) == ~cells.estimable).all()
+    assert cells.AP[~cells.estimable].isna().all()
     assert (analysis.control().covered < 1).any()
+    known = ranking.proxy_sigma.notna()
+    assert 0 < known.sum() < len(ranking)
+    assert ranking["rank"][known].tolist() == list(range(1, known.sum() + 1))
+    assert ranking["rank"][~known].isna().all() and ranking["first"].sum() == pytest.approx(1)
     nothing = analyse(matches, income, others, options=Options(min_boxes=10**6), resamples=4)
-    assert nothing.control().delta.isna().all()
-    table = verdicts.table(nothing)
-    assert (table.verdict == verdicts.UNKNOWN).all() and table["rank"].isna().all()
-    ranking = nothing.ranking()
-    assert ranking[["rank", "plain_rank", "first"]].isna().all(axis=None)
-    few = analyse(matches, income, others, options=Options(min_boxes=1300), resamples=4).ranking()
-    known = few.proxy_sigma.notna()
-    assert 0 < known.sum() < len(few)
-    assert few["rank"][known].tolist() == list(range(1, known.sum() + 1))
-    assert few["rank"][~known].isna().all() and few["first"].sum() == pytest.approx(1)
-
-
-def test_threads_and_standardising_change_nothing_else(world):
-    _, matches, income, others = world
-    one, two, quick = (
-        analyse(matches, income, others[:3], resamples=3, **how).control()
-        for how in ({}, {"workers": 2}, {"standardise": False})
-    )
-    pd.testing.assert_frame_equal(one, two)
-    assert quick.standardised.isna().all() and one.standardised.notna().all()
-    apart = [c for c in one if not c.startswith("standardised")]
-    pd.testing.assert_frame_equal(quick[apart], one[apart])
+    assert nothing.ranking()[["rank", "plain_rank", "first"]].isna().all(axis=None)
+    assert (verdicts.table(nothing).verdict == verdicts.UNKNOWN).all()
 
 
 def test_the_tables_of_an_analysis_hold_together(world):
@@ -397,39 +350,7 @@ def test_attributes_from_labels():
     assert (crowding.codes == (np.bincount(drawn.boxes.image, minlength=10) >= 5)).all()
 
 
-@pytest.mark.parametrize(
-    ("law", "truth"),
-    [
-        (Law(0.3, "size", 0.1), [verdicts.IN_PART, verdicts.NOT, verdicts.NOT, ""]),
-        (Law(0.3, "size"), [verdicts.EXPLAINS, verdicts.NOT, verdicts.NOT, ""]),
-        (Law(0.0, "size", 0.1), [verdicts.NOT, verdicts.NOT, verdicts.NOT, ""]),
-        (Law(), [verdicts.NO_GAP, verdicts.NO_GAP, verdicts.NO_GAP, ""]),
-        (None, ["", "", "", ""]),
-    ],
-)
-def test_the_right_verdict_follows_from_the_law(law, truth):
-    assert [verdicts.planted(law, a) for a in ("size", "time", "scene", "camera")] == truth
-
-
-def test_the_papers_rule_asks_for_three_things():
-    assert verdicts.paper_says(1, 1.2, 0.1) == verdicts.PAPER_YES
-    for rank, proxy_sigma, delta in (
-        (2, 1.2, 0.1),
-        (1, 0.9, 0.1),
-        (1, 1.2, -0.1),
-        (pd.NA, np.nan, 1),
-    ):
-        assert verdicts.paper_says(rank, proxy_sigma, delta) == verdicts.PAPER_NO
-
-
-def test_a_part_is_judged_the_same_in_the_table_and_over_many_worlds():
-    says = [verdicts.PAPER_YES, verdicts.PAPER_YES, verdicts.PAPER_NO, verdicts.PAPER_NO]
-    truth = [verdicts.IN_PART, verdicts.NOT, verdicts.NOT, ""]
-    verdict = [verdicts.EXPLAINS, verdicts.NOT, verdicts.IN_PART, verdicts.NOT]
-    said = pd.DataFrame({"class": "car", "attribute": list("abcd"), "paper": says})
-    found = verdicts.right(said.assign(verdict=verdict, truth=truth))
-    assert found.paper.tolist() == [True, False, True]
-    assert found.verdict.tolist() == [False, True, False]
+def test_rates_count_the_answers_over_many_worlds():
     table = error_rates.ask_rules(range(2), n_images=150, resamples=5)
     rates = error_rates.rates(table)
     assert len(table) == 8 and (rates.of == 2).all()
@@ -440,5 +361,5 @@ def test_a_part_is_judged_the_same_in_the_table_and_over_many_worlds():
     assert table[error_rates.FALL_RULE][table[error_rates.PAPER_RULE]].all(), "a part of the rule"
     right = rates[rates.right].groupby("rule").world.agg(list)
     assert right[error_rates.PAPER_RULE] == [error_rates.CONFOUNDED, error_rates.BOTH]
-    assert right[error_rates.SUITE_RULE] == right[error_rates.HALF_RULE] == [error_rates.CONFOUNDED]
+    assert right[error_rates.SUITE_RULE] == [error_rates.CONFOUNDED]
     assert right[error_rates.PART_RULE] == [error_rates.BOTH]
