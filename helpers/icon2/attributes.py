@@ -66,7 +66,7 @@ def made(frames: DrivingWorld, name: str) -> Attribute:
     if name in SHAPES:
         found = _shaped(name, frames.boxes)
         return replace(found, of_detection=_shaped(name, frames.detections).codes)
-    if name == "occlusion":
+    if name == "occlusion" and "occluded" in frames.boxes:
         words = frames.boxes["occluded"].map({False: "visible", True: "occluded"})
         return _coded(name, words.astype(pd.CategoricalDtype(["visible", "occluded"])), "box")
     if name == "crowding":
@@ -120,12 +120,13 @@ def from_csv(frames: DrivingWorld, path: str | Path) -> tuple[pd.DataFrame, list
     source, table = Path(path).name, read_csv(path, "name", [])
     table.index = table.pop("name").map(lambda name: Path(str(name)).stem).rename(None)
     stem = frames.images["name"].map(lambda name: Path(name).stem)
-    known = [c for c in table if c in frames.images or c in frames.boxes]
+    taken = {*frames.images, *frames.boxes, *OF_PAPER, *SHAPES, "crowding"}
+    known = [column for column in table if column in taken]
     twice = table.index[table.index.duplicated()]
     unlisted, strange = (~stem.isin(table.index)).sum(), (~table.index.isin(stem)).sum()
     for wrong, what in (
         (table.columns.empty, "no column but 'name'"),
-        (known, f"column {known[:1]} is one of the labels'; name your attributes otherwise"),
+        (known, f"column {known[:1]} is taken; name your attributes otherwise"),
         (len(twice), f"frame {twice[:1].tolist()} is listed twice"),
         (unlisted == len(stem), "none of its names is that of a frame"),
     ):

@@ -102,10 +102,9 @@ def ask_readings(
             control = asked.control().set_index("attribute").loc[confounder]
             answers |= {(FIRST, by): ranking["rank"] == 1, (FALLS, by): control.delta > 0}
             answers.setdefault((FIRST, PLAIN), ranking.plain_rank == 1)
-        keys = ["question", "by", "yes"]
         rows += [
-            {"confounder": confounder} | dict(zip(keys, (*one, answers[one]), strict=True))
-            for one in ORDER
+            {"confounder": confounder, "question": question, "by": by, "yes": answers[question, by]}
+            for question, by in ORDER
         ]
     found = _shares(pd.DataFrame(rows), ["confounder", "question", "by"])
     return found.assign(chance=np.where(found.question == FIRST, 1 / len(others), np.nan))

@@ -67,7 +67,8 @@ def estimate(
 
 def group_ap(of_class: ClassMatches, sensitive: Attribute, options: Options) -> np.ndarray:
     """AP of each sensitive value (A,), for the data as they are."""
-    return _evaluate(of_class, (sensitive,), np.ones((1, of_class.n_images)), options)[0][0]
+    weights = np.ones((1, of_class.n_images))
+    return _evaluate(of_class, (sensitive,), weights, options)[0][0]
 
 
 def controlled(
