@@ -35,8 +35,7 @@ from torch.nn.functional import interpolate
 
 from helpers import explain, icon2, models, stats
 from helpers.blocks import counts, report
-from helpers.icon2.average_precision import Curves
-from helpers.icon2.cells import whole
+from helpers.icon2.average_precision import Curves, whole
 from helpers.run import artifacts
 from helpers.worlds import driving, pictures
 

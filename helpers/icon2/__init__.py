@@ -1,7 +1,7 @@
 """ICON2: is a detector worse for some groups, or are their scenes harder?
 
 Labels and detections are read (`frames`, `reading`, `income`, `attributes`), matched once
-(`matching`), and every average precision is read off the matches (`cells`, `average_precision`,
+(`matching`), and every average precision is read off the matches (`average_precision`,
 `estimates`): ranking and control (`analysis`, by the paper's `formulas`), permutation nulls
 (`nulls`), verdicts and their error rates over planted worlds (`verdicts`, `error_rates`), and the
 paper's claims (`printed`, `claims`).

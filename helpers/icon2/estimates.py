@@ -7,8 +7,7 @@ import numpy as np
 
 from helpers.icon2 import formulas
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.average_precision import Curves
-from helpers.icon2.cells import cells, whole
+from helpers.icon2.average_precision import Curves, cells, whole
 from helpers.icon2.matching import ClassMatches
 from helpers.icon2.options import Options
 

@@ -6,8 +6,7 @@ import io
 import numpy as np
 import pandas as pd
 
-from helpers.icon2.average_precision import Curves
-from helpers.icon2.cells import Cells
+from helpers.icon2.average_precision import Cells, Curves
 from helpers.icon2.reading import CORNERS
 from helpers.worlds.driving import DrivingWorld
 

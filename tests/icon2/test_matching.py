@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.icon2 import match, matching
-from helpers.icon2.average_precision import Curves
-from helpers.icon2.cells import Cells
+from helpers.icon2.average_precision import Cells, Curves
 from helpers.worlds.driving import DrivingWorld
 
 needs_pycocotools = pytest.mark.skipif(
