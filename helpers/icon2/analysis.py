@@ -41,17 +41,14 @@ def analyse(
     ----------
     matches
         From :func:`helpers.icon2.match`.
-    sensitive
-        Any attribute of images or boxes, with any number of values.
-    explanatory
-        Possible confounders.
+    sensitive, explanatory
+        Attributes of images or boxes: the groups, and possible confounders.
     classes
         Names (default: all).
     options
         Default: the paper's reading.
-    resamples
+    resamples, seed
         Bootstrap resamples of images for the 95% intervals; 0 for none.
-    seed
     clusters : array (n images,), optional
         Images that belong together are drawn together (frames of one video).
     workers

@@ -34,25 +34,13 @@ DISTINCT = 6  # numbers with more distinct values are cut into thirds
 
 @dataclass(frozen=True)
 class Attribute:
-    """One value for each image, or one for each box.
-
-    Attributes
-    ----------
-    name, values : str, tuple of str
-    codes : int array (n images,) or (n boxes,)
-        Place in `values`; -1 where the attribute is absent.
-    level : str
-        ``image`` or ``box``.
-    of_detection : int array (n detections,), optional
-        The same for detections, for what they have too, such as a size: COCO's rule for false
-        positives needs it.
-    """
+    """One value for each image, or one for each box."""
 
     name: str
     values: tuple[str, ...]
-    codes: np.ndarray
-    level: str
-    of_detection: np.ndarray | None = None
+    codes: np.ndarray  # of each image or box: place in `values`, -1 where the attribute is absent
+    level: str  # image or box
+    of_detection: np.ndarray | None = None  # for COCO's rule, of what detections have too: a size
 
 
 def of_paper(frames: DrivingWorld) -> list[str]:

@@ -77,13 +77,6 @@ def test_confounding_moves_its_attribute_and_not_detection(confounder):
         assert by_income.max() - by_income.min() < 0.04
 
 
-def test_a_seed_gives_one_world():
-    one, again, other = (driving.make(50, s) for s in (1, 1, 2))
-    pd.testing.assert_frame_equal(one.boxes, again.boxes)
-    pd.testing.assert_frame_equal(one.detections, again.detections)
-    assert not one.boxes.equals(other.boxes)
-
-
 def test_an_unknown_confounder_is_named():
     with pytest.raises(ValueError, match="allowed: size, occlusion"):
         Law(confounder="colour")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from detection_oracles import average_precision, pycocotools_ap
 
-from helpers.icon2 import Options, analyse, attributes, frames, match
+from helpers.icon2 import analyse, attributes, frames, match
 
 pytestmark = pytest.mark.real
 
@@ -47,11 +47,3 @@ def test_average_precision_by_occlusion_and_size(read):
     one_by_one = analyse(matches, occlusion, [], **given).groups()
     wide, narrow = ((t.high - t.low).mean() for t in (groups, one_by_one))
     assert wide > narrow, "neighbouring frames are alike: drawing them one by one is too sure"
-
-
-def test_rare_classes_are_not_estimable(read):
-    occlusion = attributes.made(read, "occlusion")
-    table = analyse(match(read), occlusion, [], options=Options(min_boxes=30)).groups()
-    few = table[(table["class"] == "bus")]
-    assert (few.boxes < 30).any()
-    assert few.AP[few.boxes < 30].isna().all()

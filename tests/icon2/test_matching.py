@@ -1,17 +1,15 @@
 """Matching and average precision against pycocotools and against plain loops."""
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
-from detection_oracles import average_precision, greedy, plain_ap, pycocotools_ap, scene
+from detection_oracles import average_precision, greedy, pycocotools_ap, scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.icon2 import match, matching
-from helpers.icon2.average_precision import Cells, Curves
 from helpers.worlds.driving import DrivingWorld
 
 needs_pycocotools = pytest.mark.skipif(
@@ -53,31 +51,6 @@ def test_matching_equals_one_detection_after_another(seed, boxes, whole):
     for t, threshold in enumerate(thresholds):
         found = dict(zip(matches.detections.row, matches.taken[t], strict=True))
         assert found == greedy(world, threshold)
-
-
-def test_cells_of_boxes_equal_plain_loops():
-    world = scene(0, 25, 1)
-    matches, rng = match(world, (0.4, 0.6)), np.random.default_rng(0)
-    of_class, listed = matches.of("class 0"), matches.detections
-    cell = rng.integers(-1, 3, len(world.boxes))
-    counted = rng.random((len(listed), 3)) < 0.7
-    weights = rng.integers(0, 4, 25).astype(float)
-    normal = np.array([20.0, 35.0, 50.0])
-    chosen = Cells(cell[of_class.box_row], np.ones((25, 3), bool), counted)
-    for n in (None, normal):
-        found = Curves(of_class, chosen).average_precision(weights, n)
-        for c, t in product(range(3), range(2)):
-            own = (cell == c) & ~world.boxes.ignore.to_numpy()
-            scored = [  # a true positive counts wherever its box does
-                (row >= 0, weights[image])
-                for image, row, counts in zip(
-                    listed.image, matches.taken[t], counted[:, c], strict=True
-                )
-                if (own[row] if row >= 0 else counts)
-            ]
-            positives = weights[world.boxes.image[own]].sum()
-            expected = plain_ap(scored, positives, None if n is None else n[c])
-            assert found[c, t] == pytest.approx(expected, abs=1e-9)
 
 
 @given(seed=st.integers(0, 1000))
