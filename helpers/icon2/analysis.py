@@ -65,7 +65,7 @@ def analyse(
     given = (sensitive, explanatory, weights, options, standardise)
     with ThreadPoolExecutor(workers) as pool:
         found = {
-            name: estimate(matches.of(name), *given, pool.map)
+            name: estimate(matches.of(name), *given, map if workers == 1 else pool.map)
             for name in classes or matches.classes
         }
     return Analysis(sensitive, found)

@@ -24,7 +24,7 @@ class Cells:
     """Which boxes and which false positives belong to which cell, for one class.
 
     `of_box` (n boxes of the class,) is the cell of each box, -1 for none; `images` (n images, C)
-    and `counted` (n detections of the class, C) say which images, and which detections that take no
+    and `counted` (C, n detections of the class) say which images, and which detections that take no
     box, count for a cell.
     """
 
@@ -35,14 +35,14 @@ class Cells:
     def alone(self, cell: int) -> "Cells":
         """One cell by itself."""
         of_box = np.where(self.of_box == cell, 0, -1)
-        return Cells(of_box, self.images[:, [cell]], self.counted[:, [cell]])
+        return Cells(of_box, self.images[:, [cell]], self.counted[[cell]])
 
 
 def whole(of_class: ClassMatches) -> Cells:
     """One cell: all boxes of a class in all images."""
     of_box = np.zeros(len(of_class.box_row), int)
     images = np.ones((of_class.n_images, 1), bool)
-    return Cells(of_box, images, images[of_class.detection_image])
+    return Cells(of_box, images, images.T[:, of_class.detection_image])
 
 
 def cells(of_class: ClassMatches, attributes: Sequence[Attribute], options: Options) -> Cells:
@@ -67,10 +67,10 @@ def cells(of_class: ClassMatches, attributes: Sequence[Attribute], options: Opti
     for attribute, place in zip(attributes, places, strict=True):
         if attribute.level == "image":
             images &= attribute.codes[:, None] == place
-    counted = images[of_class.detection_image]
+    counted = np.take(np.ascontiguousarray(images.T), of_class.detection_image, axis=1)
     for attribute, place in zip(attributes, places, strict=True):
         if options.false_positives == "coco" and attribute.of_detection is not None:
-            counted &= attribute.of_detection[of_class.detection_row][:, None] == place
+            counted &= attribute.of_detection[of_class.detection_row] == place[:, None]
     return Cells(of_box, images, counted)
 
 
@@ -89,7 +89,8 @@ class Curves:
         self.box_image, self.box_cell = of_class.box_image[self.box_row], of_box[self.box_row]
         event_cell = of_box[of_class.event_box]
         parts = [
-            _one_cell(of_class, chosen.counted[:, c], event_cell == c) for c in range(self.n_cells)
+            _one_cell(of_class, counted, event_cell == c)
+            for c, counted in enumerate(chosen.counted)
         ]
         counted, events, before, hit, inside, sizes = zip(*parts, strict=True)
         self.counted_image = np.concatenate(counted)

@@ -21,7 +21,7 @@ from helpers.worlds.driving import DrivingWorld
 
 IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10))
 MAX_DETECTIONS = 100  # of an image and class, as COCO
-PAIRS_AT_ONCE = 2_000_000  # about; bounds the memory of the overlaps
+PAIRS_AT_ONCE = 100_000  # about; small arrays stay in the cache
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class ClassMatches:
         self.detection_row = detections["row"].to_numpy()
         self.detection_image = detections["image"].to_numpy(np.int32)
         taken = matches.taken[:, detections.index]
-        self.event_threshold, self.event_detection = np.nonzero(taken >= 0)
+        events = np.nonzero(taken >= 0)
+        self.event_threshold, self.event_detection = (part.astype(np.int32) for part in events)
         place = np.full(len(matches.boxes), -1, np.int32)
         place[self.box_row] = np.arange(len(boxes))
         self.event_box = place[taken[self.event_threshold, self.event_detection]]

@@ -46,7 +46,7 @@ def average_precision(matches, weights=None, images=None):
     for name in matches.classes:
         of_class = matches.of(name)
         of_box = np.where(kept[of_class.box_image], 0, -1)
-        cell = Cells(of_box, kept[:, None], kept[of_class.detection_image, None])
+        cell = Cells(of_box, kept[:, None], kept[None, of_class.detection_image])
         found.append(Curves(of_class, cell).average_precision(weights)[0])
     return np.array(found)
 
