@@ -19,6 +19,7 @@ from helpers.worlds.driving import CLASSES
 
 CORNERS = ["x1", "y1", "x2", "y2"]
 RENAMED = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
+HIDDEN = "attributes left out: they are named as a field of the frame or box"
 IGNORED = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
 
 
@@ -61,6 +62,7 @@ def read_labels(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]
     rows = []
     for _, frame in frames:
         fields = {"name": frame.name, "video": frame.videoName or Path(frame.name).stem}
+        left_out[HIDDEN] += len((frame.attributes or {}).keys() & fields)
         rows.append(fields | (frame.attributes or {}) | fields)
     images = pd.DataFrame(rows)
     boxes = _table(frames, _numbered(images["name"], path), left_out, scored=False)
@@ -176,6 +178,7 @@ def _table(frames, number_of: dict[str, int], left_out: Counter, scored: bool) -
             else:
                 fields = {"image": number_of[frame.name], "category": label.category}
                 fields |= _usable(label, f"{place}, label {number}", scored)
+                left_out[HIDDEN] += len((label.attributes or {}).keys() & fields)
                 rows.append(fields | (label.attributes or {}) | fields)
     boxes = pd.DataFrame(rows, columns=None if rows else ["image", "category", *CORNERS, "score"])
     boxes[CORNERS] = boxes[CORNERS].astype(float)

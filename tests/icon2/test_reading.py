@@ -114,8 +114,9 @@ def test_ties_among_scores_are_broken_by_name_in_any_order_of_the_file(tmp_path,
 def test_attributes_do_not_override_fields(tmp_path):
     own = {"category": "bus", "image": 7, "x1": 99, "ignore": True, "occluded": True}
     frames = [frame("a.jpg", [label(attributes=own)]) | {"attributes": {"name": "b.jpg"}}]
-    images, boxes, _ = read_labels(written(tmp_path, frames))
+    images, boxes, said = read_labels(written(tmp_path, frames))
     assert images.name.tolist() == ["a.jpg"]
+    assert said == ["5 attributes left out: they are named as a field of the frame or box"]
     assert boxes[["image", "category", "x1", "ignore", "occluded"]].to_numpy().tolist() == [
         [0, 0, 10, False, True]
     ]
