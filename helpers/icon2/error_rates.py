@@ -16,6 +16,7 @@ from helpers.icon2 import attributes, verdicts
 from helpers.icon2.analysis import Analysis, analyse
 from helpers.icon2.matching import match
 from helpers.icon2.options import PAPER, SOUND, Options
+from helpers.run.progress import progress
 from helpers.worlds import driving
 
 CONFOUNDED, REAL, BOTH, NEITHER = "scenes harder", "detector worse", "both", "neither"
@@ -69,7 +70,7 @@ def ask_rules(
     `resamples` of the bootstrap.
     """
     rows = []
-    for seed in seeds:
+    for seed in progress(seeds, desc="worlds", delay=2):
         for kind, law in laws(PLANTED, STRENGTH[PLANTED], INEQUITY).items():
             matches, income, others = _drawn(n_images, seed, law)
             planted = [a for a in others if a.name == PLANTED]
@@ -93,13 +94,14 @@ def ask_readings(
     Columns ``confounder question by times of share low high chance``, with Wilson intervals.
     """
     rows = []
-    for confounder, seed in product(confounders, seeds):
+    asked = list(product(confounders, seeds))
+    for confounder, seed in progress(asked, desc="worlds", delay=2):
         law, answers = driving.Law(STRENGTH[confounder], confounder), {}
         matches, income, others = _drawn(n_images, seed, law)
         for by, options in READINGS.items():
-            asked = analyse(matches, income, others, options=options, standardise=False)
-            ranking = asked.ranking().set_index("attribute").loc[confounder]
-            control = asked.control().set_index("attribute").loc[confounder]
+            found = analyse(matches, income, others, options=options, standardise=False)
+            ranking = found.ranking().set_index("attribute").loc[confounder]
+            control = found.control().set_index("attribute").loc[confounder]
             answers |= {(FIRST, by): ranking["rank"] == 1, (FALLS, by): control.delta > 0}
             answers.setdefault((FIRST, PLAIN), ranking.plain_rank == 1)
         rows += [
