@@ -16,27 +16,12 @@ from helpers.focus.pairs import in_mosaics
 from helpers.focus.rating import shown
 
 
-def on_patch(
-    model: Model, images: ImageSet, rows: pd.DataFrame, method: str = "gradcam"
-) -> pd.DataFrame:
+def on_patch(model: Model, images: ImageSet, rows: pd.DataFrame, method: str) -> pd.DataFrame:
     """Where on the outer images the relevance for the target lies.
 
-    Parameters
-    ----------
-    model : Model
-    images : ImageSet
-        Those that the design counts, with `patches`.
-    rows : DataFrame
-        Mosaics of one pair, with the column `training`: which of the trainings explains each. All
-        explain the same mosaics.
-    method : str
-        As they were rated.
-
-    Returns
-    -------
-    DataFrame
-        `rows` with share (of the outer images' positive relevance that lies on the patch; NaN where
-        there is none) and area (the patch's share of their area).
+    `rows` are mosaics of one pair, rated in each training, and `images`, with `patches`, are those
+    that they count. To the rows come share (of the outer images' positive relevance that lies on
+    the patch; NaN where there is none) and area (the patch's share of their area).
     """
     first = rows[rows["training"] == rows["training"].iloc[0]]
     patch = in_mosaics(first, images.patches)
@@ -61,8 +46,11 @@ def by_method(
 
     Parameters
     ----------
-    model, images, rows
-        As for :func:`on_patch`.
+    model : Model
+    images : ImageSet
+        Those that the design counts, with `patches`.
+    rows : DataFrame
+        Mosaics of one pair, from :func:`helpers.focus.rate`.
     methods : iterable of str
 
     Returns

@@ -14,7 +14,7 @@ ORDERS = ("lowest Focus first", "highest Focus first", "as drawn")
 
 
 def one(
-    rated: pd.DataFrame, target: str, outer: str, number: int = 0, order: str = ORDERS[0]
+    rated: pd.DataFrame, target: str, outer: str, number: int, order: str = ORDERS[0]
 ) -> pd.DataFrame:
     """One rated mosaic of a pair, by its place in one of the `ORDERS`; the first follows the last.
 
@@ -43,13 +43,13 @@ def controls(rated: pd.DataFrame, draw: Callable) -> ipywidgets.Widget:
         else:
             style.show(draw(row), "pair", f"mosaic {number} of {target} beside {outer}, {order}")
 
-    lowest = rated.groupby(pairs.PAIR)["focus"].mean().idxmin()
-    classes, most = list(rated["target"].unique()), int(rated.groupby(pairs.PAIR).size().max())
+    by_pair = rated.groupby(pairs.PAIR)["focus"]
+    classes, lowest = list(rated["target"].unique()), by_pair.mean().idxmin()
     return ipywidgets.interactive(
         show,
         {"manual": True, "manual_name": "show"},  # draws nothing where nobody can choose
         target=ipywidgets.Dropdown(options=classes, value=lowest[0]),
         outer=ipywidgets.Dropdown(options=classes, value=lowest[1]),
         order=list(ORDERS),
-        number=ipywidgets.IntSlider(0, 0, most - 1),
+        number=ipywidgets.IntSlider(0, 0, int(by_pair.size().max()) - 1),
     )

@@ -22,21 +22,10 @@ AS_IT_IS = "as it is"
 
 @dataclass(frozen=True)
 class Model:
-    """A model that is explained.
-
-    Attributes
-    ----------
-    recipe : Recipe
-        How its trainings are made.
-    trained_on : str
-        The image set.
-    trainings : list of Classifier
-    logit : dict of str to int
-        The logit of each class.
-    """
+    """A model that is explained: its trainings, and the logit of each class."""
 
     recipe: Recipe
-    trained_on: str
+    trained_on: str  # the image set
     trainings: Sequence[Classifier]
     logit: Mapping[str, int]
 
@@ -71,7 +60,7 @@ def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "
         categories = get_model_weights(recipe.architecture).DEFAULT.meta["categories"]
         network = models.build(recipe.architecture, len(categories), weights=recipe.start)
         return Model(recipe, trained_on, [network.eval()], _imagenet(classes, categories))
-    name = f"{experiment.FAMILIES[recipe.fit]}-{trained_on}"
+    [name] = experiment.model_names(collection, [recipe.fit], [trained_on])
     trainings = experiment.model(name, collection, recipe, seed)
     return Model(recipe, trained_on, trainings, {c: i for i, c in enumerate(classes)})
 
@@ -125,9 +114,9 @@ def accuracies(several: Sequence[Model], images: Mapping[str, ImageSet]) -> pd.D
     rows = []
     for one in several:
         found = right(one, images[one.trained_on])
-        accuracy, low, high = stats.share(found)
         row = {"architecture": one.recipe.architecture, "set": one.trained_on}
         row |= {"trainings": len(found), "images": found.shape[1]}
+        accuracy, low, high = stats.share(found)
         rows.append(row | {"accuracy": accuracy, "low": low, "high": high})
     return pd.DataFrame(rows)
 
