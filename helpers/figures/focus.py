@@ -20,7 +20,6 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import PercentFormatter
 
 from helpers.figures.style import (
     COLOURS,
@@ -41,7 +40,8 @@ RELEVANCE, HALF = "#D7301F", "#7F0000"
 LEVEL = 0.05
 CHANCE = Line2D([], [], color=INK, ls=":", label="chance")
 INTERVAL = Line2D([], [], marker="o", lw=1.8, color=INK, label="mean, 95% interval")
-BAR = {"marker": "|", "ls": "", "ms": 13, "mew": 3, "color": FAINT}  # in a legend
+NULL = Line2D([], [], marker="|", ls="", ms=13, mew=3, color=FAINT)
+NULL.set_label("its null: the same target beside the others")
 LOWEST = 3  # pairs that are framed
 
 
@@ -224,24 +224,6 @@ def controls(table: pd.DataFrame) -> Figure:
     return fig
 
 
-def positions(table: pd.DataFrame) -> Figure:
-    """How far the layout of the same four images moves Focus (from `controls.positions`)."""
-    cells = {"top": "■■\n□□", "left": "■□\n■□", "falling": "■□\n□■"}
-    cells |= {"rising": "□■\n■□", "right": "□■\n□■", "bottom": "□□\n■■"}
-    fig, ax = plt.subplots(figsize=(8.0, 3.2))
-    for x, row in enumerate(_rows(table)):
-        _interval(ax, row, x, vertical=True, color=RED if row["high"] < 0 else BLUE)
-    ax.axhline(0, color=INK, lw=1)
-    names = [cells[name] for name in table["layout"]]
-    ax.set_xticks(range(len(table)), names, fontsize=15, linespacing=0.85, family="DejaVu Sans")
-    ax.tick_params(axis="x", length=0)
-    ax.set(ylabel="Focus, from the mean\nof the six layouts", xlim=(-0.5, len(table) - 0.5))
-    ax.set_xlabel("■ cells that show the target class")
-    between = table["mean"].max() - table["mean"].min()
-    _head(fig, f"Where the targets stand moves GradCAM's Focus by up to {between:.2f}")
-    return fig
-
-
 def time_and_focus(table: pd.DataFrame) -> Figure:
     """The methods, the fastest first: what each takes, and its Focus (from `choices.timed`)."""
     size = (9.0, 1.6 + 0.32 * len(table))
@@ -259,7 +241,8 @@ def time_and_focus(table: pd.DataFrame) -> Figure:
     right.axvline(0.5, color=INK, ls=":", lw=1)
     for ax in (left, right):
         ax.grid(axis="y", color="#eeeeee")
-    _head(fig, f"Red, none is as fast and better: {', '.join(table['method'][table['front']])}")
+    best = ", ".join(table["method"][table["front"]])
+    _head(fig, f"No other is as fast and better (red): {best}")
     return fig
 
 
@@ -339,7 +322,7 @@ def pair_ranking(table: pd.DataFrame, planted: tuple[str, str] | None) -> Figure
     right.text(1.2, 1.01, f"corrected p\n(* < {LEVEL:g})", **over)
     for ax in (left, right):
         ax.grid(axis="x", color="#eeeeee")
-    handles = [INTERVAL, Line2D([], [], label="its null: the same target beside the others", **BAR)]
+    handles = [INTERVAL, NULL]
     if planted:
         handles.append(Line2D([], [], marker="o", ls="", color=RED, label="planted"))
     starred = int((table["p_adjusted"] < LEVEL).sum())
@@ -412,25 +395,6 @@ def _shares(
         box = {"fc": colour if is_target else "white", "ec": "none", "pad": 1.5, "alpha": 0.9}
         ink = readable_on(colour) if is_target else INK
         ax.text((c + 0.04) * width, (r + 0.94) * height, text, color=ink, fontsize=8, bbox=box)
-
-
-def on_patch(found: pd.DataFrame) -> Figure:
-    """How much of the wrong relevance lies on what is shared (from `feature.by_method`)."""
-    fig, ax = plt.subplots(figsize=(8, 1.7 + 0.5 * len(found)))
-    for y, row in enumerate(_rows(found)):
-        _interval(ax, row, y, "share")
-        ax.plot([row["area"]] * 2, [y - 0.3, y + 0.3], color=FAINT, lw=3)
-    ax.set_yticks(range(len(found)), found["method"])
-    ax.set(ylim=(len(found) - 0.4, -0.6), xlabel="share of the relevance on the outer images")
-    ax.set_xlim(0, max(0.55, float(found["high"].max()) * 1.1))
-    ax.axvline(0.5, color=INK, ls="--", lw=1)
-    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    area = Line2D([], [], label="the eyespots' area", **BAR)
-    most = Line2D([], [], color=INK, ls="--", label="most of it")
-    shares = " and ".join(f"{row['share']:.0%} of {row['method']}'s" for row in _rows(found))
-    said = f"The eyespots, {found['area'].iloc[0]:.0%} of the area, hold {shares} wrong relevance"
-    _head(fig, said, [INTERVAL, area, most])
-    return fig
 
 
 def detection(

@@ -56,17 +56,9 @@ def with_accuracy(
     """Accuracy beside Focus for better and worse networks.
 
     The models on their own set; those of the set C on the other sets; and models that were stopped
-    early. Each training is a network: it is in several rows where it is on several sets.
-
-    Parameters
-    ----------
-    models, stopped : sequence of Model
-    images, tables
-        By set.
-    methods : sequence of str
-        Those that the run rates; LIME is left out where it is none of them.
-    more
-        `effort` and `shape`, as for :func:`helpers.focus.rate`.
+    early. Each training is a network: it is in several rows where it is on several sets. Images and
+    their mosaics are given by set; LIME is left out where it is none of the `methods` that the run
+    rates; `more` is `effort` and `shape`.
 
     Returns
     -------
@@ -134,12 +126,8 @@ def tried(
     """What each choice does to Focus on the same mosaics (facts of the paper's code; Rao 2022).
 
     One choice at a time, from quick settings; methods that the run does not rate are left out, but
-    for Input x Gradient. `seed` chooses mosaics where there are more than `MOST`.
-
-    Returns
-    -------
-    DataFrame
-        Rows of :func:`helpers.focus.rate`, with the columns choice and option.
+    for Input x Gradient. `seed` chooses mosaics where there are more than `MOST`. To the rows of
+    :func:`helpers.focus.rate` come the columns choice and option.
     """
     if len(table) > MOST:
         table = table.sample(MOST, random_state=seed).sort_index()
@@ -162,11 +150,6 @@ def tried(
 
 def paired(chosen: pd.DataFrame) -> pd.DataFrame:
     """What each choice changes: the second option's Focus less the first's, on the same mosaics.
-
-    Parameters
-    ----------
-    chosen : DataFrame
-        From :func:`tried`.
 
     Returns
     -------
@@ -191,17 +174,8 @@ def paired(chosen: pd.DataFrame) -> pd.DataFrame:
 def timed(rated: pd.DataFrame, set_name: str) -> pd.DataFrame:
     """Focus on one set beside the shortest time that a mosaic took on any: the first call warms up.
 
-    Parameters
-    ----------
-    rated : DataFrame
-        Ratings of one architecture, with the column set.
-    set_name : str
-
-    Returns
-    -------
-    DataFrame
-        As from :func:`helpers.focus.summary`, the fastest first, with the column front: no other
-        method is as fast (within 10%) and better.
+    The summary of one architecture's ratings, the fastest first, with the column front: no other
+    method is as fast (within 10%) and better.
     """
     found = summary(rated[rated["set"] == set_name])
     found["seconds"] = found["method"].map(rated.groupby("method")["seconds"].min())

@@ -25,13 +25,7 @@ COMBINED = {
 
 
 def of_methods(rated: pd.DataFrame) -> list[Estimate]:
-    """What section I-B says of each method, and section I-D of their order.
-
-    Parameters
-    ----------
-    rated : DataFrame
-        From :func:`helpers.focus.rating.ratings`.
-    """
+    """What sections I-B and I-D say of the methods, from :func:`helpers.focus.rating.ratings`."""
     methods = {*rated["method"], CHANCE}
     found = [
         Estimate(claim, contrast(rated, weights).interval())
@@ -62,10 +56,7 @@ def _alike(means: pd.Series) -> stats.Mean:
 def of_accuracy(table: pd.DataFrame) -> list[Estimate]:
     """Whether LRP's and LIME's Focus follow accuracy more than GradCAM's does.
 
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`helpers.focus.choices.with_accuracy`.
+    `table` is from :func:`helpers.focus.choices.with_accuracy`.
     """
     found = []
     for method in sorted({"LRP", "LIME"} & set(table)):
@@ -90,13 +81,9 @@ def _slope(known: pd.DataFrame, method: str) -> tuple[float, float, float]:
 def of_controls(checked: pd.DataFrame, chosen: pd.DataFrame) -> list[Estimate]:
     """What the controls must be, and the one choice that explains most: the layer.
 
-    Parameters
-    ----------
-    checked : DataFrame
-        From :mod:`helpers.focus.controls`, all tables together. A method that gives no map of a
-        control's network is in none of the counts; the note says how many there are.
-    chosen : DataFrame
-        From :func:`helpers.focus.choices.tried`.
+    `checked` are all tables of :mod:`helpers.focus.controls` together, `chosen` is from
+    :func:`helpers.focus.choices.tried`. A method that gives no map of a control's network is in
+    none of the counts; the note says how many there are.
     """
     heads = checked["expected"] == 1
     fooled = heads & (checked["on"] == "shared channels") & checked["method"].isin(CAMS)
@@ -131,15 +118,9 @@ def of_pairs(
 ) -> list[Estimate]:
     """The pair with the planted feature, or else the pair of the lowest Focus.
 
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`helpers.focus.pairs.ranked`.
-    planted : (target, outer) or None
-        None where nothing is known. The ranking chose the pair then, so that its p value, corrected
-        for all pairs, decides.
-    placed : DataFrame or None
-        From :func:`helpers.focus.feature.by_method`; None where nothing is known.
+    `table` is from :func:`helpers.focus.pairs.ranked`, `placed` from
+    :func:`helpers.focus.feature.by_method`. Where `planted` is None the ranking chose the pair, so
+    that its p value, corrected for all pairs, decides.
     """
     row = (pairs.of_pair(table, *planted) if planted else table).iloc[0]
     ends = row["difference"], row["difference_low"], row["difference_high"]
@@ -154,12 +135,9 @@ def of_pairs(
 
 
 def of_trials(found: pd.DataFrame) -> list[Estimate]:
-    """What trials over seeds and doses show. A seed, with its several trainings, counts once.
+    """What trials over seeds and doses show, from :func:`helpers.focus.trials.run`.
 
-    Parameters
-    ----------
-    found : DataFrame
-        From :func:`helpers.focus.trials.run`.
+    A seed, with its several trainings, counts once.
     """
     same, every = trials.alike(found), found[found["carried"] == 1]
     seeds = {"seeds": found["seed"].nunique()}

@@ -277,13 +277,9 @@ def heads(images: ImageSet, methods: Iterable[str | Callable], seed: int) -> pd.
 def positions(model: Model, images: ImageSet, seed: int, **more) -> tuple[pd.DataFrame, float]:
     """GradCAM's Focus for the six layouts of the same four images, and Friedman's p of no effect.
 
-    Returns
-    -------
-    DataFrame
-        layout, groups, mean, low, high: deviation from the mean of a group's six layouts, with its
-        interval over trainings and groups.
-    float
-        Of each group's means over the trainings.
+    The table has layout, groups, and mean, low and high: the deviation from the mean of a group's
+    six layouts, with its interval over trainings and groups. p is of each group's means over the
+    trainings.
     """
     each = -(-GROUPS // len(images.classes))
     table = design(images.table, images.classes, per_class=each, seed=seed)

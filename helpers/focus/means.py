@@ -43,18 +43,13 @@ def mean(rated: pd.DataFrame) -> Mean:
 def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFrame:
     """Mean Focus of each method with its interval over trainings and source images.
 
-    Parameters
-    ----------
-    rated : DataFrame
-        From :func:`helpers.focus.rate`; several may be concatenated, with columns that tell them
-        apart: training, architecture and set.
-    by : sequence of str
-        Columns that tell ratings apart.
+    `rated` is from :func:`helpers.focus.rate`, and may be several ratings together; the columns
+    `by` tell them apart.
 
     Returns
     -------
     DataFrame
-        One row a rating: the columns `by`; trainings; mosaics; undefined (maps without positive
+        A row a rating: the columns `by`; trainings; mosaics; undefined (maps without positive
         relevance, left out of the rest); mean with mean_low and mean_high; seconds (a mosaic,
         mean). NaN where nothing is defined.
     """
@@ -74,15 +69,8 @@ def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFram
 def contrast(rated: pd.DataFrame, weights: Mapping[str, float], of: str = "method") -> Mean:
     """A weighted sum of methods' Focus on the same mosaics and networks, such as a difference.
 
-    Parameters
-    ----------
-    rated : DataFrame
-        Ratings of several methods, or options, of one design.
-    weights : dict of str to float
-        Of the methods; that of `CHANCE` is for a Focus of 0.5. A mosaic counts where all of them
-        have a Focus: a method may have refused a network.
-    of : str
-        The column that tells the methods, or options, apart.
+    The methods, or options, are values of the column `of`; the weight of `CHANCE` is for a Focus of
+    0.5. A mosaic counts where all of them have a Focus: a method may have refused a network.
     """
     keys = [*BY, *SHOWN]
     wide = rated.pivot(index=keys, columns=of, values="focus").assign(**{CHANCE: 0.5})
@@ -99,30 +87,14 @@ class Means:
     none are. So a covariance over images sums the products of deviations over all couples of
     mosaics that share an image, each couple once (Aronow, Samii and Assenova, *Cluster-robust
     variance estimation for dyadic data*, Political Analysis 23, 2015).
-
-    Attributes
-    ----------
-    focus : Series
-        Means, by cell.
-    images : DataFrame
-        Covariance of the cells' means over images, cells by cells.
-    rest : DataFrame
-        The part of it that is no mosaic's own: what a mosaic has in one training and not another.
-    least : Series
-        Each mean's variance if no two mosaics shared an image: no contrast is given less.
-    units : Series
-        What each cell's variance is estimated from: its mosaics, or its images where these are
-        fewer.
-    trainings : list of DataFrame
-        Of each architecture the cells' means in each training, trainings by cells.
     """
 
-    focus: pd.Series
-    images: pd.DataFrame
-    rest: pd.DataFrame
-    least: pd.Series
-    units: pd.Series
-    trainings: list[pd.DataFrame]
+    focus: pd.Series  # means, by cell
+    images: pd.DataFrame  # their covariance over images, cells by cells
+    rest: pd.DataFrame  # the part of it that a mosaic has in one training and not in another
+    least: pd.Series  # variances if no two mosaics shared an image: no contrast is given less
+    units: pd.Series  # what a variance is estimated from: mosaics, or images where these are fewer
+    trainings: list[pd.DataFrame]  # of each architecture: the means, trainings by cells
 
     @classmethod
     def of(cls, rated: pd.DataFrame, cells: Sequence[str]) -> Means:

@@ -49,18 +49,16 @@ def design(
     Returns
     -------
     DataFrame, one row a mosaic
-        mosaic : int, from 0
-        target : str, the class to explain
-        outer : str, the class of the other two images, or both joined by " + "
-        image_0 ... image_3 : int, rows of `table`, cell by cell, row by row; four different images
-        is_target_0 ... is_target_3 : bool, two of them true
+        mosaic (its number); target (the class to explain); outer (the class of the other two
+        images, or both joined by " + "); image_0 ... image_3 (rows of `table`, cell by cell, row by
+        row; four different images); is_target_0 ... is_target_3 (bool, two of them true).
 
     Raises
     ------
     ValueError
-        For training images, fewer than two classes, classes of fewer than two images, no mosaic.
+        For training images, fewer than two classes, or classes of fewer than two images.
     """
-    _check(table, list(classes), per_class)
+    _check(table, list(classes))
     rng = np.random.default_rng(seed)
     pools = {name: np.flatnonzero(table["class"] == name) for name in classes}
     inner = {name: _Deck(pools[name], rng) for name in classes}
@@ -106,24 +104,14 @@ def batches(
         The images that `table` counts.
     shape : {"native", "squeezed"}
         Tiles at their own size, as in the paper (224 pixels make mosaics of 448), or the mosaic
-        in the size of one image; see :func:`helpers.data.mosaics.grid`.
+        in the size of one image; see :func:`helpers.data.mosaics.grid`, which refuses others.
     batch_size : int
 
     Yields
     ------
     uint8 tensor (B, 3, 2 H, 2 W) if native, (B, 3, H, W) if squeezed; B <= `batch_size`
-
-    Raises
-    ------
-    ValueError
-        For images that are not uint8 (M, 3, H, W), too few images, or an unknown `shape`.
     """
     wanted = torch.from_numpy(table[IMAGES].to_numpy(dtype=np.int64).copy())
-    if int(wanted.max()) >= len(images):
-        raise ValueError(
-            f"The design asks for image {int(wanted.max())}, and there are {len(images)}: give the "
-            "images it was made for."
-        )
     for rows in wanted.split(batch_size):
         yield grid([images[cell] for cell in rows.unbind(1)], 2, 2, shape)
 
@@ -151,9 +139,7 @@ def _outer_classes(others, two_classes: bool, count: int, rng) -> list[tuple[str
     return list(zip(*pairs, strict=True))
 
 
-def _check(table: pd.DataFrame, classes: list[str], per_class: int) -> None:
-    if per_class < 1:
-        raise ValueError(f"per_class={per_class}: at least 1 mosaic a class is needed.")
+def _check(table: pd.DataFrame, classes: list[str]) -> None:
     if len(classes) < 2:
         raise ValueError(f"Mosaics need 2 classes or more, not {len(classes)}.")
     counts = table["class"].value_counts().reindex(classes, fill_value=0)

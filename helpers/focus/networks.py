@@ -48,12 +48,8 @@ def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
 def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "C") -> Model:
     """The trainings of one architecture on one set, trained once and found in the store.
 
-    A network as it is was trained elsewhere: there is one, and its classes are ImageNet's.
-
-    Raises
-    ------
-    ValueError
-        For a network as it is and a class that is neither an ImageNet category nor its number.
+    A network as it is was trained elsewhere: there is one, and its classes are ImageNet's. A class
+    that is neither an ImageNet category nor its number is refused.
     """
     classes = collection.sets[trained_on].classes
     if recipe.fit == AS_IT_IS:
@@ -106,10 +102,7 @@ def drawn(several: Sequence[Model]) -> str:
 def accuracies(several: Sequence[Model], images: Mapping[str, ImageSet]) -> pd.DataFrame:
     """Accuracy of each model on the held-out images of its own set, over its trainings.
 
-    Returns
-    -------
-    DataFrame
-        A row a model: architecture, set, trainings, images, accuracy, low and high.
+    A row a model: architecture, set, trainings, images, accuracy, low and high.
     """
     rows = []
     for one in several:
@@ -130,10 +123,7 @@ def right(model: Model, images: ImageSet) -> np.ndarray:
 def taken_for(model: Model, images: ImageSet) -> pd.DataFrame:
     """What a model takes single images for: shares of each class's images, over the trainings.
 
-    Returns
-    -------
-    DataFrame
-        Classes down; answers across, and "another" where the networks have other logits, too.
+    Classes down; answers across, and "another" where the networks have other logits, too.
     """
     named = {logit: name for name, logit in model.logit.items()}
     best = logits(model.trainings, images.images).argmax(2).flatten().tolist()

@@ -44,8 +44,8 @@ def ranked(rated: pd.DataFrame, against: str = "same target") -> pd.DataFrame:
     Parameters
     ----------
     rated : DataFrame
-        From :func:`helpers.focus.rate`, of two-class mosaics by one method. Several trainings have
-        a column `training`; intervals and tests are then of all trainings.
+        From :func:`helpers.focus.rate`, of two-class mosaics by one method. Intervals and tests are
+        of all trainings.
     against : {"same target", "all pairs", "chance"}
         The null of the one-sided test that a pair's mean Focus is lower: that it equals the mean of
         the same target's other pairs, of all other pairs, or 0.5. With two classes the first has
@@ -114,16 +114,8 @@ def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
 def extremes(rated: pd.DataFrame, target: str, outer: str, n: int) -> pd.DataFrame:
     """A pair's `n` mosaics with the highest and with the lowest Focus, for a person to look at.
 
-    Returns
-    -------
-    DataFrame
-        Rows of `rated`, best first, with the column kind: "best" or "worst"; fewer where the pair
-        has not 2 n.
-
-    Raises
-    ------
-    ValueError
-        When there is no such pair with a Focus.
+    Rows of `rated`, best first, with the column kind: "best" or "worst"; fewer where the pair has
+    not 2 n. A pair without a Focus is refused.
     """
     part = of_pair(rated, target, outer).dropna(subset=["focus"])
     part = part.sort_values("focus", ascending=False, kind="stable")
@@ -135,22 +127,11 @@ def extremes(rated: pd.DataFrame, target: str, outer: str, n: int) -> pd.DataFra
 
 
 def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method: str) -> dict:
-    """Mosaics of one pair and their relevance in the first training, as a figure takes them.
+    """Mosaics of one pair and their relevance in the first training.
 
-    Parameters
-    ----------
-    model : Model
-    images : ImageSet
-        Those that the design counts; its `patches`, where there are any, are what is shared.
-    rows : DataFrame
-        Of one pair, from :func:`helpers.focus.rate`; a column kind is shown where there is one.
-    method : str
-        As they were rated.
-
-    Returns
-    -------
-    dict
-        What :func:`helpers.figures.focus.mosaics_explained` takes by name.
+    `rows` are from :func:`helpers.focus.rate`, with a column kind that is shown where there is one;
+    `images`, whose `patches` are what is shared, are those that the rows count. Returned is what
+    :func:`helpers.figures.focus.mosaics_explained` takes by name.
     """
     target, outer = rows[PAIR].iloc[0]
     mosaics = torch.cat(list(batches(rows, images.images)))

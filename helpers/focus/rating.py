@@ -86,7 +86,7 @@ def rate(
     Raises
     ------
     ValueError, NotConserved, FloatingPointError
-        What designs, mosaics, explanations and scores refuse.
+        What mosaics, explanations and scores refuse.
     """
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
@@ -117,19 +117,8 @@ def ratings(
 ) -> pd.DataFrame:
     """Every method on every model, on the image set that the model was trained on.
 
-    Parameters
-    ----------
-    models, methods
-    images, tables
-        Images and their mosaics, by the name of the set.
-    more
-        `effort` and `shape`, as for :func:`rate`.
-
-    Returns
-    -------
-    DataFrame
-        Rows of :func:`rate`. A method that refuses a model, as LRP may, has none there;
-        `attrs["refused"]` says why.
+    Images and their mosaics are given by the name of the set; `more` is `effort` and `shape`. A
+    method that refuses a model, as LRP may, has no rows there; `attrs["refused"]` says why.
     """
     found, refused = [], {}
     for model in models:

@@ -37,10 +37,8 @@ from helpers.worlds import pictures
 
 DOSES = (0.0, 0.5, 0.75, 0.9, 1.0)
 DRAWN = tuple(permutations(pictures.CLASSES, 2))
-BLIND = 1 / len(DRAWN)
-"""How often a ranking that knows nothing has the drawn pair first."""
-EXPLAINED = {"gradcam": "GradCAM", "lrp": "LRP"}
-"""Methods asked whether they point at the eyespot."""
+BLIND = 1 / len(DRAWN)  # how often a ranking that knows nothing has the drawn pair first
+EXPLAINED = {"gradcam": "GradCAM", "lrp": "LRP"}  # asked whether they point at the eyespot
 RECORDED = "data/shared_patch_trials.csv"
 SIZE, PER_CLASS, CONTEXT_BIAS = 96, 150, 0.25
 RECIPE = Recipe("resnet10-eighth", trainings=5, epochs=6)
@@ -54,11 +52,6 @@ def drawn(seed: int) -> tuple[str, str]:
 
 def run(doses: Sequence[float], seeds: Sequence[int]) -> pd.DataFrame:
     """A trial for every dose and seed; networks and ratings already made are found in the store.
-
-    Parameters
-    ----------
-    doses : sequence of float in [0, 1]
-    seeds : sequence of int
 
     Returns
     -------
@@ -108,23 +101,18 @@ def _tested(model: Model, carried: float, seed: int) -> dict:
     row = {"accuracy": float(right(model, test).mean())}
     row |= {"recall": taken.loc[planted[0], planted[0]], "mistaken": taken.loc[planted[::-1]]}
     row |= judged(pairs.ranked(rated), planted)
-    for name in EXPLAINED:
-        row[f"excess_{name}"] = float("nan")
-        if carried == 1:
-            placed = feature.on_patch(model, test, pairs.of_pair(rated, *planted), name)
-            row[f"excess_{name}"] = float((placed["share"] - placed["area"]).mean())
-    return row
+    excess = [float("nan")] * len(EXPLAINED)
+    if carried == 1:
+        placed = feature.by_method(model, test, pairs.of_pair(rated, *planted), EXPLAINED)
+        excess = placed["share"] - placed["area"]
+    return row | {f"excess_{name}": x for name, x in zip(EXPLAINED, excess, strict=True)}
 
 
 def judged(table: pd.DataFrame, planted: tuple[str, str]) -> dict:
     """What the ranking of :func:`helpers.focus.pairs.ranked` says of one pair.
 
-    Returns
-    -------
-    dict
-        focus (mean, of that pair); others (mean of the other pairs' means); rank (of that pair);
-        first (rank is 1); first_by_difference (it is furthest below the same target's other pairs);
-        starred (its corrected p < .05); and alarms (other pairs with corrected p < .05).
+    Its mean Focus and that of the others; its rank; whether it is first, first by the difference
+    from the same target's other pairs, and starred; and how many others are starred.
     """
     mine = (table["target"] == planted[0]) & (table["outer"] == planted[1])
     own, low = table[mine].iloc[0], table["p_adjusted"] < 0.05
@@ -196,18 +184,7 @@ def means(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def recorded(path: str = RECORDED) -> pd.DataFrame:
-    """Trials made beforehand by the command at the top of this module.
-
-    Parameters
-    ----------
-    path : str
-        Their file, from the root of the repository.
-
-    Raises
-    ------
-    ValueError
-        When there is no such file.
-    """
+    """Trials made beforehand by the command at the top of this module; `path` is from the root."""
     file = project.root() / path
     if not file.is_file():
         raise ValueError(f"There is no file {path!r} of trials; sweeps/shared_patch.smk makes one.")
