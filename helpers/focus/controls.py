@@ -113,38 +113,37 @@ def randomized(model: nn.Module, seed: int) -> nn.Module:
 
 
 class DisconnectedHeads(nn.Module):
-    """Four heads that each see one cell; the target's logit adds the heads of the target cells.
+    """Four heads that each see one cell; a layout's logit adds the heads of its target cells.
 
     Filters of 4 x 4 pixels do not cross cells whose sides are multiples of 4, and features at the
     rim of a cell are zero, so that a map of features stays inside its cell when it is enlarged.
 
     Parameters
     ----------
-    layout : bool tensor (2, 2)
-        The target cells. The other cells' heads add up to the logit of the other class.
     own_channels : bool
         Each cell has channels of its own. If not, cells share channels as those of a convolutional
         network do, and what a method reads off a whole channel mixes cells.
     """
 
-    def __init__(self, layout: torch.Tensor, *, own_channels: bool = True):
+    def __init__(self, own_channels: bool):
         super().__init__()
         draw = torch.Generator().manual_seed(0)
         copies, channels = CELLS if own_channels else 1, 8
         filters = torch.randn(channels, 3, 4, 4, generator=draw) / 7
+        head = torch.rand(channels, generator=draw) + 0.5
+        weight = torch.zeros(len(LAYOUTS), copies, channels, CELLS)
+        for layout, cells in enumerate(LAYOUTS):
+            for cell in cells:
+                weight[layout, cell if own_channels else 0, :, cell] = head
         wide = nn.Conv2d(3, copies * channels, 4, stride=4, bias=False)
         wide.weight = nn.Parameter(filters.repeat(copies, 1, 1, 1))
         self.features = nn.Sequential(wide, nn.ReLU(), _Inside(copies))
         self.pool = nn.AdaptiveAvgPool2d(2)
-        self.classifier = nn.Linear(copies * channels * CELLS, 2, bias=False)
-        head = torch.rand(channels, generator=draw) + 0.5
-        weight = torch.zeros(2, copies, channels, CELLS)
-        for cell, is_target in enumerate(layout.flatten().tolist()):
-            weight[0 if is_target else 1, cell if own_channels else 0, :, cell] = head
+        self.classifier = nn.Linear(copies * channels * CELLS, len(LAYOUTS), bias=False)
         self.classifier.weight = nn.Parameter(weight.flatten(1))
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Logits (B, 2) of mosaics (B, 3, H, W): the target class, and the other."""
+        """Logits (B, 6) of mosaics (B, 3, H, W), one a layout."""
         images = images.float() / 255 if images.dtype == torch.uint8 else images
         return self.classifier(self.pool(self.features(images)).flatten(1))
 
@@ -176,20 +175,16 @@ def disconnected(
     own_channels: bool = True,
     **settings,
 ) -> np.ndarray:
-    """Focus of a method in disconnected heads, each mosaic explained by its layout's network.
+    """Focus of a method in disconnected heads, each mosaic explained for its layout.
 
     Tiles have a multiple of 4 pixels a side. NaN where a map has no positive relevance.
     """
-    found = np.full(len(table), np.nan)
-    for cells in LAYOUTS:
-        layout = torch.tensor([cell in cells for cell in range(CELLS)])
-        mine = (table[TARGETS].to_numpy(dtype=bool) == layout.numpy()).all(1)
-        if mine.any():
-            part = table[mine].assign(target="target")
-            network = DisconnectedHeads(layout, own_channels=own_channels).eval()
-            model = Model(Recipe("disconnected heads"), "", [network], {"target": 0})
-            found[mine] = rate(model, images, part, method, effort="quick", **settings)["focus"]
-    return found
+    network = DisconnectedHeads(own_channels).eval()
+    logit = {name: number for number, name in enumerate(LAYOUT_NAMES)}
+    model = Model(Recipe("disconnected heads"), "", [network], logit)
+    cells = [tuple(np.flatnonzero(row)) for row in table[TARGETS].to_numpy(dtype=bool)]
+    table = table.assign(target=[LAYOUT_NAMES[LAYOUTS.index(layout)] for layout in cells])
+    return rate(model, images, table, method, effort="quick", **settings)["focus"].to_numpy()
 
 
 def class_blind(model: Model, images: ImageSet, seed: int, **more) -> pd.DataFrame:
@@ -277,9 +272,8 @@ def heads(images: ImageSet, methods: Iterable[str | Callable], seed: int) -> pd.
 def positions(model: Model, images: ImageSet, seed: int, **more) -> tuple[pd.DataFrame, float]:
     """GradCAM's Focus for the six layouts of the same four images, and Friedman's p of no effect.
 
-    The table has layout, groups, and mean, low and high: the deviation from the mean of a group's
-    six layouts, with its interval over trainings and groups. p is of each group's means over the
-    trainings.
+    The table has layout, and mean, low and high: the deviation from the mean of a group's six
+    layouts, with its interval over trainings and groups. p is of groups' means over the trainings.
     """
     each = -(-GROUPS // len(images.classes))
     table = design(images.table, images.classes, per_class=each, seed=seed)
@@ -287,14 +281,10 @@ def positions(model: Model, images: ImageSet, seed: int, **more) -> tuple[pd.Dat
     found = rate(model, images, table, "gradcam", **more)
     wide = found.pivot(index=["training", "group"], columns="layout", values="focus")
     apart = wide.sub(wide.mean(axis=1, skipna=False), axis=0)
-    rows = []
-    for name in LAYOUT_NAMES:
-        values = apart[name].unstack("group")
-        ends = stats.mean(values).interval()
-        row = {"layout": name, "groups": values.shape[1], "mean": ends.estimate}
-        rows.append(row | {"low": ends.low, "high": ends.high})
-    each = wide[list(LAYOUT_NAMES)].groupby("group").mean().dropna()
-    return pd.DataFrame(rows), float(scipy.stats.friedmanchisquare(*each.T.to_numpy()).pvalue)
+    rows = [(n, *stats.mean(apart[n].unstack("group")).interval()) for n in LAYOUT_NAMES]
+    each = wide.groupby("group").mean().dropna().T.to_numpy()
+    p = float(scipy.stats.friedmanchisquare(*each).pvalue)
+    return pd.DataFrame(rows, columns=["layout", "mean", "low", "high"]), p
 
 
 def _row(

@@ -48,9 +48,9 @@ def gradcam(model, images, targets):
 
 
 def rate(network, images, table) -> None:
-    labels = torch.arange(4).repeat_interleave(25)
+    labels, shown = np.repeat(range(4), 25), pd.DataFrame({"class": np.repeat(CLASSES, 25)})
     model = Model(Recipe(), "C", [network], {name: i for i, name in enumerate(CLASSES)})
-    focus.rate(model, ImageSet("C", images, labels, CLASSES, table), table, gradcam)
+    focus.rate(model, ImageSet("C", images, torch.tensor(labels), CLASSES, shown), table, gradcam)
 
 
 def seconds(route, *args) -> float:
