@@ -15,6 +15,7 @@ from helpers.data import Collection, ImageSet
 from helpers.explain import layers, lrp
 from helpers.explain.perturbation import superpixels
 from helpers.focus import choices, controls, networks, rating
+from helpers.focus.means import mean
 from helpers.focus.mosaics import IMAGES, LAYOUTS, TARGETS
 from helpers.focus.networks import Model
 from helpers.models import reduced
@@ -354,6 +355,6 @@ def test_ten_controls_that_hold_are_said_to_hold():
     for seed in range(200):
         rated = focus.design(table, CLASSES, per_class=24, seed=seed).assign(set="C", **ONE)
         rated["focus"] = np.random.default_rng(seed).normal(0.5, 0.08, len(rated))
-        _, low, high = controls.mean(rated).interval(controls.LEVEL)
+        _, low, high = controls._interval(mean(rated))
         wrong += not low <= 0.5 <= high
     assert wrong <= 4
