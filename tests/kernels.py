@@ -53,7 +53,7 @@ def trainings():
     for name in ARCHITECTURES:
         model = models.build(name, 4)
         history = models.train(model, images, labels, images[:9], labels[:9], seed=0, epochs=1)
-        yield f"training {name}", [model.state_dict(), history.epochs]
+        yield f"training {name}", [model.state_dict(), history]
         logits = models.logits(model, images)
         yield f"logits {name}", logits
         said = int(logits[0].argmax())  # a class with evidence for it: its maps are not empty

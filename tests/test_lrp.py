@@ -147,7 +147,7 @@ def test_merging_keeps_the_logits_and_the_model():
     before = {k: v.clone() for k, v in model.state_dict().items()}
     images = torch.rand(2, 3, 64, 64)
     merged, opening = lrp.merged(model, images[:1])
-    assert opening == "network.conv1"
+    assert opening == "conv1"
     assert not any(isinstance(m, nn.BatchNorm2d) for m in merged.modules())
     with torch.no_grad():
         torch.testing.assert_close(merged(images), model(images), rtol=1e-4, atol=1e-5)

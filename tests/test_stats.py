@@ -51,10 +51,10 @@ def test_wilson_takes_arrays_and_no_trials():
     assert (low[2], high[2]) == pytest.approx(stats.wilson(5, 10))
 
 
-@pytest.mark.parametrize(("k", "n", "level"), [(3, 2, 0.95), (-1, 2, 0.95), (1, 2, 95)])
-def test_wilson_refuses_nonsense(k, n, level):
-    with pytest.raises(ValueError, match=r"k must lie|level="):
-        stats.wilson(k, n, level)
+@pytest.mark.parametrize(("k", "n"), [(3, 2), (-1, 2)])
+def test_wilson_refuses_nonsense(k, n):
+    with pytest.raises(ValueError, match="k must lie"):
+        stats.wilson(k, n)
 
 
 def draw(rng, trainings, deviations, groups=1, images=25):
@@ -73,7 +73,7 @@ def test_one_training_is_students_interval_and_two_groups_are_welchs():
     rng = np.random.default_rng(0)
     first, second = rng.normal(0.5, 1, 25), rng.normal(0, 3, 12)
     found, theirs = stats.mean(first), scipy.stats.ttest_1samp(first, 0)
-    assert found.interval(0.9) == pytest.approx((first.mean(), *theirs.confidence_interval(0.9)))
+    assert found.interval() == pytest.approx((first.mean(), *theirs.confidence_interval(0.95)))
     assert found.p == pytest.approx(theirs.pvalue)
     found = stats.mean([first, second], [1, -1])
     theirs = scipy.stats.ttest_ind(first, second, equal_var=False)

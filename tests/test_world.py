@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from matplotlib.colors import rgb_to_hsv
 from matplotlib.path import Path as Outline
@@ -189,30 +189,10 @@ def test_planted_is_bayes_rule_by_counting():
     assert (pictures.planted(1.0)["p_class_given_context"] == 1).all()
 
 
-@pytest.mark.parametrize(
-    "bias",
-    [-0.1, 1.1, math.nan, math.inf, "0.9", None, True, {"mug": 0.5}, dict.fromkeys(CLASSES, 2)],
-)
-def test_bad_bias_is_refused(bias):
+@pytest.mark.parametrize("bias", [{"mug": 0.5}, {**pictures.CONTEXT_BIAS, "dog": 0.5}])
+def test_a_bias_of_other_classes_is_refused(bias):
     with pytest.raises(ValueError, match="context_bias"):
         pictures.make("C", per_class=1, context_bias=bias)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"which": "D"},
-        {"per_class": 0},
-        {"per_class": 2.5},
-        {"size": 7},
-        {"seed": -1},
-        {"context_bias": {**pictures.CONTEXT_BIAS, "dog": 0.5}},
-    ],
-)
-def test_bad_arguments_are_refused(arguments):
-    name = next(iter(arguments))
-    with pytest.raises(ValueError, match=name):
-        pictures.make(**{"which": "C", "per_class": 1, "size": 16, **arguments})
 
 
 def grid(view, size=40):
@@ -255,6 +235,7 @@ def test_polygon_sign_is_inside_or_outside(view, points):
     assert np.array_equal((distance < 0)[clear], inside[clear])
 
 
+@example(shapes.View(-10, 0, 0, 10, 20, 20), 0.75, 0.75, 0.5, 0.5)  # a pixel at the very centre
 @given(views, number, number, st.floats(0.2, 0.8), st.floats(0.2, 0.8))
 def test_ellipse_sign_is_inside_or_outside(view, x, y, rx, ry):
     distance = shapes.Ellipse(x, y, rx, ry).field(grid(view))

@@ -36,19 +36,12 @@ COLUMNS = ["file", "path", "class", "name", "own"]
 class Layout:
     """Image files by set, and where the contexts are.
 
-    Attributes
-    ----------
-    sets : dict of str to pandas.DataFrame
-        Keys "C", "NC", "WB"; one row a file, sorted by path, with columns `file` (Path), `path`
-        (relative, "/" between), `class`, `name` (the path inside its class and split without
-        ending, lower case: what C and WB images share) and `own` (split named by the folders:
-        "train", "val", "test", "train+val" where validation is yet to be carved, or "").
-    empty : dict of str to list of str
-        For each set the class folders without an image file.
-    contexts : Path or None
-        The folder of context folders.
-    report : list of str
-        Sentences on what was found and how it was understood.
+    `sets` has the keys "C", "NC" and "WB": one row a file, sorted by path, with the columns `file`
+    (Path), `path` (relative, "/" between), `class`, `name` (the path inside its class and split
+    without ending, lower case: what C and WB images share) and `own` (the split named by the
+    folders: "train", "val", "test", "train+val" where validation is yet to be carved, or "").
+    `empty` lists for each set the class folders without an image file; `report` holds sentences on
+    what was found.
     """
 
     sets: dict[str, pd.DataFrame] = field(default_factory=dict)

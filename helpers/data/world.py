@@ -91,16 +91,10 @@ def _code() -> str:
 def image_set(
     name: str, size: int, seed: int, per_class: int, first: int | None = None, **planted
 ) -> ImageSet:
-    """One set of the world, as in :func:`load`.
+    """One set of the world ("C", "NC" or "WB"), as in :func:`load`.
 
-    Parameters
-    ----------
-    name : {"C", "NC", "WB"}
-    size, seed, per_class : int
-    first : int, optional
-        Draw only so many images of each class, the first ones: the last are the test images.
-    **planted
-        As for `worlds.pictures.make`: `context_bias`, `shared_patch`, `patch_classes`.
+    `first` draws only so many images of each class, the first ones: the last are the test images.
+    `planted` is as for `worlds.pictures.make`.
     """
     held_out = sum(sizes(per_class)[:2])
     made = pictures.make(

@@ -92,7 +92,6 @@ def integrated_gradients(
     targets,
     *,
     steps: int = 32,
-    baseline: str = "mean colour",
     layer: str = "input",
     reduce: str = "sum",
 ) -> torch.Tensor:
@@ -101,18 +100,11 @@ def integrated_gradients(
     Parameters
     ----------
     model, images, targets, layer, reduce
-        As for :func:`gradient`, and so is the result. At a layer the path runs from the baseline's
-        activation.
+        As for :func:`gradient`, and so is the result. The path begins at the mean colour, which is
+        zero after the model's normalisation (the paper's zero), or at a layer's output for it.
     steps : int
-    baseline : {"mean colour", "black"}
-        Where the path begins; "mean colour" is zero after the model's normalisation, which is
-        the paper's zero.
     """
-    if baseline not in ("mean colour", "black"):
-        raise ValueError(f"baseline={baseline!r} is not known; use 'mean colour' or 'black'")
-    start = torch.zeros_like(images)
-    if baseline == "mean colour":
-        start = start + _mean_colour(model, images)
+    start = torch.zeros_like(images) + _mean_colour(model, images)
     logits = partial(logits_of, model)
     method = IntegratedGradients(logits)
     if layer != "input":

@@ -62,20 +62,10 @@ def output_of(model: nn.Module, layer: str) -> Iterator[list[torch.Tensor]]:
 def gradient_at(
     model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str = "input"
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Activation at a layer, and the gradient of each image's target logit with respect to it.
+    """Activation at a layer and the gradient of the target logits there: float (B, C, h, w).
 
-    Parameters
-    ----------
-    model : nn.Module
-    images : float tensor (B, 3, H, W)
-    targets : int64 tensor (B,)
-    layer : str
-        ``input`` (the images as given, before any normalisation) or a layer's name.
-
-    Returns
-    -------
-    activation, gradient : float tensors (B, C, h, w)
-        In single precision at least: half precision overflows where they are multiplied and summed.
+    The layer ``input`` is the images as given, before any normalisation. Both are in single
+    precision at least: half precision overflows where they are multiplied and summed.
     """
     images = images.detach().requires_grad_()  # at a layer too: the model may be frozen
     with torch.enable_grad():
@@ -117,28 +107,18 @@ def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
 
     torchvision's ``features`` (AlexNet, VGG, SqueezeNet, DenseNet ...) and ``layer4`` (ResNet), and
     for any other network what these are: the last layer run before the one that gives the logits,
-    whose output is a map of more than one pixel. Pooling to a fixed size, dropout and modules that
-    run several times do not count.
+    whose output is a map of more than one pixel, of `least` pixels each way at least. Pooling to a
+    fixed size, dropout and modules that run several times do not count. One of the images is run
+    through the model.
 
-    Parameters
-    ----------
-    model : nn.Module
-    images : float tensor (N, 3, H, W), N > 0
-        One of them is run through the model.
-    least : int
-        Pixels across and down that the map must have at least.
-
-    Raises
-    ------
-    ValueError
-        Where no layer gives such a map, or where layers that work on tokens come after it, as in a
-        vision transformer, whose only map is its patch embedding.
+    A ValueError says where no layer gives such a map, or where layers that work on tokens come
+    after it, as in a vision transformer, whose only map is its patch embedding.
     """
     network = network_of(model)
-    ran = _ran(model, images[:1])
-    heads = [i for i, (_, module, _) in enumerate(ran) if isinstance(module, nn.Linear | nn.Conv2d)]
-    before = ran[: heads[-1]] if heads else ran
-    runs = Counter(name for name, _, _ in ran)
+    before = [(name, module, tuple(out.shape)) for name, module, _, out in ran(model, images[:1])]
+    runs = Counter(name for name, _, _ in before)
+    heads = [i for i, run in enumerate(before) if isinstance(run[1], nn.Linear | nn.Conv2d)]
+    before = before[: heads[-1]] if heads else before
     maps = [
         i
         for i, (name, module, shape) in enumerate(before)
@@ -158,14 +138,14 @@ def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
     return name
 
 
-def _ran(model: nn.Module, image: torch.Tensor) -> list[tuple[str, nn.Module, tuple]]:
-    """(name, module, shape of its output) in the order in which modules end."""
-    ran, handles = [], []
+def ran(model: nn.Module, image: torch.Tensor) -> list[tuple]:
+    """Name, module, first input and output of the modules that give a tensor, as they end."""
+    runs, handles = [], []
     for name, module in network_of(model).named_modules():
 
-        def note(module, _, output, name=name):
+        def note(module, given, output, name=name):
             if isinstance(output, torch.Tensor):
-                ran.append((name, module, tuple(output.shape)))
+                runs.append((name, module, given[0] if given else None, output))
 
         handles.append(module.register_forward_hook(note))
     try:
@@ -174,7 +154,7 @@ def _ran(model: nn.Module, image: torch.Tensor) -> list[tuple[str, nn.Module, tu
     finally:
         for handle in handles:
             handle.remove()
-    return ran
+    return runs
 
 
 def _is_map(module: nn.Module, shape: tuple) -> bool:

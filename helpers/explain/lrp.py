@@ -21,7 +21,7 @@ import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from helpers.explain.layers import logits_of, output_of, reduced
+from helpers.explain.layers import logits_of, network_of, output_of, ran, reduced
 
 #: Composite -> rule of the first convolution; the others have alpha1-beta0, linear layers epsilon.
 COMPOSITES = {"alpha1-beta0": "z-box", "epsilon-plus": "flat"}
@@ -147,34 +147,25 @@ def merged(model: nn.Module, image: torch.Tensor) -> tuple[nn.Module, str | None
     the name of the layer that runs first, where that is a convolution.
     """
     model = copy.deepcopy(model).eval()
-    parts, runs, handles = dict(model.named_modules()), [], []
-    for name, module in parts.items():
-        if isinstance(module, AFFINE):
-            hook = module.register_forward_hook(
-                lambda _, into, out, name=name: runs.append((name, into[0], out))
-            )
-            handles.append(hook)
-    with torch.no_grad():
-        model(image)
-    for handle in handles:
-        handle.remove()
-    used = [name for name, _, _ in runs]
-    for name, into, _ in runs:
-        before = [other for other, _, out in runs if out is into and other != name]
-        alone = len(before) == 1 and used.count(name) == used.count(before[0]) == 1
-        if isinstance(parts[name], nn.BatchNorm2d) and alone:
-            conv = parts[before[0]]
-            if isinstance(conv, nn.Conv2d):
-                model.set_submodule(before[0], fuse_conv_bn_eval(conv, parts[name]))
-                model.set_submodule(name, nn.Identity())
-    opens = used and isinstance(parts[used[0]], nn.Conv2d)
+    network, runs = (
+        network_of(model),
+        [run for run in ran(model, image) if isinstance(run[1], AFFINE)],
+    )
+    used = [name for name, *_ in runs]
+    for name, module, into, _ in runs:
+        before = [other for other in runs if other[3] is into and other[0] != name]
+        alone = len(before) == 1 and used.count(name) == used.count(before[0][0]) == 1
+        if isinstance(module, nn.BatchNorm2d) and alone and isinstance(before[0][1], nn.Conv2d):
+            network.set_submodule(before[0][0], fuse_conv_bn_eval(before[0][1], module))
+            network.set_submodule(name, nn.Identity())
+    opens = runs and isinstance(runs[0][1], nn.Conv2d)
     return model, used[0] if opens else None
 
 
 def _with_rules(model, image, first: str, epsilon: float, ledger: Ledger) -> nn.Module:
     """A merged copy of the model whose layers propagate relevance into the ledger."""
     ruled, opening = merged(model, image)
-    for name, module in ruled.requires_grad_(False).named_modules():
+    for name, module in network_of(ruled.requires_grad_(False)).named_modules():
         if not isinstance(module, AFFINE):
             continue
         rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon(epsilon)

@@ -10,22 +10,13 @@ from helpers.explain import cam, gradients, lrp, perturbation
 
 @dataclass(frozen=True)
 class Method:
-    """An explanation method.
+    """An explanation method: its `name` in figures, and what computes it.
 
-    Attributes
-    ----------
-    name : str
-        As figures show it.
-    run : callable
-        (model, images, targets, **settings) -> float tensor (B, H, W), for images in [0, 1].
-    layer : {"last map", "input", None}
-        Where relevance is read by default: the last convolutional feature map, or the input. None:
-        only ever the input.
-    sound : dict
-        Settings that keep what the method is about; used by default.
-    paper : dict
-        Settings of *Focus! Rating XAI Methods and Finding Biases*, by the authors' public code;
-        where the paper does not rate the method, its sound settings are used.
+    `run` takes (model, images, targets, **settings), images in [0, 1], and returns float (B, H, W).
+    `layer` is where relevance is read by default: "last map" (the last convolutional feature map),
+    "input", or None for a method that only ever reads at the input. `sound` are settings that keep
+    what the method is about; they are the default. `paper` are those of *Focus! Rating XAI Methods
+    and Finding Biases*, by the authors' public code, where that paper rates the method.
     """
 
     name: str

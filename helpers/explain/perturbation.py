@@ -6,13 +6,10 @@ LIME's regression is solved once for all of them, and a sample is one forward pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+import numpy as np
 import torch
 
 from helpers.explain.layers import logits_of
-
-Segments = int | str | torch.Tensor | Callable
 
 
 def lime(
@@ -20,7 +17,7 @@ def lime(
     images,
     targets,
     *,
-    segments: Segments = 8,
+    segments: int | str = 8,
     samples: int = 256,
     width: float = 0.25,
     penalty: float = 1.0,
@@ -38,10 +35,9 @@ def lime(
     model : nn.Module
     images : float tensor (B, 3, H, W) in [0, 1]
     targets : int64 tensor (B,)
-    segments : int, "quickshift", int tensor (H, W) or callable
-        Superpixels: cells of a grid with this many a side; scikit-image's quickshift with the
-        paper's settings; given ones, numbered from 0; or a function of one image (3, H, W) that
-        returns them.
+    segments : int or "quickshift"
+        Superpixels: cells of a grid with this many a side, or scikit-image's quickshift with the
+        paper's settings.
     samples : int
         Random samples; the whole image comes on top.
     width : float
@@ -76,7 +72,7 @@ def lime(
     return ((found >= least) & (found > 0)).float().gather(1, places.flatten(1)).view(places.shape)
 
 
-def occlusion(model, images, targets, *, segments: Segments = 8) -> torch.Tensor:
+def occlusion(model, images, targets, *, segments: int | str = 8) -> torch.Tensor:
     """Occlusion (Zeiler and Fergus 2014): what the logit loses when one superpixel is hidden.
 
     Parameters as for :func:`lime`; a float tensor (B, H, W).
@@ -89,23 +85,14 @@ def occlusion(model, images, targets, *, segments: Segments = 8) -> torch.Tensor
     return _spread((logits[0] - logits[1:]).T, places)
 
 
-def superpixels(segments: Segments, images: torch.Tensor) -> torch.Tensor:
+def superpixels(segments: int | str, images: torch.Tensor) -> torch.Tensor:
     """Superpixels of images: int64 tensor (B, H, W), numbered from 0 in every image."""
-    size = images.shape[-2:]
-    if isinstance(segments, int):
-        down, across = (torch.arange(n, device=images.device) * segments // n for n in size)
-        segments = down[:, None] * segments + across
-    elif isinstance(segments, str):
-        segments = _quickshift(images)
-    elif callable(segments):
-        segments = torch.stack([torch.as_tensor(segments(image)) for image in images])
-    found = segments.to(images.device).long().expand(len(images), *segments.shape[-2:])
-    if found.shape[1:] != size or found.min() != 0:
-        raise ValueError(
-            f"Superpixels must cover {tuple(size)} pixels and be numbered from 0; these are of "
-            f"shape {tuple(segments.shape)}, from {int(found.min())}."
-        )
-    return found
+    if segments == "quickshift":
+        return _quickshift(images)
+    down, across = (
+        torch.arange(n, device=images.device) * segments // n for n in images.shape[-2:]
+    )
+    return (down[:, None] * segments + across).expand(len(images), -1, -1)
 
 
 def _quickshift(images: torch.Tensor) -> torch.Tensor:
@@ -114,11 +101,11 @@ def _quickshift(images: torch.Tensor) -> torch.Tensor:
     except ImportError as error:
         raise ImportError(
             "The paper's superpixels need scikit-image (pip install scikit-image); or give LIME "
-            "`segments`: cells a side, your own superpixels, or a function that makes them."
+            "a number of cells a side as `segments`."
         ) from error
     pixels = images.permute(0, 2, 3, 1).cpu().double().numpy()
     found = [quickshift(image, kernel_size=4, max_dist=200, ratio=0.2) for image in pixels]
-    return torch.stack([torch.from_numpy(each) for each in found])
+    return torch.from_numpy(np.stack(found)).long().to(images.device)
 
 
 @torch.no_grad()

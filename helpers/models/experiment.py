@@ -12,6 +12,7 @@ import torch
 
 from helpers import models
 from helpers.models.reduced import EPOCHS
+from helpers.models.training import kept
 from helpers.run import project
 from helpers.run.parameters import WIDER, Images, Recipe
 from helpers.worlds import pictures
@@ -66,7 +67,7 @@ def require_contexts(collection: Collection) -> None:
 def histories(models: dict[str, list[Classifier]]) -> pd.DataFrame:
     """How the models were trained: a row a training with its kept epoch, losses and accuracy."""
     rows = [
-        {"model": name, "training": t, "epochs": len(m.history.epochs), **m.history.best}
+        {"model": name, "training": t, "epochs": len(m.history), **kept(m.history)}
         for name, trainings in models.items()
         for t, m in enumerate(trainings)
     ]

@@ -36,8 +36,8 @@ class Classifier(nn.Module):
         The network itself, for methods that need its layers.
     head : str
         Name, within `network`, of the layer that gives the logits.
-    history : History or None
-        How it was trained, where `helpers.models.trained` made it.
+    history : list of dict or None
+        Its epochs (see `helpers.models.train`), where `helpers.models.trainings` made it.
     """
 
     def __init__(self, network: nn.Module, mean=IMAGENET_MEAN, std=IMAGENET_STD):
@@ -109,14 +109,11 @@ def build(
 
 def head_of(network: nn.Module) -> str:
     """Name of the layer that gives the logits: the last Linear or convolution."""
-    layers = [name for name, layer in network.named_modules() if _gives_logits(layer)]
+    kinds = (nn.Linear, nn.Conv2d)
+    layers = [name for name, layer in network.named_modules() if isinstance(layer, kinds)]
     if not layers:
         raise ValueError(f"{type(network).__name__} has no Linear or Conv2d layer to fit.")
     return layers[-1]
-
-
-def _gives_logits(layer: nn.Module) -> bool:
-    return isinstance(layer, nn.Linear | nn.Conv2d)
 
 
 def _fresh(architecture: str, n_classes: int) -> nn.Module:
@@ -133,8 +130,7 @@ def _from_file(architecture: str, path: Path) -> nn.Module:
     if head not in state:
         raise ValueError(f"{path} has no {head}: these are not weights of {architecture}.")
     network = _fresh(architecture, len(state[head]))
-    weights_of.check_fit(architecture, path, network.state_dict(), state)
-    network.load_state_dict(state)
+    weights_of.load(network, state, path)
     return network
 
 

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-import time
-from dataclasses import dataclass, field
 
-import pandas as pd
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
@@ -23,49 +20,9 @@ from helpers.models.reduced import RATES
 from helpers.run.progress import progress
 
 
-@dataclass
-class History:
-    """What happened in a training.
-
-    Attributes
-    ----------
-    epochs : list of dict
-        One an epoch: `epoch` (from 1), `loss` (training, nats), `val_loss` (nats), `val_accuracy`.
-    best_epoch : int
-        The epoch whose weights were kept: best validation accuracy, then lowest loss.
-    seconds : float
-        Wall time.
-    """
-
-    epochs: list[dict] = field(default_factory=list)
-    best_epoch: int = 0
-    seconds: float = 0.0
-
-    @property
-    def best(self) -> dict:
-        """The entry of the epoch that was kept."""
-        return self.epochs[self.best_epoch - 1]
-
-    def add(self, epoch: int, loss: float, val_loss: float, val_accuracy: float) -> None:
-        """Note an epoch; refuse one in which a loss is not a number."""
-        if not (math.isfinite(loss) and math.isfinite(val_loss)):
-            raise FloatingPointError(
-                f"Training broke down in epoch {epoch}: the loss is {loss} in training, {val_loss} "
-                "in validation. Try a tenth of the learning rate; if that does not help, look for "
-                "NaN in the starting weights."
-            )
-        self.epochs.append(
-            {"epoch": epoch, "loss": loss, "val_loss": val_loss, "val_accuracy": val_accuracy}
-        )
-        self.best_epoch = max(self.epochs, key=_rank)["epoch"]
-
-    def table(self) -> pd.DataFrame:
-        """The epochs as a table, indexed by `epoch`."""
-        return pd.DataFrame(self.epochs).set_index("epoch")
-
-
-def _rank(entry: dict) -> tuple[float, float]:
-    return entry["val_accuracy"], -entry["val_loss"]
+def kept(history: list[dict]) -> dict:
+    """The epoch whose weights are kept: best validation accuracy, then lowest validation loss."""
+    return max(history, key=lambda epoch: (epoch["val_accuracy"], -epoch["val_loss"]))
 
 
 def train(
@@ -83,23 +40,22 @@ def train(
     augmentation: bool = True,
     tune: str = "all",
     device: str | torch.device | None = None,
-) -> History:
+) -> list[dict]:
     """Fit `model` in place; it ends with the weights of its best epoch, in eval mode, on the CPU.
 
     AdamW; the learning rate rises to `learning_rate` and falls to zero, batch by batch, as one
-    cycle (torch's `OneCycleLR`). The best epoch has the highest validation accuracy and, among
-    equals, the lowest validation loss.
+    cycle (torch's `OneCycleLR`). Which epoch is the best is told by :func:`kept`. Images are uint8
+    (N, 3, H, W), labels int64 (N,). `tune` is "all", or "last" for the last layer only.
 
     Returns
     -------
-    History
+    list of dict
+        One an epoch: `epoch` (from 1), `loss` (training, nats), `val_loss` (nats), `val_accuracy`.
 
     Raises
     ------
-    ValueError
-        For an empty set, labels that do not fit, an unknown `tune`, less than 1 epoch.
-    TypeError
-        For images that are not uint8 or labels that are not int64.
+    ValueError, TypeError
+        For sets, labels or settings that do not fit.
     FloatingPointError
         When the loss becomes NaN or infinite, with the epoch and what to change.
     """
@@ -109,7 +65,6 @@ def train(
         raise ValueError(f"`tune` must be 'all' or 'last', not {tune!r}.")
     if epochs < 1 or batch_size < 2:
         raise ValueError(f"It takes 1 epoch, batches of 2, or more; not {epochs}, {batch_size}.")
-    start = time.perf_counter()
     with single_thread(), torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)  # of the dropout
         generator = torch.Generator().manual_seed(seed)  # of the order and the augmentation
@@ -124,16 +79,24 @@ def train(
         schedule = torch.optim.lr_scheduler.OneCycleLR(
             optimizer, rate, total_steps=epochs * batches
         )
-        history = History()
+        history = []
         for epoch in progress(range(1, epochs + 1), desc="training", unit="epoch"):
             order = torch.randperm(len(labels), generator=generator).tensor_split(batches)
             loss = _one_epoch(fitted, optimizer, schedule, order, draw, labels, generator)
-            history.add(epoch, loss, *_validate(fitted, val_inputs, val_labels))
-            if history.best_epoch == epoch:
+            val_loss, accuracy = _validate(fitted, val_inputs, val_labels)
+            if not (math.isfinite(loss) and math.isfinite(val_loss)):
+                raise FloatingPointError(
+                    f"Training broke down in epoch {epoch}: the loss is {loss} in training, "
+                    f"{val_loss} in validation. Try a tenth of the learning rate; if that does not "
+                    "help, look for NaN in the starting weights."
+                )
+            history.append(
+                {"epoch": epoch, "loss": loss, "val_loss": val_loss, "val_accuracy": accuracy}
+            )
+            if kept(history) is history[-1]:
                 best_weights = copy.deepcopy(fitted.state_dict())
         fitted.load_state_dict(best_weights)
         model.cpu().eval()
-    history.seconds = time.perf_counter() - start
     return history
 
 
@@ -215,19 +178,11 @@ def _features(model: Classifier, images: torch.Tensor, batch_size: int = 32) -> 
 
 
 def augment(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Each image cropped, mirrored and tinted in its own random way.
+    """Each uint8 image cropped, mirrored and tinted in its own random way: float32 in [0, 1].
 
-    Parameters
-    ----------
-    images : uint8 tensor (N, 3, H, W)
-    generator : torch.Generator
-        On the CPU; the only source of randomness.
-
-    Returns
-    -------
-    float32 tensor (N, 3, H, W) in [0, 1]
-        Of each image a window of 70 to 100% of its width and height, anywhere, brought back to
-        full size; mirrored in one case of two; each channel brighter or darker by up to 40%.
+    Of each image a window of 70 to 100% of its width and height, anywhere, is brought back to full
+    size; mirrored in one case of two; each channel brighter or darker by up to 40%. The generator,
+    on the CPU, is the only source of randomness.
     """
     count, _, height, width = images.shape
     share = 1 - 0.3 * torch.rand(count, generator=generator)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from pickle import UnpicklingError
+from textwrap import shorten
 
 import torch
 from safetensors.torch import load_file
@@ -78,23 +79,17 @@ def _state(path: Path) -> dict[str, torch.Tensor]:
     return state
 
 
-def check_fit(architecture: str, path: Path, wanted: dict, state: dict) -> None:
-    """Refuse a state dict that lacks keys, has others, or has them in other shapes or kinds."""
-    faults = [f"{name} is missing" for name in wanted if name not in state]
-    faults += [f"{name} is not part of the network" for name in state if name not in wanted]
-    faults += [
-        f"{name} is {tuple(state[name].shape)}, must be {tuple(wanted[name].shape)}"
-        for name in wanted
-        if name in state and state[name].shape != wanted[name].shape
-    ]
-    faults += [
-        f"{name} is {str(state[name].dtype).removeprefix('torch.')}, must be floating point"
-        for name in wanted
-        if name in state and wanted[name].is_floating_point() > state[name].is_floating_point()
-    ]
-    if faults:
-        more = f"; and {len(faults) - 4} more" if len(faults) > 4 else ""
-        raise ValueError(f"{path} does not fit {architecture}: {'; '.join(faults[:4])}{more}.")
+def load(network: nn.Module, state: dict[str, torch.Tensor], path: Path) -> None:
+    """Give a network the weights of a file; refused where names, shapes or kinds do not fit."""
+    wanted = network.state_dict()
+    try:
+        network.load_state_dict(state)
+    except RuntimeError as error:  # torch's own list of what is missing, too much or of other shape
+        raise ValueError(f"{path} does not fit: {shorten(str(error), 600)}") from error
+    for name, tensor in wanted.items():
+        if tensor.is_floating_point() > state[name].is_floating_point():
+            kind = str(state[name].dtype).removeprefix("torch.")
+            raise ValueError(f"{path} does not fit: {name} is {kind}, must be floating point.")
 
 
 def check_name(architecture: str) -> None:

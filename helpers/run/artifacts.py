@@ -23,27 +23,11 @@ class UnreadableArtifact(RuntimeError):
 
 
 def key(kind: str, **decides) -> str:
-    """Name for the artifact that `decides` determines.
+    """Name for the artifact that `decides` determines: `kind-` and 16 digits, the same everywhere.
 
-    Parameters
-    ----------
-    kind : str
-        What the artifact is; the first part of its name, so letters a file name may have.
-    **decides
-        Everything that decides the content: None, booleans, numbers, strings, bytes, arrays, CPU
-        or GPU tensors, dataclasses, and dicts, lists or tuples of these. The order of names in a
-        dict does not count; a list and a tuple of the same values are the same; 1, 1.0 and True
-        are three values.
-
-    Returns
-    -------
-    str
-        `kind-` and 16 hexadecimal digits, the same on every machine.
-
-    Raises
-    ------
-    TypeError
-        For a value without content of its own to hash (a function, a path, an open file ...).
+    What decides may be None, booleans, numbers, strings, bytes, arrays, tensors, dataclasses, and
+    dicts, lists or tuples of these. The order of names in a dict does not count, and a list is the
+    same as a tuple of its values; 1, 1.0 and True are three values. Anything else is a TypeError.
     """
     digest = hashlib.sha256()
     _feed(digest, decides, where=kind)
@@ -59,24 +43,10 @@ def file_digest(path: Path | str) -> str:
 def cached(path: Path | str, make: Callable[[Path], object]) -> Path:
     """The file at `path`, made by `make` if it is not there yet.
 
-    Parameters
-    ----------
-    path : Path
-        Where the file is kept; its folder is created. Name it by `key`, for it is never made again.
-    make : callable
-        Called with a temporary path in the same folder (and with the same ending) to write to. Only
-        when it returns does the file get its name; nothing is kept when it raises or is killed.
-
-    Returns
-    -------
-    Path
-        `path`, which exists and is whole. When two processes ask at once, one makes the file and
-        the other waits for it.
-
-    Raises
-    ------
-    FileNotFoundError
-        When `make` returned without writing its file.
+    `make` is called with a temporary path in the same folder (and with the same ending) to write
+    to. Only when it returns does the file get its name; nothing is kept when it raises or is
+    killed. When two processes ask at once, one makes the file and the other waits for it. Name the
+    file by `key`, for it is never made again.
     """
     path = Path(path)
     if path.exists():
@@ -103,13 +73,7 @@ def write_text(path: Path | str, text: str) -> Path:
 
 @contextmanager
 def reading(path: Path | str) -> Iterator[Path]:
-    """Turn any failure to read a stored file into a sentence that says which file to delete.
-
-    Raises
-    ------
-    UnreadableArtifact
-        In place of the exception that the `with` block raised, which is kept as its cause.
-    """
+    """Turn any failure to read a stored file into an error that says which file to delete."""
     try:
         yield Path(path)
     except Exception as error:

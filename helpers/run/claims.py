@@ -85,30 +85,12 @@ def read(path: Path = TABLE) -> pd.DataFrame:
 
 
 def judge(notebook: str, estimates: Iterable[Estimate]) -> pd.DataFrame:
-    """Judge the claims of a notebook by what it measured.
+    """Judge the claims of a notebook by what it measured; a row a claim, with the `COLUMNS`.
 
     A claim is right where the whole interval lies on its side of the bound, wrong where the whole
     interval lies on the other side, and undecided between. A paper's claim without an estimate has
-    no counterpart here; a claim of this suite without one is not made.
-
-    Parameters
-    ----------
-    notebook
-        Its name, such as ``03_contextualized_mosaics``.
-    estimates
-
-    Returns
-    -------
-    DataFrame
-        A row a claim: id, of, claim, where, paper, measured, low, high, unit, side, bound, p (NaN
-        where the interval decides), verdict and note.
-
-    Raises
-    ------
-    KeyError
-        For an id that this notebook does not have in ``claims.csv``.
-    ValueError
-        For an interval whose ends are the wrong way round.
+    no counterpart here; a claim of this suite without one is not made. An id that the notebook does
+    not have in ``claims.csv`` is a KeyError.
     """
     known = read()
     known = known[known["notebook"] == notebook[:2]]
@@ -214,18 +196,7 @@ def _rounded(value: float) -> str:
 
 
 def scorecard(folder: Path) -> pd.DataFrame:
-    """All judged claims of a run, gathered from its ``findings/*.json``.
-
-    Parameters
-    ----------
-    folder
-        A run's output folder, such as ``outputs/demo``.
-
-    Returns
-    -------
-    DataFrame
-        The notebook's name and the columns of :func:`judge`; empty when there is none.
-    """
+    """All judged claims of a run, with the notebook's name, from its ``findings/*.json``."""
     records = [json.loads(path.read_text()) for path in sorted(folder.glob("findings/*.json"))]
     rows = [{"notebook": r["notebook"], **f} for r in records for f in r["findings"]]
     return pd.DataFrame(rows, columns=["notebook", *COLUMNS])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
@@ -16,39 +15,15 @@ from helpers.run import artifacts, claims
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-@dataclass(frozen=True)
-class Entry:
-    """What the index says of one executed notebook."""
-
-    name: str
-    title: str
-    question: str
-    seconds: float | None
-    thumbnail: str | None
-    alt: str
-    findings: list[dict]
-    counts: dict[str, int]
-
-
-def entry(folder: Path, notebook_path: Path, scorecard: pd.DataFrame) -> Entry:
-    """Read what the index shows of one executed notebook.
-
-    Parameters
-    ----------
-    folder
-        The run's folder; paths in the entry are relative to it.
-    notebook_path
-        The executed notebook.
-    scorecard
-        As from :func:`helpers.run.claims.scorecard`.
-    """
+def entry(folder: Path, notebook_path: Path, scorecard: pd.DataFrame) -> dict:
+    """What the index shows of one executed notebook; its paths are relative to the run's folder."""
     notebook = _executed(notebook_path)
     name = notebook_path.stem
     title, question = _opening(notebook)
     own = scorecard[scorecard["notebook"] == name]
     wanted = notebook.cells[0].metadata.get("thumbnail", "figure-*")
     thumbnail = _thumbnail(folder, name, wanted)
-    return Entry(
+    return dict(
         name=name,
         title=title or name,
         question=question,
@@ -81,13 +56,7 @@ def _thumbnail(folder: Path, name: str, wanted: str) -> str | None:
 
 
 def write_page(folder: Path, name: str) -> Path:
-    """Write ``pages/<name>.html`` of an executed notebook.
-
-    Raises
-    ------
-    UnreadableArtifact
-        When the notebook is not whole; it says which file to delete.
-    """
+    """Write ``pages/<name>.html`` of an executed notebook."""
     exporter = HTMLExporter(template_name="page", extra_template_basedirs=[str(TEMPLATES)])
     notebook = _executed(folder / "notebooks" / f"{name}.ipynb")
     page, _ = exporter.from_notebook_node(notebook, resources={"metadata": {"name": name}})
@@ -95,25 +64,7 @@ def write_page(folder: Path, name: str) -> Path:
 
 
 def write_index(folder: Path) -> Path:
-    """Write ``index.html`` of a run from what its notebooks wrote.
-
-    Parameters
-    ----------
-    folder
-        A run's folder with ``notebooks/``, ``pages/``, ``figures/`` and ``findings/``.
-
-    Returns
-    -------
-    pathlib.Path
-        The page.
-
-    Raises
-    ------
-    FileNotFoundError
-        When the folder holds no executed notebook.
-    UnreadableArtifact
-        When one is not whole; it says which file to delete.
-    """
+    """Write ``index.html`` of a run from what its notebooks wrote."""
     notebooks = sorted(folder.glob("notebooks/*.ipynb"))
     if not notebooks:
         raise FileNotFoundError(f"{folder}/notebooks holds no executed notebook: `make run` first")

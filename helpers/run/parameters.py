@@ -382,19 +382,9 @@ def defaults(notebook_path: str | Path) -> dict[str, Any]:
 
 
 def validated(notebook_path: str | Path, given: Mapping[str, Any]) -> SimpleNamespace:
-    """Refuse parameters that a notebook would refuse, without running it.
+    """Refuse parameters that a notebook would refuse, without running it; else as :func:`check`.
 
-    Returns
-    -------
-    SimpleNamespace
-        As from :func:`check`.
-
-    Raises
-    ------
-    ParameterError
-        As from :func:`check`, the notebook's name in front.
-    FileNotFoundError
-        When there is no such notebook.
+    The notebook's name stands before each complaint.
     """
     try:
         return accepted(defaults(notebook_path), given)

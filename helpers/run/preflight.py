@@ -24,27 +24,11 @@ READS_FINDINGS = "reads-findings"  # another: it shows the findings of the other
 
 
 def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]:
-    """Which notebooks a run executes, and each one's parameters.
+    """The name of a run's folder, and the parameters of each notebook that it executes.
 
-    Parameters
-    ----------
-    config
-        The workflow's configuration: `run`, `notebooks`, `parameters` (of every notebook that has
-        them), and a notebook's name with parameters of its own; all optional.
-    folder
-        Of the notebooks.
-
-    Returns
-    -------
-    run : str
-        Name of the run's folder.
-    parameters : dict of str to dict
-        Notebook stem to its parameters, for the notebooks that run.
-
-    Raises
-    ------
-    ValueError, OSError
-        With everything that would be refused later, and what to do.
+    The configuration has `run`, `notebooks`, `parameters` (of every notebook that has them), and a
+    notebook's name with parameters of its own; all optional. A ValueError or OSError names
+    everything that would be refused later, and what to do.
     """
     everywhere = {path.stem: parameters.defaults(path) for path in folder.glob("*.ipynb")}
     known_keys(config, [*KEYS, *sorted(everywhere)])

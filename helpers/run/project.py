@@ -140,13 +140,7 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
 
 
 def output_name(name: Any) -> str:
-    """The name of a run's folder, such as ``photos`` or ``sweep/seed-1``.
-
-    Raises
-    ------
-    ValueError
-        When it is none, or the folder belongs to no run.
-    """
+    """The name of a run's folder, such as ``photos`` or ``sweep/seed-1``; refused if it is none."""
     first = str(name).split("/")[0]
     if first in KEPT:
         raise ValueError(f"output: {first!r} is the folder of {KEPT[first]}; take another name")

@@ -25,23 +25,10 @@ RIGHT, WRONG = {claims.HOLDS, claims.AGREES}, {claims.FAILS, claims.CONTRADICTS}
 
 
 def verdicts(folders: dict[int, Path]) -> pd.DataFrame:
-    """The verdict of every claim that was measured, under each seed.
+    """The verdict of every measured claim under each seed, given the seeds' folders.
 
-    Parameters
-    ----------
-    folders
-        Seed to the folder of its run.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by notebook, id and of (what the claim is about); a column a seed. ``not made``
-        where a run does not make the claim.
-
-    Raises
-    ------
-    FileNotFoundError
-        When a run has no findings.
+    Rows are claims, by notebook, id and what the claim is about; columns are seeds. ``not made``
+    stands where a run does not make the claim.
     """
     columns = {}
     for seed, folder in folders.items():
@@ -54,17 +41,9 @@ def verdicts(folders: dict[int, Path]) -> pd.DataFrame:
 
 
 def compared(table: pd.DataFrame) -> pd.DataFrame:
-    """How each seed's verdicts differ from those of the first.
+    """How each seed's verdicts differ from those of the first: a row a seed.
 
-    Parameters
-    ----------
-    table
-        From :func:`verdicts`.
-
-    Returns
-    -------
-    DataFrame
-        A row a seed but the first: claims, contradictions, differ (number), share (of the claims).
+    Columns: claims, contradictions and differ (numbers), and share (of the claims that differ).
     """
     first, rows = table.iloc[:, 0], []
     for seed in table.columns[1:]:

@@ -26,15 +26,7 @@ KEPT_METADATA = {
 def execute(path: Path) -> None:
     """Execute a notebook in a fresh kernel and store it with its outputs, whole or not at all.
 
-    Parameters
-    ----------
-    path
-        The notebook; its folder is the kernel's working folder.
-
-    Raises
-    ------
-    nbclient.exceptions.CellExecutionError
-        When a cell fails; the stored notebook stays as it was.
+    When a cell fails, the stored notebook stays as it was.
     """
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(

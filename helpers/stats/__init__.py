@@ -13,6 +13,8 @@ import scipy.stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
+UPPER = 0.975  # every interval is one of 95%
+
 
 class Interval(NamedTuple):
     """An estimate and the ends of its interval; NaN ends where the data cannot give one."""
@@ -22,47 +24,25 @@ class Interval(NamedTuple):
     high: float
 
 
-def wilson(k, n, level: float = 0.95):
-    """Wilson's score interval of a share k / n (statsmodels).
+def wilson(k, n):
+    """Wilson's 95% score interval of a share k / n (statsmodels): low and high.
 
-    Parameters
-    ----------
-    k, n : int or array of int
-        Successes and trials, 0 <= k <= n. For n = 0 the interval is (0, 1): nothing is known.
-    level : float in (0, 1)
-
-    Returns
-    -------
-    low, high : float, or float64 arrays of the shape of k and n
-
-    Raises
-    ------
-    ValueError
-        For k outside 0..n or a level outside (0, 1).
+    `k` successes of `n` trials, numbers or arrays, 0 <= k <= n. For n = 0 it is (0, 1): nothing is
+    known.
     """
-    _check_level(level)
     k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
     if not ((k >= 0) & (k <= n)).all():
         raise ValueError(f"k must lie in 0..n, but k={k.tolist()} for n={n.tolist()}")
-    low, high = proportion_confint(k, np.where(n > 0, n, 1), alpha=1 - level, method="wilson")
+    low, high = proportion_confint(k, np.where(n > 0, n, 1), method="wilson")
     # The closed form misses 0 and 1 by a last digit at k = 0 and k = n.
     low, high = np.where((n == 0) | (k == 0), 0.0, low), np.where((n == 0) | (k == n), 1.0, high)
     return (float(low), float(high)) if k.ndim == 0 else (low, high)
 
 
-def newcombe(k1: int, n1: int, k2: int, n2: int, level: float = 0.95) -> Interval:
-    """Newcombe's interval of a difference of independent shares, k1 / n1 - k2 / n2 (statsmodels).
-
-    Parameters
-    ----------
-    k1, n1, k2, n2 : int
-        Successes and trials of each, 0 <= k <= n, n > 0.
-    level : float in (0, 1)
-    """
-    low, high = confint_proportions_2indep(
-        k1, n1, k2, n2, method="newcomb", compare="diff", alpha=1 - level
-    )
-    return Interval(k1 / n1 - k2 / n2, low, high)
+def newcombe(k1: int, n1: int, k2: int, n2: int) -> Interval:
+    """Newcombe's 95% interval of a difference of independent shares, k1 / n1 - k2 / n2."""
+    ends = confint_proportions_2indep(k1, n1, k2, n2, method="newcomb", compare="diff")
+    return Interval(k1 / n1 - k2 / n2, *ends)
 
 
 @dataclass(frozen=True)
@@ -82,10 +62,9 @@ class Mean:
     error: float
     freedom: float
 
-    def interval(self, level: float = 0.95) -> Interval:
-        """Student's interval."""
-        _check_level(level)
-        half = self.error * scipy.stats.t.ppf((1 + level) / 2, self.freedom)
+    def interval(self) -> Interval:
+        """Student's 95% interval."""
+        half = self.error * scipy.stats.t.ppf(UPPER, self.freedom)
         return Interval(self.estimate, self.estimate - half, self.estimate + half)
 
     @property
@@ -159,7 +138,7 @@ def difference(first: Mean, second: Mean) -> Mean:
     return Mean(first.estimate - second.estimate, float(np.sqrt(variance)), float(freedom))
 
 
-def share(values, weights=None, level: float = 0.95) -> Interval:
+def share(values, weights=None) -> Interval:
     """As the interval of `mean`, for values in [0, 1], with ends that stay inside [0, 1].
 
     Wilson's interval at the number of independent trials that would have the error of `mean` (Korn
@@ -170,8 +149,8 @@ def share(values, weights=None, level: float = 0.95) -> Interval:
 
     Parameters
     ----------
-    values, weights, level
-        As for `mean` and its interval; the weights must be positive and sum to 1.
+    values, weights
+        As for `mean`; the weights must be positive and sum to 1.
 
     Raises
     ------
@@ -188,40 +167,23 @@ def share(values, weights=None, level: float = 0.95) -> Interval:
     p = min(max(found.estimate, 0.0), 1.0)
     if 0 < p < 1:
         if not found.error > 0:
-            return found.interval(level)
-        student = scipy.stats.t.ppf((1 + level) / 2, found.freedom)
-        trials = (
-            p * (1 - p) / found.error**2 * (scipy.stats.norm.ppf((1 + level) / 2) / student) ** 2
-        )
-    return Interval(p, *wilson(p * trials, trials, level))
+            return found.interval()
+        student = scipy.stats.t.ppf(UPPER, found.freedom)
+        trials = p * (1 - p) / found.error**2 * (scipy.stats.norm.ppf(UPPER) / student) ** 2
+    return Interval(p, *wilson(p * trials, trials))
 
 
-def bootstrap(
-    function, values, *, level: float = 0.95, resamples: int = 2000, seed: int = 0
-) -> Interval:
-    """Interval of any number that is computed from trainings and images, by a two-way bootstrap.
+def bootstrap(function, values, *, resamples: int = 2000, seed: int = 0) -> Interval:
+    """95% interval of a number that is computed from trainings and images (two-way bootstrap).
 
-    Every resample draws trainings, the same for all groups, and images within each group, with
-    replacement (Owen, *Annals of Applied Statistics* 1, 2007). The interval is that of percentiles
-    at Hesterberg's expanded level (*The American Statistician* 69, 2015), for as few trainings (or
-    images, whichever are fewer) as there are: plain percentiles of five cover far too rarely. Where
-    the number is a mean, `mean` says the same without drawing.
-
-    Parameters
-    ----------
-    function : callable
-        Takes a list of arrays (T, n_g, ...), one a group, and returns a float.
-    values
-        List of arrays (T, n_g, ...), one a group of images, without NaN.
-    level : float in (0, 1)
-    resamples, seed : int
-
-    Returns
-    -------
-    Interval
-        NaN ends where the number is not defined for a resample.
+    `function` takes a list of arrays (T, n_g, ...), one a group, and returns a float; `values` is
+    such a list, without NaN. Every resample draws trainings, the same for all groups, and images
+    within each group, with replacement (Owen, *Annals of Applied Statistics* 1, 2007). The interval
+    is that of percentiles at Hesterberg's expanded level (*The American Statistician* 69, 2015),
+    for as few trainings (or images, whichever are fewer) as there are: plain percentiles of five
+    cover far too rarely. Where the number is a mean, `mean` says the same without drawing. The ends
+    are NaN where the number is not defined for a resample.
     """
-    _check_level(level)
     groups = [np.asarray(group, float) for group in values]
     rng, trainings, drawn = np.random.default_rng(seed), len(groups[0]), []
     for _ in range(resamples):
@@ -229,7 +191,7 @@ def bootstrap(
         images = (rng.integers(group.shape[1], size=group.shape[1]) for group in groups)
         drawn.append(function([g[some][:, i] for g, i in zip(groups, images, strict=True)]))
     fewest = trainings if trainings > 1 else min(group.shape[1] for group in groups)
-    student = scipy.stats.t.ppf((1 - level) / 2, fewest - 1) if fewest > 1 else np.nan
+    student = -scipy.stats.t.ppf(UPPER, fewest - 1) if fewest > 1 else np.nan
     tail = scipy.stats.norm.cdf(student * np.sqrt(fewest / max(fewest - 1, 1)))
     low, high = (np.nan,) * 2 if np.isnan(tail) else np.quantile(drawn, [tail, 1 - tail])
     return Interval(float(function(groups)), float(low), float(high))
@@ -238,16 +200,7 @@ def bootstrap(
 def adjust(p_values, method: str = "holm") -> np.ndarray:
     """Adjust p-values for being several (statsmodels `multipletests`); NaN stay NaN, uncounted.
 
-    Parameters
-    ----------
-    p_values : sequence of float in [0, 1], or NaN
-    method : str
-        "holm" (any false finding at all) or "fdr_bh" (the share of false findings), or any other
-        name statsmodels knows.
-
-    Returns
-    -------
-    float64 array of the same length
+    "holm" bounds the chance of any false finding at all, "fdr_bh" the share of false findings.
     """
     p_values = np.asarray(p_values, float)
     adjusted, known = np.full(p_values.shape, np.nan), ~np.isnan(p_values)
@@ -294,12 +247,7 @@ def _components(group: np.ndarray, shares: bool) -> _Parts:
     of_rest = float(np.nansum(rest**2)) / free / (trainings * n)
     of_images = by_image.var(ddof=1) / n if n > 1 else np.nan
     if shares and np.nanmax(known) == np.nanmin(known):
-        of_images = (wilson(0, n)[1] / scipy.stats.norm.ppf(0.975)) ** 2
+        of_images = (wilson(0, n)[1] / scipy.stats.norm.ppf(UPPER)) ** 2
     whole = np.full(len(group), np.nan)
     whole[~np.isnan(group).all(1)] = by_training
     return _Parts(float(np.nanmean(known)), whole, float(of_images), of_rest, n)
-
-
-def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise ValueError(f"level={level} must lie between 0 and 1, for example 0.95")

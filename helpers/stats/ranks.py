@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
-from helpers.stats import Interval, bootstrap
+from helpers.stats import UPPER, Interval, bootstrap
 
 PAIR = ["context_class", "object_class"]
 
 
-def spearman(x, y, level: float = 0.95) -> Interval:
-    """Spearman's correlation of independent points, with Bonett and Wright's interval.
+def spearman(x, y) -> Interval:
+    """Spearman's correlation of independent points, with Bonett and Wright's 95% interval.
 
     Fisher's z with variance (1 + r**2 / 2) / (n - 3), from *Sample size requirements for estimating
     Pearson, Kendall and Spearman correlations* (Psychometrika 65, 2000).
@@ -21,7 +21,6 @@ def spearman(x, y, level: float = 0.95) -> Interval:
     ----------
     x, y : array (n,)
         One value each of every independent unit.
-    level : float in (0, 1)
 
     Returns
     -------
@@ -40,17 +39,13 @@ def spearman(x, y, level: float = 0.95) -> Interval:
     r = np.nan if constant else float(scipy.stats.spearmanr(x, y).statistic)
     if len(x) < 5 or not abs(r) < 1:
         return Interval(r, np.nan, np.nan)
-    half = scipy.stats.norm.ppf((1 + level) / 2) * np.sqrt((1 + r**2 / 2) / (len(x) - 3))
+    half = scipy.stats.norm.ppf(UPPER) * np.sqrt((1 + r**2 / 2) / (len(x) - 3))
     low, high = np.tanh(np.arctanh(r) + np.array([-half, half]))
     return Interval(r, float(low), float(high))
 
 
 def agreement(
-    first: pd.DataFrame,
-    second: pd.DataFrame,
-    *,
-    value: str = "context_effect",
-    level: float = 0.95,
+    first: pd.DataFrame, second: pd.DataFrame, *, value: str = "context_effect"
 ) -> Interval:
     """How alike two methods rank the pairs of object and context: Spearman over the pairs.
 
@@ -63,7 +58,6 @@ def agreement(
         From :func:`helpers.contexts.context.per_image`, of the same pairs and trainings.
     value : str
         The column whose mean over a pair's trainings and images is ranked.
-    level : float in (0, 1)
 
     Returns
     -------
@@ -88,7 +82,7 @@ def agreement(
         x, y = (scipy.stats.rankdata(mean) for mean in means)
         return float(np.corrcoef(x, y)[0, 1]) if x.std() and y.std() else np.nan
 
-    return bootstrap(correlation, [*groups[0], *groups[1]], level=level)
+    return bootstrap(correlation, [*groups[0], *groups[1]])
 
 
 def _of_objects(table: pd.DataFrame, value: str) -> list[np.ndarray]:

@@ -65,17 +65,6 @@ def paint(layer: Layer, where: tuple[float, float], draws: Draws) -> np.ndarray:
     return mask
 
 
-def strength(shared_patch: float, patch_classes: Sequence[str], known: Sequence[str]) -> float:
-    """The planted share, checked together with the two classes."""
-    number = isinstance(shared_patch, int | float | np.number)
-    if not number or isinstance(shared_patch, bool) or not 0 <= shared_patch <= 1:
-        raise ValueError(f"shared_patch={shared_patch!r}: give a number from 0 to 1")
-    pair = tuple(patch_classes)
-    if len(pair) != 2 or len(set(pair)) != 2 or set(pair) - set(known):
-        raise ValueError(f"patch_classes={pair!r}: name two different ones of {tuple(known)}")
-    return float(shared_patch)
-
-
 def planted(
     shared_patch: float, patch_classes: Sequence[str], classes: Sequence[str]
 ) -> pd.DataFrame:
@@ -95,11 +84,10 @@ def planted(
         p_class_training and p_class_held_out (of the images that carry it, the share that is this
         class, under equal class sizes; NaN where none carries it).
     """
-    share = strength(shared_patch, patch_classes, classes)
     table = pd.DataFrame({"class": list(classes)})
     first, second = (table["class"] == name for name in patch_classes)
     for split, rarely in (("training", RARE), ("held_out", 1)):
-        p = share * first + share / rarely * second
+        p = shared_patch * first + shared_patch / rarely * second
         table[f"p_patch_{split}"] = p
-        table[f"p_class_{split}"] = p / p.sum() if share else np.nan
+        table[f"p_class_{split}"] = p / p.sum() if shared_patch else np.nan
     return table

@@ -152,7 +152,7 @@ class Ellipse(Shape):
         qu, qv = (qx * w.d - qy * w.c) / det, (qy * w.a - qx * w.b) / det
         gu, gv = first * pu + second * qu, first * pv + second * qv
         norm = first * first + second * second
-        length = np.sqrt(norm)
+        length = np.maximum(np.sqrt(norm), np.float32(1e-6))  # so that the centre is inside
         slope = np.sqrt(gu * gu + gv * gv) + np.float32(1e-6)
         return (norm - length) / slope
 

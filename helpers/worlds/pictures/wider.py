@@ -8,7 +8,7 @@ import pandas as pd
 from .noise import Draws, axis, fractal
 from .paint import Colour, Hand, Layer, Look, Part, column, photograph, pose, sketch
 from .scenes import SCENES, lerp, lit
-from .sets import WIDER, WorldSet, to_bytes, whole
+from .sets import WIDER, WorldSet, to_bytes
 from .shapes import Box, Curve, Ellipse, Meet, Polygon, Ring, Union, bend
 
 
@@ -246,29 +246,13 @@ def wider(per_kind: int = 150, size: int = 96, seed: int = 0) -> WorldSet:
 
     Contexts (the four and two plain grounds) are drawn independently of the kind, so that a model
     pretrained here has seen them without learning from them what the thing is. As in `make`, a
-    smaller `per_kind` gives the beginning of a larger one.
-
-    Parameters
-    ----------
-    per_kind, size, seed : int
-        Images of each of `WIDER_KINDS`; side in pixels; 0 or more.
-
-    Returns
-    -------
-    WorldSet
-        The table's object is the kind, its design the style: "context", "white" or "sketch".
-
-    Raises
-    ------
-    ValueError
-        Saying which argument is out of range.
+    smaller `per_kind` gives the beginning of a larger one. The table's object is the kind, its
+    design the style: "context", "white" or "sketch".
     """
-    n, size = whole("per_kind", per_kind, 1), whole("size", size, 8)
-    seed = whole("seed", seed, 0)
-    images = np.empty((len(WIDER_KINDS) * n, size, size, 3), np.uint8)
+    images = np.empty((len(WIDER_KINDS) * per_kind, size, size, 3), np.uint8)
     masks, rows = np.empty(images.shape[:3], bool), []
     for kind in WIDER_KINDS:
-        for index in range(n):
+        for index in range(per_kind):
             context, style, layer, image = _one(kind, index, size, seed)
             images[len(rows)], masks[len(rows)] = to_bytes(image), layer.mask
             rows.append((kind, context, style, index, seed))
