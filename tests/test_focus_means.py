@@ -165,15 +165,6 @@ def test_paired_differences_see_what_single_intervals_do_not():
     )
 
 
-@pytest.mark.slow
-def test_p_values_keep_their_level():
-    p = []
-    for seed in range(200):
-        other = simulated(seed).assign(focus=simulated([seed, 1])["focus"], method="other")
-        p.append(contrast(pd.concat([simulated(seed), other]), {"made": 1, "other": -1}).p)
-    assert np.mean(np.array(p) < 0.05) < 0.1
-
-
 def test_undefined_are_counted_and_left_out():
     rated = simulated(0)
     rated.loc[:9, "focus"] = np.nan

@@ -120,18 +120,6 @@ def test_false_alarms_come_at_the_nominal_rate(against, most, of_image, monkeypa
     assert 0.4 <= np.mean(p) <= 0.6
 
 
-@pytest.mark.slow
-def test_any_false_alarm_after_holm_is_rare_and_a_planted_pair_is_found():
-    rng, false, found = np.random.default_rng(8), 0, 0
-    for seed in range(30):
-        design = pairs.design(images(each=14), CLASSES, per_pair=14, seed=seed)
-        false += bool((pairs.ranked(noisy(design, rng))["p_adjusted"] < 0.05).any())
-        made = pairs.ranked(noisy(design, rng, lower={("cat", "ant"): 0.15}))
-        first = made.loc[made["p"].idxmin()]
-        found += (first["target"], first["outer"]) == ("cat", "ant") and first["p"] < 0.05 / 12
-    assert false <= 5 and found >= 28
-
-
 def test_two_classes_have_nothing_to_compare_with_but_chance():
     design = pairs.design(images(CLASSES[:2]), CLASSES[:2], per_pair=8)
     made = noisy(design, np.random.default_rng(0), mean=0.5, lower={("ant", "bee"): 0.3})

@@ -121,7 +121,7 @@ def tried(
     methods: Sequence[str],
     *,
     seed: int,
-    shape: str = "native",
+    shape: str,
 ) -> pd.DataFrame:
     """What each choice does to Focus on the same mosaics (facts of the paper's code; Rao 2022).
 

@@ -117,12 +117,8 @@ class DisconnectedHeads(nn.Module):
 
     Filters of 4 x 4 pixels do not cross cells whose sides are multiples of 4, and features at the
     rim of a cell are zero, so that a map of features stays inside its cell when it is enlarged.
-
-    Parameters
-    ----------
-    own_channels : bool
-        Each cell has channels of its own. If not, cells share channels as those of a convolutional
-        network do, and what a method reads off a whole channel mixes cells.
+    Each cell has channels of its own, or the cells share channels as those of a convolutional
+    network do, and what a method reads off a whole channel mixes cells.
     """
 
     def __init__(self, own_channels: bool):

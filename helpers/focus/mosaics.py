@@ -35,8 +35,7 @@ def design(
     Parameters
     ----------
     table : DataFrame
-        Of held-out images, one row an image, with the column `class`: the `table` of an image set's
-        test split. The images' numbers are the rows' positions.
+        Of held-out images, with the column `class`: the `table` of an image set's test split.
     classes : sequence of str
         At least two. Each is the target class in turn.
     per_class : int
@@ -94,18 +93,15 @@ def layouts(table: pd.DataFrame) -> torch.Tensor:
 def batches(
     table: pd.DataFrame, images: torch.Tensor, shape: str = "native", batch_size: int = 32
 ) -> Iterator[torch.Tensor]:
-    """Stream the mosaics of a design, in its order.
+    """Stream the mosaics of a design, or of any rows of it, in its order.
 
     Parameters
     ----------
-    table : DataFrame
-        From :func:`design`, or any rows of it.
     images : uint8 tensor (M, 3, H, W)
-        The images that `table` counts.
+        Those that `table` counts.
     shape : {"native", "squeezed"}
         Tiles at their own size, as in the paper (224 pixels make mosaics of 448), or the mosaic
         in the size of one image; see :func:`helpers.data.mosaics.grid`, which refuses others.
-    batch_size : int
 
     Yields
     ------

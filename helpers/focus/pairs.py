@@ -41,15 +41,10 @@ def design(
 def ranked(rated: pd.DataFrame, against: str = "same target") -> pd.DataFrame:
     """Every ordered pair, the lowest mean Focus first, tested against a null and corrected.
 
-    Parameters
-    ----------
-    rated : DataFrame
-        From :func:`helpers.focus.rate`, of two-class mosaics by one method. Intervals and tests are
-        of all trainings.
-    against : {"same target", "all pairs", "chance"}
-        The null of the one-sided test that a pair's mean Focus is lower: that it equals the mean of
-        the same target's other pairs, of all other pairs, or 0.5. With two classes the first has
-        nothing to compare with: p is NaN.
+    `rated` is of two-class mosaics by one method; intervals and tests are of all trainings.
+    `against` names the null of the one-sided test that a pair's mean Focus is lower: that it equals
+    the mean of the same target's other pairs, of all other pairs, or 0.5 ("chance"). With two
+    classes the first has nothing to compare with: p is NaN.
 
     Returns
     -------

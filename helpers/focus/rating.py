@@ -63,18 +63,14 @@ def rate(
     model : Model
         Its trainings take uint8 images (B, 3, H, W) and float ones in [0, 1], and return logits.
     images : ImageSet
-        The held-out images that `table` counts.
-    table : DataFrame
-        From :func:`helpers.focus.design`.
+        The held-out images that `table`, from :func:`helpers.focus.design`, counts.
     method : str or callable
         One of :data:`helpers.explain.METHODS`, or a function of (model, float images, targets)
         that returns maps (B, H, W).
     effort : {"quick", "sound", "paper"}
-        How many samples a method draws.
+        How many samples a method draws; `settings` of the method replace those of the effort.
     shape : {"native", "squeezed"}
         Of the mosaics, as for :func:`helpers.focus.batches`.
-    settings
-        Of the method, in place of those of the effort.
 
     Returns
     -------

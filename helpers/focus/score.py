@@ -29,11 +29,9 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
 
     Raises
     ------
-    TypeError
-        For maps that are not floats, or layouts that are not bool.
-    ValueError
-        For shapes that do not fit, a layout with no or only target cells, more cells than pixels,
-        or maps with NaN or infinite relevance.
+    TypeError, ValueError
+        For other types, shapes that do not fit, a layout with no or only target cells, or maps with
+        NaN or infinite relevance.
     """
     _check(maps, layouts)
     sums = _cell_sums(maps, layouts.shape[1:])

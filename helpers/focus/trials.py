@@ -135,10 +135,7 @@ def alike(trials: pd.DataFrame) -> pd.DataFrame:
 def rates(trials: pd.DataFrame) -> pd.DataFrame:
     """How often the planted pair came first at each dose, and how often where nothing is planted.
 
-    Parameters
-    ----------
-    trials : DataFrame
-        From :func:`alike`: one row a dose and seed.
+    `trials` has one row a dose and seed, as :func:`alike` gives them.
 
     Returns
     -------
