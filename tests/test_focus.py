@@ -68,11 +68,6 @@ def test_score_knows_the_cells_of_a_mosaic_that_does_not_divide():
     assert focus.score(mosaic, layout).item() == 1 and focus.score(1 - mosaic, layout).item() == 0
 
 
-def test_no_positive_relevance_is_nan():
-    layout = torch.tensor([[[True, False]]]).expand(2, 1, 2)
-    assert focus.score(torch.stack([torch.zeros(4, 4), -torch.ones(4, 4)]), layout).isnan().all()
-
-
 @pytest.mark.parametrize(
     ("maps", "layouts", "error", "said"),
     [

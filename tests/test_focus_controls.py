@@ -245,16 +245,6 @@ def test_lrp_conserves_relevance_in_reduced_networks(name):
     assert lrp.lost(logits, ledger).max() < 1e-3
 
 
-def test_reduced_networks_start_from_a_seed_and_a_file(tmp_path):
-    with pytest.raises(ValueError, match="Nobody publishes"):
-        models.build("vgg11-eighth", 4, weights="imagenet")
-    first, again = (models.build("vgg11-eighth", 4, seed=3).state_dict() for _ in range(2))
-    assert all(torch.equal(first[name], again[name]) for name in first)
-    torch.save(models.build("resnet10-eighth", 3, seed=1).network.state_dict(), tmp_path / "w.pth")
-    loaded = models.build("resnet10-eighth", 3, weights=tmp_path / "w.pth")
-    assert loaded.network.fc.weight.shape == (3, 64)
-
-
 # --- traps of the tools --------------------------------------------------------------------------
 
 

@@ -87,14 +87,20 @@ def test_matrix_writes_every_value_once(n):
     assert written.count("\N{EN DASH}") == n
 
 
-def test_ranking_names_the_lowest_and_marks_the_planted():
+def test_ranking_names_pairs_and_shows_their_difference_and_p():
     table = made(4)
-    planted = tuple(table.loc[1, ["target", "outer"]])
-    figure = figures.pair_ranking(table, planted)
-    labels = figure.axes[0].get_yticklabels()
+    table.loc[0, "p_adjusted"], table.loc[1, "p_adjusted"] = 0.0004, 0.2
+    figure = figures.pair_ranking(table, tuple(table.loc[1, ["target", "outer"]]))
+    left, right = figure.axes
+    labels = left.get_yticklabels()
     wanted = [f"{row.target} beside {row.outer}" for row in table.itertuples()]
     assert [label.get_text() for label in labels] == wanted
-    assert labels[1].get_color() != labels[0].get_color()
+    assert labels[1].get_color() != labels[0].get_color(), "the planted pair is marked"
+    assert figure.get_suptitle().startswith(f"{(table['p_adjusted'] < 0.05).sum()} of 12 pairs")
+    written = [text.get_text() for text in right.texts]
+    assert {"< 0.001 *", "0.200"} <= set(written) and "rank" in written
+    whiskers = right.containers[0].lines[2][0].get_segments()[0][:, 0]
+    assert np.allclose(whiskers, table.loc[0, ["difference_low", "difference_high"]].tolist())
 
 
 def test_a_walk_begins_with_the_lowest_and_goes_round(rated):
@@ -142,18 +148,6 @@ def test_controls_begin_at_the_lowest_pair(rated):
         child.description: child.value for child in widget.children if hasattr(child, "value")
     }
     assert (chosen["target"], chosen["outer"]) == ("red", "green")
-
-
-def test_the_ranking_shows_the_difference_and_what_p_is():
-    table = made(4)
-    table.loc[0, "p_adjusted"], table.loc[1, "p_adjusted"] = 0.0004, 0.2
-    figure = figures.pair_ranking(table, None)
-    _, right = figure.axes
-    assert figure.get_suptitle().startswith(f"{(table['p_adjusted'] < 0.05).sum()} of 12 pairs")
-    written = [text.get_text() for text in right.texts]
-    assert {"< 0.001 *", "0.200"} <= set(written) and "rank" in written
-    whiskers = right.containers[0].lines[2][0].get_segments()[0][:, 0]
-    assert np.allclose(whiskers, table.loc[0, ["difference_low", "difference_high"]].tolist())
 
 
 def test_detection_counts_are_written():
