@@ -122,9 +122,9 @@ def mosaic_maps(
 
 
 FACES = {
-    "own set": lambda colour: {"mfc": colour},
-    "other set": lambda colour: {"mfc": "white"},
-    "stopped early": lambda colour: {"fillstyle": "left", "mfc": colour, "mfcalt": "white"},
+    "own set": {},
+    "other set": {"mfc": "white"},
+    "stopped early": {"fillstyle": "left", "mfcalt": "white"},
 }
 
 
@@ -147,7 +147,7 @@ def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figur
     mark = {"ls": "", "ms": 8, "mew": 1.5}
     handles = [Line2D([], [], marker=m, color=c, label=n, **mark) for n, (c, m) in looks.items()]
     for how in (how for how in FACES if how in set(table["how"])):
-        handles.append(Line2D([], [], marker="o", color=INK, label=how, **mark, **FACES[how](INK)))
+        handles.append(Line2D([], [], marker="o", color=INK, label=how, **mark, **FACES[how]))
     handles.append(Line2D([], [], color=FAINT, lw=1.2, marker=".", label="the same networks"))
     follow = ", ".join(name for name, rise in rises.items() if rise > 0)
     title = f"More accurate networks, more Focus: {follow or 'for none of the methods'}"
@@ -162,8 +162,8 @@ def _networks(ax: Axes, part: pd.DataFrame, method: str, colour: str, marker: st
     cases = cases.sort_values("accuracy").reset_index()
     ax.plot(cases["accuracy"], cases[method], color=colour, lw=1.2, alpha=0.6)
     for row in _rows(cases):
-        look = {"color": colour, "ms": 8, "mew": 1.5, **FACES[row["how"]](colour)}
-        ax.plot(row["accuracy"], row[method], marker, **look)
+        look = {"ms": 8, "mew": 1.5, **FACES[row["how"]]}
+        ax.plot(row["accuracy"], row[method], marker, color=colour, **look)
 
 
 def choices(table: pd.DataFrame) -> Figure:

@@ -50,6 +50,7 @@ CAMS = ("GradCAM", "GradCAM++")
 LEAVES = "relevance leaves the cells that the logit sees"
 WHOLE = "it weighs whole channels, and a channel that the cells share is active in all"
 WHY = {
+    **{(method, ""): WHOLE for method in CAMS},
     ("LIME", ""): "superpixels across the seams show both sides, and the ridge penalty leaks",
     ("LIME", "grid on seams"): "the ridge penalty gives a share to superpixels that do not count",
 }
@@ -254,7 +255,6 @@ def heads(images: ImageSet, methods: Iterable[str | Callable], seed: int) -> pd.
             on = "own channels" if own else "shared channels"
             for setting, more in settings.items():
                 reason = WHY.get((shown(method), setting), LEAVES)
-                reason = WHOLE if shown(method) in CAMS and not own else reason
                 try:
                     focus = disconnected(images, table, method, own_channels=own, **more)
                     found = np.nanmean(focus), np.nanmin(focus), np.nanmax(focus)
