@@ -1,36 +1,15 @@
-"""Readings, nulls by size, claims, and that every figure of notebook 09 draws."""
+"""What notebook 09 reads beside its cells: nulls by size, rates, and real frames."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
-from helpers.blocks import blocks, claims, counts, evidence, examples, paper, report, scores
-from helpers.figures import blocks as figures
-from helpers.run.claims import AGREES, CONTRADICTS, FAILS, HOLDS, NO_COUNTERPART, judge
+from helpers.blocks import counts, evidence, examples, report
 
 
-@pytest.fixture(scope="module")
-def compas():
-    return examples.counted(examples.tables()["compas"])
-
-
-@pytest.fixture(scope="module")
-def unbiased():
-    return evidence.without_bias([1000, 10_000, 100_000], [2, 60], draws=60)
-
-
-def test_readings_are_the_reports_cells(compas):
-    found = report.readings(compas, examples.TEN, draws=50)
-    for _, row in found.iterrows():
-        cell = row[report.KEYS]
-        assert row["value"] == blocks.bias(compas, *cell)
-        assert row["low"] <= row["value"] <= row["high"]
-    assert (found["p"] == 1 / 51).sum() >= 8
-
-
-def test_a_worst_case_without_bias_shrinks_with_rows_and_grows_with_groups(unbiased):
+def test_a_worst_case_without_bias_shrinks_with_rows_and_grows_with_groups():
     """Medians of db with 60 groups that design notes give: 1.00, 0.80, 0.32 (rate not stated)."""
+    unbiased = evidence.without_bias([1000, 10_000, 100_000], [2, 60], draws=60)
     median = unbiased.pivot(index="n", columns="groups", values="median")
     assert median.loc[1000, 60] == 1
     assert 0.6 < median.loc[10_000, 60] < 0.85 and 0.25 < median.loc[100_000, 60] < 0.35
@@ -41,63 +20,18 @@ def test_rates_and_their_adjustment_by_hand():
     by, z = np.repeat(list("ab"), 10), np.tile([0, 1], 10)
     p = np.array([1, 0] * 5 + [1, 1, 0, 0, 1] * 2)
     data = counts.table(by, y_pred=p, strata=z)
-    found = report.rates(data, strata=True).set_index("group")
+    found = report.rates(data).set_index("group")
     for g in "ab":
         of = [p[(by == g) & (z == s)].mean() for s in (0, 1)]
         assert found.loc[g, "value"] == p[by == g].mean()
         assert found.loc[g, "adjusted"] == pytest.approx(np.mean(of))
-    with pytest.raises(ValueError, match="not a share of all rows"):
-        report.rates(data, "tpr")
 
 
-@pytest.fixture(scope="module")
-def suite():
-    row = {"notebook": "02_a", "groups": "class", "reading": "named right", "value": 0.6}
-    row |= {"low": 0.5, "high": 0.7, "null_high": 0.2, "worst": "mug", "best": "plane"}
-    return pd.DataFrame([row | {"p_holm": p, "at_limit": p < 0.1} for p in (0.01, 0.5)])
-
-
-def test_every_figure_draws(compas, unbiased, suite):
-    whole = report.make(examples.counted(examples.tables()["six groups"]), permutations=19)
-    tied = examples.counted(examples.tables()["tied scores"])
-    served, _, _ = examples.here_or_recorded()
-    for figure in (
-        figures.grid(whole.table("p"), whole.table("p_bh")),
-        figures.grid(whole.table()),
-        figures.figure_1(paper.figure_1(whole)),
-        figures.null_of_worst_case(unbiased),
-        figures.ten_readings(report.readings(compas, examples.TEN, draws=20)),
-        figures.group_rates(served, "share", "scene"),
-        figures.suite(suite),
-        figures.rocs(scores.rocs(tied), ["a", "b"], 0.1),
-    ):
-        assert isinstance(figure, Figure)
-
-
-def test_claims_are_judged(compas, unbiased, suite):
-    rows = examples.tables()["six groups"]
-    whole = report.make(examples.counted(rows))
-    given = {"predictions": rows["y_pred"], "labels": rows["y_true"]}
-    snippet = paper.unireport(**given, sensitive=paper.Fork(paper.categories @ rows["group"]))
-    cells = {"area": ("auc", "pairs", "abs", "max"), "abroca": ("auc", "pairs", "curve", "max")}
-    crossing = examples.counted(examples.same_area())
-    estimates = claims.of_compas(compas) + claims.of_report(whole, snippet)
-    estimates += claims.of_answers(examples.answers(), report.readings(crossing, cells, draws=9))
-    ten = report.readings(compas, examples.TEN, draws=99)
-    estimates += claims.of_readings(ten, unbiased, suite)
-    contrasts = pd.read_csv(examples.project.root() / examples.RECORDED[1])
-    found = judge("09_any", [*estimates, *claims.of_frames(contrasts)]).set_index("id")
-    paper_is_right = ["libraries", "toolkits", "snippet", "backtracking", "crossing"]
-    assert (found.loc[[f"blocks/{c}" for c in paper_is_right], "verdict"] == AGREES).all()
-    assert found.loc["blocks/balance", "measured"] == 2, "1 - tpr changes ratios"
-    assert (found.loc[["blocks/balance", "blocks/deo"], "verdict"] == CONTRADICTS).all()
-    readings = found.loc["suite/blocks/readings"]
-    assert readings["measured"] == pytest.approx(0.263303 - 0.0317253, abs=1e-5)
-    assert found["verdict"].eq(NO_COUNTERPART).sum() == 4 and len(found) == 18
-    frames = found.loc["suite/blocks/frames"].set_index("of")["verdict"]
-    assert frames["night, with scene held fixed"] == HOLDS
-    assert frames["snowy, as it is"] == FAILS
-    with pytest.raises(FileNotFoundError, match="no file"):
+def test_recorded_frames_are_there_where_the_real_ones_are_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(examples, "BDD100K", str(tmp_path / "none.npz"))
+    served, contrasts, said = examples.here_or_recorded()
+    assert len(served) == 8 and len(contrasts) == 16 and said.startswith("recorded")
+    with pytest.raises(FileNotFoundError, match="no file 'none"):
         examples.here_or_recorded("none.npz")
 
 

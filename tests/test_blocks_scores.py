@@ -12,62 +12,15 @@ from hypothesis import strategies as st
 
 from helpers.blocks import blocks, counts, examples, scores
 
-few = st.lists(
-    st.tuples(st.sampled_from("ab"), st.integers(0, 1), st.integers(0, 3)), min_size=4, max_size=7
-)
 
-
-def data_of(rows):
-    by, y, s = (list(c) for c in zip(*rows, strict=True))
-    by[:2] = ["a", "b"]
-    return by, y, s, counts.table(by, y_true=y, y_score=s)
-
-
-def of_units(name, data, **rows):
-    return blocks.values(blocks.measure(name), data, **rows)
-
-
-def orders(scores):
-    """Every order of the rows from the highest score, tied rows in every order."""
-    every = itertools.permutations(range(len(scores)))
-    return [o for o in every if all(scores[a] >= scores[b] for a, b in itertools.pairwise(o))]
-
-
-def over_orders(scores, of):
-    every = orders(scores)
-    return sum(of(order) for order in every) / len(every)
-
-
-@settings(max_examples=20, deadline=None)
-@given(few, st.integers(1, 4))
-def test_top_k_measures_are_means_over_the_orders_of_ties(rows, k):
-    by, y, s, data = data_of(rows)
-    places = {g: [i for i, b in enumerate(by) if b == g] for g in "ab"}
-    found = {name: of_units(f"{name}@{k}", data) for name in ("ar", "skew", "hr")}
-    for at, g in enumerate("ab"):
-        mine = places[g]
-        top = lambda order, j: sum(i in mine for i in order[:j])  # noqa: B023, E731
-        held = over_orders(s, lambda o: top(o, k) / k)  # noqa: B023
-        average = over_orders(s, lambda o: sum(top(o, j) / j for j in range(1, k + 1)) / k)  # noqa: B023
-        assert found["ar"][at] == pytest.approx(average)
-        with np.errstate(divide="ignore"):
-            assert found["skew"][at] == pytest.approx(np.log(held * len(by) / len(mine)))
-        own = [s[i] for i in mine]
-        if len(mine) < k:
-            assert math.isnan(found["hr"][at])
-        else:
-            hits = over_orders(own, lambda o: sum(y[mine[i]] for i in o[:k]) / k)  # noqa: B023
-            assert found["hr"][at] == pytest.approx(hits)
+def of_units(name, data, weights=None):
+    grid = blocks.grid_of(data, [name])
+    return blocks.drawn(data, grid, data.counts, weights=weights).f[name]
 
 
 def auc_by_hand(scores, labels):
-    wins = [
-        (a > b) + (a == b) / 2
-        for a, p in zip(scores, labels, strict=True)
-        for b, q in zip(scores, labels, strict=True)
-        if p and not q
-    ]
-    return sum(wins) / len(wins) if wins else math.nan
+    wins = [(a > b) + (a == b) / 2 for a in scores[labels == 1] for b in scores[labels == 0]]
+    return np.mean(wins) if wins else math.nan
 
 
 @settings(max_examples=60, deadline=None)
@@ -93,7 +46,7 @@ def test_weights_are_copies_of_rows(seed, n):
     data = counts.table(by, y_true=y, y_score=s)
     again = [np.repeat(c, w) for c in (by, y, s)]
     copies = counts.table(again[0], y_true=again[1], y_score=again[2])
-    for name in ("auc", "score", "ar@4", "skew@3", "hr@3"):
+    for name in ("auc", "score"):
         weighted = of_units(name, data, weights=w.astype(float))
         np.testing.assert_allclose(weighted, of_units(name, copies), rtol=1e-9, atol=1e-12)
 
@@ -119,49 +72,25 @@ def heights(curve, left, right):
 
 
 def steps(scores, labels):
-    p, n = int(sum(labels)), int(len(labels) - sum(labels))
-    levels = sorted(set(scores), reverse=True)
-    path = [(0, 0)] + [
-        (
-            sum(s >= t and not y for s, y in zip(scores, labels, strict=True)),
-            sum(s >= t and y for s, y in zip(scores, labels, strict=True)),
-        )
-        for t in levels
-    ]
-    return path, n, p
+    said = [labels[scores >= t] for t in sorted(set(scores), reverse=True)]
+    path = [(0, 0)] + [(int((y == 0).sum()), int(y.sum())) for y in said]
+    return path, *path[-1]
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 12), st.sampled_from([2, 4, 100]))
 def test_abroca_is_exact_ties_included(seed, n, levels):
     rng = np.random.default_rng(seed)
-    sides = []
-    for _ in range(2):
-        y, s = rng.integers(0, 2, n), rng.integers(0, levels, n).tolist()
-        y[:2] = [0, 1]
-        sides.append((s, y.tolist()))
-    found = abroca(*sides)
-    assert found == pytest.approx(exact_area(*(steps(*side) for side in sides)), abs=1e-12)
-
-
-def abroca(*sides):
-    """Of two groups, each (scores, labels)."""
-    by = np.repeat(["first", "second"], [len(scores) for scores, _ in sides])
-    y_score, y_true = (np.concatenate(column) for column in zip(*sides, strict=True))
-    data = counts.table(by, y_true=y_true, y_score=y_score)
-    return blocks.bias(data, "auc", "pairs", "curve", "max")
-
-
-def test_abroca_in_closed_form():
-    perfect, worst, tied = ([2, 1], [1, 0]), ([1, 2], [1, 0]), ([1, 1], [1, 0])
-    assert abroca(perfect, worst) == pytest.approx(1)
-    assert abroca(perfect, tied) == pytest.approx(0.5)
-    assert abroca(tied, tied) == 0
-    assert math.isnan(abroca(tied, ([1, 2], [1, 1])))
+    s, y = rng.integers(0, levels, (2, n)), rng.integers(0, 2, (2, n))
+    y[:, :2] = [0, 1]
+    by = np.repeat(["first", "second"], n)
+    data = counts.table(by, y_true=y.ravel(), y_score=s.ravel())
+    found = blocks.bias(data, "auc", "pairs", "curve", "max")
+    assert found == pytest.approx(exact_area(*map(steps, s, y)), abs=1e-12)
 
 
 def test_curves_of_equal_area_cross():
-    """Both areas are Φ(1/√2) but for rounding; the one between the curves is a sum by hand."""
+    """Both areas are Φ(1/√2) but for rounding."""
     data = examples.counted(made := examples.same_area())
     assert made["y_score"].duplicated().any()
     area = scipy.stats.norm.cdf(2**-0.5)
@@ -171,21 +100,3 @@ def test_curves_of_equal_area_cross():
     x = np.linspace(0, 1, 100_001)
     apart = np.interp(x, narrow.fpr, narrow.tpr) - np.interp(x, wide.fpr, wide.tpr)
     assert apart.min() < -0.1 and apart.max() > 0.05, "they cross"
-    by_name = blocks.bias(data, "auc", "pairs", "curve", "max")
-    assert by_name == pytest.approx(abs(apart).mean(), abs=1e-3)
-
-
-def test_curves_of_representation():
-    rng = np.random.default_rng(1)
-    by, s = rng.integers(0, 3, 60), rng.permutation(60)
-    data = counts.table(by, y_score=s, y_true=s % 2)
-    first = by[np.argsort(-s)]
-    held = [np.cumsum(first == g)[:5] / np.arange(1, 6) for g in range(3)]
-    for how, weight in (("curve", np.ones(5)), ("curve_dcg", 1 / np.log(1 + np.arange(1, 6)))):
-        expected = max(
-            np.abs(a - b) @ weight / weight.sum() for a, b in itertools.combinations(held, 2)
-        )
-        assert blocks.bias(data, "ar@5", "pairs", how, "max") == pytest.approx(expected)
-    for name, how in (("score", "curve"), ("auc", "curve_dcg")):
-        with pytest.raises(ValueError, match="no curve"):
-            blocks.bias(data, name, "pairs", how, "max")

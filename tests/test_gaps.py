@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import data
-from helpers.run.parameters import Images, Recipe
 from helpers.synthesis import gaps
 
 
@@ -28,17 +26,6 @@ def test_the_suites_report_ranks_by_evidence():
     assert table["notebook"].tolist() == ["02_b", "01_a"]
     assert table.loc[0, "worst"] == "2" and table.loc[0, "p_holm"] == 0.02
     assert table.loc[1, "value"] < table.loc[1, "null_high"] * 1.5
-
-
-def test_parts_draw_and_exchange_by_their_clusters():
-    [_, part] = parts()
-    copied = part.rows.loc[part.rows.index.repeat(4)].rename_axis("unit").reset_index()
-    [alone] = gaps.one_report([part], draws=199).to_dict("records")
-    more = [part._replace(rows=copied, cluster=c) for c in ("unit", None)]
-    clustered, fooled = gaps.one_report(more[:1]), gaps.one_report(more[1:])
-    width = [float(t["high"].iloc[0] - t["low"].iloc[0]) for t in (clustered, fooled)]
-    assert width[0] == pytest.approx(alone["high"] - alone["low"], rel=0.2)
-    assert width[1] < 0.65 * width[0]
 
 
 def test_findings_are_ranked_by_how_far_they_are_from_their_threshold():
@@ -62,18 +49,6 @@ def test_rows_of_the_driving_world():
     rows = gaps.driving(frames=120)
     assert {"frame", "income", "class", "size", "right"} == set(rows)
     assert 0 < rows["right"].mean() < 1
-
-
-@pytest.mark.slow
-def test_rows_of_focus_are_every_method_on_every_network(monkeypatch, tmp_path):
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    names = ("alexnet-quarter", "resnet10-eighth")
-    recipes = [Recipe(name, trainings=2, epochs=1) for name in names]
-    rows = gaps.explained(data.load(Images(size=64, per_class=12)), recipes, 0)
-    each = rows.groupby(["method", "architecture", "training"])["mosaic"].nunique()
-    assert each.eq(8).all() and rows["training"].nunique() == 2
-    assert rows["method"].nunique() == 4 and rows["architecture"].nunique() == 2
-    assert (rows["right"] == (rows["focus"] > 0.5)).all()
 
 
 def test_rates_at_a_limit_are_marked():

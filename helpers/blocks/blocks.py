@@ -12,24 +12,17 @@ resampled tables are handled like one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from helpers.blocks import scores
-from helpers.blocks.counts import Table, counted, unit_counts
+from helpers.blocks.counts import Table, ratio, unit_counts
 
 MOST_PAIRS = 4_000_000
-CURVES = ("curve", "curve_dcg")
-
-
-def ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
-    """over / under; NaN for 0/0 and infinite for x/0, without warnings."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return over / under
+CURVE = "curve"  # the comparison of curves, of the measures that have one
 
 
 # --- base measures F(S), section 4.2 ---
@@ -40,16 +33,15 @@ class Measure:
     """One base measure, with the columns it needs.
 
     `of_counts` makes (...) of counts (..., 4) in the order of `counts.CELLS`; for what counts do
-    not say, `of_rows` makes (2 G + 1,) of (Table, atoms (n,), weights (n,), complements: bool).
-    `curves` are the curve comparisons it allows, `depth` the k of top-k measures.
+    not say, `of_rows` makes (2 G + 1,) of (Table, atoms, weights), and `curve` the comparisons of
+    curves (P,) of these and the units i and j.
     """
 
     name: str
     needs: frozenset[str]
     of_counts: Callable | None = None
     of_rows: Callable | None = None
-    curves: tuple[str, ...] = ()
-    depth: int = 0
+    curve: Callable | None = None
 
 
 def _share(top: tuple[int, ...], bottom: tuple[int, ...]) -> Callable:
@@ -73,43 +65,28 @@ MEASURES = {
     name: Measure(name, _PRED if name == "pr" else _PRED | _TRUE, _share(*parts))
     for name, parts in _SHARES.items()
 } | {
-    "score": Measure("score", _SCORE, of_rows=scores.mean_score),
-    "auc": Measure("auc", _SCORE | _TRUE, of_rows=scores.auc, curves=("curve",)),
-}
-_TOP = {
-    "hr": (scores.hit_rate, _SCORE | _TRUE, ()),
-    "skew": (scores.skew, _SCORE, ()),
-    "ar": (scores.average_representation, _SCORE, CURVES),
+    "score": Measure("score", _SCORE, None, scores.mean_score),
+    "auc": Measure("auc", _SCORE | _TRUE, None, scores.auc, scores.between_rocs),
 }
 
 
 def measure(of: str | Measure | Callable[[pd.DataFrame], float]) -> Measure:
     """A base measure by name, or from a function of the reader's.
 
-    Parameters
-    ----------
-    of : str, Measure or callable
-        Names: pr, tpr, tnr, fpr, fnr, ppv, npv, acc, error, score (mean), auc, and with a depth
-        after @: hr@10 (top-k hit rate within the group), skew@10, ar@10 (average representation). A
-        callable gets the rows of a group as a DataFrame (y_pred,
-        y_true, y_score where there are any) and returns a number; resampling calls it once a group
-        and draw.
+    Names are pr, tpr, tnr, fpr, fnr, ppv, npv, acc, error, score (the mean) and auc. A function
+    gets the rows of a group as a DataFrame (y_pred, y_true, y_score where there are any) and
+    returns a number; it is called once a group and draw.
     """
     if isinstance(of, Measure):
         return of
     if callable(of):
         return Measure(name_of(of), frozenset(), of_rows=scores.each_unit(of))
-    if of in MEASURES:
-        return MEASURES[of]
-    found = re.fullmatch(r"(hr|skew|ar)@(\d+)", of)
-    if found and int(found[2]) > 0:
-        of_rows, needs, curves = _TOP[found[1]]
-        depth = int(found[2])
-        return Measure(of, needs, of_rows=of_rows(depth), curves=curves, depth=depth)
-    raise ValueError(
-        f"base measure {of!r} is not known; there are {', '.join(MEASURES)}, and hr@k, skew@k, "
-        "ar@k with a depth k, such as hr@10; or give a function of a group's rows"
-    )
+    if of not in MEASURES:
+        raise ValueError(
+            f"base measure {of!r} is not known; there are {', '.join(MEASURES)}, "
+            "or give a function of a group's rows"
+        )
+    return MEASURES[of]
 
 
 def lacking(data: Table) -> dict[str, str]:
@@ -119,22 +96,6 @@ def lacking(data: Table) -> dict[str, str]:
         for name, of in MEASURES.items()
         if not of.needs <= data.has
     }
-
-
-def values(of: Measure, data: Table, units=None, atoms=None, weights=None, complements=True):
-    """F of every unit, (..., 2 G + 1).
-
-    `units` are counts (..., 2 G + 1, 4), `atoms` and `weights` (n,) those of resampled rows; by
-    default all are those of the table itself.
-    """
-    missing = of.needs - data.has
-    if missing:
-        raise ValueError(f"{of.name} needs {' and '.join(sorted(missing))}, which was not given")
-    if of.of_counts is not None:
-        return of.of_counts(unit_counts(data.groups, data.counts) if units is None else units)
-    atoms = data.groups.atoms if atoms is None else atoms
-    weights = np.ones(len(data)) if weights is None else weights
-    return of.of_rows(data, atoms, weights, complements)
 
 
 # --- comparison sets C(S), section 4.1: places (i, j) of the two sides, none with itself ---
@@ -174,12 +135,17 @@ SETS = {"vsany": vsany, "pairs": pairs, "compl": compl}
 
 def sides(data: Table, which: str | Callable) -> tuple[np.ndarray, np.ndarray]:
     """The comparisons of a set, by its name or from a function of the number of groups."""
-    if not callable(which) and which not in SETS:
-        raise ValueError(f"comparison set {which!r} is not known; give one of {', '.join(SETS)}")
-    return (which if callable(which) else SETS[which])(len(data.groups))
+    return _block("comparison set", SETS, which)(len(data.groups))
 
 
-# --- comparisons of two sides, section 4.3 ---
+def _block(kind: str, named: dict[str, Callable], which: str | Callable) -> Callable:
+    """A block by its name, or the reader's function; an unknown name is refused."""
+    if not callable(which) and which not in named:
+        raise ValueError(f"{kind} {which!r} is not known; give one of {', '.join(named)}")
+    return which if callable(which) else named[which]
+
+
+# --- comparisons of two sides, section 4.3: a ratio over 0 is infinite, 0/0 is NaN ---
 
 COMPARISONS = {
     "none": lambda fi, fj: np.array(fi, float),
@@ -190,26 +156,9 @@ COMPARISONS = {
 }
 
 
-def compare(fi: np.ndarray, fj: np.ndarray, how: str | Callable, epsilon: float | None = None):
-    """Compare two sides, by a name or a function (fi, fj) -> array; see `threshold` for epsilon.
-
-    A ratio over 0 is infinite, 0/0 is NaN.
-    """
-    if not callable(how) and how not in COMPARISONS:
-        known = ", ".join((*COMPARISONS, *CURVES))
-        raise ValueError(f"comparison {how!r} is not known; give one of {known}")
-    with np.errstate(invalid="ignore"):
-        found = (how if callable(how) else COMPARISONS[how])(fi, fj)
-    return threshold(found, epsilon)
-
-
 def threshold(compared: np.ndarray, epsilon: float | None) -> np.ndarray:
     """max(0, comparison - epsilon), or the comparison itself for None (0 cuts negative ones)."""
-    if epsilon is None:
-        return compared
-    if epsilon < 0:
-        raise ValueError(f"epsilon={epsilon} must be 0 or more")
-    return np.maximum(compared - epsilon, 0)
+    return compared if epsilon is None else np.maximum(compared - epsilon, 0)
 
 
 # --- reductions of all comparisons, section 4.4: (x, known, weight), each (..., P) -> (...) ---
@@ -219,16 +168,8 @@ def _or(x: np.ndarray, known: np.ndarray, instead: float) -> np.ndarray:
     return x if known.all() else np.where(known, x, instead)
 
 
-def _mean(x, known, weight):
-    return ratio(_or(x, known, 0).sum(-1), known.sum(-1))
-
-
-def _wmean(x, known, weight):
-    return _or(x * weight, known, 0).sum(-1)
-
-
-def _wmean_normalised(x, known, weight):
-    return ratio(_wmean(x, known, weight), np.where(known, weight, 0).sum(-1))
+def _sum(x: np.ndarray, known: np.ndarray) -> np.ndarray:
+    return _or(x, known, 0).sum(-1)
 
 
 def _gini(x, known, weight):
@@ -244,10 +185,12 @@ def _gini(x, known, weight):
 REDUCTIONS = {
     "max": lambda x, known, weight: _or(x, known, -np.inf).max(-1),
     "min": lambda x, known, weight: _or(x, known, np.inf).min(-1),
-    "mean": _mean,
-    "wmean": _wmean,
-    "wmean_normalised": _wmean_normalised,
-    "sum": lambda x, known, weight: _or(x, known, 0).sum(-1),
+    "mean": lambda x, known, weight: ratio(_sum(x, known), known.sum(-1)),
+    "wmean": lambda x, known, weight: _sum(x * weight, known),
+    "wmean_normalised": lambda x, known, weight: ratio(
+        _sum(x * weight, known), np.where(known, weight, 0).sum(-1)
+    ),
+    "sum": lambda x, known, weight: _sum(x, known),
     "gini": _gini,
 }
 
@@ -260,26 +203,14 @@ def reduce(compared: np.ndarray, how: str | Callable, weight: np.ndarray):
     `weights`, and returns a number.
     """
     known = ~np.isnan(compared)
+    found = _block("reduction", REDUCTIONS, how)
     if callable(how):
-        return _by_row(compared, known, how, np.broadcast_to(weight, compared.shape))
-    if how not in REDUCTIONS:
-        raise ValueError(f"reduction {how!r} is not known; give one of {', '.join(REDUCTIONS)}")
+        parts = (compared, known, np.broadcast_to(weight, compared.shape))
+        rows = zip(*(part.reshape(-1, compared.shape[-1]) for part in parts), strict=True)
+        values = [float(how(x[k], w[k])) if k.any() else np.nan for x, k, w in rows]
+        return np.reshape(values, compared.shape[:-1])
     with np.errstate(invalid="ignore"):
-        return np.where(known.any(-1), REDUCTIONS[how](compared, known, weight), np.nan)
-
-
-def _by_row(compared: np.ndarray, known: np.ndarray, how: Callable, weight: np.ndarray):
-    flat = [a.reshape(-1, compared.shape[-1]) for a in (compared, known, weight)]
-    rows = zip(*flat, strict=True)
-    found = [float(how(x[k], w[k])) if k.any() else np.nan for x, k, w in rows]
-    return np.reshape(found, compared.shape[:-1])
-
-
-def weights(sizes: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """1 - |P(x in Si) - P(x in Sj)| of every comparison (section 4.4): (..., U) -> (..., P)."""
-    g = (sizes.shape[-1] - 1) // 2
-    share = sizes / sizes[..., g : g + 1]
-    return 1 - np.abs(share[..., i] - share[..., j])
+        return np.where(known.any(-1), found(compared, known, weight), np.nan)
 
 
 # --- cells: all combinations of blocks, on the table itself or on a stack of resampled ones ---
@@ -294,32 +225,71 @@ class Grid:
     comparisons: tuple[str | Callable, ...]
     reductions: tuple[str | Callable, ...]
     epsilon: float | None = None
-    adjust: str | None = None
 
     def combinations(self) -> Iterator[tuple[Measure, str | Callable, str | Callable]]:
         """Combinations of measure, set and comparison; curves only for measures that have one."""
         for of in self.measures:
             for which in self.sets:
                 for how in self.comparisons:
-                    if how not in CURVES or how in of.curves:
+                    if how != CURVE or of.curve:
                         yield of, which, how
-
-    @property
-    def needs_rows(self) -> bool:
-        """Whether something is measured that counts cannot say."""
-        return any(of.of_counts is None for of in self.measures)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """F of every unit: `f[measure]` (..., U), or (..., Z, U) by stratum, and the sizes alike.
+    """F of every unit of a table of counts, or of a stack of resampled ones.
 
-    `curves` holds comparisons of curves (..., P) by (measure, set, comparison).
+    `f[measure]` (..., U), or (..., Z, U) by stratum, and the sizes alike; `curves` holds
+    comparisons of curves (..., P) by (measure, set, comparison).
     """
 
+    data: Table
+    grid: Grid
     f: dict[str, np.ndarray]
     sizes: np.ndarray
-    curves: dict[tuple, np.ndarray] = field(default_factory=dict)
+    curves: dict[tuple, np.ndarray]
+
+    def sides(self, name: str, which: str | Callable) -> tuple[np.ndarray, np.ndarray]:
+        """F of both sides of all comparisons of a set, (..., P) each.
+
+        Where strata are held fixed, with everyone's mix of those in which both are estimable.
+        """
+        f, (i, j) = self.f[name], sides(self.data, which)
+        if self.data.strata is None:
+            return f[..., i], f[..., j]
+        over_i, over_j, total = (np.zeros((*f.shape[:-2], len(i))) for _ in range(3))
+        for z in range(f.shape[-2]):
+            fi, fj = f[..., z, :][..., i], f[..., z, :][..., j]
+            both = ~(np.isnan(fi) | np.isnan(fj))
+            share = np.where(both, self.sizes[..., z, len(self.data.groups), None], 0)
+            over_i += share * np.where(both, fi, 0)
+            over_j += share * np.where(both, fj, 0)
+            total += share
+        return ratio(over_i, total), ratio(over_j, total)
+
+    def compared(self, block: tuple) -> np.ndarray:
+        """All comparisons of one combination of measure, set and comparison: (..., P)."""
+        of, which, how = block
+        if how == CURVE:
+            return threshold(self.curves[of.name, which, how], self.grid.epsilon)
+        found = _block("comparison", COMPARISONS | {CURVE: None}, how)
+        with np.errstate(invalid="ignore"):
+            return threshold(found(*self.sides(of.name, which)), self.grid.epsilon)
+
+    def weights(self, which: str | Callable) -> np.ndarray:
+        """1 - |P(x in Si) - P(x in Sj)| of all comparisons (section 4.4): (..., P)."""
+        sizes, (i, j) = self.sizes, sides(self.data, which)
+        sizes = sizes if self.data.strata is None else sizes.sum(-2)
+        share = sizes / sizes[..., len(self.data.groups), None]
+        return 1 - np.abs(share[..., i] - share[..., j])
+
+    def cells(self) -> np.ndarray:
+        """Values of all cells: (..., number of cells)."""
+        heavy, found = {which: self.weights(which) for which in self.grid.sets}, []
+        for block in self.grid.combinations():
+            every = self.compared(block)
+            found += [reduce(every, how, heavy[block[1]]) for how in self.grid.reductions]
+        return np.stack(found, axis=-1)
 
 
 def name_of(block: str | Callable) -> str:
@@ -334,131 +304,71 @@ def grid_of(
     comparisons: Sequence = tuple(COMPARISONS),
     reductions: Sequence = tuple(REDUCTIONS),
     epsilon: float | None = None,
-    adjust: str | None = None,
 ) -> Grid:
     """A grid from names and functions; None measures: all that the table has the columns for."""
-    if adjust not in (None, "standardised"):
-        raise ValueError(f"adjust={adjust!r}: give 'standardised' or None")
-    if adjust and data.strata is None:
-        raise ValueError("adjust needs strata: give table(..., strata=the confounders' columns)")
+    if epsilon is not None and epsilon < 0:
+        raise ValueError(f"epsilon={epsilon} must be 0 or more")
+    fixed = data.strata is not None
     if measures is None:
-        held = [of for of in MEASURES.values() if of.needs <= data.has]
-        measures = [of for of in held if of.of_counts or not adjust]
+        held = [name for name, of in MEASURES.items() if of.needs <= data.has]
+        measures = [name for name in held if MEASURES[name].of_counts or not fixed]
     found = tuple(measure(of) for of in measures)
-    by_rows = [of.name for of in found if of.of_counts is None]
-    if adjust and by_rows:
-        raise ValueError(f"strata can be held fixed for rates, not for {', '.join(by_rows)}")
-    return Grid(found, tuple(sets), tuple(comparisons), tuple(reductions), epsilon, adjust)
+    for of in found:
+        if not of.needs <= data.has:
+            missing = " and ".join(sorted(of.needs - data.has))
+            raise ValueError(f"{of.name} needs {missing}, which was not given")
+        if fixed and of.of_counts is None:
+            raise ValueError(f"strata can be held fixed for rates, not for {of.name}")
+    grid = Grid(found, tuple(sets), tuple(comparisons), tuple(reductions), epsilon)
+    if not any(grid.combinations()):
+        raise ValueError(
+            "nothing to compute: strata can be held fixed for rates only, and auc has a curve"
+        )
+    return grid
 
 
-def drawn(data: Table, grid: Grid, counts: np.ndarray, rows=(None, None)) -> Sample:
+def drawn(data: Table, grid: Grid, counts: np.ndarray, atoms=None, weights=None) -> Sample:
     """F of every unit, from counts (..., K, 4), or (..., Z, K, 4) where strata are held fixed.
 
-    `rows` are the atoms and weights (n,) of a resampled table, for what counts cannot say.
+    What counts do not say follows from `atoms` and `weights` (n,), by default the table's own.
     """
-    units = unit_counts(data.groups, counts)
+    units, f, curves = unit_counts(data.groups, counts), {}, {}
     sizes = np.round(units.sum(-1))
-    complements = any(which not in ("vsany", "pairs") for which in grid.sets)
-    f = {}
+    atoms = data.groups.atoms if atoms is None else atoms
+    rows = data, atoms, np.ones(len(data)) if weights is None else weights
     for of in grid.measures:
-        found = values(of, data, units, *rows, complements)
-        f[of.name] = np.broadcast_to(found, sizes.shape)
-    found = Sample(f, sizes)
+        values = of.of_counts(units) if of.of_counts else of.of_rows(*rows)
+        f[of.name] = np.broadcast_to(values, sizes.shape)
     for of, which, how in grid.combinations():
-        if how in CURVES:
-            curves = _between_curves(data, of, how, sides(data, which), rows)
-            found.curves[of.name, which, how] = curves.reshape(*sizes.shape[:-1], -1)
-    return found
+        if how == CURVE:
+            found = of.curve(*rows, *sides(data, which))
+            curves[of.name, which, how] = found.reshape(*sizes.shape[:-1], -1)
+    return Sample(data, grid, f, sizes, curves)
 
 
 def observed(data: Table, grid: Grid) -> Sample:
     """F of every unit of the table itself."""
-    return drawn(data, grid, counted(data, True) if grid.adjust else data.counts)
-
-
-def compared(data: Table, grid: Grid, sample: Sample, block) -> np.ndarray:
-    """All comparisons of one combination of measure, set and comparison: (..., P)."""
-    of, which, how = block
-    if how in CURVES:
-        return threshold(sample.curves[of.name, which, how], grid.epsilon)
-    both = sides_of(data, grid, sample, of.name, which)
-    return compare(*both, how, grid.epsilon)
-
-
-def sides_of(data: Table, grid: Grid, sample: Sample, name: str, which) -> tuple:
-    """F of both sides of all comparisons; where strata are held fixed, with everyone's mix."""
-    i, j = sides(data, which)
-    if grid.adjust:
-        return standardised(sample, name, i, j)
-    return sample.f[name][..., i], sample.f[name][..., j]
-
-
-def pair_weights(data: Table, grid: Grid, sample: Sample, which: str | Callable) -> np.ndarray:
-    """Weights of the paper's wmean for all comparisons of a set: (..., P)."""
-    sizes = sample.sizes.sum(-2) if grid.adjust else sample.sizes
-    return weights(sizes, *sides(data, which))
-
-
-def compute(data: Table, grid: Grid, sample: Sample) -> np.ndarray:
-    """Values of all cells: (..., number of cells)."""
-    heavy = {which: pair_weights(data, grid, sample, which) for which in grid.sets}
-    found = []
-    for block in grid.combinations():
-        every = compared(data, grid, sample, block)
-        found += [reduce(every, reduction, heavy[block[1]]) for reduction in grid.reductions]
-    return np.stack(found, axis=-1) if found else np.empty((*sample.sizes.shape[:-1], 0))
+    return drawn(data, grid, data.counts)
 
 
 def bias(
     data: Table,
-    measure: str | Measure | Callable,
+    measure: str | Callable,
     set: str | Callable = "pairs",
     comparison: str | Callable = "abs",
     reduction: str | Callable = "max",
-    *,
-    epsilon: float | None = None,
-    adjust: str | None = None,
 ) -> float:
     """One measure of bias from its four blocks (Equation 5); NaN where nothing is estimable.
 
     Parameters
     ----------
     data : Table
-    measure : name, Measure or function of a group's rows
+    measure : name, or function of a group's rows
     set : {"vsany", "pairs", "compl"}, or a function of the number of groups G that gives the places
         of both sides: 0..G-1 are groups, G is everyone, and G+1..2G are the groups' complements
-    comparison : see `compare`; also ``curve`` and ``curve_dcg`` for measures that have a curve
+    comparison : none, abs, rel, sabs or srel, or a function (f_i, f_j) -> array; for auc also
+        ``curve``, the area between the two curves (abroca)
     reduction : see `reduce`
-    epsilon : float, optional
-        Accepted deviation, taken off every comparison.
-    adjust : {None, "standardised"}
-        Hold the table's strata fixed: F of both sides with everyone's mix of strata.
     """
-    chosen = grid_of(data, [measure], [set], [comparison], [reduction], epsilon, adjust)
-    found = compute(data, chosen, observed(data, chosen))
-    if found.shape[-1] == 0:
-        raise ValueError(
-            f"{chosen.measures[0].name} has no curve for comparison {comparison!r}: 'curve' is for "
-            "auc and ar@k, 'curve_dcg' for ar@k"
-        )
-    return float(found[0])
-
-
-def standardised(sample: Sample, name: str, i, j) -> tuple[np.ndarray, np.ndarray]:
-    """F of both sides with everyone's mix of strata, over the strata where both are estimable."""
-    f, everyone = sample.f[name], (sample.sizes.shape[-1] - 1) // 2
-    over_i, over_j, total = (np.zeros((*f.shape[:-2], len(i))) for _ in range(3))
-    for z in range(f.shape[-2]):
-        fi, fj = f[..., z, :][..., i], f[..., z, :][..., j]
-        both = ~(np.isnan(fi) | np.isnan(fj))
-        share = np.where(both, sample.sizes[..., z, everyone, None], 0)
-        over_i += share * np.where(both, fi, 0)
-        over_j += share * np.where(both, fj, 0)
-        total += share
-    return ratio(over_i, total), ratio(over_j, total)
-
-
-def _between_curves(data: Table, of: Measure, how: str, pair, rows) -> np.ndarray:
-    if not of.depth:
-        return scores.between_rocs(data, *pair, *rows)
-    return scores.between_representations(data, of.depth, how == "curve_dcg", *pair, *rows)
+    grid = grid_of(data, [measure], [set], [comparison], [reduction])
+    return float(observed(data, grid).cells()[0])

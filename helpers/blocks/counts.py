@@ -19,7 +19,6 @@ import scipy.sparse
 
 from helpers.blocks import columns
 
-EACH, JOINT, ALL = "each", "joint", "all"
 AND, EVERYONE, NOT = " & ", "everyone", "not "
 MOST_GROUPS = 100_000
 CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * y_pred + y_true
@@ -27,51 +26,45 @@ CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * y_pred + y_true
 
 @dataclass(frozen=True)
 class Groups:
-    """Named sets of rows.
-
-    `names` (G,) such as ``night & rainy``, the atom of each row (n,) in 0..K-1, and (G, K) 1 where
-    an atom is member of a group.
-    """
+    """Named sets of rows, such as ``night & rainy``."""
 
     names: tuple[str, ...]
-    atoms: np.ndarray
-    member: scipy.sparse.csr_array
+    atoms: np.ndarray  # the atom of each row (n,), in 0..K-1
+    member: scipy.sparse.csr_array  # (G, K), 1 where an atom is member of a group
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def index(self, name: str) -> int:
-        """Place of a group; an unknown one is refused with the names there are."""
+    def only(self, name: str) -> Groups:
+        """A single group; an unknown one is refused with the names there are."""
         if name not in self.names:
             raise KeyError(f"no group {name!r}; there are {', '.join(self.names[:20])}")
-        return self.names.index(name)
+        inside = self.member[[self.names.index(name)]]
+        return Groups((name,), self.atoms, scipy.sparse.csr_array(inside))
 
     def rows(self, name: str) -> np.ndarray:
         """Rows of a group, ``everyone``, or ``not <group>``, as int64 places."""
         if name == EVERYONE:
             return np.arange(len(self.atoms))
         outside = name not in self.names and name.startswith(NOT)
-        place = self.index(name[len(NOT) :] if outside else name)
-        inside = self.member[[place]].toarray()[0] > 0
-        return np.flatnonzero(inside[self.atoms] != outside)
+        one = self.only(name.removeprefix(NOT) if outside else name)
+        return np.flatnonzero((one.member.toarray()[0] > 0)[self.atoms] != outside)
 
 
 @dataclass(frozen=True)
 class Table:
     """What is measured, and for whom: groups, counts, and the columns (n,) that there are.
 
-    `counts` (K, 4) are rows of each atom with (y_pred, y_true) = (0, 0), (0, 1), (1, 0), (1, 1); a
-    column that was not given counts as 0, and measures that need it refuse. `strata` are in
-    0..Z-1, with `stratum_names`, and `clusters` in 0..M-1.
+    `counts` (K, 4), or (Z, K, 4) by stratum, are the rows of each atom in the order of `CELLS`; a
+    column that was not given counts as 0. `strata` and `clusters` are codes 0, 1, ....
     """
 
     groups: Groups
     counts: np.ndarray
-    y_pred: np.ndarray | None
-    y_true: np.ndarray | None
-    y_score: np.ndarray | None
+    y_pred: np.ndarray | None = None
+    y_true: np.ndarray | None = None
+    y_score: np.ndarray | None = None
     strata: np.ndarray | None = None
-    stratum_names: tuple[str, ...] = ()
     clusters: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -95,13 +88,13 @@ class Table:
         score = self.y_score[order]
         return order, np.concatenate([[0], np.cumsum(score[1:] != score[:-1])])
 
-    def frame(self) -> pd.DataFrame:
-        """Counts of every group and of everyone: group, n, tn, fn, fp, tp."""
-        counts = unit_counts(self.groups, self.counts)[: len(self.groups) + 1].astype(int)
-        found = pd.DataFrame(counts, columns=list(CELLS))
-        found.insert(0, "group", self.units[: len(found)])
-        found.insert(1, "n", counts.sum(1))
-        return found
+    def frame(self, complements: bool = False) -> pd.DataFrame:
+        """Counts of groups, everyone and complements where wanted: group, n, tn, fn, fp, tp."""
+        counts = self.counts.reshape(-1, *self.counts.shape[-2:]).sum(0)
+        counts = unit_counts(self.groups, counts).astype(int)
+        columns = {"group": self.units, "n": counts.sum(1)}
+        found = pd.DataFrame(columns | dict(zip(CELLS, counts.T, strict=True)))
+        return found if complements else found[: len(self.groups) + 1]
 
 
 def table(
@@ -110,7 +103,7 @@ def table(
     y_true: Any = None,
     y_pred: Any = None,
     y_score: Any = None,
-    intersect: str = EACH,
+    intersect: str = "each",
     strata: Any = None,
     clusters: Any = None,
 ) -> Table:
@@ -124,8 +117,8 @@ def table(
     y_score : column of finite numbers, (n,)
     intersect : {"each", "joint", "all"}
     strata : group columns, optional
-        Confounders, for comparisons in which they are held fixed (`adjust`): rows with the same
-        value in every one of these columns are a stratum.
+        Confounders that all comparisons hold fixed: both sides are given everyone's mix of strata.
+        Rows with the same value in every one of these columns are a stratum.
     clusters : column, optional
         Rows with the same value are not independent (boxes of an image, frames of a video): the
         bootstrap draws whole clusters, and the permutation null exchanges groups between clusters
@@ -134,7 +127,8 @@ def table(
     Raises
     ------
     ValueError
-        For columns that are missing, differ in length, or hold what they may not.
+        For columns that are missing, differ in length, or hold what they may not, and for more than
+        `MOST_GROUPS` groups.
     """
     if y_pred is None and y_score is None:
         what = "nothing to measure" if y_true is None else "y_true alone says nothing of a model"
@@ -144,26 +138,34 @@ def table(
         "y_true": None if y_true is None else columns.binary(y_true, "y_true"),
         "y_score": None if y_score is None else columns.real(y_score, "y_score"),
     }
-    n = columns.same_length(given)
-    by = individuals(n) if sensitive_features is None else groups(sensitive_features, intersect)
-    fixed = None if strata is None else groups(strata, JOINT)
-    further = {
-        "the group columns": by.atoms,
-        "strata": None if fixed is None else fixed.atoms,
-        "clusters": None if clusters is None else columns.clusters(clusters),
-    }
-    columns.same_length(given | further)
-    names = () if fixed is None else fixed.names
-    _, at, cluster = further.values()
-    found = Table(by, np.empty(0), *given.values(), at, names, cluster)
-    return replace(found, counts=counted(found))
+    columns.same_length(given)
+    if sensitive_features is None:
+        sensitive_features = np.arange(len(given["y_score" if y_pred is None else "y_pred"]))
+    by = groups(sensitive_features, intersect)
+    fixed = None if strata is None else groups(strata, "joint").atoms
+    together = None if clusters is None else columns.codes(clusters, "clusters")[0]
+    columns.same_length(
+        given | {"the group columns": by.atoms, "strata": fixed, "clusters": together}
+    )
+    if together is not None:
+        together = np.unique(together, return_inverse=True)[1]
+        if together.max() == 0:
+            raise ValueError(f"clusters: all {len(by.atoms)} rows belong to one; give two or more")
+    found = Table(by, np.empty(0), **given, strata=fixed, clusters=together)
+    shape = (*(() if fixed is None else (int(fixed.max()) + 1,)), by.member.shape[1], 4)
+    counts = np.bincount(places(found, by.atoms), minlength=int(np.prod(shape)))
+    return replace(found, counts=counts.reshape(shape))
 
 
 def only(data: Table, group: str) -> Table:
     """The same table with a single group, for measures of one group and its complement."""
-    inside = data.groups.member[[data.groups.index(group)]]
-    one = Groups((group,), data.groups.atoms, scipy.sparse.csr_array(inside))
-    return replace(data, groups=one)
+    return replace(data, groups=data.groups.only(group))
+
+
+def ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
+    """over / under; NaN for 0/0 and infinite for x/0, without warnings."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return over / under
 
 
 def unit_counts(by: Groups, counts: np.ndarray) -> np.ndarray:
@@ -176,48 +178,36 @@ def unit_counts(by: Groups, counts: np.ndarray) -> np.ndarray:
     return np.moveaxis(units.reshape(len(units), -1, cells), 0, 1).reshape(*lead, -1, cells)
 
 
-def places(data: Table, atoms: np.ndarray, by_stratum: bool = False) -> np.ndarray:
+def places(data: Table, atoms: np.ndarray) -> np.ndarray:
     """Place of each row in the flat table of counts (K, 4), or (Z, K, 4) by stratum."""
     place = atoms * 4
     if data.y_pred is not None:
         place += 2 * data.y_pred
     if data.y_true is not None:
         place += data.y_true
-    if by_stratum:
+    if data.strata is not None:
         place += data.strata * (4 * data.groups.member.shape[1])
     return place
 
 
-def counted(data: Table, by_stratum: bool = False) -> np.ndarray:
-    """Rows of each atom by outcome (K, 4), or (Z, K, 4) by stratum."""
-    shape = (*((len(data.stratum_names),) if by_stratum else ()), data.groups.member.shape[1], 4)
-    place = places(data, data.groups.atoms, by_stratum)
-    return np.bincount(place, minlength=int(np.prod(shape))).reshape(shape)
-
-
-def groups(by: Any, intersect: str = EACH) -> Groups:
+def groups(by: Any, intersect: str = "each") -> Groups:
     """Groups from categorical columns (section 4.1).
 
     Parameters
     ----------
-    by : DataFrame, mapping of name to column, one column, list of columns, or Groups
+    by : DataFrame, mapping of name to column, one column, or Groups
     intersect : {"each", "joint", "all"}
         ``each`` value of each column is a group; ``joint``: each non-empty intersection of one
         value of every column; ``all``: the non-empty intersections of the values of any number of
         columns, single ones included (Equation 10).
-
-    Raises
-    ------
-    ValueError
-        For an unknown `intersect`, a column with one value, missing ones or fractions, differing
-        lengths, or more than `MOST_GROUPS` groups.
     """
     if isinstance(by, Groups):
         return by
-    parts = {
-        name: columns.codes(column, f"group column {name!r}")
-        for name, column in _columns(by).items()
-    }
+    if not isinstance(by, pd.DataFrame | Mapping):
+        by = {(by.name if isinstance(by, pd.Series) else None) or "group": by}
+    if len(by.keys()) == 0:
+        raise ValueError("no group columns were given; give None for individual fairness")
+    parts = {str(name): columns.codes(by[name], f"group column {str(name)!r}") for name in by}
     columns.same_length({f"group column {name!r}": found for name, (found, _) in parts.items()})
     for name, (found, names) in parts.items():
         if found.min() == found.max():
@@ -225,49 +215,23 @@ def groups(by: Any, intersect: str = EACH) -> Groups:
                 f"group column {name!r} has one value, {names[found[0]]!r}, in all {len(found)} "
                 "rows: there is nothing to compare; leave the column out"
             )
-        _refuse_many(len(names), f"group column {name!r} has")
-    atoms, values = _atoms([found for found, _ in parts.values()])
-    return _build(atoms, values, parts, _subsets(len(parts), intersect))
+    count = len(parts)
+    sizes = {"each": [1], "joint": [count], "all": range(1, count + 1)}
+    if intersect not in sizes:
+        raise ValueError(f"intersect={intersect!r} is not known; give 'each', 'joint' or 'all'")
+    crossed = [s for size in sizes[intersect] for s in itertools.combinations(range(count), size)]
+    return _crossed(parts, crossed)
 
 
 def branches(members: Mapping[str, Any]) -> Groups:
-    """Groups from binary membership columns, overlapping or not (the paper's forks, section 5.1).
-
-    Groups that nobody is in are left out; where all are, that is an error.
-    """
+    """Groups from binary columns of members, which may overlap (section 5.1); no empty ones."""
     marks = {name: columns.binary(column, f"group {name!r}") for name, column in members.items()}
-    if not marks:
-        raise ValueError("no groups were given")
     columns.same_length({f"group {name!r}": column for name, column in marks.items()})
     kept = [name for name in marks if marks[name].any()]
     if not kept:
         raise ValueError(f"all groups are empty: {', '.join(list(marks)[:20])}")
     atoms, values = _atoms([marks[name] for name in kept])
-    member = scipy.sparse.csr_array(values.T.astype(float))
-    return Groups(tuple(kept), atoms, member)
-
-
-def individuals(n: int) -> Groups:
-    """Each of n rows a group of its own (Equation 9)."""
-    _refuse_many(n, "individuals:")
-    every = np.arange(n)
-    eye = scipy.sparse.eye_array(n, format="csr")
-    return Groups(tuple(f"row {i}" for i in every), every, eye)
-
-
-def _columns(by: Any) -> dict[str, Any]:
-    if isinstance(by, pd.DataFrame):
-        by = {str(name): by[name] for name in by}
-    elif isinstance(by, pd.Series):
-        by = {str(by.name or "group"): by}
-    elif isinstance(by, np.ndarray) and by.ndim == 2:
-        by = {f"column {i}": by[:, i] for i in range(by.shape[1])}
-    elif not isinstance(by, Mapping):
-        several = isinstance(by, list | tuple) and by and np.ndim(by[0]) == 1
-        by = {f"column {i}": c for i, c in enumerate(by)} if several else {"group": by}
-    if not by:
-        raise ValueError("no group columns were given; give None for individual fairness")
-    return dict(by)
+    return Groups(tuple(kept), atoms, scipy.sparse.csr_array(values.T.astype(float)))
 
 
 def _atoms(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -277,54 +241,37 @@ def _atoms(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         width = int(part.max()) + 1
         joint = atoms * width
         joint += part
-        seen, atoms = _compressed(joint, len(values) * width)
+        most = len(values) * width
+        if most > 50_000_000:
+            seen, atoms = np.unique(joint, return_inverse=True)
+        else:  # in a fraction of the time
+            seen, place = np.flatnonzero(np.bincount(joint)), np.empty(most, np.int64)
+            place[seen] = np.arange(len(seen))
+            atoms = place[joint]
         values = np.column_stack([values[seen // width], seen % width])
     return atoms, values
 
 
-def _compressed(joint: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    if most > 50_000_000:
-        return np.unique(joint, return_inverse=True)
-    seen = np.flatnonzero(np.bincount(joint, minlength=most))
-    place = np.zeros(most, np.int64)
-    place[seen] = np.arange(len(seen))
-    return seen, place[joint]
-
-
-def _subsets(count: int, intersect: str) -> list[tuple[int, ...]]:
-    every = range(count)
-    if intersect == EACH:
-        return [(i,) for i in every]
-    if intersect == JOINT:
-        return [tuple(every)]
-    if intersect == ALL:
-        sizes = range(1, count + 1)
-        return [s for size in sizes for s in itertools.combinations(every, size)]
-    raise ValueError(f"intersect={intersect!r} is not known; give 'each', 'joint' or 'all'")
-
-
-def _build(atoms, values, parts: dict, subsets) -> Groups:
+def _crossed(parts: dict, subsets: list[tuple[int, ...]]) -> Groups:
+    """Groups from coded columns: the combinations of values that occur in each subset."""
     names, full, rows = [], [], []
+    atoms, values = _atoms([found for found, _ in parts.values()])
     labels, titles = [of for _, of in parts.values()], list(parts)
     for subset in subsets:
         seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
-        _refuse_many(len(names) + len(seen), "the columns and intersections make")
-        at = np.arange(len(names), len(names) + len(seen))
+        count = len(names) + len(seen)
+        if count > MOST_GROUPS:
+            raise ValueError(
+                f"{', '.join(titles)}: {count:,} groups, more than the {MOST_GROUPS:,} allowed; is "
+                "it an identifier? Merge rare values, or cut numbers into ranges (pandas.cut)"
+            )
+        rows.append(len(names) + place.reshape(-1))
         for combination in seen:
             each = [labels[c][v] for c, v in zip(subset, combination, strict=True)]
             names.append(AND.join(each))
             full.append(AND.join(f"{titles[c]}={v}" for c, v in zip(subset, each, strict=True)))
-        rows.append(at[place.reshape(-1)])
     k = np.tile(np.arange(len(values)), len(subsets))
     shape = (len(names), len(values))
     member = scipy.sparse.csr_array((np.ones(len(k)), (np.concatenate(rows), k)), shape=shape)
     names = names if len(set(names)) == len(names) else full  # two columns share a value
     return Groups(tuple(names), atoms, member)
-
-
-def _refuse_many(count: int, what: str) -> None:
-    if count > MOST_GROUPS:
-        raise ValueError(
-            f"{what} {count:,} groups, more than the {MOST_GROUPS:,} allowed: is it an identifier? "
-            "Merge rare values, or cut numbers into ranges (pandas.cut)"
-        )

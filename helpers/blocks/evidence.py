@@ -9,18 +9,17 @@ shuffle keeps both margins and is multivariate hypergeometric. That costs the sa
 rows and for ten million. Scores need rows drawn; clusters are drawn and exchanged as wholes.
 
 The percentile interval fails for a worst case: the largest of many noisy differences is too large
-already, and resampling adds the noise again. Instead, for max and min: bounds for the largest of
-several quantities (Chernozhukov, Lee and Rosen, *Intersection bounds*, Econometrica 81, 2013), with
-ratios as differences of logarithms; for sums and means of comparisons without sign, those whose
-sign is in doubt count with the size of their error; for gini, the reader's functions and curves,
-the outer ends of the percentile and the reversed ("basic") interval, which cover too rarely near
-"no bias" (the p value is the answer there).
+already, and resampling adds the noise again. For max and min there are bounds for the largest of
+several quantities instead (Chernozhukov, Lee and Rosen, *Intersection bounds*, Econometrica 81,
+2013). In sums and means without sign, what is of doubtful sign counts with the size of its error.
+All else has the outer ends of the percentile and the reversed ("basic") interval.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,7 +29,7 @@ import scipy.stats
 from helpers import stats
 from helpers.blocks import blocks
 from helpers.blocks.blocks import Grid, Sample
-from helpers.blocks.counts import Table, counted, groups, places
+from helpers.blocks.counts import Table, groups, places
 from helpers.stats import permutation
 
 AT_ONCE = 8_000_000  # numbers in one block of resampled counts
@@ -46,93 +45,63 @@ SIGNED = {"abs": "sabs", "rel": "srel"}
 def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Iterator[Sample]:
     """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
     rng = np.random.default_rng([seed, int(null)])
-    counts = counted(data, True) if grid.adjust else data.counts
-    parts = _exchangeable(data, grid) if null else None
-    if grid.needs_rows:
-        draw = _by_rows
-    elif data.clusters is not None:
-        draw = _shuffled_clusters if null else _drawn_clusters
-    else:
-        draw = _shuffled if null else _multinomial
+    counts = data.counts
+    by_rows = any(of.of_counts is None for of in grid.measures)
+    parts = _exchangeable(data) if null else None
     size = max(1, min(AT_ONCE // counts.size, MOST // 4 // _most_pairs(data, grid)))
     for start in range(0, draws, size):
-        yield draw(data, grid, counts, min(size, draws - start), rng, parts)
-
-
-def _multinomial(data, grid, counts, draws, rng, parts) -> Sample:
-    n = int(counts.sum())
-    drawn = rng.multinomial(n, counts.reshape(-1) / n, size=draws)
-    return blocks.drawn(data, grid, drawn.reshape(draws, *counts.shape))
-
-
-def _shuffled(data, grid, counts, draws, rng, parts) -> Sample:
-    return blocks.drawn(data, grid, shuffled_counts(counts, draws, rng))
+        number = min(size, draws - start)
+        if by_rows or (null and data.clusters is not None):
+            yield _joined([_by_rows(data, grid, rng, parts) for _ in range(number)])
+        elif null:
+            yield blocks.drawn(data, grid, shuffled_counts(counts, number, rng))
+        elif data.clusters is not None:
+            yield blocks.drawn(data, grid, _drawn_clusters(data, number, rng))
+        else:
+            n = int(counts.sum())
+            tables = rng.multinomial(n, counts.reshape(-1) / n, size=number)
+            yield blocks.drawn(data, grid, tables.reshape(number, *counts.shape))
 
 
 def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Tables with the groups shuffled over the rows, both margins kept: (draws, *counts.shape).
-
-    `counts` is (K, 4), or (Z, K, 4): then groups are shuffled within each stratum.
-    """
+    """Tables with the groups shuffled over the rows (of each stratum): (draws, *counts.shape)."""
     if counts.ndim == 3:
         return np.stack([shuffled_counts(part, draws, rng) for part in counts], axis=1)
     found = np.zeros((draws, *counts.shape), np.int64)
     left = np.broadcast_to(counts.sum(0), (draws, counts.shape[1])).copy()
     for k, size in enumerate(counts.sum(1)):
-        found[:, k] = _without_replacement(left, int(size), rng)
+        needed, rest = np.full(draws, int(size)), left.sum(1)
+        for outcome in range(counts.shape[1] - 1):
+            rest = rest - left[:, outcome]
+            found[:, k, outcome] = rng.hypergeometric(left[:, outcome], rest, needed)
+            needed = needed - found[:, k, outcome]
+        found[:, k, -1] = needed
         left -= found[:, k]
     return found
 
 
-def _without_replacement(left: np.ndarray, size: int, rng) -> np.ndarray:
-    """`size` rows from what is left of each outcome, for every draw: (draws, outcomes)."""
-    taken, needed = np.zeros_like(left), np.full(len(left), size)
-    rest = left.sum(1)
-    for outcome in range(left.shape[1] - 1):
-        rest = rest - left[:, outcome]
-        taken[:, outcome] = rng.hypergeometric(left[:, outcome], rest, needed)
-        needed = needed - taken[:, outcome]
-    taken[:, -1] = needed
-    return taken
-
-
-def _drawn_clusters(data, grid, counts, draws, rng, parts) -> Sample:
-    """The cluster bootstrap: as many clusters drawn with replacement."""
-    number = int(data.clusters.max()) + 1
-    key = data.clusters * counts.size + places(data, data.groups.atoms, bool(grid.adjust))
+def _drawn_clusters(data: Table, draws: int, rng) -> np.ndarray:
+    """Tables of as many clusters, drawn with replacement."""
+    number, size = int(data.clusters.max()) + 1, data.counts.size
+    key = data.clusters * size + places(data, data.groups.atoms)
     cell, rows = np.unique(key, return_counts=True)
-    shape = (number, counts.size)
-    held = scipy.sparse.csr_array((rows, (cell // counts.size, cell % counts.size)), shape=shape)
+    held = scipy.sparse.csr_array((rows, (cell // size, cell % size)), shape=(number, size))
     times = rng.multinomial(number, np.full(number, 1 / number), size=draws)
-    return blocks.drawn(data, grid, (held.T @ times.T).T.reshape(draws, *counts.shape))
+    return (held.T @ times.T).T.reshape(draws, *data.counts.shape)
 
 
-def _shuffled_clusters(data, grid, counts, draws, rng, parts) -> Sample:
-    """Groups exchanged between clusters and inside of them."""
-    found = np.empty((draws, counts.size), np.int64)
-    for draw in range(draws):
-        place = places(data, _exchanged(data, parts, rng), bool(grid.adjust))
-        found[draw] = np.bincount(place, minlength=counts.size)
-    return blocks.drawn(data, grid, found.reshape(draws, *counts.shape))
-
-
-def _by_rows(data, grid, counts, draws, rng, parts) -> Sample:
-    """The same by rows, for what counts cannot say."""
-    found = []
-    for _ in range(draws):
-        atoms, weights = data.groups.atoms, np.ones(len(data))
-        if parts is not None:
-            atoms = _exchanged(data, parts, rng)
-        elif data.clusters is None:
-            weights = np.bincount(rng.integers(len(data), size=len(data)), minlength=len(data))
-        else:
-            number = int(data.clusters.max()) + 1
-            times = np.bincount(rng.integers(number, size=number), minlength=number)
-            weights = times[data.clusters]
-        weights = weights.astype(float)
-        table = np.bincount(places(data, atoms), weights, minlength=counts.size)
-        found.append(blocks.drawn(data, grid, table.reshape(1, *counts.shape), (atoms, weights)))
-    return _joined(found)
+def _by_rows(data: Table, grid: Grid, rng, parts: list | None) -> Sample:
+    """One table of which rows are drawn anew, or groups exchanged where `parts` say so."""
+    atoms, weights = data.groups.atoms, np.ones(len(data))
+    if parts is not None:
+        atoms = _exchanged(atoms, parts, rng)
+    else:
+        drawn = np.arange(len(data)) if data.clusters is None else data.clusters
+        number = int(drawn.max()) + 1
+        times = np.bincount(rng.integers(number, size=number), minlength=number)
+        weights = times[drawn].astype(float)
+    table = np.bincount(places(data, atoms), weights, minlength=data.counts.size)
+    return blocks.drawn(data, grid, table.reshape(1, *data.counts.shape), atoms, weights)
 
 
 def _joined(parts: list[Sample]) -> Sample:
@@ -140,35 +109,33 @@ def _joined(parts: list[Sample]) -> Sample:
         {key: np.concatenate([getattr(s, name)[key] for s in parts]) for key in values}
         for name, values in (("f", parts[0].f), ("curves", parts[0].curves))
     )
-    return Sample(f, np.concatenate([s.sizes for s in parts]), curves)
+    return replace(parts[0], f=f, sizes=np.concatenate([s.sizes for s in parts]), curves=curves)
 
 
-def _exchangeable(data: Table, grid: Grid) -> list[tuple[np.ndarray, permutation.Clusters | None]]:
+def _exchangeable(data: Table) -> list[tuple[np.ndarray, permutation.Clusters | None]]:
     """The rows within which groups are exchanged, and their clusters."""
-    if grid.adjust is None:
-        parts = [np.arange(len(data))]
-    else:
-        parts = [np.flatnonzero(data.strata == z) for z in range(len(data.stratum_names))]
-    clusters = data.clusters
-    return [(at, None if clusters is None else permutation.Clusters(clusters[at])) for at in parts]
+    strata = np.zeros(len(data), int) if data.strata is None else data.strata
+    parts = [np.flatnonzero(strata == z) for z in range(int(strata.max()) + 1)]
+    together = data.clusters
+    return [(at, None if together is None else permutation.Clusters(together[at])) for at in parts]
 
 
-def _exchanged(data: Table, parts: list, rng) -> np.ndarray:
+def _exchanged(atoms: np.ndarray, parts: list, rng) -> np.ndarray:
     """The atom of each row once groups are exchanged."""
-    atoms = data.groups.atoms.copy()
+    found = atoms.copy()
     for at, clusters in parts:
-        given = data.groups.atoms[at]
+        given = atoms[at]
         if clusters is None:
-            atoms[at] = rng.permutation(given)
+            found[at] = rng.permutation(given)
         elif clusters.constant(given):
-            atoms[at] = given[clusters.between(rng)]
+            found[at] = given[clusters.between(rng)]
         else:
-            atoms[at] = given[clusters.between(rng)][clusters.within(rng)]
-    return atoms
+            found[at] = given[clusters.between(rng)][clusters.within(rng)]
+    return found
 
 
 def _most_pairs(data: Table, grid: Grid) -> int:
-    return max((len(blocks.sides(data, which)[0]) for which in grid.sets), default=1)
+    return max(len(blocks.sides(data, which)[0]) for which in grid.sets)
 
 
 # --- permutation null and multiplicity ---
@@ -177,18 +144,21 @@ def _most_pairs(data: Table, grid: Grid) -> int:
 def null_draws(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray:
     """Values of all cells with the groups shuffled: float64 (draws, cells)."""
     drawn = samples(data, grid, draws, seed, null=True)
-    return np.concatenate([blocks.compute(data, grid, sample) for sample in drawn])
+    return np.concatenate([sample.cells() for sample in drawn])
 
 
-def tail(comparison: str | Callable, reduction: str | Callable) -> str:
-    """Which end of the null speaks of bias: "upper", "lower" or "both".
+def tails(grid: Grid) -> list[str]:
+    """Which end of the null speaks of bias, of every cell: "upper", "lower" or "both".
 
     Differences without sign speak of bias when large, and so does a largest value; a smallest one
     of measures or of signed differences when small; sums and means of either may err both ways.
     """
-    if comparison not in ("none", "sabs", "srel") or reduction in ("max", "gini"):
-        return "upper"
-    return "lower" if reduction == "min" else "both"
+    found = []
+    for _, _, comparison in grid.combinations():
+        for reduction in grid.reductions:
+            signed = comparison in ("none", "sabs", "srel") and reduction not in ("max", "gini")
+            found.append(("lower" if reduction == "min" else "both") if signed else "upper")
+    return found
 
 
 def p_values(observed: np.ndarray, null: np.ndarray, tails: list[str]) -> pd.DataFrame:
@@ -196,9 +166,7 @@ def p_values(observed: np.ndarray, null: np.ndarray, tails: list[str]) -> pd.Dat
 
     p is (1 + draws as far out) / (1 + D), NaN where a cell is not estimable or cannot vary; a draw
     that is not estimable counts as far out. p_holm and p_bh (Benjamini and Hochberg) are over all
-    cells with a p. p_minp is the share of draws whose smallest p over all cells is as small
-    (Westfall and Young): it knows that cells hang together, and reaches 1 / (1 + D), where Holm
-    needs more draws than cells / .05.
+    cells with a p; p_minp is the share of draws whose smallest p is as small (Westfall and Young).
     """
     signs = {"upper": (1,), "lower": (-1,), "both": (1, -1)}
     both = np.vstack([observed, null])  # under the null the observed table is one draw more
@@ -215,7 +183,8 @@ def p_values(observed: np.ndarray, null: np.ndarray, tails: list[str]) -> pd.Dat
     several = len(p) > 1  # one cell needs no correction, and statsmodels takes its time
     columns = {"p": p, "p_holm": stats.adjust(p) if several else p}
     columns["p_bh"] = stats.adjust(p, "fdr_bh") if several else p
-    return pd.DataFrame({**columns, "p_minp": np.where(untested, np.nan, minp)})
+    columns |= {"p_minp": np.where(untested, np.nan, minp), "tail": tails}
+    return pd.DataFrame(columns)
 
 
 def _upper(values: np.ndarray) -> np.ndarray:
@@ -230,19 +199,18 @@ def without_bias(
 ) -> pd.DataFrame:
     """What differential bias (db) reads where every group has the same positive rate of 10%.
 
-    For each pair of a number of rows and of groups (equally large on average), `draws` tables ->
-    DataFrame: n, groups, median, low, high (the middle 90% of the tables where it is estimable).
+    DataFrame: n, groups (equally large on average), median, low, high (the middle 90% of `draws`
+    tables where it is estimable).
     """
     rng, found = np.random.default_rng(seed), []
     for count in group_counts:
         share = np.outer(np.full(count, 1 / count), [0.9, 0, 0.1, 0]).ravel()
-        nothing = np.zeros(count, np.int8)
-        empty = np.zeros((count, 4), int)
-        data = Table(groups({"group": np.arange(count)}), empty, nothing, None, None)
+        by, empty = groups(np.arange(count)), np.zeros((count, 4), int)
+        data = Table(by, empty, y_pred=np.zeros(count, np.int8))
         chosen = blocks.grid_of(data, ["pr"], ["pairs"], ["srel"], ["max"])
         for n in rows:
             drawn = rng.multinomial(n, share, size=draws).reshape(draws, count, 4)
-            values = blocks.compute(data, chosen, blocks.drawn(data, chosen, drawn))[:, 0]
+            values = blocks.drawn(data, chosen, drawn).cells()[:, 0]
             low, middle, high = np.nanquantile(values, [0.05, 0.5, 0.95])
             found.append([n, count, middle, low, high])
     return pd.DataFrame(found, columns=["n", "groups", "median", "low", "high"])
@@ -261,43 +229,36 @@ def bootstrap(
             f"{draws:,} bootstrap draws of {most:,} comparisons are too many "
             f"to hold ({MOST:,}); fewer draws, fewer groups, or sets=('vsany', 'compl')"
         )
-    seen = blocks.observed(data, grid)
-    drawn = _joined(list(samples(data, grid, draws, seed, null=False)))
-    heavy = {which: blocks.pair_weights(data, grid, drawn, which) for which in grid.sets}
     plain, ends = replace(grid, epsilon=None), []
+    seen = blocks.observed(data, plain)
+    drawn = _joined(list(samples(data, plain, draws, seed, null=False)))
+    heavy = {which: drawn.weights(which) for which in grid.sets}
     for of, which, how in grid.combinations():
-        block = (of, which, SIGNED.get(how, how) if isinstance(how, str) else how)
-        one, many = (blocks.compared(data, plain, s, block) for s in (seen, drawn))
-        errors = None if how in blocks.CURVES else errors_of(one, many)
-        logs = _logs(data, plain, (seen, drawn), block, errors)
-        weight = blocks.pair_weights(data, grid, seen, which)
+        block = (of, which, SIGNED.get(how, how))
+        many = drawn.compared(block)
+        errors = None if how == blocks.CURVE else errors_of(seen.compared(block), many)
+        logs = _log_ratios(seen, drawn, block, errors)
+        weight = seen.weights(which)
         for reduction in grid.reductions:
             found = None
             if errors and (grid.epsilon is None or reduction in ("max", "min")):
-                found = logs and _of_ratios(how, reduction, logs)
-                found = found or _of_cell(how, reduction, errors, weight)
+                found = _of_ratios(how, reduction, logs) or _of_cell(how, reduction, errors, weight)
                 found = found and blocks.threshold(np.array(found), grid.epsilon)
             if found is None:
                 size = blocks.threshold(np.abs(many) if how in SIGNED else many, grid.epsilon)
-                reduced = blocks.reduce(size, reduction, heavy[which])
-                found = outer(values[len(ends)], reduced)
+                found = outer(values[len(ends)], blocks.reduce(size, reduction, heavy[which]))
                 found = np.maximum(found, 0) if how in SIGNED else found
             ends.append(found)
     return pd.DataFrame(np.array(ends).reshape(-1, 2), columns=["low", "high"])
 
 
-@dataclass(frozen=True)
-class Errors:
-    """Estimable comparisons, signed, and how far each bootstrap draw is off.
+class Errors(NamedTuple):
+    """Estimable comparisons, signed, and how far each bootstrap draw is off."""
 
-    `estimate` (P,); `error` (D, P), draw less estimate, 0 where a draw is not estimable; `spread`
-    (P,), standard errors; `known`, which of all comparisons these are.
-    """
-
-    estimate: np.ndarray
-    error: np.ndarray
-    spread: np.ndarray
-    known: np.ndarray
+    estimate: np.ndarray  # (P,)
+    error: np.ndarray  # (D, P), draw less estimate, 0 where a draw is not estimable
+    spread: np.ndarray  # (P,), standard errors
+    known: np.ndarray  # which of all comparisons these are
 
 
 def errors_of(estimate: np.ndarray, draws: np.ndarray) -> Errors:
@@ -314,28 +275,28 @@ def errors_of(estimate: np.ndarray, draws: np.ndarray) -> Errors:
     return Errors(estimate, error, (high - low) / 2, known)
 
 
-def largest(drawn: Errors, signs: tuple[int, ...]) -> tuple[float, float]:
-    """Ends for the largest comparison; signs (1, -1): of absolute values, (-1,): less the smallest.
-
-    Below, all that could be the largest at once, in units of their errors; above, each.
-    """
-    if len(drawn.estimate) == 0:
+def largest(estimate: np.ndarray, error: np.ndarray, spread: np.ndarray) -> tuple[float, float]:
+    """Ends of an interval for the largest of several quantities (P,), with errors (D, P)."""
+    if len(estimate) == 0:
         return np.nan, np.nan
-    sign = np.repeat(signs, len(drawn.estimate))
-    column = np.tile(np.arange(len(drawn.estimate)), len(signs))
-    near = _near(sign * drawn.estimate[column], drawn.spread[column])
-    sign, column = sign[near], column[near]
-    return _ends(sign * drawn.estimate[column], sign * drawn.error[:, column])
+    reach = _reach(len(estimate)) * spread
+    near = estimate + reach >= np.max(estimate - reach)
+    estimate, error = estimate[near], error[:, near]
+    spread = error.std(0)
+    steps = np.divide(error, spread, out=np.zeros_like(error), where=spread > 0)
+    step = np.quantile(steps.max(1), 1 - SIDE)
+    low = np.max(estimate - step * spread)
+    high = np.max(estimate - np.quantile(error, SIDE, axis=0))
+    return float(low), float(max(high, estimate.max()))
 
 
-def weighted(drawn: Errors, weight: np.ndarray, unsigned: bool):
+def weighted(drawn: Errors, weight: np.ndarray, unsigned: bool) -> tuple[float, float]:
     """Ends of an interval for sum(weight * x), or with `unsigned` for sum(weight * |x|)."""
     if len(drawn.estimate) == 0:
         return np.nan, np.nan
     if not unsigned:
-        value = drawn.estimate @ weight
         off = np.quantile(drawn.error @ weight, [1 - SIDE, SIDE])
-        return float(value - off[0]), float(value - off[1])
+        return tuple((drawn.estimate @ weight - off).tolist())
     size = np.abs(drawn.estimate)
     doubtful = size < _reach(len(size)) * drawn.spread
     signed = drawn.error @ (np.sign(drawn.estimate) * weight)
@@ -357,43 +318,38 @@ def outer(estimate: float, draws: np.ndarray) -> tuple[float, float]:
     return float(np.nanmin(ends)), float(np.nanmax(ends))
 
 
-def _of_cell(how, reduction, drawn: Errors, weight: np.ndarray):
+def _of_cell(how, reduction, drawn: Errors, weight: np.ndarray) -> tuple[float, float] | None:
     """Interval of a cell made of the named blocks; None for other reductions."""
-    unsigned = how in SIGNED
-    if reduction == "max":
-        low, high = largest(drawn, (1, -1) if how == "rel" else (1,))
-        ends = (max(low, 0.0), high) if unsigned else (low, high)
-    elif reduction == "min" and unsigned:
-        ends = _smallest_size(drawn)
+    x, error, spread, known = drawn
+    if reduction == "max" and how == "rel":
+        ends = largest(np.hstack([x, -x]), np.hstack([error, -error]), np.hstack([spread, spread]))
+    elif reduction == "max":
+        ends = largest(x, error, spread)
     elif reduction == "min":
-        low, high = largest(drawn, (-1,))
+        if how in SIGNED:
+            with np.errstate(invalid="ignore"):  # an infinite ratio is never the smallest
+                x, error = np.abs(x), np.abs(x + error) - np.abs(x)
+        low, high = largest(-x, -error, spread)
         ends = -high, -low
     else:
-        heavy = _linear(reduction, weight[drawn.known])
-        if heavy is None:
+        weight = weight[known]
+        linear = {"sum": 1, "mean": 1 / max(len(x), 1), "wmean": weight}
+        linear["wmean_normalised"] = weight / weight.sum() if weight.any() else 1
+        if reduction not in linear:
             return None
-        ends = weighted(drawn, heavy, unsigned)
+        ends = weighted(drawn, linear[reduction] * np.ones(len(x)), how in SIGNED)
+    if how in SIGNED:
+        ends = max(ends[0], 0.0), ends[1]
     return tuple(np.copysign(np.inf, e) if abs(e) > FAR / 1e20 else e for e in ends)
 
 
-def _smallest_size(drawn: Errors) -> tuple[float, float]:
-    """Ends of an interval for the smallest absolute value of all comparisons."""
-    if len(drawn.estimate) == 0:
-        return np.nan, np.nan
-    size = np.abs(drawn.estimate)
-    near = _near(-size, drawn.spread)
-    error = np.abs(drawn.estimate[near] + drawn.error[:, near]) - size[near]
-    low, high = _ends(-size[near], -error)
-    return max(-high, 0.0), -low
-
-
-def _logs(data: Table, grid: Grid, both: tuple[Sample, Sample], block, plain) -> Errors | None:
-    """Comparisons of a named set as log ratios; None where a side is not positive."""
+def _log_ratios(seen: Sample, drawn: Sample, block: tuple, errors: Errors | None) -> Errors | None:
+    """Ratios of a named set as differences of logarithms; None where a side is not positive."""
     of, which, how = block
     if how != "srel" or callable(which):
         return None
-    logs = errors_of(*(blocks.compared(data, grid, s, (of, which, _log_ratio)) for s in both))
-    return logs if len(logs.estimate) == len(plain.estimate) else None
+    logs = errors_of(*(sample.compared((of, which, _log_ratio)) for sample in (seen, drawn)))
+    return logs if len(logs.estimate) == len(errors.estimate) else None
 
 
 def _log_ratio(fi: np.ndarray, fj: np.ndarray) -> np.ndarray:
@@ -402,44 +358,18 @@ def _log_ratio(fi: np.ndarray, fj: np.ndarray) -> np.ndarray:
         return np.log(fj) - np.log(fi)
 
 
-def _of_ratios(how: str, reduction, logs: Errors) -> tuple[float, float] | None:
-    """Interval of a largest or smallest relative comparison, on the scale of `_log_ratio`.
+def _of_ratios(how: str, reduction, logs: Errors | None) -> tuple[float, float] | None:
+    """Interval of a largest or smallest relative comparison, from that of the largest log ratio x.
 
-    The named sets hold every pair both ways, so with x the largest log ratio the largest of
-    1 - fi / fj is 1 - exp(-x), the smallest 1 - exp(x), and the largest |1 - fi / fj| exp(x) - 1.
+    The named sets hold every pair both ways: the largest of 1 - fi / fj is 1 - exp(-x), the
+    smallest 1 - exp(x), and the largest |1 - fi / fj| is exp(x) - 1.
     """
-    if reduction not in ("max", "min") or (how, reduction) == ("rel", "min"):
+    of = {("rel", "max"): (1, 1), ("srel", "max"): (-1, -1), ("srel", "min"): (1, -1)}
+    if logs is None or (how, reduction) not in of:
         return None
-    ends = np.clip(largest(logs, (1,)), 0, None)
+    inside, outside = of[how, reduction]
     with np.errstate(over="ignore"):
-        if how == "rel":
-            return tuple(np.expm1(ends))
-        return tuple(-np.expm1(-ends)) if reduction == "max" else tuple(-np.expm1(ends)[::-1])
-
-
-def _linear(reduction: str | Callable, weight: np.ndarray) -> np.ndarray | None:
-    """Weights w of a reduction that is sum(w * x) over the estimable comparisons."""
-    if not isinstance(reduction, str) or len(weight) == 0:
-        return None
-    ones = np.ones_like(weight)
-    normalised = weight / weight.sum() if weight.any() else ones
-    by = {"sum": ones, "mean": ones / len(weight), "wmean": weight}
-    return (by | {"wmean_normalised": normalised}).get(reduction)
-
-
-def _near(estimate: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Which quantities could be the largest, given their errors."""
-    reach = _reach(len(estimate)) * spread
-    return estimate + reach >= np.max(estimate - reach)
-
-
-def _ends(estimate: np.ndarray, error: np.ndarray) -> tuple[float, float]:
-    spread = error.std(0)
-    steps = np.divide(error, spread, out=np.zeros_like(error), where=spread > 0)
-    step = np.quantile(steps.max(1), 1 - SIDE)
-    low = np.max(estimate - step * spread)
-    high = np.max(estimate - np.quantile(error, SIDE, axis=0))
-    return float(low), float(max(high, estimate.max()))
+        return tuple(sorted(outside * np.expm1(inside * np.clip(largest(*logs[:3]), 0, None))))
 
 
 def _reach(count: int) -> float:

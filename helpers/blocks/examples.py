@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -64,17 +63,15 @@ def rows(counts: pd.DataFrame) -> pd.DataFrame:
 
 def counted(example: pd.DataFrame) -> Table:
     """The table of counts of an example's rows."""
-    given = {c: example[c] for c in ("y_true", "y_pred", "y_score") if c in example}
-    return table(example["group"].to_numpy(), **given)
+    return table(example["group"], **example.drop(columns="group"))
 
 
 def answers() -> pd.DataFrame:
     """Recorded answers of the toolkits, theirs, with ours beside them, and whether they agree."""
     found = pd.read_csv(project.root() / FOLDER / "blocks_answers.csv")
     data = {name: counted(example) for name, example in tables().items()}
-    found["ours"] = [
-        blocks.bias(data[row["example"]], *row[report.KEYS]) for _, row in found.iterrows()
-    ]
+    cells = zip(found["example"], found[report.KEYS].to_numpy(), strict=True)
+    found["ours"] = [blocks.bias(data[example], *cell) for example, cell in cells]
     same = np.isclose(found["theirs"], found["ours"], rtol=0, atol=1e-9, equal_nan=True)
     return found.assign(agree=same)
 
@@ -82,9 +79,8 @@ def answers() -> pd.DataFrame:
 def same_area() -> pd.DataFrame:
     """Scores (group, y_true, y_score) of two groups whose roc curves cross and have one area.
 
-    Negatives are standard normal in both groups. Positives are normal with deviation 1 in
-    ``narrow`` and 2.5 in ``wide``, and the mean at which the area is Φ(1/√2) = 0.76. Scores are 300
-    quantiles, not draws, and rounded to a tenth: some are tied.
+    Negatives are standard normal; positives are normal with deviation 1 or 2.5, and the mean at
+    which the area is Φ(1/√2). Scores are 300 quantiles, rounded to a tenth: some are tied.
     """
     places, found = scipy.stats.norm.ppf((np.arange(300) + 0.5) / 300), []
     for group, deviation in (("narrow", 1.0), ("wide", 2.5)):
@@ -98,86 +94,75 @@ def same_area() -> pd.DataFrame:
 def frames(path: str | Path) -> pd.DataFrame:
     """Real BDD100K frames: scene, time, weather (true), and right: 1 where a classifier said it.
 
-    `path` is ``scene_predictions_cnn.npz``: y_true and y_pred_bin, each (n, 11), hold three scenes,
-    three times of day and five kinds of weather; right is exactly the true scene, and no other.
+    `path` holds y_true and y_pred_bin, each (n, 11), in the order of `ATTRIBUTES`.
     """
     with np.load(path) as held:
         true, said = held["y_true"] > 0, held["y_pred_bin"] > 0
-    found, start = {}, 0
+    found, start = {"right": (true[:, :3] == said[:, :3]).all(1).astype(int)}, 0
     for name, values in ATTRIBUTES.items():
         part = true[:, start : start + len(values)]
         if not (part.sum(1) == 1).all():
             raise ValueError(f"{Path(path).name}: a frame has not exactly one {name}")
         found[name] = np.array(values)[part.argmax(1)]
         start += len(values)
-    scene = slice(0, len(ATTRIBUTES["scene"]))
-    right = (true[:, scene] == said[:, scene]).all(1)
-    return pd.DataFrame(found).assign(right=right.astype(int))
+    return pd.DataFrame(found)
 
 
-def served(rows: pd.DataFrame, draws: int = 999, seed: int = 0) -> pd.DataFrame:
+def served(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """Share of `frames` whose scene is said right, by time of day and by weather.
 
-    Returns
-    -------
     DataFrame: panel (time or weather), group, n, value, low, high (Wilson), adjusted (with
-    everyone's mix of scenes), adjusted_low, adjusted_high (bootstrap over frames)
+    everyone's mix of scenes), adjusted_low, adjusted_high (bootstrap over frames).
     """
-    found, held = [], {"adjust": "standardised", "bootstrap": draws, "seed": seed}
+    found = []
     for by in PANELS:
         data = table(rows[by], y_pred=rows["right"], strata=rows["scene"])
-        part = report.rates(data, strata=True)
+        part = report.rates(data)
         part.insert(0, "panel", by)
-        for place, group in enumerate(part["group"]):
-            blocks_ = ["pr"], ["compl"], ["none"], [_nth(0)]
-            cell = report.make(only(data, group), *blocks_, **held).cells.iloc[0]
-            part.loc[place, ["adjusted_low", "adjusted_high"]] = cell[["low", "high"]].tolist()
+        ends = [_compared(data, g, "none", 0, seed)[1:] for g in part["group"]]
+        part[["adjusted_low", "adjusted_high"]] = ends
         found.append(part)
     return pd.concat(found, ignore_index=True)
 
 
-def contrasts(rows: pd.DataFrame, draws: int = 999, seed: int = 0) -> pd.DataFrame:
-    """How much worse each time and weather is served than the other frames, as is and adjusted.
+def contrasts(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+    """How much worse each time and weather is served than the other frames, the worst first.
 
-    Returns
-    -------
     DataFrame: group, fixed (nothing or scene), worse (share right of the others less that of the
-    group), low, high (bootstrap), p (two-sided; see `_exchange_p`), p_holm (over all rows); the
-    groups served worst with scenes fixed first
+    group), low, high (bootstrap), p (two-sided), p_holm (over all rows).
     """
-    found, gap = [], (["pr"], ["compl"], ["sabs"], [_nth(1)])
+    found = []
     for by in PANELS:
-        whole = table(rows[by], y_pred=rows["right"], strata=rows["scene"])
-        for group in whole.groups.names:
-            data = only(whole, group)
-            for fixed, adjust in (("nothing", None), ("scene", "standardised")):
-                held = {"adjust": adjust, "bootstrap": draws, "seed": seed}
-                cell = report.make(data, *gap, **held).cells.iloc[0]
-                strata = rows["scene"] if adjust else pd.Series("all", rows.index)
-                p = _exchange_p(cell["value"], rows[by] == group, rows["right"], strata)
-                found.append([group, fixed, *cell[["value", "low", "high"]], p])
+        for fixed, strata in (("nothing", None), ("scene", rows["scene"])):
+            data = table(rows[by], y_pred=rows["right"], strata=strata)
+            for group in data.groups.names:
+                ends = _compared(data, group, "sabs", 1, seed)
+                within = pd.Series(0, rows.index) if strata is None else strata
+                p = _exchange_p(ends[0], rows[by] == group, rows["right"], within)
+                found.append([group, fixed, *ends, p])
     every = pd.DataFrame(found, columns=["group", "fixed", "worse", "low", "high", "p"])
     every["p_holm"] = stats.adjust(every["p"])
-    held = every[every["fixed"] == "scene"].sort_values("worse", ascending=False)["group"].tolist()
-    order = every["group"].map(held.index)
-    return every.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+    held = every[every["fixed"] == "scene"].set_index("group")["worse"].rank(ascending=False)
+    return every.sort_values("group", key=lambda g: g.map(held), kind="stable", ignore_index=True)
+
+
+def _compared(data: Table, group: str, how: str, place: int, seed: int) -> list:
+    """A group with all others (place 0), or they with it (1): the comparison, low and high."""
+
+    def nth(compared, weights):
+        return float(compared[place])
+
+    cell = ["pr"], ["compl"], [how], [nth]
+    made = report.make(only(data, group), *cell, bootstrap=999, seed=seed)
+    return made.cells.loc[0, ["value", "low", "high"]].tolist()
 
 
 def _exchange_p(gap: float, inside: pd.Series, right: pd.Series, strata: pd.Series) -> float:
-    """p of a gap between a group and the others, were the group drawn by lot within each stratum.
-
-    The null's variance is exact, its shape taken as normal: thousands of frames, and no draws whose
-    chance would decide at a corrected p near .05.
-    """
+    """p of a gap, were the group drawn by lot within each stratum: normal, its variance exact."""
     frames = pd.DataFrame({"inside": inside, "right": right}).groupby(strata)
     n, k, spread = frames.size(), frames["inside"].sum(), frames["right"].var(ddof=1)
     variance = ((n / n.sum()) ** 2 * spread * (1 / k + 1 / (n - k))).sum()
     return float(2 * scipy.stats.norm.sf(abs(gap) / np.sqrt(variance)))
-
-
-def _nth(place: int) -> Callable:
-    """A reduction: of a group and its complement, the comparison the one (0) or other (1) way."""
-    return lambda compared, weights: float(compared[place])
 
 
 def here_or_recorded(path: str | None = None, seed: int = 0):

@@ -9,12 +9,14 @@ Forks, the paper's way to write many groups, become `counts.Groups`; reports are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import seaborn as sns
 
 from helpers.blocks import blocks, columns, counts, report
 from helpers.blocks.report import KEYS, Report
@@ -40,73 +42,52 @@ class _Categories:
 
     def __matmul__(self, column: Any) -> dict[str, np.ndarray]:
         codes, names = columns.codes(column, "categories")
-        return {names[value]: (codes == value).astype(np.int8) for value in np.unique(codes)}
+        return {names[value]: codes == value for value in np.unique(codes)}
 
 
 categories = _Categories()
 
 
-class Fork:
-    """Named branches: group memberships, or one number a group (section 5.1).
+class Fork(dict):
+    """Named branches: binary columns of group members, or one number a group (section 5.1).
 
-    `dimensions` come from ``categories @ column``: branches that exclude one another. Branches
-    given by name are binary columns that may overlap, or numbers.
+    Branches come from ``categories @ column``, or by name; they may overlap.
     """
 
-    def __init__(self, *dimensions: dict, **branches: Any):
-        for name, value in branches.items():
+    def __init__(self, *dimensions: Mapping[str, Any], **branches: Any):
+        for name, value in [pair for part in (*dimensions, branches) for pair in part.items()]:
             if isinstance(value, Mapping):
                 raise ValueError(
                     f"branch {name!r} is a whole dimension: give it without a name, as in "
                     "Fork(categories @ column), or unpack its branches"
                 )
-        self.dimensions = [
-            {name: _branch(name, value) for name, value in part.items()}
-            for part in (*dimensions, *({name: value} for name, value in branches.items()))
-        ]
-        names = [name for part in self.dimensions for name in part]
-        twice = {name for name in names if names.count(name) > 1}
-        if twice:
-            raise ValueError(f"branches of one name: {', '.join(sorted(twice))}; rename the values")
-        self.branches = {name: value for part in self.dimensions for name, value in part.items()}
-
-    def __getitem__(self, name: str) -> Any:
-        return self.branches[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.branches)
+            if name in self:
+                raise ValueError(f"branches of one name: {name}; rename the values")
+            number = isinstance(value, int | float)
+            self[name] = value if number else columns.binary(value, f"branch {name!r}")
 
     def __repr__(self) -> str:
-        shown = {k: f"{v:g}" if np.ndim(v) == 0 else f"{v.sum()} rows" for k, v in self._items()}
+        shown = {k: f"{v:g}" if np.ndim(v) == 0 else f"{v.sum()} rows" for k, v in self.items()}
         return "\n".join(f"{name}: {text}" for name, text in shown.items())
-
-    def _items(self):
-        return self.branches.items()
 
     def intersectional(self) -> Fork:
         """All non-empty intersections of branches, single ones included (Equation 10)."""
-        found: list[tuple[str, np.ndarray]] = []
-        for part in self.dimensions:
-            crossed = [(f"{a}{counts.AND}{b}", x & y) for a, x in found for b, y in part.items()]
-            found += [*part.items(), *((name, both) for name, both in crossed if both.any())]
-        found.sort(key=lambda branch: branch[0].count(counts.AND))
-        return Fork(**dict(found))
+        found: dict[str, np.ndarray] = {}
+        for name, rows in self.items():
+            both = {f"{other}{counts.AND}{name}": rows & found[other] for other in found}
+            found |= {name: rows} | {crossed: x for crossed, x in both.items() if x.any()}
+        return Fork(found)
 
     def sum(self) -> Fork:
         """Rows of every branch."""
-        return Fork(**{name: int(np.sum(value)) for name, value in self._items()})
-
-
-def _branch(name: str, value: Any) -> Any:
-    is_number = not isinstance(value, str) and np.ndim(value) == 0
-    return value if is_number else columns.binary(value, f"branch {name!r}")
+        return Fork({name: int(np.sum(value)) for name, value in self.items()})
 
 
 def accuracy(*, sensitive: Any, predictions: Any, labels: Any) -> Fork:
     """Accuracy of every branch of `sensitive`, as a fork of numbers."""
-    data = _table(sensitive, {"predictions": predictions, "labels": labels})
-    found = blocks.values(blocks.measure("acc"), data)
-    return Fork(**dict(zip(data.groups.names, map(float, found), strict=False)))
+    given = {"predictions": predictions, "labels": labels}
+    units = report.make(_table(sensitive, given), ["acc"], *UNI).units
+    return Fork(dict(zip(sensitive, units["acc"].tolist(), strict=False)))
 
 
 def unireport(*, sensitive: Any, **given: Any) -> Report:
@@ -120,36 +101,34 @@ def multireport(*, sensitive: Any, **given: Any) -> Report:
     return combine(report.make(data, None, *WORST), report.make(data, None, *MULTI))
 
 
-def combine(first: Report, *others: Report) -> Report:
-    """Reports of the same data side by side."""
-    for other in others:
-        if not other.units[["unit", "n"]].equals(first.units[["unit", "n"]]):
-            raise ValueError("reports of different data cannot be combined")
-    cells = pd.concat([r.cells for r in (first, *others)], ignore_index=True)
-    parts = {
-        name: tuple(dict.fromkeys(b for r in (first, *others) for b in getattr(r.grid, name)))
-        for name in ("sets", "comparisons", "reductions")
-    }
-    cells = cells.drop_duplicates(KEYS, ignore_index=True)
-    return replace(first, cells=cells, grid=replace(first.grid, **parts))
+def combine(first: Report, second: Report) -> Report:
+    """Two reports of the same data side by side."""
+    if not first.units[["unit", "n"]].equals(second.units[["unit", "n"]]):
+        raise ValueError("reports of different data cannot be combined")
+    one, other = first.sample.grid, second.sample.grid
+    kinds = ("sets", "comparisons", "reductions")
+    both = {kind: dict.fromkeys(getattr(one, kind) + getattr(other, kind)) for kind in kinds}
+    grid = replace(one, **{kind: tuple(blocks_) for kind, blocks_ in both.items()})
+    cells = pd.concat([first.cells, second.cells]).drop_duplicates(KEYS, ignore_index=True)
+    return Report(cells, replace(first.sample, grid=grid))
 
 
 def describe(found: Report | Fork) -> None:
     """Print a report as a table of measures x (reduction, comparison, set), or a fork."""
-    if isinstance(found, Fork):
-        print(found)
-    else:
+    if isinstance(found, Report):
         wide = found.table().reorder_levels([2, 1, 0], axis=1)
-        print(wide.to_string(float_format="{:.3f}".format, na_rep="not estimable"))
+        found = wide.to_string(float_format="{:.3f}".format, na_rep="not estimable")
+    print(found)
 
 
 def visualize(found: Report | Fork):
     """Draw a report as a heat map or a fork as bars -> matplotlib Figure."""
-    from helpers.figures import blocks as figures
-
+    figure, ax = plt.subplots()
     if isinstance(found, Fork):
-        return pd.Series(found.branches).plot.barh().figure
-    return figures.grid(found.table())
+        pd.Series(found).plot.barh(ax=ax)
+    else:
+        sns.heatmap(found.table(), ax=ax)
+    return figure
 
 
 interactive = report.widget
@@ -157,7 +136,7 @@ interactive = report.widget
 
 def _table(sensitive: Any, given: dict) -> counts.Table:
     names = {"predictions": "y_pred", "labels": "y_true", "scores": "y_score"}
-    by = counts.branches(sensitive.branches) if isinstance(sensitive, Fork) else sensitive
+    by = counts.branches(sensitive) if isinstance(sensitive, Fork) else sensitive
     return counts.table(by, **{names.get(name, name): value for name, value in given.items()})
 
 
@@ -169,11 +148,10 @@ def figure_1(found: Report) -> pd.DataFrame:
     compares groups) and p (of gaps, each by itself, where the report has them).
     """
     rows = []
-    for of in found.grid.measures:
+    for of in found.sample.grid.measures:
         for column, (which, how, reduction) in FIGURE_1.items():
-            p = np.nan
             if callable(which):
-                value = blocks.bias(found.data, of, which, how, reduction)
+                value, p = blocks.bias(found.sample.data, of, which, how, reduction), np.nan
             else:
                 cell = found.cell(of.name, which, how, reduction)
                 value, p = cell["value"], cell.get("p", np.nan)

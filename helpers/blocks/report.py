@@ -1,21 +1,20 @@
 """Every combination of the blocks with what it is worth, and the way back from a cell to its rows.
 
-The paper's Figure 2 explores a report by clicking. Each step is a plain function here that returns
-tables; `widget` only calls them when a choice changes.
+The paper's Figure 2 explores a report by clicking; here each step is a function of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from helpers import stats
 from helpers.blocks import blocks, evidence
-from helpers.blocks.blocks import Grid, Sample
-from helpers.blocks.counts import CELLS, Table, counted, unit_counts
+from helpers.blocks.blocks import Sample
+from helpers.blocks.counts import CELLS, Table
 
 KEYS = ["measure", "set", "comparison", "reduction"]
 SIDES = ["group_i", "group_j", "f_i", "f_j", "n_i", "n_j"]
@@ -28,22 +27,26 @@ class Report:
     Attributes
     ----------
     cells : DataFrame, one row a cell
-        measure, set, comparison, reduction : the blocks
-        value : NaN where nothing was estimable
-        compared, skipped : comparisons that were, or were not, estimable
-        group_i, group_j, f_i, f_j, n_i, n_j : the two sides of the comparison that decides: the
-        largest for max, the smallest for min, the one that contributes most for the others
-        and with bootstrap low, high; with permutations p, p_holm, p_bh, p_minp, tail.
-    units : DataFrame, one row a group, everyone, complement (and stratum, where held fixed)
-        unit, n, tn, fn, fp, tp, and F by measure.
-    data, grid : Table, Grid
-        What it was made from.
+        measure, set, comparison, reduction, value (NaN where nothing was estimable), compared and
+        skipped (comparisons that were, or were not, estimable); group_i, group_j, f_i, f_j, n_i,
+        n_j: the two sides of the comparison that decides, which is the largest for max, the
+        smallest for min, and the one that contributes most for the others; with bootstrap low and
+        high; with permutations p, p_holm, p_bh, p_minp and tail.
+    sample : Sample
+        F of every group, everyone and complement, with the data and the grid it was made from.
     """
 
     cells: pd.DataFrame
-    units: pd.DataFrame
-    data: Table
-    grid: Grid
+    sample: Sample
+
+    @property
+    def units(self) -> pd.DataFrame:
+        """One row a group, everyone and complement: unit, n, tn, fn, fp, tp, and F by measure."""
+        found = self.sample.data.frame(complements=True).rename(columns={"group": "unit"})
+        counts = found[list(CELLS)].to_numpy()
+        for of in self.sample.grid.measures:
+            found[of.name] = of.of_counts(counts) if of.of_counts else self.sample.f[of.name]
+        return found
 
     def table(self, column: str = "value") -> pd.DataFrame:
         """Measures x (set, comparison, reduction), as in the paper's Figure 1."""
@@ -64,16 +67,15 @@ class Report:
 
     def pairs(self, measure: str, set: str, comparison: str) -> pd.DataFrame:
         """All comparisons behind a cell, the largest first: both sides, and `compared`."""
-        [block] = [b for b in self.grid.combinations() if _names(b) == [measure, set, comparison]]
-        sample = blocks.observed(self.data, self.grid)
-        found = blocks.compared(self.data, self.grid, sample, block)
-        sides = _sides(self.data, self.grid, sample, block)
-        table = pd.DataFrame(dict(zip(SIDES, sides, strict=True))).assign(compared=found)
+        names, every = [measure, set, comparison], self.sample.grid.combinations()
+        [block] = [block for block in every if _names(block) == names]
+        table = pd.DataFrame(_sides(self.sample, block))
+        table["compared"] = self.sample.compared(block)
         return table.sort_values("compared", ascending=False, ignore_index=True, kind="stable")
 
     def rows(self, unit: str) -> np.ndarray:
         """Places of a group's rows in the columns that were given, and so of its images."""
-        return self.data.groups.rows(unit)
+        return self.sample.data.groups.rows(unit)
 
 
 def make(
@@ -84,7 +86,6 @@ def make(
     reductions: Sequence = tuple(blocks.REDUCTIONS),
     *,
     epsilon: float | None = None,
-    adjust: str | None = None,
     bootstrap: int = 0,
     permutations: int = 0,
     seed: int = 0,
@@ -97,99 +98,83 @@ def make(
         From `counts.table`.
     measures, sets, comparisons, reductions : sequences
         Names or functions of each kind of block, as `blocks.bias` takes them; by default all named
-        ones that the table has the columns for. ``curve`` and ``curve_dcg`` have to be asked for.
+        ones that the table has the columns for. ``curve`` has to be asked for.
     epsilon : float, optional
         Accepted deviation, taken off every comparison.
-    adjust : {None, "standardised"}
-        Hold the table's strata fixed: F of both sides with everyone's mix of strata.
     bootstrap, permutations : int
         Draws for the intervals and for the permutation null; 0 for none.
     seed : int
-
-    Raises
-    ------
-    ValueError
-        For unknown blocks, columns that a measure needs and the table lacks, or too many groups.
     """
-    grid = blocks.grid_of(data, measures, sets, comparisons, reductions, epsilon, adjust)
+    grid = blocks.grid_of(data, measures, sets, comparisons, reductions, epsilon)
     sample = blocks.observed(data, grid)
-    cells = _cells(data, grid, sample)
+    cells = _cells(sample)
     values = cells["value"].to_numpy()
     if bootstrap:
         ends = evidence.bootstrap(data, grid, values, bootstrap, seed)
         cells = pd.concat([cells, ends], axis=1)
     if permutations:
         null = evidence.null_draws(data, grid, permutations, seed)
-        cells = pd.concat([cells, _tested(grid, values, null)], axis=1)
-    return Report(cells, _units(data, grid, sample), data, grid)
+        cells = pd.concat([cells, evidence.p_values(values, null, evidence.tails(grid))], axis=1)
+    return Report(cells, sample)
 
 
 def readings(
     data: Table,
     wanted: Mapping[str, tuple[str, str, str, str]],
     *,
-    adjust: str | None = None,
     draws: int = 999,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Some cells, (measure, set, comparison, reduction) by their names, with what each is worth.
 
-    Returns
-    -------
     DataFrame: reading, measure, set, comparison, reduction, value, low, high, null_low, null_high
-    (the middle 95% of the null), p, group_i, group_j, n_i, n_j; in the order of `wanted`
+    (the middle 95% of the null), p, group_i, group_j, n_i, n_j; in the order of `wanted`.
     """
-    found, ends = [], (evidence.SIDE, 1 - evidence.SIDE)
-    for name, (measure, *others) in wanted.items():
-        one = ([measure], *([block] for block in others))
-        given = make(data, *one, adjust=adjust, bootstrap=draws, seed=seed)
-        cell = given.cells.iloc[0]
-        null = evidence.null_draws(data, given.grid, draws, seed)
-        tested = _tested(given.grid, given.cells["value"].to_numpy(), null).iloc[0]
-        low, high = np.nanquantile(null, ends) if np.isfinite(null).any() else (np.nan, np.nan)
-        found.append({"reading": name, **cell, "null_low": low, "null_high": high, **tested})
+    found = []
+    for name, one in wanted.items():
+        given = make(data, *([block] for block in one), bootstrap=draws, seed=seed)
+        grid, cell = given.sample.grid, given.cells.iloc[0]
+        null = evidence.null_draws(data, grid, draws, seed)
+        tested = evidence.p_values(given.cells["value"].to_numpy(), null, evidence.tails(grid))
+        known = np.isfinite(null).any()
+        low, high = np.nanquantile(null, [0.025, 0.975]) if known else (np.nan, np.nan)
+        ends = {"reading": name, "null_low": low, "null_high": high}
+        found.append({**ends, **cell, **tested.iloc[0]})
     columns = ["reading", *KEYS, "value", "low", "high", "null_low", "null_high", "p"]
     return pd.DataFrame(found)[[*columns, "group_i", "group_j", "n_i", "n_j"]]
 
 
-def rates(data: Table, measure: str = "pr", strata: bool = False) -> pd.DataFrame:
-    """A share of all rows (pr, acc or error) with Wilson intervals: group, n, value, low, high.
+def rates(data: Table) -> pd.DataFrame:
+    """Positive rate of every group with Wilson intervals: group, n, value, low, high.
 
-    With `strata` also adjusted: with everyone's mix of the strata where the group has rows.
+    Where the table has strata also adjusted: with everyone's mix of those the group has rows in.
     """
-    if measure not in ("pr", "acc", "error"):
-        raise ValueError(f"measure {measure!r} is not a share of all rows: give pr, acc or error")
-    grid = blocks.grid_of(data, [measure], ["vsany"])
-    sample, g = blocks.observed(data, grid), len(data.groups)
-    n, value = sample.sizes[:g].astype(int), sample.f[measure][:g]
-    low, high = stats.wilson(np.round(np.nan_to_num(value) * n).astype(int), n)
-    columns = {"group": data.groups.names, "n": n, "value": value, "low": low, "high": high}
-    if strata:
-        grid = replace(grid, adjust="standardised")
-        fixed = blocks.observed(data, grid)
-        columns["adjusted"] = blocks.standardised(fixed, measure, *blocks.alone(g))[0]
-    return pd.DataFrame(columns)
+    counted = data.frame()[: len(data.groups)]
+    positive, n = counted["fp"] + counted["tp"], counted["n"]
+    low, high = stats.wilson(positive, n)
+    found = counted[["group", "n"]].assign(value=positive / n, low=low, high=high)
+    if data.strata is not None:
+        observed = blocks.observed(data, blocks.grid_of(data, ["pr"]))
+        found["adjusted"] = observed.sides("pr", blocks.alone)[0]
+    return found
 
 
 def explain(report: Report, measure: str, set: str, comparison: str, reduction: str, top: int = 5):
-    """What a cell was made from, in three tables: ``cell`` (its value and evidence), ``pairs`` (the
-    `top` comparisons, each once where both directions give the same) and ``counts`` (of the two
-    sides that decide).
+    """What a cell was made from, in three tables.
+
+    ``cell`` is its value and evidence, ``pairs`` the `top` comparisons (each once where both
+    directions give the same), and ``counts`` those of the two sides that decide.
     """
     cell = report.cell(measure, set, comparison, reduction)
-    pairs = report.pairs(measure, set, comparison)
-    if reduction == "min":
-        pairs = pairs.iloc[::-1]
-    pairs = pairs.dropna(subset=["compared"]).reset_index(drop=True)
+    pairs = report.pairs(measure, set, comparison).dropna(subset=["compared"])
+    pairs = pairs[::-1] if reduction == "min" else pairs
     both = [frozenset(p) for p in zip(pairs["group_i"], pairs["group_j"], strict=True)]
     again = pd.DataFrame({"both": both, "compared": pairs["compared"].round(12)}).duplicated()
-    sides = [side for side in (cell["group_i"], cell["group_j"]) if side]
-    columns = [c for c in report.units if c in ("unit", "stratum", "n", *CELLS)]
-    counts = report.units[report.units["unit"].isin(sides)]
+    counts = report.units[report.units["unit"].isin([cell["group_i"], cell["group_j"]])]
     return {
         "cell": cell.to_frame("value"),
-        "pairs": pairs[~again].head(top).reset_index(drop=True),
-        "counts": counts[[*columns, measure]].reset_index(drop=True),
+        "pairs": pairs[~again.to_numpy()].head(top).reset_index(drop=True),
+        "counts": counts[["unit", "n", *CELLS, measure]].reset_index(drop=True),
     }
 
 
@@ -202,11 +187,12 @@ def widget(report: Report):
         for key in KEYS
     ]
     page = ipywidgets.HTML()
+    look = {"float_format": "{:.3f}".format, "border": 0, "na_rep": "not estimable"}
 
     def show(_=None) -> None:
         try:
             found = explain(report, *(menu.value for menu in menus))
-            page.value = "".join(f"<h4>{k}</h4>{_html(t)}" for k, t in found.items())
+            page.value = "".join(f"<h4>{k}</h4>{t.to_html(**look)}" for k, t in found.items())
         except (KeyError, ValueError) as error:
             page.value = f"<p>{error.args[0]}</p>"
 
@@ -216,65 +202,37 @@ def widget(report: Report):
     return ipywidgets.VBox([ipywidgets.HBox(menus), page])
 
 
-def _html(table: pd.DataFrame) -> str:
-    return table.to_html(float_format="{:.3f}".format, border=0, na_rep="not estimable")
-
-
 def _names(block: tuple) -> list[str]:
     return [block[0].name, *(blocks.name_of(part) for part in block[1:])]
 
 
-def _sides(data: Table, grid: Grid, sample: Sample, block) -> list[np.ndarray]:
-    """Both sides of all comparisons, in the order of `SIDES`."""
+def _sides(sample: Sample, block: tuple) -> dict[str, np.ndarray]:
+    """Both sides of all comparisons: the columns `SIDES`."""
     of, which, _ = block
-    names = np.array(data.units, dtype=object)
-    sizes = (sample.sizes.sum(0) if grid.adjust else sample.sizes).astype(int)
-    (i, j), both = blocks.sides(data, which), blocks.sides_of(data, grid, sample, of.name, which)
-    return [names[i], names[j], *both, sizes[i], sizes[j]]
+    names = np.array(sample.data.units, dtype=object)
+    sizes = sample.sizes.reshape(-1, len(names)).sum(0).astype(int)
+    i, j = blocks.sides(sample.data, which)
+    found = [names[i], names[j], *sample.sides(of.name, which), sizes[i], sizes[j]]
+    return dict(zip(SIDES, found, strict=True))
 
 
-def _cells(data: Table, grid: Grid, sample: Sample) -> pd.DataFrame:
-    rows, heavy = [], {w: blocks.pair_weights(data, grid, sample, w) for w in grid.sets}
-    for block in grid.combinations():
-        found = blocks.compared(data, grid, sample, block)
-        sides = _sides(data, grid, sample, block)
+def _cells(sample: Sample) -> pd.DataFrame:
+    rows, heavy = [], {which: sample.weights(which) for which in sample.grid.sets}
+    for block in sample.grid.combinations():
+        found, sides = sample.compared(block), _sides(sample, block)
         known = int((~np.isnan(found)).sum())
-        for reduction in grid.reductions:
+        for reduction in sample.grid.reductions:
             value = float(blocks.reduce(found, reduction, heavy[block[1]]))
+            row = [*_names(block), blocks.name_of(reduction), value, known, len(found) - known]
             at = _deciding(found, reduction)
             nobody = ["", "", np.nan, np.nan, 0, 0]
-            row = [*_names(block), blocks.name_of(reduction), value, known, len(found) - known]
-            rows.append(row + (nobody if at < 0 else [side[at] for side in sides]))
+            rows.append(row + ([side[at] for side in sides.values()] if known else nobody))
     return pd.DataFrame(rows, columns=[*KEYS, "value", "compared", "skipped", *SIDES])
 
 
 def _deciding(compared: np.ndarray, how: str | Callable) -> int:
-    """Place of the comparison that decides a reduction, -1 where none is estimable."""
-    known = ~np.isnan(compared)
-    if not known.any():
-        return -1
+    """Place of the comparison that decides a reduction."""
     if how == "min":
-        return int(np.argmin(np.where(known, compared, np.inf)))
+        return int(np.argmin(np.where(np.isnan(compared), np.inf, compared)))
     size = compared if how == "max" else np.abs(compared)
-    return int(np.argmax(np.where(known, size, -np.inf)))
-
-
-def _tested(grid: Grid, values: np.ndarray, null: np.ndarray) -> pd.DataFrame:
-    tails = [
-        evidence.tail(how, reduction)
-        for _, _, how in grid.combinations()
-        for reduction in grid.reductions
-    ]
-    return evidence.p_values(values, null, tails).assign(tail=tails)
-
-
-def _units(data: Table, grid: Grid, sample: Sample) -> pd.DataFrame:
-    strata = data.stratum_names if grid.adjust else ()
-    counts = counted(data, True) if grid.adjust else data.counts
-    each = np.round(unit_counts(data.groups, counts)).astype(int).reshape(-1, 4).T
-    sizes = sample.sizes.reshape(-1).astype(int)
-    columns = {"unit": list(data.units) * max(1, len(strata))}
-    if grid.adjust:
-        columns["stratum"] = np.repeat(strata, len(data.units))
-    columns |= {"n": sizes, **dict(zip(CELLS, each, strict=True))}
-    return pd.DataFrame(columns | {name: f.reshape(-1) for name, f in sample.f.items()})
+    return int(np.argmax(np.where(np.isnan(size), -np.inf, size)))

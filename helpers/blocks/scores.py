@@ -1,9 +1,8 @@
-"""Base measures of scores (means, auc, what the top holds), and the curves behind two of them.
+"""Base measures of scores (means and auc), and roc curves.
 
 All take resampled rows (the atom of each row, and its weight: how often it was drawn) and give a
-value for every unit: groups, everyone, complements. Tied scores are treated as an order drawn at
-random would be on average: half a win in the auc, a fractional place in the top, a slope in a roc
-curve. Areas between curves are summed segment by segment, crossings included: nothing is sampled.
+value for every unit: groups, everyone, complements. Tied scores are half a win in the auc and a
+slope in a roc curve. Areas between curves are exact sums over segments, crossings included.
 """
 
 from __future__ import annotations
@@ -14,92 +13,30 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from helpers.blocks.counts import Groups, Table
+from helpers.blocks.counts import Table, ratio
 
 
-def mean_score(data: Table, atoms, weights, complements=True) -> np.ndarray:
+def mean_score(data: Table, atoms, weights) -> np.ndarray:
     """Mean of the scores of a group's rows."""
-    return _ratio(_sums(data.groups, atoms, weights * data.y_score), _sizes(data, atoms, weights))
-
-
-def representation(depth: int) -> Callable:
-    """P(x in S | x in top k): the group's share of everyone's k highest scores."""
-
-    def of_rows(data: Table, atoms, weights, complements=True) -> np.ndarray:
-        within = _depth(depth, weights)
-        held = _by_rank(data, weights, np.minimum(np.arange(1, int(weights.sum()) + 1), within))
-        return _sums(data.groups, atoms, weights * held) / within
-
-    return of_rows
-
-
-def skew(depth: int) -> Callable:
-    """log(representation / the group's share of everyone), Geyik et al.; 0 is proportional."""
-    of_top = representation(depth)
-
-    def of_rows(data: Table, atoms, weights, complements=True) -> np.ndarray:
-        share = _sizes(data, atoms, weights) / weights.sum()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.log(_ratio(np.maximum(of_top(data, atoms, weights), 0), share))
-
-    return of_rows
-
-
-def average_representation(depth: int) -> Callable:
-    """ar_K, the mean of representation over the depths 1..K (section 4.2)."""
-
-    def of_rows(data: Table, atoms, weights, complements=True) -> np.ndarray:
-        within, total = _depth(depth, weights), int(weights.sum())
-        # the share of a place at rank r in all depths k >= r, each 1 / k, over K
-        place = np.zeros(total)
-        place[:within] = np.cumsum(1 / np.arange(within, 0, -1))[::-1] / within
-        held = _by_rank(data, weights, np.cumsum(place))
-        return _sums(data.groups, atoms, weights * held)
-
-    return of_rows
-
-
-def hit_rate(depth: int) -> Callable:
-    """Share of labels 1 among a group's own k highest scores; NaN for a group of fewer than k."""
-
-    def of_rows(data: Table, atoms, weights, complements=True) -> np.ndarray:
-        order, block = data.descending
-        label, weight, atom = data.y_true[order], weights[order], atoms[order]
-        found = np.full(len(data.units), np.nan)
-        for u, inside in _each(data, complements):
-            mine = inside[atom] * weight
-            mass, hits = np.bincount(block, mine), np.bincount(block, mine * label)
-            if mass.sum() >= depth:
-                before = np.concatenate([[0], np.cumsum(mass)[:-1]])
-                taken = np.clip(depth - before, 0, mass)
-                found[u] = (taken * _ratio(hits, mass, 0.0)).sum() / depth
-        return found
-
-    return of_rows
+    sizes = _sums(data, atoms, weights)
+    return ratio(_sums(data, atoms, weights * data.y_score), np.where(sizes > 0, sizes, np.nan))
 
 
 def each_unit(of: Callable[[pd.DataFrame], float]) -> Callable:
     """A reader's function of a group's rows, for every unit; NaN for a group without rows."""
 
-    def of_rows(data: Table, atoms, weights, complements=True) -> np.ndarray:
-        columns = {c: getattr(data, c) for c in ("y_pred", "y_true", "y_score") if c in data.has}
-        rows, found = pd.DataFrame(columns), np.full(len(data.units), np.nan)
+    def of_rows(data: Table, atoms, weights) -> np.ndarray:
+        rows = pd.DataFrame({name: getattr(data, name) for name in sorted(data.has)})
         times = np.round(weights).astype(int)
-        for u, inside in _each(data, complements):
-            at = np.repeat(np.arange(len(rows)), times * (inside[atoms] > 0))
-            if len(at):
-                found[u] = float(of(rows.iloc[at]))
-        return found
+        chosen = (np.repeat(np.arange(len(rows)), times * i[atoms]) for i in _members(data))
+        return np.array([float(of(rows.iloc[at])) if len(at) else np.nan for at in chosen])
 
     return of_rows
 
 
-def auc(data: Table, atoms, weights, complements=True) -> np.ndarray:
+def auc(data: Table, atoms, weights) -> np.ndarray:
     """Area under the roc curve: how often a positive outscores a negative, ties counting half."""
-    found = np.full(len(data.units), np.nan)
-    for u, curve in _curves(data, atoms, weights, _each(data, complements)):
-        found[u] = np.trapezoid(curve.tpr, curve.fpr)
-    return found
+    return np.array([np.trapezoid(c.tpr, c.fpr) for c in _curves(data, atoms, weights)])
 
 
 class Roc(NamedTuple):
@@ -109,21 +46,10 @@ class Roc(NamedTuple):
     tpr: np.ndarray
 
 
-def rocs(data: Table, atoms=None, weights=None) -> dict[str, Roc]:
+def rocs(data: Table) -> dict[str, Roc]:
     """Roc curves of all units, with one vertex a distinct score, by their names."""
-    atoms = data.groups.atoms if atoms is None else atoms
-    weights = np.ones(len(data)) if weights is None else weights
-    return {data.units[u]: c for u, c in _curves(data, atoms, weights, _each(data, True))}
-
-
-def _curves(data: Table, atoms, weights, units) -> Iterator[tuple[int, Roc]]:
-    order, block = data.descending
-    positive, every, atom = (weights * data.y_true)[order], weights[order], atoms[order]
-    for u, inside in units:
-        mine = inside[atom] > 0
-        ones = np.bincount(block[mine], positive[mine], minlength=1)
-        both = np.bincount(block[mine], every[mine], minlength=1)
-        yield u, _vertices(ones[both > 0], (both - ones)[both > 0])
+    curves = _curves(data, data.groups.atoms, np.ones(len(data)))
+    return dict(zip(data.units, curves, strict=True))
 
 
 def area_between(first: Roc, second: Roc) -> float:
@@ -142,85 +68,47 @@ def area_between(first: Roc, second: Roc) -> float:
     return float((width * squares).sum() / 2)
 
 
-def between_rocs(data: Table, i, j, atoms=None, weights=None) -> np.ndarray:
+def between_rocs(data: Table, atoms, weights, i, j) -> np.ndarray:
     """abroca of all pairs of units (i, j): (P,)."""
-    curves, known = list(rocs(data, atoms, weights).values()), {}
-    for pair in zip(i.tolist(), j.tolist(), strict=True):
+    curves, known = _curves(data, atoms, weights), {}
+    both = list(zip(i.tolist(), j.tolist(), strict=True))
+    for pair in both:
         if pair not in known:
             known[pair] = known[pair[::-1]] = area_between(*(curves[u] for u in pair))
-    return np.array([known[pair] for pair in zip(i.tolist(), j.tolist(), strict=True)])
+    return np.array([known[pair] for pair in both])
 
 
-def between_representations(data: Table, depth: int, dcg: bool, i, j, atoms=None, weights=None):
-    """Mean over the depths k = 1..K of |difference of representation|; `dcg`: 1 / log(1 + k) each.
-
-    Returns
-    -------
-    float64 array (P,)
-    """
-    atoms = data.groups.atoms if atoms is None else atoms
-    weights = np.ones(len(data)) if weights is None else weights
-    at = [representation(k)(data, atoms, weights) for k in range(1, depth + 1)]
-    held = np.stack(at, axis=-1)
-    weight = 1 / np.log(1 + np.arange(1, depth + 1)) if dcg else np.ones(depth)
-    return np.abs(held[i] - held[j]) @ weight / weight.sum()
-
-
-def _by_rank(data: Table, weights: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Worth of each row's rank, averaged over tied rows; the highest score has rank 1.
-
-    `total` holds the worth of the first 1, 2, ... ranks together, as many as the weights' sum.
-    """
-    order, block = data.descending
-    mass = np.bincount(block, weights[order])
-    ends = np.round(np.cumsum(mass)).astype(int)
-    worth = np.diff(np.concatenate([[0.0], total])[np.concatenate([[0], ends])])
-    found = np.empty(len(data))
-    found[order] = _ratio(worth, mass, 0.0)[block]
-    return found
-
-
-def _sums(by: Groups, atoms: np.ndarray, values: np.ndarray) -> np.ndarray:
+def _sums(data: Table, atoms: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Sum of `values` (n,) over the rows of every unit: (2 G + 1,)."""
-    per_atom = np.bincount(atoms, values, minlength=by.member.shape[1])
-    inside, total = by.member @ per_atom, per_atom.sum()
+    member = data.groups.member
+    per_atom = np.bincount(atoms, values, minlength=member.shape[1])
+    inside, total = member @ per_atom, per_atom.sum()
     return np.concatenate([inside, [total], total - inside])
 
 
-def _sizes(data: Table, atoms, weights) -> np.ndarray:
-    """Rows of every unit, as whole numbers in float64."""
-    return np.round(_sums(data.groups, atoms, weights))
+def _members(data: Table) -> Iterator[np.ndarray]:
+    """Which atoms are in each unit, 0 or 1: groups, everyone and complements, each (K,)."""
+    member = data.groups.member.astype(int)
+    yield from (member[[g]].toarray()[0] for g in range(len(data.groups)))
+    yield np.ones(member.shape[1], int)
+    yield from (1 - member[[g]].toarray()[0] for g in range(len(data.groups)))
 
 
-def _each(data: Table, complements: bool):
-    """Places and atom masks of the units: groups, everyone and, where wanted, complements."""
-    g, k = data.groups.member.shape
-    for u in range(2 * g + 1 if complements else g + 1):
-        if u == g:
-            yield u, np.ones(k)
+def _curves(data: Table, atoms, weights) -> list[Roc]:
+    """Roc curves of all units."""
+    order, block = data.descending
+    label, every, atom = data.y_true[order], weights[order], atoms[order]
+    found = []
+    for inside in _members(data):
+        mine = inside[atom] * every
+        mass, hits = np.bincount(block, mine), np.bincount(block, mine * label)
+        right, up = (np.cumsum(part[mass > 0]) for part in (mass - hits, hits))
+        if len(up) == 0 or up[-1] == 0 or right[-1] == 0:
+            nothing = np.full(2, np.nan)  # two, so that an area under them is NaN and not 0
+            found.append(Roc(nothing, nothing))
         else:
-            inside = data.groups.member[[u % (g + 1)]].toarray()[0]
-            yield u, inside if u < g else 1 - inside
-
-
-def _depth(depth: int, weights: np.ndarray) -> int:
-    total = int(weights.sum())
-    if depth > total:
-        raise ValueError(f"a top of {depth} was asked of {total} rows; give a smaller depth")
-    return depth
-
-
-def _ratio(over: np.ndarray, under: np.ndarray, empty: float = np.nan) -> np.ndarray:
-    return np.divide(over, under, out=np.full(np.shape(under), empty), where=under != 0)
-
-
-def _vertices(positive: np.ndarray, negative: np.ndarray) -> Roc:
-    up, right = np.cumsum(positive), np.cumsum(negative)
-    if len(up) == 0 or up[-1] == 0 or right[-1] == 0:
-        nothing = np.full(2, np.nan)  # two, so that an area under them is NaN and not 0
-        return Roc(nothing, nothing)
-    zero = [0.0]
-    return Roc(np.concatenate([zero, right / right[-1]]), np.concatenate([zero, up / up[-1]]))
+            found.append(Roc(*(np.concatenate([[0.0], part / part[-1]]) for part in (right, up))))
+    return found
 
 
 def _on_segments(curve: Roc, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from helpers.figures.style import whiskers
+from helpers.figures.style import FAINT, INK, headed, whiskers
 
-INK, FAINT, MARKED, CALM = "#222222", "#8a8a8a", "#C8553D", "#0072B2"
+MARKED, CALM = "#C8553D", "#0072B2"
 LEVEL = 0.05
 SHADES = ("#E69F00", "#56A0D3", "#0072B2", "#003049")
 SET_NAMES = {
@@ -35,9 +35,8 @@ def null_of_worst_case(table: pd.DataFrame) -> Figure:
         axes.annotate(f"{count} groups", first, color=colour, fontsize=9, **place)
     axes.axhline(0, color=INK, lw=1)
     axes.text(table["n"].max(), -0.02, "the truth: no bias", ha="right", va="top", fontsize=9)
-    axes.set(
-        xscale="log", xlabel="rows", ylabel="worst-case bias (db) as measured", ylim=(-0.09, 1.05)
-    )
+    axes.set(xscale="log", xlabel="rows", ylabel="worst-case bias (db) as measured")
+    axes.set_ylim(-0.09, 1.05)
     axes.set_xlim(table["n"].min() / 3.2, table["n"].max() * 1.3)
     worst = table[table["groups"] == several[-1]].sort_values("n").iloc[0]
     axes.set_title(
@@ -52,9 +51,8 @@ def ten_readings(table: pd.DataFrame) -> Figure:
     table = table.iloc[::-1].reset_index(drop=True)
     figure, axes = plt.subplots(figsize=(8, 0.9 + 0.36 * len(table)))
     y = np.arange(len(table))
-    axes.hlines(
-        y, table["null_low"], table["null_high"], color="#d9d9d9", lw=9, label="no bias (95%)"
-    )
+    look = {"color": "#d9d9d9", "lw": 9, "label": "no bias (95%)"}
+    axes.hlines(y, table["null_low"], table["null_high"], **look)
     axes.hlines(y, table["low"], table["high"], color=CALM, lw=2, label="95% interval")
     axes.plot(table["value"], y, "o", color=CALM, ms=6, label="measured")
     axes.set_yticks(y, table["reading"])
@@ -72,8 +70,7 @@ def group_rates(table: pd.DataFrame, label: str, fixed: str) -> Figure:
     `table` has panel, group, n, value, low, high, adjusted, adjusted_low and adjusted_high.
     """
     panels = dict(list(table.groupby("panel", sort=False)))
-    sizes = [len(part) for part in panels.values()]
-    height = 0.8 + 0.4 * (sum(sizes) + len(panels))
+    sizes, height = [len(part) for part in panels.values()], 0.8 + 0.4 * (len(table) + len(panels))
     options = {"sharex": True, "squeeze": False, "height_ratios": sizes}
     figure, axes = plt.subplots(len(panels), 1, figsize=(7.2, height), **options)
     looks = {
@@ -95,12 +92,10 @@ def group_rates(table: pd.DataFrame, label: str, fixed: str) -> Figure:
         ax.set_title(name)
         ax.set_ylim(-0.6, len(part) - 0.4)
     most = table.loc[(table["adjusted"] - table["value"]).abs().idxmax()]
-    title = (
-        f"Holding the {fixed} fixed moves {most['group']} most: "
-        f"from {most['value']:.2f} to {most['adjusted']:.2f}"
-    )
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper right", ncols=2, title=title)
+    ends = f"from {most['value']:.2f} to {most['adjusted']:.2f}"
+    title = f"Holding the {fixed} fixed moves {most['group']} most: {ends}"
+    marks = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*marks, loc="outside upper right", ncols=2, title=title)
     axes[-1, 0].set_xlabel(label)
     return figure
 
@@ -114,20 +109,13 @@ def suite(table: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(8.4, 0.9 + 0.42 * len(table)))
     y = np.arange(len(table))
     found = table["p_holm"] <= 0.05
-    axes.barh(
-        y, table["null_high"], color="#e3e3e3", height=0.62, label="reached without bias (95%)"
-    )
-    for mask, colour, text in (
-        (found, MARKED, "more than chance"),
-        (~found, FAINT, "not told from chance"),
-    ):
-        part = table[mask]
-        if part.empty:
-            continue
-        ends = whiskers(part["value"], part["low"], part["high"])
-        axes.errorbar(
-            part["value"], y[mask], xerr=ends, fmt="o", color=colour, ms=6, lw=2, label=text
-        )
+    look = {"color": "#e3e3e3", "height": 0.62, "label": "reached without bias (95%)"}
+    axes.barh(y, table["null_high"], **look)
+    looks = {True: (MARKED, "more than chance"), False: (FAINT, "not told from chance")}
+    for more, part in sorted(table.groupby(found), reverse=True, key=lambda pair: pair[0]):
+        ends, (colour, text) = whiskers(part["value"], part["low"], part["high"]), looks[more]
+        look = {"fmt": "o", "color": colour, "ms": 6, "lw": 2, "label": text}
+        axes.errorbar(part["value"], part.index, xerr=ends, **look)
     hollow = table[table["at_limit"]]
     text = "holds a rate of 0 or 1: interval too short"
     axes.plot(hollow["value"], hollow.index, "o", ms=3, color="white", ls="", zorder=5)
@@ -135,9 +123,8 @@ def suite(table: pd.DataFrame) -> Figure:
     for row in table.itertuples():
         ends = f"  {row.worst} – {row.best}"
         axes.text(max(row.high, row.null_high), row.Index, ends, va="center", fontsize=8)
-    axes.set_yticks(
-        y, table["notebook"].str[:2] + ": " + table["groups"] + "\n" + table["reading"], fontsize=8
-    )
+    names = table["notebook"].str[:2] + ": " + table["groups"] + "\n" + table["reading"]
+    axes.set_yticks(y, names, fontsize=8)
     axes.set_xlim(0, 1.3 * table["high"].max())
     axes.set_xticks([tick for tick in axes.get_xticks() if tick <= 1.01])
     axes.set_xlabel("largest difference between two groups in the share served right")
@@ -168,61 +155,54 @@ def figure_1(table: pd.DataFrame) -> Figure:
     patch = plt.Rectangle((0, 0), 1, 1, color=MARKED, label=f"more than chance (p ≤ {LEVEL:g})")
     figure.legend(handles=[patch], loc="outside lower center")
     gaps = table[table["gap"]]
-    figure.suptitle(
-        f"Figure 1: {(gaps['p'] <= LEVEL).sum()} of {len(gaps)} gaps are more than chance gives",
-        x=0.01,
-        ha="left",
-        fontsize=11,
-    )
+    beyond = (gaps["p"] <= LEVEL).sum()
+    headed(figure, f"Figure 1: {beyond} of {len(gaps)} gaps are more than chance gives")
     return figure
 
 
-def grid(shown: pd.DataFrame, corrected: pd.DataFrame | None = None) -> Figure:
+def grid(p: pd.DataFrame, corrected: pd.DataFrame) -> Figure:
     """Every cell of a report on one page: a panel a comparison set, columns by comparison.
 
-    `shown` is measures x (set, comparison, reduction): values, or p values where `corrected` ones
-    are given, with a dot where these are at most .05. A dash is a cell that is not estimable or
-    that shuffling cannot change; columns of nothing but dashes are left out.
+    Both tables are measures x (set, comparison, reduction): p values, and corrected ones, with a
+    dot where these are at most .05. A dash is a cell that is not estimable or that shuffling cannot
+    change; columns of nothing but dashes are left out.
     """
-    tested, sets = corrected is not None, list(shown.columns.unique(0))
-    kept = shown.notna().any().groupby(level=[1, 2], sort=False).transform("any")
-    shown = shown.loc[:, kept]
-    marked = (corrected if tested else shown + np.inf).loc[:, shown.columns] <= LEVEL
-    columns = max(shown[s].shape[1] for s in sets)
-    size = (1.6 + 0.26 * columns, 1.5 + 0.27 * len(sets) * len(shown))
+    sets = list(p.columns.unique(0))
+    p = p.loc[:, p.notna().any().groupby(level=[1, 2], sort=False).transform("any")]
+    marked = corrected.loc[:, p.columns] <= LEVEL
+    columns = max(p[s].shape[1] for s in sets)
+    size = (1.6 + 0.26 * columns, 1.5 + 0.27 * len(sets) * len(p))
     figure, axes = plt.subplots(len(sets), 1, figsize=size, squeeze=False)
-    norm = LogNorm(1e-3, 1) if tested else None
     for ax, which in zip(axes[:, 0], sets, strict=True):
-        found = shown[which].to_numpy(float)
-        image = ax.imshow(found, cmap="Blues_r", norm=norm, aspect="auto")
+        found = p[which].to_numpy(float)
+        image = ax.imshow(found, cmap="Blues_r", norm=LogNorm(1e-3, 1), aspect="auto")
         _marks(ax, found, marked[which].to_numpy())
-        _names(ax, shown[which], first=which == sets[0], last=which == sets[-1])
+        _names(ax, p[which], first=which == sets[0], last=which == sets[-1])
         ax.set_ylabel(SET_NAMES.get(which, which))
     bar = figure.colorbar(image, ax=axes[:, 0].tolist(), shrink=0.5, pad=0.01)
     bar.outline.set_visible(False)
-    bar.set_label("p: how often shuffled groups give as much" if tested else "value")
-    if tested:
-        bar.set_ticks([1, 0.1, 0.01, 0.001], labels=["1", "0.1", "0.01", "0.001"])
-        bar.ax.minorticks_off()
-        dot = plt.Line2D([], [], ls="", marker="o", color=MARKED, ms=4)
-        text = f"still at most {LEVEL:g} after correcting for all cells: {marked.sum().sum()} cells"
-        figure.legend([dot], [text], loc="outside upper right")
+    bar.set_label("p: how often shuffled groups give as much")
+    bar.set_ticks([1, 0.1, 0.01, 0.001], labels=["1", "0.1", "0.01", "0.001"])
+    bar.ax.minorticks_off()
+    dot = plt.Line2D([], [], ls="", marker="o", color=MARKED, ms=4)
+    text = f"still at most {LEVEL:g} after correcting for all cells: {marked.sum().sum()} cells"
+    figure.legend([dot], [text], loc="outside upper right")
     return figure
 
 
 def rocs(curves: Mapping[str, tuple], pair: Sequence[str], area: float) -> Figure:
     """Roc curves (fpr, tpr) of a pair of groups, and the area between them (abroca, printed)."""
     figure, axes = plt.subplots(figsize=(4.8, 4.4))
-    for colour, (name, curve) in zip((CALM, MARKED), ((g, curves[g]) for g in pair), strict=True):
-        text = f"{name}: auc {np.trapezoid(curve.tpr, curve.fpr):.3f}"
-        axes.plot(curve.fpr, curve.tpr, color=colour, lw=1.8, label=text)
+    both = [curves[g] for g in pair]
+    areas = [np.trapezoid(curve.tpr, curve.fpr) for curve in both]
+    for colour, name, curve, auc in zip((CALM, MARKED), pair, both, areas, strict=True):
+        axes.plot(curve.fpr, curve.tpr, color=colour, lw=1.8, label=f"{name}: auc {auc:.3f}")
     x = np.linspace(0, 1, 2001)
-    heights = [np.interp(x, curves[g].fpr, curves[g].tpr) for g in pair]
+    heights = [np.interp(x, curve.fpr, curve.tpr) for curve in both]
     axes.fill_between(x, *heights, color="#F5A623", alpha=0.35, lw=0, label=f"abroca {area:.3f}")
     axes.plot([0, 1], [0, 1], ":", color=FAINT, lw=1)
     axes.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1.01))
     axes.legend(loc="lower right")
-    areas = [np.trapezoid(curves[g].tpr, curves[g].fpr) for g in pair]
     axes.set_title(f"Areas {abs(areas[0] - areas[1]):.3f} apart, curves {area:.3f} (abroca)")
     return figure
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from helpers import icon2, stats
-from helpers.blocks.counts import Table, table
+from helpers.blocks.counts import table
 from helpers.blocks.report import rates, readings
 from helpers.contexts import cross_evaluation, mosaics
 from helpers.data import Collection
@@ -24,8 +24,6 @@ from helpers.run.parameters import Recipe
 from helpers.worlds import driving as streets
 
 METHODS_RATED = ("gradcam", "lrp", "smoothgrad", "integrated-gradients")
-TRAINED_ON = "C"
-CHANCE = 0.5
 MOSAICS = 2  # of each class
 WORST_GAP = ("pr", "pairs", "abs", "max")
 
@@ -57,55 +55,33 @@ def contextualized(trainings, collection: Collection, seed: int = 0) -> pd.DataF
     `right`: the mosaic is named as its object; `kept`: it is not named as its context's class.
     One mosaic an object image and context.
     """
-    objects = collection.sets["C"].split("test")
-    design = mosaics.design(
-        objects.labels,
-        collection.contexts,
-        collection.classes,
-        per_context=1,
-        seed=seed,
-        controls=False,
-    )
-    streamed = mosaics.batches(design, objects.images, collection.contexts)
-    best = logits(trainings, streamed).argmax(2).numpy()
-    shown = pd.DataFrame(
-        {
-            "class": design["object_class"],
-            "object": design["object"],
-            "context": design["context_class"].map(collection.context_of),
-        }
-    )
-    parts = [
-        shown.assign(
-            training=training,
-            right=(said == design["object_class"]).astype(int),
-            kept=(said != design["context_class"]).astype(int),
-        )
-        for training, said in enumerate(np.array(collection.classes)[best])
-    ]
-    return pd.concat(parts, ignore_index=True)
+    objects, classes = collection.sets["C"].split("test"), np.array(collection.classes)
+    given = objects.labels, collection.contexts, collection.classes
+    shown = mosaics.design(*given, per_context=1, seed=seed, controls=False)
+    streamed = mosaics.batches(shown, objects.images, collection.contexts)
+    said = classes[logits(trainings, streamed).argmax(2).numpy()]
+    rows = pd.DataFrame({"class": shown["object_class"], "object": shown["object"]})
+    rows["context"] = shown["context_class"].map(collection.context_of)
+    parts = [rows.assign(training=training) for training in range(len(said))]
+    every = pd.concat(parts, ignore_index=True)
+    right = said == shown["object_class"].to_numpy()
+    kept = said != shown["context_class"].to_numpy()
+    return every.assign(right=right.ravel().astype(int), kept=kept.ravel().astype(int))
 
 
 def explained(collection: Collection, recipes: Sequence[Recipe], seed: int) -> pd.DataFrame:
     """Rows of notebook 06: method, architecture, training, mosaic, focus, right.
 
     `right`: more than half of the positive relevance lies on the two images of the target class;
-    that half is chance. A map without positive relevance has no Focus, and is not right.
-
-    Parameters
-    ----------
-    collection
-        Its set C is used.
-    recipes
-        One an architecture. Networks and ratings in the store are found there.
-    seed
+    that half is chance. A map without positive relevance has no Focus, and is not right. One recipe
+    an architecture; networks and ratings in the store are found there.
     """
-    images = networks.held_out(collection, recipes[0])[TRAINED_ON]
-    models = networks.every(collection, recipes, seed, [TRAINED_ON])
-    table = design(images.table, images.classes, per_class=MOSAICS, seed=seed)
-    only, shown = {TRAINED_ON: images}, {TRAINED_ON: table}
-    rated = rating.ratings(models, only, shown, METHODS_RATED, effort="quick", shape="native")
-    right = (rated["focus"] > CHANCE).astype(int)
+    images = networks.held_out(collection, recipes[0])["C"]
+    models = networks.every(collection, recipes, seed, ["C"])
+    shown = {"C": design(images.table, images.classes, per_class=MOSAICS, seed=seed)}
+    options = {"effort": "quick", "shape": "native"}
+    rated = rating.ratings(models, {"C": images}, shown, METHODS_RATED, **options)
+    right = (rated["focus"] > 0.5).astype(int)
     return rated[["architecture", "training", "mosaic", "focus", "method"]].assign(right=right)
 
 
@@ -115,22 +91,18 @@ def driving(frames: int = 600, seed: int = 0) -> pd.DataFrame:
     The law of that notebook's demo: where income is low, boxes are smaller, and a box is detected
     worse than one of its size elsewhere. Three classes of size hold most of the first fixed.
     """
-    law = streets.Law(confounding=0.3, inequity=0.15)
-    world = streets.make(frames, seed, law)
+    world = streets.make(frames, seed, streets.Law(confounding=0.3, inequity=0.15))
     matches = icon2.match(icon2.GroundTruth.of(world), world.detections, [0.5])
     boxes = world.boxes
-    taken = np.isin(np.arange(len(boxes)), matches.taken[0])
-    income = world.images["income"].to_numpy()[boxes["image"]]
-    names = np.array(world.classes)[boxes["category"]]
     side = np.sqrt((boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"]))
     size = pd.cut(side, [0, 32, 96, np.inf], labels=["small", "medium", "large"])  # COCO's limits
     return pd.DataFrame(
         {
             "frame": boxes["image"],
-            "income": income.astype(str),
-            "class": names,
+            "income": world.images["income"].to_numpy()[boxes["image"]].astype(str),
+            "class": np.array(world.classes)[boxes["category"]],
             "size": size.astype(str),
-            "right": taken.astype(int),
+            "right": np.isin(np.arange(len(boxes)), matches.taken[0]).astype(int),
         }
     )
 
@@ -138,7 +110,10 @@ def driving(frames: int = 600, seed: int = 0) -> pd.DataFrame:
 def parts(
     trainings, name: str, collection: Collection, explained: pd.DataFrame, seed: int = 0
 ) -> list[Part]:
-    """Every part there is, a line for each question; `explained` are the rows of notebook 06."""
+    """Every part there is, a line for each question; `explained` are the rows of notebook 06.
+
+    What has one value cannot be compared, and there is nothing to hold fixed in it.
+    """
     evaluated = cross_evaluated(trainings, name, collection)
     image = "image named right"
     found = [
@@ -159,38 +134,36 @@ def parts(
     ]
     boxes = driving(seed=seed)
     found += [Part("08_icon2", "box found", boxes, "income", f, "frame") for f in (None, "size")]
-    return [_comparable(part) for part in found if part.rows[part.by].nunique() > 1]
+    several = [part for part in found if part.rows[part.by].nunique() > 1]
+    constant = [part.fixed and part.rows[part.fixed].nunique() < 2 for part in several]
+    return [p._replace(fixed=None) if c else p for p, c in zip(several, constant, strict=True)]
 
 
 def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFrame:
     """The worst gap of every part, ranked by its evidence.
 
-    Returns
-    -------
     DataFrame: notebook, reading, groups, value, low, high, null_high, p, p_holm (over the parts),
     worst, best (the two groups), at_limit (a rate of the two is exactly 0 or 1, which resampling
-    cannot move: the interval is too short); smallest p first, then by the interval's lower end
+    cannot move: the interval is too short); smallest p first, then by the interval's lower end.
     """
-    found = []
+    found, options = [], {"draws": draws, "seed": seed}
     for part in every:
         strata, clusters = (None if c is None else part.rows[c] for c in (part.fixed, part.cluster))
-        data = table(
-            part.rows[part.by], y_pred=part.rows["right"], strata=strata, clusters=clusters
-        )
-        adjust = None if part.fixed is None else "standardised"
-        [cell] = readings(
-            data, {part.served: WORST_GAP}, adjust=adjust, draws=draws, seed=seed
-        ).to_dict("records")
-        worst, best = _rates(data, adjust).index[[0, -1]]
+        given = {"y_pred": part.rows["right"], "strata": strata, "clusters": clusters}
+        data = table(part.rows[part.by], **given)
+        cell = readings(data, {part.served: WORST_GAP}, **options).loc[0]
+        by_rate = rates(data).sort_values("adjusted" if part.fixed else "value")
+        worst, best = by_rate["group"].iloc[[0, -1]]
         if "training" in part.rows:
-            cell |= _over_trainings(part, worst, best)
-        fixed = "" if part.fixed is None else f", {part.fixed.replace('_', ' ')} fixed"
+            cell[["low", "high"]] = _over_trainings(part, worst, best)
+        fixed = f", {part.fixed.replace('_', ' ')} fixed" if part.fixed else ""
+        numbers = cell[["value", "low", "high", "null_high", "p"]].astype(float)
         found.append(
             {
                 "notebook": part.notebook,
                 "reading": part.served,
                 "groups": part.by.replace("_", " ") + fixed,
-                **{k: min(cell[k], 1.0) for k in ("value", "low", "high", "null_high", "p")},
+                **numbers.clip(upper=1),
                 "worst": worst,
                 "best": best,
                 "at_limit": _at_limit(part, [worst, best]),
@@ -201,7 +174,7 @@ def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFra
     return every.sort_values(["p", "low"], ascending=[True, False], ignore_index=True)
 
 
-def _over_trainings(part: Part, worst: str, best: str) -> dict[str, float]:
+def _over_trainings(part: Part, worst: str, best: str) -> tuple[float, float]:
     """Interval of the gap between two groups that speaks of other trainings and other images.
 
     With something held fixed, every value of it has the weight that it has in all rows.
@@ -216,25 +189,13 @@ def _over_trainings(part: Part, worst: str, best: str) -> dict[str, float]:
             wide = here.pivot_table(index="training", columns=part.cluster, values="right")
             values.append(wide.to_numpy())
             weights.append(sign * weight)
-    ends = stats.mean(values, weights).interval()
-    return {"low": ends.low, "high": ends.high}
+    return stats.mean(values, weights).interval()[1:]
 
 
 def _at_limit(part: Part, groups: list[str]) -> bool:
     shown = part.rows[part.rows[part.by].isin(groups)]
-    rates = shown.groupby([c for c in (part.by, part.fixed) if c is not None])["right"].mean()
-    return bool(rates.isin([0, 1]).any())
-
-
-def _comparable(part: Part) -> Part:
-    """A column with one value has nothing to hold fixed."""
-    constant = part.fixed is not None and part.rows[part.fixed].nunique() < 2
-    return part._replace(fixed=None) if constant else part
-
-
-def _rates(data: Table, adjust: str | None) -> pd.Series:
-    found = rates(data, strata=adjust is not None).set_index("group")
-    return found["value" if adjust is None else "adjusted"].sort_values()
+    by = [part.by, part.fixed] if part.fixed else part.by
+    return bool(shown.groupby(by)["right"].mean().isin([0, 1]).any())
 
 
 # --- what the other notebooks judged ---
@@ -246,18 +207,11 @@ def verdicts(scorecard: pd.DataFrame) -> pd.DataFrame:
 
 
 def ranked(scorecard: pd.DataFrame) -> pd.DataFrame:
-    """Claims of a run, the best supported first.
+    """Claims of a run (:func:`helpers.run.claims.scorecard`), the best supported first.
 
-    Parameters
-    ----------
-    scorecard
-        From :func:`helpers.run.claims.scorecard`.
-
-    Returns
-    -------
     DataFrame: notebook, claim, verdict, evidence: how many times its own uncertainty (half the
     interval) a value is away from the bound it was judged by; infinite for exact counts, NaN where
-    nothing was measured
+    nothing was measured.
     """
     numbers = scorecard[["measured", "bound", "low", "high"]].astype(float)
     away = (numbers["measured"] - numbers["bound"]).abs()
