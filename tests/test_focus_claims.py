@@ -155,9 +155,6 @@ def test_doses_are_compared_with_none_seed_by_seed_and_corrected_for_their_numbe
     assert rates.loc[1, "p_holm"] == pytest.approx(3 * 2 / 2**8)
     seen = verdicts("07", claims.of_trials(found))
     assert seen["focus/first 0.5"] == UNDECIDED and seen["focus/first 1"] == AGREES
-    assert trials.headline(rates.reset_index()).endswith(
-        "9 of 12 seeds at dose 1, and in 1 where nothing is planted"
-    )
 
 
 @pytest.mark.parametrize(("alarms", "verdict"), [(3, HOLDS), (0, UNDECIDED)])
