@@ -14,6 +14,7 @@ from helpers.focus.means import contrast, summary
 from helpers.focus.networks import AS_IT_IS, Model, right
 from helpers.focus.rating import method_settings, rate, shown
 from helpers.models.networks import Classifier
+from helpers.run.progress import progress
 
 MOST = 48  # mosaics on which choices are tried
 FOLLOWED = ("lrp", "lime", "gradcam")  # methods whose Focus is set beside accuracy
@@ -72,7 +73,7 @@ def with_accuracy(
     cases += [(model, on, "other set") for model in trained for on in images if on != "C"]
     cases += [(model, model.trained_on, "stopped early") for model in stopped]
     rows = []
-    for model, on, how in cases:
+    for model, on, how in progress(cases, desc="accuracy and Focus", delay=2):
         found = {"accuracy": right(model, images[on]).mean(1)}
         for method in (m for m in FOLLOWED if m != "lime" or m in methods):
             try:
@@ -135,7 +136,7 @@ def tried(
     half = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
     fed = [Classifier(n.network, **half).to(device).eval() for n in model.trainings]
     found = []
-    for choice, method, option, changes in TRIED:
+    for choice, method, option, changes in progress(TRIED, desc="choices", delay=2):
         if method not in (*methods, "input-x-gradient"):
             continue
         asked = method_settings(method, "quick") | changes | {"shape": shape}

@@ -27,6 +27,7 @@ from helpers.focus.mosaics import CELLS, IMAGES, LAYOUTS, TARGETS, design, place
 from helpers.focus.networks import Model
 from helpers.focus.rating import rate, shown
 from helpers.run.parameters import Recipe
+from helpers.run.progress import progress
 
 ENOUGH = 96  # mosaics of class-blind maps, about
 NETWORKS = 12  # of random weights
@@ -218,7 +219,7 @@ def knows_nothing(
     and their twins. Rows as of :func:`class_blind`; a method that refuses the network has one, too.
     """
     rows = []
-    for method in methods:
+    for method in progress(methods, desc="controls", delay=2):
         means, count, reason = [], 0, "the map follows the picture, and its classes differ"
         fewer = FEWER.get(method, {}) | more
         for seed in range(NETWORKS):
@@ -249,7 +250,7 @@ def heads(images: ImageSet, methods: Iterable[str | Callable], seed: int) -> pd.
     table = design(images.table, images.classes, per_class=each, seed=seed)
     table = table.sample(min(HEADS, len(table)), random_state=seed)
     rows = []
-    for method in methods:
+    for method in progress(methods, desc="controls", delay=2):
         settings = LIME if method == "lime" else {"": {}}
         for own in (True,) if method == "lime" else (True, False):
             on = "own channels" if own else "shared channels"

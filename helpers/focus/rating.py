@@ -117,13 +117,13 @@ def ratings(
     method that refuses a model, as LRP may, has no rows there; `attrs["refused"]` says why.
     """
     found, refused = [], {}
-    for model in models:
+    asked = [(model, method) for model in models for method in methods]
+    for model, method in progress(asked, desc="rating", delay=2):
         on = model.trained_on
-        for method in methods:
-            try:
-                found.append(rate(model, images[on], tables[on], method, **more))
-            except NotConserved as reason:
-                refused[model.name, method] = str(reason)
+        try:
+            found.append(rate(model, images[on], tables[on], method, **more))
+        except NotConserved as reason:
+            refused[model.name, method] = str(reason)
     rows = pd.concat(found, ignore_index=True)
     rows.attrs["refused"] = refused
     return rows
