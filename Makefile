@@ -91,7 +91,7 @@ exercises: $(READY)
 	@python -m helpers.run.exercises
 
 notebooks: $(READY)
-	@python -m helpers.run.stored notebooks/0*.ipynb
+	@python -m helpers.run.stored notebooks/00_template.ipynb notebooks/0[1-9]*.ipynb notebooks/00_start_here.ipynb
 
 bench: $(READY)
 	@for file in tests/benchmarks/bench_*.py; do TQDM_DISABLE=1 python $$file || exit 1; done
