@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from helpers.figures.style import FAINT, INK, headed, whiskers
+from helpers.figures.style import BLUE, FAINT, INK, RED, headed, whiskers
 
-MARKED, CALM = "#C8553D", "#0072B2"
+MARKED, CALM = RED, BLUE
 LEVEL = 0.05
 SHADES = ("#E69F00", "#56A0D3", "#0072B2", "#003049")
 SET_NAMES = {

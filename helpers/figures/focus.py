@@ -20,11 +20,14 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.ticker import LogLocator
 
 from helpers.figures.style import (
+    BLUE,
     COLOURS,
     FAINT,
     INK,
+    RED,
     SET_COLOURS,
     image_grid,
     interval,
@@ -34,7 +37,6 @@ from helpers.figures.style import (
 
 __all__ = ["image_grid", "palette"]  # what notebooks call beside these
 
-BLUE, RED = COLOURS[1], COLOURS[4]
 FRAME = "#00B8D4"  # seen on photographs and on dark and bright maps
 RELEVANCE, HALF = "#D7301F", "#7F0000"
 LEVEL = 0.05
@@ -233,6 +235,9 @@ def time_and_focus(table: pd.DataFrame) -> Figure:
         left.plot(1e3 * row["seconds"], y, "o", color=colour)
         _interval(right, row, y, ends="mean_", color=colour)
     left.set_xscale("log")
+    left.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    left.xaxis.set_major_formatter("{x:g}")
+    left.minorticks_off()
     left.xaxis.set_major_formatter("{x:g}")
     left.set_yticks(range(len(table)), table["method"])
     left.set(ylim=(len(table) - 0.4, -0.6))

@@ -12,11 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from helpers.figures.style import FAINT, INK, readable_on
+from helpers.figures.style import BLUE, FAINT, INK, RED, readable_on
 
-THREE = ("#5B0F2E", "#C8553D", "#F5C04A")  # groups from the first to the last, dark to light
-BEFORE, STRATA, STANDARD = "#4A4A4A", "#0072B2", "#009E73"
-WRONG = "#C8553D"
+THREE = ("#5B0F2E", RED, "#F5C04A")  # groups from the first to the last, dark to light
+BEFORE, STRATA, STANDARD = "#4A4A4A", BLUE, "#009E73"
 CHANCE = "chance (95% of permutations)"
 SLANTED = {"ha": "right", "rotation_mode": "anchor"}
 
@@ -225,7 +224,7 @@ def error_rates(rates: pd.DataFrame) -> Figure:
     y = np.arange(len(rules))
     for ax, world in zip(axes[0], worlds, strict=True):
         part = rates[rates.world == world].set_index("rule").loc[rules]
-        ax.barh(y, 100 * part.share, 0.62, color=np.where(part.right, STANDARD, WRONG))
+        ax.barh(y, 100 * part.share, 0.62, color=np.where(part.right, BLUE, RED))
         ax.hlines(y, 100 * part.low, 100 * part.high, color=INK, lw=1.3)
         for at, value, high in zip(y, part.share, part.high, strict=True):
             ax.text(100 * high + 3, at, f"{100 * value:.0f}", va="center", fontsize=9)
@@ -234,7 +233,7 @@ def error_rates(rates: pd.DataFrame) -> Figure:
         ax.tick_params(axis="y", length=0)
     axes[0, 0].set_yticks(y, rules)
     fig.supxlabel("worlds in which the rule says so (%)", fontsize=10)
-    _legend(fig, {"right: should be 100": STANDARD, "wrong: should be 0": WRONG})
+    _legend(fig, {"right: should be 100": BLUE, "wrong: should be 0": RED})
     return fig
 
 

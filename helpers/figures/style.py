@@ -28,6 +28,7 @@ from helpers.run import artifacts
 TIGHT = {"bbox_inches": "tight", "pad_inches": 0.08}
 INK = "#222222"
 FAINT = "#8a8a8a"
+BLUE, RED = "#0072B2", "#C8553D"  # the usual, and what stands out
 WHISKERS = "Whiskers: 95% intervals for other trainings and other images."
 SET_COLOURS = {"NC": "#F3D54E", "C": "#9A9A9A", "WB": "#1F6F43"}
 """Figure 2's colours of the three sets: yellow, grey, green."""
