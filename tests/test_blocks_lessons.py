@@ -1,10 +1,11 @@
 """What notebook 09 reads beside its cells: nulls by size, rates, and real frames."""
 
+import blocks_frames
 import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.blocks import counts, evidence, examples, report
+from helpers.blocks import counts, evidence, report
 
 
 def test_a_worst_case_without_bias_shrinks_with_rows_and_grows_with_groups():
@@ -27,14 +28,6 @@ def test_rates_and_their_adjustment_by_hand():
         assert found.loc[g, "adjusted"] == pytest.approx(np.mean(of))
 
 
-def test_recorded_frames_are_there_where_the_real_ones_are_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(examples, "BDD100K", str(tmp_path / "none.npz"))
-    served, contrasts, said = examples.here_or_recorded()
-    assert len(served) == 8 and len(contrasts) == 16 and said.startswith("recorded")
-    with pytest.raises(FileNotFoundError, match="no file 'none"):
-        examples.here_or_recorded("none.npz")
-
-
 def test_the_p_value_of_frames_that_are_exchanged_is_that_of_shuffles():
     rng = np.random.default_rng(1)
     scene = pd.Series(rng.integers(0, 2, 900))
@@ -48,5 +41,5 @@ def test_the_p_value_of_frames_that_are_exchanged_is_that_of_shuffles():
     shuffled = [gap(inside.groupby(scene).transform(rng.permutation)) for _ in range(2000)]
     share = np.mean(np.abs(shuffled) >= abs(gap(inside)))
     assert 0.001 < share < 0.3
-    found = examples._exchange_p(gap(inside), inside, right, scene)
+    found = blocks_frames.exchange_p(gap(inside), inside, right, scene)
     assert found == pytest.approx(share, abs=0.015)
