@@ -327,11 +327,13 @@ def grid_of(
     return grid
 
 
-def drawn(data: Table, grid: Grid, counts: np.ndarray, atoms=None, weights=None) -> Sample:
-    """F of every unit, from counts (..., K, 4), or (..., Z, K, 4) where strata are held fixed.
+def drawn(data: Table, grid: Grid, counts=None, atoms=None, weights=None) -> Sample:
+    """F of every unit of the table, or of resampled ones.
 
-    What counts do not say follows from `atoms` and `weights` (n,), by default the table's own.
+    `counts` are (..., K, 4), or (..., Z, K, 4) where strata are held fixed. What they do not say
+    follows from `atoms` and `weights` (n,). By default all are the table's own.
     """
+    counts = data.counts if counts is None else counts
     units, f, curves = unit_counts(data.groups, counts), {}, {}
     sizes = np.round(units.sum(-1))
     atoms = data.groups.atoms if atoms is None else atoms
@@ -344,11 +346,6 @@ def drawn(data: Table, grid: Grid, counts: np.ndarray, atoms=None, weights=None)
             found = of.curve(*rows, *sides(data, which))
             curves[of.name, which, how] = found.reshape(*sizes.shape[:-1], -1)
     return Sample(data, grid, f, sizes, curves)
-
-
-def observed(data: Table, grid: Grid) -> Sample:
-    """F of every unit of the table itself."""
-    return drawn(data, grid, data.counts)
 
 
 def bias(
@@ -371,4 +368,4 @@ def bias(
     reduction : see `reduce`
     """
     grid = grid_of(data, [measure], [set], [comparison], [reduction])
-    return float(observed(data, grid).cells()[0])
+    return float(drawn(data, grid).cells()[0])

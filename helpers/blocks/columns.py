@@ -151,7 +151,7 @@ def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
     return found.astype(np.int64, copy=False), [str(value) for value in names]
 
 
-def _factorized(values: Any) -> tuple[np.ndarray, list]:
+def _factorized(values: Any) -> tuple[np.ndarray, Any]:
     """Codes and sorted names of a column; -1 where a value is missing.
 
     Text read by pandas, or drawn from a list, refers to the same few objects again and again:
@@ -161,21 +161,10 @@ def _factorized(values: Any) -> tuple[np.ndarray, list]:
         objects = np.ascontiguousarray(np.asarray(values, dtype=object))
         references = np.frombuffer(objects, np.intp)
         seen, first = np.unique(references[:SAMPLE], return_index=True)
-        found, names = _sorted(*pd.factorize(objects[first]))  # several objects can be equal
+        found, names = pd.factorize(objects[first], sort=True)  # several objects can be equal
         marks = np.zeros(len(objects), np.int8)  # code + 2; 1: missing, 0: no object seen so far
         for reference, code in zip(seen, found, strict=True) if len(seen) <= FEW else ():
             marks += (references == reference).view(np.int8) * np.int8(code + 2)
         if marks.all():
             return marks - np.int8(2), names
-    return _sorted(*pd.factorize(values))
-
-
-def _sorted(found: np.ndarray, names: Any) -> tuple[np.ndarray, list]:
-    names = list(names)
-    try:
-        order = sorted(range(len(names)), key=names.__getitem__)
-    except TypeError:  # mixed types stay in order of appearance
-        return found, names
-    place = np.empty(len(names) + 1, np.int64)
-    place[order], place[-1] = np.arange(len(names)), -1
-    return place[found], [names[i] for i in order]
+    return pd.factorize(values, sort=True)

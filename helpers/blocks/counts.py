@@ -35,20 +35,19 @@ class Groups:
     def __len__(self) -> int:
         return len(self.names)
 
-    def only(self, name: str) -> Groups:
-        """A single group; an unknown one is refused with the names there are."""
+    def place(self, name: str) -> int:
+        """Where a group stands; an unknown one is refused with the names there are."""
         if name not in self.names:
             raise KeyError(f"no group {name!r}; there are {', '.join(self.names[:20])}")
-        inside = self.member[[self.names.index(name)]]
-        return Groups((name,), self.atoms, scipy.sparse.csr_array(inside))
+        return self.names.index(name)
 
     def rows(self, name: str) -> np.ndarray:
         """Rows of a group, ``everyone``, or ``not <group>``, as int64 places."""
         if name == EVERYONE:
             return np.arange(len(self.atoms))
         outside = name not in self.names and name.startswith(NOT)
-        one = self.only(name.removeprefix(NOT) if outside else name)
-        return np.flatnonzero((one.member.toarray()[0] > 0)[self.atoms] != outside)
+        at = self.place(name.removeprefix(NOT) if outside else name)
+        return np.flatnonzero((self.member[[at]].toarray()[0] > 0)[self.atoms] != outside)
 
 
 @dataclass(frozen=True)
@@ -157,11 +156,6 @@ def table(
     return replace(found, counts=counts.reshape(shape))
 
 
-def only(data: Table, group: str) -> Table:
-    """The same table with a single group, for measures of one group and its complement."""
-    return replace(data, groups=data.groups.only(group))
-
-
 def ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
     """over / under; NaN for 0/0 and infinite for x/0, without warnings."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -223,10 +217,19 @@ def groups(by: Any, intersect: str = "each") -> Groups:
     return _crossed(parts, crossed)
 
 
-def branches(members: Mapping[str, Any]) -> Groups:
-    """Groups from binary columns of members, which may overlap (section 5.1); no empty ones."""
-    marks = {name: columns.binary(column, f"group {name!r}") for name, column in members.items()}
-    columns.same_length({f"group {name!r}": column for name, column in marks.items()})
+def branches(*dimensions: Mapping[str, Any], **named: Any) -> Groups:
+    """Groups from binary columns of members, by name; they may overlap (section 5.1)."""
+    marks = {}
+    for name, column in [pair for part in (*dimensions, named) for pair in part.items()]:
+        if isinstance(column, Mapping):
+            raise ValueError(
+                f"branch {name!r} is a whole dimension: give it without a name, as in "
+                "Fork(categories @ column), or unpack its branches"
+            )
+        if name in marks:
+            raise ValueError(f"branches of one name: {name}; rename the values")
+        marks[name] = columns.binary(column, f"branch {name!r}")
+    columns.same_length({f"branch {name!r}": column for name, column in marks.items()})
     kept = [name for name in marks if marks[name].any()]
     if not kept:
         raise ValueError(f"all groups are empty: {', '.join(list(marks)[:20])}")

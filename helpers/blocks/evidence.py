@@ -45,22 +45,19 @@ SIGNED = {"abs": "sabs", "rel": "srel"}
 def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Iterator[Sample]:
     """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
     rng = np.random.default_rng([seed, int(null)])
-    counts = data.counts
     by_rows = any(of.of_counts is None for of in grid.measures)
-    parts = _exchangeable(data) if null else None
-    size = max(1, min(AT_ONCE // counts.size, MOST // 4 // _most_pairs(data, grid)))
+    by_rows |= null and data.clusters is not None
+    parts = _exchangeable(data) if by_rows and null else None
+    size = max(1, min(AT_ONCE // data.counts.size, MOST // 4 // _most_pairs(data, grid)))
     for start in range(0, draws, size):
         number = min(size, draws - start)
-        if by_rows or (null and data.clusters is not None):
+        if by_rows:
             yield _joined([_by_rows(data, grid, rng, parts) for _ in range(number)])
-        elif null:
-            yield blocks.drawn(data, grid, shuffled_counts(counts, number, rng))
-        elif data.clusters is not None:
-            yield blocks.drawn(data, grid, _drawn_clusters(data, number, rng))
         else:
-            n = int(counts.sum())
-            tables = rng.multinomial(n, counts.reshape(-1) / n, size=number)
-            yield blocks.drawn(data, grid, tables.reshape(number, *counts.shape))
+            tables = (
+                shuffled_counts(data.counts, number, rng) if null else _drawn(data, number, rng)
+            )
+            yield blocks.drawn(data, grid, tables)
 
 
 def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -80,14 +77,20 @@ def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) ->
     return found
 
 
-def _drawn_clusters(data: Table, draws: int, rng) -> np.ndarray:
-    """Tables of as many clusters, drawn with replacement."""
-    number, size = int(data.clusters.max()) + 1, data.counts.size
-    key = data.clusters * size + places(data, data.groups.atoms)
-    cell, rows = np.unique(key, return_counts=True)
-    held = scipy.sparse.csr_array((rows, (cell // size, cell % size)), shape=(number, size))
-    times = rng.multinomial(number, np.full(number, 1 / number), size=draws)
-    return (held.T @ times.T).T.reshape(draws, *data.counts.shape)
+def _drawn(data: Table, draws: int, rng) -> np.ndarray:
+    """Tables of as many rows, or clusters, drawn with replacement: (draws, *counts.shape)."""
+    size = data.counts.size
+    if data.clusters is None:
+        n = int(data.counts.sum())
+        tables = rng.multinomial(n, data.counts.reshape(-1) / n, size=draws)
+    else:
+        number = int(data.clusters.max()) + 1
+        key = data.clusters * size + places(data, data.groups.atoms)
+        cell, rows = np.unique(key, return_counts=True)
+        held = scipy.sparse.csr_array((rows, (cell // size, cell % size)), shape=(number, size))
+        times = rng.multinomial(number, np.full(number, 1 / number), size=draws)
+        tables = (held.T @ times.T).T
+    return tables.reshape(draws, *data.counts.shape)
 
 
 def _by_rows(data: Table, grid: Grid, rng, parts: list | None) -> Sample:
@@ -96,10 +99,10 @@ def _by_rows(data: Table, grid: Grid, rng, parts: list | None) -> Sample:
     if parts is not None:
         atoms = _exchanged(atoms, parts, rng)
     else:
-        drawn = np.arange(len(data)) if data.clusters is None else data.clusters
-        number = int(drawn.max()) + 1
+        together = _together(data)
+        number = int(together.max()) + 1
         times = np.bincount(rng.integers(number, size=number), minlength=number)
-        weights = times[drawn].astype(float)
+        weights = times[together].astype(float)
     table = np.bincount(places(data, atoms), weights, minlength=data.counts.size)
     return blocks.drawn(data, grid, table.reshape(1, *data.counts.shape), atoms, weights)
 
@@ -112,25 +115,25 @@ def _joined(parts: list[Sample]) -> Sample:
     return replace(parts[0], f=f, sizes=np.concatenate([s.sizes for s in parts]), curves=curves)
 
 
-def _exchangeable(data: Table) -> list[tuple[np.ndarray, permutation.Clusters | None]]:
-    """The rows within which groups are exchanged, and their clusters."""
+def _together(data: Table) -> np.ndarray:
+    """The cluster of each row; without clusters each row is one of its own."""
+    return np.arange(len(data)) if data.clusters is None else data.clusters
+
+
+def _exchangeable(data: Table) -> list[tuple[np.ndarray, permutation.Clusters]]:
+    """The rows of each stratum, within which groups are exchanged, and their clusters."""
     strata = np.zeros(len(data), int) if data.strata is None else data.strata
     parts = [np.flatnonzero(strata == z) for z in range(int(strata.max()) + 1)]
-    together = data.clusters
-    return [(at, None if together is None else permutation.Clusters(together[at])) for at in parts]
+    return [(rows, permutation.Clusters(_together(data)[rows])) for rows in parts]
 
 
 def _exchanged(atoms: np.ndarray, parts: list, rng) -> np.ndarray:
-    """The atom of each row once groups are exchanged."""
+    """The atom of each row once groups are exchanged between clusters, and inside of them."""
     found = atoms.copy()
-    for at, clusters in parts:
-        given = atoms[at]
-        if clusters is None:
-            found[at] = rng.permutation(given)
-        elif clusters.constant(given):
-            found[at] = given[clusters.between(rng)]
-        else:
-            found[at] = given[clusters.between(rng)][clusters.within(rng)]
+    for rows, clusters in parts:
+        given = atoms[rows][clusters.between(rng)]
+        whole = clusters.constant(atoms[rows])
+        found[rows] = given if whole else given[clusters.within(rng)]
     return found
 
 
@@ -230,7 +233,7 @@ def bootstrap(
             f"to hold ({MOST:,}); fewer draws, fewer groups, or sets=('vsany', 'compl')"
         )
     plain, ends = replace(grid, epsilon=None), []
-    seen = blocks.observed(data, plain)
+    seen = blocks.drawn(data, plain)
     drawn = _joined(list(samples(data, plain, draws, seed, null=False)))
     heavy = {which: drawn.weights(which) for which in grid.sets}
     for of, which, how in grid.combinations():

@@ -10,7 +10,7 @@ from scipy.spatial.distance import pdist
 
 from helpers.blocks import blocks
 from helpers.blocks.columns import real
-from helpers.blocks.counts import Table, only
+from helpers.blocks.counts import Table
 
 TABLE_1 = {
     "|dfpr|": ("fpr", "compl", "sabs", "max"),
@@ -47,8 +47,11 @@ def by_name(data: Table, name: str, group: str | None = None) -> float:
     """
     if name not in TABLE_1:
         raise ValueError(f"measure {name!r} is not known; there are {', '.join(TABLE_1)}")
-    of_one = group is not None and TABLE_1[name][1] == "compl"
-    return blocks.bias(only(data, group) if of_one else data, *TABLE_1[name])
+    of, which, comparison, reduction = TABLE_1[name]
+    if group is not None and which == "compl":
+        at = data.groups.place(group)
+        which = lambda g: (np.array([at, g + 1 + at]), np.array([g + 1 + at, at]))  # noqa: E731
+    return blocks.bias(data, of, which, comparison, reduction)
 
 
 def table_1(data: Table, group: str | None = None) -> pd.DataFrame:
@@ -82,10 +85,8 @@ def individual_bias(outcomes: Any, features: Any) -> float:
     n = len(outcomes)
     if features.shape[:1] != (n,) or not np.isfinite(features).all() or n > MOST_INDIVIDUALS:
         raise ValueError(
-            f"expected finite features (n, d) for n = {n:,} outcomes, at most "
-            f"{MOST_INDIVIDUALS:,}, not {features.shape} with "
-            f"{int((~np.isfinite(features)).sum())} values not finite"
+            f"expected finite features (n, d) for {n:,} outcomes, at most {MOST_INDIVIDUALS:,}; "
+            f"features have shape {features.shape}"
         )
     found = blocks.ratio(pdist(outcomes[:, None]), pdist(features.reshape(n, -1)))
-    known = found[~np.isnan(found)]
-    return float(known.max()) if len(known) else float("nan")
+    return float(pd.Series(found).max())

@@ -106,7 +106,7 @@ def make(
     seed : int
     """
     grid = blocks.grid_of(data, measures, sets, comparisons, reductions, epsilon)
-    sample = blocks.observed(data, grid)
+    sample = blocks.drawn(data, grid)
     cells = _cells(sample)
     values = cells["value"].to_numpy()
     if bootstrap:
@@ -154,8 +154,8 @@ def rates(data: Table) -> pd.DataFrame:
     low, high = stats.wilson(positive, n)
     found = counted[["group", "n"]].assign(value=positive / n, low=low, high=high)
     if data.strata is not None:
-        observed = blocks.observed(data, blocks.grid_of(data, ["pr"]))
-        found["adjusted"] = observed.sides("pr", blocks.alone)[0]
+        sample = blocks.drawn(data, blocks.grid_of(data, ["pr"]))
+        found["adjusted"] = sample.sides("pr", blocks.alone)[0]
     return found
 
 
