@@ -91,7 +91,7 @@ def test_abroca_is_exact_ties_included(seed, n, levels):
 
 def test_curves_of_equal_area_cross():
     """Both areas are Φ(1/√2) but for rounding."""
-    data = examples.counted(made := examples.same_area())
+    data = examples.counted(made := examples.tables()["equal areas"])
     assert made["y_score"].duplicated().any()
     area = scipy.stats.norm.cdf(2**-0.5)
     narrow, wide = (scores.rocs(data)[name] for name in ("narrow", "wide"))

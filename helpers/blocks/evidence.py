@@ -29,7 +29,7 @@ import scipy.stats
 from helpers import stats
 from helpers.blocks import blocks
 from helpers.blocks.blocks import Grid, Sample
-from helpers.blocks.counts import Table, groups, places
+from helpers.blocks.counts import Table, places
 from helpers.stats import permutation
 
 AT_ONCE = 8_000_000  # numbers in one block of resampled counts
@@ -208,12 +208,10 @@ def without_bias(
     rng, found = np.random.default_rng(seed), []
     for count in group_counts:
         share = np.outer(np.full(count, 1 / count), [0.9, 0, 0.1, 0]).ravel()
-        by, empty = groups(np.arange(count)), np.zeros((count, 4), int)
-        data = Table(by, empty, y_pred=np.zeros(count, np.int8))
-        chosen = blocks.grid_of(data, ["pr"], ["pairs"], ["srel"], ["max"])
         for n in rows:
             drawn = rng.multinomial(n, share, size=draws).reshape(draws, count, 4)
-            values = blocks.drawn(data, chosen, drawn).cells()[:, 0]
+            rates = blocks.ratio(drawn[..., 2], drawn.sum(-1))
+            values = 1 - blocks.ratio(np.nanmin(rates, 1), np.nanmax(rates, 1))
             low, middle, high = np.nanquantile(values, [0.05, 0.5, 0.95])
             found.append([n, count, middle, low, high])
     return pd.DataFrame(found, columns=["n", "groups", "median", "low", "high"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import scipy.stats
 
 from helpers.blocks import blocks, report
 from helpers.blocks.counts import CELLS, Table, table
@@ -35,11 +34,12 @@ TEN = {
 def tables() -> dict[str, pd.DataFrame]:
     """Rows of every example in `data/toolkits`: group, y_true, and y_pred or y_score."""
     counts = pd.read_csv(project.root() / FOLDER / "blocks_examples.csv")
-    found = {name: rows(part) for name, part in counts.groupby("example", sort=False)}
     scores = pd.read_csv(project.root() / FOLDER / "blocks_scores.csv")
-    repeated = scores.loc[scores.index.repeat(scores["rows"])].reset_index(drop=True)
-    tied = repeated.rename(columns={"label": "y_true", "score": "y_score"})
-    return found | {"tied scores": tied[["group", "y_true", "y_score"]]}
+    scores = scores.loc[scores.index.repeat(scores.pop("rows"))]
+    found = {name: rows(part) for name, part in counts.groupby("example", sort=False)}
+    for name, part in scores.groupby("example", sort=False):
+        found[name] = part.drop(columns="example").reset_index(drop=True)
+    return found
 
 
 def rows(counts: pd.DataFrame) -> pd.DataFrame:
@@ -63,21 +63,6 @@ def answers() -> pd.DataFrame:
     found["ours"] = [blocks.bias(data[example], *cell) for example, cell in cells]
     same = np.isclose(found["theirs"], found["ours"], rtol=0, atol=1e-9, equal_nan=True)
     return found.assign(agree=same)
-
-
-def same_area() -> pd.DataFrame:
-    """Scores (group, y_true, y_score) of two groups whose roc curves cross and have one area.
-
-    Negatives are standard normal; positives are normal with deviation 1 or 2.5, and the mean at
-    which the area is Φ(1/√2). Scores are 300 quantiles, rounded to a tenth: some are tied.
-    """
-    places, found = scipy.stats.norm.ppf((np.arange(300) + 0.5) / 300), []
-    for group, deviation in (("narrow", 1.0), ("wide", 2.5)):
-        mean = np.sqrt((1 + deviation**2) / 2)
-        for label, scores in enumerate((places, mean + deviation * places)):
-            of_one = {"group": group, "y_true": label, "y_score": scores.round(1)}
-            found.append(pd.DataFrame(of_one))
-    return pd.concat(found, ignore_index=True)
 
 
 def frames() -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -90,12 +90,9 @@ def figure_1(found: Report) -> pd.DataFrame:
     rows = []
     for of in found.sample.grid.measures:
         for column, (which, how, reduction) in FIGURE_1.items():
-            if callable(which):
-                value, p = blocks.bias(found.sample.data, of, which, how, reduction), np.nan
-            else:
-                cell = found.cell(of.name, which, how, reduction)
-                value, p = cell["value"], cell.get("p", np.nan)
             gap = how != "none"
+            value = blocks.bias(found.sample.data, of, which, how, reduction)
             value = 1 - value if column == "minratio" else value
-            rows.append([of.name, column, value, gap, p if gap else np.nan])
+            cell = found.cell(of.name, which, how, reduction) if gap else {}
+            rows.append([of.name, column, value, gap, cell.get("p", np.nan)])
     return pd.DataFrame(rows, columns=["measure", "column", "value", "gap", "p"])
