@@ -4,15 +4,15 @@ A base measure F looks at a group, a comparison set C says which sides are compa
 makes two values of F one number, and a reduction makes all comparisons one (Equation 5). Every
 block is a name or a function of the reader's own.
 
-Base measures give a value for every *unit*: the G groups, everyone, and the G complements. Where a
-denominator is zero a measure is not estimable: NaN, never 0. Comparison sets are places of units;
-comparisons and reductions work on arrays whose last axis runs over the pairs, so that a thousand
-resampled tables are handled like one.
+A base measure has a value for every *unit*: the G groups, everyone, and the G complements; NaN
+where its denominator is zero. Comparisons and reductions work on the last axis of arrays, so that a
+thousand resampled tables are handled like one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,9 +32,8 @@ CURVE = "curve"  # the comparison of curves, of the measures that have one
 class Measure:
     """One base measure, with the columns it needs.
 
-    `of_counts` makes (...) of counts (..., 4) in the order of `counts.CELLS`; for what counts do
-    not say, `of_rows` makes (2 G + 1,) of (Table, atoms, weights), and `curve` the comparisons of
-    curves (P,) of these and the units i and j.
+    `of_counts` takes counts (..., 4) as in `counts.CELLS`. What counts do not say is computed for
+    all units by `of_rows`, from (Table, atoms, weights); `curve` compares curves of units i and j.
     """
 
     name: str
@@ -71,11 +70,10 @@ MEASURES = {
 
 
 def measure(of: str | Measure | Callable[[pd.DataFrame], float]) -> Measure:
-    """A base measure by name, or from a function of the reader's.
+    """A base measure by its name in `MEASURES`, or from a function of the reader's.
 
-    Names are pr, tpr, tnr, fpr, fnr, ppv, npv, acc, error, score (the mean) and auc. A function
-    gets the rows of a group as a DataFrame (y_pred, y_true, y_score where there are any) and
-    returns a number; it is called once a group and draw.
+    A function gets the rows of a group as a DataFrame (y_pred, y_true, y_score where there are any)
+    and returns a number; it is called once a group and draw.
     """
     if isinstance(of, Measure):
         return of
@@ -91,11 +89,8 @@ def measure(of: str | Measure | Callable[[pd.DataFrame], float]) -> Measure:
 
 def lacking(data: Table) -> dict[str, str]:
     """The named measures that a table cannot give, and the columns they would need."""
-    return {
-        name: " and ".join(sorted(of.needs - data.has))
-        for name, of in MEASURES.items()
-        if not of.needs <= data.has
-    }
+    needed = {name: sorted(of.needs - data.has) for name, of in MEASURES.items()}
+    return {name: " and ".join(columns) for name, columns in needed.items() if columns}
 
 
 # --- comparison sets C(S), section 4.1: places (i, j) of the two sides, none with itself ---
@@ -226,13 +221,10 @@ class Grid:
     reductions: tuple[str | Callable, ...]
     epsilon: float | None = None
 
-    def combinations(self) -> Iterator[tuple[Measure, str | Callable, str | Callable]]:
+    def combinations(self) -> list[tuple[Measure, str | Callable, str | Callable]]:
         """Combinations of measure, set and comparison; curves only for measures that have one."""
-        for of in self.measures:
-            for which in self.sets:
-                for how in self.comparisons:
-                    if how != CURVE or of.curve:
-                        yield of, which, how
+        every = itertools.product(self.measures, self.sets, self.comparisons)
+        return [block for block in every if block[2] != CURVE or block[0].curve]
 
 
 @dataclass(frozen=True)
@@ -257,15 +249,14 @@ class Sample:
         f, (i, j) = self.f[name], sides(self.data, which)
         if self.data.strata is None:
             return f[..., i], f[..., j]
-        over_i, over_j, total = (np.zeros((*f.shape[:-2], len(i))) for _ in range(3))
+        over, total = np.zeros((2, *f.shape[:-2], len(i))), 0
         for z in range(f.shape[-2]):
-            fi, fj = f[..., z, :][..., i], f[..., z, :][..., j]
-            both = ~(np.isnan(fi) | np.isnan(fj))
-            share = np.where(both, self.sizes[..., z, len(self.data.groups), None], 0)
-            over_i += share * np.where(both, fi, 0)
-            over_j += share * np.where(both, fj, 0)
+            both = np.stack([f[..., z, i], f[..., z, j]])
+            known = ~np.isnan(both).any(0)
+            share = np.where(known, self.sizes[..., z, len(self.data.groups), None], 0)
+            over += share * np.where(known, both, 0)
             total += share
-        return ratio(over_i, total), ratio(over_j, total)
+        return tuple(ratio(over, total))
 
     def compared(self, block: tuple) -> np.ndarray:
         """All comparisons of one combination of measure, set and comparison: (..., P)."""
@@ -308,19 +299,18 @@ def grid_of(
     """A grid from names and functions; None measures: all that the table has the columns for."""
     if epsilon is not None and epsilon < 0:
         raise ValueError(f"epsilon={epsilon} must be 0 or more")
-    fixed = data.strata is not None
+    fixed, missing = data.strata is not None, lacking(data)
     if measures is None:
-        held = [name for name, of in MEASURES.items() if of.needs <= data.has]
-        measures = [name for name in held if MEASURES[name].of_counts or not fixed]
+        held = [of for name, of in MEASURES.items() if name not in missing]
+        measures = [of for of in held if of.of_counts or not fixed]
     found = tuple(measure(of) for of in measures)
     for of in found:
-        if not of.needs <= data.has:
-            missing = " and ".join(sorted(of.needs - data.has))
-            raise ValueError(f"{of.name} needs {missing}, which was not given")
+        if of.needs and of.name in missing:
+            raise ValueError(f"{of.name} needs {missing[of.name]}, which was not given")
         if fixed and of.of_counts is None:
             raise ValueError(f"strata can be held fixed for rates, not for {of.name}")
     grid = Grid(found, tuple(sets), tuple(comparisons), tuple(reductions), epsilon)
-    if not any(grid.combinations()):
+    if not grid.combinations():
         raise ValueError(
             "nothing to compute: strata can be held fixed for rates only, and auc has a curve"
         )
@@ -359,7 +349,6 @@ def bias(
 
     Parameters
     ----------
-    data : Table
     measure : name, or function of a group's rows
     set : {"vsany", "pairs", "compl"}, or a function of the number of groups G that gives the places
         of both sides: 0..G-1 are groups, G is everyone, and G+1..2G are the groups' complements

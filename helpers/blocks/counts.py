@@ -97,7 +97,7 @@ class Table:
 
 
 def table(
-    sensitive_features: Any = None,
+    sensitive_features: Any,
     *,
     y_true: Any = None,
     y_pred: Any = None,
@@ -110,18 +110,19 @@ def table(
 
     Parameters
     ----------
-    sensitive_features : see `groups`
-        Group columns; None makes each row a group of its own (Equation 9).
+    sensitive_features : DataFrame, mapping of name to column, one column, or Groups
     y_true, y_pred : columns of 0 and 1, (n,)
     y_score : column of finite numbers, (n,)
     intersect : {"each", "joint", "all"}
+        ``each`` value of each column is a group; ``joint``: each non-empty intersection of one
+        value of every column; ``all``: the non-empty intersections of the values of any number of
+        columns, single ones included (Equation 10).
     strata : group columns, optional
         Confounders that all comparisons hold fixed: both sides are given everyone's mix of strata.
         Rows with the same value in every one of these columns are a stratum.
     clusters : column, optional
-        Rows with the same value are not independent (boxes of an image, frames of a video): the
-        bootstrap draws whole clusters, and the permutation null exchanges groups between clusters
-        and inside of them, not between single rows.
+        Rows with the same value are not independent (boxes of an image, frames of a video): they
+        are drawn together, and groups are exchanged between clusters and inside of them.
 
     Raises
     ------
@@ -137,15 +138,11 @@ def table(
         "y_true": None if y_true is None else columns.binary(y_true, "y_true"),
         "y_score": None if y_score is None else columns.real(y_score, "y_score"),
     }
-    columns.same_length(given)
-    if sensitive_features is None:
-        sensitive_features = np.arange(len(given["y_score" if y_pred is None else "y_pred"]))
     by = groups(sensitive_features, intersect)
     fixed = None if strata is None else groups(strata, "joint").atoms
     together = None if clusters is None else columns.codes(clusters, "clusters")[0]
-    columns.same_length(
-        given | {"the group columns": by.atoms, "strata": fixed, "clusters": together}
-    )
+    others = {"the group columns": by.atoms, "strata": fixed, "clusters": together}
+    columns.same_length(given | others)
     if together is not None:
         together = np.unique(together, return_inverse=True)[1]
         if together.max() == 0:
@@ -185,22 +182,13 @@ def places(data: Table, atoms: np.ndarray) -> np.ndarray:
 
 
 def groups(by: Any, intersect: str = "each") -> Groups:
-    """Groups from categorical columns (section 4.1).
-
-    Parameters
-    ----------
-    by : DataFrame, mapping of name to column, one column, or Groups
-    intersect : {"each", "joint", "all"}
-        ``each`` value of each column is a group; ``joint``: each non-empty intersection of one
-        value of every column; ``all``: the non-empty intersections of the values of any number of
-        columns, single ones included (Equation 10).
-    """
+    """Groups from categorical columns (section 4.1); `by` and `intersect` as in `table`."""
     if isinstance(by, Groups):
         return by
     if not isinstance(by, pd.DataFrame | Mapping):
         by = {(by.name if isinstance(by, pd.Series) else None) or "group": by}
     if len(by.keys()) == 0:
-        raise ValueError("no group columns were given; give None for individual fairness")
+        raise ValueError("no group columns were given")
     parts = {str(name): columns.codes(by[name], f"group column {str(name)!r}") for name in by}
     columns.same_length({f"group column {name!r}": found for name, (found, _) in parts.items()})
     for name, (found, names) in parts.items():
