@@ -1,15 +1,14 @@
 """What a cell is worth: intervals, permutation nulls, and the price of looking at many cells.
 
-The permutation null shuffles the groups over the rows (within strata, where these are held fixed):
-groups of these sizes that have nothing to do with the outcomes. A worst case is far from 0 under
-it, and how far depends on the number of groups and of rows; the p value knows.
+The permutation null shuffles the groups over the rows (within strata, where these are held fixed).
+A worst case is far from 0 under it, the farther the more groups and the fewer rows there are.
 
 Where all measures follow from counts, tables are drawn directly: a bootstrap draw is multinomial, a
 shuffle keeps both margins and is multivariate hypergeometric. That costs the same for a thousand
 rows and for ten million. Scores need rows drawn; clusters are drawn and exchanged as wholes.
 
 The percentile interval fails for a worst case: the largest of many noisy differences is too large
-already, and resampling adds the noise again. For max and min there are bounds for the largest of
+already, and resampling adds the noise again. Intervals of max and min are bounds for the largest of
 several quantities instead (Chernozhukov, Lee and Rosen, *Intersection bounds*, Econometrica 81,
 2013). In sums and means without sign, what is of doubtful sign counts with the size of its error.
 All else has the outer ends of the percentile and the reversed ("basic") interval.
@@ -184,10 +183,9 @@ def p_values(observed: np.ndarray, null: np.ndarray, tails: list[str]) -> pd.Dat
     smallest = np.sort(p_all[:, ~untested].min(1)) if (~untested).any() else np.ones(1)
     minp = np.searchsorted(smallest, p + 1e-12, side="right") / len(smallest)
     several = len(p) > 1  # one cell needs no correction, and statsmodels takes its time
-    columns = {"p": p, "p_holm": stats.adjust(p) if several else p}
-    columns["p_bh"] = stats.adjust(p, "fdr_bh") if several else p
-    columns |= {"p_minp": np.where(untested, np.nan, minp), "tail": tails}
-    return pd.DataFrame(columns)
+    holm, bh = (stats.adjust(p, how) if several else p for how in ("holm", "fdr_bh"))
+    minp = np.where(untested, np.nan, minp)
+    return pd.DataFrame({"p": p, "p_holm": holm, "p_bh": bh, "p_minp": minp, "tail": tails})
 
 
 def _upper(values: np.ndarray) -> np.ndarray:
@@ -235,15 +233,17 @@ def bootstrap(
     drawn = _joined(list(samples(data, plain, draws, seed, null=False)))
     heavy = {which: drawn.weights(which) for which in grid.sets}
     for of, which, how in grid.combinations():
-        block = (of, which, SIGNED.get(how, how))
-        many = drawn.compared(block)
-        errors = None if how == blocks.CURVE else errors_of(seen.compared(block), many)
-        logs = _log_ratios(seen, drawn, block, errors)
-        weight = seen.weights(which)
+        signed = of, which, SIGNED.get(how, how)
+        many, logs = drawn.compared(signed), None
+        errors = None if how == blocks.CURVE else errors_of(seen.compared(signed), many)
+        if signed[2] == "srel" and not callable(which):
+            ratios = (of, which, _log_ratio)
+            logs = errors_of(seen.compared(ratios), drawn.compared(ratios))
         for reduction in grid.reductions:
             found = None
             if errors and (grid.epsilon is None or reduction in ("max", "min")):
-                found = _of_ratios(how, reduction, logs) or _of_cell(how, reduction, errors, weight)
+                found = _of_ratios(how, reduction, errors, logs)
+                found = found or _of_cell(how, reduction, errors, seen.weights(which))
                 found = found and blocks.threshold(np.array(found), grid.epsilon)
             if found is None:
                 size = blocks.threshold(np.abs(many) if how in SIGNED else many, grid.epsilon)
@@ -344,29 +344,20 @@ def _of_cell(how, reduction, drawn: Errors, weight: np.ndarray) -> tuple[float, 
     return tuple(np.copysign(np.inf, e) if abs(e) > FAR / 1e20 else e for e in ends)
 
 
-def _log_ratios(seen: Sample, drawn: Sample, block: tuple, errors: Errors | None) -> Errors | None:
-    """Ratios of a named set as differences of logarithms; None where a side is not positive."""
-    of, which, how = block
-    if how != "srel" or callable(which):
-        return None
-    logs = errors_of(*(sample.compared((of, which, _log_ratio)) for sample in (seen, drawn)))
-    return logs if len(logs.estimate) == len(errors.estimate) else None
-
-
 def _log_ratio(fi: np.ndarray, fj: np.ndarray) -> np.ndarray:
     """log(fj / fi), with which 1 - fi / fj increases; NaN where a side is negative."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.log(fj) - np.log(fi)
 
 
-def _of_ratios(how: str, reduction, logs: Errors | None) -> tuple[float, float] | None:
+def _of_ratios(how: str, reduction, errors: Errors, logs: Errors | None) -> tuple | None:
     """Interval of a largest or smallest relative comparison, from that of the largest log ratio x.
 
     The named sets hold every pair both ways: the largest of 1 - fi / fj is 1 - exp(-x), the
-    smallest 1 - exp(x), and the largest |1 - fi / fj| is exp(x) - 1.
+    smallest 1 - exp(x), and the largest |1 - fi / fj| is exp(x) - 1. None where a side is 0.
     """
     of = {("rel", "max"): (1, 1), ("srel", "max"): (-1, -1), ("srel", "min"): (1, -1)}
-    if logs is None or (how, reduction) not in of:
+    if logs is None or len(logs.estimate) < len(errors.estimate) or (how, reduction) not in of:
         return None
     inside, outside = of[how, reduction]
     with np.errstate(over="ignore"):
