@@ -60,31 +60,25 @@ def of_readings(ten: pd.DataFrame, unbiased: pd.DataFrame, gaps: pd.DataFrame) -
 
     The ends of a difference are those of the two intervals that lie farthest from each other.
     """
-    differences = ten[(ten["comparison"] == "abs") & (ten["reduction"] == "max")]
-    by_value = differences.sort_values("value")
+    by_value = ten.query("comparison == 'abs' and reduction == 'max'").sort_values("value")
     medians = unbiased[unbiased["n"] == 1000].set_index("groups")
     widest = gaps.loc[gaps["value"].idxmax()]
-    sixty = _less(medians.loc[60], medians.loc[2], "median")
+    ends = tuple(widest[["value", "low", "high"]])
     return [
         Estimate("suite/blocks/readings", _less(by_value.iloc[-1], by_value.iloc[0], "value")),
-        Estimate("suite/blocks/sixty", sixty),
-        Estimate(
-            "suite/blocks/widest", tuple(widest[["value", "low", "high"]]), p=widest["p_holm"]
-        ),
+        Estimate("suite/blocks/sixty", _less(medians.loc[60], medians.loc[2], "median")),
+        Estimate("suite/blocks/widest", ends, p=widest["p_holm"]),
     ]
 
 
 def of_frames(contrasts: pd.DataFrame) -> list[Estimate]:
-    """Real frames (`examples.contrasts`), by p values corrected for all rows of the table."""
-    return [
-        Estimate(
-            "suite/blocks/frames",
-            (row.worse, row.low, row.high),
-            {"group": row.group, "held": HELD[row.fixed]},
-            p=row.p_holm,
-        )
-        for row in contrasts[contrasts["group"].isin(FRAMES)].itertuples()
-    ]
+    """Real frames (`examples.frames`), by p values corrected for all rows of the table."""
+    found = []
+    for row in contrasts[contrasts["group"].isin(FRAMES)].itertuples():
+        about = {"group": row.group, "held": HELD[row.fixed]}
+        ends = row.worse, row.low, row.high
+        found.append(Estimate("suite/blocks/frames", ends, about, p=row.p_holm))
+    return found
 
 
 def _exact(claim: str, value: float) -> Estimate:

@@ -23,13 +23,8 @@ FEW = 100  # most of them that comparing is faster for than hashing
 def read(path: str | Path, groups: list[str] | None = None, cluster: str | None = None) -> dict:
     """The columns of a CSV, recognised by their names (`ROLES`), as `counts.table` takes them.
 
-    Parameters
-    ----------
-    path : str or Path
-    groups : list of str, optional
-        The columns that are groups; by default all that are nothing else.
-    cluster : str, optional
-        The column whose rows are not independent of one another, such as the image's name.
+    `groups` are the columns that are groups, by default all that are nothing else; `cluster` is the
+    column whose rows are not independent of one another, such as the image's name.
 
     Raises
     ------
@@ -40,18 +35,14 @@ def read(path: str | Path, groups: list[str] | None = None, cluster: str | None 
     path = Path(path)
     try:
         rows = pd.read_csv(path)
-    except OSError:
-        raise ValueError(f"{path.name}: there is no such file") from None
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise ValueError(f"{path.name}: is not a CSV table ({error})") from None
-    found, taken = {}, [cluster]
-    for role, names in ROLES.items():
-        here = [name for name in names if name in rows]
+    roles = {role: [name for name in names if name in rows] for role, names in ROLES.items()}
+    for role, here in roles.items():
         if len(here) > 1:
             raise ValueError(f"{path.name}: {' and '.join(here)} are both {role}; keep one of them")
-        if here:
-            found[role] = rows[here[0]]
-            taken += here
+    found = {role: rows[here[0]] for role, here in roles.items() if here}
+    taken = [cluster, *(column.name for column in found.values())]
     chosen = [name for name in rows if name not in taken] if groups is None else groups
     missing = [name for name in (*chosen, cluster) if name is not None and name not in rows]
     if missing or not found or not chosen:
