@@ -14,7 +14,7 @@ from helpers.blocks import blocks, counts, examples, scores
 
 
 def of_units(name, data, weights=None):
-    grid = blocks.grid_of(data, [name])
+    grid = blocks.grid_of(data, [name], ["vsany"], ["none"], ["max"])
     return blocks.drawn(data, grid, data.counts, weights=weights).f[name]
 
 

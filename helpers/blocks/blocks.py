@@ -12,7 +12,7 @@ thousand resampled tables are handled like one.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -288,14 +288,7 @@ def name_of(block: str | Callable) -> str:
     return block if isinstance(block, str) else getattr(block, "__name__", "function")
 
 
-def grid_of(
-    data: Table,
-    measures: Sequence | None = None,
-    sets: Sequence = tuple(SETS),
-    comparisons: Sequence = tuple(COMPARISONS),
-    reductions: Sequence = tuple(REDUCTIONS),
-    epsilon: float | None = None,
-) -> Grid:
+def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) -> Grid:
     """A grid from names and functions; None measures: all that the table has the columns for."""
     if epsilon is not None and epsilon < 0:
         raise ValueError(f"epsilon={epsilon} must be 0 or more")
@@ -349,7 +342,7 @@ def bias(
 
     Parameters
     ----------
-    measure : name, or function of a group's rows
+    measure : see `measure`
     set : {"vsany", "pairs", "compl"}, or a function of the number of groups G that gives the places
         of both sides: 0..G-1 are groups, G is everyone, and G+1..2G are the groups' complements
     comparison : none, abs, rel, sabs or srel, or a function (f_i, f_j) -> array; for auc also

@@ -24,9 +24,8 @@ TABLE_1 = {
     "F_bias": ("acc", "vsany", "abs", "max"),
     "wcb": ("acc", "pairs", "srel", "max"),
 }
-"""The rows of Table 1 but ib (`individual_bias`): base measure, comparison set, comparison and
-reduction. ``compl`` rows are of one group and its complement. The two frameworks take any base
-measure, and F_bias any comparison and reduction."""
+"""The rows of Table 1 but ib (`individual_bias`): the four blocks of each. ``compl`` is for one
+group and its complement. F_bias and wcb take any F, F_bias any comparison and reduction."""
 CHOICES = {
     "|deo|": "Y = 1, as the text has it; Table 1 drops the condition",
     "spsf": "as printed: not normalised, both directions",
@@ -57,9 +56,7 @@ def by_name(data: Table, name: str, group: str | None = None) -> float:
 def table_1(data: Table, group: str | None = None) -> pd.DataFrame:
     """The rows of Table 1 with the blocks they are made of; `group` as in `by_name`.
 
-    Returns
-    -------
-    DataFrame: measure, value, base, set, comparison, reduction, choice
+    DataFrame: measure, value, base, set, comparison, reduction, choice.
     """
     rows = []
     for name, of in TABLE_1.items():
@@ -73,13 +70,9 @@ def table_1(data: Table, group: str | None = None) -> pd.DataFrame:
 def individual_bias(outcomes: Any, features: Any) -> float:
     """ib: the largest ratio of outcome distance to input distance (Equation 4); fair up to 1.
 
-    Infinite where equal inputs have different outcomes, NaN where all pairs are 0/0.
-
-    Parameters
-    ----------
-    outcomes : array (n,) of finite numbers
-    features : array (n, d) of finite numbers
-        Their Euclidean distance decides: 1 has to mean "may differ by 1 in outcome".
+    Infinite where equal inputs have different outcomes, NaN where all pairs are 0/0. `outcomes`
+    (n,) and `features` (n, d) are finite; a Euclidean distance of 1 between features has to mean
+    "may differ by 1 in outcome".
     """
     outcomes, features = real(outcomes, "outcomes"), np.asarray(features, float)
     n = len(outcomes)

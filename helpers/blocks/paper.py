@@ -31,9 +31,6 @@ FIGURE_1 = {
 """Columns of a report as FairBench prints it, by the blocks they are made of."""
 
 
-# --- snippets ---
-
-
 class _Categories:
     """``categories @ column``: a binary branch for every value of a categorical column."""
 
@@ -78,9 +75,6 @@ def describe(found: Report) -> None:
 def _table(sensitive: Any, given: dict) -> counts.Table:
     names = {"predictions": "y_pred", "labels": "y_true", "scores": "y_score"}
     return counts.table(sensitive, **{names.get(n, n): value for n, value in given.items()})
-
-
-# --- Figure 1 ---
 
 
 def figure_1(found: Report) -> pd.DataFrame:

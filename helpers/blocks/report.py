@@ -51,10 +51,7 @@ class Report:
 
     def table(self, column: str = "value") -> pd.DataFrame:
         """Measures x (set, comparison, reduction), as in the paper's Figure 1."""
-        wide = self.cells.set_index(KEYS)[column].unstack("measure").T
-        order = self.cells[KEYS[1:]].drop_duplicates()
-        columns = pd.MultiIndex.from_frame(order)
-        return wide.reindex(index=self.cells["measure"].unique(), columns=columns)
+        return self.cells.set_index(KEYS)[column].unstack("measure", sort=False).T
 
     def cell(self, measure: str, set: str, comparison: str, reduction: str) -> pd.Series:
         """One cell, with all that is known about it; an unknown one is refused by its block."""
@@ -136,8 +133,8 @@ def rates(data: Table) -> pd.DataFrame:
     low, high = stats.wilson(positive, n)
     found = counted[["group", "n"]].assign(value=positive / n, low=low, high=high)
     if data.strata is not None:
-        sample = blocks.drawn(data, blocks.grid_of(data, ["pr"]))
-        found["adjusted"] = sample.sides("pr", blocks.alone)[0]
+        grid = blocks.grid_of(data, ["pr"], [blocks.alone], ["none"], ["max"])
+        found["adjusted"] = blocks.drawn(data, grid).sides("pr", blocks.alone)[0]
     return found
 
 
