@@ -22,10 +22,12 @@ def test_rates_and_their_adjustment_by_hand():
     p = np.array([1, 0] * 5 + [1, 1, 0, 0, 1] * 2)
     data = counts.table(by, y_pred=p, strata=z)
     found = report.rates(data).set_index("group")
+    fixed = {g: np.mean([p[(by == g) & (z == s)].mean() for s in (0, 1)]) for g in "ab"}
     for g in "ab":
-        of = [p[(by == g) & (z == s)].mean() for s in (0, 1)]
         assert found.loc[g, "value"] == p[by == g].mean()
-        assert found.loc[g, "adjusted"] == pytest.approx(np.mean(of))
+        assert found.loc[g, "adjusted"] == pytest.approx(fixed[g])
+    gap = report.make(data).cell("pr", "pairs", "sabs", "max")["value"]
+    assert gap == pytest.approx(abs(fixed["a"] - fixed["b"]))
 
 
 def test_the_p_value_of_frames_that_are_exchanged_is_that_of_shuffles():
