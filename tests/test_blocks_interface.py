@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.blocks import blocks, columns, counts, examples, named, report
+from helpers.blocks import blocks, counts, examples, named, report
 from helpers.blocks import paper as fb
 from helpers.run import project
 
@@ -130,7 +130,7 @@ def test_text_is_coded_as_pandas_would(values, copies):
     """Equal texts are one value, whether or not they are one object."""
     again = ["".join(["", v]) if isinstance(v, str) else v for v in values]  # same objects or not
     column = np.array((values + again) * copies, dtype=object)
-    found = columns._factorized(column)
+    found = counts._factorized(column)
     place, names = pd.factorize(column)
     back = np.array([*found[1], None], dtype=object)[found[0]]
     truth = np.array([*names, None], dtype=object)[place]
@@ -156,18 +156,18 @@ def test_a_readers_csv_is_recognised_by_its_columns(tmp_path):
     path = tmp_path / "mine.csv"
     for names in ("y_pred,y_true", "predictions,labels", "prediction,label"):
         path.write_text(f"{names},who,where\n1,1,a,x\n0,1,a,y\n1,0,b,x\n0,0,b,y\n")
-        data = counts.table(**columns.read(path))
+        data = counts.table(**counts.read(path))
         assert data.groups.names == ("a", "b", "x", "y") and data.has == {"y_pred", "y_true"}
-    clustered = counts.table(**columns.read(path, cluster="who"))
+    clustered = counts.table(**counts.read(path, cluster="who"))
     assert clustered.groups.names == ("x", "y") and clustered.clusters.max() + 1 == 2
-    assert counts.table(**columns.read(path, ["who"])).groups.names == ("a", "b")
+    assert counts.table(**counts.read(path, ["who"])).groups.names == ("a", "b")
     path.write_text("score,who\n.1,a\n.5,a\n.4,b\n.3,b\n")
-    scored = counts.table(**columns.read(path))
+    scored = counts.table(**counts.read(path))
     assert set(report.make(scored, bootstrap=9).cells["measure"]) == {"score"}
     assert blocks.lacking(scored)["auc"] == "y_true" and blocks.lacking(scored)["pr"] == "y_pred"
     path.write_text("y_true,who\n0,a\n1,a\n0,b\n1,b\n")
     with pytest.raises(ValueError, match="y_true alone says nothing of a model: give y_pred"):
-        counts.table(**columns.read(path))
+        counts.table(**counts.read(path))
 
 
 def test_a_csv_that_would_mislead_is_refused(tmp_path):
@@ -175,16 +175,16 @@ def test_a_csv_that_would_mislead_is_refused(tmp_path):
     boxes = pd.DataFrame({"y_pred": Y_PRED, "image": np.arange(N) // 2, "night": Y_TRUE})
     boxes.to_csv(path, index=False)
     with pytest.raises(ValueError, match=r"mine\.csv: column 'image' would make 100 .* as cluster"):
-        columns.read(path)
+        counts.read(path)
     with pytest.raises(ValueError, match="'image' would make 100"):
-        columns.read(path, ["image"])
-    assert counts.table(**columns.read(path, cluster="image")).groups.names == ("0", "1")
+        counts.read(path, ["image"])
+    assert counts.table(**counts.read(path, cluster="image")).groups.names == ("0", "1")
     boxes.assign(image=np.arange(N) % 60).to_csv(path, index=False)
     with pytest.raises(ValueError, match="'image' would make 60"):  # nobody asked for sixty groups
-        columns.read(path)
+        counts.read(path)
     boxes.assign(image=np.arange(N) % 4 / 2).to_csv(path, index=False)
     with pytest.raises(ValueError, match="group column 'image' holds fractions"):
-        counts.table(**columns.read(path))
+        counts.table(**counts.read(path))
     for text, message in (
         ("", "is not a CSV table"),
         ("who,where\na,x\nb,y\n", "nothing measured"),
@@ -192,12 +192,12 @@ def test_a_csv_that_would_mislead_is_refused(tmp_path):
     ):
         path.write_text(text)
         with pytest.raises(ValueError, match=f"mine.csv: .*{message}"):
-            columns.read(path)
+            counts.read(path)
     path.write_text("y_pred,who\n1,a\n0,b\n")
     with pytest.raises(ValueError, match="no column 'age'; it has y_pred, who"):
-        columns.read(path, ["age"])
+        counts.read(path, ["age"])
     with pytest.raises(ValueError, match="No such file"):
-        columns.read(tmp_path / "none.csv")
+        counts.read(tmp_path / "none.csv")
 
 
 OK = {"y_pred": [0, 1, 1, 0], "y_true": [0, 1, 0, 1]}

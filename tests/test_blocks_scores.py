@@ -10,7 +10,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.blocks import blocks, counts, examples, scores
+from helpers.blocks import blocks, counts, examples
 
 
 def of_units(name, data, weights=None):
@@ -92,5 +92,5 @@ def test_abroca_is_exact_ties_included(seed, n, levels):
 def test_recorded_curves_of_equal_area_are_those_of_their_distributions():
     """Both areas are Φ(1/√2) but for rounding, as data/toolkits/README.md has it."""
     data = examples.counted(examples.tables()["equal areas"])
-    areas = [np.trapezoid(curve.tpr, curve.fpr) for curve in scores.rocs(data).values()][:2]
+    areas = [np.trapezoid(curve.tpr, curve.fpr) for curve in blocks.rocs(data).values()][:2]
     assert areas == pytest.approx([scipy.stats.norm.cdf(2**-0.5)] * 2, abs=2e-3)

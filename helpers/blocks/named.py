@@ -9,8 +9,7 @@ import pandas as pd
 from scipy.spatial.distance import pdist
 
 from helpers.blocks import blocks
-from helpers.blocks.columns import real
-from helpers.blocks.counts import Table
+from helpers.blocks.counts import Table, real
 
 TABLE_1 = {
     "|dfpr|": ("fpr", "compl", "sabs", "max"),
@@ -49,7 +48,7 @@ def by_name(data: Table, name: str, group: str | None = None) -> float:
     of, which, comparison, reduction = TABLE_1[name]
     if group is not None and which == "compl":
         at = data.groups.place(group)
-        which = lambda g: (np.array([at, g + 1 + at]), np.array([g + 1 + at, at]))  # noqa: E731
+        which = lambda g: blocks.both_ways(np.array([at]), np.array([g + 1 + at]))  # noqa: E731
     return blocks.bias(data, of, which, comparison, reduction)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from helpers.blocks import blocks, columns, counts, report
+from helpers.blocks import blocks, counts, report
 from helpers.blocks.report import KEYS, Report
 
 UNI = (["vsany"], ["rel", "abs"], ["max", "mean", "wmean"])
@@ -35,7 +35,7 @@ class _Categories:
     """``categories @ column``: a binary branch for every value of a categorical column."""
 
     def __matmul__(self, column: Any) -> dict[str, np.ndarray]:
-        codes, names = columns.codes(column, "categories")
+        codes, names = counts.codes(column, "categories")
         return {names[value]: codes == value for value in np.unique(codes)}
 
 
