@@ -232,10 +232,12 @@ def bootstrap(
     seen = blocks.drawn(data, plain)
     drawn = _joined(list(samples(data, plain, draws, seed, null=False)))
     heavy = {which: drawn.weights(which) for which in grid.sets}
-    for of, which, how in grid.combinations():
+    for block in grid.combinations():
+        of, which, how = block
         signed = of, which, SIGNED.get(how, how)
-        many, logs = drawn.compared(signed), None
-        errors = None if how == blocks.CURVE else errors_of(seen.compared(signed), many)
+        estimate, many, logs = seen.compared(signed), drawn.compared(signed), None
+        known = ~np.isnan(estimate)
+        errors = None if how == blocks.CURVE else errors_of(estimate, many)
         if signed[2] == "srel" and not callable(which):
             ratios = (of, which, _log_ratio)
             logs = errors_of(seen.compared(ratios), drawn.compared(ratios))
@@ -243,7 +245,7 @@ def bootstrap(
             found = None
             if errors and (grid.epsilon is None or reduction in ("max", "min")):
                 found = _of_ratios(how, reduction, errors, logs)
-                found = found or _of_cell(how, reduction, errors, seen.weights(which))
+                found = found or _of_cell(block, reduction, errors, seen.weights(which)[known])
                 found = found and blocks.threshold(np.array(found), grid.epsilon)
             if found is None:
                 size = blocks.threshold(np.abs(many) if how in SIGNED else many, grid.epsilon)
@@ -259,7 +261,6 @@ class Errors(NamedTuple):
     estimate: np.ndarray  # (P,)
     error: np.ndarray  # (D, P), draw less estimate, 0 where a draw is not estimable
     spread: np.ndarray  # (P,), standard errors
-    known: np.ndarray  # which of all comparisons these are
 
 
 def errors_of(estimate: np.ndarray, draws: np.ndarray) -> Errors:
@@ -270,10 +271,10 @@ def errors_of(estimate: np.ndarray, draws: np.ndarray) -> Errors:
     with np.errstate(invalid="ignore"):
         error = draws - estimate
     if np.isfinite(error).all():
-        return Errors(estimate, error, error.std(0), known)
+        return Errors(estimate, error, error.std(0))
     error = np.nan_to_num(error, nan=0.0, posinf=FAR, neginf=-FAR)
     low, high = np.quantile(error, [0.1587, 0.8413], axis=0)  # a few infinite draws do not matter
-    return Errors(estimate, error, (high - low) / 2, known)
+    return Errors(estimate, error, (high - low) / 2)
 
 
 def largest(estimate: np.ndarray, error: np.ndarray, spread: np.ndarray) -> tuple[float, float]:
@@ -319,10 +320,12 @@ def outer(estimate: float, draws: np.ndarray) -> tuple[float, float]:
     return float(np.nanmin(ends)), float(np.nanmax(ends))
 
 
-def _of_cell(how, reduction, drawn: Errors, weight: np.ndarray) -> tuple[float, float] | None:
+def _of_cell(block, reduction, drawn: Errors, weight: np.ndarray) -> tuple[float, float] | None:
     """Interval of a cell made of the named blocks; None for other reductions."""
-    x, error, spread, known = drawn
-    if reduction == "max" and how == "rel":
+    _, which, how = block
+    x, error, spread = drawn
+    one_way = how == "abs" and callable(which)  # named sets hold each difference with both signs
+    if reduction == "max" and (how == "rel" or one_way):
         ends = largest(np.hstack([x, -x]), np.hstack([error, -error]), np.hstack([spread, spread]))
     elif reduction == "max":
         ends = largest(x, error, spread)
@@ -333,7 +336,6 @@ def _of_cell(how, reduction, drawn: Errors, weight: np.ndarray) -> tuple[float, 
         low, high = largest(-x, -error, spread)
         ends = -high, -low
     else:
-        weight = weight[known]
         linear = {"sum": 1, "mean": 1 / max(len(x), 1), "wmean": weight}
         linear["wmean_normalised"] = weight / weight.sum() if weight.any() else 1
         if reduction not in linear:
@@ -361,7 +363,7 @@ def _of_ratios(how: str, reduction, errors: Errors, logs: Errors | None) -> tupl
         return None
     inside, outside = of[how, reduction]
     with np.errstate(over="ignore"):
-        return tuple(sorted(outside * np.expm1(inside * np.clip(largest(*logs[:3]), 0, None))))
+        return tuple(sorted(outside * np.expm1(inside * np.clip(largest(*logs), 0, None))))
 
 
 def _reach(count: int) -> float:
