@@ -95,4 +95,4 @@ if __name__ == "__main__":
     rows = frames(sys.argv[1])
     for made, name in ((served, "blocks_bdd100k.csv"), (contrasts, "blocks_bdd100k_contrasts.csv")):
         path = project.root() / examples.FOLDER / name
-        made(rows).to_csv(path, index=False, float_format="%.6f")
+        made(rows).to_csv(path, index=False)
