@@ -45,10 +45,8 @@ class Measure:
 
 def mean_score(data: Table, atoms, weights) -> np.ndarray:
     """Mean of the scores of a group's rows."""
-    sizes = _unit_sums(data, atoms, weights)
-    return ratio(
-        _unit_sums(data, atoms, weights * data.y_score), np.where(sizes > 0, sizes, np.nan)
-    )
+    sums, sizes = (_unit_sums(data, atoms, of) for of in (weights * data.y_score, weights))
+    return ratio(sums, np.where(sizes > 0, sizes, np.nan))
 
 
 def each_unit(of: Callable[[pd.DataFrame], float]) -> Callable:
