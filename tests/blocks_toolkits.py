@@ -84,7 +84,8 @@ def fairlearn(rows: pd.DataFrame) -> dict[tuple, float]:
 def ask() -> pd.DataFrame:
     """Answers of both toolkits on all examples."""
     found = []
-    for name, rows in examples.tables().items():
+    asked = {name: rows for name, rows in examples.tables().items() if name != "equal areas"}
+    for name, rows in asked.items():
         for toolkit, of in (("fairlearn", fairlearn), ("fairbench", fairbench)):
             for cell, value in of(rows).items():
                 found.append([name, toolkit, version(toolkit), *cell, value])

@@ -7,7 +7,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.blocks import counts, evidence, report
+from helpers.blocks import counts, report
 from helpers.stats import permutation
 
 WORST = (["pr"], ["pairs"], ["abs"], ["max"])
@@ -59,34 +59,20 @@ def alike(seed, clusters=60, each=12):
     return table.assign(said=(rng.random(len(table)) < rate).astype(int))
 
 
-@pytest.mark.slow
-def test_p_is_uniform_where_clusters_share_an_outcome():
-    p = np.array([reported(alike(s), True)["p"] for s in range(150)])
-    assert scipy.stats.kstest(p, "uniform").pvalue > 0.01
-    fooled = np.array([reported(alike(s), False)["p"] for s in range(60)])
-    assert (fooled < 0.05).mean() > 0.25, "rows by themselves: far too narrow"
-
-
-def crossed(seed, objects=50, gap=0.0):
+def crossed(seed, objects=50):
     """Every object in each of three contexts: the groups vary inside of a cluster."""
     rng = np.random.default_rng(seed)
     cluster, context = np.divmod(np.arange(3 * objects), 3)
-    easy = rng.uniform(0.05, 0.95, objects)[cluster]
-    said = (rng.random(len(cluster)) < np.clip(easy - gap * (context == 0), 0, 1)).astype(int)
-    return pd.DataFrame(
-        {"cluster": cluster, "group": np.array(["x", "y", "z"])[context], "said": said}
-    )
+    said = (rng.random(len(cluster)) < rng.uniform(0.05, 0.95, objects)[cluster]).astype(int)
+    group = np.array(["x", "y", "z"])[context]
+    return pd.DataFrame({"cluster": cluster, "group": group, "said": said})
 
 
 @pytest.mark.slow
-def test_crossed_designs_exchange_inside_of_clusters():
-    p = np.array([reported(crossed(s), True)["p"] for s in range(150)])
+@pytest.mark.parametrize("made", [alike, crossed])
+def test_p_is_uniform_where_clusters_share_an_outcome(made):
+    p = np.array([reported(made(s), True)["p"] for s in range(150)])
     assert scipy.stats.kstest(p, "uniform").pvalue > 0.01
-    found = [
-        [reported(crossed(s, gap=0.2), on)["p"] < 0.05 for on in (True, False)] for s in range(60)
-    ]
-    clustered, alone = np.mean(found, axis=0)
-    assert clustered >= alone, "holding the objects fixed loses no power"
 
 
 @pytest.mark.parametrize("of, fixed", [("auc", None), ("tpr", np.arange(300) % 6 // 3)])
@@ -97,10 +83,6 @@ def test_scores_and_strata_by_clusters(of, fixed):
     data = counts.table(table["group"], **columns)
     found = report.make(data, [of], *WORST[1:], bootstrap=20, permutations=20)
     assert found.cells[["low", "high", "p"]].notna().all().all()
-    for null in (False, True):
-        [sample] = evidence.samples(data, found.sample.grid, 5, 0, null)
-        everyone = sample.sizes[..., 2].reshape(5, -1)
-        assert (everyone.sum(-1) == len(table)).all(), "clusters of one size"
     if fixed is not None:
         with pytest.raises(ValueError, match="strata can be held fixed for rates, not for auc"):
             report.make(data, ["auc"])

@@ -26,9 +26,6 @@ def test_shuffles_keep_both_margins_and_agree_with_shuffled_rows():
     held = rng.integers(0, 9, (4, 4))
     found = evidence.shuffled_counts(held, 4000, rng)
     assert (found.sum(1) == held.sum(0)).all() and (found.sum(2) == held.sum(1)).all()
-    strata = np.stack([held, held[::-1]])
-    found_within = evidence.shuffled_counts(strata, 50, rng)
-    assert (found_within.sum(2) == strata.sum(1)).all()
     atoms, outcome = (np.repeat(a, held.ravel()) for a in np.indices(held.shape).reshape(2, -1))
     rows = np.zeros((4000, 4, 4), int)
     for table in rows:
@@ -80,15 +77,6 @@ def test_null_p_values_are_uniform_on_unbiased_data(monkeypatch):
     ).mean() < 0.05 + 0.03  # any false finding at all
 
 
-def test_planted_bias_is_found():
-    rng = np.random.default_rng(4)
-    held, _ = drawn([[0.3, 0.7], [0.3, 0.7], [0.5, 0.7]], [0.4, 0.3, 0.3], 3000, rng)
-    cells = report.make(
-        table_of(held), ["fpr", "tpr"], ["pairs"], ["abs"], ["max"], permutations=999
-    ).cells
-    assert cells["p_minp"][0] < 0.005 < cells["p_minp"][1]
-
-
 COVERED = [
     ("pairs", "abs", "max"),
     ("vsany", "abs", "mean"),
@@ -126,7 +114,7 @@ def test_interval_of_a_single_comparison_is_the_normal_one():
     rng = np.random.default_rng(6)
     draws = 0.5 + rng.normal(0, 0.1, (20_000, 1))
     errors = evidence.errors_of(np.array([0.5]), draws)
-    found = evidence.largest(*errors[:3])
+    found = evidence.largest(*errors)
     assert found == pytest.approx((0.5 - 0.196, 0.5 + 0.196), abs=0.005)
     linear = evidence.weighted(errors, np.ones(1), True)
     assert linear == pytest.approx(found, abs=0.005)

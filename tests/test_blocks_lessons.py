@@ -1,10 +1,11 @@
 """What notebook 09 reads beside its cells: nulls by size, rates, and real frames."""
 
+import blocks_frames
 import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.blocks import counts, evidence, examples, report
+from helpers.blocks import counts, evidence, report
 
 
 def test_a_worst_case_without_bias_shrinks_with_rows_and_grows_with_groups():
@@ -21,18 +22,12 @@ def test_rates_and_their_adjustment_by_hand():
     p = np.array([1, 0] * 5 + [1, 1, 0, 0, 1] * 2)
     data = counts.table(by, y_pred=p, strata=z)
     found = report.rates(data).set_index("group")
+    fixed = {g: np.mean([p[(by == g) & (z == s)].mean() for s in (0, 1)]) for g in "ab"}
     for g in "ab":
-        of = [p[(by == g) & (z == s)].mean() for s in (0, 1)]
         assert found.loc[g, "value"] == p[by == g].mean()
-        assert found.loc[g, "adjusted"] == pytest.approx(np.mean(of))
-
-
-def test_recorded_frames_are_there_where_the_real_ones_are_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(examples, "BDD100K", str(tmp_path / "none.npz"))
-    served, contrasts, said = examples.here_or_recorded()
-    assert len(served) == 8 and len(contrasts) == 16 and said.startswith("recorded")
-    with pytest.raises(FileNotFoundError, match="no file 'none"):
-        examples.here_or_recorded("none.npz")
+        assert found.loc[g, "adjusted"] == pytest.approx(fixed[g])
+    gap = report.make(data).cell("pr", "pairs", "sabs", "max")["value"]
+    assert gap == pytest.approx(abs(fixed["a"] - fixed["b"]))
 
 
 def test_the_p_value_of_frames_that_are_exchanged_is_that_of_shuffles():
@@ -48,5 +43,5 @@ def test_the_p_value_of_frames_that_are_exchanged_is_that_of_shuffles():
     shuffled = [gap(inside.groupby(scene).transform(rng.permutation)) for _ in range(2000)]
     share = np.mean(np.abs(shuffled) >= abs(gap(inside)))
     assert 0.001 < share < 0.3
-    found = examples._exchange_p(gap(inside), inside, right, scene)
+    found = blocks_frames.exchange_p(gap(inside), inside, right, scene)
     assert found == pytest.approx(share, abs=0.015)

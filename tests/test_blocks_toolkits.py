@@ -4,19 +4,16 @@ import blocks_toolkits
 import pandas as pd
 import pytest
 
-from helpers.blocks import claims, examples, named
+from helpers.blocks import examples
 from helpers.run import project
 
 
-def test_compas_counts_are_the_cited_ones_and_measures_those_of_four_libraries():
+def test_compas_counts_are_the_cited_ones():
     """The two tables printed in data/toolkits/README.md; the rest is their difference."""
     data = examples.counted(examples.tables()["compas"])
     cells = data.frame().set_index("group")[["tn", "fp", "fn", "tp"]]
     assert cells.loc["everyone"].tolist() == [2681, 1282, 1216, 2035]
     assert cells.loc["African-American"].tolist() == [990, 805, 532, 1369]
-    assert cells.loc["everyone", ["tn", "tp"]].sum() / 7214 == pytest.approx(0.654, abs=5e-4)
-    for name, value in claims.LIBRARIES.items():
-        assert named.by_name(data, name, "African-American") == pytest.approx(value, abs=1e-6)
 
 
 def test_the_installed_toolkits_answer_as_recorded():

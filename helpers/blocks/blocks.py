@@ -4,21 +4,21 @@ A base measure F looks at a group, a comparison set C says which sides are compa
 makes two values of F one number, and a reduction makes all comparisons one (Equation 5). Every
 block is a name or a function of the reader's own.
 
-Base measures give a value for every *unit*: the G groups, everyone, and the G complements. Where a
-denominator is zero a measure is not estimable: NaN, never 0. Comparison sets are places of units;
-comparisons and reductions work on arrays whose last axis runs over the pairs, so that a thousand
-resampled tables are handled like one.
+A base measure has a value for every *unit*: the G groups, everyone, and the G complements; NaN
+where its denominator is zero. Comparisons and reductions work on the last axis of arrays, so that a
+thousand resampled tables are handled like one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from helpers.blocks import scores
 from helpers.blocks.counts import Table, ratio, unit_counts
 
 MOST_PAIRS = 4_000_000
@@ -32,9 +32,8 @@ CURVE = "curve"  # the comparison of curves, of the measures that have one
 class Measure:
     """One base measure, with the columns it needs.
 
-    `of_counts` makes (...) of counts (..., 4) in the order of `counts.CELLS`; for what counts do
-    not say, `of_rows` makes (2 G + 1,) of (Table, atoms, weights), and `curve` the comparisons of
-    curves (P,) of these and the units i and j.
+    `of_counts` takes counts (..., 4) as in `counts.CELLS`. What counts do not say is computed for
+    all units by `of_rows`, from (Table, atoms, weights); `curve` compares curves of units i and j.
     """
 
     name: str
@@ -42,6 +41,106 @@ class Measure:
     of_counts: Callable | None = None
     of_rows: Callable | None = None
     curve: Callable | None = None
+
+
+def mean_score(data: Table, atoms, weights) -> np.ndarray:
+    """Mean of the scores of a group's rows."""
+    sums, sizes = (_unit_sums(data, atoms, of) for of in (weights * data.y_score, weights))
+    return ratio(sums, np.where(sizes > 0, sizes, np.nan))
+
+
+def each_unit(of: Callable[[pd.DataFrame], float]) -> Callable:
+    """A reader's function of a group's rows, for every unit; NaN for a group without rows."""
+
+    def of_rows(data: Table, atoms, weights) -> np.ndarray:
+        rows = pd.DataFrame({name: getattr(data, name) for name in sorted(data.has)})
+        times = np.round(weights).astype(int)
+        chosen = (np.repeat(np.arange(len(rows)), times * i[atoms]) for i in _members(data))
+        return np.array([float(of(rows.iloc[at])) if len(at) else np.nan for at in chosen])
+
+    return of_rows
+
+
+def auc(data: Table, atoms, weights) -> np.ndarray:
+    """Area under the roc curve: how often a positive outscores a negative, ties counting half."""
+    return np.array([np.trapezoid(c.tpr, c.fpr) for c in _curves(data, atoms, weights)])
+
+
+class Roc(NamedTuple):
+    """Vertices of a roc curve (Equation 1) from (0, 0) to (1, 1); NaN where a label is missing."""
+
+    fpr: np.ndarray
+    tpr: np.ndarray
+
+
+def rocs(data: Table) -> dict[str, Roc]:
+    """Roc curves of all units, with one vertex a distinct score, by their names."""
+    curves = _curves(data, data.groups.atoms, np.ones(len(data)))
+    return dict(zip(data.units, curves, strict=True))
+
+
+def area_between(first: Roc, second: Roc) -> float:
+    """abroca: the integral over the false positive rate of |first - second| (Gardner et al. 2019).
+
+    Exact, ties included; NaN where one of the curves is not estimable.
+    """
+    if np.isnan(first.fpr).any() or np.isnan(second.fpr).any():
+        return float("nan")
+    x = np.union1d(first.fpr, second.fpr)
+    width = np.diff(x)
+    near, far = (_apart(first, second, x[:-1] + part * width) for part in (0.25, 0.75))
+    left, right = 1.5 * near - 0.5 * far, 1.5 * far - 0.5 * near  # both are straight in between
+    height = np.abs(left) + np.abs(right)
+    crossing = left * right < 0
+    squares = np.divide(left**2 + right**2, height, out=height.copy(), where=crossing)
+    return float((width * squares).sum() / 2)
+
+
+def _apart(first: Roc, second: Roc, x: np.ndarray) -> np.ndarray:
+    return np.interp(x, first.fpr, first.tpr) - np.interp(x, second.fpr, second.tpr)
+
+
+def between_rocs(data: Table, atoms, weights, i, j) -> np.ndarray:
+    """abroca of all pairs of units (i, j): (P,)."""
+    curves, known = _curves(data, atoms, weights), {}
+    both = list(zip(i.tolist(), j.tolist(), strict=True))
+    for pair in both:
+        if pair not in known:
+            known[pair] = known[pair[::-1]] = area_between(*(curves[u] for u in pair))
+    return np.array([known[pair] for pair in both])
+
+
+def _unit_sums(data: Table, atoms: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Sum of `values` (n,) over the rows of every unit: (2 G + 1,)."""
+    member = data.groups.member
+    per_atom = np.bincount(atoms, values, minlength=member.shape[1])
+    inside, total = member @ per_atom, per_atom.sum()
+    return np.concatenate([inside, [total], total - inside])
+
+
+def _members(data: Table) -> Iterator[np.ndarray]:
+    """Which atoms are in each unit, 0 or 1: groups, everyone and complements, each (K,)."""
+    member = data.groups.member.astype(int)
+    yield from (member[[g]].toarray()[0] for g in range(len(data.groups)))
+    yield np.ones(member.shape[1], int)
+    yield from (1 - member[[g]].toarray()[0] for g in range(len(data.groups)))
+
+
+def _curves(data: Table, atoms, weights) -> list[Roc]:
+    """Roc curves of all units."""
+    order, block = data.descending
+    label, every, atom = data.y_true[order], weights[order], atoms[order]
+    found = []
+    for inside in _members(data):
+        mine = inside[atom] * every
+        mass, hits = np.bincount(block, mine), np.bincount(block, mine * label)
+        right, up = (np.cumsum(part[mass > 0]) for part in (mass - hits, hits))
+        if len(up) == 0 or up[-1] == 0 or right[-1] == 0:
+            nothing = np.full(2, np.nan)  # two, so that an area under them is NaN and not 0
+            found.append(Roc(nothing, nothing))
+        else:
+            found.append(Roc(*(np.concatenate([[0.0], part / part[-1]]) for part in (right, up))))
+    return found
 
 
 def _share(top: tuple[int, ...], bottom: tuple[int, ...]) -> Callable:
@@ -65,22 +164,21 @@ MEASURES = {
     name: Measure(name, _PRED if name == "pr" else _PRED | _TRUE, _share(*parts))
     for name, parts in _SHARES.items()
 } | {
-    "score": Measure("score", _SCORE, None, scores.mean_score),
-    "auc": Measure("auc", _SCORE | _TRUE, None, scores.auc, scores.between_rocs),
+    "score": Measure("score", _SCORE, None, mean_score),
+    "auc": Measure("auc", _SCORE | _TRUE, None, auc, between_rocs),
 }
 
 
 def measure(of: str | Measure | Callable[[pd.DataFrame], float]) -> Measure:
-    """A base measure by name, or from a function of the reader's.
+    """A base measure by its name in `MEASURES`, or from a function of the reader's.
 
-    Names are pr, tpr, tnr, fpr, fnr, ppv, npv, acc, error, score (the mean) and auc. A function
-    gets the rows of a group as a DataFrame (y_pred, y_true, y_score where there are any) and
-    returns a number; it is called once a group and draw.
+    A function gets the rows of a group as a DataFrame (y_pred, y_true, y_score where there are any)
+    and returns a number; it is called once a group and draw.
     """
     if isinstance(of, Measure):
         return of
     if callable(of):
-        return Measure(name_of(of), frozenset(), of_rows=scores.each_unit(of))
+        return Measure(name_of(of), frozenset(), of_rows=each_unit(of))
     if of not in MEASURES:
         raise ValueError(
             f"base measure {of!r} is not known; there are {', '.join(MEASURES)}, "
@@ -91,20 +189,16 @@ def measure(of: str | Measure | Callable[[pd.DataFrame], float]) -> Measure:
 
 def lacking(data: Table) -> dict[str, str]:
     """The named measures that a table cannot give, and the columns they would need."""
-    return {
-        name: " and ".join(sorted(of.needs - data.has))
-        for name, of in MEASURES.items()
-        if not of.needs <= data.has
-    }
+    needed = {name: sorted(of.needs - data.has) for name, of in MEASURES.items()}
+    return {name: " and ".join(columns) for name, columns in needed.items() if columns}
 
 
 # --- comparison sets C(S), section 4.1: places (i, j) of the two sides, none with itself ---
 
 
-def vsany(g: int) -> tuple[np.ndarray, np.ndarray]:
-    """Every group with everyone, both ways (Equation 6)."""
-    every, all_ = np.arange(g), np.full(g, g)
-    return np.concatenate([every, all_]), np.concatenate([all_, every])
+def both_ways(i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Every comparison of i with j, and of j with i."""
+    return np.concatenate([i, j]), np.concatenate([j, i])
 
 
 def pairs(g: int) -> tuple[np.ndarray, np.ndarray]:
@@ -119,18 +213,16 @@ def pairs(g: int) -> tuple[np.ndarray, np.ndarray]:
     return np.nonzero(~np.eye(g, dtype=bool))
 
 
-def compl(g: int) -> tuple[np.ndarray, np.ndarray]:
-    """Every group with its complement, both ways (Equation 8)."""
-    every, rest = np.arange(g), g + 1 + np.arange(g)
-    return np.concatenate([every, rest]), np.concatenate([rest, every])
-
-
 def alone(g: int) -> tuple[np.ndarray, np.ndarray]:
     """Every group once, with everyone as its other side: for means over groups of F itself."""
     return np.arange(g), np.full(g, g)
 
 
-SETS = {"vsany": vsany, "pairs": pairs, "compl": compl}
+SETS = {
+    "vsany": lambda g: both_ways(np.arange(g), np.full(g, g)),  # with everyone, Equation 6
+    "pairs": pairs,
+    "compl": lambda g: both_ways(np.arange(g), g + 1 + np.arange(g)),  # with the rest, Equation 8
+}
 
 
 def sides(data: Table, which: str | Callable) -> tuple[np.ndarray, np.ndarray]:
@@ -226,13 +318,10 @@ class Grid:
     reductions: tuple[str | Callable, ...]
     epsilon: float | None = None
 
-    def combinations(self) -> Iterator[tuple[Measure, str | Callable, str | Callable]]:
+    def combinations(self) -> list[tuple[Measure, str | Callable, str | Callable]]:
         """Combinations of measure, set and comparison; curves only for measures that have one."""
-        for of in self.measures:
-            for which in self.sets:
-                for how in self.comparisons:
-                    if how != CURVE or of.curve:
-                        yield of, which, how
+        every = itertools.product(self.measures, self.sets, self.comparisons)
+        return [block for block in every if block[2] != CURVE or block[0].curve]
 
 
 @dataclass(frozen=True)
@@ -257,15 +346,14 @@ class Sample:
         f, (i, j) = self.f[name], sides(self.data, which)
         if self.data.strata is None:
             return f[..., i], f[..., j]
-        over_i, over_j, total = (np.zeros((*f.shape[:-2], len(i))) for _ in range(3))
+        over, total = np.zeros((2, *f.shape[:-2], len(i))), 0
         for z in range(f.shape[-2]):
-            fi, fj = f[..., z, :][..., i], f[..., z, :][..., j]
-            both = ~(np.isnan(fi) | np.isnan(fj))
-            share = np.where(both, self.sizes[..., z, len(self.data.groups), None], 0)
-            over_i += share * np.where(both, fi, 0)
-            over_j += share * np.where(both, fj, 0)
+            both = np.stack([f[..., z, i], f[..., z, j]])
+            known = ~np.isnan(both).any(0)
+            share = np.where(known, self.sizes[..., z, len(self.data.groups), None], 0)
+            over += share * np.where(known, both, 0)
             total += share
-        return ratio(over_i, total), ratio(over_j, total)
+        return tuple(ratio(over, total))
 
     def compared(self, block: tuple) -> np.ndarray:
         """All comparisons of one combination of measure, set and comparison: (..., P)."""
@@ -297,41 +385,35 @@ def name_of(block: str | Callable) -> str:
     return block if isinstance(block, str) else getattr(block, "__name__", "function")
 
 
-def grid_of(
-    data: Table,
-    measures: Sequence | None = None,
-    sets: Sequence = tuple(SETS),
-    comparisons: Sequence = tuple(COMPARISONS),
-    reductions: Sequence = tuple(REDUCTIONS),
-    epsilon: float | None = None,
-) -> Grid:
+def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) -> Grid:
     """A grid from names and functions; None measures: all that the table has the columns for."""
     if epsilon is not None and epsilon < 0:
         raise ValueError(f"epsilon={epsilon} must be 0 or more")
-    fixed = data.strata is not None
+    fixed, missing = data.strata is not None, lacking(data)
     if measures is None:
-        held = [name for name, of in MEASURES.items() if of.needs <= data.has]
-        measures = [name for name in held if MEASURES[name].of_counts or not fixed]
+        held = [of for name, of in MEASURES.items() if name not in missing]
+        measures = [of for of in held if of.of_counts or not fixed]
     found = tuple(measure(of) for of in measures)
     for of in found:
-        if not of.needs <= data.has:
-            missing = " and ".join(sorted(of.needs - data.has))
-            raise ValueError(f"{of.name} needs {missing}, which was not given")
+        if of.needs and of.name in missing:
+            raise ValueError(f"{of.name} needs {missing[of.name]}, which was not given")
         if fixed and of.of_counts is None:
             raise ValueError(f"strata can be held fixed for rates, not for {of.name}")
     grid = Grid(found, tuple(sets), tuple(comparisons), tuple(reductions), epsilon)
-    if not any(grid.combinations()):
+    if not grid.combinations():
         raise ValueError(
             "nothing to compute: strata can be held fixed for rates only, and auc has a curve"
         )
     return grid
 
 
-def drawn(data: Table, grid: Grid, counts: np.ndarray, atoms=None, weights=None) -> Sample:
-    """F of every unit, from counts (..., K, 4), or (..., Z, K, 4) where strata are held fixed.
+def drawn(data: Table, grid: Grid, counts=None, atoms=None, weights=None) -> Sample:
+    """F of every unit of the table, or of resampled ones.
 
-    What counts do not say follows from `atoms` and `weights` (n,), by default the table's own.
+    `counts` are (..., K, 4), or (..., Z, K, 4) where strata are held fixed. What they do not say
+    follows from `atoms` and `weights` (n,). By default all are the table's own.
     """
+    counts = data.counts if counts is None else counts
     units, f, curves = unit_counts(data.groups, counts), {}, {}
     sizes = np.round(units.sum(-1))
     atoms = data.groups.atoms if atoms is None else atoms
@@ -346,11 +428,6 @@ def drawn(data: Table, grid: Grid, counts: np.ndarray, atoms=None, weights=None)
     return Sample(data, grid, f, sizes, curves)
 
 
-def observed(data: Table, grid: Grid) -> Sample:
-    """F of every unit of the table itself."""
-    return drawn(data, grid, data.counts)
-
-
 def bias(
     data: Table,
     measure: str | Callable,
@@ -362,8 +439,7 @@ def bias(
 
     Parameters
     ----------
-    data : Table
-    measure : name, or function of a group's rows
+    measure : see `measure`
     set : {"vsany", "pairs", "compl"}, or a function of the number of groups G that gives the places
         of both sides: 0..G-1 are groups, G is everyone, and G+1..2G are the groups' complements
     comparison : none, abs, rel, sabs or srel, or a function (f_i, f_j) -> array; for auc also
@@ -371,4 +447,4 @@ def bias(
     reduction : see `reduce`
     """
     grid = grid_of(data, [measure], [set], [comparison], [reduction])
-    return float(observed(data, grid).cells()[0])
+    return float(drawn(data, grid).cells()[0])

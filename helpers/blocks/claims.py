@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from helpers.blocks import blocks, counts, examples, named
+from helpers.blocks import counts, examples, named
 from helpers.blocks.report import KEYS, Report
 from helpers.run.claims import Estimate
 
@@ -21,11 +21,9 @@ HELD = {"nothing": "as it is", "scene": "with scene held fixed"}
 
 def of_compas(compas: counts.Table) -> list[Estimate]:
     """Table 1 on the counts of COMPAS: four libraries' values, and what |deo| is there."""
-    group = "African-American"
-    ours = [named.by_name(compas, name, group) for name in LIBRARIES]
-    printed = blocks.bias(counts.only(compas, group), "pr", "compl", "abs", "max")
-    apart = abs(printed - named.by_name(compas, "|deo|", group))
-    same = np.isclose(ours, list(LIBRARIES.values()), rtol=0, atol=1e-6)
+    ours = named.table_1(compas, "African-American").set_index("measure")["value"]
+    same = np.isclose(ours[list(LIBRARIES)], list(LIBRARIES.values()), rtol=0, atol=1e-6)
+    apart = abs(ours["cv"] - ours["|deo|"])  # the row of |deo| as printed is that of cv
     return [_exact("blocks/libraries", same.sum()), _exact("blocks/deo", apart)]
 
 
@@ -35,8 +33,8 @@ def of_report(whole: Report, snippet: Report) -> list[Estimate]:
     for names, part in cells.groupby(KEYS[:3], sort=False):
         behind = whole.pairs(*names)["compared"].agg(["max", "min", "mean"])
         found += _differ(part["reduction"].map(behind), part["value"])
-    both = snippet.cells.merge(whole.cells, on=KEYS, how="left", suffixes=("", "_whole"))
     value = whole.cells.set_index(KEYS)["value"]
+    printed = snippet.cells.set_index(KEYS)["value"]
     same = [
         np.isclose(value[one, "pairs", how, "max"], value[other, "pairs", how, "max"])
         for one, other in (("tpr", "fnr"), ("tnr", "fpr"))
@@ -44,7 +42,7 @@ def of_report(whole: Report, snippet: Report) -> list[Estimate]:
     ]
     return [
         _exact("blocks/backtracking", found),
-        _exact("blocks/snippet", _differ(both["value"], both["value_whole"])),
+        _exact("blocks/snippet", _differ(printed, value.reindex(printed.index))),
         _exact("blocks/balance", sum(same)),
     ]
 
@@ -62,31 +60,25 @@ def of_readings(ten: pd.DataFrame, unbiased: pd.DataFrame, gaps: pd.DataFrame) -
 
     The ends of a difference are those of the two intervals that lie farthest from each other.
     """
-    differences = ten[(ten["comparison"] == "abs") & (ten["reduction"] == "max")]
-    by_value = differences.sort_values("value")
+    by_value = ten.query("comparison == 'abs' and reduction == 'max'").sort_values("value")
     medians = unbiased[unbiased["n"] == 1000].set_index("groups")
     widest = gaps.loc[gaps["value"].idxmax()]
-    sixty = _less(medians.loc[60], medians.loc[2], "median")
+    ends = tuple(widest[["value", "low", "high"]])
     return [
         Estimate("suite/blocks/readings", _less(by_value.iloc[-1], by_value.iloc[0], "value")),
-        Estimate("suite/blocks/sixty", sixty),
-        Estimate(
-            "suite/blocks/widest", tuple(widest[["value", "low", "high"]]), p=widest["p_holm"]
-        ),
+        Estimate("suite/blocks/sixty", _less(medians.loc[60], medians.loc[2], "median")),
+        Estimate("suite/blocks/widest", ends, p=widest["p_holm"]),
     ]
 
 
 def of_frames(contrasts: pd.DataFrame) -> list[Estimate]:
-    """Real frames (`examples.contrasts`), by p values corrected for all rows of the table."""
-    return [
-        Estimate(
-            "suite/blocks/frames",
-            (row.worse, row.low, row.high),
-            {"group": row.group, "held": HELD[row.fixed]},
-            p=row.p_holm,
-        )
-        for row in contrasts[contrasts["group"].isin(FRAMES)].itertuples()
-    ]
+    """Real frames (`examples.frames`), by p values corrected for all rows of the table."""
+    found = []
+    for row in contrasts[contrasts["group"].isin(FRAMES)].itertuples():
+        about = {"group": row.group, "held": HELD[row.fixed]}
+        ends = row.worse, row.low, row.high
+        found.append(Estimate("suite/blocks/frames", ends, about, p=row.p_holm))
+    return found
 
 
 def _exact(claim: str, value: float) -> Estimate:

@@ -1,4 +1,4 @@
-"""Groups of rows, and one table of counts from which all measures of classification follow.
+"""Columns as they come, groups of rows, and one table of counts that all measures follow from.
 
 The finest non-empty intersections of all group columns are called *atoms*. Every group is a union
 of atoms, so what is counted once for the atoms is counted for all groups, overlapping or not
@@ -11,17 +11,172 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from helpers.blocks import columns
-
 AND, EVERYONE, NOT = " & ", "everyone", "not "
 MOST_GROUPS = 100_000
 CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * y_pred + y_true
+ROLES = {
+    "y_true": ("y_true", "label", "labels"),
+    "y_pred": ("y_pred", "prediction", "predictions"),
+    "y_score": ("y_score", "score", "scores"),
+}
+"""What a column of a CSV is taken for, by its name."""
+MANY = 50  # values of a column that may be a group each without anybody asking for it
+SAMPLE = 10_000  # rows looked at for the objects that a column of text refers to
+FEW = 100  # most of them that comparing is faster for than hashing
+
+
+# --- columns: lists, numpy, torch, pandas, a CSV file ---
+
+
+def read(path: str | Path, groups: list[str] | None = None, cluster: str | None = None) -> dict:
+    """The columns of a CSV, recognised by their names (`ROLES`), as `counts.table` takes them.
+
+    `groups` are the columns that are groups, by default all that are nothing else; `cluster` is the
+    column whose rows are not independent of one another, such as the image's name.
+
+    Raises
+    ------
+    ValueError
+        When there is no such CSV, nothing is measured in it, a column is missing, or a column of
+        identifiers would become groups.
+    """
+    path = Path(path)
+    try:
+        rows = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path.name}: is not a CSV table ({error})") from None
+    roles = {role: [name for name in names if name in rows] for role, names in ROLES.items()}
+    for role, here in roles.items():
+        if len(here) > 1:
+            raise ValueError(f"{path.name}: {' and '.join(here)} are both {role}; keep one of them")
+    found = {role: rows[here[0]] for role, here in roles.items() if here}
+    taken = [cluster, *(column.name for column in found.values())]
+    chosen = [name for name in rows if name not in taken] if groups is None else groups
+    missing = [name for name in (*chosen, cluster) if name is not None and name not in rows]
+    if missing or not found or not chosen:
+        lack = f"no column {missing[0]!r}" if missing else "no groups, or nothing measured"
+        raise ValueError(
+            f"{path.name}: {lack}; it has {', '.join(rows)}. Needed are y_true and y_pred or "
+            "y_score, and at least one group column"
+        )
+    for name in chosen:
+        values = rows[name].nunique()
+        if values > MANY and (groups is None or values > len(rows) / 10):
+            raise ValueError(
+                f"{path.name}: column {name!r} would make {values:,} groups of {len(rows):,} rows. "
+                "If it says which rows belong together (an image, a person), give it as cluster; "
+                "otherwise merge its values, or name the columns that are groups"
+            )
+    clusters = None if cluster is None else rows[cluster]
+    return {"sensitive_features": rows[chosen], **found, "clusters": clusters}
+
+
+def array(values: Any, name: str) -> np.ndarray:
+    """One column, from a list, array, tensor on any device or Series; `name` is for its errors."""
+    if hasattr(values, "detach"):  # torch, without importing it
+        values = values.detach().cpu().numpy()
+    found = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if found.ndim != 1:
+        raise ValueError(f"{name} has shape {found.shape}; expected one value a row, shape (n,)")
+    if len(found) == 0:
+        raise ValueError(f"{name} is empty: there is nothing to measure")
+    return found
+
+
+def binary(values: Any, name: str) -> np.ndarray:
+    """A column of 0 and 1 (or False and True) as int8."""
+    found = _numbers(array(values, name), name)
+    bad = (found != 0) & (found != 1)
+    what = f"not 0 or 1, the first is {found[bad.argmax()]!s}"
+    _refuse(bad, name, what, "give a class at a time (values == class), or y_score")
+    return found.astype(np.int8)
+
+
+def real(values: Any, name: str) -> np.ndarray:
+    """A column of finite numbers as float64."""
+    found = _numbers(array(values, name), name).astype(np.float64, copy=False)
+    advice = "drop these rows, or give them a score, before measuring"
+    _refuse(~np.isfinite(found), name, "NaN or infinite, the first is", advice)
+    return found
+
+
+def _numbers(found: np.ndarray, name: str) -> np.ndarray:
+    if found.dtype.kind in "biuf":
+        return found
+    try:
+        return found.astype(np.float64)
+    except (TypeError, ValueError):
+        at = int(pd.isna(pd.to_numeric(pd.Series(found), errors="coerce")).argmax())
+        raise ValueError(f"{name} holds {str(found[at])!r} in row {at}: expected numbers") from None
+
+
+def _refuse(bad: np.ndarray, name: str, what: str, advice: str) -> None:
+    """Refuse a column with bad values: how many there are, what they are, and where the first."""
+    if bad.any():
+        raise ValueError(
+            f"{name}: {bad.sum()} of {len(bad)} values are {what} in row {int(bad.argmax())}; "
+            f"{advice}"
+        )
+
+
+def same_length(columns: Mapping[str, np.ndarray | None]) -> None:
+    """Refuse columns that differ in length; those that are None are not there."""
+    lengths = {name: len(column) for name, column in columns.items() if column is not None}
+    if len(set(lengths.values())) > 1:
+        each = ", ".join(f"{name} has {length:,}" for name, length in lengths.items())
+        raise ValueError(f"columns differ in length: {each}; every row needs all of them")
+
+
+def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
+    """A categorical column as int64 codes and the names of its values, sorted where possible.
+
+    `name` is what an error calls the column, such as "group column 'age'".
+    """
+    if not isinstance(values, pd.Series | pd.Categorical | pd.Index):
+        values = array(values, name)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = pd.Categorical(values)
+        found, names = values.codes, list(values.categories)
+    else:
+        found, names = _factorized(values)
+    advice = "name them (for example 'unknown') or drop the rows"
+    _refuse(found < 0, name, "missing, the first is", advice)
+    fractions = [v for v in names if isinstance(v, float) and not v.is_integer()]
+    if fractions:
+        raise ValueError(
+            f"{name} holds fractions, such as {fractions[0]:g}: it measures something and names "
+            "nothing. Leave it out, or cut it into ranges (pandas.cut)"
+        )
+    return found.astype(np.int64, copy=False), [str(value) for value in names]
+
+
+def _factorized(values: Any) -> tuple[np.ndarray, Any]:
+    """Codes and sorted names of a column; -1 where a value is missing.
+
+    Text read by pandas, or drawn from a list, refers to the same few objects again and again:
+    comparing references is over twenty times as fast as hashing the text of every row.
+    """
+    if values.dtype == object or getattr(values.dtype, "storage", "") == "python":
+        objects = np.ascontiguousarray(np.asarray(values, dtype=object))
+        references = np.frombuffer(objects, np.intp)
+        seen, first = np.unique(references[:SAMPLE], return_index=True)
+        found, names = pd.factorize(objects[first], sort=True)  # several objects can be equal
+        marks = np.zeros(len(objects), np.int8)  # code + 2; 1: missing, 0: no object seen so far
+        for reference, code in zip(seen, found, strict=True) if len(seen) <= FEW else ():
+            marks += (references == reference).view(np.int8) * np.int8(code + 2)
+        if marks.all():
+            return marks - np.int8(2), names
+    return pd.factorize(values, sort=True)
+
+
+# --- groups, and what is counted for them ---
 
 
 @dataclass(frozen=True)
@@ -35,20 +190,19 @@ class Groups:
     def __len__(self) -> int:
         return len(self.names)
 
-    def only(self, name: str) -> Groups:
-        """A single group; an unknown one is refused with the names there are."""
+    def place(self, name: str) -> int:
+        """Where a group stands; an unknown one is refused with the names there are."""
         if name not in self.names:
             raise KeyError(f"no group {name!r}; there are {', '.join(self.names[:20])}")
-        inside = self.member[[self.names.index(name)]]
-        return Groups((name,), self.atoms, scipy.sparse.csr_array(inside))
+        return self.names.index(name)
 
     def rows(self, name: str) -> np.ndarray:
         """Rows of a group, ``everyone``, or ``not <group>``, as int64 places."""
         if name == EVERYONE:
             return np.arange(len(self.atoms))
         outside = name not in self.names and name.startswith(NOT)
-        one = self.only(name.removeprefix(NOT) if outside else name)
-        return np.flatnonzero((one.member.toarray()[0] > 0)[self.atoms] != outside)
+        at = self.place(name.removeprefix(NOT) if outside else name)
+        return np.flatnonzero((self.member[[at]].toarray()[0] > 0)[self.atoms] != outside)
 
 
 @dataclass(frozen=True)
@@ -98,7 +252,7 @@ class Table:
 
 
 def table(
-    sensitive_features: Any = None,
+    sensitive_features: Any,
     *,
     y_true: Any = None,
     y_pred: Any = None,
@@ -111,18 +265,19 @@ def table(
 
     Parameters
     ----------
-    sensitive_features : see `groups`
-        Group columns; None makes each row a group of its own (Equation 9).
+    sensitive_features : DataFrame, mapping of name to column, one column, or Groups
     y_true, y_pred : columns of 0 and 1, (n,)
     y_score : column of finite numbers, (n,)
     intersect : {"each", "joint", "all"}
+        ``each`` value of each column is a group; ``joint``: each non-empty intersection of one
+        value of every column; ``all``: the non-empty intersections of the values of any number of
+        columns, single ones included (Equation 10).
     strata : group columns, optional
         Confounders that all comparisons hold fixed: both sides are given everyone's mix of strata.
         Rows with the same value in every one of these columns are a stratum.
     clusters : column, optional
-        Rows with the same value are not independent (boxes of an image, frames of a video): the
-        bootstrap draws whole clusters, and the permutation null exchanges groups between clusters
-        and inside of them, not between single rows.
+        Rows with the same value are not independent (boxes of an image, frames of a video): they
+        are drawn together, and groups are exchanged between clusters and inside of them.
 
     Raises
     ------
@@ -134,19 +289,15 @@ def table(
         what = "nothing to measure" if y_true is None else "y_true alone says nothing of a model"
         raise ValueError(f"{what}: give y_pred (its decisions), y_score (its scores), or both")
     given = {
-        "y_pred": None if y_pred is None else columns.binary(y_pred, "y_pred"),
-        "y_true": None if y_true is None else columns.binary(y_true, "y_true"),
-        "y_score": None if y_score is None else columns.real(y_score, "y_score"),
+        "y_pred": None if y_pred is None else binary(y_pred, "y_pred"),
+        "y_true": None if y_true is None else binary(y_true, "y_true"),
+        "y_score": None if y_score is None else real(y_score, "y_score"),
     }
-    columns.same_length(given)
-    if sensitive_features is None:
-        sensitive_features = np.arange(len(given["y_score" if y_pred is None else "y_pred"]))
     by = groups(sensitive_features, intersect)
     fixed = None if strata is None else groups(strata, "joint").atoms
-    together = None if clusters is None else columns.codes(clusters, "clusters")[0]
-    columns.same_length(
-        given | {"the group columns": by.atoms, "strata": fixed, "clusters": together}
-    )
+    together = None if clusters is None else codes(clusters, "clusters")[0]
+    others = {"the group columns": by.atoms, "strata": fixed, "clusters": together}
+    same_length(given | others)
     if together is not None:
         together = np.unique(together, return_inverse=True)[1]
         if together.max() == 0:
@@ -155,11 +306,6 @@ def table(
     shape = (*(() if fixed is None else (int(fixed.max()) + 1,)), by.member.shape[1], 4)
     counts = np.bincount(places(found, by.atoms), minlength=int(np.prod(shape)))
     return replace(found, counts=counts.reshape(shape))
-
-
-def only(data: Table, group: str) -> Table:
-    """The same table with a single group, for measures of one group and its complement."""
-    return replace(data, groups=data.groups.only(group))
 
 
 def ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
@@ -180,35 +326,22 @@ def unit_counts(by: Groups, counts: np.ndarray) -> np.ndarray:
 
 def places(data: Table, atoms: np.ndarray) -> np.ndarray:
     """Place of each row in the flat table of counts (K, 4), or (Z, K, 4) by stratum."""
-    place = atoms * 4
-    if data.y_pred is not None:
-        place += 2 * data.y_pred
-    if data.y_true is not None:
-        place += data.y_true
-    if data.strata is not None:
-        place += data.strata * (4 * data.groups.member.shape[1])
+    place, stratum = atoms * 4, 4 * data.groups.member.shape[1]
+    for column, step in ((data.y_pred, 2), (data.y_true, 1), (data.strata, stratum)):
+        if column is not None:
+            place += column * step
     return place
 
 
 def groups(by: Any, intersect: str = "each") -> Groups:
-    """Groups from categorical columns (section 4.1).
-
-    Parameters
-    ----------
-    by : DataFrame, mapping of name to column, one column, or Groups
-    intersect : {"each", "joint", "all"}
-        ``each`` value of each column is a group; ``joint``: each non-empty intersection of one
-        value of every column; ``all``: the non-empty intersections of the values of any number of
-        columns, single ones included (Equation 10).
-    """
+    """Groups from categorical columns (section 4.1); `by` and `intersect` as in `table`."""
     if isinstance(by, Groups):
         return by
     if not isinstance(by, pd.DataFrame | Mapping):
         by = {(by.name if isinstance(by, pd.Series) else None) or "group": by}
     if len(by.keys()) == 0:
-        raise ValueError("no group columns were given; give None for individual fairness")
-    parts = {str(name): columns.codes(by[name], f"group column {str(name)!r}") for name in by}
-    columns.same_length({f"group column {name!r}": found for name, (found, _) in parts.items()})
+        raise ValueError("no group columns were given")
+    parts = {str(name): codes(by[name], f"group column {str(name)!r}") for name in by}
     for name, (found, names) in parts.items():
         if found.min() == found.max():
             raise ValueError(
@@ -223,24 +356,32 @@ def groups(by: Any, intersect: str = "each") -> Groups:
     return _crossed(parts, crossed)
 
 
-def branches(members: Mapping[str, Any]) -> Groups:
-    """Groups from binary columns of members, which may overlap (section 5.1); no empty ones."""
-    marks = {name: columns.binary(column, f"group {name!r}") for name, column in members.items()}
-    columns.same_length({f"group {name!r}": column for name, column in marks.items()})
+def branches(*dimensions: Mapping[str, Any], **named: Any) -> Groups:
+    """Groups from binary columns of members, by name; they may overlap (section 5.1)."""
+    marks = {}
+    for name, column in [pair for part in (*dimensions, named) for pair in part.items()]:
+        if isinstance(column, Mapping):
+            raise ValueError(
+                f"branch {name!r} is a whole dimension: give it without a name, as in "
+                "Fork(categories @ column), or unpack its branches"
+            )
+        if name in marks:
+            raise ValueError(f"branches of one name: {name}; rename the values")
+        marks[name] = binary(column, f"branch {name!r}")
     kept = [name for name in marks if marks[name].any()]
     if not kept:
         raise ValueError(f"all groups are empty: {', '.join(list(marks)[:20])}")
-    atoms, values = _atoms([marks[name] for name in kept])
+    atoms, values = _atoms({f"branch {name!r}": marks[name] for name in kept})
     return Groups(tuple(kept), atoms, scipy.sparse.csr_array(values.T.astype(float)))
 
 
-def _atoms(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _atoms(parts: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Distinct combinations of the codes: the combination of each row, and each one's codes."""
-    atoms, values = np.zeros(len(parts[0]), np.int64), np.zeros((1, 0), np.int64)
-    for part in parts:
+    same_length(parts)
+    atoms, values = np.int64(0), np.zeros((1, 0), np.int64)
+    for part in parts.values():
         width = int(part.max()) + 1
-        joint = atoms * width
-        joint += part
+        joint = atoms * width + part
         most = len(values) * width
         if most > 50_000_000:
             seen, atoms = np.unique(joint, return_inverse=True)
@@ -255,8 +396,8 @@ def _atoms(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 def _crossed(parts: dict, subsets: list[tuple[int, ...]]) -> Groups:
     """Groups from coded columns: the combinations of values that occur in each subset."""
     names, full, rows = [], [], []
-    atoms, values = _atoms([found for found, _ in parts.values()])
     labels, titles = [of for _, of in parts.values()], list(parts)
+    atoms, values = _atoms({f"group column {t!r}": found for t, (found, _) in parts.items()})
     for subset in subsets:
         seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
         count = len(names) + len(seen)

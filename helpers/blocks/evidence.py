@@ -1,15 +1,14 @@
 """What a cell is worth: intervals, permutation nulls, and the price of looking at many cells.
 
-The permutation null shuffles the groups over the rows (within strata, where these are held fixed):
-groups of these sizes that have nothing to do with the outcomes. A worst case is far from 0 under
-it, and how far depends on the number of groups and of rows; the p value knows.
+The permutation null shuffles the groups over the rows (within strata, where these are held fixed).
+A worst case is far from 0 under it, the farther the more groups and the fewer rows there are.
 
 Where all measures follow from counts, tables are drawn directly: a bootstrap draw is multinomial, a
 shuffle keeps both margins and is multivariate hypergeometric. That costs the same for a thousand
 rows and for ten million. Scores need rows drawn; clusters are drawn and exchanged as wholes.
 
 The percentile interval fails for a worst case: the largest of many noisy differences is too large
-already, and resampling adds the noise again. For max and min there are bounds for the largest of
+already, and resampling adds the noise again. Intervals of max and min are bounds for the largest of
 several quantities instead (Chernozhukov, Lee and Rosen, *Intersection bounds*, Econometrica 81,
 2013). In sums and means without sign, what is of doubtful sign counts with the size of its error.
 All else has the outer ends of the percentile and the reversed ("basic") interval.
@@ -29,7 +28,7 @@ import scipy.stats
 from helpers import stats
 from helpers.blocks import blocks
 from helpers.blocks.blocks import Grid, Sample
-from helpers.blocks.counts import Table, groups, places
+from helpers.blocks.counts import Table, places
 from helpers.stats import permutation
 
 AT_ONCE = 8_000_000  # numbers in one block of resampled counts
@@ -45,22 +44,19 @@ SIGNED = {"abs": "sabs", "rel": "srel"}
 def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Iterator[Sample]:
     """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
     rng = np.random.default_rng([seed, int(null)])
-    counts = data.counts
     by_rows = any(of.of_counts is None for of in grid.measures)
-    parts = _exchangeable(data) if null else None
-    size = max(1, min(AT_ONCE // counts.size, MOST // 4 // _most_pairs(data, grid)))
+    by_rows |= null and data.clusters is not None
+    parts = _exchangeable(data) if by_rows and null else None
+    size = max(1, min(AT_ONCE // data.counts.size, MOST // 4 // _most_pairs(data, grid)))
     for start in range(0, draws, size):
         number = min(size, draws - start)
-        if by_rows or (null and data.clusters is not None):
+        if by_rows:
             yield _joined([_by_rows(data, grid, rng, parts) for _ in range(number)])
-        elif null:
-            yield blocks.drawn(data, grid, shuffled_counts(counts, number, rng))
-        elif data.clusters is not None:
-            yield blocks.drawn(data, grid, _drawn_clusters(data, number, rng))
         else:
-            n = int(counts.sum())
-            tables = rng.multinomial(n, counts.reshape(-1) / n, size=number)
-            yield blocks.drawn(data, grid, tables.reshape(number, *counts.shape))
+            tables = (
+                shuffled_counts(data.counts, number, rng) if null else _drawn(data, number, rng)
+            )
+            yield blocks.drawn(data, grid, tables)
 
 
 def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -80,14 +76,20 @@ def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) ->
     return found
 
 
-def _drawn_clusters(data: Table, draws: int, rng) -> np.ndarray:
-    """Tables of as many clusters, drawn with replacement."""
-    number, size = int(data.clusters.max()) + 1, data.counts.size
-    key = data.clusters * size + places(data, data.groups.atoms)
-    cell, rows = np.unique(key, return_counts=True)
-    held = scipy.sparse.csr_array((rows, (cell // size, cell % size)), shape=(number, size))
-    times = rng.multinomial(number, np.full(number, 1 / number), size=draws)
-    return (held.T @ times.T).T.reshape(draws, *data.counts.shape)
+def _drawn(data: Table, draws: int, rng) -> np.ndarray:
+    """Tables of as many rows, or clusters, drawn with replacement: (draws, *counts.shape)."""
+    size = data.counts.size
+    if data.clusters is None:
+        n = int(data.counts.sum())
+        tables = rng.multinomial(n, data.counts.reshape(-1) / n, size=draws)
+    else:
+        number = int(data.clusters.max()) + 1
+        key = data.clusters * size + places(data, data.groups.atoms)
+        cell, rows = np.unique(key, return_counts=True)
+        held = scipy.sparse.csr_array((rows, (cell // size, cell % size)), shape=(number, size))
+        times = rng.multinomial(number, np.full(number, 1 / number), size=draws)
+        tables = (held.T @ times.T).T
+    return tables.reshape(draws, *data.counts.shape)
 
 
 def _by_rows(data: Table, grid: Grid, rng, parts: list | None) -> Sample:
@@ -96,10 +98,10 @@ def _by_rows(data: Table, grid: Grid, rng, parts: list | None) -> Sample:
     if parts is not None:
         atoms = _exchanged(atoms, parts, rng)
     else:
-        drawn = np.arange(len(data)) if data.clusters is None else data.clusters
-        number = int(drawn.max()) + 1
+        together = _together(data)
+        number = int(together.max()) + 1
         times = np.bincount(rng.integers(number, size=number), minlength=number)
-        weights = times[drawn].astype(float)
+        weights = times[together].astype(float)
     table = np.bincount(places(data, atoms), weights, minlength=data.counts.size)
     return blocks.drawn(data, grid, table.reshape(1, *data.counts.shape), atoms, weights)
 
@@ -112,25 +114,25 @@ def _joined(parts: list[Sample]) -> Sample:
     return replace(parts[0], f=f, sizes=np.concatenate([s.sizes for s in parts]), curves=curves)
 
 
-def _exchangeable(data: Table) -> list[tuple[np.ndarray, permutation.Clusters | None]]:
-    """The rows within which groups are exchanged, and their clusters."""
+def _together(data: Table) -> np.ndarray:
+    """The cluster of each row; without clusters each row is one of its own."""
+    return np.arange(len(data)) if data.clusters is None else data.clusters
+
+
+def _exchangeable(data: Table) -> list[tuple[np.ndarray, permutation.Clusters]]:
+    """The rows of each stratum, within which groups are exchanged, and their clusters."""
     strata = np.zeros(len(data), int) if data.strata is None else data.strata
     parts = [np.flatnonzero(strata == z) for z in range(int(strata.max()) + 1)]
-    together = data.clusters
-    return [(at, None if together is None else permutation.Clusters(together[at])) for at in parts]
+    return [(rows, permutation.Clusters(_together(data)[rows])) for rows in parts]
 
 
 def _exchanged(atoms: np.ndarray, parts: list, rng) -> np.ndarray:
-    """The atom of each row once groups are exchanged."""
+    """The atom of each row once groups are exchanged between clusters, and inside of them."""
     found = atoms.copy()
-    for at, clusters in parts:
-        given = atoms[at]
-        if clusters is None:
-            found[at] = rng.permutation(given)
-        elif clusters.constant(given):
-            found[at] = given[clusters.between(rng)]
-        else:
-            found[at] = given[clusters.between(rng)][clusters.within(rng)]
+    for rows, clusters in parts:
+        given = atoms[rows][clusters.between(rng)]
+        whole = clusters.constant(atoms[rows])
+        found[rows] = given if whole else given[clusters.within(rng)]
     return found
 
 
@@ -181,10 +183,9 @@ def p_values(observed: np.ndarray, null: np.ndarray, tails: list[str]) -> pd.Dat
     smallest = np.sort(p_all[:, ~untested].min(1)) if (~untested).any() else np.ones(1)
     minp = np.searchsorted(smallest, p + 1e-12, side="right") / len(smallest)
     several = len(p) > 1  # one cell needs no correction, and statsmodels takes its time
-    columns = {"p": p, "p_holm": stats.adjust(p) if several else p}
-    columns["p_bh"] = stats.adjust(p, "fdr_bh") if several else p
-    columns |= {"p_minp": np.where(untested, np.nan, minp), "tail": tails}
-    return pd.DataFrame(columns)
+    holm, bh = (stats.adjust(p, how) if several else p for how in ("holm", "fdr_bh"))
+    minp = np.where(untested, np.nan, minp)
+    return pd.DataFrame({"p": p, "p_holm": holm, "p_bh": bh, "p_minp": minp, "tail": tails})
 
 
 def _upper(values: np.ndarray) -> np.ndarray:
@@ -205,12 +206,10 @@ def without_bias(
     rng, found = np.random.default_rng(seed), []
     for count in group_counts:
         share = np.outer(np.full(count, 1 / count), [0.9, 0, 0.1, 0]).ravel()
-        by, empty = groups(np.arange(count)), np.zeros((count, 4), int)
-        data = Table(by, empty, y_pred=np.zeros(count, np.int8))
-        chosen = blocks.grid_of(data, ["pr"], ["pairs"], ["srel"], ["max"])
         for n in rows:
             drawn = rng.multinomial(n, share, size=draws).reshape(draws, count, 4)
-            values = blocks.drawn(data, chosen, drawn).cells()[:, 0]
+            rates = blocks.ratio(drawn[..., 2], drawn.sum(-1))
+            values = 1 - blocks.ratio(np.nanmin(rates, 1), np.nanmax(rates, 1))
             low, middle, high = np.nanquantile(values, [0.05, 0.5, 0.95])
             found.append([n, count, middle, low, high])
     return pd.DataFrame(found, columns=["n", "groups", "median", "low", "high"])
@@ -230,19 +229,23 @@ def bootstrap(
             f"to hold ({MOST:,}); fewer draws, fewer groups, or sets=('vsany', 'compl')"
         )
     plain, ends = replace(grid, epsilon=None), []
-    seen = blocks.observed(data, plain)
+    seen = blocks.drawn(data, plain)
     drawn = _joined(list(samples(data, plain, draws, seed, null=False)))
     heavy = {which: drawn.weights(which) for which in grid.sets}
-    for of, which, how in grid.combinations():
-        block = (of, which, SIGNED.get(how, how))
-        many = drawn.compared(block)
-        errors = None if how == blocks.CURVE else errors_of(seen.compared(block), many)
-        logs = _log_ratios(seen, drawn, block, errors)
-        weight = seen.weights(which)
+    for block in grid.combinations():
+        of, which, how = block
+        signed = of, which, SIGNED.get(how, how)
+        estimate, many, logs = seen.compared(signed), drawn.compared(signed), None
+        known = ~np.isnan(estimate)
+        errors = None if how == blocks.CURVE else errors_of(estimate, many)
+        if signed[2] == "srel" and not callable(which):
+            ratios = (of, which, _log_ratio)
+            logs = errors_of(seen.compared(ratios), drawn.compared(ratios))
         for reduction in grid.reductions:
             found = None
             if errors and (grid.epsilon is None or reduction in ("max", "min")):
-                found = _of_ratios(how, reduction, logs) or _of_cell(how, reduction, errors, weight)
+                found = _of_ratios(how, reduction, errors, logs)
+                found = found or _of_cell(block, reduction, errors, seen.weights(which)[known])
                 found = found and blocks.threshold(np.array(found), grid.epsilon)
             if found is None:
                 size = blocks.threshold(np.abs(many) if how in SIGNED else many, grid.epsilon)
@@ -258,7 +261,6 @@ class Errors(NamedTuple):
     estimate: np.ndarray  # (P,)
     error: np.ndarray  # (D, P), draw less estimate, 0 where a draw is not estimable
     spread: np.ndarray  # (P,), standard errors
-    known: np.ndarray  # which of all comparisons these are
 
 
 def errors_of(estimate: np.ndarray, draws: np.ndarray) -> Errors:
@@ -269,10 +271,10 @@ def errors_of(estimate: np.ndarray, draws: np.ndarray) -> Errors:
     with np.errstate(invalid="ignore"):
         error = draws - estimate
     if np.isfinite(error).all():
-        return Errors(estimate, error, error.std(0), known)
+        return Errors(estimate, error, error.std(0))
     error = np.nan_to_num(error, nan=0.0, posinf=FAR, neginf=-FAR)
     low, high = np.quantile(error, [0.1587, 0.8413], axis=0)  # a few infinite draws do not matter
-    return Errors(estimate, error, (high - low) / 2, known)
+    return Errors(estimate, error, (high - low) / 2)
 
 
 def largest(estimate: np.ndarray, error: np.ndarray, spread: np.ndarray) -> tuple[float, float]:
@@ -318,10 +320,12 @@ def outer(estimate: float, draws: np.ndarray) -> tuple[float, float]:
     return float(np.nanmin(ends)), float(np.nanmax(ends))
 
 
-def _of_cell(how, reduction, drawn: Errors, weight: np.ndarray) -> tuple[float, float] | None:
+def _of_cell(block, reduction, drawn: Errors, weight: np.ndarray) -> tuple[float, float] | None:
     """Interval of a cell made of the named blocks; None for other reductions."""
-    x, error, spread, known = drawn
-    if reduction == "max" and how == "rel":
+    _, which, how = block
+    x, error, spread = drawn
+    one_way = how == "abs" and callable(which)  # named sets hold each difference with both signs
+    if reduction == "max" and (how == "rel" or one_way):
         ends = largest(np.hstack([x, -x]), np.hstack([error, -error]), np.hstack([spread, spread]))
     elif reduction == "max":
         ends = largest(x, error, spread)
@@ -332,7 +336,6 @@ def _of_cell(how, reduction, drawn: Errors, weight: np.ndarray) -> tuple[float, 
         low, high = largest(-x, -error, spread)
         ends = -high, -low
     else:
-        weight = weight[known]
         linear = {"sum": 1, "mean": 1 / max(len(x), 1), "wmean": weight}
         linear["wmean_normalised"] = weight / weight.sum() if weight.any() else 1
         if reduction not in linear:
@@ -343,33 +346,24 @@ def _of_cell(how, reduction, drawn: Errors, weight: np.ndarray) -> tuple[float, 
     return tuple(np.copysign(np.inf, e) if abs(e) > FAR / 1e20 else e for e in ends)
 
 
-def _log_ratios(seen: Sample, drawn: Sample, block: tuple, errors: Errors | None) -> Errors | None:
-    """Ratios of a named set as differences of logarithms; None where a side is not positive."""
-    of, which, how = block
-    if how != "srel" or callable(which):
-        return None
-    logs = errors_of(*(sample.compared((of, which, _log_ratio)) for sample in (seen, drawn)))
-    return logs if len(logs.estimate) == len(errors.estimate) else None
-
-
 def _log_ratio(fi: np.ndarray, fj: np.ndarray) -> np.ndarray:
     """log(fj / fi), with which 1 - fi / fj increases; NaN where a side is negative."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.log(fj) - np.log(fi)
 
 
-def _of_ratios(how: str, reduction, logs: Errors | None) -> tuple[float, float] | None:
+def _of_ratios(how: str, reduction, errors: Errors, logs: Errors | None) -> tuple | None:
     """Interval of a largest or smallest relative comparison, from that of the largest log ratio x.
 
     The named sets hold every pair both ways: the largest of 1 - fi / fj is 1 - exp(-x), the
-    smallest 1 - exp(x), and the largest |1 - fi / fj| is exp(x) - 1.
+    smallest 1 - exp(x), and the largest |1 - fi / fj| is exp(x) - 1. None where a side is 0.
     """
     of = {("rel", "max"): (1, 1), ("srel", "max"): (-1, -1), ("srel", "min"): (1, -1)}
-    if logs is None or (how, reduction) not in of:
+    if logs is None or len(logs.estimate) < len(errors.estimate) or (how, reduction) not in of:
         return None
     inside, outside = of[how, reduction]
     with np.errstate(over="ignore"):
-        return tuple(sorted(outside * np.expm1(inside * np.clip(largest(*logs[:3]), 0, None))))
+        return tuple(sorted(outside * np.expm1(inside * np.clip(largest(*logs), 0, None))))
 
 
 def _reach(count: int) -> float:

@@ -9,8 +9,7 @@ import pandas as pd
 from scipy.spatial.distance import pdist
 
 from helpers.blocks import blocks
-from helpers.blocks.columns import real
-from helpers.blocks.counts import Table, only
+from helpers.blocks.counts import Table, real
 
 TABLE_1 = {
     "|dfpr|": ("fpr", "compl", "sabs", "max"),
@@ -24,9 +23,8 @@ TABLE_1 = {
     "F_bias": ("acc", "vsany", "abs", "max"),
     "wcb": ("acc", "pairs", "srel", "max"),
 }
-"""The rows of Table 1 but ib (`individual_bias`): base measure, comparison set, comparison and
-reduction. ``compl`` rows are of one group and its complement. The two frameworks take any base
-measure, and F_bias any comparison and reduction."""
+"""The rows of Table 1 but ib (`individual_bias`): the four blocks of each. ``compl`` is for one
+group and its complement. F_bias and wcb take any F, F_bias any comparison and reduction."""
 CHOICES = {
     "|deo|": "Y = 1, as the text has it; Table 1 drops the condition",
     "spsf": "as printed: not normalised, both directions",
@@ -47,16 +45,17 @@ def by_name(data: Table, name: str, group: str | None = None) -> float:
     """
     if name not in TABLE_1:
         raise ValueError(f"measure {name!r} is not known; there are {', '.join(TABLE_1)}")
-    of_one = group is not None and TABLE_1[name][1] == "compl"
-    return blocks.bias(only(data, group) if of_one else data, *TABLE_1[name])
+    of, which, comparison, reduction = TABLE_1[name]
+    if group is not None and which == "compl":
+        at = data.groups.place(group)
+        which = lambda g: blocks.both_ways(np.array([at]), np.array([g + 1 + at]))  # noqa: E731
+    return blocks.bias(data, of, which, comparison, reduction)
 
 
 def table_1(data: Table, group: str | None = None) -> pd.DataFrame:
     """The rows of Table 1 with the blocks they are made of; `group` as in `by_name`.
 
-    Returns
-    -------
-    DataFrame: measure, value, base, set, comparison, reduction, choice
+    DataFrame: measure, value, base, set, comparison, reduction, choice.
     """
     rows = []
     for name, of in TABLE_1.items():
@@ -70,22 +69,16 @@ def table_1(data: Table, group: str | None = None) -> pd.DataFrame:
 def individual_bias(outcomes: Any, features: Any) -> float:
     """ib: the largest ratio of outcome distance to input distance (Equation 4); fair up to 1.
 
-    Infinite where equal inputs have different outcomes, NaN where all pairs are 0/0.
-
-    Parameters
-    ----------
-    outcomes : array (n,) of finite numbers
-    features : array (n, d) of finite numbers
-        Their Euclidean distance decides: 1 has to mean "may differ by 1 in outcome".
+    Infinite where equal inputs have different outcomes, NaN where all pairs are 0/0. `outcomes`
+    (n,) and `features` (n, d) are finite; a Euclidean distance of 1 between features has to mean
+    "may differ by 1 in outcome".
     """
     outcomes, features = real(outcomes, "outcomes"), np.asarray(features, float)
     n = len(outcomes)
     if features.shape[:1] != (n,) or not np.isfinite(features).all() or n > MOST_INDIVIDUALS:
         raise ValueError(
-            f"expected finite features (n, d) for n = {n:,} outcomes, at most "
-            f"{MOST_INDIVIDUALS:,}, not {features.shape} with "
-            f"{int((~np.isfinite(features)).sum())} values not finite"
+            f"expected finite features (n, d) for {n:,} outcomes, at most {MOST_INDIVIDUALS:,}; "
+            f"features have shape {features.shape}"
         )
     found = blocks.ratio(pdist(outcomes[:, None]), pdist(features.reshape(n, -1)))
-    known = found[~np.isnan(found)]
-    return float(known.max()) if len(known) else float("nan")
+    return float(pd.Series(found).max())

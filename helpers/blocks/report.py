@@ -29,15 +29,16 @@ class Report:
     cells : DataFrame, one row a cell
         measure, set, comparison, reduction, value (NaN where nothing was estimable), compared and
         skipped (comparisons that were, or were not, estimable); group_i, group_j, f_i, f_j, n_i,
-        n_j: the two sides of the comparison that decides, which is the largest for max, the
-        smallest for min, and the one that contributes most for the others; with bootstrap low and
-        high; with permutations p, p_holm, p_bh, p_minp and tail.
-    sample : Sample
-        F of every group, everyone and complement, with the data and the grid it was made from.
+        n_j: the two sides of the comparison that decides (the largest for max, the smallest for
+        min, else the one that contributes most); with bootstrap low and high; with permutations p,
+        p_holm, p_bh, p_minp and tail.
+    sample : F of every unit, with the data and the grid it was made from.
+    null : values of all cells with the groups shuffled, (permutations, cells).
     """
 
     cells: pd.DataFrame
     sample: Sample
+    null: np.ndarray | None = None
 
     @property
     def units(self) -> pd.DataFrame:
@@ -50,10 +51,7 @@ class Report:
 
     def table(self, column: str = "value") -> pd.DataFrame:
         """Measures x (set, comparison, reduction), as in the paper's Figure 1."""
-        wide = self.cells.set_index(KEYS)[column].unstack("measure").T
-        order = self.cells[KEYS[1:]].drop_duplicates()
-        columns = pd.MultiIndex.from_frame(order)
-        return wide.reindex(index=self.cells["measure"].unique(), columns=columns)
+        return self.cells.set_index(KEYS)[column].unstack("measure", sort=False).T
 
     def cell(self, measure: str, set: str, comparison: str, reduction: str) -> pd.Series:
         """One cell, with all that is known about it; an unknown one is refused by its block."""
@@ -92,56 +90,37 @@ def make(
 ) -> Report:
     """Every combination of the blocks (section 5.2), with what it is worth.
 
-    Parameters
-    ----------
-    data : Table
-        From `counts.table`.
-    measures, sets, comparisons, reductions : sequences
-        Names or functions of each kind of block, as `blocks.bias` takes them; by default all named
-        ones that the table has the columns for. ``curve`` has to be asked for.
-    epsilon : float, optional
-        Accepted deviation, taken off every comparison.
-    bootstrap, permutations : int
-        Draws for the intervals and for the permutation null; 0 for none.
-    seed : int
+    Blocks are names or functions, as `blocks.bias` takes them; by default all named ones that the
+    table has the columns for, but for ``curve``. `epsilon` is an accepted deviation, taken off
+    every comparison. `bootstrap` and `permutations` are numbers of draws, for the intervals and
+    for the null; 0 for none.
     """
     grid = blocks.grid_of(data, measures, sets, comparisons, reductions, epsilon)
-    sample = blocks.observed(data, grid)
-    cells = _cells(sample)
-    values = cells["value"].to_numpy()
+    sample, null = blocks.drawn(data, grid), None
+    parts = [_cells(sample)]
+    values = parts[0]["value"].to_numpy()
     if bootstrap:
-        ends = evidence.bootstrap(data, grid, values, bootstrap, seed)
-        cells = pd.concat([cells, ends], axis=1)
+        parts.append(evidence.bootstrap(data, grid, values, bootstrap, seed))
     if permutations:
         null = evidence.null_draws(data, grid, permutations, seed)
-        cells = pd.concat([cells, evidence.p_values(values, null, evidence.tails(grid))], axis=1)
-    return Report(cells, sample)
+        parts.append(evidence.p_values(values, null, evidence.tails(grid)))
+    return Report(pd.concat(parts, axis=1), sample, null)
 
 
 def readings(
-    data: Table,
-    wanted: Mapping[str, tuple[str, str, str, str]],
-    *,
-    draws: int = 999,
-    seed: int = 0,
+    data: Table, wanted: Mapping[str, tuple], *, draws: int = 999, seed: int = 0
 ) -> pd.DataFrame:
     """Some cells, (measure, set, comparison, reduction) by their names, with what each is worth.
 
-    DataFrame: reading, measure, set, comparison, reduction, value, low, high, null_low, null_high
-    (the middle 95% of the null), p, group_i, group_j, n_i, n_j; in the order of `wanted`.
+    DataFrame: reading, null_low, null_high (the middle 95% of the null), and the columns of
+    `Report.cells`; in the order of `wanted`.
     """
-    found = []
-    for name, one in wanted.items():
-        given = make(data, *([block] for block in one), bootstrap=draws, seed=seed)
-        grid, cell = given.sample.grid, given.cells.iloc[0]
-        null = evidence.null_draws(data, grid, draws, seed)
-        tested = evidence.p_values(given.cells["value"].to_numpy(), null, evidence.tails(grid))
-        known = np.isfinite(null).any()
-        low, high = np.nanquantile(null, [0.025, 0.975]) if known else (np.nan, np.nan)
-        ends = {"reading": name, "null_low": low, "null_high": high}
-        found.append({**ends, **cell, **tested.iloc[0]})
-    columns = ["reading", *KEYS, "value", "low", "high", "null_low", "null_high", "p"]
-    return pd.DataFrame(found)[[*columns, "group_i", "group_j", "n_i", "n_j"]]
+    found, both = [], {"bootstrap": draws, "permutations": draws, "seed": seed}
+    for name, cell in wanted.items():
+        one = make(data, *([block] for block in cell), **both)
+        low, high = pd.Series(one.null[:, 0]).quantile([0.025, 0.975])
+        found.append({"reading": name, "null_low": low, "null_high": high, **one.cells.loc[0]})
+    return pd.DataFrame(found)
 
 
 def rates(data: Table) -> pd.DataFrame:
@@ -154,8 +133,8 @@ def rates(data: Table) -> pd.DataFrame:
     low, high = stats.wilson(positive, n)
     found = counted[["group", "n"]].assign(value=positive / n, low=low, high=high)
     if data.strata is not None:
-        observed = blocks.observed(data, blocks.grid_of(data, ["pr"]))
-        found["adjusted"] = observed.sides("pr", blocks.alone)[0]
+        grid = blocks.grid_of(data, ["pr"], [blocks.alone], ["none"], ["max"])
+        found["adjusted"] = blocks.drawn(data, grid).sides("pr", blocks.alone)[0]
     return found
 
 

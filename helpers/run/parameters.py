@@ -246,7 +246,6 @@ class Declared:
     groups: list[str] | None
     intersect: Literal["each", "joint", "all"]
     cluster: str | None  # 08, too
-    real_frames: There | None
     draws: Annotated[int, Field(ge=99, le=100_000)]
 
 
