@@ -1,7 +1,7 @@
 # The words a person types. Everything happens in .venv, which the first of them makes.
 #
 #   make run         every notebook on the embedded world -> outputs/demo/index.html
-#   make run CONFIG=my.yml       the same with your parameters (README, "Your own photographs")
+#   make run CONFIG=my.yml       the same with your parameters (README, "Your own images")
 #   make test        every test: units, guards, and each notebook cell by cell
 #   make seeds       the whole suite with SEEDS="0 1 2": which verdicts differ -> outputs/seeds/
 #   make sweep       every method at five doses of planted bias, three seeds -> outputs/sweep/

@@ -174,20 +174,21 @@ def shown(judged: pd.DataFrame) -> pd.DataFrame:
         {
             "claim": judged["claim"],
             "paper": judged["paper"].where(judged["paper"] != "", "–"),
-            "measured here": [_interval(row) for row in judged.itertuples()],
+            "measured here": [measured(row) for row in judged.to_dict("records")],
             "judged by": rule.where(~nowhere, judged["note"]),
             "verdict": judged["verdict"],
         }
     )
 
 
-def _interval(row) -> str:
-    if math.isnan(row.measured):
+def measured(row: Mapping) -> str:
+    """The value of a judged claim with its interval and its unit, in two digits."""
+    if math.isnan(row["measured"]):
         return "–"
-    if row.low == row.high:
-        return f"{row.measured:g} {row.unit}".strip()
-    value, low, high = (_rounded(x) for x in (row.measured, row.low, row.high))
-    return f"{value}\N{NO-BREAK SPACE}[{low},\N{NO-BREAK SPACE}{high}] {row.unit}".strip()
+    if row["low"] == row["high"]:
+        return f"{row['measured']:g} {row['unit']}".strip()
+    value, low, high = (_rounded(row[name]) for name in ("measured", "low", "high"))
+    return f"{value}\N{NO-BREAK SPACE}[{low},\N{NO-BREAK SPACE}{high}] {row['unit']}".strip()
 
 
 def _rounded(value: float) -> str:

@@ -11,7 +11,7 @@ import html
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -30,6 +30,8 @@ TITLE = "What did the model learn that it should not have?"
 SHOWN = 3  # findings below the opening of a page
 CONFIGURATION = {
     "project": TITLE,
+    "author": "the suite's authors",
+    "html_show_copyright": False,
     "html_title": TITLE,
     "extensions": ["myst_nb", "helpers.run.pages"],
     "exclude_patterns": [],
@@ -42,13 +44,13 @@ CONFIGURATION = {
     "html_math_renderer": "mathml",
     "html_use_index": False,
     "language": "en",
-    "myst_enable_extensions": ["dollarmath", "amsmath"],
+    "myst_enable_extensions": ["dollarmath", "amsmath", "colon_fence"],
     "nb_code_prompt_hide": "Fold the {type}",
     "nb_code_prompt_show": "Show the {type}",
     "nb_execution_mode": "off",
     "nb_ipywidgets_js": {},  # widgets need a kernel; their sentence stands in their place
     "nb_output_stderr": "remove",
-    "suppress_warnings": ["mystnb.unknown_mime_type", "myst.header"],
+    "suppress_warnings": ["mystnb.unknown_mime_type", "myst.header", "myst.xref_missing"],
 }
 
 
@@ -73,8 +75,11 @@ def write(folder: Path) -> Path:
         source.mkdir()
         chapters = [_chapter(name, notebook, scorecard) for name, notebook in executed.items()]
         for chapter in chapters:
+            _unlink(chapter["notebook"], executed)
+        for chapter in chapters:
             nbformat.write(chapter["notebook"], source / f"{chapter['name']}.ipynb")
-        known = {"folder": folder, "chapters": chapters, "failed": failed, "scorecard": scorecard}
+        known = {"folder": folder, "chapters": chapters, "failed": failed}
+        known["tally"] = scorecard["verdict"].value_counts().to_dict()
         known["figures"] = _gallery(folder / "figures", "svg", _alternative_text)
         known["tables"] = _gallery(folder / "tables", "csv", _first_rows)
         (source / "teaching.md").write_text((project.root() / "TEACHING.md").read_text())
@@ -100,6 +105,7 @@ def _build(source: Path, pages: Path, run: str) -> None:
     options = {"extra_footer": footer, "use_download_button": False, "show_toc_level": 2}
     options |= {"pygments_light_style": "a11y-high-contrast-light"}  # comments at 4.5 : 1 and more
     options |= {"pygments_dark_style": "a11y-high-contrast-dark"}
+    options |= {"navbar_start": [], "navbar_persistent": []}  # the side bar has the search
     options |= {"search_bar_text": "Search all notebooks", "home_page_in_toc": True}
     with docutils_namespace():
         book = Sphinx(
@@ -153,23 +159,27 @@ def _chapter(name: str, notebook: nbformat.NotebookNode, scorecard: pd.DataFrame
     opening = lessons.opening(notebook)
     rows = scorecard[scorecard["notebook"] == name]
     measured = rows[rows["verdict"] != claims.NO_COUNTERPART]
-    decided_first = (measured["verdict"] == claims.UNDECIDED).sort_values(kind="stable").index
-    told = measured.loc[decided_first].head(SHOWN).to_dict("records")
+    chosen = measured["id"] == notebook.cells[0].metadata.get("headline")
+    undecided = measured["verdict"] == claims.UNDECIDED
+    told = measured.loc[(undecided * 1 - chosen * 2).sort_values(kind="stable").index]
+    told = told.head(SHOWN).to_dict("records")
     if told:
         lines = [f"- {sentence(row)}" for row in told]
-        text = "\n".join(["**Three findings of this run**", "", *lines])
+        text = "\n".join(["**Findings of this run**", "", *lines])
         notebook.cells.insert(1, nbformat.v4.new_markdown_cell(text))
     stored.without_widgets(notebook)
+    notebook.cells[0].source = re.sub(r"^# ", f"# {name[:2]} ", notebook.cells[0].source)
     for cell in notebook.cells:
         if cell.cell_type == "code" and _prepares(cell):
             cell.metadata.tags = [exercises.FOLD]
     return {
         "name": name,
-        "title": opening["title"] or name,
+        "title": f"{name[:2]} {opening['title'] or name}",
         "question": opening["question"],
         "notebook": notebook,
         "seconds": notebook.metadata.get("papermill", {}).get("duration"),
         "headline": told[0] if told else None,
+        "picture": notebook.cells[0].metadata.get("thumbnail", ""),
         "papers": rows[rows["where"] != "this suite"].to_dict("records"),
         "ours": rows[rows["where"] == "this suite"].to_dict("records"),
     }
@@ -183,16 +193,24 @@ def _prepares(cell: nbformat.NotebookNode) -> bool:
     return bool(tagged) or imports or "project.start(" in cell.source
 
 
+def _unlink(notebook: nbformat.NotebookNode, known: Mapping[str, object]) -> None:
+    """Leave of a link to a notebook that is not in the book only its text."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = re.sub(
+                r"\[([^]]*)\]\((\w+)\.ipynb\)",
+                lambda link: link[0] if link[2] in known else link[1],
+                cell.source,
+            )
+
+
 def sentence(row: dict) -> str:
     """A judged claim as Markdown: the claim, its verdict, and the number behind it."""
-    claim, note, unit = (html.escape(row[name]) for name in ("claim", "note", "unit"))
+    claim, note = html.escape(row["claim"]), html.escape(row["note"])
     if pd.isna(row["measured"]):
         return f"{claim}: **{row['verdict']}** ({note})."
-    number = f"{row['measured']:.3g}"
-    if row["low"] != row["high"]:
-        number += f" [{row['low']:.2f}, {row['high']:.2f}]"
     paper = f"; the paper prints {row['paper']}" if row["paper"] else ""
-    return f"{claim}: **{row['verdict']}**, {number} {unit}".rstrip() + f"{paper}."
+    return f"{claim}: **{row['verdict']}**, {html.escape(claims.measured(row))}{paper}."
 
 
 def _gallery(folder: Path, ending: str, about: Callable) -> dict[str, list[tuple[str, str]]]:

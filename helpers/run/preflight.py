@@ -176,7 +176,7 @@ def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]
         elif one and one.folder in without and _tagged(path, NEEDS_CONTEXTS):
             print(
                 f"{one.folder} holds no context images, so {path.stem} is left out. It runs once "
-                "there is a folder of context folders: see README, 'Your own photographs'."
+                "there is a folder of context folders: see README, 'Your own images'."
             )
         else:
             left.append(path)
