@@ -73,27 +73,19 @@ def test_gradcam_is_its_definition(name, layer, images, targets):
         torch.testing.assert_close(found.maps[i], wanted, rtol=1e-4, atol=1e-6)
 
 
-def test_a_frozen_model_gives_the_same_map(images):
-    model = models.build("alexnet-quarter", 4).eval()
-    free = explain.explain(model, images, 1)
-    assert torch.equal(free.maps, explain.explain(model.requires_grad_(False), images, 1).maps)
-
-
-def test_all_zero_maps_are_counted(images):
-    model = models.build("alexnet-quarter", 4).eval()
+def test_a_model_may_be_frozen_and_is_left_as_it_was_and_empty_maps_are_counted(images):
+    model = models.build("alexnet-quarter", 4).train()
     with torch.no_grad():
         model.network.classifier[-1].weight[2] = 0  # nothing speaks for class 2
-    found = explain.explain(model, images, torch.tensor([0, 1, 2, 2, 2]), "gradcam")
+    targets = torch.tensor([0, 1, 2, 2, 2])
+    found = explain.explain(model, images, targets, "gradcam")
     assert (found.maps[2:] == 0).all()
     assert found.zero == sum(bool((one == 0).all()) for one in found.maps)
-
-
-def test_a_model_is_left_as_it_was(images):
-    model = models.build("alexnet-quarter", 4).train()
-    explain.explain(model, images, 0)
     assert model.training
     assert all(parameter.grad is None for parameter in model.parameters())
     assert not any(m._forward_hooks for m in model.modules())
+    frozen = model.requires_grad_(False)
+    assert torch.equal(found.maps, explain.explain(frozen, images, targets, "gradcam").maps)
 
 
 class Bare(nn.Module):

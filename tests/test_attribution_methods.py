@@ -11,7 +11,6 @@ from torch import nn
 from torch.nn.functional import interpolate
 
 from helpers import explain, models
-from helpers.explain import perturbation
 
 
 class Small(nn.Module):
@@ -151,11 +150,6 @@ def test_guided_gradcam_equals_captum_where_captum_can(images):
     assert all("forward" not in module.__dict__ for module in model.modules())
 
 
-def test_guided_gradcam_on_reused_rectifiers(small, images):
-    found = explain.explain(small, images, TARGETS, "guided-gradcam")
-    assert found.maps.isfinite().all() and found.zero < 4
-
-
 def test_input_x_gradient_at_a_layer_is_the_product_there(small, images):
     found = explain.explain(small, images, TARGETS, "input-x-gradient", layer="last map")
     assert found.settings["layer"] == "second"  # `relu` runs twice, so it is no one map
@@ -230,14 +224,6 @@ def test_lime_is_weighted_ridge_regression(small, images):
         wanted = np.linalg.solve(x.T @ (weight[:, None] * x) + penalty, x.T @ (weight * y))
         painted = torch.tensor((wanted[1:] / 64)[places], dtype=torch.float32)
         torch.testing.assert_close(found.maps[i], painted, rtol=1e-3, atol=1e-6)
-
-
-def test_quickshift_says_what_it_needs(images):
-    try:
-        import skimage  # noqa: F401
-    except ImportError:
-        with pytest.raises(ImportError, match="need scikit-image"):
-            perturbation.superpixels("quickshift", images)
 
 
 def test_a_callable_is_a_method(small, images):

@@ -50,7 +50,7 @@ def fit(model, train_set, val_set, **options):
         train_set.labels,
         val_set.images,
         val_set.labels,
-        **{"seed": 0, "epochs": 3, "device": "cpu"} | options,
+        **{"seed": 0, "epochs": 3} | options,
     )
 
 
@@ -113,15 +113,13 @@ def test_normalisation_is_inside_and_is_torchvisions():
     torch.testing.assert_close(model(images / 255), by_torchvision)
 
 
-@pytest.mark.parametrize("shape", [(3, 64, 64), (1, 1, 64, 64), (1, 64, 64, 3)])
-def test_other_shapes_are_refused(shape):
-    with pytest.raises(ValueError, match=r"must be \(N, 3, H, W\)"):
-        models.build(QUARTER, 2)(torch.zeros(shape))
-
-
-def test_integers_are_refused_as_images():
+def test_other_shapes_and_integers_are_refused():
+    model = models.build(QUARTER, 2)
+    for shape in [(3, 64, 64), (1, 1, 64, 64), (1, 64, 64, 3)]:
+        with pytest.raises(ValueError, match=r"must be \(N, 3, H, W\)"):
+            model(torch.zeros(shape))
     with pytest.raises(TypeError, match=r"these are torch\.int64"):
-        models.build(QUARTER, 2)(torch.zeros(1, 3, 64, 64, dtype=torch.int64))
+        model(torch.zeros(1, 3, 64, 64, dtype=torch.int64))
 
 
 def test_a_seed_decides_the_weights_and_touches_nothing_else():
@@ -262,49 +260,36 @@ def test_the_best_epoch_has_the_highest_accuracy_and_then_the_lowest_loss():
     assert training.kept(history) is history[2]
 
 
-def trained_weights_key():
-    model = models.build(QUARTER, 2)
-    fit(model, toy_set(8), toy_set(4, seed=1), epochs=2)
-    return artifacts.key("weights", state=dict(model.state_dict()))
-
-
-def test_same_seed_same_weights_whatever_the_number_of_threads():
-    before = torch.get_num_threads()
-    keys = []
+def test_a_seed_decides_the_training_on_any_number_of_threads_and_touches_nothing_else(toy):
+    state, before, keys = torch.random.get_rng_state(), torch.get_num_threads(), []
     try:
-        for threads in (1, 2):
+        for threads, seed in ((1, 5), (2, 5), (1, 6)):
             torch.set_num_threads(threads)
-            keys.append(trained_weights_key())
+            model = models.build(QUARTER, 2)
+            fit(model, *toy, seed=seed, epochs=1)
+            keys.append(artifacts.key("weights", state=dict(model.state_dict())))
             assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
-    assert keys[0] == keys[1]
-
-
-def test_a_seed_decides_the_training_and_touches_nothing_else(toy):
-    before = torch.random.get_rng_state()
-    fitted = [models.build(QUARTER, 2) for _ in range(3)]
-    for model, seed in zip(fitted, (5, 5, 6), strict=True):
-        fit(model, *toy, seed=seed, epochs=1)
-    assert torch.equal(before, torch.random.get_rng_state())
-    first, again, other = (model.network.classifier[3].weight for model in fitted)
-    assert torch.equal(first, again) and not torch.equal(first, other)
+    assert torch.equal(state, torch.random.get_rng_state())
+    assert keys[0] == keys[1] != keys[2]
 
 
 def test_no_batch_is_left_with_one_image(toy):
     model = models.build("resnet18", 2)  # whose batch norm refuses a single image
-    fit(model, toy_set(3), toy[1], batch_size=5, epochs=1)  # 6 images: 3 and 3
+    fit(model, toy_set(training.BATCH + 1, classes=("low",)), toy[1], epochs=1)
 
 
 @pytest.mark.parametrize("architecture", ["squeezenet1_1", "resnet18"])
 def test_tuning_the_last_layer_is_training_with_the_rest_frozen(toy, architecture):
-    train_set, val_set = toy
+    """One batch of images that mirroring leaves as they are, so that nothing is random."""
+    train_set, val_set = toy_set(training.BATCH // 2), toy[1]
+    train_set.images[..., 32:] = train_set.images[..., :32].flip(-1)
     model, by_hand = (models.build(architecture, 2) for _ in range(2))
-    options = {"epochs": 2, "learning_rate": 1e-2, "weight_decay": 0.0}
-    history = fit(model, *toy, tune="last", augmentation=False, batch_size=24, **options)
+    history = fit(model, train_set, val_set, tune="last", epochs=2)
     head = by_hand.eval().network.get_submodule(by_hand.head)
-    optimizer = torch.optim.Adam(head.parameters())
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=2)
+    optimizer = torch.optim.AdamW(head.parameters())
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-3, total_steps=2)
     losses = []
     for _ in range(2):
         optimizer.zero_grad()
@@ -324,27 +309,6 @@ def test_a_training_that_breaks_down_says_so(toy):
     nn.init.constant_(model.network.classifier[3].bias, float("nan"))
     with pytest.raises(FloatingPointError, match="broke down in epoch 1: the loss is nan"):
         fit(model, *toy)
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"images": torch.zeros(0, 3, 64, 64)}, ValueError, "training set is empty"),
-        ({"labels": torch.zeros(3)}, ValueError, "has 24 images and 3 labels"),
-        ({"labels": torch.arange(24)}, ValueError, "run from 0 to 23; the model has 2 classes"),
-        ({"labels": torch.zeros(24)}, TypeError, r"not torch\.uint8 and torch\.float32"),
-    ],
-)
-def test_training_sets_that_do_not_fit_are_refused(toy, change, error, message):
-    train_set = SimpleNamespace(**vars(toy[0]) | change)
-    with pytest.raises(error, match=message):
-        fit(models.build(QUARTER, 2), train_set, toy[1])
-
-
-@pytest.mark.parametrize("option", [{"tune": "first"}, {"epochs": 0}, {"batch_size": 1}])
-def test_options_that_do_not_exist_are_refused(toy, option):
-    with pytest.raises(ValueError, match=r"must be 'all' or 'last'|1 epoch, batches of 2"):
-        fit(models.build(QUARTER, 2), *toy, **option)
 
 
 @settings(max_examples=20, deadline=None)
@@ -402,7 +366,8 @@ def test_logits_that_are_no_numbers_are_refused():
 
 def keep(toy, store, **changes):
     arguments = {"architecture": QUARTER, "train_set": toy[0], "val_set": toy[1]}
-    [model] = models.trainings(1, **arguments | {"epochs": 1, "store": store} | changes)
+    arguments |= {"seed": 0, "epochs": 1, "store": store}
+    [model] = models.trainings(1, **arguments | changes)
     return model
 
 
@@ -422,24 +387,19 @@ def test_all_that_decides_a_model_decides_its_name(toy, tmp_path, monkeypatch):
     labels = SimpleNamespace(**vars(toy[0]) | {"labels": 1 - toy[0].labels})
     weights = tmp_path / "w.pth"
     torch.save(models.build(QUARTER, 2).network.state_dict(), weights)
-    changes = [{}, {"seed": 1}, {"epochs": 2}, {"learning_rate": 0.1}, {"weights": weights}]
+    changes = [{}, {"seed": 1}, {"epochs": 2}, {"tune": "last"}, {"weights": weights}]
     changes += [{"train_set": pixel}, {"train_set": labels}, {"val_set": toy[0]}]
     for change in changes * 2:
         keep(toy, tmp_path / "store", **change)
     assert len(list((tmp_path / "store").glob("*.safetensors"))) == len(changes)
 
 
-def test_classes_must_agree(toy, tmp_path):
-    with pytest.raises(ValueError, match="must be the same, in the same order"):
-        keep((toy[0], toy_set(2, classes=("high", "low"))), tmp_path)
-
-
 # several trainings
 
 
-def several(number, store, **changes):
+def several(number, store, seed=0):
     sets = toy_set(), toy_set(6, seed=1)
-    return models.trainings(number, QUARTER, *sets, epochs=1, store=store, **changes)
+    return models.trainings(number, QUARTER, *sets, seed=seed, epochs=1, store=store)
 
 
 def files(store):
@@ -468,8 +428,6 @@ def test_five_trainings_are_the_first_five_of_ten(tmp_path, monkeypatch):
     assert not any(torch.equal(a, b) for a, b in itertools.combinations(heads(ten), 2))
     several(1, tmp_path, seed=3)
     assert seeds[5:] == [3000]
-    with pytest.raises(ValueError, match="1 training or more, not 0"):
-        several(0, tmp_path)
 
 
 def train_but_hang_at_the_second(store):
@@ -571,6 +529,8 @@ def test_real_squeezenet_learns_four_classes_of_photographs(tmp_path):
         subset(part == 4),
         weights=REAL / "weights" / "squeezenet1_0_imagenet.safetensors",
         tune="last",
+        seed=0,
+        epochs=25,
         store=tmp_path,
     )
     test = subset(part == 5)
