@@ -197,7 +197,6 @@ def test_what_cannot_be_built_is_said(tmp_path):
         (ValueError, "no architecture 'alexnot'.*alexnet, .*resnet18", {"architecture": "alexnot"}),
         (ValueError, "no architecture 'raft_small'", {"architecture": "raft_small"}),
         (ValueError, "Nobody publishes ImageNet weights", {"weights": "imagenet"}),
-        (ValueError, "2 classes or more, not 1", {"n_classes": 1}),
         (FileNotFoundError, "no weights file .*gone", {"weights": tmp_path / "gone.pth"}),
         (ValueError, "cannot be read as weights", {"weights": tmp_path / "cut.safetensors"}),
     ]:

@@ -577,8 +577,6 @@ def test_image_set_restrictions(embedded):
         images.split("dev")
     with pytest.raises(ValueError, match="class: 'cup' is none of"):
         images.of("cup")
-    with pytest.raises(ValueError, match="uint8"):
-        data.ImageSet("C", images.images.float(), images.labels, images.classes, images.table)
 
 
 # --- real photographs ---------------------------------------------------------------------------

@@ -158,21 +158,20 @@ def test_what_has_no_spread_or_no_second_image():
 
 
 @pytest.mark.parametrize(
-    ("function", "values", "weights", "message"),
+    ("function", "values", "message"),
     [
-        (stats.mean, [np.nan, np.nan], None, "0 finite values"),
-        (stats.mean, [], None, "0 finite values"),
-        (stats.mean, [1.0, np.inf], None, "1 finite values"),
-        (stats.mean, np.zeros((2, 3, 4)), None, r"shape \(2, 3, 4\)"),
-        (stats.mean, [np.zeros((5, 3)), np.zeros((4, 3))], None, r"groups of \[5, 4\] trainings"),
-        (stats.mean, [np.zeros(3), np.zeros(4)], [1], "1 weights for 2 groups"),
-        (stats.share, [0.5, 1.1], None, r"must lie in \[0, 1\], not 0.5..1.1"),
-        (stats.share, [np.zeros(3), np.zeros(4)], [1, -1], "must be positive and sum to 1"),
+        (stats.mean, [np.nan, np.nan], "0 finite values"),
+        (stats.mean, [], "0 finite values"),
+        (stats.mean, [1.0, np.inf], "1 finite values"),
+        (stats.mean, np.zeros((2, 3, 4)), r"shape \(2, 3, 4\)"),
+        (stats.mean, [np.zeros((5, 3)), np.zeros((4, 3))], r"groups of \[5, 4\] trainings"),
+        (lambda v: stats.mean(v, [1]), [np.zeros(3), np.zeros(4)], "1 weights for 2 groups"),
+        (stats.share, [0.5, 1.1], r"must lie in \[0, 1\], not 0.5..1.1"),
     ],
 )
-def test_bad_values_are_refused(function, values, weights, message):
+def test_bad_values_are_refused(function, values, message):
     with pytest.raises(ValueError, match=message):
-        function(values, weights)
+        function(values)
 
 
 SOURCES = [(1, 0.2, 0.2), (1, 1, 1), (0.2, 1, 1), (0, 1, 0)]  # trainings, images, rest
@@ -265,7 +264,6 @@ def test_bootstrap_is_seeded_and_gives_no_interval_for_one_image():
     largest = lambda groups: groups[0].mean((0, 1)).max()  # noqa: E731  of three numbers an image
     three = [values[..., None] + [0, 0.1, 0.2]]
     assert stats.bootstrap(largest, three) == stats.bootstrap(largest, three)
-    assert stats.bootstrap(largest, three, seed=1) != stats.bootstrap(largest, three)
     alone = stats.bootstrap(lambda groups: groups[0].mean(), [np.array([[2.0]])])
     assert alone.estimate == 2 and np.isnan(alone.low) and np.isnan(alone.high)
 

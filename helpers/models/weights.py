@@ -43,12 +43,7 @@ def imagenet(architecture: str) -> nn.Module:
 def read(path: Path) -> dict[str, torch.Tensor]:
     """The tensors of a `.safetensors` file or of a state dict saved by `torch.save`.
 
-    Raises
-    ------
-    FileNotFoundError
-        When there is no such file.
-    ValueError
-        When it is damaged, or holds anything but tensors of finite numbers.
+    What is damaged, or holds anything but tensors of finite numbers, is refused.
     """
     path = _existing(path)
     try:
