@@ -77,8 +77,6 @@ def test_sizes_are_the_papers_and_in_proportion():
     assert sizes(57) == (37, 10, 10)
     assert sizes(6) == (4, 1, 1)
     assert sizes(3) == (1, 1, 1)
-    with pytest.raises(ValueError, match="at least 3"):
-        sizes(2)
 
 
 @st.composite
@@ -277,7 +275,7 @@ def test_one_class_empty_class_and_small_class_stop_the_run(tmp_path):
         load(tmp_path / "empty")
     two_classes(tmp_path / "small", 6)
     fill(tmp_path / "small" / "bird", 2, 500)
-    with pytest.raises(ValueError, match="class 'bird': 2 different image"):
+    with pytest.raises(ValueError, match="class 'bird': no image for train"):
         load(tmp_path / "small")
     fill(tmp_path / "small" / "bird", 3, 500)
     assert counts(load(tmp_path / "small"))[0] == [1, 1, 1]
@@ -344,7 +342,7 @@ def test_a_class_of_copies_is_too_small(tmp_path):
     two_classes(tmp_path, 6)
     for i in range(6):
         picture(5).save(tmp_path / "cat" / f"{i:03d}.png")
-    with pytest.raises(ValueError, match="class 'cat': 1 different image"):
+    with pytest.raises(ValueError, match="class 'cat': no image for"):
         load(tmp_path)
 
 

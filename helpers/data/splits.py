@@ -13,7 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from helpers.data import duplicates
-from helpers.data.collection import SMALLEST_CLASS, SPLITS, ImageSet, listed, sizes
+from helpers.data.collection import SPLITS, ImageSet, listed, sizes
 from helpers.data.images import ranks, read
 
 
@@ -50,7 +50,6 @@ def load_sets(
     copies = duplicates.copies(*images.values())
     same = [*_of_one_name(rows, trusted), *matched]
     tied, groups = together(len(rows), same), together(len(rows), [*copies, *same])
-    _check_size(rows, groups)
     rows["split"] = assign(rows, groups, seed)
     # left out: a row whose folder's split is not the one that a copy of it is in
     splits = zip(rows["own"], rows["split"], strict=True)
@@ -89,17 +88,6 @@ def _of_one_name(rows: pd.DataFrame, trusted: Mapping[str, bool]) -> list[tuple[
     key = key.where(~alone, key + "/" + rows["set"])
     first = rows.index.to_series().groupby(key).transform("min")
     return list(zip(first, rows.index, strict=True))
-
-
-def _check_size(rows: pd.DataFrame, groups: np.ndarray) -> None:
-    """Refuse classes with fewer different images than splits."""
-    for (name, label), part in rows.assign(group=groups).groupby(["set", "class"]):
-        different = part["group"].nunique()
-        if (part["own"] == "").all() and different < SMALLEST_CLASS:
-            raise ValueError(
-                f"{name}, class {label!r}: {different} different image(s) are too few to split "
-                f"into train, validation and test; at least {SMALLEST_CLASS} are needed."
-            )
 
 
 def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) -> list[str]:
