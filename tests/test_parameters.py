@@ -85,6 +85,14 @@ def test_weights_are_where_a_fine_tuned_model_starts():
     assert (c.fit, c.start) == ("fine-tuned", "mine.safetensors")
 
 
+def test_seeds_of_a_sweep_are_a_number_or_a_list():
+    assert parameters.checked({"seeds": 3, "doses": [0, 1]}, []).seeds == [0, 1, 2]
+    assert parameters.checked({"seeds": [4, 7]}, []).seeds == [4, 7]
+    for wrong in (0, [], "3", [1.5], True, None):
+        with pytest.raises(ParameterError, match="parameter 'seeds'"):
+            parameters.checked({"seeds": wrong}, [])
+
+
 @pytest.mark.parametrize(
     ("bad", "said"),
     [

@@ -20,21 +20,6 @@ def test_keys_that_nothing_reads_are_refused():
         preflight.known_keys({"images": "x"}, ["run", "parameters"])
 
 
-def test_seeds_are_a_number_or_a_list():
-    assert preflight.numbers(3) == [0, 1, 2]
-    assert preflight.numbers([4, 7]) == [4, 7]
-    for wrong in (0, [], "3", [1.5], True, None):
-        with pytest.raises(ValueError, match="neither a number of seeds nor a list"):
-            preflight.numbers(wrong)
-
-
-def test_doses_are_a_list_of_shares():
-    assert preflight.shares([0, 0.5, 1]) == [0.0, 0.5, 1.0]
-    for wrong in (0.5, [], ["a"], [2], [True], None, [float("nan")]):
-        with pytest.raises(ValueError, match="is no list of numbers from 0 to 1"):
-            preflight.shares(wrong)
-
-
 def photographs(folder, classes=("cat", "dog")):
     """Class folders with an (empty) image each."""
     for name in classes:

@@ -104,24 +104,6 @@ def known_keys(config: Mapping[str, Any], allowed: Iterable[str]) -> None:
         raise ValueError("\n".join(problems))
 
 
-def numbers(value: int | Iterable[int]) -> list[int]:
-    """Seeds as a list: 3 is 0, 1, 2; a list of some stays what it is; all else is refused."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = range(value)
-    whole = isinstance(value, list | tuple | range) and all(type(v) is int for v in value)
-    if not whole or len(value) == 0:
-        raise ValueError(f"seeds: {value!r} is neither a number of seeds nor a list of seeds")
-    return list(value)
-
-
-def shares(value: Iterable[float]) -> list[float]:
-    """Doses of a planted bias: a list of numbers from 0 to 1; all else is refused."""
-    listed = value if isinstance(value, list | tuple) else []
-    if not listed or not all(type(v) in (int, float) and 0 <= v <= 1 for v in listed):
-        raise ValueError(f"doses: {value!r} is no list of numbers from 0 to 1, such as [0, 0.5]")
-    return [float(v) for v in value]
-
-
 def inputs(given: Mapping[str, Any]) -> str:
     """A fingerprint of the files and folders that parameters name: a change runs notebooks anew.
 
