@@ -1,33 +1,27 @@
 """Models: what is built, what training does, what is kept."""
 
-import http.server
 import itertools
 import multiprocessing
 import pickle
 import signal
-import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
 from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torchvision import models as torchvision_models
 from torchvision.models import AlexNet_Weights, SqueezeNet1_1_Weights
 
-from helpers import data, models
-from helpers.models import experiment, training
+from helpers import models
+from helpers.models import training
 from helpers.run import artifacts
-from helpers.run.parameters import Images, Recipe
 
-REAL = Path(__file__).resolve().parents[2] / "shared" / "real"
 QUARTER = "alexnet-quarter"
 
 
@@ -205,34 +199,26 @@ def test_what_cannot_be_built_is_said(tmp_path):
 
 
 @pytest.fixture
-def weights_server(tmp_path, monkeypatch):
-    """torchvision's server for SqueezeNet 1.1, here: serves a folder; downloads go to another."""
-    (tmp_path / "served").mkdir()
-    handler = lambda *args: http.server.SimpleHTTPRequestHandler(  # noqa: E731
-        *args, directory=tmp_path / "served"
-    )
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+def served_weights(tmp_path, monkeypatch):
+    """torchvision's address of SqueezeNet 1.1 is a file here; downloads go to another folder."""
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "hub"))
 
     def serve(network, hash_of=lambda digest: digest):
-        torch.save(network.state_dict(), tmp_path / "served" / "w")
-        name = f"net-{hash_of(artifacts.file_digest(tmp_path / 'served' / 'w')[:8])}.pth"
-        (tmp_path / "served" / "w").rename(tmp_path / "served" / name)
-        url = f"http://127.0.0.1:{server.server_port}/{name}"
-        monkeypatch.setattr(SqueezeNet1_1_Weights.DEFAULT.value, "url", url)
+        torch.save(network.state_dict(), tmp_path / "w")
+        path = tmp_path / f"net-{hash_of(artifacts.file_digest(tmp_path / 'w')[:8])}.pth"
+        (tmp_path / "w").rename(path)
+        monkeypatch.setattr(SqueezeNet1_1_Weights.DEFAULT.value, "url", path.as_uri())
 
-    yield serve
-    server.shutdown()
+    return serve
 
 
-def test_imagenet_weights_come_by_address_with_their_hash_checked(weights_server):
+def test_imagenet_weights_come_by_address_with_their_hash_checked(served_weights):
     source = torchvision_models.squeezenet1_1(num_classes=1000)
-    weights_server(source)
+    served_weights(source)
     model = models.build("squeezenet1_1", 4, weights="imagenet")
     assert torch.equal(model.network.features[0].weight, source.features[0].weight)
     assert len(model.network.classifier[1].weight) == 4
-    weights_server(source, hash_of=lambda digest: "0" * 8)
+    served_weights(source, hash_of=lambda digest: "0" * 8)
     with pytest.raises(ConnectionError, match=r"squeezenet1_1 could not be had .*invalid hash"):
         models.build("squeezenet1_1", 4, weights="imagenet")
 
@@ -487,51 +473,3 @@ def test_a_pretrained_model_is_where_others_start(toy, tmp_path):
     first = models.build(QUARTER, 3, weights=path).network.features[0].weight
     assert torch.equal(first, models.build(QUARTER, 2, weights=path).network.features[0].weight)
     assert keep(toy, tmp_path, weights=path)(toy[1].images).shape == (12, 2)
-
-
-@pytest.mark.slow
-def test_a_training_of_the_demo_is_near_perfect_on_its_own_set_and_loses_elsewhere(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    collection = data.load(Images(), 0)
-    (model,) = experiment.model("model-C", collection, Recipe(trainings=1), 0)
-    accuracy = {}
-    for name, images in collection.sets.items():
-        test = images.split("test")
-        right = models.logits(model, test.images).argmax(1) == test.labels
-        accuracy[name] = float(right.double().mean())
-    assert accuracy["C"] > 0.9
-    assert accuracy["C"] - (accuracy["NC"] + accuracy["WB"]) / 2 > 0.15
-
-
-# real photographs, real weights
-
-
-@pytest.mark.real
-@pytest.mark.slow
-@pytest.mark.skipif(not REAL.is_dir(), reason=f"no real photographs in {REAL}")
-def test_real_squeezenet_learns_four_classes_of_photographs(tmp_path):
-    files = sorted((REAL / "photos4" / "objects").glob("*/*.jpg"))
-    classes = sorted({file.parent.name for file in files})
-    pixels = [np.asarray(Image.open(file).convert("RGB").resize((224, 224))) for file in files]
-    images = torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2)
-    labels = torch.tensor([classes.index(file.parent.name) for file in files])
-    part = torch.arange(len(files)) % 6  # 4 of 6 to train, 1 to choose the epoch, 1 to test
-    subset = lambda chosen: SimpleNamespace(  # noqa: E731
-        images=images[chosen], labels=labels[chosen], classes=tuple(classes)
-    )
-    [model] = models.trainings(
-        1,
-        "squeezenet1_0",
-        subset(part < 4),
-        subset(part == 4),
-        weights=REAL / "weights" / "squeezenet1_0_imagenet.safetensors",
-        tune="last",
-        seed=0,
-        epochs=25,
-        store=tmp_path,
-    )
-    test = subset(part == 5)
-    accuracy = (models.logits(model, test.images).argmax(1) == test.labels).double().mean()
-    assert accuracy > 0.9

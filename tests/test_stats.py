@@ -35,26 +35,13 @@ def test_wilson_is_the_root_of_its_equation(k_n):
     assert stats.wilson(k, n) == pytest.approx(wilson_by_hand(k, n, z), abs=1e-7)
 
 
-def test_wilson_on_a_number_of_the_paper():
-    low, high = stats.wilson(44, 125)  # bench + sky, section 3
-    assert 44 / 125 == 0.352
-    assert (round(low, 3), round(high, 3)) == (
-        0.274,
-        0.439,
-    )  # R: prop.test(44, 125, correct = FALSE)
-
-
 def test_wilson_takes_arrays_and_no_trials():
     low, high = stats.wilson(np.array([0, 5, 5]), np.array([0, 5, 10]))
     assert (low[0], high[0]) == (0, 1)
     assert high[1] == 1
     assert (low[2], high[2]) == pytest.approx(stats.wilson(5, 10))
-
-
-@pytest.mark.parametrize(("k", "n"), [(3, 2), (-1, 2)])
-def test_wilson_refuses_nonsense(k, n):
     with pytest.raises(ValueError, match="k must lie"):
-        stats.wilson(k, n)
+        stats.wilson(3, 2)
 
 
 def draw(rng, trainings, deviations, groups=1, images=25):
@@ -122,17 +109,6 @@ def test_weights_of_groups_against_loops():
     variance += sum((x - sum(of_training) / 4) ** 2 for x in of_training) / 3 / 4
     found = stats.mean(groups, weights)
     assert (found.estimate, found.error**2) == pytest.approx((estimate, variance))
-
-
-def test_what_trainings_share_cancels_in_a_contrast():
-    rng = np.random.default_rng(3)
-    groups = draw(rng, 5, (0, 1, 1), groups=2)
-    shift = rng.normal(0, 10, (5, 1))
-    shifted = [group + shift for group in groups]
-    assert stats.mean(shifted, [1, -1]).interval() == pytest.approx(
-        stats.mean(groups, [1, -1]).interval()
-    )
-    assert stats.mean(shifted).error > 3
 
 
 def test_values_that_are_not_there_do_not_count():
@@ -204,19 +180,6 @@ def test_intervals_of_shares_cover_as_often_as_they_say(trainings, deviations, m
         found = stats.share(scipy.special.expit(middle + values))
         hits += found.low <= truth <= found.high
     assert least <= hits / 600 <= 0.98
-
-
-def test_a_percentile_bootstrap_of_five_trainings_covers_too_rarely():
-    """Why means have a closed form, and why `bootstrap` takes expanded percentiles."""
-    rng, hits, runs = np.random.default_rng(0), 0, 500
-    for _ in range(runs):
-        (values,) = draw(rng, 5, SOURCES[0])
-        trainings = rng.multinomial(5, [1 / 5] * 5, 400) / 5
-        images = rng.multinomial(25, [1 / 25] * 25, 400) / 25
-        drawn = ((trainings @ values) * images).sum(1)
-        low, high = np.quantile(drawn, [0.025, 0.975])
-        hits += low <= 0 <= high
-    assert hits / runs < 0.9
 
 
 def test_shares_where_all_agree_are_wilsons_of_the_images():
