@@ -55,7 +55,7 @@ def scan(downloads: Path) -> folders.Layout:
             raise ValueError(
                 f"{ARCHIVES[name]}: no images of {', '.join(missing)}; its folders are {there}."
             )
-        found.add(name, table, [])
+        found.add(name, table)
     for name, folder in unpacked.items():
         found.report += [f"{ARCHIVES[name]}: {said}" for said in folders.unused(folder, found)]
     return found

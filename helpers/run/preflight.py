@@ -68,15 +68,10 @@ def of_notebooks(config: Mapping[str, Any], key: str = "parameters") -> dict[str
     return dict(given)
 
 
-def chapters(folder: Path) -> list[Path]:
-    """The notebooks that run when none is named."""
-    return sorted(folder.glob("0[1-9]_*.ipynb"))
-
-
 def notebooks(asked: str | list[str] | None, folder: Path) -> list[Path]:
-    """Paths of the notebooks named: a list, or names with commas between; None is all chapters."""
+    """Paths of the notebooks named: a list, or names with commas between; None is 01 to 09."""
     if asked is None:
-        return chapters(folder)
+        return sorted(folder.glob("0[1-9]_*.ipynb"))
     names = asked.split(",") if isinstance(asked, str) else asked
     there = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
     if not isinstance(names, list) or not names:
