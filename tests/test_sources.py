@@ -563,17 +563,6 @@ def test_image_set_restrictions(embedded):
 # --- real photographs ---------------------------------------------------------------------------
 
 
-DOGS = PHOTOS.parent / "dogs_vs_cats"
-
-
-@pytest.mark.real
-@pytest.mark.skipif(not DOGS.is_dir(), reason="no shared/real/dogs_vs_cats beside the checkout")
-def test_real_two_classes_with_their_own_splits():
-    found = load(DOGS, size=32)
-    assert found.classes == ("cat", "dog") and counts(found) == [[160, 40, 50]] * 2
-    assert found.contexts == {} and len(found.report) == 2
-
-
 @pytest.mark.real
 @pytest.mark.skipif(not PHOTOS.is_dir(), reason="no shared/real/photos4 beside the checkout")
 def test_real_photographs():
