@@ -329,7 +329,7 @@ def test_logits_that_are_no_numbers_are_refused():
     images, sound, broken = torch.zeros(5, 3, 64, 64), *(models.build(QUARTER, 2) for _ in "ab")
     images[3, 0, 5, 5] = float("nan")
     with pytest.raises(FloatingPointError, match="1 of 5 images, first for image 3"):
-        models.logits(sound, images, batch_size=2)
+        models.logits(sound, images.split(2))
     nn.init.constant_(broken.network.classifier[3].bias, float("inf"))
     with pytest.raises(FloatingPointError, match="5 of 5 images, first for image 0"):
         models.logits([sound, broken], images.nan_to_num())
