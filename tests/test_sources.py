@@ -144,6 +144,8 @@ def test_together_is_the_transitive_closure(pairs):
 def test_folder_of_class_folders(tmp_path):
     found = load(two_classes(tmp_path))
     assert found.classes == ("cat", "dog") and found.source == "folder"
+    assert found.contexts == {} and found.context_of == {}
+    assert "01 and 02 run; 03 needs contexts" in found.report[-1]
     assert counts(found) == [[8, 2, 2], [8, 2, 2]]
     images = found.sets["C"]
     assert images.images.shape == (24, 3, 48, 48) and images.images.dtype == torch.uint8
@@ -433,12 +435,6 @@ def test_window_is_the_largest_free_odd_square(size, blobs, seed):
     assert side == largest
     assert not near[top : top + side, left : left + side].any()
     assert min(top, left) >= 0 and max(top, left) + side <= size
-
-
-def test_without_contexts_and_white_a_sentence_says_what_runs(tmp_path):
-    found = load(two_classes(tmp_path))
-    assert found.contexts == {} and found.context_of == {}
-    assert "01 and 02 run; 03 needs contexts" in found.report[-1]
 
 
 def test_unmatched_white_backgrounds_are_reported(tmp_path):
