@@ -88,29 +88,6 @@ def test_the_error_is_never_less_than_what_any_one_source_shows():
     assert stats.mean(rest).error == pytest.approx(np.std([1, 2, 4], ddof=1) / np.sqrt(3))
 
 
-def test_weights_of_groups_against_loops():
-    groups = draw(np.random.default_rng(2), 4, (1, 1, 0.2), groups=3, images=6)
-    weights = [1.0, 0.5, -0.5]
-    variance = estimate = 0.0
-    of_training = np.zeros(4)
-    for group, weight in zip(groups, weights, strict=True):
-        grand = sum(map(sum, group)) / 24
-        estimate += weight * grand
-        for t in range(4):
-            of_training[t] += weight * sum(group[t]) / 6
-        by_image = [sum(group[:, i]) / 4 for i in range(6)]
-        variance += weight**2 * sum((x - grand) ** 2 for x in by_image) / 5 / 6
-        left = [
-            group[t, i] - sum(group[t]) / 6 - by_image[i] + grand
-            for t in range(4)
-            for i in range(6)
-        ]
-        variance -= weight**2 * sum(x**2 for x in left) / 15 / 24
-    variance += sum((x - sum(of_training) / 4) ** 2 for x in of_training) / 3 / 4
-    found = stats.mean(groups, weights)
-    assert (found.estimate, found.error**2) == pytest.approx((estimate, variance))
-
-
 def test_values_that_are_not_there_do_not_count():
     (values,) = draw(np.random.default_rng(4), 5, (1, 1, 1))
     gaps = values.copy()
