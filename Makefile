@@ -3,9 +3,10 @@
 #   make run         every notebook on the embedded world -> outputs/demo/index.html
 #   make run CONFIG=my.yml       the same with your parameters (README, "Your own photographs")
 #   make test        every test: units, guards, and each notebook cell by cell
-#   make seeds       the whole suite with three seeds: which verdicts differ -> outputs/seeds/
+#   make seeds       the whole suite with SEEDS="0 1 2": which verdicts differ -> outputs/seeds/
 #   make sweep       every method at five doses of planted bias, three seeds -> outputs/sweep/
-#   make lab         JupyterLab on the notebooks
+#   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
+#   make exercises   a class's copies without the solutions -> outputs/exercises/
 #   make notebooks   run the stored notebooks anew, in place
 #   make bench       speed, as ratios in one run
 #   make test-other-processor   the same bits on emulated processors
@@ -17,6 +18,7 @@
 PYTHON ?= python3
 PRESET ?= demo
 CONFIG ?=
+SEEDS ?= 0 1 2
 TORCH ?=
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 SHELL := /bin/bash
@@ -36,7 +38,7 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run sweep seeds test test-fast test-other-processor lab notebooks bench lock setup lint
+.PHONY: run sweep seeds test test-fast test-other-processor lab exercises notebooks bench lock setup lint
 
 setup: $(READY)
 
@@ -65,7 +67,7 @@ sweep: $(READY)
 	  --quiet rules host reason $(CONFIGS)
 
 seeds: $(READY)
-	@python -m helpers.run.seeds --cores $(CORES)
+	@python -m helpers.run.seeds --cores $(CORES) --seeds $(SEEDS)
 
 test: $(READY) lint
 	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope --no-loadscope-reorder --nbval notebooks tests
@@ -80,11 +82,16 @@ test-fast: $(READY)
 lint: $(READY)
 	@ruff check --quiet . && ruff format --check --quiet .
 
+# copies: opening, saving and exercising never change the stored notebooks
 lab: $(READY)
-	@jupyter lab notebooks
+	@mkdir -p outputs/lab && cp -n notebooks/*.ipynb outputs/lab/
+	@jupyter lab outputs/lab/00_start_here.ipynb
+
+exercises: $(READY)
+	@python -m helpers.run.exercises
 
 notebooks: $(READY)
-	@python -m helpers.run.stored notebooks/0*.ipynb
+	@python -m helpers.run.stored notebooks/00_template.ipynb notebooks/0[1-9]*.ipynb notebooks/00_start_here.ipynb
 
 bench: $(READY)
 	@for file in tests/benchmarks/bench_*.py; do TQDM_DISABLE=1 python $$file || exit 1; done

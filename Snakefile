@@ -18,10 +18,9 @@ LAST = [name for name in NOTEBOOKS if preflight.reads_findings(FOLDER / f"{name}
 
 
 rule all:
-    input:  # each of them, not the index alone: `onerror` writes one, too
+    input:  # each of them, not the index alone: `onerror` writes it, too
         expand(OUT + "/notebooks/{name}.ipynb", name=NOTEBOOKS),
         expand(OUT + "/findings/{name}.json", name=NOTEBOOKS),
-        expand(OUT + "/pages/{name}.html", name=NOTEBOOKS),
         f"{OUT}/index.html",
 
 
@@ -46,7 +45,7 @@ rule notebook:
     threads: 1
     shell:
         "echo '{wildcards.name}: started';"
-        " papermill --no-progress-bar --log-level WARNING -y {params.yaml:q}"
+        " TQDM_DISABLE=1 papermill --no-progress-bar --log-level WARNING -y {params.yaml:q}"
         " {input.notebook:q} {log.notebook:q} 2> >(grep -v '^.IPKernelApp' >&2)"
         " || {{ echo '{wildcards.name}: FAILED; its cells, with the error, are in {log.notebook}'; exit 1; }};"
         " cp {log.notebook:q} {output.notebook:q}.part"
@@ -54,27 +53,16 @@ rule notebook:
         " && echo \"{wildcards.name}: done in $SECONDS s\""
 
 
-rule page:
+rule book:
     input:
-        notebook=OUT + "/notebooks/{name}.ipynb",
-        template="helpers/run/templates/page/index.html.j2",
-    output:
-        OUT + "/pages/{name}.html",
-    shell:
-        "python -m helpers.run.pages {OUT:q} {wildcards.name:q}"
-
-
-rule index:
-    input:
-        pages=expand(OUT + "/pages/{name}.html", name=NOTEBOOKS),
+        notebooks=expand(OUT + "/notebooks/{name}.ipynb", name=NOTEBOOKS),
         findings=expand(OUT + "/findings/{name}.json", name=NOTEBOOKS),
-        template="helpers/run/templates/index.html.jinja",
+        book=sorted(map(str, Path("helpers/run/book").rglob("*.*"))),
     output:
         f"{OUT}/index.html",
     shell:
         "python -m helpers.run.pages {OUT:q}"
 
 
-onerror:
-    if list(Path(OUT).glob("notebooks/*.ipynb")):  # what there is can be read
-        shell("python -m helpers.run.pages {OUT:q}")
+onerror:  # what there is can be read, and what failed is named
+    shell("python -m helpers.run.pages {OUT:q}")

@@ -35,7 +35,7 @@ from torch.nn.functional import interpolate
 
 from helpers import explain, icon2, models, stats
 from helpers.blocks import counts, report
-from helpers.icon2.average_precision import curves, whole
+from helpers.icon2.average_precision import Curves, whole
 from helpers.run import artifacts
 from helpers.worlds import driving, pictures
 
@@ -78,8 +78,8 @@ def worlds():
     yield "JPEG", [np.asarray(Image.open(file)) for file in saved]
     drawn = driving.make(60)
     yield "driving world", [columns(drawn.boxes), columns(drawn.detections)]
-    matches = icon2.match(icon2.GroundTruth.of(drawn), drawn.detections)
-    found = [curves(of, whole(of)) for of in map(matches.of, drawn.classes)]
+    matches = icon2.match(drawn)
+    found = [Curves(of, whole(of)) for of in map(matches.of, drawn.classes)]
     ones = np.ones(len(drawn.images))
     yield "matching", [matches.taken, *[each.average_precision(ones) for each in found]]
 

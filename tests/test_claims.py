@@ -58,7 +58,7 @@ def test_a_claim_of_the_suite_has_its_own_words_and_may_be_about_several_things(
     ]  # fmt: skip
     shown = claims.shown(found)
     assert shown["judged by"].tolist() == ["", "below 2", "below 2", "equal to 9", "needs people"]
-    assert shown["measured here"][1] == "1.00 [0.50, 1.50] s of Ann"
+    assert shown["measured here"][1].replace("\xa0", " ") == "1.00 [0.50, 1.50] s of Ann"
     assert shown["paper"][0] == "0.7 (of 20)"
 
 

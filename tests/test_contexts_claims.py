@@ -7,7 +7,7 @@ import torch
 from test_cross_evaluation import predicted
 
 from helpers import stats
-from helpers.contexts import claims, effects, mosaics
+from helpers.contexts import claims, effects, mosaics, paper
 from helpers.data import Collection
 from helpers.run.claims import AGREES, NO_COUNTERPART, UNDECIDED, judge
 from helpers.worlds import pictures
@@ -80,20 +80,17 @@ def papers_images(collection, share, column):
 
 
 def test_on_the_papers_own_paste_counts_its_claims_agree(collection):
-    class_of = {context: label for label, context in collection.context_of.items()}
-    from helpers.contexts import pasting
-
-    counts, pairs = pasting.paper_counts(), pasting.paper_pairs()
+    counts, pairs = paper.printed("paste"), paper.pairs()
     taken = {
-        (class_of[row.context], row.pasted): row.predicted / 25
+        (row.context_class, row.pasted): row.predicted / 25
         for row in counts.itertuples()
         if row.pasted != "nothing"
     }
     flipped = {
-        (class_of[row.context], row.object_class): row.mosaic_share for row in pairs.itertuples()
+        (row.context_class, row.object_class): row.mosaic_share for row in pairs.itertuples()
     }
     alone = {
-        class_of[row.context]: np.tile((np.arange(25) < row.predicted).astype(float), (2, 1))
+        row.context_class: np.tile((np.arange(25) < row.predicted).astype(float), (2, 1))
         for row in counts.itertuples()
         if row.pasted == "nothing"
     }

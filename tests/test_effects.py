@@ -32,14 +32,12 @@ def no_warnings():
         yield
 
 
-def planted(
-    classes=CLASSES, pull=PULL, n=25, side="random", controls=True, noise=0.5, seed=0, trainings=3
-):
+def planted(classes=CLASSES, pull=PULL, n=25, noise=0.5, trainings=3):
     """A design with logits of a known law: single image, LOSS in a mosaic, the context's pull."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     labels = torch.arange(len(classes)).repeat_interleave(n)
     contexts = dict.fromkeys(classes, range(20))
-    table = mosaics.design(labels, contexts, classes, side=side, controls=controls, seed=seed)
+    table = mosaics.design(labels, contexts, classes, side="random")
     single = rng.normal(0, 1, (trainings, len(labels), len(classes)))
     single[:, np.arange(len(labels)), labels] += 6
     mosaic = single[:, table["object"]]
@@ -78,42 +76,24 @@ def test_effects_against_loops():
         assert row.drop == pytest.approx(row.single_distance - row.mosaic_distance)
 
 
-def test_distance_of_the_mean_point_is_the_euclidean_distance_to_the_diagonal():
-    single, mosaic, table, classes = planted()
-    found = of_pairs(single, mosaic, table, classes)
-    points = effects.points(single, mosaic, table, classes)
-    for row in found.itertuples():
-        pair = points.query(
-            "kind == 'context' and object_class == @row.object_class"
-            " and context_class == @row.context_class"
-        )
-        x, y = pair["object_logit"].mean(), pair["context_logit"].mean()
-        along = np.linspace(-20, 20, 400_001)
-        nearest = np.hypot(x - along, y - along).min()  # to any point (t, t) of the diagonal
-        assert abs(row.mosaic_distance) == pytest.approx(nearest, abs=1e-6)
-        assert np.sign(row.mosaic_distance) == np.sign(x - y)
-
-
 def test_the_papers_bench_and_sky():
-    """44 of 125 is printed as 35.2%; 107 of 125 kept their class in another pair."""
-    table = mosaics.design(
-        torch.zeros(25, dtype=torch.int64), {"plane": range(50)}, CLASSES, controls=False
-    )
-    mosaic = np.zeros((125, 4))
-    mosaic[:, 0] = 1
-    mosaic[:44, 2] = 2
-    found = of_pairs(np.eye(4)[[0] * 25], mosaic, table, CLASSES).iloc[0]
+    """44 of 125 is printed as 35.2%."""
+    table = mosaics.design(torch.zeros(25, dtype=torch.int64), {"plane": range(50)}, CLASSES)
+    mosaic = np.zeros((1, 150, 4))
+    mosaic[..., 0] = 1
+    mosaic[:, :44, 2] = 2
+    found = of_pairs(np.eye(4)[None, [0] * 25], mosaic, table, CLASSES).iloc[0]
     assert (found["flips"], found["kept"]) == (44, 81)
     assert found["flip_share"] == pytest.approx(0.352)
     assert found["flip_share_low"] < 0.352 < found["flip_share_high"]
-    assert "context_effect" not in found and "own_distance" not in found
+    assert np.isnan(found["own_distance"])
 
 
 def test_table_1_from_its_points():
     """Table 1, park + mug: a mean point 2.8234 beyond the diagonal is a logit gap of 3.9929."""
-    table = mosaics.design(torch.tensor([1]), {"a": range(5)}, "ab", controls=False)
-    mosaic = np.tile([7.9929, 4.0], (5, 1))
-    found = of_pairs(np.array([[0.0, 8.2057]] * 1), mosaic, table, "ab").iloc[0]
+    table = mosaics.design(torch.tensor([1]), {"a": range(5)}, "ab")
+    mosaic = np.tile([7.9929, 4.0], (1, 6, 1))
+    found = of_pairs(np.array([[[0.0, 8.2057]]]), mosaic, table, "ab").iloc[0]
     assert found["mosaic_distance"] == pytest.approx(-2.8234, abs=5e-5)
     assert found["single_distance"] == pytest.approx(5.8023, abs=5e-5)
     assert np.isnan(found["mosaic_distance_low"])  # one image has no spread
@@ -158,29 +138,20 @@ def test_intervals_are_of_images_not_mosaics():
     """Five equal mosaics an image say no more than one of them."""
     labels = torch.zeros(25, dtype=torch.int64)
     rng = np.random.default_rng(0)
-    single = rng.normal(size=(25, 2))
+    single = rng.normal(size=(1, 25, 2))
     widths = []
     for per_context in (1, 5):
         table = mosaics.design(labels, {"b": range(9)}, "ab", per_context=per_context)
-        found = of_pairs(single, single[table["object"]], table, "ab").iloc[0]
+        found = of_pairs(single, single[:, table["object"]], table, "ab").iloc[0]
         widths.append(found["mosaic_distance_high"] - found["mosaic_distance_low"])
     assert widths[0] == pytest.approx(widths[1])
-
-
-@pytest.mark.parametrize("k", [2, 3, 8])
-def test_any_number_of_classes_and_one_image_each(k):
-    classes = tuple("abcdefgh"[:k])
-    for n in (1, 2):
-        logits = planted(classes, dict.fromkeys(classes, 1.0), n=n)
-        assert len(of_pairs(*logits)) == k * (k - 1)
-        assert len(of_contexts(*logits)) == k
 
 
 def test_a_class_without_a_context_of_its_own():
     contexts = {"a": range(6), "b": range(6)}
     table = mosaics.design(torch.tensor([0, 0, 1, 1, 2, 2]), contexts, "abc", per_context=2)
     rng = np.random.default_rng(0)
-    logits = rng.normal(size=(6, 3)), rng.normal(size=(len(table), 3)), table, "abc"
+    logits = rng.normal(size=(1, 6, 3)), rng.normal(size=(1, len(table), 3)), table, "abc"
     found = of_pairs(*logits)
     assert list(found["context_class"]) == ["a", "a", "b", "b"]
     assert np.isnan(found.loc[found["object_class"] == "c", "own_distance"]).all()
@@ -200,42 +171,86 @@ def test_intervals_are_of_trainings_too():
     )
 
 
-def test_flipped_kept_and_taken_are_what_the_logits_say():
-    single, mosaic, table, classes = planted(n=3, trainings=1)
-    points = effects.points(single, mosaic, table, classes).query("mosaic >= 0")
-    for row in points.itertuples():
-        said = dict(zip(classes, mosaic[0, row.mosaic], strict=True))
-        assert row.flipped == (said[row.context_class] > said[row.object_class])
-        assert row.kept == (max(said, key=said.get) == row.object_class)
-        assert row.taken == (max(said, key=said.get) == row.context_class)
+def test_logits_that_do_not_fit_are_refused():
+    single, mosaic, table, classes = planted(n=2)
+    for of_single, of_mosaic in ((single, mosaic[:, :-1]), (single[:1], mosaic)):
+        with pytest.raises(ValueError, match="do not fit a design of"):
+            effects.points(of_single, of_mosaic, table, classes)
+    mosaic[0, 0, 0] = np.nan
+    with pytest.raises(ValueError, match="not finite"):
+        effects.points(single, mosaic, table, classes)
+
+
+def images(effect, seed, noise=1.0, n=25, trainings=5):
+    """Per-image effects of twelve pairs with the means of `effect`."""
+    rng, parts = np.random.default_rng(seed), []
+    training, image = (index.ravel() for index in np.indices((trainings, n)))
+    for (object_class, context_class), mean in effect.items():
+        found = {"training": training, "object": image}
+        found |= {"object_class": object_class, "context_class": context_class}
+        found["context_effect"] = mean + rng.normal(0, noise, trainings * n)
+        parts.append(pd.DataFrame(found))
+    return pd.concat(parts, ignore_index=True)
+
+
+PAIRS = [(o, c) for o in "abcd" for c in "abcd" if o != c]
+RISING = dict(zip(PAIRS, np.arange(12.0), strict=True))
 
 
 def test_contexts_are_compared_within_the_image_and_training():
-    rows = [
-        {
-            "training": t,
-            "object_class": o,
-            "object": f"{o}{i}",
-            "context_class": c,
-            "context_effect": e + i / 100 + t,
-        }
-        for t in range(3)
-        for o in ("bench", "mug")
-        for i in range(25)
-        for c, e in (("plane", 1.0), ("fire hydrant", 0.4))
-    ]
-    found = effects.difference(pd.DataFrame(rows), ["plane"], "fire hydrant")
+    effect = {(name, "plane"): 1.0 for name in ("bench", "mug")}
+    effect |= {(name, "fire hydrant"): 0.4 for name in ("bench", "mug")}
+    table = images(effect, 0, noise=0)
+    table["context_effect"] += table["object"] / 100 + table["training"]
+    found = effects.difference(table, ["plane"], "fire hydrant")
     assert found == pytest.approx((0.6, 0.6, 0.6))  # the spread of images and trainings cancels
 
 
-def test_logits_that_do_not_fit_are_refused():
-    single, mosaic, table, classes = planted(n=2)
-    with pytest.raises(ValueError, match="mosaic_logits has shape"):
-        effects.points(single, mosaic[:, :-1], table, classes)
-    with pytest.raises(ValueError, match="single_logits has shape"):
-        effects.points(single[..., :3], mosaic, table, classes)
-    with pytest.raises(ValueError, match="1 trainings of single images, 3 of mosaics"):
-        effects.points(single[:1], mosaic, table, classes)
-    mosaic[0, 0, 0] = np.nan
-    with pytest.raises(ValueError, match="1 values that are not finite"):
-        effects.points(single, mosaic, table, classes)
+def test_agreement_is_spearman_over_pairs():
+    rng = np.random.default_rng(3)
+    other = {pair: mean + rng.normal(0, 3) for pair, mean in RISING.items()}
+    first, second = images(RISING, 0), images(other, 1)
+    keys = ["object_class", "context_class"]
+    means = [t.groupby(keys)["context_effect"].mean() for t in (first, second)]
+    found = effects.agreement(first, second.sample(frac=1, random_state=0))
+    assert found.estimate == pytest.approx(scipy.stats.spearmanr(*means).statistic)
+    assert found.low <= found.estimate <= found.high
+
+
+def test_agreement_resamples_trainings_and_images_against_a_loop():
+    """An object's images are drawn once for all its contexts, trainings once for both methods."""
+    first, second = images(RISING, 5, 16), images(RISING, 6, 16)
+    values = [
+        {
+            pair: part.pivot(index="training", columns="object", values="context_effect").to_numpy()
+            for pair, part in t.groupby(effects.PAIR)
+        }
+        for t in (first, second)
+    ]
+    rng, found = np.random.default_rng(7), []
+    for _ in range(1000):
+        means, some = [], rng.integers(5, size=5)
+        for of_pair in values:
+            drawn = {name: rng.integers(25, size=25) for name in "abcd"}
+            means.append([of_pair[c, o][some][:, drawn[o]].mean() for o, c in PAIRS])
+        found.append(scipy.stats.spearmanr(*means).statistic)
+    tail = scipy.stats.norm.cdf(scipy.stats.t.ppf(0.025, 4) * np.sqrt(5 / 4))
+    ours = effects.agreement(first, second)
+    assert [ours.low, ours.high] == pytest.approx(np.quantile(found, [tail, 1 - tail]), abs=0.06)
+
+
+def test_agreement_knows_no_interval_without_spread():
+    first = images(RISING, 0)
+    flat = first.assign(context_effect=0.0)
+    assert np.isnan(effects.agreement(first, flat)).all()
+
+
+def test_apart_puts_the_pairs_that_disagree_first():
+    table = pd.DataFrame(PAIRS, columns=["object_class", "context_class"])
+    first = table.assign(
+        context_effect=np.arange(12.0), context_effect_low=0, context_effect_high=0
+    )
+    second = first.assign(context_effect=[11.0, *range(1, 11), 0.0])
+    found = effects.apart(first, second)
+    assert found["ranks_apart"].tolist()[:3] == [11, 11, 0]
+    assert set(found["object_class"].head(2)) == {"a", "d"}

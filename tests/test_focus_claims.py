@@ -88,7 +88,8 @@ def test_networks_and_not_their_cases_are_the_units():
 def test_controls_count_what_fails_and_say_what_gives_no_map():
     columns = ["control", "method", "setting", "on", "mean", "low", "high", "expected", "holds"]
     rows = [
-        ("uniform map", "", "", "mosaics", 0.5, 0.4, 0.6, 0.5, True),
+        ("edges", "", "", "mosaics", 0.4, 0.3, 0.45, 0.5, False),  # classes differ: not counted
+        ("edges", "", "", "mosaics and twins", 0.5, 0.4, 0.6, 0.5, True),
         ("random weights", "LRP", "", "twins", np.nan, np.nan, np.nan, 0.5, False),
         ("disconnected heads", "LIME", "", "own channels", 0.7, 0.6, 0.8, 1, False),
         ("disconnected heads", "LIME", "grid on seams", "own channels", 1, 1, 1, 1, True),
@@ -155,9 +156,6 @@ def test_doses_are_compared_with_none_seed_by_seed_and_corrected_for_their_numbe
     assert rates.loc[1, "p_holm"] == pytest.approx(3 * 2 / 2**8)
     seen = verdicts("07", claims.of_trials(found))
     assert seen["focus/first 0.5"] == UNDECIDED and seen["focus/first 1"] == AGREES
-    assert trials.headline(rates.reset_index()).endswith(
-        "9 of 12 seeds at dose 1, and in 1 where nothing is planted"
-    )
 
 
 @pytest.mark.parametrize(("alarms", "verdict"), [(3, HOLDS), (0, UNDECIDED)])

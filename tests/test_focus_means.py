@@ -42,7 +42,7 @@ def simulated(
     for architecture, number in product(range(architectures), range(trainings)):
         own = rng.normal(0, training) + of_images(both) + rng.normal(0, alone, len(made))
         parts.append(made.assign(focus=base + own, training=number, architecture=architecture))
-    return pd.concat(parts, ignore_index=True).assign(method="made")
+    return pd.concat(parts, ignore_index=True).assign(method="made", set="C", seconds=0.0)
 
 
 ONE = {"trainings": 1, "training": 0.0, "both": 0.0, "alone": 0.0}
@@ -52,24 +52,14 @@ ONE = {"trainings": 1, "training": 0.0, "both": 0.0, "alone": 0.0}
 @pytest.mark.parametrize(
     "world",
     [
-        {},
-        {"trainings": 10},
-        {"training": 0.1},
-        {"trainings": 10, "training": 0.1},
-        {"image": 0.15, "training": 0.0, "both": 0.0},
-        {"per_class": 60},
-        {"per_class": 3},
-        {"architectures": 3, "training": 0.06, "per_class": 3},
-    ],
-    ids=[
-        "5 trainings",
-        "10 trainings",
-        "5 trainings dominate",
-        "10 trainings dominate",
-        "images dominate",
-        "many mosaics",
-        "few mosaics",
-        "three architectures",
+        pytest.param({}, id="5 trainings"),
+        pytest.param({"trainings": 10}, id="10 trainings"),
+        pytest.param({"training": 0.1}, id="5 trainings dominate"),
+        pytest.param({"trainings": 10, "training": 0.1}, id="10 trainings dominate"),
+        pytest.param({"image": 0.15, "training": 0.0, "both": 0.0}, id="images dominate"),
+        pytest.param({"per_class": 60}, id="many mosaics"),
+        pytest.param({"per_class": 3}, id="few mosaics"),
+        pytest.param({"architectures": 3, "training": 0.06, "per_class": 3}, id="3 architectures"),
     ],
 )
 def test_intervals_cover(world):
@@ -84,21 +74,6 @@ def test_intervals_cover(world):
 def test_intervals_of_one_training_are_over_images(world):
     found = [mean(simulated(seed, **world)).interval() for seed in range(400)]
     assert 0.9 <= np.mean([low <= 0.6 <= high for _, low, high in found]) <= 0.985
-
-
-@pytest.mark.slow
-def test_mosaics_or_maps_as_the_units_would_be_too_narrow():
-    """What is gained: intervals that know neither shared images nor trainings rarely cover."""
-    maps, mosaics = [], []
-    for seed in range(200):
-        rated = simulated(seed, per_class=100)
-        for values, covered in (
-            (rated["focus"], maps),
-            (rated.groupby("mosaic")["focus"].mean(), mosaics),
-        ):
-            half = 1.96 * values.std() / np.sqrt(len(values))
-            covered.append(abs(values.mean() - 0.6) <= half)
-    assert np.mean(maps) < 0.4 and np.mean(mosaics) < 0.6
 
 
 def by_loop(rated, weights):
@@ -160,6 +135,8 @@ def test_errors_are_those_of_loops():
     parts = [
         design.assign(
             training=t,
+            architecture="one",
+            set="C",
             focus=0.7
             + (quality[0] + 0.3 * quality[t])[design[IMAGES].to_numpy()].sum(1) / 4
             + rng.normal(0, 0.03, len(design)),
@@ -188,15 +165,6 @@ def test_paired_differences_see_what_single_intervals_do_not():
     )
 
 
-@pytest.mark.slow
-def test_p_values_keep_their_level():
-    p = []
-    for seed in range(200):
-        other = simulated(seed).assign(focus=simulated([seed, 1])["focus"], method="other")
-        p.append(contrast(pd.concat([simulated(seed), other]), {"made": 1, "other": -1}).p)
-    assert np.mean(np.array(p) < 0.05) < 0.1
-
-
 def test_undefined_are_counted_and_left_out():
     rated = simulated(0)
     rated.loc[:9, "focus"] = np.nan
@@ -208,13 +176,6 @@ def test_undefined_are_counted_and_left_out():
     assert gap.estimate == pytest.approx(rated["focus"].mean() - 0.5), "a mosaic counts with both"
     [row] = focus.summary(rated.assign(focus=np.nan)).to_dict("records")
     assert row["undefined"] == 240 and np.isnan(row["mean"]) and np.isnan(row["mean_low"])
-
-
-def test_a_level_is_heard():
-    """The interval of 99.5% is wider than that of 95%, by Student's quantiles."""
-    found = mean(simulated(0))
-    wide, narrow = found.interval(0.995), found.interval(0.95)
-    assert wide.high - wide.low > 1.4 * (narrow.high - narrow.low)
 
 
 def test_all_equal_has_no_width():
@@ -230,7 +191,7 @@ def test_one_mosaic_of_a_class_is_compared_with_those_of_others():
 
 def test_sets_that_show_the_same_objects_are_not_more_images():
     """The same values twice, as of another set: the error stays, but for its floor."""
-    once = simulated(0).assign(set="C")
+    once = simulated(0)
     twice = pd.concat([once, once.assign(set="WB")])
     assert mean(twice).error == pytest.approx(mean(once).error, rel=0.05)
 

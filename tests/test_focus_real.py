@@ -11,7 +11,6 @@ from torchvision.models import SqueezeNet1_0_Weights
 from helpers import data, focus
 from helpers.explain import PAPER_METHODS
 from helpers.focus import networks, pairs
-from helpers.focus.rating import rated as rate
 from helpers.run import project
 from helpers.run.parameters import Images, Recipe
 
@@ -40,7 +39,7 @@ def linked(table: pd.DataFrame, names: pd.Series, folder: Path) -> Path:
     return folder
 
 
-def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path):
+def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path, monkeypatch):
     """228 mosaics of 57 classes, the network as it is; LRP applies, for SqueezeNet conserves.
 
     Mean Focus found with so few samples on squeezed mosaics of 128 pixels (accuracy among a
@@ -56,11 +55,11 @@ def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path):
     collection = data.load(Images("folder", 128, folder=folder), 0)
     images = networks.held_out(collection, recipe)["C"]
     model = networks.model(collection, recipe, 0)
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
     table = focus.design(images.table, images.classes, per_class=4)
     assert len(table) >= 200 and len(model.logit) == 57
-    [network], asked = model.trainings, {"classes": model.logit, "shape": "squeezed"}
     rated = [
-        focus.rate(network, images.images, table, m, **asked, **FEW.get(m, {}))
+        focus.rate(model, images, table, m, shape="squeezed", **FEW.get(m, {}))
         for m in PAPER_METHODS
     ]
     found = focus.summary(pd.concat(rated)).set_index("method")
@@ -84,7 +83,9 @@ def test_pairs_of_twelve_imagenet_classes(real, photographs, tmp_path, monkeypat
     model = networks.model(collection, recipe, 0)
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
     right = networks.right(model, images).mean()
-    rated = rate(model, images, pairs.design(images.table, images.classes, per_pair=3), "gradcam")
+    rated = focus.rate(
+        model, images, pairs.design(images.table, images.classes, per_pair=3), "gradcam"
+    )
     table = pairs.ranked(rated)
     print(f"top-1 of a thousand: {right:.2f}; mean Focus {rated['focus'].mean():.3f}")
     print(f"undefined: {rated['focus'].isna().sum()} of {len(rated)}")

@@ -65,20 +65,6 @@ def test_squeezed_tiles_agree_with_pil():
         assert np.abs(half.permute(1, 2, 0).numpy().astype(int) - expected).max() <= 1
 
 
-def test_squeezing_the_tiles_is_squeezing_the_mosaic_but_for_the_seam():
-    tiles = smooth(2)
-    native = grid([tiles[:1], tiles[1:]], 1, 2, "native")
-    whole = np.asarray(
-        Image.fromarray(native[0].permute(1, 2, 0).numpy()).resize(
-            (96, 96), Image.Resampling.BILINEAR
-        )
-    )
-    found = grid([tiles[:1], tiles[1:]], 1, 2)[0].permute(1, 2, 0).numpy()
-    apart = np.abs(found.astype(int) - whole).max((0, 2))
-    assert apart[:47].max() <= 1 and apart[49:].max() <= 1
-    assert apart[47:49].max() > 1  # there the whole's resize mixes the two pictures
-
-
 @pytest.mark.parametrize(
     ("tiles", "rows", "cols", "shape", "says"),
     [
@@ -106,19 +92,6 @@ def test_the_paper_has_1500_mosaics():
     pairs = table.groupby(["object_class", "context_class"]).size()
     assert len(pairs) == 12 and (pairs == 125).all()
     assert (table["object_class"] != table["context_class"]).all()
-
-
-def test_controls_use_the_same_images():
-    table = paper_design(side="random")
-    kinds = {kind: part for kind, part in table.groupby("kind")}
-    assert {kind: len(part) for kind, part in kinds.items()} == {
-        "context": 1500,
-        "own": 500,
-        "neutral": 200,
-    }
-    for part in kinds.values():
-        assert set(part["object"]) == set(range(100))
-    assert (kinds["own"]["object_class"] == kinds["own"]["context_class"]).all()
 
 
 @given(
@@ -151,13 +124,6 @@ def test_design_keeps_its_promises(counts, stock, per_context, side, seed):
     assert table.equals(mosaics.design(labels, contexts, classes, **settings))
 
 
-def test_seeds_differ_and_zero_is_a_seed():
-    first, again, other = (paper_design(side="random", seed=s) for s in (0, 0, 1))
-    assert first.equals(again)
-    assert not first["context"].equals(other["context"])
-    assert not first["side"].equals(other["side"])
-
-
 def test_a_further_class_leaves_the_other_pairs_alone():
     few = mosaics.design(torch.tensor([0, 1]), {"a": range(9), "b": range(9)}, "ab")
     more = mosaics.design(torch.tensor([0, 1, 2]), dict.fromkeys("abc", range(9)), "abc")
@@ -166,29 +132,9 @@ def test_a_further_class_leaves_the_other_pairs_alone():
     assert (merged["_merge"] == "both").all()
 
 
-def test_which_context_images_meet_is_uniform():
-    table = mosaics.design(torch.tensor([0] * 6000 + [1]), {"b": range(6)}, "ab", per_context=2)
-    hands = table[table["kind"] == "context"].groupby("object")["context"].apply(frozenset)
-    times = hands.value_counts()
-    assert len(times) == 15  # every pair of the six images
-    assert times.between(330, 470).all()  # 400 expected
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"classes": ("bench",)}, "two or more"),
-        ({"contexts": dict.fromkeys(CLASSES, range(4))}, "has 4 images, but per_context=5"),
-        ({"contexts": {"cup": range(9)}}, "unknown: .'cup'"),
-        ({"contexts": {}}, "there are none"),
-        ({"side": "top"}, "side='top'"),
-        ({"classes": ("bench", "mug"), "contexts": {}}, "indices into the 2 classes"),
-        ({"seed": -1}, "seed=-1"),
-    ],
-)
-def test_design_refuses(changes, says):
-    with pytest.raises(ValueError, match=says):
-        paper_design(**changes)
+def test_too_few_context_images_are_refused():
+    with pytest.raises(ValueError, match="has 4 images, but per_context=5"):
+        paper_design(contexts=dict.fromkeys(CLASSES, range(4)))
 
 
 def test_neutral_partners():

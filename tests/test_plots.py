@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from colorspacious import cspace_convert
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from PIL import Image
+from matplotlib.colors import to_rgb
 
-from helpers.contexts import effects, mosaics
+from helpers.contexts import effects, mosaics, paper
 from helpers.figures import contexts as figures
 
 PAPER = ("bench", "fire hydrant", "plane", "mug")
@@ -96,30 +97,27 @@ def test_colours_differ_in_lightness(classes):
     assert min(np.diff(levels)) >= (10 if classes is PAPER else 4)
 
 
-def test_palette_of_many_classes():
-    classes = [f"class {i}" for i in range(20)]
-    assert len(set(figures.palette(classes).values())) == 20
+@pytest.mark.parametrize("missing", ["", "protanomaly", "deuteranomaly", "tritanomaly"])
+def test_eight_colours_stay_apart_for_every_reader(missing):
+    """By the simulation of Machado et al. (2009), in steps of CAM02-UCS."""
+    space = {"name": "sRGB1+CVD", "cvd_type": missing, "severity": 100} if missing else "sRGB1"
+    rgb = [to_rgb(colour) for colour in figures.palette("abcdefgh").values()]
+    seen = cspace_convert(np.clip(cspace_convert(rgb, space, "sRGB1"), 0, 1), "sRGB1", "CAM02-UCS")
+    apart = [np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)]
+    assert min(apart) > 11.5
 
 
-@pytest.mark.parametrize(("classes", "n"), [(PAPER[:2], 1), (PAPER[:3], 3)])
-def test_figures_of_contexts_draw(classes, n):
-    draw_contexts(classes, n)
-
-
-def test_figures_of_eight_contexts_draw():
-    draw_contexts(EIGHT, 1)
-
-
-def draw_contexts(classes, n):
-    points, pairs, strengths = tables(classes, n)
+@pytest.mark.parametrize("classes", [PAPER[:2], EIGHT])
+def test_figures_of_contexts_draw(classes):
+    points, pairs, strengths = tables(classes, 1)
     colours = figures.palette(classes, CONTEXT_OF)
     planted = dict.fromkeys(classes, 0.5)
     for fig in (
         figures.logit_panels(points, colours, CONTEXT_OF),
         figures.distance_construction(points, classes[0], classes[1], colours),
-        figures.table_1_distances(pairs, colours, CONTEXT_OF),
-        figures.context_contrasts(pairs, colours),
-        figures.planted_and_measured(strengths, planted, colours),
+        figures.table_1_distances(pairs, colours, CONTEXT_OF, paper.printed("distance").iloc[:0]),
+        figures.context_contrasts(pairs, colours, CONTEXT_OF),
+        figures.planted_and_measured(strengths, planted, colours, CONTEXT_OF),
     ):
         fig.draw_without_rendering()
 
@@ -133,8 +131,8 @@ def test_figure_7_has_one_panel_a_combination():
 
 def test_figure_10_shows_table_1():
     _, pairs, _ = tables(PAPER)
-    paper = pairs[["object_class", "context_class"]].assign(mosaic=77.0, single=88.0)
-    fig = figures.table_1_distances(pairs, figures.palette(PAPER), paper=paper)
+    printed = pairs[["object_class", "context_class"]].assign(mosaic=77.0, single=88.0)
+    fig = figures.table_1_distances(pairs, figures.palette(PAPER), {}, printed)
     ax = fig.axes[0]
     drawn = {round(float(x), 9) for line in ax.lines for x in np.atleast_1d(line.get_xdata())}
     for name in ("mosaic_distance", "single_distance"):
@@ -149,8 +147,8 @@ def test_figure_2_shows_its_table():
     ax = fig.axes[0]
     assert "3 of 3 models do best" in fig.legends[0].get_title().get_text()
     heights = sorted(bar.get_height() for bar in ax.patches)
-    assert heights == pytest.approx(sorted(100 * table["accuracy"]))
-    figures.accuracy_bars(table.assign(low=np.nan, high=np.nan)).draw_without_rendering()
+    assert heights == pytest.approx(sorted(table["accuracy"]))
+    figures.accuracy_bars(table.assign(low=np.nan, high=np.nan), 3).draw_without_rendering()
 
 
 @pytest.mark.parametrize("classes", [PAPER[:2], EIGHT])
@@ -171,23 +169,7 @@ def test_an_image_grid_holds_the_images():
     figures.image_grid({"a": pictures(4)}).draw_without_rendering()
 
 
-def test_pictures_of_unlike_sizes_and_diagrams_draw():
-    single, wide = pictures(1)[0], torch.cat([pictures(1)[0]] * 2, -1)
-    fig = figures.framed([single, wide, single], ["a", "b", "c"], ["red", "blue", "red"], cols=2)
-    fig.draw_without_rendering()
-    figures.framed([wide], cols=3).draw_without_rendering()
-    figures.causal_graphs().draw_without_rendering()
-
-
-def test_the_tables_of_notebook_01_draw():
-    colours = pd.DataFrame(
-        [
-            {"set": s, "region": "object", "class": c, "red": 9, "green": 200, "blue": 9}
-            for s in "AB"
-            for c in PAPER
-        ]
-    )
-    figures.mean_colours(colours).draw_without_rendering()
+def test_the_planted_table_shows_counts_and_shares():
     counts = pd.DataFrame([[9, 1], [0, 10]], index=["a", "b"], columns=["park", "sky"])
     texts = {text.get_text() for text in figures.planted_bias(counts).axes[0].texts}
     assert texts == {"9\n90%", "1\n10%", "0\n0%", "10\n100%"}
@@ -201,8 +183,9 @@ def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(tmp_p
         kept.append([(folder / f"figure-03.{end}").read_bytes() for end in ("png", "svg")])
         assert not plt.get_fignums()
     (output,) = found.outputs
-    assert output.data["text/plain"] == "Figure: figure-03"
-    assert output.metadata == {"image/png": {"alt": "Three <graphs>"}}
+    assert output.data["text/plain"] == "Figure figure-03: Three <graphs>"
+    assert 'alt="Three &lt;graphs&gt;"' in output.data["text/html"]
+    assert ">Three &lt;graphs&gt;</figcaption>" in output.data["text/html"]
     assert kept[0] == kept[1]
     assert b"Date" not in kept[0][0] and b"<dc:date>" not in kept[0][1]
     assert json.dumps(output.data)
@@ -211,38 +194,13 @@ def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(tmp_p
 def test_show_keeps_the_stored_picture_small(tmp_path, shell):
     with capture_output() as found:
         figures.show(figures.image_grid({"noise": pictures(4, 96)}, width=7), "n", "Noise")
-    assert len(found.outputs[0].data["image/png"]) * 3 / 4 <= 150_000
+    assert len(found.outputs[0].data["text/html"]) * 3 / 4 <= 151_000
     assert not list(tmp_path.iterdir())
 
 
 def test_show_needs_an_alternative_text():
     with pytest.raises(ValueError, match="has no alternative text"):
         figures.show(figures.causal_graphs(), "figure-03", " ")
-
-
-def test_saved_pictures_open(tmp_path, shell):
-    with capture_output():
-        figures.show(figures.causal_graphs(), "figure-03", "Three graphs", tmp_path)
-    with Image.open(tmp_path / "figure-03.png") as picture:
-        assert picture.size[0] > 600
-    assert {path.suffix for path in tmp_path.iterdir()} == {".png", ".svg"}
-
-
-@pytest.mark.parametrize(("images", "said"), [(25, "5"), (14, "5 of 7")])
-def test_paste_counts_are_percentages_where_totals_differ(images, said):
-    """A bar of 5 of 7 must not look lower than one of 6 of 14."""
-    others = 25 if images == 25 else 7
-    rows = [("mug", "nothing", 6, images), ("mug", "bench", 5, others)]
-    table = pd.DataFrame(rows, columns=["context_class", "pasted", "predicted", "images"])
-    table["share"] = table["predicted"] / table["images"]
-    table = table.assign(low=table["share"] - 0.1, high=table["share"] + 0.1)
-    pictures = {("mug", what): torch.zeros(3, 4, 4, dtype=torch.uint8) for what in table["pasted"]}
-    figure = figures.paste_counts(table, pictures, {"mug": "C0", "bench": "C1"})
-    ax = figure.axes[0]
-    heights = [bar.get_height() / ax.get_ylim()[1] * 1.12 for bar in ax.patches]
-    assert heights == pytest.approx(list(table["share"]))
-    assert said in [text.get_text() for text in ax.texts]
-    plt.close(figure)
 
 
 def test_whiskers_are_lengths_and_none_where_there_is_no_interval():

@@ -1,6 +1,5 @@
 """The frame: one list of versions, the same threads and seeds, an index page, the workflow."""
 
-import json
 import os
 import re
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 import torch
 import yaml
 
-from helpers.run import artifacts, pages, project
+from helpers.run import artifacts, project
 
 ROOT = project.root()
 
@@ -66,51 +65,6 @@ def test_a_run_name_is_a_folder_name():
         project.start("01_a", SimpleNamespace(seed=0, output="../x"))
 
 
-def executed(folder: Path, name: str, title: str, seconds: float):
-    cell = nbformat.v4.new_markdown_cell(f"# {title}\n\n> Why?")
-    notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"papermill": {"duration": seconds}})
-    artifacts.write_text(folder / "notebooks" / f"{name}.ipynb", nbformat.writes(notebook))
-
-
-def test_the_index_shows_title_picture_time_and_findings(tmp_path):
-    executed(tmp_path, "01_a", "Title <A>", 12.3)
-    executed(tmp_path, "02_b", "Title B", 300)
-    artifacts.write_bytes(tmp_path / "figures" / "01_a" / "fig.png", b"png")
-    judged = {"id": "sky", "claim": "Sky is strong", "verdict": "holds", "unit": "logits"}
-    judged |= {"measured": 0.5, "low": 0.25, "high": 0.75, "paper": "0.35", "note": ""}
-    record = {"notebook": "01_a", "findings": [judged]}
-    artifacts.write_text(tmp_path / "findings" / "01_a.json", json.dumps(record))
-    page = pages.write_index(tmp_path).read_text()
-    assert "Title &lt;A&gt;" in page and "Why?" in page
-    assert 'src="figures/01_a/fig.png"' in page
-    assert "ran in 12 s" in page and "ran in 5.0 min" in page
-    assert "Sky is strong" in page and "paper 0.35" in page
-    assert len((tmp_path / "scorecard.csv").read_text().splitlines()) == 2
-
-
-def test_an_index_of_nothing_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no executed notebook"):
-        pages.write_index(tmp_path)
-
-
-def test_the_index_names_the_notebooks_that_failed(tmp_path):
-    executed(tmp_path, "01_a", "Title A", 1)
-    for name in ("01_a", "02_b"):
-        artifacts.write_text(tmp_path / "logs" / f"{name}.ipynb", "{}")
-    page = pages.write_index(tmp_path).read_text()
-    assert "02_b failed" in page and "01_a failed" not in page
-
-
-def test_an_executed_notebook_cut_short_says_which_file_to_delete(tmp_path, monkeypatch):
-    executed(tmp_path, "01_a", "Title A", 1)
-    path = tmp_path / "notebooks" / "01_a.ipynb"
-    path.write_text(path.read_text()[:100])
-    for more in ([], ["01_a"]):
-        monkeypatch.setattr(sys, "argv", ["pages", str(tmp_path), *more])
-        with pytest.raises(SystemExit, match=r"01_a.ipynb cannot be read .* Delete that file"):
-            pages.main()
-
-
 def snakemake(folder, *options, **given):
     """Run the Snakefile in a folder that holds `notebooks/` and what else it reads."""
     config = folder / "my config.yml"
@@ -155,7 +109,7 @@ def test_what_failed_runs_again_and_nothing_else(suite):
     (suite / "fault-in-02_b").touch()
     code, output = snakemake(suite, "--keep-going", run="run")
     assert code != 0 and "02_b: FAILED" in output, output
-    index = suite / "outputs" / "run" / "index.html"
+    index = suite / "outputs" / "run" / "pages" / "index.html"
     assert "02_b failed" in index.read_text()
     (suite / "fault-in-02_b").unlink()
     code, output = snakemake(suite, "--keep-going", run="run")

@@ -16,21 +16,17 @@ import pandas as pd
 import torch
 
 from helpers import stats
+from helpers.contexts import effects
 from helpers.data import ImageSet
 from helpers.explain import Maps, layers
 
-REGIONS = ("image", "object", "background")
 LEAST_MAP = 5  # pixels across and down below which a feature map cannot tell object from background
 
 
 def at_home(table: pd.DataFrame, context_of: Mapping[str, str]) -> np.ndarray:
     """Which images show their class's own context, bool (N,); all of them where none is known to.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Of the images: class, context.
-    context_of : dict from class to context name
+    `table` is that of the images: class, context.
     """
     own = (table["context"] == table["class"].map(context_of)).to_numpy()
     return own if own.any() else np.ones(len(table), dtype=bool)
@@ -38,62 +34,37 @@ def at_home(table: pd.DataFrame, context_of: Mapping[str, str]) -> np.ndarray:
 
 def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> list[int]:
     """Indices of the first `n` images of each class, those in its own context first."""
-    table = images.table.reset_index(drop=True)
-    ranked = table.assign(other=~at_home(table, context_of)).sort_values("other", kind="stable")
+    ranked = images.table.assign(other=~at_home(images.table, context_of))
+    ranked = ranked.reset_index(drop=True).sort_values("other", kind="stable")
     return [i for name in images.classes for i in ranked.index[ranked["class"] == name][:n]]
 
 
-def mean_colours(images: ImageSet, region: str = "image") -> torch.Tensor:
-    """Mean colour of each image, or of its object or background.
+def mean_colours(images: ImageSet) -> dict[str, torch.Tensor]:
+    """Mean RGB of each image by region, float64 (N, 3), NaN where a region is empty.
 
-    Parameters
-    ----------
-    images
-        With masks where `region` is not ``image``.
-    region : {"image", "object", "background"}
-
-    Returns
-    -------
-    torch.Tensor
-        float64 (N, 3), RGB in [0, 255]; NaN where the region is empty.
-
-    Raises
-    ------
-    ValueError
-        For an unknown region, or a region of a set without masks.
+    The regions are the object and, in C, the background (a plain ground says nothing); where no
+    mask tells them apart, the whole image.
     """
-    if region not in REGIONS:
-        raise ValueError(f"region: {region!r} is none of {', '.join(REGIONS)}")
-    if region == "image":
-        return images.images.double().mean((2, 3))
+    pixels = images.images.double()
     if images.masks is None:
-        raise ValueError(f"set {images.name} has no masks, so its {region} is not known")
-    chosen = (images.masks if region == "object" else ~images.masks)[:, None].double()
-    return (images.images.double() * chosen).sum((2, 3)) / chosen.sum((2, 3))
-
-
-def regions_of(images: ImageSet) -> list[str]:
-    """Regions whose colour says something: a plain ground (NC, WB) is the same for all."""
-    if images.masks is None:
-        return ["image"]
-    return ["object", "background"] if images.name == "C" else ["object"]
+        return {"image": pixels.mean((2, 3))}
+    regions = {"object": images.masks}
+    if images.name == "C":
+        regions["background"] = ~images.masks
+    return {
+        region: (pixels * mask[:, None]).sum((2, 3)) / mask.sum((1, 2))[:, None]
+        for region, mask in regions.items()
+    }
 
 
 def colours_by_class(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
-    """Mean colour of every class in every set and region.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, region, class, red, green, blue (0 to 255).
-    """
-    rows = []
-    for name, images in sets.items():
-        for region in regions_of(images):
-            colours = mean_colours(images, region)
-            for index, label in enumerate(images.classes):
-                mean = colours[images.labels == index].nanmean(0).tolist()
-                rows.append([name, region, label, *mean])
+    """Mean colour of every class in every set and region: red, green, blue from 0 to 255."""
+    rows = [
+        [name, region, label, *colours[images.labels == index].nanmean(0).tolist()]
+        for name, images in sets.items()
+        for region, colours in mean_colours(images).items()
+        for index, label in enumerate(images.classes)
+    ]
     return pd.DataFrame(rows, columns=["set", "region", "class", "red", "green", "blue"])
 
 
@@ -101,22 +72,17 @@ def guesses(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
     """Guess the class of every test image from one mean colour alone.
 
     The guess is the class whose mean colour over the training images is nearest: three numbers an
-    image, no shape, no texture.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a test image and region: set, region, class, right (bool).
+    image, no shape, no texture. One row a test image and region: set, region, class, right (bool).
     """
     parts = []
     for name, images in sets.items():
         train, test = images.split("train"), images.split("test")
-        for region in regions_of(images):
-            colours = mean_colours(train, region)
-            centres = torch.stack(
-                [colours[train.labels == i].nanmean(0) for i in range(len(images.classes))]
-            )
-            guess = torch.cdist(mean_colours(test, region), centres).argmin(1)
+        colours, learned = mean_colours(test), mean_colours(train)
+        for region in colours:
+            centres = [
+                learned[region][train.labels == i].nanmean(0) for i in range(len(images.classes))
+            ]
+            guess = torch.cdist(colours[region], torch.stack(centres)).argmin(1)
             right = (guess == test.labels).numpy()
             of = {"set": name, "region": region, "class": test.table["class"], "right": right}
             parts.append(pd.DataFrame(of))
@@ -124,18 +90,9 @@ def guesses(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
 
 
 def given_away(guesses: pd.DataFrame) -> pd.DataFrame:
-    """How often a mean colour names the class.
+    """How often a mean colour names the class, from :func:`guesses`, by set and region.
 
-    Parameters
-    ----------
-    guesses : DataFrame
-        From :func:`guesses`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns set, region, accuracy, low, high (Wilson), chance (always the largest class),
-        images.
+    Columns set, region, accuracy, low, high (Wilson), chance (always the largest class), images.
     """
     by = ["set", "region"]
     found = guesses.groupby(by, sort=False)["right"].agg(accuracy="mean", hits="sum", images="size")
@@ -162,90 +119,50 @@ def relevance(trainings: Sequence[Maps], images: ImageSet) -> pd.DataFrame:
     trainings : sequence of Maps
         From :func:`helpers.explain.explain`, of `images` and one training each.
     images : ImageSet
-        With masks.
+        With masks; images without are refused.
 
     Returns
     -------
     DataFrame
-        training, image, class, share (NaN where a map has no positive relevance), area (the
-        background's share of the image: what a uniform map gives), excess (share - area), peak (the
-        most relevant pixel is on the background; NaN as share).
-
-    Raises
-    ------
-    ValueError
-        For images without masks, or maps of other images.
+        training, object (index of the image), class, share (NaN where a map has no positive
+        relevance), area (the background's share of the image: what a uniform map gives), excess
+        (share - area), peak (the most relevant pixel is on the background; NaN as share).
     """
     if images.masks is None:
         raise ValueError(f"set {images.name} has no masks: where the background is, is not known")
-    parts = [_shares(maps, images).assign(training=t) for t, maps in enumerate(trainings)]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _shares(maps: Maps, images: ImageSet) -> pd.DataFrame:
-    if maps.maps.shape != images.masks.shape:
-        raise ValueError(
-            f"maps of shape {tuple(maps.maps.shape)} are not of images with masks "
-            f"{tuple(images.masks.shape)}"
-        )
     ground = ~images.masks.flatten(1)
-    positive = maps.maps.clamp(min=0).flatten(1).double()
-    total = positive.sum(1)
-    known = total > 0
-    share = ((positive * ground).sum(1) / total).where(known, torch.nan).numpy()
-    area = ground.double().mean(1).numpy()
-    peak = ground.gather(1, positive.argmax(1, keepdim=True))[:, 0].double()
-    return pd.DataFrame(
-        {
-            "image": np.arange(len(images)),
+    area, parts = ground.double().mean(1).numpy(), []
+    for training, maps in enumerate(trainings):
+        positive = maps.maps.clamp(min=0).flatten(1).double()
+        total = positive.sum(1)
+        share = ((positive * ground).sum(1) / total).numpy()
+        peak = ground.gather(1, positive.argmax(1, keepdim=True))[:, 0].double()
+        of = {
+            "training": training,
+            "object": np.arange(len(images)),
             "class": images.table["class"].to_numpy(),
-            "share": share,
-            "area": area,
-            "excess": share - area,
-            "peak": peak.where(known, torch.nan).numpy(),
         }
-    )
-
-
-def by_class(table: pd.DataFrame, measure: str) -> dict[str, np.ndarray]:
-    """A measure of :func:`relevance` by class, as (trainings, images): what `stats.mean` takes."""
-    return {
-        name: part.pivot(index="training", columns="image", values=measure).to_numpy()
-        for name, part in table.groupby("class", sort=False)
-    }
+        of |= {"share": share, "area": area, "excess": share - area}
+        of["peak"] = peak.where(total > 0, torch.nan).numpy()
+        parts.append(pd.DataFrame(of))
+    return pd.concat(parts, ignore_index=True)
 
 
 def per_class(table: pd.DataFrame) -> pd.DataFrame:
     """Each class's mean share of relevance on the background, against a uniform map.
 
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`relevance`.
-
     Returns
     -------
     DataFrame
-        One row a class: class, images, undefined (maps without positive relevance, of all
-        trainings; left out of the rest), area, and with intervals over trainings and images
-        (`_low`, `_high`) share, excess and peak.
+        One row a class of :func:`relevance`: class, images, undefined (maps without positive
+        relevance, of all trainings; left out of the rest), area, and with intervals over trainings
+        and images (`_low`, `_high`) share, excess and peak.
     """
-    classes = table.groupby("class", sort=False)
-    found = pd.DataFrame(
-        {
-            "images": classes["image"].nunique(),
-            "undefined": classes["share"].apply(lambda share: int(share.isna().sum())),
-            "area": classes["area"].mean(),
-        }
-    )
-    for measure in ("share", "excess", "peak"):
-        of = by_class(table, measure)
-        ends = pd.DataFrame([_interval(of[name], measure) for name in found.index])
-        found[[measure, f"{measure}_low", f"{measure}_high"]] = ends.to_numpy()
-    return found.reset_index()
-
-
-def _interval(values: np.ndarray, measure: str) -> stats.Interval:
-    if np.isnan(values).all():
-        return stats.Interval(np.nan, np.nan, np.nan)
-    return stats.share(values) if measure == "peak" else stats.mean(values).interval()
+    rows = []
+    for name, part in table.groupby("class", sort=False):
+        row = {"class": name, "images": part["object"].nunique()}
+        row |= {"undefined": int(part["share"].isna().sum()), "area": part["area"].mean()}
+        for measure in ("share", "excess", "peak"):
+            row |= effects.with_interval(part, measure, share=measure == "peak")
+        rows.append(row)
+    return pd.DataFrame(rows)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import ipywidgets
 from matplotlib.figure import Figure
 
@@ -23,25 +21,11 @@ def look(
     number: int = 0,
     method: str = "gradcam",
 ) -> Figure:
-    """One image, its explanation and both together.
+    """One image of the class `label`, its explanation for that class, and both together.
 
-    Parameters
-    ----------
-    model : nn.Module
-    images
-    label : str
-        Class of the image, and the class explained.
-    context : str
-        Name of the context it shows; "any" for whichever.
-    number : int
-        Which of these images, from 0; beyond the last it begins again.
-    method : str
-        One of :data:`helpers.explain.METHODS`.
-
-    Raises
-    ------
-    ValueError
-        When there is no image of this class in this context.
+    `context` is the name of the context it shows ("any" for whichever). `number` counts these
+    images from 0 and begins again beyond the last. `method` is one of
+    :data:`helpers.explain.METHODS`. A ValueError says that there is no such image.
     """
     chosen = images.of(label)
     if context != ANY:
@@ -55,9 +39,7 @@ def look(
     return figures.explained(chosen.images[at], maps.maps, [f"{label}, {seen}" if seen else label])
 
 
-def controls(
-    model, images: ImageSet, methods: Sequence[str] = tuple(explain.METHODS)
-) -> ipywidgets.Widget:
+def controls(model, images: ImageSet) -> ipywidgets.Widget:
     """Widgets to choose class, context, image and method; a button has :func:`look` draw it."""
 
     def draw(label: str, context: str, number: int, method: str) -> None:
@@ -75,5 +57,5 @@ def controls(
         label=list(images.classes),
         context=[ANY, *contexts],
         number=ipywidgets.IntSlider(0, 0, len(images) // len(images.classes) - 1),
-        method=list(methods),
+        method=list(explain.METHODS),
     )

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.contexts import background, cross_evaluation, effects, pasting
+from helpers.contexts import background, cross_evaluation, effects, paper
+from helpers.contexts.paper import CLASS_OF
 from helpers.data import Collection
 from helpers.models import experiment
 from helpers.run.claims import Estimate
-from helpers.stats import ranks
 
 PER_CLASS = [100, 25, 25]  # images for training, validation and test (section 2.1.2)
 # Differences of accuracies that the paper reports: (model, test set) to weight.
@@ -41,13 +41,8 @@ def of_datasets(
 ) -> list[Estimate]:
     """Section 2.1.1 on the image sets, and what colour alone gives away (notebook 01).
 
-    Parameters
-    ----------
-    collection
-    guesses
-        From :func:`helpers.contexts.background.guesses`.
-    planted
-        From :func:`helpers.models.experiment.planted`; None where nothing is known.
+    `guesses` is from :func:`helpers.contexts.background.guesses`, and `planted` from
+    :func:`helpers.models.experiment.planted`: None where nothing is known.
     """
     found, counts = [], collection.summary().loc["C"]
     if (counts["total"] == sum(PER_CLASS)).all():
@@ -69,8 +64,7 @@ def of_datasets(
     if planted is not None:
         shown = experiment.class_by_context(collection)
         asked = planted.set_index("class")["p_context_given_class"] * shown.sum(axis=1)
-        own = pd.Series(np.diag(shown), index=shown.index)
-        off = float((own - asked).abs().max().round(6))
+        off = float((np.diag(shown) - asked[shown.index]).abs().max().round(6))
         found.append(Estimate("suite/contexts/planted", (off,) * 3))
     return found
 
@@ -78,18 +72,14 @@ def of_datasets(
 def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
     """Section 2.1.3, as far as the models and sets are there (notebook 02).
 
-    Parameters
-    ----------
-    predictions
-        From :func:`helpers.contexts.cross_evaluation.predictions`.
+    `predictions` is from :func:`helpers.contexts.cross_evaluation.predictions`.
     """
     accuracy = predictions.groupby(["model", "test_set"])["right"].mean()
-    trained = set(predictions["model"])
+    elsewhere = predictions[predictions["test_set"] != predictions["train_set"]]
     outside = {  # accuracies of each model on the sets it was not trained on
-        name: accuracy[[(name, test) for test in cross_evaluation.others(predictions, name)]]
-        for name in trained
+        name: part.groupby(["model", "test_set"], sort=False)["right"].mean()
+        for name, part in elsewhere.groupby("model")
     }
-    outside = {name: values for name, values in outside.items() if len(values)}
     fresh, tuned = (
         {own: name for own, name in family.items() if name in outside} for family in (FRESH, TUNED)
     )
@@ -138,13 +128,8 @@ def of_mosaics(
 ) -> list[Estimate]:
     """Section 3 on each context and each pair, and what was planted (notebook 03).
 
-    Parameters
-    ----------
-    images, pairs, contexts
-        From ``per_image``, ``of_pairs`` and ``of_contexts`` of :mod:`helpers.contexts.effects`.
-    planted
-        From :func:`helpers.models.experiment.planted`; None where nothing is known.
-    collection
+    `images`, `pairs` and `contexts` are from ``per_image``, ``of_pairs`` and ``of_contexts`` of
+    :mod:`helpers.contexts.effects`, `planted` from :func:`helpers.models.experiment.planted`.
     """
     weakest = pairs.loc[pairs["drop"].idxmin()]
     found = [Estimate("contexts/every-pair", _ends(weakest, "drop"))]
@@ -156,31 +141,28 @@ def of_mosaics(
         of = {"weakest": collection.context_of[weak]}
         found.append(Estimate("suite/contexts/planted-order", stronger, of))
     if collection.has_the_papers_classes():
-        found += _of_the_papers_mosaics(images, pairs, collection)
+        found += _of_the_papers_mosaics(images, pairs)
     return found
 
 
-def _of_the_papers_mosaics(images, pairs, collection: Collection) -> list[Estimate]:
+def _of_the_papers_mosaics(images: pd.DataFrame, pairs: pd.DataFrame) -> list[Estimate]:
     """What section 3 says of the paper's own classes and contexts."""
-    class_of = {context: label for label, context in collection.context_of.items()}
     found = {
         f"contexts/stronger/{first}-{second}": effects.difference(
-            images, [class_of[first]], class_of[second], "flip_share"
+            images, [CLASS_OF[first]], CLASS_OF[second], "flip_share"
         )
         for first, second in STRONGER
     }
     every = images.groupby(["object_class", "training", "object"], as_index=False, sort=False)
     found["contexts/hydrants-flip-least"] = _less(every["flip_share"].mean(), "fire hydrant")
-    road = images[images["context_class"] == class_of["road"]]
-    found["contexts/planes-on-road"] = _less(road, "plane")
-    hydrants = (images["object_class"] == "fire hydrant") & (
-        images["context_class"] == class_of["sky"]
-    )
-    kept = images[hydrants].assign(kept_share=images["kept"] / images["mosaics"])
+    by_context = dict(list(images.groupby("context_class")))
+    found["contexts/planes-on-road"] = _less(by_context[CLASS_OF["road"]], "plane")
+    hydrants = by_context[CLASS_OF["sky"]].query("object_class == 'fire hydrant'")
+    kept = hydrants.assign(kept_share=hydrants["kept"] / hydrants["mosaics"])
     found["contexts/hydrants-kept"] = stats.share(effects.grid(kept, "kept_share"))
     rows = pairs.set_index(["object_class", "context_class"])
-    mugs = rows.loc[[("mug", class_of["sky"]), ("mug", class_of["park"])]]
-    beside = rows[rows.index.get_level_values("context_class") == class_of["road"]]
+    mugs = rows.loc[[("mug", CLASS_OF["sky"]), ("mug", CLASS_OF["park"])]]
+    beside = rows[rows.index.get_level_values("context_class") == CLASS_OF["road"]]
     for claim, part, place in (
         ("contexts/mugs-across", mugs, mugs["mosaic_distance"].argmax()),
         ("contexts/road-not-across", beside, beside["mosaic_distance"].argmin()),
@@ -191,10 +173,16 @@ def _of_the_papers_mosaics(images, pairs, collection: Collection) -> list[Estima
 
 def _less(images: pd.DataFrame, name: str) -> stats.Interval:
     """An object class's share of flipped mosaics less the mean of the other classes'."""
-    parts = dict(list(images.groupby("object_class", sort=False)))
-    weights = [1.0 if label == name else -1 / (len(parts) - 1) for label in parts]
-    values = [effects.grid(part, "flip_share") for part in parts.values()]
-    return stats.mean(values, weights, shares=True).interval()
+    parts = {
+        label: effects.grid(part, "flip_share") for label, part in images.groupby("object_class")
+    }
+    return _difference([parts.pop(name)], list(parts.values()))
+
+
+def _difference(first: list[np.ndarray], second: list[np.ndarray]) -> stats.Interval:
+    """Mean share of some groups less that of others, over trainings and images."""
+    weights = [1 / len(first)] * len(first) + [-1 / len(second)] * len(second)
+    return stats.mean([*first, *second], weights, shares=True).interval()
 
 
 def of_pasting(
@@ -205,18 +193,12 @@ def of_pasting(
 ) -> list[Estimate]:
     """Results Checks, on contexts alone and with objects pasted into them (notebook 04).
 
-    Parameters
-    ----------
-    alone
-        From :func:`helpers.contexts.pasting.alone`.
-    mosaics, pasted
-        From :func:`helpers.contexts.effects.per_image`; None where nothing could be pasted.
-    collection
+    `alone` is from :func:`helpers.contexts.pasting.alone`; `mosaics` and `pasted` are from
+    :func:`helpers.contexts.effects.per_image`, the latter None where nothing could be pasted.
     """
     papers, found = collection.has_the_papers_classes(), []
-    class_of = {context: label for label, context in collection.context_of.items()}
     if papers:
-        shown = {name: alone[class_of[name]] for name in ("sky", "park", "wood", "road")}
+        shown = {name: alone[CLASS_OF[name]] for name in ("sky", "park", "wood", "road")}
         road = _difference([shown["road"]], [shown[name] for name in ("sky", "park", "wood")])
         found = [
             Estimate(f"contexts/alone/{name}", road if name == "road" else stats.share(said))
@@ -226,23 +208,22 @@ def of_pasting(
         return found
     contexts = effects.of_contexts(pasted)
     found += _of_each("suite/contexts/pasted-effect", contexts, "taken_effect", collection)
-    found.append(Estimate("suite/contexts/methods-agree", ranks.agreement(mosaics, pasted)))
-    return found + (_of_the_papers_pasting(mosaics, pasted, class_of) if papers else [])
+    found.append(Estimate("suite/contexts/methods-agree", effects.agreement(mosaics, pasted)))
+    return found + (_of_the_papers_pasting(mosaics, pasted) if papers else [])
 
 
-def _of_the_papers_pasting(mosaics, pasted, class_of) -> list[Estimate]:
+def _of_the_papers_pasting(mosaics: pd.DataFrame, pasted: pd.DataFrame) -> list[Estimate]:
     """What Results Checks says of the paper's own classes and contexts."""
-    taken = {context: {} for context in class_of}
-    for context, label in class_of.items():
+    taken = {context: {} for context in CLASS_OF}
+    for context, label in CLASS_OF.items():
         for name, part in pasted[pasted["context_class"] == label].groupby("object_class"):
             taken[context][name] = effects.grid(part, "taken_share")
     least = min(taken["park"].values(), key=np.mean)
     sky = taken["sky"]
     # The eleven pairs that the paper prints both counts for, each method by what the paper counts.
-    printed = pasting.paper_pairs()
-    met = pd.MultiIndex.from_arrays([printed["context"].map(class_of), printed["object_class"]])
+    printed = paper.pairs()[effects.PAIR]
     both = [
-        table[table.set_index(ranks.PAIR).index.isin(met)].rename(columns={share: "share"})
+        table.rename(columns={share: "share"}).merge(printed, on=effects.PAIR)
         for table, share in ((mosaics, "flip_share"), (pasted, "taken_share"))
     ]
     found = {
@@ -250,38 +231,28 @@ def _of_the_papers_pasting(mosaics, pasted, class_of) -> list[Estimate]:
         "contexts/pasted/park": stats.share(least),
         "contexts/pasted/road": stats.share(list(taken["road"].values())),
         "contexts/pasted/wood": stats.share(list(taken["wood"].values())),
-        "contexts/consistent": ranks.agreement(*both, value="share"),
+        "contexts/consistent": effects.agreement(*both, value="share"),
     }
     return [Estimate(claim, interval) for claim, interval in found.items()]
-
-
-def _difference(first: list[np.ndarray], second: list[np.ndarray]) -> stats.Interval:
-    """Mean share of some bars less that of others, over trainings and images."""
-    weights = [1 / len(first)] * len(first) + [-1 / len(second)] * len(second)
-    return stats.mean([*first, *second], weights, shares=True).interval()
 
 
 def of_gradcam(table: pd.DataFrame | None, collection: Collection) -> list[Estimate]:
     """Section 4 on what GradCAM alone shows (notebook 05).
 
-    Parameters
-    ----------
-    table
-        From :func:`helpers.contexts.background.relevance`; None without masks. Nothing is
-        estimated where all maps of a class are empty.
-    collection
+    `table` is from :func:`helpers.contexts.background.relevance`, None without masks. Nothing is
+    estimated where all maps of a class are empty.
     """
     if table is None or table["share"].isna().groupby(table["class"]).all().any():
         return []
-    found = []
+    found, by_class = [], list(table.groupby("class", sort=False))
     if collection.has_the_papers_classes():
-        peaks = background.by_class(table, "peak")
-        others = [of for name, of in peaks.items() if name != "plane"]
+        peaks = {name: effects.grid(part, "peak") for name, part in by_class}
+        bench, plane = stats.share(peaks["bench"]), peaks.pop("plane")
         found = [
-            Estimate("contexts/gradcam/plane", _difference([peaks["plane"]], others)),
-            Estimate("contexts/gradcam/bench", stats.share(peaks["bench"])),
+            Estimate("contexts/gradcam/plane", _difference([plane], list(peaks.values()))),
+            Estimate("contexts/gradcam/bench", bench),
         ]
-    excess = stats.mean(list(background.by_class(table, "excess").values())).interval()
+    excess = stats.mean([effects.grid(part, "excess") for _, part in by_class]).interval()
     return [*found, Estimate("suite/contexts/gradcam", excess)]
 
 
@@ -290,10 +261,7 @@ def of_doses(
 ) -> list[Estimate]:
     """Whether each method measures less where contexts tell nothing (notebook 05).
 
-    Parameters
-    ----------
-    biased, unbiased
-        From :meth:`helpers.contexts.methods.Measured.overall`.
+    Both are from :func:`helpers.contexts.methods.overall`.
     """
     return [
         Estimate(
@@ -308,10 +276,8 @@ def of_doses(
 def of_mitigation(predictions: pd.DataFrame) -> list[Estimate]:
     """Section 4: whether the model without the bias does better outside its own set (notebook 05).
 
-    Parameters
-    ----------
-    predictions
-        From :func:`helpers.contexts.methods.elsewhere`.
+    `predictions` is from :func:`helpers.contexts.cross_evaluation.predictions`, of models that are
+    called "biased" and "unbiased".
     """
     return [
         Estimate(
@@ -328,11 +294,9 @@ def _of_each(
     """A claim made of each context."""
     return [
         Estimate(
-            claim,
-            _ends(row, measure),
-            {"context": collection.context_of[row["context_class"]], "label": row["context_class"]},
+            claim, _ends(row, measure), {"context": collection.context_of[name], "label": name}
         )
-        for row in contexts.to_dict("records")
+        for name, row in contexts.set_index("context_class").iterrows()
     ]
 
 

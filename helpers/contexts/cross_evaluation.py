@@ -13,9 +13,8 @@ import pandas as pd
 from torch import nn
 
 from helpers import models, stats
-from helpers.data import Collection, ImageSet
+from helpers.data import ImageSet
 from helpers.models import experiment
-from helpers.run import project
 
 
 def predictions(
@@ -33,7 +32,7 @@ def predictions(
 
     Returns
     -------
-    pandas.DataFrame
+    DataFrame
         One row a model, training and test image: model, train_set (empty where the name is any
         other), training, test_set, image (its place in the test split), class, predicted, right.
     """
@@ -41,62 +40,34 @@ def predictions(
     for set_name, images in sets.items():
         test = images.split("test")
         for model_name, trainings in networks.items():
-            train_set = experiment.MODELS.get(model_name, ("", ""))[1]
             said = models.logits(trainings, test.images).argmax(2)
             for training, best in enumerate(said):
-                parts.append(
-                    pd.DataFrame(
-                        {
-                            "model": model_name,
-                            "train_set": train_set,
-                            "training": training,
-                            "test_set": set_name,
-                            "image": np.arange(len(test)),
-                            "class": [test.classes[i] for i in test.labels],
-                            "predicted": [test.classes[i] for i in best],
-                            "right": (best == test.labels).numpy(),
-                        }
-                    )
-                )
+                rows = {
+                    "model": model_name,
+                    "train_set": experiment.MODELS.get(model_name, ("", ""))[1],
+                    "training": training,
+                    "test_set": set_name,
+                    "image": np.arange(len(test)),
+                    "class": [test.classes[i] for i in test.labels],
+                    "predicted": [test.classes[i] for i in best],
+                    "right": (best == test.labels).numpy(),
+                }
+                parts.append(pd.DataFrame(rows))
     return pd.concat(parts, ignore_index=True)
 
 
 def accuracies(table: pd.DataFrame) -> pd.DataFrame:
     """Accuracy of every model on every test set, mean over its trainings (Figure 2).
 
-    Parameters
-    ----------
-    table
-        From :func:`predictions`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        model, train_set, test_set, accuracy, low, high (other trainings and other images:
-        :func:`helpers.stats.share`), images, trainings; models and sets in the order given.
+    Columns model, train_set, test_set, accuracy, low, high (other trainings and other images:
+    :func:`helpers.stats.share`), images, trainings; models and sets in the order of `predictions`.
     """
     rows, keys = [], ["model", "train_set", "test_set"]
     for of, part in table.groupby(keys, sort=False):
         right = _right(part)
-        row = dict(zip(keys, of, strict=True))
-        row |= dict(zip(("accuracy", "low", "high"), stats.share(right), strict=True))
-        rows.append(row | {"images": right.shape[1], "trainings": len(right)})
-    return pd.DataFrame(rows)
-
-
-def with_paper(accuracies: pd.DataFrame, collection: Collection) -> pd.DataFrame:
-    """Set the accuracies that the paper states beside ours, where its classes are the collection's.
-
-    Returns
-    -------
-    pandas.DataFrame
-        `accuracies` with paper (NaN where the paper's text has none).
-    """
-    if not collection.has_the_papers_classes():
-        return accuracies.assign(paper=np.nan)
-    printed = pd.read_csv(project.root() / "data/paper/contexts_accuracy.csv")
-    printed = printed.rename(columns={"accuracy": "paper"}).drop(columns="source")
-    return accuracies.merge(printed, on=["model", "test_set"], how="left")
+        rows.append((*of, *stats.share(right), right.shape[1], len(right)))
+    columns = [*keys, "accuracy", "low", "high", "images", "trainings"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def by_training(table: pd.DataFrame) -> pd.DataFrame:
@@ -106,41 +77,20 @@ def by_training(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def confusions(table: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
-    """Confusion matrix of each model and test set, mean over the trainings.
-
-    Parameters
-    ----------
-    table
-        From :func:`predictions`.
-
-    Returns
-    -------
-    dict
-        (model, test set) to mean counts: classes down, predicted classes across, in one order.
-    """
-    order = list(dict.fromkeys(table["class"]))
-    return {
-        pair: pd.crosstab(part["class"], part["predicted"]).reindex(
-            index=order, columns=order, fill_value=0
-        )
-        / part["training"].nunique()
-        for pair, part in table.groupby(["model", "test_set"], sort=False)
-    }
+    """Confusion matrix by model and test set: mean counts over the trainings, true classes down."""
+    order, found = list(dict.fromkeys(table["class"])), {}
+    for pair, part in table.groupby(["model", "test_set"], sort=False):
+        counts = pd.crosstab(part["class"], part["predicted"])
+        counts = counts.reindex(index=order, columns=order, fill_value=0)
+        found[pair] = counts / part["training"].nunique()
+    return found
 
 
 def hidden(table: pd.DataFrame) -> pd.DataFrame:
     """What a random split would have hidden: accuracy lost outside the model's own set.
 
-    Parameters
-    ----------
-    table
-        From :func:`predictions`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a model: model, own (accuracy on its own set), others (mean accuracy on the other
-        sets), drop (own - others), drop_low, drop_high. Empty where there is one set only.
+    One row a model: model, own (accuracy on its own set), others (mean accuracy on the other
+    sets), drop (own - others), drop_low, drop_high. Empty where there is one set only.
     """
     rows = []
     for name, part in table.groupby("model", sort=False):
@@ -153,34 +103,20 @@ def hidden(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def others(table: pd.DataFrame, name: str) -> list[str]:
-    """The test sets that a model was not trained on."""
-    mine = table[table["model"] == name]
-    return list(mine.loc[mine["test_set"] != mine["train_set"], "test_set"].unique())
-
-
 def lost(table: pd.DataFrame, name: str) -> dict[tuple[str, str], float]:
     """Weights of "a model's accuracy on its own set less its mean accuracy on the others"."""
-    own, other = table.loc[table["model"] == name, "train_set"].iloc[0], others(table, name)
-    return {(name, own): 1.0} | {(name, test_set): -1 / len(other) for test_set in other}
+    mine = table[table["model"] == name]
+    own, tests = mine["train_set"].iloc[0], mine["test_set"].unique()
+    others = [test for test in tests if test != own]
+    return {(name, own): 1.0} | {(name, test): -1 / len(others) for test in others}
 
 
 def contrast(table: pd.DataFrame, weights: Mapping[tuple[str, str], float]) -> stats.Interval:
     """A weighted sum of accuracies; models on the same test set are compared image by image.
 
-    Parameters
-    ----------
-    table
-        From :func:`predictions`.
-    weights
-        (model, test set) to weight, such as ``{("model-WB", "C"): 1, ("model-C", "WB"): -1}``.
-
-    Raises
-    ------
-    KeyError
-        When the table has no such pair.
+    `weights` are by model and test set: ``{("model-WB", "C"): 1, ("model-C", "WB"): -1}``.
     """
-    parts = {pair: part for pair, part in table.groupby(["model", "test_set"], sort=False)}
+    parts = dict(list(table.groupby(["model", "test_set"], sort=False)))
     by_set: dict[str, np.ndarray] = {}
     largest: dict[str, float] = {}
     for pair, weight in weights.items():

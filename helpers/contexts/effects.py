@@ -21,14 +21,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+import scipy.stats
 
 from helpers import stats
-from helpers.data import Collection
-from helpers.run import project
 
-KEYS = ["training", "context_class", "object_class", "object"]
-OF_CONTEXTS = ("flip_share", "context_effect", "taken_effect")
-MEASURES = (
+PAIR = ["context_class", "object_class"]
+IMAGE = ["training", *PAIR, "object"]
+OF_PAIRS = (
     "flip_share",
     "mosaic_distance",
     "single_distance",
@@ -39,6 +38,7 @@ MEASURES = (
     "flip_effect",
     "own_distance",
 )
+OF_CONTEXTS = ("flip_share", "context_effect", "taken_effect")
 
 
 def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence[str]):
@@ -49,10 +49,9 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
 
     Parameters
     ----------
-    single_logits : tensor or array (T, N, K), or (N, K) of one training
-        Of the object images, in the order `design["object"]` counts.
-    mosaic_logits : tensor or array (T, R, K), or (R, K)
-        Of the mosaics or composites, one a row of `design`.
+    single_logits, mosaic_logits : tensors or arrays (T, N, K) and (T, R, K)
+        Of T trainings: for the N object images that `design["object"]` counts, and for the R
+        mosaics or composites, one a row of `design`.
     design : DataFrame
         From `mosaics.design` or `pasting.design`.
     classes : sequence of K str
@@ -60,16 +59,12 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
     Returns
     -------
     DataFrame, one row a point
-        training : from 0
-        object_class, context_class : the pair
-        kind : "single", "context", "own" or "neutral"
-        object : index of the object image
-        side : "left" or "right"; "" for single images
-        mosaic : row of `design`; -1 for single images
-        object_logit, context_logit : of the two classes of the pair
-        distance : signed, to the diagonal; positive on the object's side
-        flipped : the context class's logit is above the object's
-        kept, taken : the object's, the context's class has the highest logit of all
+        training; object_class, context_class (the pair); kind ("single", "context", "own" or
+        "neutral"); object (index of the object image); side ("left" or "right", "" for single
+        images); mosaic (row of `design`, -1 for single images); object_logit, context_logit;
+        distance (signed, to the diagonal, positive on the object's side); flipped (the context
+        class's logit is above the object's); kept, taken (the object's, the context's class has the
+        highest logit of all).
 
     Raises
     ------
@@ -77,50 +72,59 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
         For logits that are not finite, or whose shape does not fit `design` and `classes`.
     """
     classes = list(classes)
-    objects = design.drop_duplicates("object")
-    single = _checked(single_logits, design["object"].max() + 1, classes, "single_logits")
-    mosaic = _checked(mosaic_logits, len(design), classes, "mosaic_logits", exact=True)
-    if len(single) != len(mosaic):
-        raise ValueError(f"{len(single)} trainings of single images, {len(mosaic)} of mosaics")
-    table = design.assign(mosaic=np.arange(len(design)))
-    singles = objects.assign(kind="single", side="", mosaic=-1)
-    used = set(design.loc[design["kind"] == "context", "context_class"])
+    single, mosaic = (np.asarray(logits, float) for logits in (single_logits, mosaic_logits))
+    if mosaic.shape != (len(single), len(design), len(classes)):
+        raise ValueError(
+            f"logits of shapes {single.shape} and {mosaic.shape} do not fit a design of "
+            f"{len(design)} mosaics and {len(classes)} classes"
+        )
+    if not (np.isfinite(single).all() and np.isfinite(mosaic).all()):
+        raise ValueError("some logits are not finite numbers")
+    made = design.assign(mosaic=np.arange(len(design)))
+    singles = made.drop_duplicates("object").assign(kind="single", side="", mosaic=-1)
+    used = set(made.loc[made["kind"] == "context", "context_class"])
     parts = []
-    for context in [c for c in classes if c in used]:
-        mine = (table["kind"] != "context") | (table["context_class"] == context)
-        rows = pd.concat([singles, table[mine]])
+    for context in [name for name in classes if name in used]:
+        of_context = (made["kind"] != "context") | (made["context_class"] == context)
+        rows = pd.concat([singles, made[of_context]])
         parts.append(rows[rows["object_class"] != context].assign(context_class=context))
     table = pd.concat(parts, ignore_index=True)
+    table = table[["object_class", "context_class", "kind", "object", "side", "mosaic"]]
     is_mosaic = (table["mosaic"] >= 0).to_numpy()[:, None]
-    parts = []
-    for training, (alone, beside) in enumerate(zip(single, mosaic, strict=True)):
-        logits = np.where(is_mosaic, beside[table["mosaic"]], alone[table["object"]])
-        parts.append(_measured(table.assign(training=training), logits, classes))
-    return pd.concat(parts, ignore_index=True)
+    logits = np.where(is_mosaic, mosaic[:, table["mosaic"]], single[:, table["object"]])
+    rows, best = np.arange(len(table)), logits.argmax(2)
+    objects, contexts = (
+        table[name].map(classes.index).to_numpy() for name in ("object_class", "context_class")
+    )
+    of_object, of_context = logits[:, rows, objects].ravel(), logits[:, rows, contexts].ravel()
+    table = pd.concat([table.assign(training=t) for t in range(len(single))], ignore_index=True)
+    return table.assign(
+        object_logit=of_object,
+        context_logit=of_context,
+        distance=(of_object - of_context) / np.sqrt(2),
+        flipped=of_context > of_object,
+        kept=(best == objects).ravel(),
+        taken=(best == contexts).ravel(),
+    )
 
 
 def per_image(points: pd.DataFrame) -> pd.DataFrame:
-    """Average the points within each object image: what the intervals are made of.
-
-    Parameters
-    ----------
-    points : DataFrame
-        From :func:`points`.
+    """Average :func:`points` within each object image: what the intervals are made of.
 
     Returns
     -------
     DataFrame
         One row a (training, context_class, object_class, object): mosaics, flips, kept (counts),
-        and the image's flip_share, taken_share, mosaic_distance, single_distance, drop, and with
-        the controls neutral_distance, neutral_flip_share, context_effect, flip_effect,
-        taken_effect and own_distance, as in :func:`of_pairs` and :func:`of_contexts`. The
-        neutral mosaics are averaged over the sides in the proportion of the image's context
-        mosaics.
+        the image's flip_share and taken_share, and the distances and effects that :func:`of_pairs`
+        and :func:`of_contexts` explain (NaN where the design has no such row). The neutral mosaics
+        are averaged over the sides in the proportion of the image's context mosaics.
     """
-    kinds = {kind: part for kind, part in points.groupby("kind", sort=False)}
+    kinds = {
+        kind: points[points["kind"] == kind] for kind in ("single", "context", "own", "neutral")
+    }
     found = (
         kinds["context"]
-        .groupby(KEYS, sort=False)
+        .groupby(IMAGE, sort=False)
         .agg(
             mosaics=("mosaic", "size"),
             flips=("flipped", "sum"),
@@ -130,28 +134,21 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
             mosaic_distance=("distance", "mean"),
         )
     )
-    found["single_distance"] = kinds["single"].groupby(KEYS)["distance"].mean()
+    found["single_distance"] = kinds["single"].groupby(IMAGE)["distance"].mean()
     found["drop"] = found["single_distance"] - found["mosaic_distance"]
-    if "neutral" in kinds:
-        twin = kinds["context"][[*KEYS, "side"]].merge(kinds["neutral"], on=[*KEYS, "side"])
-        beside = twin.groupby(KEYS)[["distance", "flipped", "taken"]].mean()
-        found["neutral_distance"] = beside["distance"]
-        found["neutral_flip_share"] = beside["flipped"]
-        found["context_effect"] = found["neutral_distance"] - found["mosaic_distance"]
-        found["flip_effect"] = found["flip_share"] - found["neutral_flip_share"]
-        found["taken_effect"] = found["taken_share"] - beside["taken"]
-    if "own" in kinds:
-        found["own_distance"] = kinds["own"].groupby(KEYS)["distance"].mean()
+    twins = kinds["context"][[*IMAGE, "side"]].merge(kinds["neutral"], on=[*IMAGE, "side"])
+    beside = twins.groupby(IMAGE)[["distance", "flipped", "taken"]].mean()
+    found["neutral_distance"] = beside["distance"]
+    found["neutral_flip_share"] = beside["flipped"]
+    found["context_effect"] = found["neutral_distance"] - found["mosaic_distance"]
+    found["flip_effect"] = found["flip_share"] - found["neutral_flip_share"]
+    found["taken_effect"] = found["taken_share"] - beside["taken"]
+    found["own_distance"] = kinds["own"].groupby(IMAGE)["distance"].mean()
     return found.reset_index()
 
 
 def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
-    """What each context does to each object class (section 3, Table 1, Figure 10).
-
-    Parameters
-    ----------
-    images : DataFrame
-        From :func:`per_image`.
+    """What each context does to each object class (section 3, Table 1, Figure 10), by `per_image`.
 
     Returns
     -------
@@ -171,54 +168,39 @@ def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
         - flip_effect*: flip_share - neutral_flip_share.
         - own_distance*: of the same images beside their own context.
 
-        x* stands for x, x_low and x_high, the ends of its 95% interval (`stats.mean`). Columns of
-        controls are there where the design has these.
+        x* stands for x, x_low and x_high, the ends of its 95% interval; NaN where nothing is known.
     """
     trainings, rows = images["training"].nunique(), []
-    for pair, group in images.groupby(["context_class", "object_class"], sort=False):
-        row = {"object_class": pair[1], "context_class": pair[0]}
+    for (context, name), group in images.groupby(PAIR, sort=False):
+        row = {"object_class": name, "context_class": context}
         row |= {"mosaics": group["mosaics"].sum() // trainings, "images": group["object"].nunique()}
-        row |= {"flips": group["flips"].sum() / trainings, "kept": group["kept"].sum() / trainings}
-        for name in [name for name in MEASURES if name in group]:
-            values = grid(group, name)
-            if np.isnan(values).all():  # a class whose own context has no images
-                interval = stats.Interval(np.nan, np.nan, np.nan)
-            elif name.endswith("_share"):
-                interval = stats.share(values)
-            else:
-                interval = stats.mean(values).interval()
-            row |= _ends(name, interval)
-        if "context_effect" in group:
-            row["context_effect_p"] = stats.mean(grid(group, "context_effect")).p
+        row |= {count: group[count].sum() / trainings for count in ("flips", "kept")}
+        for measure in OF_PAIRS:
+            row |= with_interval(group, measure, share=measure.endswith("_share"))
+        row["context_effect_p"] = stats.mean(grid(group, "context_effect")).p
         rows.append(row)
     table = pd.DataFrame(rows)
-    if "context_effect_p" in table:
-        at = table.columns.get_loc("context_effect_p") + 1
-        table.insert(at, "context_effect_p_holm", stats.adjust(table["context_effect_p"]))
-    return table
+    return table.assign(context_effect_p_holm=stats.adjust(table["context_effect_p"]))
 
 
 def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
     """Each context's strength as a shortcut: the mean of its effects over the other object classes.
 
-    Parameters
-    ----------
-    images : DataFrame
-        From :func:`per_image`.
+    The images are those of :func:`per_image`; object classes count equally.
 
     Returns
     -------
     DataFrame
         One row a context_class, in the order of the classes: object_classes (int), and with
-        intervals flip_share and, with the controls, context_effect and taken_effect (the share of
-        images taken for the context's class, less that on the neutral image). Object classes count
-        equally.
+        intervals flip_share, context_effect and taken_effect (the share of images taken for the
+        context's class, less that on the neutral image).
     """
     rows = []
     for context, group in images.groupby("context_class", sort=False):
         row = {"context_class": context, "object_classes": group["object_class"].nunique()}
-        for name in [name for name in OF_CONTEXTS if name in group]:
-            values = stats.mean(grids(group, name), shares=name == "taken_effect")
+        for name in OF_CONTEXTS:
+            grids = [grid(part, name) for _, part in group.groupby("object_class", sort=False)]
+            values = stats.mean(grids, shares=name == "taken_effect")
             row |= _ends(name, values.interval())
         rows.append(row)
     return pd.DataFrame(rows)
@@ -229,15 +211,8 @@ def difference(
 ) -> stats.Interval:
     """Effect of some classes' contexts, on average, minus another's, within the object image.
 
-    Parameters
-    ----------
-    images
-        From :func:`per_image`.
-    first, second
-        Classes whose contexts are compared, over the object images that met `second` and some of
-        `first`.
-    measure
-        Column of `images`: ``context_effect`` or ``flip_share``.
+    It is taken over the object images that met `second` and some of `first`; `measure` is a column
+    of `images`, which are those of :func:`per_image`.
     """
     wide = images.pivot_table(
         index=["object_class", "object", "training"], columns="context_class", values=measure
@@ -247,59 +222,68 @@ def difference(
     return stats.mean(parts).interval()
 
 
-def paper_distances(collection: Collection) -> pd.DataFrame | None:
-    """Table 1 as printed: object_class, context_class, mosaic, single; None for other classes."""
-    if not collection.has_the_papers_classes():
-        return None
-    printed = pd.read_csv(project.root() / "data/paper/contexts_distance.csv")
-    class_of = {context: label for label, context in collection.context_of.items()}
-    return printed.assign(context_class=printed["context"].map(class_of))
+def agreement(
+    first: pd.DataFrame, second: pd.DataFrame, value: str = "context_effect"
+) -> stats.Interval:
+    """How alike two methods rank the pairs of object and context: Spearman over the pairs.
+
+    The images are those of :func:`per_image`, of the same pairs and trainings; the mean of `value`
+    is ranked. The interval speaks of other trainings and other images in these pairs
+    (`stats.bootstrap`); the pairs themselves are all there are. Its ends are NaN where all pairs
+    are alike, so that there is no correlation.
+    """
+    groups = [_of_objects(table, value) for table in (first, second)]
+    number = len(groups[0])
+
+    def correlation(parts: list[np.ndarray]) -> float:
+        x, y = (
+            scipy.stats.rankdata(np.concatenate([part.mean((0, 1)) for part in of_method]))
+            for of_method in (parts[:number], parts[number:])
+        )
+        return float(np.corrcoef(x, y)[0, 1]) if x.std() and y.std() else np.nan
+
+    return stats.bootstrap(correlation, [*groups[0], *groups[1]])
+
+
+def apart(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    """Pairs of two tables of :func:`of_pairs`, those that are ranked most differently first.
+
+    Returns
+    -------
+    DataFrame
+        context_class, object_class, context_effect with its interval of each (suffixes ``_first``
+        and ``_second``), rank_first, rank_second (1 is the smallest effect), and ranks_apart.
+    """
+    value = "context_effect"
+    columns = [*PAIR, value, f"{value}_low", f"{value}_high"]
+    both = first[columns].merge(second[columns], on=PAIR, suffixes=("_first", "_second"))
+    for name in ("first", "second"):
+        both[f"rank_{name}"] = both[f"{value}_{name}"].rank()
+    both["ranks_apart"] = (both["rank_first"] - both["rank_second"]).abs()
+    return both.sort_values("ranks_apart", ascending=False, kind="stable", ignore_index=True)
 
 
 def grid(images: pd.DataFrame, name: str) -> np.ndarray:
-    """A measure of one pair's images as (trainings, images): what `stats.mean` takes."""
+    """A measure of one group of images as (trainings, images): what `stats.mean` takes."""
     return images.pivot(index="training", columns="object", values=name).to_numpy(float)
 
 
-def grids(images: pd.DataFrame, name: str) -> list[np.ndarray]:
-    """A measure of one context's images: a :func:`grid` for each object class that has values."""
-    known = images.dropna(subset=[name])
-    return [grid(part, name) for _, part in known.groupby("object_class", sort=False)]
+def with_interval(images: pd.DataFrame, name: str, share: bool) -> dict[str, float]:
+    """The mean of a measure and the ends of its interval; NaN where no value is known."""
+    values = grid(images, name)
+    if np.isnan(values).all():
+        return _ends(name, stats.Interval(np.nan, np.nan, np.nan))
+    return _ends(name, stats.share(values) if share else stats.mean(values).interval())
 
 
-def _ends(name: str, interval: stats.Interval) -> dict:
+def _ends(name: str, interval: stats.Interval) -> dict[str, float]:
     return {name: interval.estimate, f"{name}_low": interval.low, f"{name}_high": interval.high}
 
 
-def _measured(table: pd.DataFrame, logits: np.ndarray, classes: list[str]) -> pd.DataFrame:
-    """Add what the logits say to the points."""
-    rows, best = np.arange(len(table)), logits.argmax(1)
-    objects, contexts = (
-        table[name].map(classes.index).to_numpy() for name in ("object_class", "context_class")
-    )
-    of_object, of_context = logits[rows, objects], logits[rows, contexts]
-    order = ["training", "object_class", "context_class", "kind", "object", "side", "mosaic"]
-    return table[order].assign(
-        object_logit=of_object,
-        context_logit=of_context,
-        distance=(of_object - of_context) / np.sqrt(2),
-        flipped=of_context > of_object,
-        kept=best == objects,
-        taken=best == contexts,
-    )
-
-
-def _checked(logits, rows: int, classes: list[str], name: str, exact: bool = False) -> np.ndarray:
-    logits = np.asarray(logits, dtype=np.float64)
-    logits = logits[None] if logits.ndim == 2 else logits
-    fits = logits.shape[1] == rows if exact else logits.shape[1] >= rows
-    if logits.ndim != 3 or logits.shape[2] != len(classes) or not fits:
-        raise ValueError(
-            f"{name} has shape {logits.shape}; expected (trainings, {rows}"
-            f"{'' if exact else ' or more'}, {len(classes)}): one row an image, one column a class"
-        )
-    if not np.isfinite(logits).all():
-        raise ValueError(
-            f"{name} has {int((~np.isfinite(logits)).sum())} values that are not finite"
-        )
-    return logits
+def _of_objects(table: pd.DataFrame, value: str) -> list[np.ndarray]:
+    """One array (trainings, images, contexts) an object class: its images met every context."""
+    found = []
+    for _, part in table.sort_values(PAIR).groupby("object_class"):
+        wide = part.set_index(["training", "object", "context_class"])[value].unstack()
+        found.append(wide.to_numpy().reshape(part["training"].nunique(), -1, wide.shape[1]))
+    return found

@@ -14,8 +14,7 @@ import torch
 
 from helpers.data.mosaics import cells, check_images, check_shape, resize
 
-SIDES = ("left", "right", "random")
-NEUTRALS = ("mean", "white", "shuffled")
+KINDS = ["context", "own", "neutral"]
 
 
 def design(
@@ -47,7 +46,6 @@ def design(
     contexts : mapping from class name to its context images
         Only their number is used. A class without context images is never a `context_class`.
     classes : sequence of str
-        At least two.
     per_context : int
         Context images an object image meets, of each context.
     side : {"left", "right", "random"}
@@ -56,40 +54,43 @@ def design(
     controls : bool
         Add the rows of kind "own" and "neutral".
     seed : int
-        Not negative.
 
     Returns
     -------
     DataFrame, one row a mosaic
-        object : int, index of the object image in `labels`
-        object_class, context_class : str ("neutral" where `kind` is)
-        context : int, index in `contexts[context_class]`; 0 where `kind` is "neutral"
-        side : "left" or "right", where the object is
-        kind : "context" (the paper's), "own" (its own class's context) or "neutral" (one row for
-        each image and side in use)
+        object (index in `labels`), object_class, context_class ("neutral" where `kind` is), context
+        (index in `contexts[context_class]`), side ("left" or "right", where the object is), kind
+        ("context", "own" or "neutral"; of the last one row for each image and side in use).
 
     Raises
     ------
     ValueError
-        For fewer than two classes, a context with fewer than `per_context` images, labels out of
-        range, contexts of unknown classes, no context at all, or an unknown `side`.
+        For a context with fewer than `per_context` images.
     """
-    labels, classes = np.asarray(labels), tuple(classes)
-    _check_design(labels, contexts, classes, per_context, side, seed)
-    parts = []
+    for name, images in contexts.items():
+        if 0 < len(images) < per_context:
+            raise ValueError(
+                f"the context of {name!r} has {len(images)} images, but per_context={per_context} "
+                "needs that many different ones; give more images or lower per_context"
+            )
+    labels, parts = np.asarray(labels), []
     for i, name in enumerate(classes):
         objects = np.flatnonzero(labels == i)
         for j, other in enumerate(classes):
             if len(contexts.get(other, ())) and (controls or i != j):
                 rng = np.random.default_rng([seed, i, j])
                 hands = _deal(len(objects), per_context, len(contexts[other]), rng)
+                right = (np.arange(per_context) + rng.integers(2, size=(len(objects), 1))) % 2 == 1
+                sides = np.where(right, "right", "left") if side == "random" else side
                 kind = "own" if i == j else "context"
-                parts.append(_pair(objects, name, other, hands, side, kind, rng))
+                parts.append(_rows(objects, name, other, hands, sides, kind))
         if controls:
-            parts.append(_beside_neutral(objects, name, side))
+            sides = np.array(["left", "right"] if side == "random" else [side])
+            hands = np.zeros((len(objects), len(sides)), dtype=np.int64)
+            parts.append(_rows(objects, name, "neutral", hands, sides, "neutral"))
     table = pd.concat(parts, ignore_index=True)
-    order = table["kind"].map({"context": 0, "own": 1, "neutral": 2})
-    return table.loc[order.sort_values(kind="stable").index].reset_index(drop=True)
+    order = table["kind"].map(KINDS.index).sort_values(kind="stable").index
+    return table.loc[order].reset_index(drop=True)
 
 
 def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Tensor:
@@ -105,35 +106,26 @@ def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Ten
     images : uint8 tensor (N, 3, H, W)
         The object images, of all classes.
     how : {"mean", "white", "shuffled"}
-        "mean": uniform, the images' mean colour (no structure, and on average no change of colour).
-        "white": uniform white, the ground of the WB set. "shuffled": every pixel from a random
-        place of a random image (the images' mixture of colours, no structure in it).
+        Uniform in the images' mean colour; uniform white, the ground of the WB set; or every pixel
+        from a random place of a random image (their mixture of colours, no structure in it).
     seed : int
         Used by "shuffled" only.
 
     Returns
     -------
     uint8 tensor (1, 3, H, W)
-
-    Raises
-    ------
-    ValueError
-        For an unknown `how` or images that are not uint8 (N, 3, H, W) with N > 0.
     """
-    check_images(images, "images")
-    _, channels, height, width = images.shape
+    if how == "white":
+        return torch.full_like(images[:1], 255)
     if how == "mean":
         colour = images.double().mean((0, 2, 3)).round().to(torch.uint8)
-    elif how == "white":
-        colour = torch.full((channels,), 255, dtype=torch.uint8)
-    elif how == "shuffled":
-        draw = torch.Generator().manual_seed(seed)
+        return colour[None, :, None, None].repeat(1, 1, *images.shape[-2:])
+    if how == "shuffled":
+        draw, (height, width) = torch.Generator().manual_seed(seed), images.shape[-2:]
         pick = torch.randint(len(images) * height * width, (height * width,), generator=draw)
-        pixels = images.movedim(1, -1).reshape(-1, channels)[pick]
-        return pixels.T.reshape(1, channels, height, width).contiguous()
-    else:
-        raise ValueError(f"how={how!r} is not a neutral partner; use one of {NEUTRALS}")
-    return colour[None, :, None, None].repeat(1, 1, height, width)
+        pixels = images.movedim(1, -1).reshape(-1, 3)[pick]
+        return pixels.T.reshape(1, 3, height, width).contiguous()
+    raise ValueError(f"how={how!r} is not a neutral partner; use mean, white or shuffled")
 
 
 def batches(
@@ -156,22 +148,15 @@ def batches(
         From `design`, or any rows of it.
     objects : uint8 tensor (N, 3, H, W)
         The images that `table["object"]` counts.
-    contexts : dict from class name to uint8 tensor (M, 3, H, W)
-    neutral : uint8 tensor (1, 3, H, W), optional
-        From `neutral`; needed where `table` has rows of that kind.
+    contexts, neutral : dict from class name to uint8 tensor (M, 3, H, W), and one (1, 3, H, W)
+        The neutral image is needed where `table` has rows of that kind.
     shape : {"squeezed", "native"}
-        See `data.mosaics.grid`.
-    batch_size : int
-
-    Yields
-    ------
-    uint8 tensor (B, 3, H, W) if squeezed, (B, 3, H, 2 * W) if native; B <= `batch_size`
+        Batches are uint8 (B, 3, H, W) if squeezed, (B, 3, H, 2 * W) if native.
 
     Raises
     ------
     ValueError
-        For images that are not uint8 or differ in size, a missing context or neutral image, or an
-        unknown `shape`.
+        For images that are missing, not uint8 or differ in size, or an unknown `shape`.
     """
     check_shape(shape)
     check_images(objects, "objects")
@@ -199,10 +184,7 @@ def partners(
 ) -> tuple[torch.Tensor, np.ndarray]:
     """The context and neutral images that a design uses, each once, and each row's index in them.
 
-    Raises
-    ------
-    ValueError
-        For images that are missing, not uint8, or of another `size` (height, width).
+    Images that are missing or of another `size` (height, width) are refused.
     """
     place, images, start = np.empty(len(table), dtype=np.int64), [], 0
     is_neutral = table["kind"] == "neutral"
@@ -211,7 +193,6 @@ def partners(
         what = "the neutral image" if plain else f"contexts[{name!r}]"
         if bank is None:
             raise ValueError(f"the design asks for {what}, which was not given")
-        check_images(bank, what)
         if tuple(bank.shape[-2:]) != tuple(size):
             found = tuple(bank.shape[-2:])
             raise ValueError(f"{what} is of {found} pixels, the objects of {tuple(size)}")
@@ -237,56 +218,15 @@ def _deal(hands: int, size: int, cards: int, rng: np.random.Generator) -> np.nda
     return np.array(dealt, dtype=np.int64).reshape(hands, size)
 
 
-def _pair(objects, name, other, hands, side, kind, rng) -> pd.DataFrame:
-    """Rows of one pair of classes."""
-    n, k = hands.shape
-    right = (np.arange(k) + rng.integers(2, size=(n, 1))) % 2 == 1
-    sides = np.where(right, "right", "left") if side == "random" else np.full((n, k), side)
+def _rows(objects, name: str, other: str, hands: np.ndarray, sides, kind: str) -> pd.DataFrame:
+    """Rows of one pair of classes: an object image meets its hand of context images."""
     return pd.DataFrame(
         {
-            "object": objects.repeat(k),
+            "object": objects.repeat(hands.shape[1]),
             "object_class": name,
             "context_class": other,
             "context": hands.ravel(),
-            "side": sides.ravel(),
+            "side": np.broadcast_to(sides, hands.shape).ravel(),
             "kind": kind,
         }
     )
-
-
-def _beside_neutral(objects, name, side) -> pd.DataFrame:
-    """One row for each object image and side in use."""
-    sides = ("left", "right") if side == "random" else (side,)
-    return pd.DataFrame(
-        {
-            "object": objects.repeat(len(sides)),
-            "object_class": name,
-            "context_class": "neutral",
-            "context": 0,
-            "side": np.tile(sides, len(objects)),
-            "kind": "neutral",
-        }
-    )
-
-
-def _check_design(labels, contexts, classes, per_context, side, seed) -> None:
-    if len(classes) < 2 or len(set(classes)) < len(classes):
-        raise ValueError(f"classes must be two or more different names, not {classes}")
-    if len(labels) == 0 or labels.min() < 0 or labels.max() >= len(classes):
-        raise ValueError(f"labels must be indices into the {len(classes)} classes, and not empty")
-    if side not in SIDES:
-        raise ValueError(f"side={side!r} is not a side; use one of {SIDES}")
-    if per_context < 1 or seed < 0:
-        raise ValueError(f"per_context={per_context} must be 1 or more, seed={seed} 0 or more")
-    unknown = set(contexts) - set(classes)
-    if unknown or not any(len(images) for images in contexts.values()):
-        raise ValueError(
-            f"contexts must hold images for classes among {classes}"
-            + (f"; unknown: {sorted(unknown)}" if unknown else "; there are none")
-        )
-    for name, images in contexts.items():
-        if 0 < len(images) < per_context:
-            raise ValueError(
-                f"the context of {name!r} has {len(images)} images, but per_context={per_context} "
-                "needs that many different ones; give more images or lower per_context"
-            )

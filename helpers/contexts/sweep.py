@@ -24,11 +24,8 @@ from helpers.worlds import pictures
 def with_parameters(files: Sequence[Path]) -> pd.DataFrame:
     """The same table of several runs as one, with a column for each parameter that differs.
 
-    Parameters
-    ----------
-    files
-        One a run, such as ``RUN/tables/NOTEBOOK/focus.csv``: the run's parameters are those that
-        the notebook recorded in ``RUN/findings/NOTEBOOK.json``.
+    A file is one run's, such as ``RUN/tables/NOTEBOOK/focus.csv``. The run's parameters are those
+    that the notebook recorded in ``RUN/findings/NOTEBOOK.json``.
     """
     records = [file.parents[2] / "findings" / f"{file.parent.name}.json" for file in files]
     given = pd.json_normalize([json.loads(record.read_text())["settings"] for record in records])
@@ -47,16 +44,6 @@ def correlations(answers: pd.DataFrame) -> pd.DataFrame:
 
     A run (one dose, one seed, the several trainings of one model) is the unit: its effect is the
     mean over the contexts, which share a model and so are not independent of one another.
-
-    Parameters
-    ----------
-    answers
-        From notebook 05, of several runs.
-
-    Returns
-    -------
-    DataFrame
-        method, quantity, runs, spearman, low, high.
     """
     rows = []
     for measure, part in answers.groupby(methods.MEASURE, sort=False):
@@ -68,20 +55,11 @@ def correlations(answers: pd.DataFrame) -> pd.DataFrame:
 def gather(folder: Path, files: Sequence[Path]) -> None:
     """Write answers.csv, rates.csv, correlations.csv and dose-response.png, and print the last two.
 
-    Parameters
-    ----------
-    folder
-        Of the sweep, such as ``outputs/sweep``.
-    files
-        ``answers.csv`` of every run; each has its dose and seed as columns.
+    `folder` is the sweep's, such as ``outputs/sweep``; `files` are the ``answers.csv`` of its runs.
     """
     answers = pd.concat(map(pd.read_csv, files), ignore_index=True)
     answers = answers.sort_values(["dose", "seed"], kind="stable")
-    tables = {
-        "answers": answers,
-        "rates": methods.rates(answers),
-        "correlations": correlations(answers),
-    }
+    rates, follows = methods.rates(answers), correlations(answers)
     figures.style()
     colours = figures.palette(list(answers["context_class"].unique()))
     figure = figures.dose_response(answers, colours, pictures.CONTEXT_OF)
@@ -89,13 +67,12 @@ def gather(folder: Path, files: Sequence[Path]) -> None:
     figure.savefig(picture, format="png", bbox_inches="tight", metadata={"Software": None})
     plt.close(figure)
     artifacts.write_bytes(folder / "dose-response.png", picture.getvalue())
-    for name, table in tables.items():
+    for name, table in (("answers", answers), ("rates", rates), ("correlations", follows)):
         artifacts.write_text(folder / f"{name}.csv", table.to_csv(index=False))
-    wide = tables["rates"].pivot(index=methods.MEASURE, columns="dose", values="rate")
     print("\nShare of answers that are yes, by planted bias (0.25 and less: false alarms)")
-    print(wide.round(2).to_string())
+    print(rates.pivot(index=methods.MEASURE, columns="dose", values="rate").round(2).to_string())
     print("\nSpearman's correlation of dose and effect over the runs")
-    print(tables["correlations"].round(2).to_string(index=False))
+    print(follows.round(2).to_string(index=False))
 
 
 def main() -> None:

@@ -20,8 +20,6 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import NullLocator, PercentFormatter
-from matplotlib.transforms import Bbox
 
 from helpers.figures.style import (
     COLOURS,
@@ -29,33 +27,22 @@ from helpers.figures.style import (
     INK,
     SET_COLOURS,
     image_grid,
+    interval,
     palette,
     readable_on,
-    whiskers,
 )
 
-__all__ = [
-    "accuracy_and_focus",
-    "choices",
-    "controls",
-    "detection",
-    "figure_1",
-    "image_grid",
-    "mosaic_maps",
-    "mosaics_explained",
-    "on_patch",
-    "pair_matrix",
-    "pair_ranking",
-    "palette",
-    "positions",
-    "time_and_focus",
-]
+__all__ = ["image_grid", "palette"]  # what notebooks call beside these
+
 BLUE, RED = COLOURS[1], COLOURS[4]
 FRAME = "#00B8D4"  # seen on photographs and on dark and bright maps
 RELEVANCE, HALF = "#D7301F", "#7F0000"
 LEVEL = 0.05
 CHANCE = Line2D([], [], color=INK, ls=":", label="chance")
 INTERVAL = Line2D([], [], marker="o", lw=1.8, color=INK, label="mean, 95% interval")
+NULL = Line2D([], [], marker="|", ls="", ms=13, mew=3, color=FAINT)
+NULL.set_label("its null: the same target beside the others")
+LOWEST = 3  # pairs that are framed
 
 
 def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
@@ -72,36 +59,31 @@ def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
         for number, name in enumerate(sets):
             at = np.arange(len(methods)) + (number - (len(sets) - 1) / 2) * width
             mine = rated[(rated["architecture"] == architecture) & (rated["set"] == name)]
-            _boxes(ax, at, [mine[mine["method"] == m] for m in methods], name, width)
+            values = [mine.loc[mine["method"] == m, "focus"].dropna() for m in methods]
+            _boxes(ax, at, values, SET_COLOURS.get(name, FAINT), width)
             ends = means[(means["architecture"] == architecture) & (means["set"] == name)]
             for x, row in zip(at, _rows(ends.set_index("method").reindex(methods)), strict=True):
-                _interval(ax, x, row, "mean", ends="mean_", mfc="white", zorder=4)
+                _interval(ax, row, x, ends="mean_", vertical=True, mfc="white", zorder=4)
         ax.axhline(0.5, color=INK, ls=":", lw=1, zorder=0)
         ax.set(ylim=(0, 1.03), ylabel="Focus")
         ax.set_title(architecture, fontsize=10)
     axes[-1, 0].set_xticks(range(len(methods)), methods, fontsize=10)
     handles = [Patch(fc=SET_COLOURS.get(s, FAINT), ec=INK, label=f"set {s}") for s in sets]
     look = {"marker": "o", "mfc": "white", "lw": 1.8, "color": INK}
-    handles.append(Line2D([], [], **look, label="mean, 95% interval"))
-    _head(fig, _best_and_last(means), [*handles, CHANCE])
+    handles += [Line2D([], [], **look, label="mean, 95% interval"), CHANCE]
+    order = list(means.groupby("method")["mean"].mean().sort_values().index)
+    said = "Focus of each method"
+    if len(order) > 2:
+        said = f"{order[-1]} and {order[-2]} look most where the class is, {order[0]} least"
+    _head(fig, said, handles)
     return fig
 
 
-def _best_and_last(means: pd.DataFrame) -> str:
-    order = list(means.groupby("method")["mean"].mean().sort_values().index)
-    if len(order) < 3:
-        return "Focus of each method"
-    return f"{order[-1]} and {order[-2]} look most where the class is, {order[0]} least"
-
-
-def _boxes(ax: Axes, at, parts: list[pd.DataFrame], name: str, width: float) -> None:
-    values = [part["focus"].dropna().to_numpy() for part in parts]
+def _boxes(ax: Axes, at: np.ndarray, values: list, colour: str, width: float) -> None:
     look = {"patch_artist": True, "manage_ticks": False, "widths": width * 0.88}
-    drawn = ax.boxplot(values, positions=at, flierprops={"ms": 2.5, "mec": FAINT}, **look)
-    for box in drawn["boxes"]:
-        box.set(facecolor=SET_COLOURS.get(name, FAINT), alpha=0.75)
-    for line in drawn["medians"]:
-        line.set(color=INK, lw=1.4)
+    look |= {"boxprops": {"facecolor": colour, "alpha": 0.75}}
+    look |= {"medianprops": {"color": INK, "lw": 1.4}}
+    ax.boxplot(values, positions=at, flierprops={"ms": 2.5, "mec": FAINT}, **look)
 
 
 def mosaic_maps(
@@ -139,6 +121,13 @@ def mosaic_maps(
     return fig
 
 
+FACES = {
+    "own set": {},
+    "other set": {"mfc": "white"},
+    "stopped early": {"fillstyle": "left", "mfcalt": "white"},
+}
+
+
 def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figure:
     """Focus of LRP, LIME and GradCAM against accuracy, the cases of the same networks joined.
 
@@ -155,9 +144,14 @@ def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figur
         ax.set(xlabel="accuracy on the set", ylim=(None, 1.02), xlim=(None, 1.04))
         ax.set_title(f"{method}: {rise / 10:+.3f} for 0.1 of accuracy", fontsize=10)
     axes[0, 0].set_ylabel("mean Focus")
+    mark = {"ls": "", "ms": 8, "mew": 1.5}
+    handles = [Line2D([], [], marker=m, color=c, label=n, **mark) for n, (c, m) in looks.items()]
+    for how in (how for how in FACES if how in set(table["how"])):
+        handles.append(Line2D([], [], marker="o", color=INK, label=how, **mark, **FACES[how]))
+    handles.append(Line2D([], [], color=FAINT, lw=1.2, marker=".", label="the same networks"))
     follow = ", ".join(name for name, rise in rises.items() if rise > 0)
     title = f"More accurate networks, more Focus: {follow or 'for none of the methods'}"
-    _head(fig, title, _cases(looks, set(table["how"])))
+    _head(fig, title, [*handles, CHANCE])
     return fig
 
 
@@ -168,28 +162,8 @@ def _networks(ax: Axes, part: pd.DataFrame, method: str, colour: str, marker: st
     cases = cases.sort_values("accuracy").reset_index()
     ax.plot(cases["accuracy"], cases[method], color=colour, lw=1.2, alpha=0.6)
     for row in _rows(cases):
-        look = {"color": colour, "ms": 8, "mew": 1.5, **FACES[row["how"]](colour)}
-        ax.plot(row["accuracy"], row[method], marker, **look)
-
-
-FACES = {
-    "own set": lambda colour: {"mfc": colour},
-    "other set": lambda colour: {"mfc": "white"},
-    "stopped early": lambda colour: {"fillstyle": "left", "mfc": colour, "mfcalt": "white"},
-}
-
-
-def _cases(looks: Mapping[str, tuple[str, str]], hows: set[str]) -> list[Line2D]:
-    """Handles of the architectures, and of what was done to the networks."""
-    mark = {"ls": "", "ms": 8, "mew": 1.5}
-    found = [
-        Line2D([], [], marker=marker, color=colour, label=name, **mark)
-        for name, (colour, marker) in looks.items()
-    ]
-    for how in (how for how in FACES if how in hows):
-        found.append(Line2D([], [], marker="o", color=INK, label=how, **mark, **FACES[how](INK)))
-    found.append(Line2D([], [], color=FAINT, lw=1.2, marker=".", label="the same networks"))
-    return [*found, CHANCE]
+        look = {"ms": 8, "mew": 1.5, **FACES[row["how"]]}
+        ax.plot(row["accuracy"], row[method], marker, color=colour, **look)
 
 
 def choices(table: pd.DataFrame) -> Figure:
@@ -221,19 +195,22 @@ def choices(table: pd.DataFrame) -> Figure:
 
 def controls(table: pd.DataFrame) -> Figure:
     """Each control of the module `controls` beside what it must be: a panel for 0.5, one for 1."""
-    parts = [table[table["expected"] == 0.5], table[table["expected"] == 1]]
-    titles = ("must be 0.5 (99.5% interval)", "must be 1 (worst to best mosaic)")
-    most = max(map(len, parts))
+    parts = {0.5: "must be 0.5 (99.5% interval)", 1: "must be 1 (worst to best mosaic)"}
+    most = table["expected"].value_counts().max()
     fig, axes = plt.subplots(1, 2, figsize=(9.8, 1.5 + 0.27 * most))
-    for ax, part, title in zip(axes, parts, titles, strict=True):
+    for ax, (expected, title) in zip(axes, parts.items(), strict=True):
+        names, part = [], table[table["expected"] == expected]
         for y, row in enumerate(_rows(part)):
+            named = [] if expected == 1 else [row["control"]]
+            named = " ".join([*named, row["method"]]).strip()
+            names.append(f"{named}{', ' * bool(row['setting'])}{row['setting']} ({row['on']})")
             if np.isnan(row["mean"]):
                 ax.text(0, y, "gives no map", va="center", color=RED, fontsize=8)
                 continue
             look = {"color": BLUE} if row["holds"] else {"color": RED, "fmt": "X"}
-            _interval(ax, row, y, "mean", **look)
-        ax.axvline(0.5 if part is parts[0] else 1, color=INK, lw=1.8, zorder=0)
-        ax.set_yticks(range(len(part)), map(_control, _rows(part)), fontsize=8)
+            _interval(ax, row, y, **look)
+        ax.axvline(expected, color=INK, lw=1.8, zorder=0)
+        ax.set_yticks(range(len(part)), names, fontsize=8)
         ax.set(ylim=(most - 0.4, -0.6), xlim=(-0.03, 1.05), xlabel="Focus")
         ax.set_title(title, fontsize=10)
         ax.grid(axis="y", color="#eeeeee")
@@ -247,100 +224,43 @@ def controls(table: pd.DataFrame) -> Figure:
     return fig
 
 
-def _control(row: dict) -> str:
-    named = row["method"] if row["expected"] == 1 else f"{row['control']} {row['method']}".strip()
-    return f"{named}{', ' * bool(row['setting'])}{row['setting']} ({row['on']})"
-
-
-def positions(table: pd.DataFrame) -> Figure:
-    """How far the layout of the same four images moves Focus (from `controls.positions`)."""
-    cells = {"top": "■■\n□□", "left": "■□\n■□", "falling": "■□\n□■"}
-    cells |= {"rising": "□■\n■□", "right": "□■\n□■", "bottom": "□□\n■■"}
-    fig, ax = plt.subplots(figsize=(8.0, 3.2))
-    for x, row in enumerate(_rows(table)):
-        _interval(ax, x, row, "mean", color=RED if row["high"] < 0 else BLUE)
-    ax.axhline(0, color=INK, lw=1)
-    names = [cells[name] for name in table["layout"]]
-    ax.set_xticks(range(len(table)), names, fontsize=15, linespacing=0.85, family="DejaVu Sans")
-    ax.tick_params(axis="x", length=0)
-    ax.set(ylabel="Focus, from the mean\nof the six layouts", xlim=(-0.5, len(table) - 0.5))
-    ax.set_xlabel("■ cells that show the target class")
-    between = table["mean"].max() - table["mean"].min()
-    _head(fig, f"Where the targets stand moves GradCAM's Focus by up to {between:.2f}")
-    return fig
-
-
 def time_and_focus(table: pd.DataFrame) -> Figure:
-    """Time against Focus, the methods that none beats in both joined (from `choices.timed`)."""
-    fig, ax = plt.subplots(figsize=(9.0, 4.8))
-    table = table.assign(time=1e3 * table["seconds"])
-    front = table[table["front"]]
-    ax.plot(front["time"], front["mean"], color=RED, lw=2, zorder=0)
-    for row in _rows(table):
-        _interval(ax, row["time"], row, "mean", ends="mean_", color=RED if row["front"] else BLUE)
-    ax.axhline(0.5, color=INK, ls=":", lw=1)
-    ax.set_xscale("log")
-    low, high = table["time"].min(), table["time"].max()
-    ticks = [n * 10**k for k in range(-1, 6) for n in (1, 2, 5)]
-    ax.set_xticks([t for t in ticks if low / 2 < t < high * 2])
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.set(xlim=(low / 2, high * 2.2), ylim=(None, 1.04), ylabel="mean Focus")
-    ax.set_xlabel("time for a mosaic (ms, one core; logarithmic)")
-    handles = [
-        Line2D([], [], marker="o", color=RED, lw=2, label="no other is as fast and better"),
-        Line2D([], [], marker="o", ls="", color=BLUE, label="another is as fast and better"),
-        CHANCE,
-    ]
-    title = f"Best for the time they take: {', '.join(front['method'])}"
-    _head(fig, title, handles)
-    _names(ax, table, front)
+    """The methods, the fastest first: what each takes, and its Focus (from `choices.timed`)."""
+    size = (9.0, 1.6 + 0.32 * len(table))
+    fig, (left, right) = plt.subplots(1, 2, figsize=size, sharey=True)
+    for y, row in enumerate(_rows(table)):
+        colour = RED if row["front"] else BLUE
+        left.plot(1e3 * row["seconds"], y, "o", color=colour)
+        _interval(right, row, y, ends="mean_", color=colour)
+    left.set_xscale("log")
+    left.xaxis.set_major_formatter("{x:g}")
+    left.set_yticks(range(len(table)), table["method"])
+    left.set(ylim=(len(table) - 0.4, -0.6))
+    left.set_xlabel("time for a mosaic (ms, one core; logarithmic)")
+    right.set(xlabel="mean Focus, 95% interval (dotted: chance)", xlim=(None, 1.04))
+    right.axvline(0.5, color=INK, ls=":", lw=1)
+    for ax in (left, right):
+        ax.grid(axis="y", color="#eeeeee")
+    best = ", ".join(table["method"][table["front"]])
+    _head(fig, f"No other is as fast and better (red): {best}")
     return fig
 
 
-def _names(ax: Axes, table: pd.DataFrame, front: pd.DataFrame) -> None:
-    """Write each point's name where it hides no point, interval, front or other name."""
-    ax.figure.draw_without_rendering()
-    bends = ax.transData.transform(front[["time", "mean"]].to_numpy())
-    line = [a + (b - a) * t for a, b in itertools.pairwise(bends) for t in np.linspace(0, 1, 50)]
-    taken = [Bbox([at - 2, at + 2]) for at in line]
-    for row in _rows(table):
-        ends = [row["mean"] if np.isnan(row[k]) else row[k] for k in ("mean_low", "mean_high")]
-        corners = ax.transData.transform([(row["time"], end) for end in ends])
-        taken.append(Bbox([corners[0] - 7, corners[1] + 7]))
-    for row in _rows(table):
-        text = None
-        for up, across in itertools.product((0, 12, -12, 24, -24, 36, -36), (9, -9)):
-            if text:
-                text.remove()
-            look = {"fontsize": 9, "va": "center", "ha": "left" if across > 0 else "right"}
-            at, away = (row["time"], row["mean"]), (across, up)
-            text = ax.annotate(row["method"], at, away, textcoords="offset points", **look)
-            box = text.get_window_extent()
-            inside = ax.bbox.x0 + 5 < box.x0 and box.x1 < ax.bbox.x1
-            if inside and not any(box.overlaps(other) for other in taken):
-                break
-        taken.append(box)
-
-
-def pair_matrix(
-    table: pd.DataFrame, classes: Sequence[str] | None = None, *, lowest: int = 3
-) -> Figure:
+def pair_matrix(table: pd.DataFrame, classes: Sequence[str]) -> Figure:
     """Mean Focus of every pair of `pairs.ranked` as a heat map: targets down, outer classes across.
 
-    A star is a corrected p below .05; the `lowest` first ranks are framed and numbered.
+    A star is a corrected p below .05; the three first ranks are framed and numbered.
     """
-    names = list(classes or sorted({*table["target"], *table["outer"]}))
-    side = len(names)
+    names, side = list(classes), len(classes)
     cell = np.clip(9.5 / side, 0.62, 1.25)
     fig, ax = plt.subplots(figsize=(2.6 + cell * side, 1.5 + 0.72 * cell * side))
     grid = table.pivot(index="target", columns="outer", values="focus")
     grid = grid.reindex(index=names, columns=names).to_numpy()
     low = float(min(np.nanmin(grid), 0.5))
     drawn = ax.imshow(grid, cmap="cividis", vmin=low, vmax=1, aspect="auto")
+    size = 10 if side <= 6 else 8
     for row in table.itertuples():
-        x, y = names.index(row.outer), names.index(row.target)
-        _cell(ax, row, x, y, drawn, lowest, 10 if side <= 6 else 8)
+        _cell(ax, row, names.index(row.outer), names.index(row.target), drawn, size)
     for at in range(side):
         ax.text(at, at, "\N{EN DASH}", ha="center", va="center", color=FAINT)
     ax.set_xticks(range(side), names, rotation=0 if side <= 6 else 40)
@@ -350,16 +270,15 @@ def pair_matrix(
     ax.set(xlabel="outer class (shown beside it)", ylabel="target class (asked for)")
     ax.tick_params(length=0)
     sns.despine(ax=ax, left=True, bottom=True)
-    ax.set_title(
-        f"framed: the {min(lowest, len(table))} lowest; *: corrected p < {LEVEL:g}", fontsize=10
-    )
+    framed = min(LOWEST, len(table))
+    ax.set_title(f"framed: the {framed} lowest; *: corrected p < {LEVEL:g}", fontsize=10)
     fig.colorbar(drawn, ax=ax, shrink=0.9, pad=0.02).set_label("mean Focus (0.5: chance)")
     first = table.iloc[0]
     _head(fig, f"The lowest Focus, {first['focus']:.2f}: {first['target']} beside {first['outer']}")
     return fig
 
 
-def _cell(ax: Axes, row, x: int, y: int, drawn, lowest: int, size: int) -> None:
+def _cell(ax: Axes, row, x: int, y: int, drawn, size: int) -> None:
     """Value, star, and frame with rank of one pair."""
     if not np.isfinite(row.focus):
         ax.text(x, y, "none", ha="center", va="center", color=FAINT, fontsize=size)
@@ -367,34 +286,33 @@ def _cell(ax: Axes, row, x: int, y: int, drawn, lowest: int, size: int) -> None:
     ink = readable_on(drawn.cmap(drawn.norm(row.focus))[:3])
     text = f"{row.focus:.2f}{'*' if row.p_adjusted < LEVEL else ''}"
     ax.text(x, y, text, ha="center", va="center", color=ink, fontsize=size)
-    if row.rank <= lowest:
+    if row.rank <= LOWEST:
         ax.add_patch(Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, fill=False, ec=RED, lw=2.5))
         place = {"ha": "left", "va": "top", "color": ink, "fontsize": size - 1.5}
         ax.text(x - 0.42, y - 0.42, f"{row.rank:.0f}", **place)
 
 
-def pair_ranking(table: pd.DataFrame, *, n: int = 12, planted: tuple | None = None) -> Figure:
-    """The `n` lowest pairs of `pairs.ranked`, each beside its null, with the `planted` one marked.
+def pair_ranking(table: pd.DataFrame, planted: tuple[str, str] | None) -> Figure:
+    """The twelve lowest pairs of `pairs.ranked`, each beside its null, the `planted` one in red.
 
     Left the means with intervals and their nulls; right focus - null with the interval of this
     difference, the rank by it, and the corrected p.
     """
-    rows = _rows(table.head(n))
+    rows = _rows(table.head(12))
     size = (10, 1.8 + 0.34 * len(rows))
     fig, (left, right) = plt.subplots(1, 2, figsize=size, sharey=True, width_ratios=(1.25, 1))
     beside = {"transform": right.get_yaxis_transform(), "va": "center", "fontsize": 9.5}
-    for y, row in enumerate(rows):
-        colour = RED if planted == (row["target"], row["outer"]) else INK
+    colours = [RED if planted == (row["target"], row["outer"]) else INK for row in rows]
+    for y, (row, colour) in enumerate(zip(rows, colours, strict=True)):
         _interval(left, row, y, "focus", color=colour)
         left.plot([row["reference"]] * 2, [y - 0.3, y + 0.3], color=FAINT, lw=3)
         _interval(right, row, y, "difference", ends="difference_", color=colour)
         rank = row["rank_difference"]
         right.text(1.09, y, f"{rank:.0f}" if rank == rank else "", ha="center", **beside)
         right.text(1.2, y, _p(row["p_adjusted"]), **beside)
-    names = [f"{row['target']} beside {row['outer']}" for row in rows]
-    left.set_yticks(range(len(rows)), names)
-    for label, row in zip(left.get_yticklabels(), rows, strict=True):
-        label.set(color=RED if planted == (row["target"], row["outer"]) else INK)
+    left.set_yticks(range(len(rows)), [f"{row['target']} beside {row['outer']}" for row in rows])
+    for label, colour in zip(left.get_yticklabels(), colours, strict=True):
+        label.set(color=colour)
     left.axvline(0.5, color=INK, ls=":", lw=1)
     right.axvline(0, color=FAINT, lw=3, zorder=0)
     left.set(xlabel="mean Focus (dotted: chance)", ylim=(len(rows) - 0.4, -0.6))
@@ -404,9 +322,7 @@ def pair_ranking(table: pd.DataFrame, *, n: int = 12, planted: tuple | None = No
     right.text(1.2, 1.01, f"corrected p\n(* < {LEVEL:g})", **over)
     for ax in (left, right):
         ax.grid(axis="x", color="#eeeeee")
-    null = Line2D([], [], marker="|", ls="", ms=13, mew=3, color=FAINT)
-    null.set_label("its null: the same target beside the others")
-    handles = [INTERVAL, null]
+    handles = [INTERVAL, NULL]
     if planted:
         handles.append(Line2D([], [], marker="o", ls="", color=RED, label="planted"))
     starred = int((table["p_adjusted"] < LEVEL).sum())
@@ -420,9 +336,8 @@ def mosaics_explained(
     layouts: torch.Tensor,
     captions: Sequence[str],
     names: tuple[str, str],
-    *,
-    colours: Mapping[str, str] | None = None,
-    patches: torch.Tensor | None = None,
+    patches: torch.Tensor | None,
+    colours: Mapping[str, str],
 ) -> Figure:
     """Mosaics and, below each (beside it where there is one), where its relevance lies (Figure 2).
 
@@ -434,8 +349,7 @@ def mosaics_explained(
     shape = {"figsize": (2.45 * n + 0.9, 5.6)} if n > 1 else {"figsize": (6.6, 3.4)}
     fig, axes = plt.subplots(*((2, n) if n > 1 else (1, 2)), squeeze=False, **shape)
     axes = axes if n > 1 else axes.T
-    colour = (colours or palette(names))[names[0]]
-    positive = maps.clamp(min=0).double()
+    colour, positive = colours[names[0]], maps.clamp(min=0).double()
     for at, (top, below) in enumerate(axes.T):
         picture = mosaics[at].permute(1, 2, 0).numpy()
         top.imshow(picture, interpolation="antialiased")
@@ -483,32 +397,8 @@ def _shares(
         ax.text((c + 0.04) * width, (r + 0.94) * height, text, color=ink, fontsize=8, bbox=box)
 
 
-def on_patch(found: pd.DataFrame) -> Figure:
-    """How much of the wrong relevance lies on what is shared (from `feature.by_method`)."""
-    fig, ax = plt.subplots(figsize=(8, 1.7 + 0.5 * len(found)))
-    for y, row in enumerate(_rows(found)):
-        _interval(ax, row, y, "share")
-        ax.plot([row["area"]] * 2, [y - 0.3, y + 0.3], color=FAINT, lw=3)
-    ax.set_yticks(range(len(found)), found["method"])
-    ax.set(ylim=(len(found) - 0.4, -0.6), xlabel="share of the relevance on the outer images")
-    ax.set_xlim(0, max(0.55, float(found["high"].max()) * 1.1))
-    ax.axvline(0.5, color=INK, ls="--", lw=1)
-    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    area = Line2D([], [], marker="|", ls="", ms=13, mew=3, color=FAINT, label="the eyespots' area")
-    most = Line2D([], [], color=INK, ls="--", label="most of it")
-    shares = " and ".join(f"{row['share']:.0%} of {row['method']}'s" for row in _rows(found))
-    said = f"The eyespots, {found['area'].iloc[0]:.0%} of the area, hold {shares} wrong relevance"
-    _head(fig, said, [INTERVAL, area, most])
-    return fig
-
-
 def detection(
-    rates: pd.DataFrame,
-    trials: pd.DataFrame,
-    own: pd.DataFrame | None = None,
-    *,
-    chance: float,
-    title: str = "",
+    rates: pd.DataFrame, trials: pd.DataFrame, own: pd.DataFrame, chance: float
 ) -> Figure:
     """How often the planted pair comes first, how many others have a star, and what it scores.
 
@@ -517,20 +407,15 @@ def detection(
     """
     fig, (left, middle, right) = plt.subplots(1, 3, figsize=(10.5, 4.4))
     for row in _rows(rates):
-        _interval(left, row["dose"], row, "rate", color=RED)
+        _interval(left, row, row["dose"], "rate", vertical=True, color=RED)
         beside = {"textcoords": "offset points", "ha": "right", "fontsize": 9}
-        left.annotate(
-            f"{row['first']}/{row['trials']}", (row["dose"], row["rate"]), (-6, 5), **beside
-        )
+        counted, at = f"{row['first']}/{row['trials']}", (row["dose"], row["rate"])
+        left.annotate(counted, at, (-6, 5), **beside)
     left.plot(rates["dose"], rates["rate"], color=RED, lw=1.5, label="seeds, with 95% interval")
     left.axhline(chance, color=INK, ls=":", lw=1.5, label=f"a blind ranking: {chance:.2f}")
-    left.set(
-        ylim=(-0.04, 1.25),
-        ylabel="share of seeds",
-        title="The planted pair is first",
-        yticks=np.linspace(0, 1, 6),
-    )
-    own = trials.head(0) if own is None or own.empty else own
+    left.set(ylim=(-0.04, 1.25), ylabel="share of seeds", yticks=np.linspace(0, 1, 6))
+    left.set_title("The planted pair is first")
+    own = trials.head(0) if own.empty else own
     same, few = (part[part["carried"] == part["dose"]] for part in (trials, own))
     _over_seeds(middle, same, few, "alarms", INK, "mean (larger dots: more seeds)")
     middle.set(title="Stars of other pairs", ylabel="starred pairs that were not planted")
@@ -543,13 +428,18 @@ def detection(
     right.set(ylabel="mean Focus", title="Focus of the pairs", ylim=(0.45, 1.02))
     if len(few):
         middle.plot([], [], "^", color=INK, mfc="none", label="this run, another seed")
+    doses = sorted(rates["dose"].unique())
     for ax in (left, middle, right):
         ax.set(xlabel="share that carries the eyespot", xlim=(-0.17, 1.1))
-        doses = sorted(rates["dose"].unique())
         ax.set_xticks(doses, [f"{dose:g}" for dose in doses], fontsize=8)
         ax.title.set_fontsize(10)
         ax.legend(loc="lower left" if ax is right else "upper left", fontsize=8.5)
-    _head(fig, title)
+    top, zero = rates.iloc[-1], rates[rates["dose"] == 0]
+    said = f"The planted pair comes first in {top['first']:.0f} of {top['trials']:.0f} seeds"
+    if len(zero) and top["dose"] > 0:
+        none = f"in {zero['first'].item()} where nothing is planted"
+        said += f" at dose {top['dose']:g}, and {none}"
+    _head(fig, f"Embedded world: {said}")
     return fig
 
 
@@ -565,14 +455,10 @@ def _over_seeds(
     ax.plot(means.index, means, "-", color=colour, lw=2.5, label=name)
 
 
-def _interval(ax: Axes, x, y, value: str, *, ends: str = "", color=INK, fmt="o", **look) -> None:
-    """A mean with its interval, from a row given as `y` (upright) or as `x` (lying)."""
-    upright = isinstance(y, dict)
-    row = y if upright else x
-    lengths = whiskers(row[value], row[f"{ends}low"], row[f"{ends}high"])
-    across = {"yerr": lengths} if upright else {"xerr": lengths}
-    at = (x, row[value]) if upright else (row[value], y)
-    ax.errorbar(*at, fmt=fmt, ms=6.5, lw=1.8, color=color, **across, **look)
+def _interval(ax: Axes, row: dict, at: float, value: str = "mean", ends: str = "", **look) -> None:
+    """A mean of a table's row with its interval, at a place along the other axis."""
+    look = {"ms": 6.5, "lw": 1.8, "elinewidth": 1.8, "capsize": 0, "color": INK} | look
+    interval(ax, row[value], row[f"{ends}low"], row[f"{ends}high"], at, **look)
 
 
 def _frames(ax: Axes, size: Sequence[int], layout: torch.Tensor, colour: str, lw: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -20,7 +19,6 @@ BEFORE, STRATA, STANDARD = "#4A4A4A", "#0072B2", "#009E73"
 WRONG = "#C8553D"
 CHANCE = "chance (95% of permutations)"
 SLANTED = {"ha": "right", "rotation_mode": "anchor"}
-CONTROLS = ("none", "within its values", "standardised")
 
 
 def printed_sigmas(table: pd.DataFrame) -> Figure:
@@ -182,57 +180,6 @@ def controlled_cells(cells: pd.DataFrame, title: str) -> Figure:
     axes[0, 0].set_ylabel("average precision (%)")
     _legend(fig, _colours(groups), title=title)
     return fig
-
-
-def one_control(analysis, category: str, attribute: str, control: str) -> Figure:
-    """AP of the groups of one class of an Analysis under one control of one attribute.
-
-    `control` is ``none``, ``within its values`` or ``standardised``; the groups as they are stand
-    beside the last two.
-    """
-    if control not in CONTROLS:
-        raise ValueError(f"control={control!r} is not known; allowed: {', '.join(CONTROLS)}")
-    before = analysis.groups().rename(columns={"value": "group"})
-    tables = [before.assign(attribute=attribute, value="before")]
-    if control == "standardised":
-        tables.append(analysis.standardised().assign(value="standardised"))
-    elif control != "none":
-        tables.append(analysis.cells())
-    table = pd.concat(tables, ignore_index=True)
-    part = table[table["class"].eq(category) & table.attribute.eq(attribute)]
-    return controlled_cells(part.assign(attribute=""), f"{category}, {attribute}: {control}")
-
-
-def chooser(analysis):
-    """Menus of class, attribute and control, and the figure of :func:`one_control` below them.
-
-    Returns
-    -------
-    ipywidgets.VBox
-        The picture is an image widget (an output widget would not survive nbconvert and nbval).
-    """
-    import ipywidgets
-
-    parts = next(iter(analysis.estimates.values())).parts
-    choices = {
-        "class": list(analysis.estimates),
-        "attribute": [part.name for part in parts],
-        "control": list(CONTROLS),
-    }
-    menus = [ipywidgets.Dropdown(options=o, description=name) for name, o in choices.items()]
-    picture = ipywidgets.Image(format="png")
-
-    def draw(_=None) -> None:
-        fig = one_control(analysis, *(menu.value for menu in menus))
-        file = io.BytesIO()
-        fig.savefig(file, format="png", bbox_inches="tight")
-        plt.close(fig)
-        picture.value = file.getvalue()
-
-    for menu in menus:
-        menu.observe(draw, names="value")
-    draw()
-    return ipywidgets.VBox([ipywidgets.HBox(menus), picture])
 
 
 def before_and_after(control: pd.DataFrame, null_high: float) -> Figure:

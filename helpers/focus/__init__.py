@@ -9,8 +9,8 @@ mosaics (`look`); and what the paper claims (`claims`).
 """
 
 from helpers.focus.means import summary
-from helpers.focus.mosaics import IMAGES, TARGETS, batches, design, layouts
+from helpers.focus.mosaics import TARGETS, batches, design, layouts
 from helpers.focus.rating import rate
 from helpers.focus.score import score
 
-__all__ = ["IMAGES", "TARGETS", "batches", "design", "layouts", "rate", "score", "summary"]
+__all__ = ["TARGETS", "batches", "design", "layouts", "rate", "score", "summary"]

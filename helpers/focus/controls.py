@@ -23,9 +23,11 @@ from helpers import stats
 from helpers.data import ImageSet
 from helpers.explain import NotConserved
 from helpers.focus.means import mean
-from helpers.focus.mosaics import CELLS, IMAGES, LAYOUTS, TARGETS, design
+from helpers.focus.mosaics import CELLS, IMAGES, LAYOUTS, TARGETS, design, placed
 from helpers.focus.networks import Model
-from helpers.focus.rating import QUICK, method_settings, rate, rated, shown
+from helpers.focus.rating import rate, shown
+from helpers.run.parameters import Recipe
+from helpers.run.progress import progress
 
 ENOUGH = 96  # mosaics of class-blind maps, about
 NETWORKS = 12  # of random weights
@@ -37,19 +39,19 @@ LEVEL = 0.995  # of each interval: about ten are looked at, and all are to hold 
 FEWER = {
     "smoothgrad": {"samples": 4},
     "integrated-gradients": {"steps": 4},
-    "lime": {**QUICK["lime"], "samples": 24},
+    "lime": {"segments": 5, "samples": 24},
 }
-ON_SEAMS = {**QUICK["lime"], "segments": 4}
 LIME = {
-    "": QUICK["lime"],
-    "grid on seams": ON_SEAMS,
-    "grid on seams, no penalty": {**ON_SEAMS, "penalty": 1e-9},
+    "": {},
+    "grid on seams": {"segments": 4},
+    "grid on seams, no penalty": {"segments": 4, "penalty": 1e-9},
 }
 """One change at a time, until LIME is right in disconnected heads."""
 CAMS = ("GradCAM", "GradCAM++")
 LEAVES = "relevance leaves the cells that the logit sees"
 WHOLE = "it weighs whole channels, and a channel that the cells share is active in all"
 WHY = {
+    **{(method, ""): WHOLE for method in CAMS},
     ("LIME", ""): "superpixels across the seams show both sides, and the ridge penalty leaks",
     ("LIME", "grid on seams"): "the ridge penalty gives a share to superpixels that do not count",
 }
@@ -83,46 +85,25 @@ MAPS = {"random map": random_map, "uniform map": uniform_map, "edge map": edge_m
 
 
 def twins(table: pd.DataFrame) -> pd.DataFrame:
-    """Each mosaic of two classes twice: as it is, and asked for its other class.
-
-    Raises
-    ------
-    ValueError
-        For mosaics of more than two classes: their others are no target.
-    """
-    if table["outer"].str.contains(" + ", regex=False).any():
-        raise ValueError('Twins need mosaics of two classes: design them with outer="one class".')
+    """Each mosaic of a two-class design twice: as it is, and asked for its other class."""
     other = table.assign(target=table["outer"], outer=table["target"])
     other[TARGETS] = ~table[TARGETS]
     return pd.concat([table, other], ignore_index=True).assign(mosaic=range(2 * len(table)))
 
 
 def six_layouts(table: pd.DataFrame) -> pd.DataFrame:
-    """Each mosaic's four images in all six layouts.
-
-    Returns
-    -------
-    DataFrame
-        As a design, six rows a mosaic, with the columns group (the mosaic they come from) and
-        layout ("top": the targets are in the upper cells; "left", "falling", "rising", "right",
-        "bottom").
-    """
+    """Each mosaic's four images in all six layouts: a design with the columns group and layout."""
     rows = []
     for group, row in enumerate(table.to_dict("records")):
-        images = [row[name] for name in IMAGES]
-        inner = [i for i, name in zip(images, TARGETS, strict=True) if row[name]]
-        others = [i for i in images if i not in inner]
-        for name, cells in zip(LAYOUT_NAMES, LAYOUTS, strict=True):
-            order = [c for c in range(CELLS) if c not in cells]
-            at = dict(zip([*cells, *order], inner + others, strict=True))
-            made = {"mosaic": len(rows), "target": row["target"], "outer": row["outer"]}
-            made |= {column: at[cell] for cell, column in enumerate(IMAGES)}
-            made |= {column: cell in cells for cell, column in enumerate(TARGETS)}
+        cells = sorted(range(CELLS), key=lambda cell: not row[TARGETS[cell]])
+        images = [row[IMAGES[cell]] for cell in cells]
+        for name, layout in zip(LAYOUT_NAMES, LAYOUTS, strict=True):
+            made = row | placed(images, layout) | {"mosaic": len(rows)}
             rows.append(made | {"group": group, "layout": name})
     return pd.DataFrame(rows)
 
 
-def randomized(model: nn.Module, seed: int = 0) -> nn.Module:
+def randomized(model: nn.Module, seed: int) -> nn.Module:
     """A copy with weights drawn anew, layer by layer as its layers draw them: it knows nothing."""
     model = copy.deepcopy(model)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
@@ -134,46 +115,33 @@ def randomized(model: nn.Module, seed: int = 0) -> nn.Module:
 
 
 class DisconnectedHeads(nn.Module):
-    """Four heads that each see one cell; the target's logit adds the heads of the target cells.
+    """Four heads that each see one cell; a layout's logit adds the heads of its target cells.
 
     Filters of 4 x 4 pixels do not cross cells whose sides are multiples of 4, and features at the
     rim of a cell are zero, so that a map of features stays inside its cell when it is enlarged.
-
-    Parameters
-    ----------
-    layout : bool tensor (2, 2)
-        The target cells. The other cells' heads add up to the logit of the other class.
-    own_channels : bool
-        Each cell has channels of its own. If not, cells share channels as those of a convolutional
-        network do, and what a method reads off a whole channel mixes cells.
-    channels : int
-        Of each head.
-    seed : int
+    Each cell has channels of its own, or the cells share channels as those of a convolutional
+    network do, and what a method reads off a whole channel mixes cells.
     """
 
-    def __init__(
-        self, layout: torch.Tensor, *, own_channels: bool = True, channels: int = 8, seed: int = 0
-    ):
+    def __init__(self, own_channels: bool):
         super().__init__()
-        draw = torch.Generator().manual_seed(seed)
-        copies = CELLS if own_channels else 1
-        conv = nn.Conv2d(3, channels, 4, stride=4)
-        with torch.no_grad():
-            conv.weight.copy_(torch.randn(conv.weight.shape, generator=draw) / 7)
-            conv.bias.zero_()
+        draw = torch.Generator().manual_seed(0)
+        copies, channels = CELLS if own_channels else 1, 8
+        filters = torch.randn(channels, 3, 4, 4, generator=draw) / 7
+        head = torch.rand(channels, generator=draw) + 0.5
+        weight = torch.zeros(len(LAYOUTS), copies, channels, CELLS)
+        for layout, cells in enumerate(LAYOUTS):
+            for cell in cells:
+                weight[layout, cell if own_channels else 0, :, cell] = head
         wide = nn.Conv2d(3, copies * channels, 4, stride=4, bias=False)
-        wide.weight = nn.Parameter(conv.weight.detach().repeat(copies, 1, 1, 1))
+        wide.weight = nn.Parameter(filters.repeat(copies, 1, 1, 1))
         self.features = nn.Sequential(wide, nn.ReLU(), _Inside(copies))
         self.pool = nn.AdaptiveAvgPool2d(2)
-        self.classifier = nn.Linear(copies * channels * CELLS, 2, bias=False)
-        head = torch.rand(channels, generator=draw) + 0.5
-        weight = torch.zeros(2, copies, channels, CELLS)
-        for cell, is_target in enumerate(layout.flatten().tolist()):
-            weight[0 if is_target else 1, cell if own_channels else 0, :, cell] = head
+        self.classifier = nn.Linear(copies * channels * CELLS, len(LAYOUTS), bias=False)
         self.classifier.weight = nn.Parameter(weight.flatten(1))
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Logits (B, 2) of mosaics (B, 3, H, W): the target class, and the other."""
+        """Logits (B, 6) of mosaics (B, 3, H, W), one a layout."""
         images = images.float() / 255 if images.dtype == torch.uint8 else images
         return self.classifier(self.pool(self.features(images)).flatten(1))
 
@@ -189,49 +157,38 @@ class _Inside(nn.Module):
         height, width = maps.shape[-2:]
         inside = maps.new_zeros(CELLS, height, width)
         for cell in range(CELLS):
-            top, left = (cell // 2) * height // 2, (cell % 2) * width // 2
-            bottom, right = (cell // 2 + 1) * height // 2, (cell % 2 + 1) * width // 2
-            inside[cell, top + 1 : bottom - 1, left + 1 : right - 1] = 1
+            down, across = cell // 2, cell % 2
+            rows = slice(down * height // 2 + 1, (down + 1) * height // 2 - 1)
+            columns = slice(across * width // 2 + 1, (across + 1) * width // 2 - 1)
+            inside[cell, rows, columns] = 1
         inside = inside if self.copies == CELLS else inside.sum(0, keepdim=True)
         return maps * inside.repeat_interleave(maps.shape[1] // self.copies, 0)
 
 
 def disconnected(
-    images: torch.Tensor,
+    images: ImageSet,
     table: pd.DataFrame,
     method: str | Callable,
     *,
     own_channels: bool = True,
     **settings,
 ) -> np.ndarray:
-    """Focus of a method in disconnected heads, each mosaic explained by its layout's network.
+    """Focus of a method in disconnected heads, each mosaic explained for its layout.
 
     Tiles have a multiple of 4 pixels a side. NaN where a map has no positive relevance.
     """
-    found = np.full(len(table), np.nan)
-    for cells in LAYOUTS:
-        layout = torch.tensor([cell in cells for cell in range(CELLS)])
-        mine = (table[TARGETS].to_numpy(dtype=bool) == layout.numpy()).all(1)
-        if mine.any():
-            part = table[mine].assign(target="target")
-            model = DisconnectedHeads(layout, own_channels=own_channels).eval()
-            of_part = rate(model, images, part, method, classes=("target", "other"), **settings)
-            found[mine] = of_part["focus"]
-    return found
+    network = DisconnectedHeads(own_channels).eval()
+    logit = {name: number for number, name in enumerate(LAYOUT_NAMES)}
+    model = Model(Recipe("disconnected heads"), "", [network], logit)
+    cells = [tuple(np.flatnonzero(row)) for row in table[TARGETS].to_numpy(dtype=bool)]
+    table = table.assign(target=[LAYOUT_NAMES[LAYOUTS.index(layout)] for layout in cells])
+    return rate(model, images, table, method, effort="quick", **settings)["focus"].to_numpy()
 
 
 def class_blind(model: Model, images: ImageSet, seed: int, **more) -> pd.DataFrame:
     """Random, uniform and edge maps on mosaics of the run's kind, and with each one's twin.
 
-    These maps ask no network anything, so one training is enough.
-
-    Parameters
-    ----------
-    model, images
-    seed : int
-        Of the mosaics.
-    more
-        `shape`, as for :func:`helpers.focus.rating.rated`.
+    These maps ask no network anything, so one training is enough. `more` is the mosaics' `shape`.
 
     Returns
     -------
@@ -243,12 +200,12 @@ def class_blind(model: Model, images: ImageSet, seed: int, **more) -> pd.DataFra
     each = -(-ENOUGH // len(images.classes))
     model = replace(model, trainings=model.trainings[:1])
     plain = design(images.table, images.classes, per_class=each, seed=seed)
-    two = design(images.table, images.classes, per_class=each, seed=seed, outer="one class")
+    two = design(images.table, images.classes, per_class=each, seed=seed, two_classes=True)
+    reason = "classes differ in it: images of some have more of it than others'"
     rows = []
     for name, control in MAPS.items():
         for on, table in (("mosaics", plain), ("mosaics and twins", twins(two))):
-            found = mean(rated(model, images, table, control, name=name, **more)).interval(LEVEL)
-            reason = "classes differ in it: images of some have more of it than others'"
+            found = _interval(mean(rate(model, images, table, control, **more)))
             rows.append(_row(name, "", on, len(table), found, 0.5, reason))
     return pd.DataFrame(rows)
 
@@ -262,28 +219,22 @@ def knows_nothing(
     and their twins. Rows as of :func:`class_blind`; a method that refuses the network has one, too.
     """
     rows = []
-    for method in methods:
-        means, count, refusal = [], 0, ""
+    for method in progress(methods, desc="controls", delay=2):
+        means, count, reason = [], 0, "the map follows the picture, and its classes differ"
+        fewer = FEWER.get(method, {}) | more
         for seed in range(NETWORKS):
-            table = design(images.table, images.classes, outer="one class", per_class=1, seed=seed)
+            table = design(images.table, images.classes, two_classes=True, per_class=1, seed=seed)
             table = twins(table.sample(min(FEW, len(table)), random_state=seed))
             blank = replace(model, trainings=[randomized(model.trainings[0], seed)])
-            fewer = {**method_settings(method, effort), **FEWER.get(method, {}), **more}
             try:
-                focus = rated(blank, images, table, method, **fewer)["focus"]
-            except NotConserved as reason:
-                refusal = str(reason)
+                focus = rate(blank, images, table, method, effort=effort, **fewer)["focus"]
+            except NotConserved as refusal:
+                means, reason = [], str(refusal)
                 break
             means.append(focus.mean())
             count += int(focus.notna().sum())
-        known = np.array(means)[~np.isnan(means)]
-        error = known.std(ddof=1) / np.sqrt(len(known)) if len(known) > 1 else np.nan
-        ends = scipy.stats.t.interval(LEVEL, max(len(known) - 1, 1), 0, 1)
-        found = (
-            [np.nan] * 3 if refusal else (known.mean(), *(known.mean() + error * np.array(ends)))
-        )
-        reason = refusal or "the map follows the picture, and its classes differ"
-        rows.append(_row("random weights", shown(method), "twins", count, found, 0.5, reason))
+        known = _interval(stats.mean(means)) if np.isfinite(means).any() else [np.nan] * 3
+        rows.append(_row("random weights", shown(method), "twins", count, known, 0.5, reason))
     return pd.DataFrame(rows)
 
 
@@ -299,15 +250,14 @@ def heads(images: ImageSet, methods: Iterable[str | Callable], seed: int) -> pd.
     table = design(images.table, images.classes, per_class=each, seed=seed)
     table = table.sample(min(HEADS, len(table)), random_state=seed)
     rows = []
-    for method in methods:
-        settings = LIME if method == "lime" else {"": QUICK.get(method, {})}
+    for method in progress(methods, desc="controls", delay=2):
+        settings = LIME if method == "lime" else {"": {}}
         for own in (True,) if method == "lime" else (True, False):
             on = "own channels" if own else "shared channels"
             for setting, more in settings.items():
                 reason = WHY.get((shown(method), setting), LEAVES)
-                reason = WHOLE if shown(method) in CAMS and not own else reason
                 try:
-                    focus = disconnected(images.images, table, method, own_channels=own, **more)
+                    focus = disconnected(images, table, method, own_channels=own, **more)
                     found = np.nanmean(focus), np.nanmin(focus), np.nanmax(focus)
                 except NotConserved as refusal:
                     found, reason = [np.nan] * 3, str(refusal)
@@ -319,29 +269,25 @@ def heads(images: ImageSet, methods: Iterable[str | Callable], seed: int) -> pd.
 def positions(model: Model, images: ImageSet, seed: int, **more) -> tuple[pd.DataFrame, float]:
     """GradCAM's Focus for the six layouts of the same four images, and Friedman's p of no effect.
 
-    Returns
-    -------
-    DataFrame
-        layout, groups, mean, low, high: deviation from the mean of a group's six layouts, with its
-        interval over trainings and groups.
-    float
-        Of each group's means over the trainings.
+    The table has layout, and mean, low and high: the deviation from the mean of a group's six
+    layouts, with its interval over trainings and groups. p is of groups' means over the trainings.
     """
     each = -(-GROUPS // len(images.classes))
     table = design(images.table, images.classes, per_class=each, seed=seed)
     table = six_layouts(table.sample(min(GROUPS, len(table)), random_state=seed))
-    found = rated(model, images, table, "gradcam", **more)
-    names = list(LAYOUT_NAMES)
-    wide = found.pivot(index=["training", "group"], columns="layout", values="focus")[names]
-    focus = wide.to_numpy().reshape(len(model.trainings), -1, len(names))
-    apart = focus - focus.mean(2, keepdims=True)
-    ends = [stats.mean(apart[:, :, at]).interval() for at in range(len(names))]
-    rows = pd.DataFrame(ends, columns=["mean", "low", "high"])
-    rows.insert(0, "layout", names)
-    rows.insert(1, "groups", focus.shape[1])
-    each = np.nanmean(focus, 0)
-    each = each[~np.isnan(each).any(1)]
-    return rows, float(scipy.stats.friedmanchisquare(*each.T).pvalue)
+    found = rate(model, images, table, "gradcam", **more)
+    wide = found.pivot(index=["training", "group"], columns="layout", values="focus")
+    apart = wide.sub(wide.mean(axis=1, skipna=False), axis=0)
+    rows = [(n, *stats.mean(apart[n].unstack("group")).interval()) for n in LAYOUT_NAMES]
+    each = wide.groupby("group").mean().dropna().T.to_numpy()
+    p = float(scipy.stats.friedmanchisquare(*each).pvalue)
+    return pd.DataFrame(rows, columns=["layout", "mean", "low", "high"]), p
+
+
+def _interval(found: stats.Mean) -> tuple[float, float, float]:
+    """A mean and the ends of Student's interval of 99.5%."""
+    half = found.error * scipy.stats.t.ppf((1 + LEVEL) / 2, found.freedom)
+    return found.estimate, found.estimate - half, found.estimate + half
 
 
 def _row(
@@ -349,8 +295,8 @@ def _row(
 ) -> dict:
     """One control's row; without a mean it gives no map there."""
     estimate, low, high = map(float, found)
-    right = {1: low >= 1 - ROUNDING, 0.5: low - 1e-6 <= 0.5 <= high + 1e-6}
+    holds = low >= 1 - ROUNDING if expected == 1 else low - 1e-6 <= 0.5 <= high + 1e-6
+    reason = f"gives no map: {reason}" if np.isnan(estimate) else reason
     row = {"control": control, "method": method, "setting": "", "on": on, "mosaics": mosaics}
     row |= {"mean": estimate, "low": low, "high": high, "expected": float(expected)}
-    why = f"gives no map: {reason}" if np.isnan(estimate) else reason
-    return row | {"holds": right[expected], "why": "" if right[expected] else why}
+    return row | {"holds": holds, "why": "" if holds else reason}

@@ -16,65 +16,38 @@ from helpers.focus.pairs import in_mosaics
 from helpers.focus.rating import shown
 
 
-def on_patch(
-    model: Model, images: ImageSet, rows: pd.DataFrame, method: str = "gradcam"
+def by_method(
+    model: Model, images: ImageSet, rows: pd.DataFrame, methods: Iterable[str]
 ) -> pd.DataFrame:
-    """Where on the outer images the relevance for the target lies.
+    """How much of the wrong relevance lies on the patch that the classes share, by method.
 
-    Parameters
-    ----------
-    model : Model
-    images : ImageSet
-        Those that the design counts, with `patches`.
-    rows : DataFrame
-        Mosaics of one pair, with the column `training`: which of the trainings explains each. All
-        explain the same mosaics.
-    method : str
-        As they were rated.
+    `rows` are mosaics of one pair, rated by each training; `images`, with `patches`, are those that
+    they count.
 
     Returns
     -------
     DataFrame
-        `rows` with share (of the outer images' positive relevance that lies on the patch; NaN where
-        there is none) and area (the patch's share of their area).
+        method (its shown name); share of the outer images' positive relevance that lies on the
+        patch, mean over mosaics and trainings, with low and high; and area, the patch's share of
+        the outer images.
     """
     first = rows[rows["training"] == rows["training"].iloc[0]]
-    patch = in_mosaics(first, images.patches)
+    target, patch = first["target"].iloc[0], in_mosaics(first, images.patches)
     mosaics = torch.cat(list(batches(first, images.images)))
     half = mosaics.shape[-1] // 2
     outer = ~layouts(first).repeat_interleave(half, 1).repeat_interleave(half, 2)
     area = (patch & outer).double().sum((1, 2)) / outer.double().sum((1, 2))
     found = []
-    for training, own in rows.groupby("training"):
-        asked = mosaics, model.logit[own["target"].iloc[0]], method
-        maps = explain.explain(model.trainings[training], *asked).maps
-        wrong = (maps.clamp(min=0) * outer).double()
-        share = (wrong * patch).sum((1, 2)) / wrong.sum((1, 2))
-        found.append(own.assign(share=share.numpy(), area=area.numpy()))
-    return pd.concat(found)
-
-
-def by_method(
-    model: Model, images: ImageSet, rows: pd.DataFrame, methods: Iterable[str]
-) -> pd.DataFrame:
-    """How much of the wrong relevance lies on the patch, by method.
-
-    Parameters
-    ----------
-    model, images, rows
-        As for :func:`on_patch`.
-    methods : iterable of str
-
-    Returns
-    -------
-    DataFrame
-        A row a method: method (its shown name); share of the wrong relevance, mean over mosaics and
-        trainings, with low and high; and area.
-    """
-    found = []
     for method in methods:
-        placed = on_patch(model, images, rows, method).dropna(subset=["share"])
-        share, low, high = mean(placed.assign(focus=placed["share"])).interval()
+        placed = []
+        for training, own in rows.groupby("training"):
+            asked = mosaics, model.logit[target], method
+            maps = explain.explain(model.trainings[training], *asked).maps
+            wrong = (maps.clamp(min=0) * outer).double()
+            share = (wrong * patch).sum((1, 2)) / wrong.sum((1, 2))
+            placed.append(own.assign(focus=share.numpy(), area=area.numpy()))
+        placed = pd.concat(placed).dropna(subset=["focus"])
+        share, low, high = mean(placed).interval()
         row = {"method": shown(method), "share": share, "low": low, "high": high}
         found.append(row | {"area": placed["area"].mean()})
     return pd.DataFrame(found)

@@ -1,4 +1,4 @@
-"""Walk through the mosaics of a pair: one by its place in an order, and widgets to choose it."""
+"""Walk through the mosaics of a pair: one by its place from the lowest Focus up, and widgets."""
 
 from __future__ import annotations
 
@@ -10,24 +10,12 @@ import pandas as pd
 from helpers.figures import style
 from helpers.focus import pairs
 
-ORDERS = ("lowest Focus first", "highest Focus first", "as drawn")
 
-
-def one(
-    rated: pd.DataFrame, target: str, outer: str, number: int = 0, order: str = ORDERS[0]
-) -> pd.DataFrame:
-    """One rated mosaic of a pair, by its place in one of the `ORDERS`; the first follows the last.
-
-    Raises
-    ------
-    ValueError
-        When there is no such pair.
-    """
-    part = pairs.of_pair(rated, target, outer)
+def one(rated: pd.DataFrame, target: str, outer: str, number: int) -> pd.DataFrame:
+    """One rated mosaic of a pair by its place from the lowest Focus; the first follows the last."""
+    part = pairs.of_pair(rated, target, outer).sort_values("focus", kind="stable")
     if part.empty:
         raise ValueError(f"there is no mosaic of {target!r} beside {outer!r}")
-    if order != ORDERS[2]:
-        part = part.sort_values("focus", ascending=order == ORDERS[0], kind="stable")
     at = number % len(part)
     return part.iloc[at : at + 1]
 
@@ -35,21 +23,20 @@ def one(
 def controls(rated: pd.DataFrame, draw: Callable) -> ipywidgets.Widget:
     """Widgets to choose a pair and walk through its mosaics; `draw` makes a figure of one."""
 
-    def show(target: str, outer: str, order: str, number: int) -> None:
+    def show(target: str, outer: str, number: int) -> None:
         try:
-            row = one(rated, target, outer, number, order)
+            row = one(rated, target, outer, number)
         except ValueError as reason:
             print(reason)
         else:
-            style.show(draw(row), "pair", f"mosaic {number} of {target} beside {outer}, {order}")
+            style.show(draw(row), "pair", f"mosaic {number} of {target} beside {outer}")
 
-    lowest = rated.groupby(pairs.PAIR)["focus"].mean().idxmin()
-    classes, most = list(rated["target"].unique()), int(rated.groupby(pairs.PAIR).size().max())
+    by_pair = rated.groupby(pairs.PAIR)["focus"]
+    classes, lowest = list(rated["target"].unique()), by_pair.mean().idxmin()
     return ipywidgets.interactive(
         show,
         {"manual": True, "manual_name": "show"},  # draws nothing where nobody can choose
         target=ipywidgets.Dropdown(options=classes, value=lowest[0]),
         outer=ipywidgets.Dropdown(options=classes, value=lowest[1]),
-        order=list(ORDERS),
-        number=ipywidgets.IntSlider(0, 0, most - 1),
+        number=ipywidgets.IntSlider(0, 0, int(by_pair.size().max()) - 1),
     )

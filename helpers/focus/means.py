@@ -27,69 +27,52 @@ CHANCE = "chance"
 def mean(rated: pd.DataFrame) -> Mean:
     """Mean Focus of ratings by one method, over all mosaics and trainings that are defined.
 
-    Parameters
-    ----------
-    rated : DataFrame
-        From :func:`helpers.focus.rate`, of one method. Where it has them, the columns `training`
-        and `architecture` say which network explained (trainings of one architecture are drawn,
-        architectures are chosen), and `set` which images it is of. Images of the same number in two
-        sets count as one image, for they may show the same object.
+    The columns `training` and `architecture` say which network explained: trainings of one
+    architecture are drawn, architectures are chosen. Images of the same number in two sets count as
+    one image, for they may show the same object.
     """
     known = rated.dropna(subset=["focus"])
     if known.empty:
         return Mean(np.nan, np.nan, 1.0)
-    shown = [name for name in SHOWN if name in known]
-    count = known.drop_duplicates(shown).groupby("target").size()
-    cells = ["target"] if count.min() > 1 else []  # one mosaic of a class says nothing of others
-    means = Means.of(known, cells)
-    size = known.groupby(cells).size() if cells else pd.Series({"all": len(known)})
-    return means.contrast(size / len(known))
+    count = known.drop_duplicates(SHOWN).groupby("target").size()
+    cells = ["target"] if count.min() > 1 else ["all"]  # one mosaic of a class has no spread
+    size = known.assign(all="all").groupby(cells).size()
+    return Means.of(known, cells).contrast(size / len(known))
 
 
 def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFrame:
     """Mean Focus of each method with its interval over trainings and source images.
 
-    Parameters
-    ----------
-    rated : DataFrame
-        From :func:`helpers.focus.rate`; several may be concatenated. Columns as for :func:`mean`.
-    by : sequence of str
-        Columns that tell ratings apart.
+    `rated` is from :func:`helpers.focus.rate`, and may be several ratings together; the columns
+    `by` tell them apart.
 
     Returns
     -------
     DataFrame
-        One row a rating: the columns `by`; trainings (1 where the column is missing); mosaics;
-        undefined (maps without positive relevance, left out of the rest); mean with mean_low and
-        mean_high; seconds (a mosaic, mean). NaN where nothing is defined.
+        A row a rating: the columns `by`; trainings; mosaics; undefined (maps without positive
+        relevance, left out of the rest); mean with mean_low and mean_high; seconds (a mosaic,
+        mean). NaN where nothing is defined.
     """
     rows = []
     for names, part in rated.groupby(list(by), sort=False):
         row = dict(zip(by, names, strict=True))
-        row["trainings"] = part["training"].nunique() if "training" in part else 1
-        row["mosaics"] = len(part.drop_duplicates([name for name in SHOWN if name in part]))
+        row["trainings"] = part["training"].nunique()
+        row["mosaics"] = len(part.drop_duplicates(SHOWN))
         row["undefined"] = int(part["focus"].isna().sum())
         found = mean(part).interval()
         low, high = np.clip(found[1:], 0, 1).tolist()
         row |= {"mean": found.estimate, "mean_low": low, "mean_high": high}
-        rows.append(row | {"seconds": part["seconds"].mean() if "seconds" in part else np.nan})
+        rows.append(row | {"seconds": part["seconds"].mean()})
     return pd.DataFrame(rows)
 
 
 def contrast(rated: pd.DataFrame, weights: Mapping[str, float], of: str = "method") -> Mean:
     """A weighted sum of methods' Focus on the same mosaics and networks, such as a difference.
 
-    Parameters
-    ----------
-    rated : DataFrame
-        Ratings of several methods, or options, of one design. Columns as for :func:`mean`.
-    weights : dict of str to float
-        Of the methods; that of `CHANCE` is for a Focus of 0.5. A mosaic counts where all of them
-        have a Focus: a method may have refused a network.
-    of : str
-        The column that tells the methods, or options, apart.
+    The methods, or options, are values of the column `of`; the weight of `CHANCE` is for a Focus of
+    0.5. A mosaic counts where all of them have a Focus: a method may have refused a network.
     """
-    keys = [name for name in (*BY, *SHOWN) if name in rated]
+    keys = [*BY, *SHOWN]
     wide = rated.pivot(index=keys, columns=of, values="focus").assign(**{CHANCE: 0.5})
     value = (wide[list(weights)] * pd.Series(weights)).sum(axis=1, skipna=False)
     rows = rated.drop_duplicates(keys).set_index(keys)
@@ -104,41 +87,23 @@ class Means:
     none are. So a covariance over images sums the products of deviations over all couples of
     mosaics that share an image, each couple once (Aronow, Samii and Assenova, *Cluster-robust
     variance estimation for dyadic data*, Political Analysis 23, 2015).
-
-    Attributes
-    ----------
-    focus : Series
-        Means, by cell.
-    images : DataFrame
-        Covariance of the cells' means over images, cells by cells.
-    rest : DataFrame
-        The part of it that is no mosaic's own: what a mosaic has in one training and not another.
-    least : Series
-        Each mean's variance if no two mosaics shared an image: no contrast is given less.
-    units : Series
-        What each cell's variance is estimated from: its mosaics, or its images where these are
-        fewer.
-    trainings : list of DataFrame
-        Of each architecture the cells' means in each training, trainings by cells.
     """
 
-    focus: pd.Series
-    images: pd.DataFrame
-    rest: pd.DataFrame
-    least: pd.Series
-    units: pd.Series
-    trainings: list[pd.DataFrame]
+    focus: pd.Series  # means, by cell
+    images: pd.DataFrame  # their covariance over images, cells by cells
+    rest: pd.DataFrame  # the part of it that a mosaic has in one training and not in another
+    least: pd.Series  # variances if no two mosaics shared an image: no contrast is given less
+    units: pd.Series  # what a variance is estimated from: mosaics, or images where these are fewer
+    trainings: list[pd.DataFrame]  # of each architecture: the means, trainings by cells
 
     @classmethod
-    def of(cls, rated: pd.DataFrame, cells: Sequence[str] = ()) -> Means:
-        """From rated mosaics without undefined rows; without `cells` there is one, "all"."""
-        shown = [name for name in SHOWN if name in rated]
-        rated = rated.assign(**{name: 0 for name in BY if name not in rated}, all="all")
-        rated = rated.reset_index(drop=True)
-        rated["at"] = rated.groupby(shown, sort=False).ngroup()
+    def of(cls, rated: pd.DataFrame, cells: Sequence[str]) -> Means:
+        """From rated mosaics without undefined rows; there is one cell of the column "all"."""
+        rated = rated.assign(all="all").reset_index(drop=True)
+        rated["at"] = rated.groupby(SHOWN, sort=False).ngroup()
         wide = rated.pivot(index=BY, columns="at", values="focus")
         mosaics = rated.drop_duplicates("at")
-        groups = rated.groupby(list(cells) or ["all"])
+        groups = rated.groupby(list(cells))
         focus, number = groups["focus"].mean(), groups.ngroup()[mosaics.index].to_numpy()
         units = _units(mosaics, number)
         widened = np.sqrt(units / np.where(units > 1, units - 1, np.nan)) / np.bincount(number)
@@ -150,28 +115,23 @@ class Means:
         several = wide.groupby(level=0)[0].transform("size").to_numpy()[:, None]
         architectures = wide.index.get_level_values(0).nunique()
         rest = rest.fillna(0) / np.sqrt(several * np.maximum(several - 1, 1)) / architectures
-        parts = np.vstack([apart, rest]) * widened[number]
-        images, *rests = _over_shared(parts, number, mosaics[IMAGES].to_numpy())
-        least = np.bincount(number, parts[0] ** 2)
+        apart, *rests = np.vstack([apart, rest]) * widened[number]
+        shared = _shared(mosaics[IMAGES].to_numpy())
+        images = _over_shared(apart, number, shared)
+        rest = sum(_over_shared(one, number, shared) for one in rests)
         cell_means = wide.T.groupby(number).mean().T.set_axis(focus.index, axis=1)
         cell_means = cell_means.fillna(cell_means.groupby(level=0).transform("mean"))
         return cls(
             focus,
             pd.DataFrame(images, focus.index, focus.index),
-            pd.DataFrame(sum(rests), focus.index, focus.index),
-            pd.Series(least, focus.index),
+            pd.DataFrame(rest, focus.index, focus.index),
+            pd.Series(np.bincount(number, apart**2), focus.index),
             pd.Series(units, focus.index),
             [part for _, part in cell_means.groupby(level=0)],
         )
 
     def contrast(self, weights: pd.Series) -> Mean:
-        """A weighted sum of cells' means, with the error of trainings and images.
-
-        Parameters
-        ----------
-        weights : Series
-            Of some cells, by cell.
-        """
+        """A sum of cells' means, weighted by cell, with the error of trainings and images."""
         at, w = weights.index, weights.to_numpy()
         estimate = float(w @ self.focus[at].to_numpy())
         covariance, least = self.images.loc[at, at].to_numpy(), self.least[at].to_numpy()
@@ -200,27 +160,22 @@ def _units(mosaics: pd.DataFrame, number: np.ndarray) -> np.ndarray:
     images, inner = mosaics[IMAGES].to_numpy(), mosaics[TARGETS].to_numpy(dtype=bool)
     found = []
     for cell in range(number.max() + 1):
-        mine = images[number == cell]
-        role = inner[number == cell]
-        shown = len(np.unique(mine[role])), len(np.unique(mine[~role]))
-        found.append(min(len(np.unique(mine, axis=0)), *shown))
+        mine, role = images[number == cell], inner[number == cell]
+        shown = np.unique(mine, axis=0), np.unique(mine[role]), np.unique(mine[~role])
+        found.append(min(map(len, shown)))
     return np.array(found)
 
 
-def _over_shared(parts: np.ndarray, number: np.ndarray, images: np.ndarray, step: int = 500):
-    """For each row of deviations: sums of their products over couples of mosaics that share an
-    image, once a couple, cells by cells: (rows, cells, cells)."""
+def _shared(images: np.ndarray) -> sparse.csr_array:
+    """Which mosaics share an image, mosaics by mosaics."""
     used, place = np.unique(images, return_inverse=True)
     rows = np.repeat(np.arange(len(images)), images.shape[1])
-    shows = sparse.csr_array(
-        (np.ones(images.size), (rows, place.ravel())), shape=(len(images), len(used))
-    )
-    at, cells = np.arange(len(images)), number.max() + 1
-    apart = [sparse.csr_array((part, (at, number)), shape=(len(images), cells)) for part in parts]
-    found = np.zeros((len(parts), cells, cells))
-    for start in range(0, len(images), step):
-        shared = shows[start : start + step] @ shows.T
-        shared.data[:] = 1
-        for part, sums in zip(apart, found, strict=True):
-            sums += (part[start : start + step].T @ (shared @ part)).toarray()
-    return found
+    shape = len(images), len(used)
+    shows = sparse.csr_array((np.ones(images.size), (rows, place.ravel())), shape=shape)
+    return (shows @ shows.T).astype(bool)
+
+
+def _over_shared(apart: np.ndarray, number: np.ndarray, shared: sparse.csr_array) -> np.ndarray:
+    """Sums of products of deviations over couples of mosaics that share an image, by cells."""
+    deviations = sparse.csr_array((apart, (np.arange(len(apart)), number)))
+    return (deviations.T @ (shared @ deviations)).toarray()

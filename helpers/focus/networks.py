@@ -22,21 +22,10 @@ AS_IT_IS = "as it is"
 
 @dataclass(frozen=True)
 class Model:
-    """A model that is explained.
-
-    Attributes
-    ----------
-    recipe : Recipe
-        How its trainings are made.
-    trained_on : str
-        The image set.
-    trainings : list of Classifier
-    logit : dict of str to int
-        The logit of each class.
-    """
+    """A model that is explained: its trainings, and the logit of each class."""
 
     recipe: Recipe
-    trained_on: str
+    trained_on: str  # the image set
     trainings: Sequence[Classifier]
     logit: Mapping[str, int]
 
@@ -59,19 +48,15 @@ def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
 def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "C") -> Model:
     """The trainings of one architecture on one set, trained once and found in the store.
 
-    A network as it is was trained elsewhere: there is one, and its classes are ImageNet's.
-
-    Raises
-    ------
-    ValueError
-        For a network as it is and a class that is neither an ImageNet category nor its number.
+    A network as it is was trained elsewhere: there is one, and its classes are ImageNet's. A class
+    that is neither an ImageNet category nor its number is refused.
     """
     classes = collection.sets[trained_on].classes
     if recipe.fit == AS_IT_IS:
         categories = get_model_weights(recipe.architecture).DEFAULT.meta["categories"]
         network = models.build(recipe.architecture, len(categories), weights=recipe.start)
         return Model(recipe, trained_on, [network.eval()], _imagenet(classes, categories))
-    name = f"{experiment.FAMILIES[recipe.fit]}-{trained_on}"
+    [name] = experiment.model_names(collection, [recipe.fit], [trained_on])
     trainings = experiment.model(name, collection, recipe, seed)
     return Model(recipe, trained_on, trainings, {c: i for i, c in enumerate(classes)})
 
@@ -117,17 +102,14 @@ def drawn(several: Sequence[Model]) -> str:
 def accuracies(several: Sequence[Model], images: Mapping[str, ImageSet]) -> pd.DataFrame:
     """Accuracy of each model on the held-out images of its own set, over its trainings.
 
-    Returns
-    -------
-    DataFrame
-        A row a model: architecture, set, trainings, images, accuracy, low and high.
+    A row a model: architecture, set, trainings, images, accuracy, low and high.
     """
     rows = []
     for one in several:
         found = right(one, images[one.trained_on])
-        accuracy, low, high = stats.share(found)
         row = {"architecture": one.recipe.architecture, "set": one.trained_on}
         row |= {"trainings": len(found), "images": found.shape[1]}
+        accuracy, low, high = stats.share(found)
         rows.append(row | {"accuracy": accuracy, "low": low, "high": high})
     return pd.DataFrame(rows)
 
@@ -141,10 +123,7 @@ def right(model: Model, images: ImageSet) -> np.ndarray:
 def taken_for(model: Model, images: ImageSet) -> pd.DataFrame:
     """What a model takes single images for: shares of each class's images, over the trainings.
 
-    Returns
-    -------
-    DataFrame
-        Classes down; answers across, and "another" where the networks have other logits, too.
+    Classes down; answers across, and "another" where the networks have other logits, too.
     """
     named = {logit: name for name, logit in model.logit.items()}
     best = logits(model.trainings, images.images).argmax(2).flatten().tolist()

@@ -26,30 +26,25 @@ from helpers.focus.mosaics import design as _design
 from helpers.focus.networks import Model
 
 PAIR = ["target", "outer"]
-AGAINST = ("same target", "all pairs")
+AGAINST = ("same target", "all pairs", "chance")
 TESTED = ["reference", "difference", "difference_low", "difference_high", "p"]
 
 
 def design(
-    table: pd.DataFrame, classes: Sequence[str], *, per_pair: int = 24, seed: int = 0
+    table: pd.DataFrame, classes: Sequence[str], *, per_pair: int, seed: int = 0
 ) -> pd.DataFrame:
     """Two-class mosaics, `per_pair` of every ordered pair; see :func:`helpers.focus.design`."""
     per_class = per_pair * (len(classes) - 1)
-    return _design(table, classes, outer="one class", per_class=per_class, seed=seed)
+    return _design(table, classes, per_class=per_class, two_classes=True, seed=seed)
 
 
-def ranked(rated: pd.DataFrame, against: str | float = "same target") -> pd.DataFrame:
+def ranked(rated: pd.DataFrame, against: str = "same target") -> pd.DataFrame:
     """Every ordered pair, the lowest mean Focus first, tested against a null and corrected.
 
-    Parameters
-    ----------
-    rated : DataFrame
-        From :func:`helpers.focus.rate`, of two-class mosaics by one method. Several trainings have
-        a column `training`; intervals and tests are then of all trainings.
-    against : "same target", "all pairs" or a number
-        The null of the one-sided test that a pair's mean Focus is lower: that it equals the mean of
-        the same target's other pairs, of all other pairs, or that number (0.5 is chance). With two
-        classes the first has nothing to compare with: p is NaN.
+    `rated` is of two-class mosaics by one method; intervals and tests are of all trainings.
+    `against` names the null of the one-sided test that a pair's mean Focus is lower: that it equals
+    the mean of the same target's other pairs, of all other pairs, or 0.5 ("chance"). With two
+    classes the first has nothing to compare with: p is NaN.
 
     Returns
     -------
@@ -64,11 +59,22 @@ def ranked(rated: pd.DataFrame, against: str | float = "same target") -> pd.Data
     ValueError
         For several methods, mosaics of more than two classes, or an unknown `against`.
     """
-    _check(rated, against)
+    if "method" in rated and rated["method"].nunique() > 1:
+        raise ValueError(
+            f"{rated['method'].nunique()} methods are mixed here: rank the pairs of one method."
+        )
+    if rated["outer"].str.contains(" + ", regex=False).any():
+        raise ValueError(
+            "Some mosaics have two outer classes: pairs need mosaics of two classes, from "
+            "`helpers.focus.pairs.design`."
+        )
+    if against not in AGAINST:
+        raise ValueError(f"against={against!r}: use one of {', '.join(AGAINST)}.")
     counted = rated.assign(undefined=rated["focus"].isna()).groupby(PAIR, sort=False)
     table = counted.agg(mosaics=("mosaic", "nunique"), undefined=("undefined", "sum"))
     known = Means.of(rated.dropna(subset=["focus"]), PAIR)
-    tested = pd.DataFrame([_tested(known, pair, against) for pair in known.focus.index])
+    tested = [_tested(known, pair, against) for pair in known.focus.index]
+    tested = pd.DataFrame(tested, columns=[*PAIR, "focus", "low", "high", *TESTED])
     table = table.reset_index().merge(tested, how="left", on=PAIR)
     table["p_adjusted"] = stats.adjust(table["p"])
     for name, of in (("rank", "focus"), ("rank_difference", "difference")):
@@ -76,19 +82,35 @@ def ranked(rated: pd.DataFrame, against: str | float = "same target") -> pd.Data
     return table.sort_values("focus", kind="stable", ignore_index=True)
 
 
-def extremes(rated: pd.DataFrame, target: str, outer: str, n: int = 1) -> pd.DataFrame:
+def _tested(known: Means, pair: tuple[str, str], against: str) -> dict:
+    """One pair's mean, its difference from the null with two-sided intervals, and one-sided p."""
+    focus, low, high = np.clip(known.contrast(pd.Series({pair: 1.0})).interval(), 0, 1)
+    row = dict(zip(PAIR, pair, strict=True)) | {"focus": focus, "low": low, "high": high}
+    others = [] if against == "chance" else [name for name in known.focus.index if name != pair]
+    if against == "same target":
+        others = [other for other in others if other[0] == pair[0]]
+    if not others and against != "chance":
+        return row
+    weights = {pair: 1.0} | dict.fromkeys(others, -1 / max(len(others), 1))
+    found = known.contrast(pd.Series(weights))
+    if against == "chance":
+        found = replace(found, estimate=found.estimate - 0.5)
+    difference, low, high = found.interval()
+    p = found.p / 2 if difference < 0 else 1 - found.p / 2
+    values = known.focus[pair] - difference, difference, low, high, p
+    return row | dict(zip(TESTED, values, strict=True))
+
+
+def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
+    """The rows of one ordered pair."""
+    return table[(table["target"] == target) & (table["outer"] == outer)]
+
+
+def extremes(rated: pd.DataFrame, target: str, outer: str, n: int) -> pd.DataFrame:
     """A pair's `n` mosaics with the highest and with the lowest Focus, for a person to look at.
 
-    Returns
-    -------
-    DataFrame
-        Rows of `rated`, best first, with the column kind: "best" or "worst"; fewer where the pair
-        has not 2 n.
-
-    Raises
-    ------
-    ValueError
-        When there is no such pair with a Focus.
+    Rows of `rated`, best first, with the column kind: "best" or "worst"; fewer where the pair has
+    not 2 n. A pair without a Focus is refused.
     """
     part = of_pair(rated, target, outer).dropna(subset=["focus"])
     part = part.sort_values("focus", ascending=False, kind="stable")
@@ -99,29 +121,12 @@ def extremes(rated: pd.DataFrame, target: str, outer: str, n: int = 1) -> pd.Dat
     return pd.concat([best, worst])
 
 
-def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
-    """The rows of one ordered pair."""
-    return table[(table["target"] == target) & (table["outer"] == outer)]
+def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method: str) -> dict:
+    """Mosaics of one pair and their relevance in the first training.
 
-
-def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method: str = "gradcam") -> dict:
-    """Mosaics of one pair and their relevance in the first training, as a figure takes them.
-
-    Parameters
-    ----------
-    model : Model
-    images : ImageSet
-        Those that the design counts; its `patches`, where there are any, are what is shared.
-    rows : DataFrame
-        Of one pair, from :func:`helpers.focus.rate`; a column kind is shown where there is one.
-    method : str
-        As they were rated.
-
-    Returns
-    -------
-    dict
-        What :func:`helpers.figures.focus.mosaics_explained` takes by name: mosaics, maps, layouts,
-        captions, names (target and outer class) and patches.
+    `rows` are from :func:`helpers.focus.rate`, with a column kind that is shown where there is one;
+    `images`, whose `patches` are what is shared, are those that the rows count. Returned is what
+    :func:`helpers.figures.focus.mosaics_explained` takes by name.
     """
     target, outer = rows[PAIR].iloc[0]
     mosaics = torch.cat(list(batches(rows, images.images)))
@@ -142,38 +147,3 @@ def in_mosaics(rows: pd.DataFrame, masks: torch.Tensor) -> torch.Tensor:
     """Masks (M, H, W) put together as the images of the mosaics are: bool (N, rows, columns)."""
     stack = masks[:, None].expand(-1, 3, -1, -1).to(torch.uint8)
     return torch.cat([batch[:, 0] for batch in batches(rows, stack)]) > 0
-
-
-def _tested(known: Means, pair: tuple[str, str], against: str | float) -> dict:
-    """One pair's mean, its difference from the null with two-sided intervals, and one-sided p."""
-    row = dict(zip(PAIR, pair, strict=True))
-    focus, low, high = np.clip(known.contrast(pd.Series({pair: 1.0})).interval(), 0, 1)
-    row |= {"focus": focus, "low": low, "high": high}
-    fixed = not isinstance(against, str)
-    others = [] if fixed else [other for other in known.focus.index if other != pair]
-    if against == "same target":
-        others = [other for other in others if other[0] == pair[0]]
-    if not (fixed or others):
-        return row | dict.fromkeys(TESTED, np.nan)
-    weights = {pair: 1.0, **dict.fromkeys(others, -1 / max(len(others), 1))}
-    found = known.contrast(pd.Series(weights))
-    found = replace(found, estimate=found.estimate - against) if fixed else found
-    difference, low, high = found.interval()
-    lower = found.p / 2 if difference < 0 else 1 - found.p / 2  # one-sided
-    values = (known.focus[pair] - difference, difference, low, high, lower)
-    return row | dict(zip(TESTED, values, strict=True))
-
-
-def _check(rated: pd.DataFrame, against) -> None:
-    if "method" in rated and rated["method"].nunique() > 1:
-        raise ValueError(
-            f"{rated['method'].nunique()} methods are mixed here: rank the pairs of one method."
-        )
-    mixed = rated["outer"].str.contains(" + ", regex=False)
-    if mixed.any():
-        raise ValueError(
-            f"{int(mixed.sum())} mosaics have two outer classes: pairs need mosaics of two "
-            "classes, from `helpers.focus.pairs.design`."
-        )
-    if isinstance(against, str) and against not in AGAINST:
-        raise ValueError(f"against={against!r}: use one of {', '.join(AGAINST)}, or a number.")

@@ -29,11 +29,9 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
 
     Raises
     ------
-    TypeError
-        For maps that are not floats, or layouts that are not bool.
-    ValueError
-        For shapes that do not fit, a layout with no or only target cells, more cells than pixels,
-        or maps with NaN or infinite relevance.
+    TypeError, ValueError
+        For other types, shapes that do not fit, a layout with no or only target cells, or maps with
+        NaN or infinite relevance.
     """
     _check(maps, layouts)
     sums = _cell_sums(maps, layouts.shape[1:])
@@ -75,9 +73,8 @@ def _check(maps: torch.Tensor, layouts: torch.Tensor) -> None:
     if maps.shape[1] < rows or maps.shape[2] < cols:
         raise ValueError(f"{rows} x {cols} cells do not fit {tuple(maps.shape[1:])} pixels.")
     targets = layouts.flatten(1).sum(1)
-    for what, bad in (("no", targets == 0), ("only", targets == rows * cols)):
-        if bad.any():
-            raise ValueError(
-                f"Layout {int(bad.nonzero()[0])} has {what} target cells, so every map would have "
-                f"the same Focus: give mosaics of targets and others."
-            )
+    if not ((targets > 0) & (targets < rows * cols)).all():
+        raise ValueError(
+            "A layout has no target cells, or only target cells, so that every map would have the "
+            "same Focus: give mosaics of targets and others."
+        )

@@ -29,22 +29,20 @@ from helpers import models, stats
 from helpers.data import ImageSet, world
 from helpers.focus import feature, pairs
 from helpers.focus.networks import Model, right, taken_for
-from helpers.focus.rating import rated
+from helpers.focus.rating import rate
 from helpers.run import artifacts, project
-from helpers.run.parameters import Images, Recipe
+from helpers.run.parameters import Recipe
 from helpers.run.progress import progress
 from helpers.worlds import pictures
 
 DOSES = (0.0, 0.5, 0.75, 0.9, 1.0)
 DRAWN = tuple(permutations(pictures.CLASSES, 2))
-BLIND = 1 / len(DRAWN)
-"""How often a ranking that knows nothing has the drawn pair first."""
-EXPLAINED = {"gradcam": "GradCAM", "lrp": "LRP"}
-"""Methods asked whether they point at the eyespot."""
+BLIND = 1 / len(DRAWN)  # how often a ranking that knows nothing has the drawn pair first
+EXPLAINED = {"gradcam": "GradCAM", "lrp": "LRP"}  # asked whether they point at the eyespot
 RECORDED = "data/shared_patch_trials.csv"
-IMAGES = Images(size=96, per_class=150, context_bias=0.25)
+SIZE, PER_CLASS, CONTEXT_BIAS = 96, 150, 0.25
 RECIPE = Recipe("resnet10-eighth", trainings=5, epochs=6)
-PER_PAIR = 12
+PER_PAIR = 12  # mosaics
 
 
 def drawn(seed: int) -> tuple[str, str]:
@@ -52,24 +50,8 @@ def drawn(seed: int) -> tuple[str, str]:
     return DRAWN[seed * 5 % len(DRAWN)]
 
 
-def run(
-    doses: Sequence[float],
-    seeds: Sequence[int],
-    images: Images = IMAGES,
-    recipe: Recipe = RECIPE,
-    per_pair: int = PER_PAIR,
-) -> pd.DataFrame:
+def run(doses: Sequence[float], seeds: Sequence[int]) -> pd.DataFrame:
     """A trial for every dose and seed; networks and ratings already made are found in the store.
-
-    Parameters
-    ----------
-    doses : sequence of float in [0, 1]
-    seeds : sequence of int
-    images : Images
-        Their size, number and context bias.
-    recipe : Recipe
-    per_pair : int
-        Mosaics of each pair.
 
     Returns
     -------
@@ -86,64 +68,51 @@ def run(
     asked = [(float(dose), int(seed)) for seed in seeds for dose in doses]
     rows = []
     for dose, seed in progress(asked, desc="trials"):
-        own = _world(dose, seed, images)
+        own = _world(dose, seed)
         trainings = models.trainings(
-            recipe.trainings,
-            recipe.architecture,
+            RECIPE.trainings,
+            RECIPE.architecture,
             own.split("train"),
             own.split("val"),
             seed=seed,
-            epochs=recipe.epochs,
+            epochs=RECIPE.epochs,
             store=project.store(),
         )
-        model = Model(recipe, "C", trainings, {name: i for i, name in enumerate(own.classes)})
+        model = Model(RECIPE, "C", trainings, {name: i for i, name in enumerate(own.classes)})
         for carried in dict.fromkeys((dose, 1.0)):
-            test = _world(carried, seed, images).split("test")
             row = {"dose": dose, "seed": seed, **dict(zip(pairs.PAIR, drawn(seed), strict=True))}
-            rows.append(row | {"carried": carried, **_tested(model, test, carried, per_pair, seed)})
+            rows.append(row | {"carried": carried, **_tested(model, carried, seed)})
     return pd.DataFrame(rows)
 
 
 @lru_cache(maxsize=2)
-def _world(dose: float, seed: int, images: Images) -> ImageSet:
+def _world(dose: float, seed: int) -> ImageSet:
     """One seed's images at a dose; those of dose 1 are asked for again and again."""
-    planted = {"shared_patch": dose, "patch_classes": drawn(seed)}
-    planted |= {"context_bias": float(images.context_bias)}
-    return world.image_set("C", images.size, seed, images.per_class, **planted)
+    planted = {"shared_patch": dose, "patch_classes": drawn(seed), "context_bias": CONTEXT_BIAS}
+    return world.image_set("C", SIZE, seed, PER_CLASS, **planted)
 
 
-def _tested(model: Model, test: ImageSet, carried: float, per_pair: int, seed: int) -> dict:
+def _tested(model: Model, carried: float, seed: int) -> dict:
     """What the networks show on one kind of held-out images."""
-    planted = drawn(seed)
-    design = pairs.design(test.table, test.classes, per_pair=per_pair, seed=seed)
-    ratings = rated(model, test, design, "gradcam")
+    planted, test = drawn(seed), _world(carried, seed).split("test")
+    design = pairs.design(test.table, test.classes, per_pair=PER_PAIR, seed=seed)
+    rated = rate(model, test, design, "gradcam")
     taken = taken_for(model, test)
     row = {"accuracy": float(right(model, test).mean())}
     row |= {"recall": taken.loc[planted[0], planted[0]], "mistaken": taken.loc[planted[::-1]]}
-    row |= judged(pairs.ranked(ratings), planted)
-    for name in EXPLAINED:
-        row[f"excess_{name}"] = float("nan")
-        if carried == 1:
-            placed = feature.on_patch(model, test, pairs.of_pair(ratings, *planted), name)
-            row[f"excess_{name}"] = float((placed["share"] - placed["area"]).mean())
-    return row
+    row |= judged(pairs.ranked(rated), planted)
+    excess = [float("nan")] * len(EXPLAINED)
+    if carried == 1:
+        placed = feature.by_method(model, test, pairs.of_pair(rated, *planted), EXPLAINED)
+        excess = placed["share"] - placed["area"]
+    return row | {f"excess_{name}": x for name, x in zip(EXPLAINED, excess, strict=True)}
 
 
 def judged(table: pd.DataFrame, planted: tuple[str, str]) -> dict:
-    """What a ranking says of one pair.
+    """What the ranking of :func:`helpers.focus.pairs.ranked` says of one pair.
 
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`helpers.focus.pairs.ranked`.
-    planted : (target, outer)
-
-    Returns
-    -------
-    dict
-        focus (mean, of that pair); others (mean of the other pairs' means); rank (of that pair);
-        first (rank is 1); first_by_difference (it is furthest below the same target's other pairs);
-        starred (its corrected p < .05); and alarms (other pairs with corrected p < .05).
+    Its mean Focus and that of the others; its rank; whether it is first, first by the difference
+    from the same target's other pairs, and starred; and how many others are starred.
     """
     mine = (table["target"] == planted[0]) & (table["outer"] == planted[1])
     own, low = table[mine].iloc[0], table["p_adjusted"] < 0.05
@@ -163,18 +132,10 @@ def alike(trials: pd.DataFrame) -> pd.DataFrame:
     return trials[trials["carried"] == trials["dose"]]
 
 
-def marked(trials: pd.DataFrame) -> pd.DataFrame:
-    """The rows on held-out images that all carry it, of the two planted classes."""
-    return trials[trials["carried"] == 1]
-
-
 def rates(trials: pd.DataFrame) -> pd.DataFrame:
     """How often the planted pair came first at each dose, and how often where nothing is planted.
 
-    Parameters
-    ----------
-    trials : DataFrame
-        From :func:`run`, one row a dose and seed: :func:`alike` or :func:`marked`.
+    `trials` has one row a dose and seed, as :func:`alike` gives them.
 
     Returns
     -------
@@ -213,34 +174,14 @@ def paired_p(one: pd.Series, other: pd.Series) -> float:
     return float(mcnemar(table.to_numpy(), exact=True).pvalue)
 
 
-def headline(rates: pd.DataFrame) -> str:
-    """How often the planted pair comes first at the highest dose, and unplanted, in a sentence."""
-    top, zero = rates.iloc[-1], rates[rates["dose"] == 0]
-    said = f"The planted pair comes first in {top['first']:.0f} of {top['trials']:.0f} seeds"
-    if zero.empty or top["dose"] == 0:
-        return said
-    return f"{said} at dose {top['dose']:g}, and in {zero['first'].item()} where nothing is planted"
-
-
 def means(trials: pd.DataFrame) -> pd.DataFrame:
-    """Means over seeds of what is no yes or no, by dose and what the held-out images carry."""
+    """Means over seeds of what is measured, by dose and what the held-out images carry."""
     shown = ["recall", "mistaken", "focus", "others", "alarms", "excess_gradcam", "excess_lrp"]
     return trials.groupby(["dose", "carried"])[shown].mean().reset_index()
 
 
 def recorded(path: str = RECORDED) -> pd.DataFrame:
-    """Trials made beforehand by the command at the top of this module.
-
-    Parameters
-    ----------
-    path : str
-        Their file, from the root of the repository.
-
-    Raises
-    ------
-    ValueError
-        When there is no such file.
-    """
+    """Trials made beforehand by the command at the top of this module; `path` is from the root."""
     file = project.root() / path
     if not file.is_file():
         raise ValueError(f"There is no file {path!r} of trials; sweeps/shared_patch.smk makes one.")

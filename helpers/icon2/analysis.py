@@ -5,32 +5,27 @@ Average precision is in points (0 to 100) in every table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from helpers.icon2 import bootstrap, formulas
+from helpers.icon2 import formulas
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.estimates import Estimate, Part, estimate
 from helpers.icon2.matching import Matches
-from helpers.icon2.options import PAPER, Options
+from helpers.icon2.options import CHOICES, PAPER, Options
 
 POINTS = 100.0
-INTERVALS = {  # a column of Analysis.control and the ends of its interval
-    "delta": ("low", "high"),
-    "standardised_delta": ("standardised_low", "standardised_high"),
-}
 ALL = "all classes"
-EMPTY = ["class", "attribute"]  # columns of a table about no attribute
 
 
 def analyse(
     matches: Matches,
     sensitive: Attribute,
-    explanatory: Sequence[Attribute | Sequence[Attribute]],
+    explanatory: Sequence[Attribute],
     *,
     classes: Iterable[str] | None = None,
     options: Options = PAPER,
@@ -46,17 +41,14 @@ def analyse(
     ----------
     matches
         From :func:`helpers.icon2.match`.
-    sensitive
-        Any attribute of images or boxes, with any number of values.
-    explanatory
-        Possible confounders; a pair of attributes is one confounder.
+    sensitive, explanatory
+        Attributes of images or boxes: the groups, and possible confounders.
     classes
         Names (default: all).
     options
         Default: the paper's reading.
-    resamples
+    resamples, seed
         Bootstrap resamples of images for the 95% intervals; 0 for none.
-    seed
     clusters : array (n images,), optional
         Images that belong together are drawn together (frames of one video).
     workers
@@ -69,12 +61,14 @@ def analyse(
     ValueError
         For a class that the matches do not have.
     """
-    weights = bootstrap.weights(matches.n_images, resamples, seed, clusters)
-    given, found = (sensitive, explanatory, weights, options, standardise), {}
+    weights = formulas.image_weights(matches.n_images, resamples, seed, clusters)
+    given = (sensitive, explanatory, weights, options, standardise)
     with ThreadPoolExecutor(workers) as pool:
-        for name in classes or matches.classes:
-            found[name] = estimate(matches.of(name), *given, map if workers == 1 else pool.map)
-    return Analysis(sensitive, found, options)
+        found = {
+            name: estimate(matches.of(name), *given, map if workers == 1 else pool.map)
+            for name in classes or matches.classes
+        }
+    return Analysis(sensitive, found)
 
 
 @dataclass(frozen=True)
@@ -87,27 +81,27 @@ class Analysis:
 
     sensitive: Attribute
     estimates: dict[str, Estimate]
-    options: Options
 
     def groups(self) -> pd.DataFrame:
-        """AP of every sensitive value and class (Table 1), with the mean over classes first.
-
-        The mean is over the classes of :meth:`estimable`.
+        """AP of every sensitive value and class (Table 1), first the mean over estimable classes.
 
         Columns ``class overall value AP low high boxes estimable``.
         """
-        names = self.sensitive.values
-        tables = [
-            _first(_rows({"value": names}, ap, boxes), {"class": c, "overall": POINTS * overall})
-            for c, overall, ap, boxes in self._by_class()
-        ]
+        tables = []
+        for name, e in self._with_mean().items():
+            axes = {
+                "class": [name],
+                "overall": [POINTS * e.overall],
+                "value": self.sensitive.values,
+            }
+            tables.append(_rows(axes, e.group_ap, e.group_boxes))
         return pd.concat(tables, ignore_index=True)
 
     def sigmas(self) -> pd.DataFrame:
         """Sigma of AP over the sensitive values, a row a class: ``class sigma low high``."""
         return pd.DataFrame(
-            {"class": c} | _with_interval("sigma", formulas.sigma(ap, self.options.ddof))
-            for c, _, ap, _ in self._by_class()
+            {"class": name} | _with_interval("sigma", formulas.sigma(e.group_ap))
+            for name, e in self._with_mean().items()
         )
 
     def values(self) -> pd.DataFrame:
@@ -115,34 +109,29 @@ class Analysis:
 
         Columns ``class attribute value AP low high boxes estimable``.
         """
-        return self._each(lambda p: _rows({"value": p.values}, p.ap, p.boxes))
+        tables = (_rows(axes, p.ap, p.boxes) for axes, p in self._parts())
+        return pd.concat(tables, ignore_index=True)
 
     def shares(self) -> pd.DataFrame:
         """P(e|a) by boxes (Figures 2 and 3, below).
 
         Columns ``class attribute value group share low high``; shares are in 0..1.
         """
-        groups = self.sensitive.values
-        return self._each(
-            lambda p: _table(
-                {"value": p.values, "group": groups}, "share", formulas.shares(p.cell_boxes)
-            )
+        group = {"group": self.sensitive.values}
+        tables = (
+            _table(axes | group, "share", formulas.shares(p.cell_boxes))
+            for axes, p in self._parts()
         )
+        return pd.concat(tables, ignore_index=True)
 
     def cells(self) -> pd.DataFrame:
-        """AP of every sensitive value within every explanatory value (Figures 4 and 5)."""
-        groups = self.sensitive.values
-        return self._each(
-            lambda p: _rows({"value": p.values, "group": groups}, p.cell_ap, p.cell_boxes)
-        )
+        """AP of every sensitive value within every explanatory value (Figures 4 and 5).
 
-    def standardised(self) -> pd.DataFrame:
-        """AP of every group with the confounder's distribution made the same for all.
-
-        Columns ``class attribute group AP low high boxes estimable``.
+        Columns ``class attribute value group AP low high boxes estimable``.
         """
-        groups = self.sensitive.values
-        return self._each(lambda p: _rows({"group": groups}, p.standardised, p.cell_boxes.sum(1)))
+        group = {"group": self.sensitive.values}
+        tables = (_rows(axes | group, p.cell_ap, p.cell_boxes) for axes, p in self._parts())
+        return pd.concat(tables, ignore_index=True)
 
     def ranking(self) -> pd.DataFrame:
         """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first.
@@ -152,8 +141,8 @@ class Analysis:
         sigma of its own values' AP, which takes no account of the sensitive attribute. What could
         not be estimated has no rank.
         """
-        ranked = [self._ranked(c, e.parts) for c, e in self.estimates.items() if e.parts]
-        return pd.concat(ranked or [pd.DataFrame(columns=EMPTY)], ignore_index=True)
+        tables = [_ranked(name, e.parts) for name, e in self.estimates.items()]
+        return pd.concat(tables, ignore_index=True)
 
     def control(self) -> pd.DataFrame:
         """Table 2: sigma before and after controlling, by strata and by standardisation.
@@ -163,84 +152,70 @@ class Analysis:
         ``strata`` (values of e that all groups are estimable in, of how many) and ``covered``
         (share of boxes in them).
         """
-        found = [
-            {"class": name, "attribute": part.name} | self._controlled(estimate, part)
-            for name, estimate in self.estimates.items()
-            for part in estimate.parts
-        ]
-        return pd.DataFrame(found, columns=None if found else EMPTY)
+        return pd.DataFrame(
+            {"class": name, "attribute": attribute} | _controlled(e.group_ap, part)
+            for name, e in self.estimates.items()
+            for attribute, part in e.parts.items()
+        )
 
     def estimable(self) -> list[str]:
         """Classes of which every sensitive value is estimable."""
         return [c for c, e in self.estimates.items() if not np.isnan(e.group_ap[0]).any()]
 
-    def _by_class(self) -> list[tuple[str, float, np.ndarray, np.ndarray]]:
-        """Name, overall AP, AP and boxes of each group; first the mean over estimable classes."""
-        found = [(c, e.overall, e.group_ap, e.group_boxes) for c, e in self.estimates.items()]
-        kept = [one for one in found if one[0] in self.estimable()]
-        if len(kept) > 1:
-            _, overall, ap, boxes = zip(*kept, strict=True)
-            mean = (np.mean(part, axis=0) for part in (overall, ap))
-            found.insert(0, (ALL, *mean, np.sum(boxes, axis=0)))
-        return found
+    def _with_mean(self) -> dict[str, Estimate]:
+        """All estimates; first the mean over estimable classes."""
+        kept = [self.estimates[name] for name in self.estimable()]
+        if len(kept) < 2:
+            return self.estimates
+        overall, ap = (np.mean([getattr(e, n) for e in kept], 0) for n in ("overall", "group_ap"))
+        boxes = np.sum([e.group_boxes for e in kept], 0)
+        return {ALL: Estimate(overall, ap, boxes, {})} | self.estimates
 
-    def _each(self, rows) -> pd.DataFrame:
-        """Rows about each class and explanatory attribute, below each other."""
-        tables = [
-            _first(rows(part), {"class": name, "attribute": part.name})
-            for name, estimate in self.estimates.items()
-            for part in estimate.parts
-        ]
-        return pd.concat(tables or [pd.DataFrame(columns=EMPTY)], ignore_index=True)
+    def _parts(self) -> Iterator[tuple[dict, Part]]:
+        """Each class, attribute and its values, and what was estimated of them."""
+        for name, e in self.estimates.items():
+            for attribute, part in e.parts.items():
+                yield {"class": [name], "attribute": [attribute], "value": part.values}, part
 
-    def _ranked(self, name: str, parts: list[Part]) -> pd.DataFrame:
-        ddof = self.options.ddof
-        spread = np.array([formulas.sigma(formulas.proxy(p.ap, p.cell_boxes), ddof) for p in parts])
-        plain = [POINTS * formulas.sigma(p.ap[0], ddof, "leave out") for p in parts]
-        known = ~np.isnan(spread[:, 0])
-        resamples = np.nan_to_num(spread[:, 1:], nan=-1.0)
-        first = np.full(len(parts), np.nan)
-        if resamples.size:
-            times = np.bincount(resamples.argmax(0), minlength=len(parts))
-            first[known] = times[known] / resamples.shape[1]
-        rows = [
-            {"class": name, "attribute": part.name}
-            | _with_interval("proxy_sigma", spread[i])
-            | {"first": first[i], "plain_sigma": plain[i]}
-            for i, part in enumerate(parts)
-        ]
-        table = pd.DataFrame(rows)
-        for rank, column in (("plain_rank", "plain_sigma"), ("rank", "proxy_sigma")):
-            table[rank] = table[column].rank(ascending=False, method="first").astype("Int64")
-        table.insert(1, "rank", table.pop("rank"))
-        return table.sort_values("proxy_sigma", ascending=False, kind="stable", ignore_index=True)
 
-    def _controlled(self, estimate: Estimate, part: Part) -> dict:
-        ddof = self.options.ddof
-        before = formulas.sigma(estimate.group_ap, ddof)
-        after = formulas.controlled(part.cell_ap, ddof)
-        adjusted = formulas.sigma(part.standardised, ddof)
-        usable = ~np.isnan(part.cell_ap[0]).any(1)
-        return {
-            "sigma": POINTS * before[0],
-            "controlled": POINTS * after[0],
-            **_with_interval("delta", before - after),
-            "standardised": POINTS * adjusted[0],
-            **_with_interval("standardised_delta", before - adjusted, "standardised_"),
-            "strata": f"{usable.sum()} of {len(usable)}",
-            "covered": part.cell_boxes[0][usable].sum() / max(part.cell_boxes[0].sum(), 1),
-        }
+def _ranked(name: str, parts: dict[str, Part]) -> pd.DataFrame:
+    spread = np.array([formulas.sigma(formulas.proxy(p.ap, p.cell_boxes)) for p in parts.values()])
+    table = pd.DataFrame([_with_interval("proxy_sigma", one) for one in spread])
+    table.insert(0, "class", name)
+    table.insert(1, "attribute", list(parts))
+    tops = np.nan_to_num(spread[:, 1:], nan=-1.0).argmax(0)  # of every resample
+    often = pd.Series(np.bincount(tops, minlength=len(parts)) / max(len(tops), 1))
+    table["first"] = often.where(table.proxy_sigma.notna() & (len(tops) > 0))
+    table["plain_sigma"] = [POINTS * pd.Series(p.ap[0]).std() for p in parts.values()]
+    for rank, column in (("plain_rank", "plain_sigma"), ("rank", "proxy_sigma")):
+        table[rank] = table[column].rank(ascending=False, method="first").astype("Int64")
+    table.insert(1, "rank", table.pop("rank"))
+    return table.sort_values("proxy_sigma", ascending=False, kind="stable", ignore_index=True)
+
+
+def _controlled(group_ap: np.ndarray, part: Part) -> dict:
+    before, after = formulas.sigma(group_ap), formulas.controlled(part.cell_ap)
+    adjusted = formulas.sigma(part.standardised)
+    usable = ~np.isnan(part.cell_ap[0]).any(1)
+    return {
+        "sigma": POINTS * before[0],
+        "controlled": POINTS * after[0],
+        **_with_interval("delta", before - after),
+        "standardised": POINTS * adjusted[0],
+        **_with_interval("standardised_delta", before - adjusted, "standardised_"),
+        "strata": f"{usable.sum()} of {len(usable)}",
+        "covered": part.cell_boxes[0][usable].sum() / max(part.cell_boxes[0].sum(), 1),
+    }
 
 
 def _with_interval(name: str, values: np.ndarray, prefix: str = "") -> dict[str, float]:
-    low, high = bootstrap.interval(POINTS * values)
-    ends = {f"{prefix}low": float(low), f"{prefix}high": float(high)}
-    return {name: POINTS * float(values[0])} | ends
+    low, high = formulas.interval(POINTS * values)
+    return {name: POINTS * values[0], f"{prefix}low": low, f"{prefix}high": high}
 
 
 def _table(axes: dict, name: str, values: np.ndarray) -> pd.DataFrame:
     """Values (1 + R, ...) as a row for each combination of the axes, with their intervals."""
-    low, high = bootstrap.interval(values)
+    low, high = formulas.interval(values)
     index = pd.MultiIndex.from_product(axes.values(), names=axes.keys())
     columns = {name: values[0].ravel(), "low": low.ravel(), "high": high.ravel()}
     return index.to_frame(index=False).assign(**columns)
@@ -251,36 +226,51 @@ def _rows(axes: dict, ap: np.ndarray, boxes: np.ndarray) -> pd.DataFrame:
     return table.assign(boxes=boxes[0].ravel().astype(int), estimable=table.AP.notna())
 
 
-def _first(table: pd.DataFrame, columns: dict) -> pd.DataFrame:
-    for position, (column, value) in enumerate(columns.items()):
-        table.insert(position, column, value)
-    return table
-
-
 def readable(control: pd.DataFrame) -> pd.DataFrame:
     """Table 2 for reading: each fall of sigma in one cell with its interval.
 
     Columns ``class attribute``; ``σ``; ``within strata`` and ``Δ [95%]``; ``standardised`` and
     ``its fall [95%]``; ``strata`` and ``covered``.
     """
-    falls = {
-        name: [
-            "–" if np.isnan(value) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
-            for value, low, high in zip(*(control[c] for c in (name, *ends)), strict=True)
-        ]
-        for name, ends in INTERVALS.items()
-    }
-    rounded = control[["sigma", "controlled", "standardised", "covered"]].round(2)
-    return pd.DataFrame(
-        {
-            "class": control["class"],
-            "attribute": control.attribute,
-            "σ": rounded.sigma,
-            "within strata": rounded.controlled,
-            "Δ [95%]": falls["delta"],
-            "standardised": rounded.standardised,
-            "its fall [95%]": falls["standardised_delta"],
-            "strata": control.strata,
-            "covered": rounded.covered,
-        }
+
+    def fall(name: str, low: str, high: str) -> list[str]:
+        rows = control[[name, low, high]].itertuples(index=False)
+        return ["–" if np.isnan(r[0]) else f"{r[0]:.2f} [{r[1]:.2f}, {r[2]:.2f}]" for r in rows]
+
+    table = control.round(2).assign(
+        delta=fall("delta", "low", "high"),
+        standardised_delta=fall("standardised_delta", "standardised_low", "standardised_high"),
     )
+    names = {"sigma": "σ", "controlled": "within strata", "delta": "Δ [95%]"}
+    names["standardised_delta"] = "its fall [95%]"
+    ends = ["low", "high", "standardised_low", "standardised_high"]
+    return table.drop(columns=ends).rename(columns=names)
+
+
+def change_each_choice(
+    matches: Matches,
+    sensitive: Attribute,
+    explanatory: Sequence[Attribute],
+    category: str,
+    options: Options,
+) -> pd.DataFrame:
+    """Change one choice of `options` at a time, and compare the numbers of one class.
+
+    Columns ``choice instead cells delta sign``: the largest move of any AP (AP points), the largest
+    move of any Delta, and how many Deltas change their sign.
+    """
+
+    def asked(**changed) -> tuple[pd.Series, pd.Series]:
+        given = {"classes": [category], "options": replace(options, **changed)}
+        found = analyse(matches, sensitive, explanatory, standardise=False, **given)
+        tables = (found.groups(), found.values(), found.cells())
+        return pd.concat([t.AP for t in tables], ignore_index=True), found.control().delta
+
+    (ap, delta), rows = asked(), []
+    for choice, allowed in CHOICES.items():
+        for value in (one for one in allowed if one != getattr(options, choice)):
+            moved, then = asked(**{choice: value})
+            row = {"choice": choice, "instead": value, "cells": (moved - ap).abs().max()}
+            row |= {"delta": (then - delta).abs().max(), "sign": (then * delta < 0).sum()}
+            rows.append(row)
+    return pd.DataFrame(rows)

@@ -1,18 +1,19 @@
 """Average precision of many cells at once, from the table of matches and image weights.
 
 A cell is a set of boxes of one class with the images whose false positives count for it: all of
-them, those of one income group, the small boxes at night. :func:`curves` arranges the matches by
-cell, threshold and score once; :meth:`Curves.average_precision` then needs a few passes for any
-image weights, which is what resampling asks for.
+them, those of one income group, the small boxes at night. :class:`Curves` arranges the matches by
+cell, threshold and score once; its average precision then needs a few passes for any image weights,
+which is what resampling asks for.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from helpers.icon2.attributes import Attribute
 from helpers.icon2.matching import ClassMatches
+from helpers.icon2.options import Options
 
 RECALLS = np.linspace(0.0, 1.0, 101)
 TINY = 1e-300  # keeps 0 / 0 at 0
@@ -22,43 +23,86 @@ TINY = 1e-300  # keeps 0 / 0 at 0
 class Cells:
     """Which boxes and which false positives belong to which cell, for one class.
 
-    Attributes
-    ----------
-    of_box : int array (n boxes of the class,)
-        Cell of each box in the order of `ClassMatches`, -1 for none.
-    images : bool array (n images, C)
-        Images whose false positives count for the cell.
-    of_detection, bucket : int arrays (n detections of the class,) and (C,), optional
-        Where given, an unmatched detection counts only in the cells of its bucket (COCO's rule),
-        -1 nowhere.
+    `of_box` (n boxes of the class,) is the cell of each box, -1 for none; `images` (n images, C)
+    and `counted` (C, n detections of the class) say which images, and which detections that take no
+    box, count for a cell.
     """
 
     of_box: np.ndarray
     images: np.ndarray
-    of_detection: np.ndarray | None = None
-    bucket: np.ndarray | None = None
+    counted: np.ndarray
 
-    def __len__(self) -> int:
-        return self.images.shape[1]
+    def alone(self, cell: int) -> "Cells":
+        """One cell by itself."""
+        of_box = np.where(self.of_box == cell, 0, -1)
+        return Cells(of_box, self.images[:, [cell]], self.counted[[cell]])
 
 
-@dataclass(frozen=True)
+def whole(of_class: ClassMatches) -> Cells:
+    """One cell: all boxes of a class in all images."""
+    of_box = np.zeros(len(of_class.box_row), int)
+    images = np.ones((of_class.n_images, 1), bool)
+    return Cells(of_box, images, images.T[:, of_class.detection_image])
+
+
+def cells(of_class: ClassMatches, attributes: Sequence[Attribute], options: Options) -> Cells:
+    """Cells of all combinations of the attributes' values for one class, the last running fastest.
+
+    Of the options, ``false_positives`` and ``images`` are used here.
+    """
+    sizes = [len(a.values) for a in attributes]
+    places = np.indices(sizes).reshape(len(sizes), -1)  # code of each attribute in each cell
+    codes = np.array([of_class.codes(a) for a in attributes])
+    of_box = np.ravel_multi_index(tuple(np.maximum(codes, 0)), sizes)
+    of_box = np.where((codes >= 0).all(0), of_box, -1)
+    images = np.zeros((of_class.n_images, places.shape[1]), bool)
+    labelled = ~of_class.box_ignored
+    if options.images == "with the value":
+        inside = labelled & (of_box >= 0)
+        images[of_class.box_image[inside], of_box[inside]] = True
+    elif options.images == "with the class":
+        images[of_class.box_image[labelled]] = True
+    else:
+        images[:] = True
+    for attribute, place in zip(attributes, places, strict=True):
+        if attribute.level == "image":
+            images &= attribute.codes[:, None] == place
+    counted = np.take(np.ascontiguousarray(images.T), of_class.detection_image, axis=1)
+    for attribute, place in zip(attributes, places, strict=True):
+        if options.false_positives == "coco" and attribute.of_detection is not None:
+            counted &= attribute.of_detection[of_class.detection_row] == place[:, None]
+    return Cells(of_box, images, counted)
+
+
 class Curves:
-    """The matches of one class arranged by cell, threshold and falling score."""
+    """The matches of one class arranged by cell, threshold and falling score.
 
-    counted_image: np.ndarray  # image of each detection that can be a false positive
-    counted_start: np.ndarray  # (C + 1,) where each cell's begin
-    event_image: np.ndarray  # image of each match of any kind
-    event_before: np.ndarray  # detections counted so far in the cell, this one included
-    event_hit: np.ndarray | None  # it took a box of the cell (else one outside); None: all
-    event_counted: np.ndarray | None  # among the counted detections; None: all
-    event_box: np.ndarray  # box taken, for weights of boxes
-    start: np.ndarray  # (C * T + 1,) where each cell and threshold begins
-    box_image: np.ndarray  # image of each box that belongs to a cell
-    box_cell: np.ndarray
-    box_row: np.ndarray  # place of that box among the boxes of the class
-    n_cells: int
-    n_thresholds: int
+    Events are matches, cell after cell, threshold after threshold (`start` is where each begins).
+    `event_before` counts the cell's detections up to and with the event; `event_hit` says whether
+    it took a box of the cell, `event_counted` whether it is counted for the cell (None: all).
+    """
+
+    def __init__(self, of_class: ClassMatches, chosen: Cells) -> None:
+        of_box = np.where(of_class.box_ignored, -1, chosen.of_box)
+        self.n_cells, self.n_thresholds = chosen.images.shape[1], of_class.n_thresholds
+        self.box_row = np.flatnonzero(of_box >= 0)
+        self.box_image, self.box_cell = of_class.box_image[self.box_row], of_box[self.box_row]
+        event_cell = of_box[of_class.event_box]
+        parts = [
+            _one_cell(of_class, counted, event_cell == c)
+            for c, counted in enumerate(chosen.counted)
+        ]
+        counted, events, before, hit, inside, sizes = zip(*parts, strict=True)
+        self.counted_image = np.concatenate(counted)
+        self.counted_start = _cumulated(np.array([len(images) for images in counted])).astype(int)
+        event = np.concatenate(events)
+        self.event_image = of_class.detection_image[of_class.event_detection[event]]
+        self.event_box = of_class.event_box[event]
+        starts = zip(before, self.counted_start, strict=False)
+        self.event_before = np.concatenate([b + s for b, s in starts])
+        self.event_hit = _unless_all(np.concatenate(hit))
+        self.event_counted = _unless_all(np.concatenate(inside))
+        self.start = _cumulated(np.concatenate(sizes)).astype(int)
 
     def positives(self, weights: np.ndarray, box_weights: np.ndarray | None = None) -> np.ndarray:
         """Weight of the boxes of each cell, float64 (C,)."""
@@ -72,40 +116,25 @@ class Curves:
         weights: np.ndarray,
         normal: np.ndarray | None = None,
         box_weights: np.ndarray | None = None,
-        interpolation: str = "101 points",
     ) -> np.ndarray:
-        """Average precision of each cell at each threshold.
+        """Average precision (C, T) of each cell at each threshold, over 101 recalls as in COCO.
 
-        Parameters
-        ----------
-        weights : float array (n images,)
-            Weight of each image: 1 for all, or how often a resample drew it.
-        normal : float array (C,), optional
-            Number of boxes that each cell is normalised to (Hoiem et al. 2012; ICON2, Eq. 3):
-            precision is R N / (R N + F). Without it N is the cell's own number (Eq. 2).
-        box_weights : float array (n boxes of the class,), optional
-            Further weight of boxes and of the detections that took them.
-        interpolation
-            ``101 points`` (COCO) or ``all points`` (area under the interpolated curve).
-
-        Returns
-        -------
-        float64 array (C, T) in [0, 1]; NaN for a cell without a box.
+        `weights` (n images,) is 1 for all, or how often a resample drew each image; `box_weights`
+        (n boxes of the class,) weighs boxes, and the detections that took them, further. With
+        `normal` (C,), a number of boxes N, precision is R N / (R N + F) (Hoiem et al. 2012; ICON2,
+        Eq. 3); without it N is the cell's own number (Eq. 2). NaN for a cell without a box.
         """
         positives = self.positives(weights, box_weights)
         own = np.repeat(positives, self.n_thresholds)
         ratio = None if normal is None else normal / np.maximum(positives, TINY)
-        hits, gain, precision = self._precision(weights, ratio, box_weights)
-        if interpolation == "101 points":
-            exact = box_weights is None and not (weights % 1).any()
-            found = self._at_recalls(hits, precision, own, exact)
-        else:
-            found = self._under_curve(gain, precision, own)
+        hits, precision = self._precision(weights, ratio, box_weights)
+        exact = box_weights is None and not (weights % 1).any()
+        found = self._at_recalls(hits, precision, own, exact)
         found[own == 0] = np.nan
         return found.reshape(self.n_cells, self.n_thresholds)
 
     def _precision(self, weights, ratio, box_weights):
-        """Cumulative true positives over all events, each one's gain, and precision there."""
+        """Cumulative true positives over all events, and precision at each."""
         drawn = _cumulated(weights[self.counted_image])
         weight = weights[self.event_image]
         gain = weight if self.event_hit is None else weight * self.event_hit
@@ -125,7 +154,7 @@ class Curves:
         np.maximum(false, 0, out=false)
         false += true
         np.maximum(false, TINY, out=false)
-        return hits, gain, np.divide(true, false, out=true)
+        return hits, np.divide(true, false, out=true)
 
     def _at_recalls(self, hits, precision, positives, exact) -> np.ndarray:
         """Mean over 101 recalls of the best precision at that recall or beyond, per segment."""
@@ -142,13 +171,23 @@ class Curves:
         best = best.reshape(len(end), -1)[:, :-1] * reached
         return np.maximum.accumulate(best[:, ::-1], axis=1).mean(1)
 
-    def _under_curve(self, gain, precision, positives) -> np.ndarray:
-        found = np.zeros(len(positives))
-        for s, (begin, end) in enumerate(zip(self.start[:-1], self.start[1:], strict=True)):
-            if end > begin and positives[s] > 0:
-                best = np.maximum.accumulate(precision[begin:end][::-1])[::-1]
-                found[s] = best @ gain[begin:end] / positives[s]
-        return found
+
+def _one_cell(of_class: ClassMatches, counted: np.ndarray, hit: np.ndarray) -> tuple:
+    """Counted detections' images, matches, detections before each, hit, counted, and sizes."""
+    inside = counted[of_class.event_detection]
+    chosen = np.flatnonzero(inside | hit)
+    return (
+        of_class.detection_image[counted],
+        chosen,
+        np.cumsum(counted, dtype=np.int32)[of_class.event_detection[chosen]],
+        hit[chosen],
+        inside[chosen],
+        np.bincount(of_class.event_threshold[chosen], minlength=of_class.n_thresholds),
+    )
+
+
+def _unless_all(flags: np.ndarray) -> np.ndarray | None:
+    return None if flags.all() else flags
 
 
 def _cumulated(values: np.ndarray) -> np.ndarray:
@@ -165,58 +204,3 @@ def _whole(positives: np.ndarray) -> np.ndarray:
     count -= (count - 1) / total >= RECALLS
     count += count / total < RECALLS
     return count
-
-
-def whole(of_class: ClassMatches) -> Cells:
-    """One cell: all boxes of a class in all images."""
-    n_boxes, n_images = len(of_class.box_row), of_class.n_images
-    return Cells(np.zeros(n_boxes, int), np.ones((n_images, 1), bool))
-
-
-def curves(of_class: ClassMatches, cells: Cells) -> Curves:
-    """Arrange the matches of a class by cell, threshold and falling score."""
-    of_box = np.where(of_class.box_ignored, -1, cells.of_box)
-    event_cell = of_box[of_class.event_box]
-    parts = [_one_cell(of_class, cells, c, event_cell) for c in range(len(cells))]
-    counted, event, before, hit, inside, sizes = zip(*parts, strict=True)
-    counted_start = _cumulated(np.array([len(images) for images in counted])).astype(int)
-    kept = np.flatnonzero(of_box >= 0)
-    chosen = np.concatenate(event)
-    return Curves(
-        np.concatenate(counted),
-        counted_start,
-        of_class.detection_image[of_class.event_detection[chosen]],
-        np.concatenate([b + s for b, s in zip(before, counted_start, strict=False)]),
-        _unless_all(np.concatenate(hit)),
-        _unless_all(np.concatenate(inside)),
-        of_class.event_box[chosen],
-        _cumulated(np.concatenate(sizes)).astype(int),
-        of_class.box_image[kept],
-        of_box[kept],
-        kept,
-        len(cells),
-        of_class.n_thresholds,
-    )
-
-
-def _one_cell(of_class: ClassMatches, cells: Cells, c: int, event_cell: np.ndarray) -> tuple:
-    """Counted detections' images, matches, detections before each, hit, counted, and sizes."""
-    of_image = cells.images[:, c]
-    counted = of_image[of_class.detection_image]
-    if cells.of_detection is not None:
-        counted &= cells.of_detection == cells.bucket[c]
-    hit = event_cell == c
-    inside = counted[of_class.event_detection]
-    chosen = np.flatnonzero(inside | hit)
-    return (
-        of_class.detection_image[counted],
-        chosen,
-        np.cumsum(counted, dtype=np.int32)[of_class.event_detection[chosen]],
-        hit[chosen],
-        inside[chosen],
-        np.bincount(of_class.event_threshold[chosen], minlength=of_class.n_thresholds),
-    )
-
-
-def _unless_all(flags: np.ndarray) -> np.ndarray | None:
-    return None if flags.all() else flags

@@ -5,34 +5,32 @@ ours. What its printed numbers allow is recomputed; what its method promises is 
 whose answer is known; what it says of a figure is judged in its direction.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 
 from helpers import stats
+from helpers.icon2 import error_rates as asked
 from helpers.icon2 import formulas, printed
-from helpers.icon2.analysis import INTERVALS, POINTS, Analysis
-from helpers.icon2.bootstrap import interval
-from helpers.icon2.error_rates import (
-    BOTH,
-    CONFOUNDED,
-    EQ3,
-    FALL_RULE,
-    FALLS,
-    FIRST,
-    PAPER_RULE,
-    PART_RULE,
-    PER_IMAGE,
-    PLAIN,
-    REAL,
-    SUITE_RULE,
-)
+from helpers.icon2.analysis import POINTS, Analysis
 from helpers.run.claims import Estimate
 from helpers.stats import ranks
 
 CARS = 102_506  # in BDD100K's validation set; the paper's groups are a part of it, so have fewer
 ENDS = ["share", "low", "high"]
+OF_READINGS = {  # what is asked about every confounder
+    "icon2/ranks-first": (asked.FIRST, asked.EQ3),
+    "suite/icon2/ranks-first-per-image": (asked.FIRST, asked.PER_IMAGE),
+    "icon2/falls": (asked.FALLS, asked.EQ3),
+    "suite/icon2/falls-per-image": (asked.FALLS, asked.PER_IMAGE),
+}
+OF_RULES = {
+    "icon2/rule/harder": (asked.PAPER_RULE, asked.CONFOUNDED),
+    "icon2/rule/worse": (asked.PAPER_RULE, asked.REAL),
+    "suite/icon2/fall-alone": (asked.FALL_RULE, asked.REAL),
+    "suite/icon2/verdict/harder": (asked.SUITE_RULE, asked.CONFOUNDED),
+    "suite/icon2/verdict/worse": (asked.PART_RULE, asked.REAL),
+    "suite/icon2/verdict/both": (asked.PART_RULE, asked.BOTH),
+}
 
 
 def of_printed() -> list[Estimate]:
@@ -41,16 +39,15 @@ def of_printed() -> list[Estimate]:
     first = printed.read("control").groupby("class").proxy_sigma.max()
     least = foretold.loc[foretold[printed.CORRELATION].idxmin(), "class"]
     pairs = deltas[deltas["class"] == least]
-    exact = {
-        "formula": (printed.sigmas().nearer == "population").sum(),
-        "mean-row": (averages.printed - averages["mean of the classes"]).abs().max(),
-        "delta": deltas.rounding.sum(),
-        "table-3": (printed.read("ranking").proxy_sigma < first.min()).sum(),
-        "largest-fall": foretold[printed.LARGEST].sum(),
-    }
-    found = [_exact(name, value) for name, value in exact.items()]
     correlation = tuple(ranks.spearman(pairs.proxy_sigma, pairs.delta))
-    return [*found, Estimate("icon2/lower-ranks", correlation, {"class": least})]
+    return [
+        _exact("formula", (printed.sigmas().nearer == "population").sum()),
+        _exact("mean-row", (averages.printed - averages["mean of the classes"]).abs().max()),
+        _exact("delta", deltas.rounding.sum()),
+        _exact("table-3", (printed.read("ranking").proxy_sigma < first.min()).sum()),
+        _exact("largest-fall", foretold[printed.LARGEST].sum()),
+        Estimate("icon2/lower-ranks", correlation, {"class": least}),
+    ]
 
 
 def _exact(name: str, value: float) -> Estimate:
@@ -69,8 +66,12 @@ def of_analysis(analysis: Analysis, null: pd.DataFrame, planted: bool) -> list[E
         ends = tuple(row[["sigma", "low", "high"]])
         found.append(Estimate(f"icon2/gap/{name}", ends, p=row.p_holm))
     if "car" in analysis.estimates:
-        found.append(_narrow(analysis, "car"))
-    return [*found, *_control(analysis), *_support(analysis)]
+        found.append(_narrow(analysis.groups()))
+    cells = analysis.cells()
+    rare = cells[cells["class"].isin(["bus", "motorcycle", "bicycle"])]
+    if len(rare):
+        found.append(_exact("support", round(100 * (~rare.estimable).mean())))
+    return found + _control(analysis)
 
 
 def _incomes(analysis: Analysis) -> list[Estimate]:
@@ -84,20 +85,21 @@ def _incomes(analysis: Analysis) -> list[Estimate]:
     more = {"icon2/falls-with-income": mean[:, high] - mean[:, low]}
     if "car" in ap:
         more["icon2/car-rises"] = ap["car"][:, high] - ap["car"][:, low]
-        (size,) = [part for part in analysis.estimates["car"].parts if part.name == "size"]
+        size = analysis.estimates["car"].parts["size"]
         share = formulas.shares(size.cell_boxes)[:, size.values.index("small")]
         more["icon2/small-cars"] = share[:, low] - share[:, high]
-    return [Estimate(name, (POINTS * m[0], *interval(POINTS * m))) for name, m in more.items()]
+    return [
+        Estimate(name, (POINTS * m[0], *formulas.interval(POINTS * m))) for name, m in more.items()
+    ]
 
 
-def _narrow(analysis: Analysis, name: str) -> Estimate:
+def _narrow(groups: pd.DataFrame) -> Estimate:
     """Half-widths of our intervals, brought to more boxes than the paper can have had.
 
     Its groups are the frames with GPS in New York City: more boxes than those of the whole
     validation set they cannot hold, and with fewer the intervals would be wider.
     """
-    table = analysis.groups()
-    part = table[table["class"] == name]
+    part = groups[groups["class"] == "car"]
     half = ((part.high - part.low) / 2) * np.sqrt(part.boxes / (CARS / 3))
     return Estimate("icon2/intervals", (half.mean(), half.min(), half.max()))
 
@@ -107,19 +109,10 @@ def _control(analysis: Analysis) -> list[Estimate]:
 
     Like with like: only for classes in which the paper's attribute ranks first here too.
     """
-    of, ends = ["class", "attribute"], ["delta", *INTERVALS["delta"]]
+    of, ends = ["class", "attribute"], ["delta", "low", "high"]
     firsts = [t.query("rank == 1")[of] for t in (analysis.ranking(), printed.read("control"))]
     both = analysis.control().merge(firsts[0]).merge(firsts[1]).set_index("class")
     return [Estimate(f"icon2/control/{name}", tuple(row[ends])) for name, row in both.iterrows()]
-
-
-def _support(analysis: Analysis) -> list[Estimate]:
-    """Figure 6 and Table 3: rare classes have too few boxes once they are split."""
-    cells = analysis.cells()
-    rare = cells[cells["class"].isin(["bus", "motorcycle", "bicycle"])]
-    if rare.empty:
-        return []
-    return [_exact("support", round(100 * (~rare.estimable).mean()))]
 
 
 def of_error_rates(ranked: pd.DataFrame, rates: pd.DataFrame) -> list[Estimate]:
@@ -129,27 +122,12 @@ def of_error_rates(ranked: pd.DataFrame, rates: pd.DataFrame) -> list[Estimate]:
     A claim about every confounder is judged by that with the least share of worlds.
     """
     found = []
-    for claim, question, by in (
-        ("icon2/ranks-first", FIRST, EQ3),
-        ("suite/icon2/ranks-first-per-image", FIRST, PER_IMAGE),
-        ("icon2/falls", FALLS, EQ3),
-        ("suite/icon2/falls-per-image", FALLS, PER_IMAGE),
-    ):
-        asked = ranked[(ranked.question == question) & (ranked.by == by)]
-        least = asked.loc[asked.share.idxmin()]
+    for claim, (question, by) in OF_READINGS.items():
+        answers = ranked[(ranked.question == question) & (ranked.by == by)]
+        least = answers.loc[answers.share.idxmin()]
         found.append(Estimate(claim, tuple(least[ENDS]), {"least": least.confounder}))
-    times = ranked[ranked.question == FIRST].groupby("by")[["times", "of"]].sum()
-    more = stats.newcombe(*times.loc[EQ3], *times.loc[PLAIN])
+    times = ranked[ranked.question == asked.FIRST].groupby("by")[["times", "of"]].sum()
+    more = stats.newcombe(*times.loc[asked.EQ3], *times.loc[asked.PLAIN])
     found.append(Estimate("icon2/own-sigma", tuple(more)))
     share = rates.set_index(["rule", "world"])[ENDS]
-    return found + [Estimate(claim, tuple(share.loc[asked])) for claim, asked in RULES.items()]
-
-
-RULES = {
-    "icon2/rule/harder": (PAPER_RULE, CONFOUNDED),
-    "icon2/rule/worse": (PAPER_RULE, REAL),
-    "suite/icon2/fall-alone": (FALL_RULE, REAL),
-    "suite/icon2/verdict/harder": (SUITE_RULE, CONFOUNDED),
-    "suite/icon2/verdict/worse": (PART_RULE, REAL),
-    "suite/icon2/verdict/both": (PART_RULE, BOTH),
-}
+    return found + [Estimate(claim, tuple(share.loc[rule])) for claim, rule in OF_RULES.items()]

@@ -5,19 +5,18 @@ detector worse on boxes that look the same, both, or neither. Each rule's answer
 against what was planted.
 """
 
-from __future__ import annotations
-
-from collections import Counter
 from collections.abc import Iterable
+from itertools import product
 
+import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.icon2 import attributes, formulas, verdicts
-from helpers.icon2.analysis import POINTS, Analysis, analyse
+from helpers.icon2 import attributes, verdicts
+from helpers.icon2.analysis import Analysis, analyse
 from helpers.icon2.matching import match
 from helpers.icon2.options import PAPER, SOUND, Options
-from helpers.icon2.reading import GroundTruth
+from helpers.run.progress import progress
 from helpers.worlds import driving
 
 CONFOUNDED, REAL, BOTH, NEITHER = "scenes harder", "detector worse", "both", "neither"
@@ -28,6 +27,7 @@ TRUTH = {  # of the confounder, in each kind of world
     NEITHER: verdicts.NO_GAP,
 }
 STRENGTH = {"size": 0.3, "occlusion": 0.8, "time": 1.2, "weather": 1.5}
+PLANTED = "occlusion"  # the confounder of the worlds that the rules are asked about
 INEQUITY = 0.25  # its gap is about as large as that of a confounder of this strength
 CATEGORY, THRESHOLDS = "car", (0.5, 0.75)  # one class, and two IoU thresholds, to be quick
 EQ3, PER_IMAGE, PLAIN = "Eq. 3", "per image", "plain σ"
@@ -61,35 +61,19 @@ def laws(confounder: str, confounding: float, inequity: float) -> dict[str, driv
 
 
 def ask_rules(
-    seeds: Iterable[int],
-    *,
-    confounder: str = "occlusion",
-    n_images: int = 800,
-    resamples: int = 20,
-    options: Options = PAPER,
+    seeds: Iterable[int], *, n_images: int = 800, resamples: int = 20, options: Options = PAPER
 ) -> pd.DataFrame:
-    """Ask every rule about every planted world: four worlds a seed.
+    """Ask every rule about every planted world of `n_images` frames: four worlds a seed.
 
-    Parameters
-    ----------
-    seeds
-    confounder
-        What is planted, as strong as `STRENGTH` has it.
-    n_images, resamples
-        Frames of each world, and bootstrap resamples for the suite's verdict.
-    options
-
-    Returns
-    -------
-    DataFrame
-        Row a world: ``seed world``; ``sigma``, and for the planted confounder ``controlled`` and
-        ``standardised`` (AP points); and for each rule, whether it says yes.
+    A row a world: ``seed world``; ``sigma``, and for the planted confounder ``controlled`` and
+    ``standardised`` (AP points); and for each rule, whether it says yes. The suite's verdict needs
+    `resamples` of the bootstrap.
     """
     rows = []
-    for seed in seeds:
-        for kind, law in laws(confounder, STRENGTH[confounder], INEQUITY).items():
+    for seed in progress(seeds, desc="worlds", delay=2):
+        for kind, law in laws(PLANTED, STRENGTH[PLANTED], INEQUITY).items():
             matches, income, others = _drawn(n_images, seed, law)
-            planted = [a for a in others if a.name == confounder]
+            planted = [a for a in others if a.name == PLANTED]
             whole = analyse(matches, income, others, options=options, standardise=False)
             given = {"options": options, "resamples": resamples, "seed": seed}
             alone = analyse(matches, income, planted, **given)
@@ -105,61 +89,44 @@ def ask_readings(
 ) -> pd.DataFrame:
     """Confounded worlds by two readings of precision: Eq. 3, and N and F both per image.
 
-    Returns
-    -------
-    DataFrame
-        ``confounder question by times of share low high chance``, with Wilson intervals. The
-        questions: does the planted confounder rank first (by ProxyAP in both readings, and by the
-        plain sigma of its own values; ``chance`` is that of a ranking by lot), and does sigma fall
-        within its strata?
+    Does the planted confounder rank first (by ProxyAP in both readings, and by the plain sigma of
+    its own values; ``chance`` is that of a ranking by lot), and does sigma fall within its strata?
+    Columns ``confounder question by times of share low high chance``, with Wilson intervals.
     """
-    seeds, rows = list(seeds), []
-    for confounder in confounders:
-        yes = Counter()
-        for seed in seeds:
-            law = driving.Law(STRENGTH[confounder], confounder)
-            matches, income, others = _drawn(n_images, seed, law)
-            for by, options in READINGS.items():
-                asked = analyse(matches, income, others, options=options, standardise=False)
-                ranking = asked.ranking().set_index("attribute")
-                yes[FIRST, by] += int(ranking["rank"].get(confounder) == 1)
-                control = asked.control().set_index("attribute")
-                yes[FALLS, by] += int(control.delta[confounder] > 0)
-                if by == EQ3:
-                    yes[FIRST, PLAIN] += int(ranking.plain_rank[confounder] == 1)
-        chance = {FIRST: 1 / len(others)}
+    rows = []
+    asked = list(product(confounders, seeds))
+    for confounder, seed in progress(asked, desc="worlds", delay=2):
+        law, answers = driving.Law(STRENGTH[confounder], confounder), {}
+        matches, income, others = _drawn(n_images, seed, law)
+        for by, options in READINGS.items():
+            found = analyse(matches, income, others, options=options, standardise=False)
+            ranking = found.ranking().set_index("attribute").loc[confounder]
+            control = found.control().set_index("attribute").loc[confounder]
+            answers |= {(FIRST, by): ranking["rank"] == 1, (FALLS, by): control.delta > 0}
+            answers.setdefault((FIRST, PLAIN), ranking.plain_rank == 1)
         rows += [
-            {"confounder": confounder, "question": question, "by": by}
-            | _share(yes[question, by], len(seeds))
-            | {"chance": chance.get(question)}
+            {"confounder": confounder, "question": question, "by": by, "yes": answers[question, by]}
             for question, by in ORDER
         ]
-    return pd.DataFrame(rows)
+    found = _shares(pd.DataFrame(rows), ["confounder", "question", "by"])
+    return found.assign(chance=np.where(found.question == FIRST, 1 / len(others), np.nan))
 
 
 def _drawn(n_images: int, seed: int, law: driving.Law):
     world = driving.make(n_images, seed, law, (CATEGORY,))
-    truth = GroundTruth.of(world)
-    income = attributes.from_column(truth, "income")
-    matches = match(truth, world.detections, THRESHOLDS)
-    return matches, income, attributes.standard(truth, world.detections)
+    others = [attributes.made(world, name) for name in attributes.OF_PAPER]
+    return match(world, THRESHOLDS), attributes.from_column(world, "income"), others
 
 
 def _answers(whole: Analysis, alone: Analysis) -> dict:
-    """Every rule's answer, from all attributes and, with resamples, from the planted one alone."""
-    ddof = alone.options.ddof
+    """Every rule's answer, from all attributes and from the planted one alone, with resamples."""
     (estimate,) = alone.estimates.values()
-    (part,) = estimate.parts
-    (ranked,) = whole.ranking().query("attribute == @part.name").itertuples()
-    said = verdicts.verdict(estimate, part, ddof)
-    sigma = POINTS * float(formulas.sigma(estimate.group_ap[0], ddof))
-    controlled = POINTS * float(formulas.controlled(part.cell_ap[0], ddof))
-    standardised = POINTS * float(formulas.sigma(part.standardised[0], ddof))
-    paper = verdicts.paper_says(ranked.rank, ranked.proxy_sigma, sigma - controlled)
-    return {
-        "sigma": sigma,
-        "controlled": controlled,
-        "standardised": standardised,
+    said = verdicts.verdict(estimate.group_ap, estimate.parts[PLANTED].standardised)
+    (found,) = alone.control()[["sigma", "controlled", "standardised"]].to_dict("records")
+    sigma, controlled, standardised = found.values()
+    ranked = whole.ranking().set_index("attribute").loc[PLANTED]
+    paper = verdicts.paper_says(ranked["rank"], ranked.proxy_sigma, sigma - controlled)
+    return found | {
         PAPER_RULE: paper == verdicts.PAPER_YES,
         FALL_RULE: controlled < sigma,
         HALF_RULE: controlled <= sigma / 2,
@@ -174,12 +141,13 @@ def rates(worlds: pd.DataFrame) -> pd.DataFrame:
 
     Columns ``rule world times of share low high right``, with Wilson intervals.
     """
-    return pd.DataFrame(
-        {"rule": rule, "world": world}
-        | _share(int(group[rule].sum()), len(group))
-        | {"right": verdicts.is_right(yes, TRUTH[world])}
-        for rule, yes in YES.items()
-        for world, group in worlds.groupby("world", sort=False)
+    answers = worlds.melt("world", list(YES), "rule", "yes")
+    found = _shares(answers, ["rule", "world"])
+    return found.assign(
+        right=[
+            verdicts.is_right(YES[rule], TRUTH[world])
+            for rule, world in zip(found.rule, found.world, strict=True)
+        ]
     )
 
 
@@ -189,6 +157,8 @@ def summary(worlds: pd.DataFrame) -> pd.DataFrame:
     return worlds.groupby("world", sort=False)[columns].mean().reset_index()
 
 
-def _share(yes: int, of: int) -> dict[str, float]:
-    low, high = stats.wilson(yes, of)
-    return {"times": yes, "of": of, "share": yes / of, "low": low, "high": high}
+def _shares(answers: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """How often ``yes`` is so, with Wilson intervals."""
+    found = answers.groupby(by, sort=False).yes.agg(times="sum", of="count").reset_index()
+    low, high = stats.wilson(found.times, found.of)
+    return found.assign(share=found.times / found.of, low=low, high=high)

@@ -1,55 +1,72 @@
-"""ICON2's formulas over arrays of average precision; the last axis holds what is compared.
+"""ICON2's formulas over arrays of average precision, and the bootstrap that gives them intervals.
 
-Every function takes leading axes, so that one call serves the estimate and all its resamples.
+The last axis holds what is compared. The first may hold the estimate (row 0) and its resamples.
 """
 
-from __future__ import annotations
-
 import numpy as np
+import scipy.stats
+
+LEVEL = 0.95  # of the intervals
 
 
-def sigma(ap: np.ndarray, ddof: int = 1, missing: str = "refuse") -> np.ndarray:
-    """Standard deviation of AP (..., n values) over an attribute's values (root of Eq. 5).
-
-    `ddof` is 1 for the sample, as in the paper's tables, and 0 for the population, as in Eq. 5.
-    Where a value is not estimable (NaN), `missing` says whether to ``refuse`` (NaN) or to
-    ``leave out`` that value; NaN where fewer than two are left.
-    """
-    ap = np.asarray(ap, float)
-    known = ~np.isnan(ap)
-    number = known.sum(-1)
-    mean = np.where(known, ap, 0).sum(-1) / np.maximum(number, 1)
-    squares = (np.where(known, ap - mean[..., None], 0) ** 2).sum(-1)
-    found = np.sqrt(squares / np.maximum(number - ddof, 1))
-    enough = (number == ap.shape[-1]) if missing == "refuse" else number >= 2
-    return np.where(enough & (number >= 2), found, np.nan)
+def sigma(ap: np.ndarray) -> np.ndarray:
+    """Standard deviation of AP (root of Eq. 5, over n - 1 as in the tables); NaN if any is NaN."""
+    return np.std(ap, axis=-1, ddof=1)
 
 
 def shares(boxes: np.ndarray) -> np.ndarray:
     """P(e|a): share of each value among a group's boxes (..., E, A); NaN for an empty group."""
-    total = boxes.sum(-2, keepdims=True)
-    return np.divide(boxes, total, out=np.full(boxes.shape, np.nan), where=total > 0)
+    with np.errstate(invalid="ignore"):
+        return boxes / boxes.sum(-2, keepdims=True)
 
 
 def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     """ProxyAP of each group (..., A) by Eq. 6: sum over e of P(e|a) AP_e.
 
-    From AP (..., E) and boxes (..., E, A). Values of e that are not estimable are left out, and
-    P(e|a) is over the others; NaN where fewer than two are estimable: nothing is compared then.
+    From AP (..., E) and boxes (..., E, A). Values of e that are not estimable are left out; NaN
+    where fewer than two are left.
     """
     known = ~np.isnan(ap)
-    given = shares(boxes * known[..., None])
-    found = (given * np.where(known, ap, 0)[..., None]).sum(-2)
+    found = (shares(boxes * known[..., None]) * np.nan_to_num(ap)[..., None]).sum(-2)
     return np.where((known.sum(-1) >= 2)[..., None], found, np.nan)
 
 
-def controlled(cell_ap: np.ndarray, ddof: int = 1) -> np.ndarray:
+def controlled(cell_ap: np.ndarray) -> np.ndarray:
     """Mean over e of sigma within e (section 3.2.2), from the AP of every cell (..., E, A).
 
     Only values of e in which all groups are estimable take part; NaN where there is none.
     """
-    each = sigma(cell_ap, ddof)
-    known = ~np.isnan(each)
-    number = known.sum(-1)
-    mean = np.where(known, each, 0).sum(-1) / np.maximum(number, 1)
-    return np.where(number > 0, mean, np.nan)
+    return np.ma.filled(np.ma.masked_invalid(sigma(cell_ap)).mean(-1), np.nan)
+
+
+def image_weights(n_images: int, resamples: int, seed: int = 0, clusters=None) -> np.ndarray:
+    """How often each image counts (1 + resamples, n images): once in row 0, then in each resample.
+
+    Images with the same entry in `clusters`, such as frames of one video, are drawn together.
+    """
+    rng = np.random.default_rng(seed)
+    of = np.arange(n_images) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    number = int(of.max()) + 1
+    if resamples and number < 2:
+        raise ValueError("all images belong to one cluster: resampling it shows no variation")
+    drawn = [
+        np.bincount(rng.integers(0, number, number), minlength=number) for _ in range(resamples)
+    ]
+    return np.array([np.ones(number), *drawn], np.float32)[:, of]
+
+
+def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """95% percentile interval over the resamples; NaN where one of them or all are missing."""
+    if len(values) < 3:
+        return np.full((2, *values.shape[1:]), np.nan)
+    return np.quantile(values[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+
+
+def cochrans_q(ap: np.ndarray) -> float:
+    """p-value of "all groups have the same AP" by Cochran's Q on bootstrap variances."""
+    if np.isnan(ap).any() or len(ap) < 3:
+        return np.nan
+    precision = 1 / np.maximum(ap[1:].var(0, ddof=1), 1e-12)
+    mean = (precision * ap[0]).sum() / precision.sum()
+    q = (precision * (ap[0] - mean) ** 2).sum()
+    return float(scipy.stats.chi2.sf(q, ap.shape[1] - 1))

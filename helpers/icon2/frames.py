@@ -4,136 +4,86 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from helpers.icon2 import attributes, income
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.reading import (
-    DetectionDataError,
-    GroundTruth,
-    read_detections,
-    read_labels,
-)
+from helpers.icon2.reading import DetectionDataError, read_detections, read_labels
 from helpers.worlds import driving
-from helpers.worlds.driving.city import drives
+from helpers.worlds.driving import DrivingWorld
 
 WITHOUT_GPS = 0.1  # share of planted frames
 
 
 @dataclass(frozen=True)
-class Frames:
-    """Labelled frames, detections, what was joined, and what is planted (None: real data)."""
+class Frames(DrivingWorld):
+    """Frames and detections, as tables like those of a planted world, and what is known of them.
 
-    truth: GroundTruth
-    detections: pd.DataFrame
-    read: tuple[str, ...] = ()  # sentences about the detections' file
-    joined: dict[str, int] | None = None
+    Images are numbered in the order of their names, by which COCO breaks ties among scores; their
+    attributes are NaN where absent. `report` has a sentence for everything that was read, joined
+    or left out; `law` is what is planted (None: real data), `further` names the attributes that are
+    asked for besides the paper's five.
+    """
+
+    report: tuple[str, ...] = ()
     law: driving.Law | None = None
-    seed: int = 0
-    further: tuple[str, ...] = ()  # attributes besides the paper's five
-    pictures: Path | None = None  # folder of the frames' image files
-
-    def report(self) -> list[str]:
-        """Sentences about what was read, joined and left out."""
-        boxes = int((~self.truth.boxes.ignore).sum())
-        said = [
-            f"{len(self.truth.images):,} frames, {boxes:,} boxes, "
-            f"{len(self.detections):,} detections of {len(self.truth.classes)} classes"
-        ]
-        said += [*self.truth.report, *self.read]
-        if self.joined:
-            said.append(", ".join(f"{n:,} {name}" for name, n in self.joined.items()))
-        return said
+    further: tuple[str, ...] = ()
 
     def attribute(self, name: str) -> Attribute:
-        """A sensitive attribute by the name of its column; income in its order."""
-        if name == "income" and name not in self.truth.images:
-            columns = [c for c in self.truth.images if c not in ("name", "video")]
+        """A sensitive attribute by the name of its column."""
+        if name == "income" and name not in self.images:
+            columns = [c for c in self.images if c not in ("name", "video")]
             raise DetectionDataError(
                 "parameter 'sensitive' is 'income', and no income is known of these frames: give "
                 "'gps', 'areas' and 'incomes', or a CSV with a column 'income' in 'further'; or "
                 f"make 'sensitive' another column: {', '.join(columns) or 'there is none'}"
             )
-        return attributes.from_column(
-            self.truth, name, values=income.BINS if name == "income" and self.joined else None
-        )
-
-    def law_of(self, sensitive: str) -> driving.Law | None:
-        """What is planted about the sensitive attribute: the law speaks of income only."""
-        return self.law if sensitive == "income" else None
+        return attributes.from_column(self, name)
 
     def clusters(self, name: str | None) -> np.ndarray | None:
         """A column of frames that belong together, such as ``video``; None for none."""
         if name is None:
             return None
-        if name not in self.truth.images:
+        if name not in self.images:
             raise DetectionDataError(
                 f"parameter 'cluster': the frames have no column {name!r}; "
-                f"there are: {', '.join(self.truth.images.columns)}"
+                f"there are: {', '.join(self.images.columns)}"
             )
-        return self.truth.images[name].astype(str).to_numpy()
+        return self.images[name].astype(str).to_numpy()
 
     def explanatory(self, sensitive: str) -> list[Attribute]:
         """The paper's five and those asked for besides; not the sensitive one."""
-        found = attributes.standard(self.truth, self.detections)
-        found += [self._further(name) for name in self.further]
-        same = {"occluded": "occlusion", "timeofday": "time"}.get(sensitive, sensitive)
-        return [a for a in found if a.name != same]
-
-    def _further(self, name: str) -> Attribute:
-        if name == "aspect":
-            return attributes.aspect(self.truth, self.detections)
-        if name in ("truncation", "crowding"):
-            return getattr(attributes, name)(self.truth)
-        return attributes.from_column(self.truth, name)
-
-    def light(self) -> list[Attribute]:
-        """Illumination of the frame and contrast of the box, in thirds, where they are known.
-
-        They are measured in the reader's pictures; planted frames have those that were drawn for
-        them.
-        """
-        if self.pictures is not None:
-            illumination, contrast = attributes.measured_light(self.truth, self.pictures)
-        elif self.law is not None:
-            illumination, contrast = driving.light(self.truth.images, self.truth.boxes, self.seed)
-        else:
-            return []
         return [
-            attributes.thirds("illumination", illumination, "image"),
-            attributes.thirds("contrast", contrast, "box"),
+            attributes.made(self, name)
+            for name in (*attributes.of_paper(self), *self.further)
+            if sensitive not in (name, attributes.OF_PAPER.get(name))
         ]
 
     def with_further(self, names: Sequence[str] | None) -> Frames:
-        """The same with further attributes, or what they are made from.
+        """The same with further attributes.
 
-        `names` are ``truncation``, ``aspect``, ``crowding``; columns of frames or boxes; CSVs to
-        join (see :func:`helpers.icon2.attributes.join_csv`); a folder of the frames' pictures.
+        `names` are ``aspect``, ``crowding``, columns of frames or boxes, and CSVs with a column
+        ``name`` (of the frame, with or without its extension) and one column an attribute.
         """
         frames = self
-        for name in map(str, names or ()):
+        for name in names or ():
+            columns = [name]
             if name.lower().endswith(".csv"):
-                truth, columns = attributes.join_csv(frames.truth, name)
-                frames = replace(frames, truth=truth, further=(*frames.further, *columns))
-            elif Path(name).is_dir():
-                frames = replace(frames, pictures=Path(name))
-            elif Path(name).name != name:
-                raise DetectionDataError(f"parameter 'further': there is no folder {name!r}")
-            else:
-                frames = replace(frames, further=(*frames.further, name))
+                table, said = attributes.from_csv(frames, name)
+                images, columns = frames.images.assign(**table), list(table)
+                frames = replace(frames, images=images, report=(*frames.report, *said))
+            frames = replace(frames, further=(*frames.further, *columns))
         return frames
 
 
 def read(
-    labels: str | Path | None,
-    predictions: str | Path | None,
+    labels: str | None,
+    predictions: str | None,
     *,
-    gps: str | Path | None = None,
-    areas: str | Path | None = None,
-    incomes: str | Path | None = None,
+    gps: str | None = None,
+    areas: str | None = None,
+    incomes: str | None = None,
     edges: str = "equal",
 ) -> Frames | None:
     """Read the reader's frames and detections, with their incomes where these are given.
@@ -141,9 +91,17 @@ def read(
     Parameters
     ----------
     labels, predictions
-        As for :func:`helpers.icon2.read_labels` and :func:`helpers.icon2.read_detections`.
-    gps, areas, incomes, edges
-        As for :func:`helpers.icon2.income.join`.
+        BDD100K's labels and detections of the same frames: a file (a list, or an object with
+        frames) or a folder of such files.
+    gps
+        Folder of BDD100K's info files, ``<video>.json``.
+    areas
+        GeoJSON of polygons with a property ``area``.
+    incomes
+        CSV with the columns ``area`` and ``income`` (dollars a year).
+    edges
+        ``equal`` (a third of the joined frames in each bin) or ``paper`` (21.4k, 62.1k, 93.4k,
+        250k). A bin holds its lower edge, the last both.
 
     Returns
     -------
@@ -152,41 +110,47 @@ def read(
     Raises
     ------
     DetectionDataError
-        When some but not all of the files are named, or one of them is unusable.
+        For files that are missing or unusable, or of which nothing can be joined.
     """
     place = {"gps": gps, "areas": areas, "incomes": incomes}
-    _together(labels=labels, predictions=predictions)
-    _together(**place)
-    if labels is None:
-        if gps is not None:
+    for given in ({"labels": labels, "predictions": predictions}, place):
+        absent = [name for name, value in given.items() if value is None]
+        if absent and len(absent) < len(given):
             raise DetectionDataError(
-                "parameter 'labels' is missing: incomes are joined to its frames"
+                f"parameter {absent[0]!r} is missing: {', '.join(given)} belong together"
             )
+    if labels is None and gps is not None:
+        raise DetectionDataError("parameter 'labels' is missing: incomes are joined to its frames")
+    if labels is None:
         return None
-    truth = read_labels(labels)
-    detections, report = read_detections(predictions, truth)
-    if gps is None:
-        return Frames(truth, detections, report)
-    table, joined = income.join(truth.images.video, **place, edges=edges)
-    truth = truth.with_images(income=table["bin"].astype(object))
-    return Frames(truth, detections, report, joined)
+    images, boxes, said = read_labels(labels)
+    detections, more = read_detections(predictions, images)
+    if gps is not None:
+        table, counts = income.join(images["video"], **place, edges=edges)
+        images["income"] = table["bin"]
+        more.append(_counted(counts))
+    return _reported(Frames(images, boxes, detections, driving.CLASSES), [*said, *more])
 
 
 def planted(n_images: int, seed: int, law: driving.Law) -> Frames:
     """Planted streets; as of BDD100K's, the income of a tenth of the frames is not known."""
     world = driving.make(n_images, seed, law)
-    group = world.images.income
-    tracks, _ = drives(world.images.video.tolist(), group.cat.codes.to_numpy(), WITHOUT_GPS, seed)
-    known = world.images.video.isin(tracks)
-    truth = GroundTruth.of(world).with_images(income=group.astype(object).where(known))
-    joined = {"frames": n_images, income.JOINED: len(tracks), income.NO_GPS: n_images - len(tracks)}
-    return Frames(truth, world.detections, (), joined, law, seed)
+    videos, group = world.images["video"], world.images["income"]
+    tracks, _ = driving.drives(videos.tolist(), group.cat.codes.to_numpy(), WITHOUT_GPS, seed)
+    images = world.images.assign(income=group.where(videos.isin(tracks)))
+    joined = {income.JOINED: len(tracks), income.NO_GPS: n_images - len(tracks)}
+    frames = Frames(images, world.boxes, world.detections, world.classes, law=law)
+    return _reported(frames, [_counted({"frames": n_images} | joined)])
 
 
-def _together(**given) -> None:
-    """Refuse parameters of which some but not all are given."""
-    absent = [name for name, value in given.items() if value is None]
-    if absent and len(absent) < len(given):
-        raise DetectionDataError(
-            f"parameter {absent[0]!r} is missing: {', '.join(given)} belong together"
-        )
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{n:,} {name}" for name, n in counts.items())
+
+
+def _reported(frames: Frames, said: list[str]) -> Frames:
+    """The same with a report: what there is, and what else is said."""
+    first = (
+        f"{len(frames.images):,} frames, {(~frames.boxes.ignore).sum():,} boxes, "
+        f"{len(frames.detections):,} detections of {len(frames.classes)} classes"
+    )
+    return replace(frames, report=(first, *said))

@@ -1,7 +1,6 @@
 """What the paper's printed numbers say when they are computed again."""
 
-from __future__ import annotations
-
+import numpy as np
 import pandas as pd
 
 from helpers.icon2 import formulas
@@ -13,7 +12,7 @@ CORRELATION, GONE = "Spearman (5 attributes)", "share of σ gone"
 
 
 def read(name: str) -> pd.DataFrame:
-    """A table of the paper: ``groups``, ``control``, ``ranking`` or ``text``."""
+    """A table of the paper: ``groups``, ``control`` or ``ranking`` (Tables 1 to 3)."""
     return pd.read_csv(project.root() / "data" / "paper" / f"icon2_{name}.csv")
 
 
@@ -23,34 +22,21 @@ def sigmas() -> pd.DataFrame:
     Columns ``class printed sample population nearer``.
     """
     table = read("groups")
-    ap = table[GROUPS].to_numpy()
-    found = pd.DataFrame(
-        {
-            "class": table["class"],
-            "printed": table.sigma,
-            "sample": formulas.sigma(ap, 1),
-            "population": formulas.sigma(ap, 0),
-        }
-    )
+    found = table[["class", "sigma"]].rename(columns={"sigma": "printed"})
+    found["sample"] = formulas.sigma(table[GROUPS].to_numpy())
+    found["population"] = np.std(table[GROUPS].to_numpy(), axis=1)
     off = found[["sample", "population"]].sub(found.printed, axis=0).abs()
-    found["nearer"] = off.idxmin(axis=1)
-    return found
+    return found.assign(nearer=off.idxmin(axis=1))
 
 
 def averages() -> pd.DataFrame:
     """Table 1: the row "All Classes" beside the mean of the eight class rows."""
-    table = read("groups").set_index("class")
-    columns = ["overall", *GROUPS]
-    return (
-        pd.DataFrame(
-            {
-                "printed": table.loc["all classes", columns].astype(float),
-                "mean of the classes": table.drop("all classes")[columns].mean(),
-            }
-        )
-        .rename_axis("column")
-        .reset_index()
-    )
+    table = read("groups").set_index("class")[["overall", *GROUPS]]
+    both = {
+        "printed": table.loc["all classes"].astype(float),
+        "mean of the classes": table.drop("all classes").mean(),
+    }
+    return pd.DataFrame(both).rename_axis("column").reset_index()
 
 
 def deltas() -> pd.DataFrame:
@@ -67,26 +53,18 @@ def deltas() -> pd.DataFrame:
     return table
 
 
-def orders() -> pd.DataFrame:
-    """Tables 2 and 3: is each class's column sorted? ``class source sorted``."""
-    both = pd.concat([read("control"), read("ranking")])
-    groups = both.groupby(["class", "source"], sort=False).proxy_sigma
-    return groups.agg(sorted=lambda column: column.is_monotonic_decreasing).reset_index()
-
-
 def foretold() -> pd.DataFrame:
     """Table 2: does a larger sigma of ProxyAP foretell a larger Delta? A row a class."""
-    sigma, rows = read("groups").set_index("class").sigma, []
-    for name, one in deltas().groupby("class", sort=False):
-        rows.append(
-            {
-                "class": name,
-                LARGEST: bool(one.delta.iloc[0] == one.delta.max()),
-                CORRELATION: one.proxy_sigma.corr(one.delta, method="spearman"),
-                GONE: one.delta.iloc[0] / sigma[name],
-            }
-        )
-    return pd.DataFrame(rows)
+    sigma = read("groups").set_index("class").sigma
+    return pd.DataFrame(
+        {
+            "class": name,
+            LARGEST: bool(one.delta.iloc[0] == one.delta.max()),
+            CORRELATION: one.proxy_sigma.corr(one.delta, method="spearman"),
+            GONE: one.delta.iloc[0] / sigma[name],
+        }
+        for name, one in deltas().groupby("class", sort=False)
+    )
 
 
 def rising() -> list[str]:

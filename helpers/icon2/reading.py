@@ -6,158 +6,89 @@ person, other vehicle and trailer are regions to ignore for pedestrian, car and 
 data set's own evaluation; boxes marked ``crowd`` are such regions for their own class.
 """
 
-from __future__ import annotations
-
-import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
+from pydantic import BaseModel, FiniteFloat, TypeAdapter, ValidationError
+from pydantic_core import from_json
 
-from helpers.worlds.driving import DrivingWorld
+from helpers.worlds.driving import CLASSES
 
 CORNERS = ["x1", "y1", "x2", "y2"]
-CLASSES = (
-    "car",
-    "pedestrian",
-    "truck",
-    "traffic sign",
-    "traffic light",
-    "bus",
-    "motorcycle",
-    "bicycle",
-)
 RENAMED = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
+HIDDEN = "attributes left out: they are named as a field of the frame or box"
 IGNORED = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
 
 
 class DetectionDataError(ValueError):
-    """A label or detection cannot be used; the message names the file, the place and what to do."""
+    """A file, a label or an attribute cannot be used; the message says which and what to do."""
 
 
-@dataclass(frozen=True)
-class GroundTruth:
-    """Images with their labelled boxes.
+class _Box(BaseModel, strict=True):
+    x1: FiniteFloat
+    y1: FiniteFloat
+    x2: FiniteFloat
+    y2: FiniteFloat
 
-    Attributes
-    ----------
-    images : DataFrame, one row an image
-        ``name``, and one column for each attribute an image has (NaN where it is absent). Images
-        are numbered from 0 in the order of their names.
-    boxes : DataFrame, one row a box
-        ``image`` and ``category`` (numbers, from 0), ``x1 y1 x2 y2`` (pixels, y down), ``ignore``
-        (a region in which detections, one or several, count neither for nor against), and one
-        column for each attribute of boxes.
-    classes : tuple of str
-    report : tuple of str
-        A sentence for everything that was left out or looked odd, with its count.
+
+class _Label(BaseModel, strict=True):
+    category: str
+    box2d: _Box | None = None
+    score: FiniteFloat | None = None
+    attributes: dict[str, Any] | None = None
+
+
+class _Objects(BaseModel, strict=True):
+    objects: list[_Label] | None = None
+
+
+class _Frame(BaseModel, strict=True):
+    name: str
+    videoName: str | None = None
+    attributes: dict[str, Any] | None = None
+    labels: list[_Label] | None = None
+    frames: list[_Objects] | None = None  # the older style
+
+
+def read_labels(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Images and boxes of BDD100K's labels, and sentences about what is missing or left out.
+
+    An attribute that is named as a field of the frame or box does not replace it.
     """
-
-    images: pd.DataFrame
-    boxes: pd.DataFrame
-    classes: tuple[str, ...]
-    report: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, world: DrivingWorld) -> GroundTruth:
-        """What is labelled in a planted world."""
-        return cls(world.images, world.boxes, world.classes)
-
-    def with_images(self, **columns: Sequence) -> GroundTruth:
-        """The same with further image attributes: one value an image."""
-        columns = {name: np.asarray(values) for name, values in columns.items()}
-        return replace(self, images=self.images.assign(**columns))
-
-
-def read_labels(path: str | Path) -> GroundTruth:
-    """Read BDD100K labels: a file (list, object with frames, JSON lines) or a folder of such files.
-
-    Attributes of images are those of the files (weather, scene, timeofday where present) and
-    ``video``; those of boxes likewise (occluded, truncated). Attributes named as a field of the
-    frame or box are left out, and counted.
-
-    Raises
-    ------
-    DetectionDataError
-        With file, frame and label, for a file cut short, a name given twice, or an unusable box.
-    """
-    images, rows, places, left_out = [], [], [], Counter()
-    for place, frame in _frames(path):
-        fields = {
-            "name": frame["name"],
-            "video": frame.get("videoName") or Path(frame["name"]).stem,
-        }
-        images.append(_with_attributes(fields, frame, set(fields), left_out))
-        for number, label in enumerate(_labels(frame, place)):
-            if label.get("box2d") is None:
-                left_out["labels left out: they have no box (lanes, drivable areas)"] += 1
-                continue
-            places.append(f"{place} ({frame['name']}), label {number}")
-            fields = _box(label, len(images) - 1, places[-1])
-            reserved = {*fields, "category", "ignore"}
-            rows.append(_with_attributes(fields, label, reserved, left_out))
-    table = _by_name(images, Path(path).name)
-    boxes = _table(rows, CLASSES, left_out, "boxes")
-    _check_corners(boxes, places, empty_allowed=False)
-    boxes = boxes[boxes.category >= 0].reset_index(drop=True)
+    frames, left_out = sorted(_frames(path), key=lambda one: one[1].name), Counter()
+    rows = []
+    for _, frame in frames:
+        fields = {"name": frame.name, "video": frame.videoName or Path(frame.name).stem}
+        left_out[HIDDEN] += len((frame.attributes or {}).keys() & fields)
+        rows.append(fields | (frame.attributes or {}) | fields)
+    images = pd.DataFrame(rows)
+    boxes = _table(frames, _numbered(images["name"], path), left_out, scored=False)
     if "crowd" in boxes:
         boxes["ignore"] |= boxes.pop("crowd").eq(True)
-    boxes["image"] = table["read"].argsort().to_numpy()[boxes.image]
-    boxes = boxes.sort_values("image", kind="stable", ignore_index=True)
-    table = table.drop(columns="read")
-    for column in table:
-        absent = int(table[column].isna().sum())
-        left_out[f"of {len(table):,} images have no value for {column!r}"] = absent
-    return GroundTruth(table, boxes, CLASSES, _sentences(left_out))
+    for column, absent in images.isna().sum().items():
+        left_out[f"of {len(images):,} images have no value for {column!r}"] = absent
+    return images, boxes, _sentences(left_out)
 
 
-def read_detections(path: str | Path, truth: GroundTruth) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Read predictions in Scalabel's format for labelled images.
+def read_detections(path: str | Path, images: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Detections in Scalabel's format for labelled images, and sentences about what is left out.
 
-    Detections for images that `truth` does not hold, and of classes that it does not have, are left
-    out and counted; so are images without any detection. A box without area stays: it is a false
-    positive, as COCO counts it.
-
-    Returns
-    -------
-    detections : DataFrame
-        ``image category x1 y1 x2 y2 score``.
-    report : tuple of str
-        A sentence for everything that was left out or looked odd, with its count.
-
-    Raises
-    ------
-    DetectionDataError
-        With file, frame and label, for a missing score, a score that is not a number, an unusable
-        box or a file cut short; and where no image or no detection is one of `truth`.
+    A box without area stays: it is a false positive, as COCO counts it.
     """
-    source, number_of = Path(path).name, {name: i for i, name in enumerate(truth.images.name)}
-    rows, places, names, left_out = [], [], [], Counter()
-    for place, frame in _frames(path):
-        names.append(frame["name"])
-        image = number_of.get(frame["name"])
-        for number, label in enumerate(_labels(frame, place)):
-            if image is None:
-                left_out["detections left out: their image has no labels"] += 1
-                continue
-            places.append(f"{place} ({frame['name']}), label {number}")
-            row = _box(label, image, places[-1])
-            rows.append(row | {"score": _score(label, places[-1])})
-    _check_names(names, source)
-    absent = len(set(number_of) - set(names))
+    frames, number_of, left_out = _frames(path), _numbered(images["name"], path), Counter()
+    names, source = _numbered([frame.name for _, frame in frames], path), Path(path).name
+    absent = len(number_of.keys() - names.keys())
     if absent == len(number_of):
         raise DetectionDataError(
-            f"{source}: none of its {len(names):,} images is labelled. Its first is {names[0]!r}, "
-            f"the first labelled is {truth.images.name[0]!r}: names must be the same in both"
+            f"{source}: none of its {len(names):,} images is labelled. Its first is "
+            f"{next(iter(names))!r}, the first labelled is {images['name'][0]!r}: names must be "
+            "the same in both"
         )
     left_out["labelled images have no entry in the predictions: taken as no detection"] = absent
-    found = _table(rows, truth.classes, left_out, "detections", ["score"])
-    _check_corners(found, places, empty_allowed=True)
-    found = found.loc[found.category >= 0, ["image", "category", *CORNERS, "score"]]
+    found = _table(frames, number_of, left_out, scored=True)
     if found.empty:
         raise DetectionDataError(
             f"{source}: no detection is left of labelled images and known classes; "
@@ -165,160 +96,113 @@ def read_detections(path: str | Path, truth: GroundTruth) -> tuple[pd.DataFrame,
         )
     empty = (found.x2 == found.x1) | (found.y2 == found.y1)
     left_out["detections have no area: they are false positives, as COCO counts them"] = empty.sum()
-    return found.reset_index(drop=True), _sentences(left_out)
+    return found[["image", "category", *CORNERS, "score"]], _sentences(left_out)
 
 
 def load_json(path: Path) -> Any:
-    """Content of one JSON file; a refusal names the file, the line and what to do."""
+    """Content of a JSON file."""
     if not path.is_file():
         raise DetectionDataError(f"{path.name}: there is no such file in {path.parent.name!r}")
-    return _parse(_text(path), path.name)
-
-
-def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
+        return from_json(path.read_bytes())
+    except ValueError as error:
         raise DetectionDataError(
-            f"{path.name}, byte {error.start}: not UTF-8 text; give the JSON file itself, unpacked"
+            f"{path.name} is cut short or no JSON ({error}); copy or download it again, unpacked"
         ) from None
 
 
-def _parse(text: str, name: str, line: int = 0) -> Any:
-    """JSON from text that begins after `line` lines of a file."""
+def valid(kind: Any, content: Any, name: str) -> Any:
+    """Content of a file as what it should be; a refusal names the file and the place in it."""
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        ends = error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg
-        what = "was cut short" if ends else "is not JSON there"
-        raise DetectionDataError(
-            f"{name}, line {line + error.lineno}, column {error.colno} (character {error.pos} of "
-            f"{len(text)}): the file {what} ({error.msg}); copy or download it again"
-        ) from None
+        return TypeAdapter(kind).validate_python(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ", ".join(map(str, first["loc"]))
+        raise DetectionDataError(f"{name}: {place}: {first['msg']}") from None
 
 
-def _frames(path: str | Path) -> Iterator[tuple[str, dict]]:
-    """Where each frame stands, for messages, and the frame."""
+def read_csv(path: str | Path, key: str, columns: list[str]) -> pd.DataFrame:
+    """A CSV whose column `key` names each row once, and which has the other columns too."""
+    path = Path(path)
+    if not path.is_file():
+        raise DetectionDataError(f"{path.name}: there is no such file")
+    try:
+        table = pd.read_csv(path, dtype={key: str})
+    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
+        raise DetectionDataError(f"{path.name}: is not a CSV table ({error})") from None
+    for column in (key, *columns):
+        if column not in table:
+            raise DetectionDataError(f"{path.name}: no column {column!r}")
+    _numbered(table[key], path)
+    return table
+
+
+def _frames(path: str | Path) -> list[tuple[str, _Frame]]:
+    """Every frame of a file or folder, after the place where it stands, for messages."""
     path = Path(path)
     if path.is_dir():
-        paths = sorted(p for p in path.rglob("*.json*") if p.is_file())
-        if not paths:
+        files = sorted(p for p in path.rglob("*.json") if p.is_file())
+        if not files:
             raise DetectionDataError(f"{path.name}: the folder holds no .json file")
-        for one in paths:
-            yield from _frames(one)
-        return
-    if not path.is_file():
-        raise DetectionDataError(f"{path.name}: there is no such file or folder")
-    if path.suffix in (".jsonl", ".ndjson"):
-        lines = enumerate(_text(path).splitlines())
-        content = [_parse(line, path.name, n) for n, line in lines if line.strip()]
-    else:
-        content = _parse(_text(path), path.name)
-    if isinstance(content, dict) and "name" in content:
-        content = [content]
-    elif isinstance(content, dict):
-        content = content.get("frames")
-    if not isinstance(content, list):
+        return [one for file in files for one in _frames(file)]
+    content = load_json(path)
+    if isinstance(content, dict):
+        content = [content] if "name" in content else content.get("frames")
+    if not isinstance(content, list) or not content:
         raise DetectionDataError(
-            f"{path.name}: neither a list of frames, nor an object with 'frames', nor one frame"
+            f"{path.name}: holds no frame; it is a list of frames, an object with 'frames', or one "
+            "frame"
         )
-    if not content:
-        raise DetectionDataError(f"{path.name}: holds no frame")
-    for number, frame in enumerate(content):
-        place = f"{path.name}, frame {number}"
-        if not isinstance(frame, dict) or not isinstance(frame.get("name"), str):
-            raise DetectionDataError(f"{place}: a frame is an object with a 'name'")
-        if not isinstance(frame.get("attributes") or {}, dict):
-            raise DetectionDataError(f"{place}: 'attributes' is an object, name and value each")
-        yield place, frame
+    frames = valid(list[_Frame], content, f"{path.name}, frame")
+    return [(f"{path.name}, frame {n} ({frame.name})", frame) for n, frame in enumerate(frames)]
 
 
-def _labels(frame: dict, place: str) -> list[dict]:
-    if frame.get("frames"):  # the older style
-        frame = {"labels": frame["frames"][0].get("objects")}
-    labels = frame.get("labels") or []
-    if not isinstance(labels, list) or not all(isinstance(one, dict) for one in labels):
-        raise DetectionDataError(f"{place}: the labels of a frame are a list of objects")
-    return labels
+def _numbered(names: Sequence[str], source: str | Path) -> dict[str, int]:
+    """The number of each name; a file that names something twice is refused."""
+    for name, times in Counter(names).most_common(1):
+        if times > 1:
+            raise DetectionDataError(f"{Path(source).name}: {name!r} occurs {times} times")
+    return {name: i for i, name in enumerate(names)}
 
 
-def _box(label: dict, image: int, place: str) -> dict[str, Any]:
-    box = label.get("box2d")
-    if not isinstance(box, dict) or not set(CORNERS) <= set(box):
-        raise DetectionDataError(f"{place}: 'box2d' needs {', '.join(CORNERS)}")
-    if not isinstance(label.get("category"), str):
-        raise DetectionDataError(f"{place}: 'category' is missing")
-    for corner in CORNERS:
-        value = box[corner]
-        if isinstance(value, bool) or not isinstance(value, int | float | None):
-            raise DetectionDataError(f"{place}, {corner}: {value!r} is no number; a box has pixels")
-    return {"image": image, "name": label["category"]} | {k: box[k] for k in CORNERS}
-
-
-def _score(label: dict, place: str) -> float:
-    score = label.get("score")
-    if not isinstance(score, int | float) or not np.isfinite(score):
-        raise DetectionDataError(
-            f"{place}: 'score' is {score!r}; every detection needs a finite score"
-        )
-    return float(score)
-
-
-def _with_attributes(fields: dict, given: dict, reserved: set, left_out: Counter) -> dict:
-    """The fields, and the attributes that are not named as one of them."""
-    attributes = given.get("attributes") or {}
-    for name in reserved & attributes.keys():
-        left_out[f"attributes {name!r} left out: a field has that name"] += 1
-    return fields | {k: v for k, v in attributes.items() if k not in reserved}
-
-
-def _by_name(images: list[dict], source: str) -> pd.DataFrame:
-    """Images in the order of their names, with the place in which they were read.
-
-    COCO breaks ties among scores by the images' ids, which Scalabel gives by name.
-    """
-    _check_names([image["name"] for image in images], source)
-    table = pd.DataFrame(images).assign(read=np.arange(len(images)))
-    return table.sort_values("name", ignore_index=True)
-
-
-def _check_names(names: list[str], source: str) -> None:
-    first: dict[str, int] = {}
-    for position, name in enumerate(names):
-        if first.setdefault(name, position) != position:
-            raise DetectionDataError(
-                f"{source}: image {name!r} occurs twice (frames {first[name]} and {position}); "
-                "merge the two or rename one"
-            )
-
-
-def _table(rows, classes, left_out: Counter, noun: str, columns: Sequence[str] = ()):
-    """Boxes with their category (-1 for another class, which is counted) and ``ignore``."""
-    boxes = pd.DataFrame(rows, columns=None if rows else ["image", "name", *CORNERS, *columns])
-    names = boxes.pop("name").replace(RENAMED)
+def _table(frames, number_of: dict[str, int], left_out: Counter, scored: bool) -> pd.DataFrame:
+    """Boxes of known images and classes; what is left out is counted."""
+    rows, noun = [], "detections" if scored else "boxes"
+    for place, frame in frames:
+        labels = frame.frames[0].objects if frame.frames else frame.labels
+        for number, label in enumerate(labels or []):
+            if frame.name not in number_of:
+                left_out["detections left out: their image has no labels"] += 1
+            elif label.box2d is None:
+                left_out["labels left out: they have no box (lanes, drivable areas)"] += 1
+            else:
+                fields = {"image": number_of[frame.name], "category": label.category}
+                fields |= _usable(label, f"{place}, label {number}", scored)
+                left_out[HIDDEN] += len((label.attributes or {}).keys() & fields)
+                rows.append(fields | (label.attributes or {}) | fields)
+    boxes = pd.DataFrame(rows, columns=None if rows else ["image", "category", *CORNERS, "score"])
     boxes[CORNERS] = boxes[CORNERS].astype(float)
+    names = boxes["category"].replace(RENAMED)
     boxes["ignore"] = names.isin(list(IGNORED))
-    category = pd.Index(classes).get_indexer(names.replace(IGNORED))
-    boxes.insert(1, "category", category.astype(np.int64))
-    others = Counter(names[category < 0])
-    listed = ", ".join(f"{name} {n:,}" for name, n in others.most_common())
-    left_out[f"{noun} left out, not a class here: {listed}"] = others.total()
-    return boxes
+    boxes["category"] = pd.Index(CLASSES).get_indexer(names.replace(IGNORED))
+    others = names[boxes["category"] < 0].value_counts()
+    listed = ", ".join(f"{name} {n:,}" for name, n in others.items())
+    left_out[f"{noun} left out, not a class here: {listed}"] = others.sum()
+    return boxes[boxes["category"] >= 0].reset_index(drop=True)
 
 
-def _check_corners(boxes: pd.DataFrame, places: list[str], empty_allowed: bool) -> None:
-    x1, y1, x2, y2 = boxes[CORNERS].to_numpy().T
-    finite = np.isfinite(boxes[CORNERS]).all(axis=1).to_numpy()
-    right = (x2 >= x1) & (y2 >= y1) if empty_allowed else (x2 > x1) & (y2 > y1)
-    bad = np.flatnonzero(~(finite & right))
-    if len(bad):
-        at = bad[0]
-        wrong = "inverted" if empty_allowed else "inverted or empty"
+def _usable(label: _Label, place: str, scored: bool) -> dict[str, float]:
+    """Corners of a box, and the score of a detection."""
+    corners = dict(label.box2d)
+    side = min(corners["x2"] - corners["x1"], corners["y2"] - corners["y1"])
+    if side < 0 or (side == 0 and not scored):
         raise DetectionDataError(
-            f"{places[at]}: the box x1, y1, x2, y2 = {boxes[CORNERS].iloc[at].tolist()} is "
-            f"{wrong if finite[at] else 'not finite'}; correct it or take it out"
+            f"{place}: the box {corners} is inverted or empty; correct it or take it out"
         )
+    if scored and label.score is None:
+        raise DetectionDataError(f"{place}: 'score' is missing; every detection needs one")
+    return corners | ({"score": label.score} if scored else {"ignore": False})
 
 
-def _sentences(counts: Counter) -> tuple[str, ...]:
-    return tuple(f"{n:,} {reason}" for reason, n in counts.items() if n)
+def _sentences(counts: Counter) -> list[str]:
+    return [f"{n:,} {reason}" for reason, n in counts.items() if n]

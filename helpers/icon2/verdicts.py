@@ -4,15 +4,12 @@ The paper's rule and this suite's. :mod:`helpers.icon2.error_rates` measures the
 worlds with a known answer.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import scipy.stats
 
-from helpers.icon2 import bootstrap, formulas
+from helpers.icon2 import formulas
 from helpers.icon2.analysis import Analysis
-from helpers.icon2.estimates import Estimate, Part
 from helpers.worlds.driving import CONFOUNDERS, Law
 
 NO_GAP = "no gap beyond chance"
@@ -45,8 +42,8 @@ def paper_says(rank: int, proxy_sigma: float, delta: float) -> str:
     return PAPER_YES if proxy_sigma > 1 and rank == 1 and delta > 0 else PAPER_NO
 
 
-def verdict(estimate: Estimate, part: Part, ddof: int) -> str:
-    """The suite's rule, in words; it needs bootstrap resamples.
+def verdict(group_ap: np.ndarray, standardised: np.ndarray) -> str:
+    """The suite's rule, in words, from AP (1 + R, A) of the groups before and after standardising.
 
     ``no gap beyond chance``: the groups' APs do not differ (Cochran's Q on bootstrap variances).
     Otherwise, after standardising every group to the same distribution of the confounder:
@@ -54,15 +51,15 @@ def verdict(estimate: Estimate, part: Part, ddof: int) -> str:
     (one-sided); ``explains a part`` when sigma fell beyond doubt but they still differ; ``does not
     explain it`` when sigma did not fall beyond doubt.
     """
-    gap = bootstrap.cochrans_q(estimate.group_ap)
-    if np.isnan(gap) or np.isnan(part.standardised).any():
+    gap = formulas.cochrans_q(group_ap)
+    if np.isnan(gap) or np.isnan(standardised).any():
         return UNKNOWN
     if gap >= ALPHA:
         return NO_GAP
-    fall = formulas.sigma(estimate.group_ap, ddof) - formulas.sigma(part.standardised, ddof)
+    fall = formulas.sigma(group_ap) - formulas.sigma(standardised)
     if not fall[0] > scipy.stats.norm.isf(ALPHA) * fall[1:].std(ddof=1):
         return NOT
-    return EXPLAINS if bootstrap.cochrans_q(part.standardised) >= ALPHA else IN_PART
+    return EXPLAINS if formulas.cochrans_q(standardised) >= ALPHA else IN_PART
 
 
 def planted(law: Law | None, attribute: str) -> str:
@@ -85,22 +82,17 @@ def table(analysis: Analysis, law: Law | None = None) -> pd.DataFrame:
     Columns ``class attribute rank paper verdict``, and ``truth`` where a law says what was planted.
     """
     ranked = analysis.ranking().merge(analysis.control(), on=["class", "attribute"])
-    rows = []
-    for row in ranked.itertuples():
-        estimate = analysis.estimates[row[1]]
-        (part,) = [p for p in estimate.parts if p.name == row.attribute]
-        rows.append(
-            {
-                "class": row[1],
-                "attribute": row.attribute,
-                "rank": row.rank,
-                "paper": paper_says(row.rank, row.proxy_sigma, row.delta),
-                "verdict": verdict(estimate, part, analysis.options.ddof),
-                "truth": planted(law, row.attribute),
-            }
-        )
-    columns = ["class", "attribute", "rank", "paper", "verdict", *(["truth"] if law else [])]
-    return pd.DataFrame(rows, columns=columns)
+    estimates = [analysis.estimates[name] for name in ranked["class"]]
+    found = ranked[["class", "attribute", "rank"]].assign(
+        paper=[paper_says(r.rank, r.proxy_sigma, r.delta) for r in ranked.itertuples()],
+        verdict=[
+            verdict(e.group_ap, e.parts[name].standardised)
+            for e, name in zip(estimates, ranked.attribute, strict=True)
+        ],
+    )
+    if law is None:
+        return found
+    return found.assign(truth=[planted(law, name) for name in found.attribute])
 
 
 def right(said: pd.DataFrame) -> pd.DataFrame:

@@ -181,7 +181,7 @@ def _interval(row) -> str:
     if row.low == row.high:
         return f"{row.measured:g} {row.unit}".strip()
     value, low, high = (_rounded(x) for x in (row.measured, row.low, row.high))
-    return f"{value} [{low}, {high}] {row.unit}".strip()
+    return f"{value}\N{NO-BREAK SPACE}[{low},\N{NO-BREAK SPACE}{high}] {row.unit}".strip()
 
 
 def _rounded(value: float) -> str:

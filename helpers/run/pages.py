@@ -1,97 +1,227 @@
-"""The pages of a run: each notebook, and an index with their pictures, times and findings."""
+"""The pages of a run: a book of its notebooks, which begins with what they found.
+
+Sphinx builds it from the executed notebooks (MyST-NB, the theme of Jupyter Book) and executes
+nothing. What stands between the notebooks is written here, as Markdown.
+"""
 
 from __future__ import annotations
 
 import argparse
+import html
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import jinja2
+import latex2mathml.converter
 import nbformat
 import pandas as pd
-from nbconvert import HTMLExporter
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
 
-from helpers.run import artifacts, claims
+from helpers.run import artifacts, claims, exercises, lessons, project, stored
 
-TEMPLATES = Path(__file__).parent / "templates"
+BOOK = Path(__file__).parent / "book"  # its templates, style and script
+TITLE = "What did the model learn that it should not have?"
+SHOWN = 3  # findings below the opening of a page
+CONFIGURATION = {
+    "project": TITLE,
+    "html_title": TITLE,
+    "extensions": ["myst_nb", "helpers.run.pages"],
+    "exclude_patterns": [],
+    "html_theme": "sphinx_book_theme",
+    "html_static_path": [str(BOOK / "static")],
+    "html_context": {"default_mode": "auto"},
+    "html_css_files": ["book.css"],
+    "html_js_files": ["enlarge.js"],
+    "html_copy_source": False,
+    "html_math_renderer": "mathml",
+    "html_use_index": False,
+    "language": "en",
+    "myst_enable_extensions": ["dollarmath", "amsmath"],
+    "nb_code_prompt_hide": "Fold the {type}",
+    "nb_code_prompt_show": "Show the {type}",
+    "nb_execution_mode": "off",
+    "nb_ipywidgets_js": {},  # widgets need a kernel; their sentence stands in their place
+    "nb_output_stderr": "remove",
+    "suppress_warnings": ["mystnb.unknown_mime_type", "myst.header"],
+}
 
 
-def entry(folder: Path, notebook_path: Path, scorecard: pd.DataFrame) -> dict:
-    """What the index shows of one executed notebook; its paths are relative to the run's folder."""
-    notebook = _executed(notebook_path)
-    name = notebook_path.stem
-    title, question = _opening(notebook)
-    own = scorecard[scorecard["notebook"] == name]
-    wanted = notebook.cells[0].metadata.get("thumbnail", "figure-*")
-    thumbnail = _thumbnail(folder, name, wanted)
-    return dict(
-        name=name,
-        title=title or name,
-        question=question,
-        seconds=notebook.metadata.get("papermill", {}).get("duration"),
-        thumbnail=thumbnail,
-        alt=f"First figure of {title or name}",
-        findings=own.to_dict("records"),
-        counts=own["verdict"].value_counts().to_dict(),
+def write(folder: Path) -> Path:
+    """Write ``pages/`` and ``index.html`` of a run from what its notebooks wrote; the index.
+
+    Notebooks that failed are named with their error. The pages are replaced as a whole.
+    """
+    paths = sorted(folder.glob("notebooks/*.ipynb"))
+    executed = {path.stem: _read(path) for path in paths}
+    failed = {
+        path.stem: _error(path)
+        for path in sorted(folder.glob("logs/*.ipynb"))
+        if path.stem not in executed
+    }
+    if not executed and not failed:
+        raise FileNotFoundError(f"{folder}/notebooks holds no executed notebook: `make run` first")
+    scorecard = claims.scorecard(folder)
+    artifacts.write_text(folder / "scorecard.csv", scorecard.to_csv(index=False))
+    with tempfile.TemporaryDirectory(prefix=".book-", dir=folder) as temporary:
+        source, pages = Path(temporary) / "source", Path(temporary) / "pages"
+        source.mkdir()
+        chapters = [_chapter(name, notebook, scorecard) for name, notebook in executed.items()]
+        for chapter in chapters:
+            nbformat.write(chapter["notebook"], source / f"{chapter['name']}.ipynb")
+        known = {"folder": folder, "chapters": chapters, "failed": failed, "scorecard": scorecard}
+        known["figures"] = _gallery(folder / "figures", "svg", _alternative_text)
+        known["tables"] = _gallery(folder / "tables", "csv", _first_rows)
+        (source / "teaching.md").write_text((project.root() / "TEACHING.md").read_text())
+        for template in sorted(BOOK.glob("*.md.jinja")):
+            page = _templates().get_template(template.name).render(known)
+            (source / template.stem).write_text(page)
+        _build(source, pages, folder.name)
+        shutil.rmtree(folder / "pages", ignore_errors=True)
+        pages.rename(folder / "pages")
+    return artifacts.write_text(
+        folder / "index.html",
+        '<!doctype html><meta charset="utf-8"><title>The pages of this run</title>'
+        '<meta http-equiv="refresh" content="0; url=pages/index.html">'
+        '<a href="pages/index.html">The pages of this run</a>\n',
     )
 
 
-def _executed(path: Path) -> nbformat.NotebookNode:
+def _build(source: Path, pages: Path, run: str) -> None:
+    """Run Sphinx; a warning of its own would stand in the output of the run."""
+    footer = (
+        (BOOK / "footer.html").read_text().format(version=version("visual-bias-notebooks"), run=run)
+    )
+    options = {"extra_footer": footer, "use_download_button": False, "show_toc_level": 2}
+    options |= {"pygments_light_style": "a11y-high-contrast-light"}  # comments at 4.5 : 1 and more
+    options |= {"pygments_dark_style": "a11y-high-contrast-dark"}
+    options |= {"search_bar_text": "Search all notebooks", "home_page_in_toc": True}
+    with docutils_namespace():
+        book = Sphinx(
+            source,
+            None,
+            pages,
+            source / ".doctrees",
+            "html",
+            confoverrides={**CONFIGURATION, "html_theme_options": options},
+            status=None,
+        )
+        book.build()
+    if book.statuscode:
+        raise RuntimeError(f"The pages could not be built from {source}: see the lines above.")
+
+
+def setup(app: Sphinx) -> dict:
+    """Make this module an extension of Sphinx: formulas become MathML, without a network."""
+
+    def formula(display: str):
+        def visit(self, node: nodes.math) -> None:
+            self.body.append(latex2mathml.converter.convert(node.astext(), display=display))
+            raise nodes.SkipNode
+
+        return visit, None
+
+    app.add_html_math_renderer("mathml", formula("inline"), formula("block"))
+    return {"parallel_read_safe": True}
+
+
+def _templates() -> jinja2.Environment:
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(BOOK), trim_blocks=True)
+    environment.filters["sentence"] = sentence
+    return environment
+
+
+def _read(path: Path) -> nbformat.NotebookNode:
     with artifacts.reading(path):
         return nbformat.read(path, as_version=4)
 
 
-def _opening(notebook: nbformat.NotebookNode) -> tuple[str, str]:
-    """Title and first quoted line (the question) of the first markdown cell."""
-    source = next((c.source for c in notebook.cells if c.cell_type == "markdown"), "")
-    lines = [line.strip() for line in source.splitlines()]
-    title = next((line.lstrip("# ") for line in lines if line.startswith("# ")), "")
-    return title, next((line.lstrip("> ") for line in lines if line.startswith("> ")), "")
+def _error(path: Path) -> str:
+    """The error at which a notebook stopped, in a line."""
+    outputs = [out for cell in _read(path).cells for out in cell.get("outputs", [])]
+    errors = [f"{out.ename}: {out.evalue}" for out in outputs if out.output_type == "error"]
+    return errors[-1].splitlines()[0] if errors else "it did not come to its end"
 
 
-def _thumbnail(folder: Path, name: str, wanted: str) -> str | None:
-    """The figure that the notebook names, or else the first, relative to the folder."""
-    figures = folder / "figures" / name
-    found = sorted(figures.glob(f"{wanted}.png")) or sorted(figures.glob("*.png"))
-    return found[0].relative_to(folder).as_posix() if found else None
+def _chapter(name: str, notebook: nbformat.NotebookNode, scorecard: pd.DataFrame) -> dict:
+    """What the book shows of a notebook: its page, title, question, time and findings."""
+    opening = lessons.opening(notebook)
+    rows = scorecard[scorecard["notebook"] == name]
+    measured = rows[rows["verdict"] != claims.NO_COUNTERPART]
+    decided_first = (measured["verdict"] == claims.UNDECIDED).sort_values(kind="stable").index
+    told = measured.loc[decided_first].head(SHOWN).to_dict("records")
+    if told:
+        lines = [f"- {sentence(row)}" for row in told]
+        text = "\n".join(["**Three findings of this run**", "", *lines])
+        notebook.cells.insert(1, nbformat.v4.new_markdown_cell(text))
+    stored.without_widgets(notebook)
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and _prepares(cell):
+            cell.metadata.tags = [exercises.FOLD]
+    return {
+        "name": name,
+        "title": opening["title"] or name,
+        "question": opening["question"],
+        "notebook": notebook,
+        "seconds": notebook.metadata.get("papermill", {}).get("duration"),
+        "headline": told[0] if told else None,
+        "papers": rows[rows["where"] != "this suite"].to_dict("records"),
+        "ours": rows[rows["where"] == "this suite"].to_dict("records"),
+    }
 
 
-def write_page(folder: Path, name: str) -> Path:
-    """Write ``pages/<name>.html`` of an executed notebook."""
-    exporter = HTMLExporter(template_name="page", extra_template_basedirs=[str(TEMPLATES)])
-    notebook = _executed(folder / "notebooks" / f"{name}.ipynb")
-    page, _ = exporter.from_notebook_node(notebook, resources={"metadata": {"name": name}})
-    return artifacts.write_text(folder / "pages" / f"{name}.html", page)
+def _prepares(cell: nbformat.NotebookNode) -> bool:
+    """Whether a cell holds parameters, their check, or imports, which the pages fold."""
+    tagged = {"parameters", "injected-parameters", "check"} & set(cell.metadata.get("tags", []))
+    lines = [line for line in cell.source.splitlines() if line]
+    imports = bool(lines) and all(line.startswith(("import ", "from ")) for line in lines)
+    return bool(tagged) or imports or "project.start(" in cell.source
 
 
-def write_index(folder: Path) -> Path:
-    """Write ``index.html`` of a run from what its notebooks wrote."""
-    notebooks = sorted(folder.glob("notebooks/*.ipynb"))
-    if not notebooks:
-        raise FileNotFoundError(f"{folder}/notebooks holds no executed notebook: `make run` first")
-    scorecard = claims.scorecard(folder)
-    artifacts.write_text(folder / "scorecard.csv", scorecard.to_csv(index=False))
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
-    page = environment.get_template("index.html.jinja").render(
-        run=folder.name,
-        entries=[entry(folder, path, scorecard) for path in notebooks],
-        failed=sorted({p.stem for p in folder.glob("logs/*.ipynb")} - {p.stem for p in notebooks}),
-        total=scorecard["verdict"].value_counts().to_dict(),
-        minutes=lambda s: f"{s:.0f} s" if s < 90 else f"{s / 60:.1f} min",
-    )
-    return artifacts.write_text(folder / "index.html", page)
+def sentence(row: dict) -> str:
+    """A judged claim as Markdown: the claim, its verdict, and the number behind it."""
+    claim, note, unit = (html.escape(row[name]) for name in ("claim", "note", "unit"))
+    if pd.isna(row["measured"]):
+        return f"{claim}: **{row['verdict']}** ({note})."
+    number = f"{row['measured']:.3g}"
+    if row["low"] != row["high"]:
+        number += f" [{row['low']:.2f}, {row['high']:.2f}]"
+    paper = f"; the paper prints {row['paper']}" if row["paper"] else ""
+    return f"{claim}: **{row['verdict']}**, {number} {unit}".rstrip() + f"{paper}."
+
+
+def _gallery(folder: Path, ending: str, about: Callable) -> dict[str, list[tuple[str, str]]]:
+    """Notebook to the files that it wrote: each one's name, and what there is to say about it."""
+    found = {}
+    for path in sorted(folder.glob(f"*/*.{ending}")):
+        found.setdefault(path.parent.name, []).append((path.stem, about(path)))
+    return found
+
+
+def _alternative_text(path: Path) -> str:
+    """What a figure shows, as its SVG file says it."""
+    found = re.search(r"<dc:description>(.*?)</dc:description>", path.read_text(), re.DOTALL)
+    return html.unescape(found[1]) if found else path.stem
+
+
+def _first_rows(path: Path) -> str:
+    """The first rows of a table as HTML in one line."""
+    table = pd.read_csv(path)
+    shown = table.iloc[:5, :12].to_html(index=False, border=0, float_format="{:.3g}".format)
+    return re.sub(r"\n\s*", "", shown)
 
 
 def main() -> None:
-    """``python -m helpers.run.pages FOLDER [NAME]``: write a page or a run's index."""
-    parser = argparse.ArgumentParser(description="Write a page of a run.")
+    """``python -m helpers.run.pages FOLDER``: write the pages of a run."""
+    parser = argparse.ArgumentParser(description="Write the pages of a run.")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("name", nargs="?", help="a notebook; without it, the index is written")
-    asked = parser.parse_args()
     try:
-        if asked.name:
-            write_page(asked.folder, asked.name)
-        else:
-            print(f"open {write_index(asked.folder)}")
+        print(f"open {write(parser.parse_args().folder.resolve())}")
     except (FileNotFoundError, artifacts.UnreadableArtifact) as error:
         raise SystemExit(str(error)) from None
 

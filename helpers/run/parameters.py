@@ -23,6 +23,8 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAda
 from pydantic import ValidationError as Refused
 from pydantic.dataclasses import dataclass
 
+from helpers.run import failures
+
 STRICT = ConfigDict(strict=True, extra="forbid")
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
 WIDER = "wider world"
@@ -275,6 +277,7 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
         Naming every parameter that is unknown, mistyped or out of range, and what is allowed; then
         every file that is not there and every network that cannot be built as it is asked for.
     """
+    failures.watch()
     own = {name: namespace[name] for name in namespace.get("__annotations__", {})}
     return accepted(own, {name: namespace.get(name) for name in _injected(namespace)})
 

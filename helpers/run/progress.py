@@ -1,19 +1,15 @@
-"""Progress bars that a run without a reader can switch off.
-
-In a notebook tqdm ignores its own ``TQDM_DISABLE`` (it sets ``disable`` itself), so stored outputs
-and their tests would hold a bar where a model was trained and none where it was found.
-"""
+"""Progress as a line of text, which disappears when the work is done."""
 
 from __future__ import annotations
 
-import os
+import sys
 from collections.abc import Iterable
 
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 
 def progress(iterable: Iterable | None = None, **options) -> tqdm:
-    """A bar of tqdm's, for notebook or terminal; none where ``TQDM_DISABLE`` is set.
+    """A bar of tqdm's on standard output; none where ``TQDM_DISABLE`` is set.
 
     Parameters
     ----------
@@ -22,5 +18,4 @@ def progress(iterable: Iterable | None = None, **options) -> tqdm:
     **options
         tqdm's own: `desc`, `total`, `unit`, `delay` ...
     """
-    silent = os.environ.get("TQDM_DISABLE", "0") not in ("", "0")
-    return tqdm(iterable, disable=silent, leave=False, **options)
+    return tqdm(iterable, file=sys.stdout, leave=False, ncols=80, **options)

@@ -1,8 +1,8 @@
 """Run the stored notebooks anew, in place: what ``make notebooks`` does.
 
 The stored outputs are what readers see first and what nbval compares with, so they come from a run
-from top to bottom in a fresh kernel, without progress bars (which say something else each time) and
-without metadata that changes from run to run.
+from top to bottom in a fresh kernel, without progress bars (which say something else each time),
+without widgets and without metadata that changes from run to run.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from nbclient import NotebookClient
 from helpers.run import artifacts
 
 QUIET = {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"}
-KEPT_METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
-}
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+WIDGET = "application/vnd.jupyter.widget-view+json"
+MENUS = "Here stand menus: open this notebook in JupyterLab and run this cell to use them."
 
 
 def execute(path: Path) -> None:
@@ -38,10 +37,21 @@ def execute(path: Path) -> None:
         resources={"metadata": {"path": str(path.parent)}},
     )
     client.execute(env={**os.environ, **QUIET})
-    notebook.metadata = nbformat.from_dict(KEPT_METADATA)
+    language = notebook.metadata.language_info  # as JupyterLab writes it
+    notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": language})
+    without_widgets(notebook)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
     artifacts.write_text(path, nbformat.writes(notebook) + "\n")
+
+
+def without_widgets(notebook: nbformat.NotebookNode) -> None:
+    """Put a sentence where widgets stood, which are dead without a kernel."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if WIDGET in output.get("data", {}):
+                output.data = {"text/markdown": MENUS, "text/plain": MENUS}
+    notebook.metadata.pop("widgets", None)
 
 
 def main() -> None:

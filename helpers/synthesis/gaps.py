@@ -92,7 +92,7 @@ def driving(frames: int = 600, seed: int = 0) -> pd.DataFrame:
     worse than one of its size elsewhere. Three classes of size hold most of the first fixed.
     """
     world = streets.make(frames, seed, streets.Law(confounding=0.3, inequity=0.15))
-    matches = icon2.match(icon2.GroundTruth.of(world), world.detections, [0.5])
+    matches = icon2.match(world, [0.5])
     boxes = world.boxes
     side = np.sqrt((boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"]))
     size = pd.cut(side, [0, 32, 96, np.inf], labels=["small", "medium", "large"])  # COCO's limits

@@ -22,11 +22,15 @@ from captum.attr import IntegratedGradients
 from sklearn.linear_model import Ridge
 
 from helpers import explain, focus, models
-from helpers.explain import layers
+from helpers.data import ImageSet
+from helpers.explain import cam, layers
 from helpers.explain.perturbation import superpixels
+from helpers.focus import rating
+from helpers.focus.networks import Model
+from helpers.run.parameters import Recipe
 
 CLASSES = ("a", "b", "c", "d")
-BATCH = 32
+BATCH = rating.AT_A_TIME
 
 
 def made(count: int, size: int = 96):
@@ -36,6 +40,17 @@ def made(count: int, size: int = 96):
     table = pd.DataFrame({"class": np.repeat(CLASSES, 25)})
     model = models.build("alexnet-quarter", 4).eval()
     return model, images, focus.design(table, CLASSES, per_class=count // 4)
+
+
+def gradcam(model, images, targets):
+    """A function, so that its scores are not kept."""
+    return cam.gradcam(model, images, targets, layer="features")
+
+
+def rate(network, images, table) -> None:
+    labels, shown = np.repeat(range(4), 25), pd.DataFrame({"class": np.repeat(CLASSES, 25)})
+    model = Model(Recipe(), "C", [network], {name: i for i, name in enumerate(CLASSES)})
+    focus.rate(model, ImageSet("C", images, torch.tensor(labels), CLASSES, shown), table, gradcam)
 
 
 def seconds(route, *args) -> float:
@@ -70,7 +85,7 @@ def gradcam_against_bare(rounds: int) -> None:
         hook.remove()
 
     def rated():
-        focus.rate(model, images, table, "gradcam", classes=CLASSES, batch_size=BATCH)
+        rate(model, images, table)
 
     times = medians({"bare": bare, "rated": rated}, rounds)
     ratio = times["rated"] / times["bare"]
@@ -217,10 +232,10 @@ LEFT, RIGHT = slice(0, 112), slice(112, 224)
 def memory() -> None:
     """Peak memory after 400 mosaics, and after 10,000."""
     model, images, table = made(400)
-    focus.rate(model, images, table, "gradcam", classes=CLASSES, batch_size=BATCH)
+    rate(model, images, table)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     model, images, table = made(10_000)
-    focus.rate(model, images, table, "gradcam", classes=CLASSES, batch_size=BATCH)
+    rate(model, images, table)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory: {before:.0f} MB after 400 mosaics, {after - before:+.0f} MB after 10,000")
 

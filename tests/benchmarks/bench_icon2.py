@@ -23,6 +23,7 @@ import os
 import resource
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -31,7 +32,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "icon2"))
 from detection_oracles import as_coco
 
-from helpers.icon2 import GroundTruth, analyse, attributes, match
+from helpers.icon2 import analyse, attributes, match
 from helpers.worlds import driving
 
 RESAMPLES = 100
@@ -40,29 +41,32 @@ RESAMPLES = 100
 def drawn(n_images):
     """A planted world, income and the paper's five attributes."""
     world = driving.make(n_images)
-    truth = GroundTruth.of(world)
-    income = attributes.from_column(truth, "income")
-    return truth, world.detections, income, attributes.standard(truth, world.detections)
+    return world, *known(world)
+
+
+def known(world):
+    """Income and the paper's five attributes."""
+    income = attributes.from_column(world, "income")
+    return income, [attributes.made(world, name) for name in attributes.OF_PAPER]
 
 
 def ours(n_images, resamples=0, workers=1):
     """Match once and analyse; seconds of both, from boxes in memory."""
-    truth, detections, income, explanatory = drawn(n_images)
+    world, income, explanatory = drawn(n_images)
     began = clock()
-    matches = match(truth, detections)
-    analyse(matches, income, explanatory, resamples=resamples, workers=workers)
+    analyse(match(world), income, explanatory, resamples=resamples, workers=workers)
     return spent(began)
 
 
 def theirs(evaluator, n_images, rebuilt=False):
     """The same subsets through another evaluator; `rebuilt`: of one bootstrap resample."""
-    truth, detections, income, explanatory = drawn(n_images)
+    world, income, explanatory = drawn(n_images)
     if rebuilt:
-        truth, detections, income, explanatory = resampled(truth, detections, income, explanatory)
+        world, income, explanatory = resampled(world)
     images = [a for a in (income, *explanatory) if a.level == "image"]
     boxes = [a for a in explanatory if a.level == "box"]
-    labels = [as_coco(truth, detections), *[coded(truth, detections, a) for a in boxes]]
-    everything = np.ones(len(truth.images), bool)
+    labels = [as_coco(world), *[coded(world, a) for a in boxes]]
+    everything = np.ones(len(world.images), bool)
     lists = [here for a in images for here in subsets(a)]
     lists += [g & v for g in subsets(income) for a in images[1:] for v in subsets(a)]
     began = clock()
@@ -78,15 +82,15 @@ def theirs(evaluator, n_images, rebuilt=False):
 
 def sliced(n_images):
     """The same subsets by hotcoco's shortest way: evaluate once, then accumulate each subset."""
-    truth, detections, income, explanatory = drawn(n_images)
+    world, income, explanatory = drawn(n_images)
     images = [a for a in (income, *explanatory) if a.level == "image"]
     boxes = [a for a in explanatory if a.level == "box"]
-    labels = [as_coco(truth, detections), *[coded(truth, detections, a) for a in boxes]]
+    labels = [as_coco(world), *[coded(world, a) for a in boxes]]
     lists = [here for a in images for here in subsets(a)]
     lists += [g & v for g in subsets(income) for a in images[1:] for v in subsets(a)]
     began = clock()
     whole, *by_box = [loaded("hotcoco", *one) for one in labels]
-    everything = np.ones(len(truth.images), bool)
+    everything = np.ones(len(world.images), bool)
     cut(evaluated("hotcoco", *whole, everything, [[0, 1e10]]), lists)
     for one, attribute in zip(by_box, boxes, strict=True):
         ranges = [[c + 0.5, c + 1.5] for c in range(len(attribute.values))]
@@ -104,18 +108,18 @@ def subsets(attribute):
     return [attribute.codes == c for c in range(len(attribute.values))]
 
 
-def coded(truth, detections, attribute):
+def coded(world, attribute):
     """COCO's structures with the attribute's code in place of the area."""
-    labels, results = as_coco(truth, detections)
+    labels, results = as_coco(world)
     for one, code in zip(labels["annotations"], attribute.codes, strict=True):
         one["area"] = float(code + 1)
     return labels, results
 
 
-def resampled(truth, detections, income, explanatory):
+def resampled(world):
     """One bootstrap resample, its images copied as often as they were drawn."""
     rng = np.random.default_rng(0)
-    chosen = np.sort(rng.integers(0, len(truth.images), len(truth.images)))
+    chosen = np.sort(rng.integers(0, len(world.images), len(world.images)))
 
     def copied(table):
         rows = table.groupby("image").indices
@@ -123,12 +127,12 @@ def resampled(truth, detections, income, explanatory):
         again = table.iloc[np.concatenate(picked)].reset_index(drop=True)
         return again.assign(image=np.repeat(np.arange(len(chosen)), [len(p) for p in picked]))
 
-    images = truth.images.iloc[chosen].reset_index(drop=True)
+    images = world.images.iloc[chosen].reset_index(drop=True)
     images["name"] = [f"{i}.jpg" for i in range(len(images))]
-    truth = GroundTruth(images, copied(truth.boxes), truth.classes)
-    detections = copied(detections)
-    income = attributes.from_column(truth, "income")
-    return truth, detections, income, attributes.standard(truth, detections)
+    world = replace(
+        world, images=images, boxes=copied(world.boxes), detections=copied(world.detections)
+    )
+    return world, *known(world)
 
 
 def loaded(evaluator, labels, results):

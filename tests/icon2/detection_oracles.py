@@ -6,10 +6,9 @@ import io
 import numpy as np
 import pandas as pd
 
-from helpers.icon2 import GroundTruth
-from helpers.icon2.average_precision import Cells, curves
+from helpers.icon2.average_precision import Cells, Curves
 from helpers.icon2.reading import CORNERS
-from helpers.worlds import driving
+from helpers.worlds.driving import DrivingWorld
 
 
 def scene(seed=0, n_images=30, n_classes=2, boxes=6, crowd=0.1, digits=2, whole=False):
@@ -36,13 +35,7 @@ def scene(seed=0, n_images=30, n_classes=2, boxes=6, crowd=0.1, digits=2, whole=
     images = pd.DataFrame({"name": [f"{i}.jpg" for i in range(n_images)]})
     images["group"] = rng.choice(["a", "b", "c"], n_images)
     classes = tuple(f"class {k}" for k in range(n_classes))
-    return GroundTruth(images, given, classes), found
-
-
-def streets(n_images, seed=0, law=None, classes=("car",)):
-    """A planted world as ground truth and detections."""
-    world = driving.make(n_images, seed, law, classes)
-    return GroundTruth.of(world), world.detections
+    return DrivingWorld(images, given, found, classes)
 
 
 def average_precision(matches, weights=None, images=None):
@@ -52,12 +45,13 @@ def average_precision(matches, weights=None, images=None):
     found = []
     for name in matches.classes:
         of_class = matches.of(name)
-        cell = Cells(np.where(kept[of_class.box_image], 0, -1), kept[:, None])
-        found.append(curves(of_class, cell).average_precision(weights)[0])
+        of_box = np.where(kept[of_class.box_image], 0, -1)
+        cell = Cells(of_box, kept[:, None], kept[None, of_class.detection_image])
+        found.append(Curves(of_class, cell).average_precision(weights)[0])
     return np.array(found)
 
 
-def as_coco(truth, detections):
+def as_coco(world):
     """Ground truth and results as COCO's structures, images numbered from 1."""
 
     def entry(row):
@@ -71,20 +65,20 @@ def as_coco(truth, detections):
 
     annotations = [
         entry(row) | {"id": i + 1, "iscrowd": int(row.ignore)}
-        for i, row in enumerate(truth.boxes.itertuples())
+        for i, row in enumerate(world.boxes.itertuples())
     ]
-    results = [entry(row) | {"score": row.score} for row in detections.itertuples()]
-    images = [{"id": i + 1, "file_name": name} for i, name in enumerate(truth.images.name)]
-    categories = [{"id": i + 1, "name": name} for i, name in enumerate(truth.classes)]
+    results = [entry(row) | {"score": row.score} for row in world.detections.itertuples()]
+    images = [{"id": i + 1, "file_name": name} for i, name in enumerate(world.images.name)]
+    categories = [{"id": i + 1, "name": name} for i, name in enumerate(world.classes)]
     return {"images": images, "annotations": annotations, "categories": categories}, results
 
 
-def pycocotools_ap(truth, detections, images=None):
+def pycocotools_ap(world, images=None):
     """AP of each class and threshold by pycocotools, (K, T); -1 becomes NaN."""
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 
-    labels, results = as_coco(truth, detections)
+    labels, results = as_coco(world)
     with contextlib.redirect_stdout(io.StringIO()):
         given = COCO()
         given.dataset = labels
@@ -108,10 +102,10 @@ def overlap(a, b, ignored):
     return shared / (own if ignored else own + other - shared)
 
 
-def greedy(truth, detections, threshold):
+def greedy(world, threshold):
     """COCO's matching, one detection after another: {row of detection: row of box or -1}."""
-    boxes, taken = truth.boxes, {}
-    for (image, category), found in detections.groupby(["image", "category"]):
+    boxes, taken = world.boxes, {}
+    for (image, category), found in world.detections.groupby(["image", "category"]):
         here = boxes[(boxes.image == image) & (boxes.category == category)]
         here = here.sort_values("ignore", kind="stable")
         used = set()
@@ -130,7 +124,7 @@ def greedy(truth, detections, threshold):
     return taken
 
 
-def plain_ap(scored, positives, normal=None, points=True):
+def plain_ap(scored, positives, normal=None):
     """AP of one list of (score, is it true, its weight), by the definition.
 
     `scored` is by falling score; `positives` the number of boxes; `normal` the number that
@@ -140,16 +134,13 @@ def plain_ap(scored, positives, normal=None, points=True):
         return np.nan
     normal = positives if normal is None else normal
     true = false = 0.0
-    recall, precision, gains = [], [], []
+    recall, precision = [], []
     for is_true, weight in scored:
         true, false = true + weight * is_true, false + weight * (not is_true)
         recall.append(true / positives)
         level = recall[-1] * normal
         precision.append(level / (level + false) if level + false else 0.0)
-        gains.append(weight * is_true / positives)
     best = [max(precision[i:]) for i in range(len(precision))]
-    if not points:
-        return sum(b * g for b, g in zip(best, gains, strict=True))
     reached = [
         next((b for r, b in zip(recall, best, strict=True) if r >= level), 0.0)
         for level in np.linspace(0, 1, 101)

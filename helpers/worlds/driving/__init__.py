@@ -1,6 +1,7 @@
 """The planted streets: frames, boxes and detections drawn from a stated law."""
 
-from helpers.worlds.driving.drive import DrivingWorld, light, make
-from helpers.worlds.driving.law import CONFOUNDERS, GROUPS, Law
+from helpers.worlds.driving.city import drives
+from helpers.worlds.driving.drive import DrivingWorld, make
+from helpers.worlds.driving.law import CLASSES, CONFOUNDERS, GROUPS, Law
 
-__all__ = ["CONFOUNDERS", "GROUPS", "DrivingWorld", "Law", "light", "make"]
+__all__ = ["CLASSES", "CONFOUNDERS", "GROUPS", "DrivingWorld", "Law", "drives", "make"]

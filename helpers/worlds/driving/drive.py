@@ -1,7 +1,5 @@
 """Frames, boxes and detections drawn from the law."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +7,7 @@ import pandas as pd
 from scipy.special import expit
 
 from helpers.worlds.driving import law as stated
-from helpers.worlds.driving.law import GROUPS, Law
+from helpers.worlds.driving.law import CLASSES, GROUPS, Law
 
 WIDTH, HEIGHT = 1280, 720
 CORNERS = ["x1", "y1", "x2", "y2"]
@@ -34,57 +32,36 @@ def make(
     n_images: int = 1000,
     seed: int = 0,
     law: Law | None = None,
-    classes: tuple[str, ...] = tuple(stated.SHARES),
+    classes: tuple[str, ...] = CLASSES,
 ) -> DrivingWorld:
     """Draw a driving world, in which a third of the frames falls into each income group.
 
     `seed` and `law` decide the world: by default income has nothing to do with anything. Each class
     has its share of BDD100K's boxes.
     """
-    law = law or Law()
-    if n_images < 3:
-        raise ValueError(f"n_images={n_images}: three or more are needed, one for each group")
-    unknown = set(classes) - set(stated.SHARES)
-    if unknown:
-        raise ValueError(f"classes: {sorted(unknown)} not known; allowed: {list(stated.SHARES)}")
-    rng = np.random.default_rng(seed)
-    images, group = _images(rng, n_images, law)
+    law, rng = law or Law(), np.random.default_rng(seed)
+    group = rng.permutation(np.arange(n_images) % 3) - 1  # -1, 0, 1
+    images = _images(rng, group, law)
     boxes, ease = _boxes(rng, images, group, law, classes)
     detections = _detections(rng, images, boxes, ease, classes)
     return DrivingWorld(images, boxes, detections, tuple(classes))
 
 
-def light(
-    images: pd.DataFrame, boxes: pd.DataFrame, seed: int = 0
-) -> tuple[np.ndarray, np.ndarray]:
-    """Light of each planted frame, and contrast of each box with its street, both in 0..1.
-
-    Night frames are dark, and night is hard by the law. How far a box stands out from its street
-    is drawn at random and changes nothing, but in the dark all contrasts are low.
-    """
-    rng = np.random.default_rng(seed)
-    level = images.timeofday.map(stated.LIGHT).astype(float).to_numpy()
-    level = np.clip(level + rng.normal(0, stated.LIGHT_VARIES, len(level)), 0.02, 0.98)
-    darker = rng.uniform(*stated.STANDS_OUT, len(boxes))
-    return level, level[boxes.image] * darker / 2
-
-
-def _images(rng, n: int, law: Law) -> tuple[pd.DataFrame, np.ndarray]:
-    """Frames and their group as -1, 0, 1."""
-    group = rng.permutation(np.arange(n) % 3) - 1
+def _images(rng, group: np.ndarray, law: Law) -> pd.DataFrame:
+    """The frames, of what each income group's law makes likely."""
+    numbers = range(len(group))
     dark = _tilted(stated.TIME, {"night": -1.0}, law.tilt("time"), group)
     bad = _tilted(stated.WEATHER, {"rainy": -1.0, "snowy": -1.0}, law.tilt("weather"), group)
-    images = pd.DataFrame(
+    return pd.DataFrame(
         {
-            "name": [f"planted-{i:06d}.jpg" for i in range(n)],
-            "video": [f"planted-{i:06d}" for i in range(n)],
+            "name": [f"planted-{i:06d}.jpg" for i in numbers],
+            "video": [f"planted-{i:06d}" for i in numbers],
             "income": pd.Categorical.from_codes(group + 1, GROUPS, ordered=True),
             "weather": _chosen(rng, stated.WEATHER, bad),
-            "scene": _chosen(rng, stated.SCENE, np.tile(list(stated.SCENE.values()), (n, 1))),
+            "scene": _chosen(rng, stated.SCENE, _tilted(stated.SCENE, {}, 0.0, group)),
             "timeofday": _chosen(rng, stated.TIME, dark),
         }
     )
-    return images, group
 
 
 def _tilted(shares: dict, towards: dict, strength: float, group: np.ndarray) -> np.ndarray:
@@ -112,16 +89,16 @@ def _boxes(rng, images, group, law, classes) -> tuple[pd.DataFrame, np.ndarray]:
     n = len(images)
     busy = rng.gamma(stated.SPREAD, 1 / stated.SPREAD, (n, len(classes)))
     image, category = _counts(rng, busy * stated.BOXES * [stated.SHARES[c] for c in classes])
-    towards = {"small": -1.0, "large": 1.0}
-    size = _chosen(
-        rng, stated.SIDES, _tilted(stated.SIZE_SHARES, towards, law.tilt("size"), group[image])
+    shares = _tilted(
+        stated.SIZE_SHARES, {"small": -1.0, "large": 1.0}, law.tilt("size"), group[image]
     )
-    drawn = _placed(rng, image, category, np.asarray(size.codes), classes)
+    size = _chosen(rng, stated.SIDES, shares).codes
+    drawn = _placed(rng, image, category, size, classes)
     odds = np.log(stated.OCCLUDED / (1 - stated.OCCLUDED)) - law.tilt("occlusion") * group[image]
     drawn["occluded"] = rng.random(len(image)) < expit(odds)
     drawn["truncated"] = rng.random(len(image)) < stated.TRUNCATED
     drawn["ignore"] = False
-    ease = stated.DETECTED + np.array(list(stated.BY_SIZE.values()))[size.codes]
+    ease = stated.DETECTED + np.array(list(stated.BY_SIZE.values()))[size]
     ease += stated.BY_OCCLUSION * drawn["occluded"].to_numpy()
     per_image = images["timeofday"].map(stated.BY_TIME).astype(float).to_numpy()
     per_image = per_image + images["weather"].map(stated.BY_WEATHER).astype(float).to_numpy()
@@ -142,6 +119,7 @@ def _placed(rng, image, category, size, classes) -> pd.DataFrame:
 
 
 def _detections(rng, images, drawn, ease, classes) -> pd.DataFrame:
+    """Boxes that are found, some of them twice, with blurred corners; and false positives."""
     hit = np.flatnonzero(rng.random(len(ease)) < expit(ease))
     hit = np.concatenate([hit, hit[rng.random(len(hit)) < stated.DUPLICATES]])
     intercept, slope, sd = stated.SCORE
@@ -155,8 +133,7 @@ def _detections(rng, images, drawn, ease, classes) -> pd.DataFrame:
     dark, wet = images.timeofday.eq("night"), images.weather.isin(["rainy", "snowy"])
     more = stated.FALSE_AT_NIGHT**dark * stated.FALSE_IN_BAD_WEATHER**wet * stated.FALSE
     shares = np.array([stated.SHARES[c] for c in classes])
-    expected = more.to_numpy(float)[:, None] * stated.BOXES * shares
-    image, category = _counts(rng, expected)
+    image, category = _counts(rng, more.to_numpy(float)[:, None] * stated.BOXES * shares)
     size = rng.choice(len(stated.SIDES), len(image), p=list(stated.SIZE_SHARES.values()))
     false = _placed(rng, image, category, size, classes)
     false["score"] = expit(rng.normal(*stated.FALSE_SCORE, len(false)))

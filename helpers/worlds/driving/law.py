@@ -6,8 +6,6 @@ how well the detector does on boxes that look the same. The verdict that ICON2 s
 therefore known: the first is explained by the confounder, the second is not.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 GROUPS = ("low", "middle", "high")
@@ -55,11 +53,7 @@ FALSE_AT_NIGHT = 1.3  # times as many at night
 FALSE_IN_BAD_WEATHER = 1.15  # and in rain or snow
 DUPLICATES = 0.12  # share of detected boxes that are detected twice
 
-# Light of a frame and how far a box is darker than its street, both in 0..1.
-LIGHT = {"daytime": 0.6, "dawn/dusk": 0.4, "night": 0.15}
-LIGHT_VARIES = 0.06  # standard deviation between frames
-STANDS_OUT = (0.1, 0.6)
-
+CLASSES = tuple(SHARES)
 CONFOUNDERS = ("size", "occlusion", "time", "weather")
 
 

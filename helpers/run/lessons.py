@@ -1,0 +1,56 @@
+"""What the notebooks say of themselves: their opening tables, and the figures stored in them."""
+
+from __future__ import annotations
+
+import re
+
+import nbformat
+import pandas as pd
+from IPython.display import HTML
+
+from helpers.run import artifacts, project
+
+NOTEBOOKS = project.root() / "notebooks"
+
+
+def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
+    """The title, the question and the rows of the table with which a notebook opens."""
+    source = notebook.cells[0].source
+    rows = dict(re.findall(r"^\| \**([\w ]+?)\** \| (.*?) \|$", source, re.MULTILINE))
+    heads = {"title": r"^# (.*)$", "question": r"^> (.*)$"}
+    found = {name: re.search(head, source, re.MULTILINE) for name, head in heads.items()}
+    return {name: match[1] if match else "" for name, match in found.items()} | rows
+
+
+def overview() -> pd.DataFrame:
+    """A row a lesson: its notebook, its question, what it needs, and how long it runs."""
+    rows = []
+    for path in sorted(NOTEBOOKS.glob("0[1-9]*.ipynb")):
+        said = opening(nbformat.read(path, as_version=4))
+        rows.append((path.stem, said["question"], said["You need"], said["Time"]))
+    plain = pd.DataFrame(rows, columns=["lesson", "question", "you need", "it runs"])
+    return plain.replace(r"\[([^]]*)\]\([^)]*\)", r"\1", regex=True)
+
+
+def figure(notebook: str, name: str) -> HTML:
+    """A figure as it is stored in a notebook, with its caption.
+
+    Parameters
+    ----------
+    notebook : str
+        The notebook's name without ending, such as ``03_contextualized_mosaics``.
+    name : str
+        The figure's, as the notebook gave it to `run.show`.
+
+    Raises
+    ------
+    KeyError
+        When the notebook holds no such figure.
+    """
+    with artifacts.reading(NOTEBOOKS / f"{notebook}.ipynb") as path:
+        cells = nbformat.read(path, as_version=4).cells
+    for output in (output for cell in cells for output in cell.get("outputs", [])):
+        data = output.get("data", {})
+        if data.get("text/plain", "").startswith(f"Figure {name}:"):
+            return HTML(data["text/html"])
+    raise KeyError(f"{notebook} holds no figure {name!r}")

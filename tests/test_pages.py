@@ -1,0 +1,69 @@
+"""The book of a run: what its first page says, and what happens where a notebook is not whole."""
+
+import json
+import sys
+
+import nbformat
+import pytest
+
+from helpers.run import artifacts, pages
+
+PYTHON = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
+
+
+def executed(folder, name, title, error=None):
+    """A notebook of one lesson as a run leaves it, in `notebooks` or, where it failed, `logs`."""
+    opening = nbformat.v4.new_markdown_cell(f"# {title}\n\n> Why?\n\nWith $\\frac{{a}}{{b}}$.")
+    cells = [opening, nbformat.v4.new_code_cell("1")]
+    if error:
+        cells[1].outputs = [nbformat.v4.new_output("error", ename="ValueError", evalue=error)]
+    place = folder / ("logs" if error else "notebooks") / f"{name}.ipynb"
+    artifacts.write_text(
+        place, nbformat.writes(nbformat.v4.new_notebook(cells=cells, metadata=PYTHON))
+    )
+
+
+def claim(**changes):
+    judged = {"id": "sky", "claim": "Sky is strong", "verdict": "holds", "unit": "logits"}
+    judged |= {"measured": 0.5, "low": 0.25, "high": 0.75, "paper": "0.35", "note": ""}
+    return judged | {"where": "this suite"} | changes
+
+
+@pytest.mark.slow
+def test_the_first_page_tells_what_was_found_and_what_failed(tmp_path):
+    executed(tmp_path, "01_a", "Title & A")
+    executed(tmp_path, "02_b", "Title B", error="no such <column>")
+    rows = [claim(claim="Unsure", verdict="undecided"), claim()]
+    artifacts.write_text(
+        tmp_path / "findings" / "01_a.json", json.dumps({"notebook": "01_a", "findings": rows})
+    )
+    artifacts.write_text(tmp_path / "tables" / "01_a" / "t.csv", "x,y\n1,2\n")
+    svg = "<svg><dc:description>A &lt; B</dc:description></svg>"
+    artifacts.write_text(tmp_path / "figures" / "01_a" / "f.svg", svg)
+    pages.write(tmp_path)
+    index = (tmp_path / "pages" / "index.html").read_text()
+    assert "Title &amp; A" in index and "Why?" in index
+    told = "<strong>holds</strong>, 0.5 [0.25, 0.75] logits; the paper prints 0.35."
+    assert f"<p>Sky is strong: {told}</p>" in index, "a decided claim comes before an undecided one"
+    assert "02_b failed" in index and "ValueError: no such &lt;column&gt;" in index
+    assert "02_b.html" not in index
+    page = (tmp_path / "pages" / "01_a.html").read_text()
+    assert told in page and "<mfrac>" in page and "http" not in page.split("</head>")[0]
+    assert 'alt="A &lt; B"' in (tmp_path / "pages" / "figures.html").read_text()
+    assert "<td>2</td>" in (tmp_path / "pages" / "tables.html").read_text()
+    assert len((tmp_path / "scorecard.csv").read_text().splitlines()) == 3
+    assert not list(tmp_path.glob(".book-*"))
+
+
+def test_pages_of_nothing_are_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no executed notebook"):
+        pages.write(tmp_path)
+
+
+def test_an_executed_notebook_cut_short_says_which_file_to_delete(tmp_path, monkeypatch):
+    executed(tmp_path, "01_a", "Title A")
+    path = tmp_path / "notebooks" / "01_a.ipynb"
+    path.write_text(path.read_text()[:100])
+    monkeypatch.setattr(sys, "argv", ["pages", str(tmp_path)])
+    with pytest.raises(SystemExit, match=r"01_a.ipynb cannot be read .* Delete that file"):
+        pages.main()
