@@ -32,8 +32,9 @@ def given(dose, seed):
 try:  # refused here, before anything runs
     preflight.known_keys(config, ["run", "doses", "seeds", "parameters"])
     NAME = project.output_name(config.get("run", "sweep"))
-    DOSES = preflight.shares(config.get("doses", [0, 0.25, 0.5, 0.75, 1]))
-    SEEDS = preflight.numbers(config.get("seeds", 3))  # how many, or which
+    swept = {"doses": [0, 0.25, 0.5, 0.75, 1], "seeds": 3, **config}  # how many seeds, or which
+    swept = parameters.checked({name: swept[name] for name in ("doses", "seeds")}, [])
+    DOSES, SEEDS = swept.doses, swept.seeds
     for dose in DOSES:
         parameters.validated(f"notebooks/{NOTEBOOK}.ipynb", given(dose, SEEDS[0]))
 except ValueError as error:

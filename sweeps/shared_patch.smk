@@ -11,13 +11,14 @@ Written are trials.csv and, on screen, how often the planted pair came first at 
 
 from pathlib import Path
 
-from helpers.run import preflight, project
+from helpers.run import parameters, preflight, project
 from helpers.focus import trials
 
 try:  # refused here, before anything runs
     preflight.known_keys(config, ["run", "doses", "seeds"])
-    DOSES = preflight.shares(config.get("doses", trials.DOSES))
-    SEEDS = preflight.numbers(config.get("seeds", 12))  # how many, or which
+    swept = {"doses": list(trials.DOSES), "seeds": 12, **config}  # how many seeds, or which
+    swept = parameters.checked({name: swept[name] for name in ("doses", "seeds")}, [])
+    DOSES, SEEDS = swept.doses, swept.seeds
     OUT = str(project.outputs() / project.output_name(config.get("run", "shared-patch")))
 except ValueError as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None

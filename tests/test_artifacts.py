@@ -43,17 +43,11 @@ def test_key_is_the_same_on_every_machine_and_in_every_session():
     assert name == "model-5c6b0ecf7b234e69"
 
 
-def test_key_ignores_the_order_of_names_and_how_an_array_lies_in_memory():
+def test_key_sees_an_arrays_content_and_not_how_it_lies_in_memory():
     array = np.arange(12, dtype=np.int32).reshape(3, 4)
-    assert artifacts.key("x", a=1, b={"c": 2, "d": 3}) == artifacts.key(
-        "x", b={"d": 3, "c": 2}, a=1
-    )
     assert artifacts.key("x", a=array) == artifacts.key("x", a=np.asfortranarray(array))
     assert artifacts.key("x", a=array) == artifacts.key("x", a=array.astype(">i4"))
     assert artifacts.key("x", a=array) == artifacts.key("x", a=torch.from_numpy(array))
-
-
-def test_key_sees_shape_dtype_and_every_element():
     array = np.zeros((2, 3), dtype=np.uint8)
     changed = array.copy()
     changed[1, 2] = 1
@@ -75,11 +69,6 @@ def test_key_reads_dataclasses_and_numpy_scalars():
 def test_key_refuses_what_has_no_content(value):
     with pytest.raises(TypeError, match=r"model\.thing\[1\] is a .*no content"):
         artifacts.key("model", thing=[0, value])
-
-
-def test_file_digest_is_sha256(tmp_path):
-    (tmp_path / "abc").write_bytes(b"abc")
-    assert artifacts.file_digest(tmp_path / "abc").startswith("ba7816bf8f01cfea414140de5dae2223")
 
 
 def test_cached_makes_once_and_keeps_the_ending(tmp_path):

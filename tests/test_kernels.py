@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 from importlib.metadata import version
@@ -66,41 +65,6 @@ def test_every_digest_is_the_stored_one():
     stored = json.loads(kernels.STORED.read_text())
     found = kernels.digests()
     assert found == stored, "renew with `python tests/kernels.py --write` if the code changed"
-
-
-@pinnable
-def test_a_last_digit_changes_a_digest(monkeypatch):
-    before = dict(kernels.arrays())["numpy solve float64"]
-    nudged = [np.nextafter(array, np.inf) for array in before]
-    monkeypatch.setattr(kernels, "arrays", lambda: [("solve", before), ("nudged", nudged)])
-    for part in ("tensors", "statistics", "worlds", "trainings"):
-        monkeypatch.setattr(kernels, part, list)
-    found = kernels.digests()
-    assert found["solve"] != found["nudged"]
-
-
-@pinnable
-def test_the_program_names_what_is_unequal(monkeypatch, capsys, tmp_path):
-    (tmp_path / "stored.json").write_text('{"sums": "abc", "solve": "def"}')
-    monkeypatch.setattr(kernels, "STORED", tmp_path / "stored.json")
-    monkeypatch.setattr(kernels, "digests", lambda: {"sums": "abc", "solve": "0"})
-    monkeypatch.setattr(sys, "argv", ["kernels.py"])
-    with pytest.raises(SystemExit, match="True"):
-        kernels.main()
-    assert capsys.readouterr().out.endswith("2 items, 1 unequal\n  solve\n")
-
-
-def test_without_an_emulator_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["kernels.py", "EPYC-Rome"])
-    monkeypatch.setattr(kernels.shutil, "which", lambda name: None)
-    with pytest.raises(SystemExit, match="apt-get install qemu-user"):
-        kernels.main()
-
-
-@pytest.mark.skipif(not shutil.which(kernels.QEMU), reason="qemu-user is not installed")
-def test_an_unknown_processor_ends_with_what_the_emulator_says():
-    with pytest.raises(RuntimeError, match="unable to find CPU model 'Pentium-9'"):
-        kernels.emulated("Pentium-9")
 
 
 # the pins are set, and in force

@@ -192,16 +192,11 @@ def test_first_frame_of_an_animation(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b"", "not an image"),
-        (b"hello", "not an image"),
-        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "not an image"),
-    ],
+    "data", [b"", b"hello", b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9\n"]
 )
-def test_what_is_no_image_is_refused(tmp_path, data, reason):
+def test_what_is_no_image_is_refused(tmp_path, data):
     (tmp_path / "a.jpg").write_bytes(data)
-    with pytest.raises(Unreadable, match=reason):
+    with pytest.raises(Unreadable, match="not an image"):
         decode(tmp_path / "a.jpg", 16)
 
 

@@ -92,7 +92,7 @@ def test_any_size(size):
         made = pictures.make(which, per_class=1, size=size)
         assert made.images.shape == (4, size, size, 3) and made.images.dtype == np.uint8
         assert made.masks.shape == (4, size, size) and made.masks.dtype == bool
-        assert made.masks.any(axis=(1, 2)).all()
+        assert made.masks.any(axis=(1, 2)).all() and made.masks.mean(axis=(1, 2)).max() < 0.7
 
 
 def test_size_is_resolution_only():
@@ -121,14 +121,6 @@ def test_white_is_the_same_object(c, wb):
     assert c.table.drop(columns="context").equals(wb.table.drop(columns="context"))
 
 
-def test_object_is_in_the_foreground(wb):
-    share = wb.masks.mean(axis=(1, 2))
-    assert (share > 0.02).all() and (share < 0.7).all()
-    rows, columns = wb.masks.any(axis=2).sum(axis=1), wb.masks.any(axis=1).sum(axis=1)
-    span = np.maximum(rows, columns) / 96
-    assert (span > 0.4).all() and (span < 0.97).all()
-
-
 def test_green_is_held_constant(c, nc):
     """No class can be told by its colour: hue within 5 degrees, brightness within a tenth."""
     for made in (c, nc):
@@ -139,17 +131,6 @@ def test_green_is_held_constant(c, nc):
         hue, _, value = rgb_to_hsv(np.array(means)).T
         assert np.ptp(hue * 360) < 5 and abs(hue.mean() * 360 - 152) < 8
         assert np.ptp(value) < 0.12
-
-
-def test_every_class_has_three_designs_or_more():
-    table = pictures.make("WB", per_class=30, size=16).table
-    assert (table.groupby("object")["design"].nunique() >= 3).all()
-
-
-def test_contexts_have_no_object():
-    made = pictures.contexts(2, size=24)
-    assert not made.masks.any()
-    assert made.table["context"].tolist() == [c for c in pictures.CONTEXTS for _ in range(2)]
 
 
 def test_wider_world_is_independent_of_kind():

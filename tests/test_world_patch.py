@@ -59,15 +59,6 @@ def test_the_eyespot_is_round_on_the_object_and_of_three_colours():
         assert made.images[at][middle].min() > 150
 
 
-def test_size_is_resolution_only():
-    small, large = (
-        pictures.make("WB", 4, size=size, shared_patch=1, patch_classes=PAIR).patches
-        for size in (64, 128)
-    )
-    blocks = large.reshape(16, 64, 2, 64, 2).mean(axis=(2, 4))
-    assert np.abs(blocks - small).mean() < 0.005
-
-
 @settings(max_examples=60)
 @given(st.floats(0, 1), st.floats(0, 1, exclude_max=True), st.integers(1, 300))
 def test_share_is_the_dose_in_every_stretch(share, start, n):
@@ -106,11 +97,6 @@ def test_planted_truth_is_bayes_rule_by_counting():
             share = (rows["object"] == name).mean()
             assert share == pytest.approx(row[f"p_class_{split}"], abs=0.03)
     assert pictures.planted_patch(0, PAIR, pictures.CLASSES)["p_class_training"].isna().all()
-
-
-def test_other_sources_have_no_dose(tmp_path):
-    with pytest.raises(ValueError, match="embedded world only"):
-        Images("folder", folder=str(tmp_path), shared_patch=0.5)
 
 
 def test_trials_draw_every_ordered_pair_equally_often():

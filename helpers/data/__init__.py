@@ -53,30 +53,30 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
     if images.contexts:
         layout.contexts = folders.existing(images.contexts, "contexts")
     classes = folders.agreed_classes(layout)
-    photographs = splits.load_sets(layout.sets, classes, size, seed, per_class)
-    report = [*layout.report, *photographs.report]
+    sets, masks, report = splits.load_sets(layout.sets, classes, size, seed, per_class)
+    report = [*layout.report, *report]
     found, names, said = {}, {}, []
     if with_contexts and layout.contexts:
         found, names, said = _contexts.given(
             layout.contexts, classes, context_of, size, seed, per_class
         )
     elif with_contexts:
-        found, names, said = _cut(photographs, classes, context_of or {})
+        found, names, said = _cut(sets["C"], masks, context_of or {})
     if report + said:
         print("\n".join(report + said))
-    return Collection(images.source, classes, photographs.sets, found, names, report + said)
+    return Collection(images.source, classes, sets, found, names, report + said)
 
 
-def _cut(photographs, classes, context_of) -> tuple[dict, dict[str, str], list[str]]:
+def _cut(images, masks, context_of) -> tuple[dict, dict[str, str], list[str]]:
     """Contexts cut from C, else none and a sentence on what that means."""
-    unknown = sorted(set(context_of) - set(classes))
+    unknown = sorted(set(context_of) - set(images.classes))
     if unknown:
         raise ValueError(
-            f"context_of: {listed(unknown)} is no class; the classes are {listed(classes)}."
+            f"context_of: {listed(unknown)} is no class; the classes are {listed(images.classes)}."
         )
     found, said = {}, []
-    if photographs.object_known.any():
-        found, said = _contexts.cut(photographs)
+    if masks.any():
+        found, said = _contexts.cut(images, masks)
     if not found:
         said.append(
             "There are no context images, and none can be cut from C without its images on white "

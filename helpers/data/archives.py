@@ -31,7 +31,6 @@ SPELLED = {
     "mug": r"\bmugs?\b",
 }
 RETRIES = 3  # of a failed download
-REGISTRY = "registry.txt"
 UNPACKED_MAX = 20 * 2**30  # an archive that would unpack to more bytes than this is refused
 
 
@@ -56,7 +55,7 @@ def scan(downloads: Path) -> folders.Layout:
             raise ValueError(
                 f"{ARCHIVES[name]}: no images of {', '.join(missing)}; its folders are {there}."
             )
-        found.add(name, table, [])
+        found.add(name, table)
     for name, folder in unpacked.items():
         found.report += [f"{ARCHIVES[name]}: {said}" for said in folders.unused(folder, found)]
     return found
@@ -75,42 +74,25 @@ def _row(file: Path, top: Path) -> tuple | None:
 def fetch(name: str, downloads: Path) -> Path:
     """A folder with the content of a zip archive, downloaded on first use.
 
-    The archive's SHA-256 is recorded in `downloads`/registry.txt when it is first used and verified
-    at every later use. Files get their names only when they are whole; processes that ask at once
-    wait for each other.
+    The archive's SHA-256 is recorded beside it when it is first used and verified at every later
+    use. Files get their names only when they are whole; processes that ask at once wait for each
+    other.
     """
     downloads.mkdir(parents=True, exist_ok=True)
     with FileLock(downloads / f".{name}.lock"):
-        archive = _download(name, downloads)
+        record = downloads / f"{name}.sha256"
+        archive = _download(name, downloads, record)
         digest = artifacts.file_digest(archive)
         folder = downloads / f"{Path(name).stem}-{digest[:12]}"
         if not folder.is_dir():
             _unpack(archive, folder)
-        with FileLock(downloads / ".registry.lock"):
-            _record(downloads / REGISTRY, name, digest)
+        artifacts.write_text(record, digest)
     return folder
 
 
-def registry(path: Path) -> dict[str, str]:
-    """The SHA-256 of each archive that has been used, by file name."""
-    if not path.exists():
-        return {}
-    lines = (line.split("#")[0].split() for line in path.read_text("utf-8").splitlines())
-    return {words[0]: words[1] for words in lines if len(words) == 2}
-
-
-def _record(path: Path, name: str, digest: str) -> None:
-    known = registry(path)
-    if name not in known:
-        known[name] = digest
-        lines = [f"{each} {known[each]}\n" for each in sorted(known)]
-        said = "# SHA-256 on first use; delete a line to accept another\n"
-        artifacts.write_text(path, said + "".join(lines))
-
-
-def _download(name: str, downloads: Path) -> Path:
+def _download(name: str, downloads: Path, record: Path) -> Path:
     """The archive's path; pooch downloads to a temporary name, checks, and renames."""
-    known, address = registry(downloads / REGISTRY).get(name), URL + name
+    known, address = record.read_text() if record.exists() else None, URL + name
     store = pooch.create(downloads, URL, registry={name: known}, retry_if_failed=RETRIES)
     pooch.get_logger().setLevel(logging.WARNING)
     try:
@@ -120,8 +102,8 @@ def _download(name: str, downloads: Path) -> Path:
     except ValueError as error:
         raise ValueError(
             f"{address} is not the archive that was used first: its SHA-256 is not {known}, which "
-            f"{downloads / REGISTRY} records. If the authors published another version and you "
-            f"want it, delete the line of {name} there and run again."
+            f"{record} records. If the authors published another version and you want it, delete "
+            "that file and run again."
         ) from error
     except OSError as error:  # the exceptions of requests are OSErrors
         raise ConnectionError(

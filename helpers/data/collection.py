@@ -12,7 +12,6 @@ import torch
 from helpers.worlds import pictures
 
 SPLITS = ("train", "val", "test")
-SMALLEST_CLASS = 3  # a class needs one image a split
 NAMES_SHOWN = 20
 
 
@@ -24,9 +23,7 @@ def listed(names) -> str:
 
 
 def sizes(n: int) -> tuple[int, int, int]:
-    """Images for train, validation and test: 4 : 1 : 1, so 100/25/25 of 150, at least one each."""
-    if n < SMALLEST_CLASS:
-        raise ValueError(f"{n} images cannot be split in three: at least {SMALLEST_CLASS} needed.")
+    """Images for train, validation and test: 4 : 1 : 1, so 100/25/25 of 150."""
     held_out = max(1, (n + 3) // 6)
     return n - 2 * held_out, held_out, held_out
 
@@ -62,16 +59,6 @@ class ImageSet:
     masks: torch.Tensor | None = None
     patches: torch.Tensor | None = None
 
-    def __post_init__(self):
-        if self.images.dtype != torch.uint8 or self.images.ndim != 4 or self.images.shape[1] != 3:
-            raise ValueError(
-                f"Set {self.name}: images must be uint8 of shape (N, 3, H, W), "
-                f"not {self.images.dtype} of shape {tuple(self.images.shape)}."
-            )
-        lengths = {len(self.images), len(self.labels), len(self.table)}
-        if len(lengths) > 1 or (self.masks is not None and len(self.masks) != len(self.images)):
-            raise ValueError(f"Set {self.name}: images, labels, table and masks differ in length.")
-
     def __len__(self) -> int:
         return len(self.images)
 
@@ -104,13 +91,8 @@ class ImageSet:
 class Drawn:
     """Training and validation images that are drawn only when a training needs them.
 
-    Attributes
-    ----------
-    recipe : dict
-        All that decides the images: it names the training in the store.
-    draw : callable
-        Gives training images, their labels, validation images, their labels: uint8 (N, 3, H, W) and
-        int64 (N,), as `helpers.models.training.train` takes them.
+    `recipe` is all that decides the images: it names the training in the store. `draw` gives the
+    images as `helpers.models.training.train` takes them.
     """
 
     recipe: dict

@@ -17,9 +17,8 @@ from PIL import Image
 from scipy.ndimage import distance_transform_cdt
 
 from helpers.data import folders
-from helpers.data.collection import listed
+from helpers.data.collection import ImageSet, listed
 from helpers.data.images import read
-from helpers.data.splits import Photographs
 
 CONTEXTS_CUT = 50
 CONTEXTS_FEW = 5  # with fewer from validation and test images, training images are cut as well
@@ -82,19 +81,18 @@ def mapping(
     return {label: context_of[label] for label in classes}
 
 
-def cut(photographs: Photographs) -> tuple[dict[str, torch.Tensor], list[str]]:
+def cut(images: ImageSet, masks: torch.Tensor) -> tuple[dict[str, torch.Tensor], list[str]]:
     """Contexts of each class, cut from C images that no model is trained on, and a report.
 
-    There are none where some class gives none.
+    There are none where some class gives none. An image without a mask is of no use.
     """
-    images = photographs.sets["C"]
-    known = torch.from_numpy(photographs.object_known)
+    known = masks.flatten(1).any(1)
     held_out = torch.tensor([split != "train" for split in images.table["split"]])
     contexts, counts = {}, []
     for index, label in enumerate(images.classes):
         usable = known & (images.labels == index)
         for chosen in (usable & held_out, usable):
-            windows = _windows(images.images[chosen], photographs.object_masks[chosen])
+            windows = _windows(images.images[chosen], masks[chosen])
             if len(windows) >= CONTEXTS_FEW:
                 break
         contexts[label] = windows

@@ -40,16 +40,14 @@ class Layout:
     (Path), `path` (relative, "/" between), `class`, `name` (the path inside its class and split
     without ending, lower case: what C and WB images share) and `own` (the split named by the
     folders: "train", "val", "test", "train+val" where validation is yet to be carved, or "").
-    `empty` lists for each set the class folders without an image file; `report` holds sentences on
-    what was found.
+    `report` holds sentences on what was found.
     """
 
     sets: dict[str, pd.DataFrame] = field(default_factory=dict)
-    empty: dict[str, list[str]] = field(default_factory=dict)
     contexts: Path | None = None
     report: list[str] = field(default_factory=list)
 
-    def add(self, name: str, table: pd.DataFrame, empty: list[str]) -> None:
+    def add(self, name: str, table: pd.DataFrame) -> None:
         """Take in the files of a set; of two own splits make three.
 
         Where there is no test set, val is it; where there is no val, it is carved from train.
@@ -60,7 +58,6 @@ class Layout:
         if "train" in set(own) and "val" not in set(own):
             own = own.replace("train", "train+val")
         self.sets[name] = table.assign(own=own).sort_values("path", ignore_index=True)
-        self.empty[name] = empty
         if (own != "").any():
             held_out = sorted(set(table["own"]) - {"train", ""})
             carved = ", validation carved from train" if "train+val" in set(own) else ""
@@ -125,7 +122,10 @@ def scan(folder: Path) -> Layout:
         raise ValueError(f"folder: sets {', '.join(named)} are there, but C (in context) is not.")
     for name, base in named.items() if "C" in named else [("C", top)]:
         classes = [p for p in subfolders(base) if p != layout.contexts]
-        layout.add(name, *_classes(classes, folder))
+        table, empty = _classes(classes, folder)
+        if empty:
+            raise ValueError(f"{name}: no image file in the class folder(s) {listed(empty)}.")
+        layout.add(name, table)
     layout.report += unused(folder, layout)
     return layout
 
@@ -136,9 +136,6 @@ def agreed_classes(layout: Layout) -> tuple[str, ...]:
     Class folders that differ in case, "_" or blanks between sets are one class, spelled as in C.
     """
     tables = layout.sets
-    for name, classes in layout.empty.items():
-        if classes:
-            raise ValueError(f"{name}: no image file in the class folder(s) {listed(classes)}.")
     spelled = {plain(label): label for label in sorted(tables["C"]["class"].unique())}
     if len(spelled) < 2:
         found = listed(spelled.values()) or "none"

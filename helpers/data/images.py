@@ -15,7 +15,6 @@ import pandas as pd
 import torch
 from PIL import Image, ImageCms, ImageOps
 
-from helpers.data.collection import SMALLEST_CLASS
 from helpers.run.progress import progress
 
 #: Endings of the files that are taken for images, whatever their case. What Pillow cannot read
@@ -177,8 +176,6 @@ def _judge(where: str, there: int, read: int, bad: dict[str, str]) -> list[str]:
                 f"{sentences[0]} That is more than {UNREADABLE_SHARE:.0%} of the class: "
                 "repair or remove these files and run again."
             )
-    if read < SMALLEST_CLASS:
-        sentences.append(f"{where}: only {read} images.")
     if read + len(bad) < there:
         sentences.append(f"{where}: {read} of {there} images are used, chosen by the seed.")
     return sentences

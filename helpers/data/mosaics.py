@@ -45,8 +45,19 @@ def grid(
         unknown `shape`, or more cells than pixels.
     """
     tiles = list(tiles.unbind(1)) if isinstance(tiles, torch.Tensor) else list(tiles)
-    _check_tiles(tiles, rows, cols, shape)
+    check_shape(shape)
+    if rows < 1 or cols < 1 or len(tiles) != rows * cols:
+        raise ValueError(f"a {rows} x {cols} mosaic needs {rows * cols} tiles, not {len(tiles)}")
+    for number, tile in enumerate(tiles):
+        check_images(tile, f"tile {number}")
+        if tile.shape != tiles[0].shape:
+            raise ValueError(
+                f"tile {number} has shape {tuple(tile.shape)}, tile 0 {tuple(tiles[0].shape)}; "
+                "all tiles of a mosaic must have one shape"
+            )
     height, width = tiles[0].shape[-2:]
+    if height < rows or width < cols:
+        raise ValueError(f"{rows} x {cols} cells do not fit {height} x {width} pixels")
     heights, widths = cells(height, rows, shape), cells(width, cols, shape)
     lines = []
     for row, h in enumerate(heights):
@@ -89,18 +100,3 @@ def check_shape(shape: str) -> None:
     """Refuse an unknown shape of mosaics."""
     if shape not in SHAPES:
         raise ValueError(f"shape={shape!r} is not a mosaic shape; use one of {SHAPES}")
-
-
-def _check_tiles(tiles, rows, cols, shape) -> None:
-    check_shape(shape)
-    if rows < 1 or cols < 1 or len(tiles) != rows * cols:
-        raise ValueError(f"a {rows} x {cols} mosaic needs {rows * cols} tiles, not {len(tiles)}")
-    for number, tile in enumerate(tiles):
-        check_images(tile, f"tile {number}")
-        if tile.shape != tiles[0].shape:
-            raise ValueError(
-                f"tile {number} has shape {tuple(tile.shape)}, tile 0 {tuple(tiles[0].shape)}; "
-                "all tiles of a mosaic must have one shape"
-            )
-    if tiles[0].shape[-2] < rows or tiles[0].shape[-1] < cols:
-        raise ValueError(f"{rows} x {cols} cells do not fit {tuple(tiles[0].shape[-2:])} pixels")

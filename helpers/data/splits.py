@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -13,18 +12,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from helpers.data import duplicates
-from helpers.data.collection import SMALLEST_CLASS, SPLITS, ImageSet, listed, sizes
+from helpers.data.collection import SPLITS, ImageSet, listed, sizes
 from helpers.data.images import ranks, read
-
-
-@dataclass
-class Photographs:
-    """Image sets, C's object masks where known, and what there is to report."""
-
-    sets: dict[str, ImageSet]
-    object_known: np.ndarray  # bool, one for each C image: whether its mask is known
-    object_masks: torch.Tensor  # bool, shape (N of C, H, W), false throughout where not known
-    report: list[str]
 
 
 def load_sets(
@@ -33,8 +22,11 @@ def load_sets(
     size: int,
     seed: int,
     per_class: int | None,
-) -> Photographs:
+) -> tuple[dict[str, ImageSet], torch.Tensor, list[str]]:
     """Read, split and check the image files of up to three sets (`folders.Layout.sets`).
+
+    With the image sets come the object masks of C, bool (N, H, W), which are false throughout where
+    the object's place is not known, and a report in sentences.
 
     Files of one name in several sets, a WB image and the C image it was made of, and copies of one
     image are never in different splits. Where the folders' own splits part copies, the copy in the
@@ -50,7 +42,6 @@ def load_sets(
     copies = duplicates.copies(*images.values())
     same = [*_of_one_name(rows, trusted), *matched]
     tied, groups = together(len(rows), same), together(len(rows), [*copies, *same])
-    _check_size(rows, groups)
     rows["split"] = assign(rows, groups, seed)
     # left out: a row whose folder's split is not the one that a copy of it is in
     splits = zip(rows["own"], rows["split"], strict=True)
@@ -59,7 +50,7 @@ def load_sets(
         (i, j) for i, j in copies if tied[i] != tied[j] or rows["set"][i] == rows["set"][j]
     ]
     report += said + _about_copies(rows, unexpected, dropped)
-    return _built(rows, images, matched, ~dropped, classes, report)
+    return *_built(rows, images, matched, ~dropped, classes), report
 
 
 def _match(rows, images, classes) -> tuple[list[tuple[int, int]], dict[str, bool], list[str]]:
@@ -91,17 +82,6 @@ def _of_one_name(rows: pd.DataFrame, trusted: Mapping[str, bool]) -> list[tuple[
     return list(zip(first, rows.index, strict=True))
 
 
-def _check_size(rows: pd.DataFrame, groups: np.ndarray) -> None:
-    """Refuse classes with fewer different images than splits."""
-    for (name, label), part in rows.assign(group=groups).groupby(["set", "class"]):
-        different = part["group"].nunique()
-        if (part["own"] == "").all() and different < SMALLEST_CLASS:
-            raise ValueError(
-                f"{name}, class {label!r}: {different} different image(s) are too few to split "
-                f"into train, validation and test; at least {SMALLEST_CLASS} are needed."
-            )
-
-
 def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) -> list[str]:
     """Sentences that name the copies of images, and the files left out for them."""
     kinds: dict[str, list[str]] = {}
@@ -122,16 +102,16 @@ def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) ->
     return said
 
 
-def _built(rows, images, matched, keep, classes, report) -> Photographs:
-    """Image sets of the rows kept, with WB's masks carried over to C."""
+def _built(rows, images, matched, keep, classes) -> tuple[dict[str, ImageSet], torch.Tensor]:
+    """Image sets of the rows kept, and the masks of C's objects, carried over from WB."""
     masks = {"WB": duplicates.object_masks(images["WB"])} if "WB" in images else {}
     of_c = (rows["set"] == "C").to_numpy()
-    known, place = np.zeros(of_c.sum(), dtype=bool), np.cumsum(of_c) - 1
+    place = np.cumsum(of_c) - 1
     c_masks = torch.zeros((int(of_c.sum()), *images["C"].shape[2:]), dtype=torch.bool)
     first_wb = int(np.flatnonzero(rows["set"] == "WB")[0]) if masks else 0
     for i, j in matched:
-        known[place[i]], c_masks[place[i]] = True, masks["WB"][j - first_wb]
-    masks["C"] = c_masks if known.all() else None
+        c_masks[place[i]] = masks["WB"][j - first_wb]
+    masks["C"] = c_masks if c_masks.flatten(1).any(1).all() else None
     sets = {}
     for name in images:
         here = (rows["set"] == name).to_numpy()
@@ -143,8 +123,7 @@ def _built(rows, images, matched, keep, classes, report) -> Photographs:
         )  # fmt: skip
         sets[name] = whole.where(keep[here])
     _check_splits(sets)
-    kept = keep[of_c]
-    return Photographs(sets, known[kept], c_masks[torch.from_numpy(kept)], report)
+    return sets, c_masks[torch.from_numpy(keep[of_c])]
 
 
 def _check_splits(sets: dict[str, ImageSet]) -> None:

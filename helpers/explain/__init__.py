@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -40,11 +40,8 @@ class Maps:
 
     maps: torch.Tensor
     method: str
-    settings: dict = field(default_factory=dict)
+    settings: dict
     seconds: float = 0.0
-
-    def __len__(self) -> int:
-        return len(self.maps)
 
     @property
     def zero(self) -> int:

@@ -13,17 +13,7 @@ def gradcam(
 ) -> torch.Tensor:
     """GradCAM (Selvaraju et al. 2017): channels of a map, weighted by their mean gradient.
 
-    Parameters
-    ----------
-    model : nn.Module
-    images : float tensor (B, 3, H, W) in [0, 1]
-    targets : int64 tensor (B,)
-    layer : str
-        Whose output is the feature map.
-
-    Returns
-    -------
-    float tensor (B, H, W), not negative; all zero where nothing speaks for the target.
+    The map is nowhere negative, and zero everywhere if nothing speaks for the target.
     """
     activation, gradient = gradient_at(model, images, targets, layer)
     weights = gradient.mean((2, 3), keepdim=True)
@@ -38,7 +28,7 @@ def gradcam_plus_plus(
     The second and third derivatives of exp(logit) with respect to a map A are, in a network of
     rectifiers, the square and cube of its gradient G, up to a factor that is the same for all of
     an image. A channel's weight is then the sum over places of relu(G) with the share
-    G^2 / (2 G^2 + (sum of A) G^3) of each place. Parameters and result as for :func:`gradcam`.
+    G^2 / (2 G^2 + (sum of A) G^3) of each place.
     """
     activation, gradient = gradient_at(model, images, targets, layer)
     total = activation.sum((2, 3), keepdim=True)
@@ -55,7 +45,7 @@ def guided_gradcam(
 
     Only gradients that are positive pass a rectifier backwards. Guided backpropagation alone
     hardly depends on the class (Adebayo et al. 2018), so what is localised here is GradCAM's.
-    Parameters as for :func:`gradcam`; every rectifier must be a module of its own (`nn.ReLU`).
+    Every rectifier must be a module of its own (`nn.ReLU`).
     """
     rectifiers = [m for m in model.modules() if isinstance(m, nn.ReLU)]
     if not rectifiers:

@@ -1,7 +1,8 @@
 """Gradient methods, at the input or at any layer: plain, times input, SmoothGrad, IG (captum's).
 
 Localisation depends on the layer as much as on the method (Rao et al. 2022), so each of them
-takes `layer`; relevance at a layer is brought to image size as GradCAM's is.
+takes `layer`; relevance at a layer is brought to image size as GradCAM's is. `reduce` says how
+channels become one map (`layers.reduced`).
 """
 
 from __future__ import annotations
@@ -17,22 +18,7 @@ from helpers.explain.layers import gradient_at, logits_of, named, output_of, red
 
 
 def gradient(model, images, targets, *, layer: str = "input", reduce: str = "sum") -> torch.Tensor:
-    """Plain gradients (Simonyan et al. 2014) of the target's logit.
-
-    Parameters
-    ----------
-    model : nn.Module
-    images : float tensor (B, 3, H, W) in [0, 1]
-    targets : int64 tensor (B,)
-    layer : str
-        ``input``, or the layer at whose output the gradient is taken.
-    reduce : {"sum", "absolute sum", "max absolute"}
-        How channels become one map.
-
-    Returns
-    -------
-    float tensor (B, H, W)
-    """
+    """Plain gradients (Simonyan et al. 2014) of the target's logit."""
     _, found = gradient_at(model, images, targets, layer)
     return reduced(found, reduce, images)
 
@@ -43,7 +29,7 @@ def input_x_gradient(
     """Gradient times what it is taken of: a first-order account of the logit.
 
     At the input that is the image's distance from the mean colour, which is the zero of the
-    normalised image. Parameters and result as for :func:`gradient`.
+    normalised image.
     """
     activation, found = gradient_at(model, images, targets, layer)
     if layer == "input":
@@ -65,17 +51,9 @@ def smoothgrad(
     """SmoothGrad (Smilkov et al. 2017): the mean gradient of noisy copies of an image.
 
     The sign is kept inside the mean; `reduce` acts on the mean. (captum's
-    `NoiseTunnel(Saliency)` averages absolute values, which is another map.)
-
-    Parameters
-    ----------
-    model, images, targets, layer, reduce
-        As for :func:`gradient`, and so is the result.
-    samples : int
-    sigma : float
-        Standard deviation of the noise, as a share of each image's own range.
-    seed : int
-        Of the noise, which is the same for every image, so that no map depends on its batch.
+    `NoiseTunnel(Saliency)` averages absolute values, which is another map.) The standard deviation
+    of the noise, `sigma`, is a share of each image's own range. The noise is the same for every
+    image, so that no map depends on its batch.
     """
     draw = torch.Generator().manual_seed(seed)
     noise = torch.randn((samples, *images.shape[1:]), generator=draw).to(images)
@@ -97,12 +75,8 @@ def integrated_gradients(
 ) -> torch.Tensor:
     """Integrated Gradients (Sundararajan et al. 2017), captum's with Gauss-Legendre steps.
 
-    Parameters
-    ----------
-    model, images, targets, layer, reduce
-        As for :func:`gradient`, and so is the result. The path begins at the mean colour, which is
-        zero after the model's normalisation (the paper's zero), or at a layer's output for it.
-    steps : int
+    The path begins at the mean colour, which is zero after the model's normalisation (the paper's
+    zero), or at a layer's output for it.
     """
     start = torch.zeros_like(images) + _mean_colour(model, images)
     logits = partial(logits_of, model)

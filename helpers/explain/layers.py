@@ -12,7 +12,7 @@ from torch.nn.functional import interpolate
 
 REDUCTIONS = ("sum", "absolute sum", "max absolute")
 #: Modules whose output is the map of the module before them, only pooled to a fixed size or masked.
-_NO_MAP_OF_THEIR_OWN = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.modules.dropout._DropoutNd)
+NO_MAP_OF_THEIR_OWN = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.modules.dropout._DropoutNd)
 
 
 def logits_of(model: nn.Module, images: torch.Tensor) -> torch.Tensor:
@@ -122,7 +122,12 @@ def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
     maps = [
         i
         for i, (name, module, shape) in enumerate(before)
-        if name and runs[name] == 1 and _is_map(module, shape) and min(shape[-2:]) >= least
+        if name
+        and runs[name] == 1
+        and not isinstance(module, NO_MAP_OF_THEIR_OWN)
+        and len(shape) == 4
+        and min(shape[-2:]) >= least
+        and shape[-1] * shape[-2] > 1
     ]
     if not maps:
         raise ValueError(
@@ -155,8 +160,3 @@ def ran(model: nn.Module, image: torch.Tensor) -> list[tuple]:
         for handle in handles:
             handle.remove()
     return runs
-
-
-def _is_map(module: nn.Module, shape: tuple) -> bool:
-    is_own = not isinstance(module, _NO_MAP_OF_THEIR_OWN)
-    return is_own and len(shape) == 4 and shape[-1] * shape[-2] > 1

@@ -25,6 +25,7 @@ from helpers.explain.layers import logits_of, network_of, output_of, ran, reduce
 
 #: Composite -> rule of the first convolution; the others have alpha1-beta0, linear layers epsilon.
 COMPOSITES = {"alpha1-beta0": "z-box", "epsilon-plus": "flat"}
+EPSILON = 1e-6  # stabiliser of the linear layers
 TOLERANCE = 0.01  # what may be lost without account, as a share of the relevance in the map
 AFFINE = (nn.Conv2d, nn.Linear, nn.BatchNorm2d)
 
@@ -52,41 +53,20 @@ def lrp(
     *,
     composite: str = "alpha1-beta0",
     layer: str = "input",
-    epsilon: float = 1e-6,
     reduce: str = "sum",
 ) -> torch.Tensor:
     """LRP (Bach et al. 2015) from the target's logit to the input, or to a layer's output.
 
-    What biases and stabilisers take is not in the map, and up to `TOLERANCE` of what it holds may
-    be lost without account.
+    The network may have convolutions, linear layers, rectifiers, pooling, sums and batch
+    normalisation. Both composites have alpha1-beta0 in convolutions and epsilon in linear layers.
+    In the first convolution "alpha1-beta0" has z^B (Montavon et al. 2017, by the range of pixel
+    values), the paper's choice, and "epsilon-plus" spreads relevance evenly over what a filter
+    sees.
 
-    Parameters
-    ----------
-    model : nn.Module
-        Of convolutions, linear layers, rectifiers, pooling, sums and batch normalisation.
-    images : float tensor (B, 3, H, W) in [0, 1]
-    targets : int64 tensor (B,)
-    composite : {"alpha1-beta0", "epsilon-plus"}
-        Both have alpha1-beta0 in convolutions and epsilon in linear layers. In the first
-        convolution the former has z^B (Montavon et al. 2017, by the range of pixel values), the
-        paper's choice, and the latter spreads relevance evenly over what a filter sees.
-    layer : str
-        ``input`` or the layer at whose output relevance is read.
-    epsilon : float
-        Stabiliser of the linear layers.
-    reduce
-        As in :func:`helpers.explain.gradients.gradient`.
-
-    Returns
-    -------
-    float tensor (B, H, W)
-
-    Raises
-    ------
-    NotConserved
-        Where the relevance of an image does not add up to its logit, naming the share that is lost.
+    What biases and stabilisers take is not in the map. Where more than `TOLERANCE` of what the map
+    holds is lost without account, the map is refused (NotConserved).
     """
-    relevance, logits, ledger = propagate(model, images, targets, composite, epsilon, layer)
+    relevance, logits, ledger = propagate(model, images, targets, composite, layer)
     if not ledger.arrived:
         raise NotConserved("No relevance reached the input: the first layer is no convolution.")
     share = lost(logits, ledger)
@@ -103,7 +83,7 @@ def lrp(
 
 
 def propagate(
-    model, images, targets, composite="alpha1-beta0", epsilon=1e-6, layer="input"
+    model, images, targets, composite="alpha1-beta0", layer="input"
 ) -> tuple[torch.Tensor, torch.Tensor, Ledger]:
     """Relevance (B, C, h, w), target logits (B,) and the ledger; nothing is refused here."""
     if composite not in COMPOSITES:
@@ -111,7 +91,7 @@ def propagate(
             f"composite={composite!r} is not known; use one of {', '.join(COMPOSITES)}"
         )
     ledger = Ledger()
-    ruled = _with_rules(model, images[:1], COMPOSITES[composite], epsilon, ledger)
+    ruled = _with_rules(model, images[:1], COMPOSITES[composite], ledger)
     images = images.detach().requires_grad_()
     with torch.enable_grad():
         if layer == "input":
@@ -162,13 +142,13 @@ def merged(model: nn.Module, image: torch.Tensor) -> tuple[nn.Module, str | None
     return model, used[0] if opens else None
 
 
-def _with_rules(model, image, first: str, epsilon: float, ledger: Ledger) -> nn.Module:
+def _with_rules(model, image, first: str, ledger: Ledger) -> nn.Module:
     """A merged copy of the model whose layers propagate relevance into the ledger."""
     ruled, opening = merged(model, image)
     for name, module in network_of(ruled.requires_grad_(False)).named_modules():
         if not isinstance(module, AFFINE):
             continue
-        rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon(epsilon)
+        rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon
         if name == opening:
             rule = _box(ruled) if first == "z-box" else _flat
         module.forward = _ruled(_linear(module), rule, ledger, name == opening)
@@ -246,9 +226,9 @@ def _back(linear, x, weights, s) -> torch.Tensor:
     return found
 
 
-def _epsilon(epsilon: float) -> Callable:
+def _epsilon(linear, x, relevance, y):
     """R_i = x_i sum_j w_ij R_j / (y_j + epsilon sign(y_j)), the bias being part of y_j."""
-    return lambda linear, x, relevance, y: _back(linear, x, _keep, _over(relevance, y, epsilon))
+    return _back(linear, x, _keep, _over(relevance, y, EPSILON))
 
 
 def _alpha1_beta0(linear, x, relevance, _):

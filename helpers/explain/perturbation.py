@@ -11,6 +11,8 @@ import torch
 
 from helpers.explain.layers import logits_of
 
+WIDTH = 0.25  # of LIME's kernel
+
 
 def lime(
     model,
@@ -19,7 +21,6 @@ def lime(
     *,
     segments: int | str = 8,
     samples: int = 256,
-    width: float = 0.25,
     penalty: float = 1.0,
     best: int | None = None,
     seed: int = 0,
@@ -27,33 +28,13 @@ def lime(
     """LIME (Ribeiro et al. 2016): a linear model of the logit over superpixels shown or hidden.
 
     Ridge regression on logits, every superpixel shown with a chance of one half, samples weighted
-    by sqrt(exp(-d^2 / width^2)) with d the cosine distance to the whole image. (captum's default,
-    Lasso, gives all zeros on logits.) What is hidden gets the image's mean colour.
+    by sqrt(exp(-d^2 / `WIDTH`^2)) with d the cosine distance to the whole image. (captum's default,
+    Lasso, gives all zeros on logits.) What is hidden gets the image's mean colour. `segments` is
+    the number of cells a side of the grid, or "quickshift" for scikit-image's with the paper's
+    settings. `penalty` is on the coefficients, not on the intercept.
 
-    Parameters
-    ----------
-    model : nn.Module
-    images : float tensor (B, 3, H, W) in [0, 1]
-    targets : int64 tensor (B,)
-    segments : int or "quickshift"
-        Superpixels: cells of a grid with this many a side, or scikit-image's quickshift with the
-        paper's settings.
-    samples : int
-        Random samples; the whole image comes on top.
-    width : float
-        Of the kernel.
-    penalty : float
-        Ridge penalty on the coefficients, not on the intercept.
-    best : int, optional
-        Give 1 to this many superpixels of the largest coefficients, where positive, and 0 to the
-        rest (the paper's binary mask). None keeps the coefficients.
-    seed : int
-        Of the samples.
-
-    Returns
-    -------
-    float tensor (B, H, W)
-        Each superpixel's coefficient spread evenly over its pixels, or the binary mask.
+    The map spreads each superpixel's coefficient evenly over its pixels. With `best` it is the
+    paper's binary mask: 1 in so many superpixels of the largest coefficients, where positive.
     """
     places = superpixels(segments, images)
     count = int(places.max()) + 1
@@ -65,7 +46,7 @@ def lime(
     counts = places.flatten(1).amax(1) + 1
     for n in counts.unique():
         rows = counts == n
-        found[rows, :n] = _ridge(shown[:, :n].float(), logits[:, rows], width, penalty).T
+        found[rows, :n] = _ridge(shown[:, :n].float(), logits[:, rows], penalty).T
     if best is None:
         return _spread(found, places)
     least = found.topk(best, dim=1).values[:, -1:]
@@ -73,10 +54,7 @@ def lime(
 
 
 def occlusion(model, images, targets, *, segments: int | str = 8) -> torch.Tensor:
-    """Occlusion (Zeiler and Fergus 2014): what the logit loses when one superpixel is hidden.
-
-    Parameters as for :func:`lime`; a float tensor (B, H, W).
-    """
+    """Occlusion (Zeiler and Fergus 2014): what the logit loses when one superpixel is hidden."""
     places = superpixels(segments, images)
     count = int(places.max()) + 1
     alone = torch.eye(count, dtype=torch.bool)
@@ -119,11 +97,11 @@ def _logits(model, images, targets, places, shown) -> torch.Tensor:
     return torch.stack(found)
 
 
-def _ridge(shown, logits, width: float, penalty: float) -> torch.Tensor:
+def _ridge(shown, logits, penalty: float) -> torch.Tensor:
     """Coefficients (n, B) of weighted ridge regressions that share their samples (float64)."""
     shown, y = shown.double(), logits.double()
     distance = 1 - (shown.sum(1) / shown.shape[1]).sqrt()  # cosine, to a vector of ones
-    weight = (-(distance**2) / width**2).exp().sqrt()[:, None]
+    weight = (-(distance**2) / WIDTH**2).exp().sqrt()[:, None]
     share = weight / weight.sum()
     x = shown - (share * shown).sum(0)  # centred: no penalty on the intercept
     y = y - (share * y).sum(0)

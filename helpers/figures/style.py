@@ -131,15 +131,8 @@ def readable_on(colour) -> str:
 def interval(ax: Axes, value, low, high, at, *, vertical: bool = False, **look) -> None:
     """A mark with its whiskers: the one way in which figures draw an interval.
 
-    Parameters
-    ----------
-    ax : Axes
-    value, low, high, at : float, or arrays of one length
-        What is measured, the ends of its interval, and the place along the other axis.
-    vertical : bool
-        Whether the whiskers stand upright.
-    **look
-        Of `Axes.errorbar`; ``fmt="none"`` draws the whiskers alone.
+    `at` is the place along the other axis. `look` is that of `Axes.errorbar`; ``fmt="none"`` draws
+    the whiskers alone.
     """
     ends = whiskers(value, low, high)
     place = {"x": at, "y": value, "yerr": ends} if vertical else {"x": value, "y": at, "xerr": ends}
@@ -218,7 +211,6 @@ def framed(
     *,
     cols: int = 3,
     title: str = "",
-    width: float = 9.5,
 ) -> Figure:
     """Show single images and mosaics in coloured frames with captions (Figures 4, 6 and 8).
 
@@ -233,8 +225,6 @@ def framed(
     cols : int
         Images in a row.
     title : str
-    width : float
-        Of the figure, in inches.
 
     Returns
     -------
@@ -243,7 +233,7 @@ def framed(
     rows = -(-len(images) // cols)
     shapes = [image.shape[-1] / image.shape[-2] for image in images]
     widths = [max(shapes[col::cols], default=1) for col in range(cols)]
-    tall = min(width / sum(widths), 2.2)
+    tall = min(9.5 / sum(widths), 2.2)
     size = (tall * sum(widths), rows * (tall + 0.3))
     fig, axes = plt.subplots(rows, cols, figsize=size, squeeze=False, width_ratios=widths)
     headed(fig, title)
@@ -264,22 +254,8 @@ def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> 
     The caption is the alternative text, too. It is displayed as HTML, for JupyterLab gives an
     image no alternative text.
 
-    Parameters
-    ----------
-    fig : Figure
-    name : str
-        File name without ending, "figure-07-logits" for example.
-    alt : str
-        What the figure shows, in a sentence: its caption, and what somebody who cannot see it
-        should know. Not empty.
-    folder : Path, optional
-        Gets `name`.png and `name`.svg, whole or not at all, the same bytes for the same figure.
-        The notebook keeps the PNG in 150 kB, with fewer colours or pixels where it must.
-
-    Raises
-    ------
-    ValueError
-        Without an alternative text.
+    The folder gets `name`.png and `name`.svg, whole or not at all, the same bytes for the same
+    figure. The notebook keeps the PNG in 150 kB, with fewer colours or pixels where it must.
     """
     if not alt.strip():
         raise ValueError(
@@ -306,11 +282,11 @@ def _png(fig: Figure) -> bytes:
     return file.getvalue()
 
 
-def _small(png: bytes, largest: int = 150_000) -> bytes:
+def _small(png: bytes) -> bytes:
     """The same picture in 256 colours, and then in fewer pixels, where it would be large."""
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     for scale in (1, 0.85, 0.7, 0.55, 0.4):
-        if len(png) <= largest:
+        if len(png) <= 150_000:
             break
         size = [round(side * scale) for side in picture.size]
         file = io.BytesIO()

@@ -45,8 +45,8 @@ def trainings(
     val_set,
     *,
     weights: str | Path | None = None,
-    seed: int = 0,
-    epochs: int = 25,
+    seed: int,
+    epochs: int,
     store: Path | str,
     redraw: Callable[[int], Drawn] | None = None,
     **settings,
@@ -59,46 +59,14 @@ def trainings(
     Each is a file of its own in the store, so a run that is killed keeps those that are finished,
     and five trainings are the first five of ten. Several processes may ask at once.
 
-    Parameters
-    ----------
-    number : int
-        How many; 1 or more.
-    architecture, weights
-        As for `build`.
-    train_set, val_set : helpers.data.ImageSet
-        Of which `images`, `labels` and `classes` are used.
-    seed : int
-        Of the model. Training t has the seed `seed` * 1000 + t, which decides the fresh weights,
-        the order, the augmentation and the dropout.
-    epochs : int
-    store : Path
-        Folder of the trained models.
-    redraw : callable, optional
-        Gives the images of training t from the second on (t = 1); the first has `train_set`. With
-        None all trainings see the same images.
-    **settings
-        More arguments of `train`: `learning_rate`, `tune` ...
-
-    Returns
-    -------
-    list of Classifier
-        In eval mode, on the CPU, with their `history`.
-
-    Raises
-    ------
-    ValueError
-        When the two sets have different classes; and what `build` and `train` raise.
-    UnreadableArtifact
-        When a stored file is damaged; it says which to delete.
+    Of the two sets, `images`, `labels` and `classes` are used (:class:`helpers.data.ImageSet`).
+    Training t has the seed `seed` * 1000 + t, which decides the fresh weights, the order, the
+    augmentation and the dropout. `redraw` gives the images of training t from the second on
+    (t = 1). `settings` are more arguments of `train`. The networks are in eval mode, on the CPU,
+    and have a `history`. A stored file that is damaged is an UnreadableArtifact, which says what to
+    delete.
     """
-    if number < 1:
-        raise ValueError(f"A model is 1 training or more, not {number}.")
     classes = tuple(train_set.classes)
-    if classes != tuple(val_set.classes):
-        raise ValueError(
-            f"The training set has classes {classes}, the validation set "
-            f"{tuple(val_set.classes)}: they must be the same, in the same order."
-        )
     found = []
     for t in progress(range(number), desc="trainings", delay=2):
         data = (train_set.images, train_set.labels, val_set.images, val_set.labels)
@@ -150,7 +118,6 @@ def pretrained(
 
 def _stored(architecture, classes, data, *, weights, seed, epochs, store, settings) -> Path:
     """The file with the model these arguments decide, trained if there is none."""
-    device = default_device()
     name = artifacts.key(
         "model",
         architecture=architecture,
@@ -160,7 +127,7 @@ def _stored(architecture, classes, data, *, weights, seed, epochs, store, settin
         seed=seed,
         epochs=epochs,
         settings=settings,
-        device=device.type,
+        device=default_device().type,
         pinned=helpers.unpinned is None,  # other kernels end as another training
         versions=[VERSION, *map(_minor, (torch.__version__, torchvision.__version__))],
     )
@@ -168,7 +135,7 @@ def _stored(architecture, classes, data, *, weights, seed, epochs, store, settin
     def make(path: Path) -> None:
         model = build(architecture, len(classes), weights=weights, seed=seed)
         images = data.draw() if isinstance(data, Drawn) else data
-        history = train(model, *images, seed=seed, epochs=epochs, device=device, **settings)
+        history = train(model, *images, seed=seed, epochs=epochs, **settings)
         state = {name: tensor.contiguous() for name, tensor in model.network.state_dict().items()}
         facts = {"architecture": architecture, "classes": classes, "history": history}
         save_file(state, path, metadata={name: json.dumps(fact) for name, fact in facts.items()})

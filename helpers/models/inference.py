@@ -15,7 +15,6 @@ from helpers.run.progress import progress
 def logits(
     model: nn.Module | Sequence[nn.Module],
     images: torch.Tensor | Iterable[torch.Tensor],
-    batch_size: int = 64,
     *,
     finite: bool = True,
 ) -> torch.Tensor:
@@ -27,9 +26,8 @@ def logits(
         One network, or the several trainings of a model. Put in eval mode for the occasion.
     images : tensor (N, 3, H, W), or an iterable of such batches
         uint8, or float in [0, 1]; moved to the model's device batch by batch. Batches that are made
-        as they are asked for, such as mosaics, are made once for all trainings.
-    batch_size : int
-        Of a tensor. A progress bar shows when it takes more than 2 s.
+        as they are asked for, such as mosaics, are made once for all trainings. A progress bar
+        shows when it takes more than 2 s.
     finite : bool
         Refuse NaN and infinite logits.
 
@@ -45,7 +43,7 @@ def logits(
     networks = [model] if isinstance(model, nn.Module) else list(model)
     was_training = [network.training for network in networks]
     device = next(networks[0].parameters()).device
-    batches = images.split(batch_size) if isinstance(images, torch.Tensor) else images
+    batches = images.split(64) if isinstance(images, torch.Tensor) else images
     said = []
     for batch in progress(batches, desc="logits", delay=2):
         batch = batch.to(device)

@@ -23,21 +23,9 @@ IMAGENET_STD = (0.229, 0.224, 0.225)
 class Classifier(nn.Module):
     """A network with its input normalisation inside.
 
-    Parameters
-    ----------
-    network : nn.Module
-        Takes normalised float32 images, returns logits.
-    mean, std : 3 floats each
-        Per channel (RGB), on the [0, 1] scale.
-
-    Attributes
-    ----------
-    network : nn.Module
-        The network itself, for methods that need its layers.
-    head : str
-        Name, within `network`, of the layer that gives the logits.
-    history : list of dict or None
-        Its epochs (see `helpers.models.train`), where `helpers.models.trainings` made it.
+    `network` takes normalised float32 images and returns logits; `mean` and `std` are those of each
+    channel (RGB), on the [0, 1] scale. `head` names the layer within `network` that gives the
+    logits. `history` has the epochs of a training (see `helpers.models.train`).
     """
 
     def __init__(self, network: nn.Module, mean=IMAGENET_MEAN, std=IMAGENET_STD):
@@ -66,36 +54,14 @@ class Classifier(nn.Module):
 def build(
     architecture: str, n_classes: int, *, weights: str | Path | None = None, seed: int = 0
 ) -> Classifier:
-    """A classifier for `n_classes`, fresh or on given weights.
+    """A classifier for `n_classes`, fresh or on given weights, in training mode, on the CPU.
 
-    Parameters
-    ----------
-    architecture : str
-        One of `reduced.REDUCED` or a torchvision classifier (`"alexnet"`, `"resnet18"` ...).
-    n_classes : int
-        2 or more.
-    weights : None, "imagenet" or path
-        None draws them. `"imagenet"` downloads torchvision's, once, and checks them. A path names a
-        file of this architecture's weights, `.safetensors` or a state dict saved by `torch.save`
-        (read without running code). Where the weights are for another number of classes, the last
-        layer is replaced by a fresh one; where they are for `n_classes`, it is kept.
-    seed : int
-        Of whatever is drawn. The global random state is left as it was.
-
-    Returns
-    -------
-    Classifier
-        In training mode, on the CPU.
-
-    Raises
-    ------
-    ValueError
-        When the architecture is unknown, has no ImageNet weights, or the file does not fit it.
-    FileNotFoundError, ConnectionError
-        When there is no such file, or the download failed.
+    The architecture is one of `reduced.REDUCED` or a torchvision classifier (`"alexnet"` ...).
+    Without weights they are drawn with the seed. `"imagenet"` downloads torchvision's, once, and
+    checks them. A path names a file of this architecture's weights, `.safetensors` or a state dict
+    saved by `torch.save` (read without running code). Where the weights are for another number of
+    classes, the last layer is replaced by a fresh one. The global random state stays as it was.
     """
-    if n_classes < 2:
-        raise ValueError(f"A classifier needs 2 classes or more, not {n_classes}.")
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         if weights is None:

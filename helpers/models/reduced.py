@@ -22,7 +22,7 @@ class AlexNetQuarter(nn.Module):
     Takes images of 63 px and more; meant for 96.
     """
 
-    def __init__(self, num_classes: int, dropout: float = 0.5):
+    def __init__(self, num_classes: int):
         super().__init__()
         self.features = nn.Sequential(
             *_block(3, 16, 11, stride=4, padding=2),
@@ -36,7 +36,7 @@ class AlexNetQuarter(nn.Module):
         )
         self.avgpool = nn.AdaptiveAvgPool2d((2, 2))
         self.classifier = nn.Sequential(
-            nn.Dropout(dropout), nn.Linear(64 * 2 * 2, 256), nn.ReLU(), nn.Linear(256, num_classes)
+            nn.Dropout(0.5), nn.Linear(64 * 2 * 2, 256), nn.ReLU(), nn.Linear(256, num_classes)
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -56,13 +56,13 @@ class VGGEighth(vgg.VGG):
     and more; meant for 96.
     """
 
-    def __init__(self, num_classes: int, dropout: float = 0.2):
+    def __init__(self, num_classes: int):
         layers = [part if part == "M" else part // WIDTH for part in vgg.cfgs["A"][:-1]]
         super().__init__(vgg.make_layers(layers, batch_norm=True), num_classes, init_weights=False)
         self.features[0] = nn.Conv2d(3, 64 // WIDTH, 3, stride=2, padding=1)
         self.avgpool = nn.AdaptiveAvgPool2d((3, 3))
         self.classifier = nn.Sequential(
-            nn.Dropout(dropout), nn.Linear(64 * 3 * 3, 128), nn.ReLU(), nn.Linear(128, num_classes)
+            nn.Dropout(0.2), nn.Linear(64 * 3 * 3, 128), nn.ReLU(), nn.Linear(128, num_classes)
         )
 
 
@@ -100,4 +100,4 @@ RATES = {AlexNetQuarter: 3e-3, VGGEighth: 3e-3, ResNetEighth: 5e-3}
 """Highest learning rate in the cycle of a training."""
 
 EPOCHS = {"alexnet-quarter": 4, "vgg11-eighth": 3, "resnet10-eighth": 3}
-"""Epochs in which they learn 100 drawn images a class of four; see `training.EPOCHS` for others."""
+"""Epochs in which they learn 100 drawn images a class of four."""

@@ -19,6 +19,8 @@ from helpers.models.networks import Classifier
 from helpers.models.reduced import RATES
 from helpers.run.progress import progress
 
+BATCH = 16  # images at most; no batch has a single one, which batch normalisation refuses
+
 
 def kept(history: list[dict]) -> dict:
     """The epoch whose weights are kept: best validation accuracy, then lowest validation loss."""
@@ -33,49 +35,27 @@ def train(
     val_labels: torch.Tensor,
     *,
     seed: int,
-    epochs: int = 25,
-    batch_size: int = 16,
-    learning_rate: float | None = None,
-    weight_decay: float = 1e-2,
-    augmentation: bool = True,
+    epochs: int,
     tune: str = "all",
-    device: str | torch.device | None = None,
 ) -> list[dict]:
     """Fit `model` in place; it ends with the weights of its best epoch, in eval mode, on the CPU.
 
-    AdamW; the learning rate rises to `learning_rate` and falls to zero, batch by batch, as one
-    cycle (torch's `OneCycleLR`). Which epoch is the best is told by :func:`kept`. Images are uint8
+    The optimizer is AdamW. Its learning rate rises and falls to zero, batch by batch, as one cycle
+    (torch's `OneCycleLR`). Which epoch is the best is told by :func:`kept`. Images are uint8
     (N, 3, H, W), labels int64 (N,). `tune` is "all", or "last" for the last layer only.
 
-    Returns
-    -------
-    list of dict
-        One an epoch: `epoch` (from 1), `loss` (training, nats), `val_loss` (nats), `val_accuracy`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For sets, labels or settings that do not fit.
-    FloatingPointError
-        When the loss becomes NaN or infinite, with the epoch and what to change.
+    The history has a dict for each epoch: `epoch` (from 1), `loss` (training, nats), `val_loss`
+    (nats), `val_accuracy`. A loss that is NaN or infinite is a FloatingPointError.
     """
-    _check_set("training", model, images, labels)
-    _check_set("validation", model, val_images, val_labels)
-    if tune not in ("all", "last"):
-        raise ValueError(f"`tune` must be 'all' or 'last', not {tune!r}.")
-    if epochs < 1 or batch_size < 2:
-        raise ValueError(f"It takes 1 epoch, batches of 2, or more; not {epochs}, {batch_size}.")
     with single_thread(), torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)  # of the dropout
         generator = torch.Generator().manual_seed(seed)  # of the order and the augmentation
-        model.to(device or default_device())
+        model.to(default_device())
         prepare = _prepare_all if tune == "all" else _prepare_last
-        fitted, draw, val_inputs = prepare(model, images, val_images, augmentation)
-        rate = learning_rate or _usual_rate(model, tune)
-        optimizer = torch.optim.AdamW(
-            fitted.parameters(), lr=rate, weight_decay=weight_decay, fused=True
-        )
-        batches = math.ceil(len(labels) / batch_size)
+        fitted, draw, val_inputs = prepare(model, images, val_images)
+        rate = RATES.get(type(model.network), 1e-3 if tune == "last" else 1e-4)
+        optimizer = torch.optim.AdamW(fitted.parameters(), lr=rate, fused=True)
+        batches = math.ceil(len(labels) / BATCH)
         schedule = torch.optim.lr_scheduler.OneCycleLR(
             optimizer, rate, total_steps=epochs * batches
         )
@@ -100,11 +80,6 @@ def train(
     return history
 
 
-def _usual_rate(model: Classifier, tune: str) -> float:
-    other = 1e-3 if tune == "last" else 1e-4
-    return RATES.get(type(model.network), other)
-
-
 def _one_epoch(fitted, optimizer, schedule, order, draw, labels, generator) -> float:
     """Fit every image once, batch by batch of `order`; mean loss over the images, nats."""
     fitted.train()
@@ -127,23 +102,21 @@ def _validate(fitted, inputs, labels) -> tuple[float, float]:
     return float(cross_entropy(outputs, labels)), float(accuracy)
 
 
-def _prepare_all(model, images, val_images, augmentation):
+def _prepare_all(model, images, val_images):
     """What to fit, how to draw its inputs, its validation inputs: all layers, on images."""
 
     def draw(batch, generator):
-        chosen = augment(images[batch], generator) if augmentation else images[batch]
-        return chosen.to(model.mean.device)
+        return augment(images[batch], generator).to(model.mean.device)
 
     return model, draw, val_images
 
 
-def _prepare_last(model, images, val_images, augmentation):
+def _prepare_last(model, images, val_images):
     """The same for the last layer, on features of the images and of their mirror images."""
-    ways = (images, images.flip(-1)) if augmentation else (images,)
-    features = torch.stack([_features(model, way) for way in ways])
+    features = torch.stack([_features(model, way) for way in (images, images.flip(-1))])
 
     def draw(batch, generator):
-        side = torch.randint(len(features), (len(batch),), generator=generator)
+        side = torch.randint(2, (len(batch),), generator=generator)
         return features[side, batch]
 
     return _last_part(model), draw, _features(model, val_images)
@@ -161,14 +134,14 @@ def _last_part(model: Classifier) -> nn.Module:
 
 
 @torch.no_grad()
-def _features(model: Classifier, images: torch.Tensor, batch_size: int = 32) -> torch.Tensor:
+def _features(model: Classifier, images: torch.Tensor) -> torch.Tensor:
     """What the last layer sees of each image, in eval mode; stays on the model's device."""
     model.eval()
     seen = []
     head = model.network.get_submodule(model.head)
     hook = head.register_forward_pre_hook(lambda layer, inputs: seen.append(inputs[0]))
     try:
-        for batch in progress(images.split(batch_size), desc="features", delay=2):
+        for batch in progress(images.split(32), desc="features", delay=2):
             output = model(batch.to(model.mean.device))
     finally:
         hook.remove()
@@ -196,21 +169,3 @@ def augment(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         crop = resized_crop(images[i], top, left, h, w, [height, width], antialias=False)
         out[i] = crop.flip(-1) if mirrored[i] else crop
     return (out.float().div_(255) * tint).clamp_(0, 1)
-
-
-def _check_set(name: str, model: Classifier, images: torch.Tensor, labels: torch.Tensor) -> None:
-    n_classes = len(model.network.get_submodule(model.head).weight)
-    if len(images) == 0:
-        raise ValueError(f"The {name} set is empty: give it images of every class.")
-    if len(images) != len(labels):
-        raise ValueError(f"The {name} set has {len(images)} images and {len(labels)} labels.")
-    if images.dtype != torch.uint8 or labels.dtype != torch.int64:
-        raise TypeError(
-            f"The {name} set must be uint8 images and int64 labels, not {images.dtype} and "
-            f"{labels.dtype}."
-        )
-    if labels.min() < 0 or labels.max() >= n_classes:
-        raise ValueError(
-            f"The {name} labels run from {labels.min()} to {labels.max()}; the model has "
-            f"{n_classes} classes, so they must lie in 0 to {n_classes - 1}."
-        )

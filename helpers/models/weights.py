@@ -11,10 +11,8 @@ from safetensors.torch import load_file
 from torch import nn
 from torchvision import models as torchvision_models
 
-from helpers.models import reduced
+from helpers.models.reduced import REDUCED
 from helpers.run import artifacts, project
-
-SMALL = tuple(reduced.REDUCED)
 
 
 def digest(architecture: str, weights: str | Path | None) -> str | None:
@@ -43,12 +41,7 @@ def imagenet(architecture: str) -> nn.Module:
 def read(path: Path) -> dict[str, torch.Tensor]:
     """The tensors of a `.safetensors` file or of a state dict saved by `torch.save`.
 
-    Raises
-    ------
-    FileNotFoundError
-        When there is no such file.
-    ValueError
-        When it is damaged, or holds anything but tensors of finite numbers.
+    What is damaged, or holds anything but tensors of finite numbers, is refused.
     """
     path = _existing(path)
     try:
@@ -97,14 +90,14 @@ def check_name(architecture: str) -> None:
     known = torchvision_models.list_models(module=torchvision_models)
     if architecture not in known:
         raise ValueError(
-            f"There is no architecture {architecture!r}. Take {', '.join(map(repr, SMALL))} or "
+            f"There is no architecture {architecture!r}. Take {', '.join(map(repr, REDUCED))} or "
             f"one of torchvision's classifiers: {', '.join(known)}."
         )
 
 
 def _imagenet_entry(architecture: str):
     """torchvision's record (address, meaning) of an architecture's ImageNet weights."""
-    if architecture in SMALL:
+    if architecture in REDUCED:
         full, _, _ = architecture.partition("-")
         raise ValueError(
             f"Nobody publishes ImageNet weights for {architecture!r}. Use {full!r}, or pretrain it "

@@ -107,7 +107,9 @@ def _feed(digest, value, where: str) -> None:
     if is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     if value is None or isinstance(value, bool | int | float | str | bytes):
-        _feed_scalar(digest, value)
+        data = value if isinstance(value, bytes) else repr(value).encode()
+        digest.update(f"{type(value).__name__} {len(data)};".encode())
+        digest.update(data)
     elif isinstance(value, np.ndarray) and value.dtype.kind in "biufcSU":
         little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
         digest.update(f"array {little.dtype.str} {value.shape};".encode())
@@ -127,9 +129,3 @@ def _feed(digest, value, where: str) -> None:
             "Give numbers, strings, arrays, tensors, or lists and dicts of them; for a file, its "
             "`file_digest`."
         )
-
-
-def _feed_scalar(digest, value) -> None:
-    data = value if isinstance(value, bytes) else repr(value).encode()
-    digest.update(f"{type(value).__name__} {len(data)};".encode())
-    digest.update(data)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -114,18 +115,11 @@ COLUMNS = (
 )  # fmt: skip
 
 
-class _Open(dict):
-    """What a claim's sentence is about; where nothing was measured, that is left open."""
-
-    def __missing__(self, name: str) -> str:
-        return "…"
-
-
 def _judged(claim: pd.Series, estimate: Estimate) -> dict:
     measured, low, high = map(float, estimate.interval or (math.nan,) * 3)
     if low > high:
         raise ValueError(f"{claim.name}: the interval's lower end {low} is above its upper {high}")
-    mine = claim["by"] == SUITE
+    mine, about = claim["by"] == SUITE, defaultdict(lambda: "…", estimate.of)
     right = _right(claim["side"], claim["bound"], (measured, low, high), estimate.p)
     verdict = {
         None: UNDECIDED,
@@ -137,13 +131,13 @@ def _judged(claim: pd.Series, estimate: Estimate) -> dict:
     return {
         "id": claim.name,
         "of": ", ".join(map(str, estimate.of.values())),
-        "claim": claim["claim"].format_map(_Open(estimate.of)),
+        "claim": claim["claim"].format_map(about),
         "where": "this suite" if mine else f"{claim['by']}, {claim['section']}",
         "paper": claim["printed"] + (f" (of {claim['n']})" if claim["n"] else ""),
         "measured": measured,
         "low": low,
         "high": high,
-        "unit": claim["quantity"].format_map(_Open(estimate.of)),
+        "unit": claim["quantity"].format_map(about),
         "side": claim["side"],
         "bound": claim["bound"],
         "p": math.nan if estimate.p is None else float(estimate.p),

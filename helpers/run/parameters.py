@@ -186,6 +186,11 @@ def _or_six(methods: list[str] | None) -> list[str]:
     return methods or list(get_args(METHODS)[:6])
 
 
+def _so_many(seeds: Any) -> Any:
+    """Seeds as a list, where a number says how many."""
+    return list(range(seeds)) if type(seeds) is int else seeds
+
+
 CLASSES = Literal[
     "car", "pedestrian", "truck", "bus", "motorcycle", "bicycle", "traffic light", "traffic sign",
 ]  # fmt: skip
@@ -247,6 +252,8 @@ class Declared:
     intersect: Literal["each", "joint", "all"]
     cluster: str | None  # 08, too
     draws: Annotated[int, Field(ge=99, le=100_000)]
+    # of the sweeps
+    seeds: Annotated[list[Natural], Field(min_length=1), BeforeValidator(_so_many)]
 
 
 def check(namespace: Mapping[str, Any]) -> SimpleNamespace:

@@ -68,15 +68,10 @@ def of_notebooks(config: Mapping[str, Any], key: str = "parameters") -> dict[str
     return dict(given)
 
 
-def chapters(folder: Path) -> list[Path]:
-    """The notebooks that run when none is named."""
-    return sorted(folder.glob("0[1-9]_*.ipynb"))
-
-
 def notebooks(asked: str | list[str] | None, folder: Path) -> list[Path]:
-    """Paths of the notebooks named: a list, or names with commas between; None is all chapters."""
+    """Paths of the notebooks named: a list, or names with commas between; None is 01 to 09."""
     if asked is None:
-        return chapters(folder)
+        return sorted(folder.glob("0[1-9]_*.ipynb"))
     names = asked.split(",") if isinstance(asked, str) else asked
     there = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
     if not isinstance(names, list) or not names:
@@ -102,24 +97,6 @@ def known_keys(config: Mapping[str, Any], allowed: Iterable[str]) -> None:
         problems.append(f"{key!r} is no key of the configuration; {hint}")
     if problems:
         raise ValueError("\n".join(problems))
-
-
-def numbers(value: int | Iterable[int]) -> list[int]:
-    """Seeds as a list: 3 is 0, 1, 2; a list of some stays what it is; all else is refused."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = range(value)
-    whole = isinstance(value, list | tuple | range) and all(type(v) is int for v in value)
-    if not whole or len(value) == 0:
-        raise ValueError(f"seeds: {value!r} is neither a number of seeds nor a list of seeds")
-    return list(value)
-
-
-def shares(value: Iterable[float]) -> list[float]:
-    """Doses of a planted bias: a list of numbers from 0 to 1; all else is refused."""
-    listed = value if isinstance(value, list | tuple) else []
-    if not listed or not all(type(v) in (int, float) and 0 <= v <= 1 for v in listed):
-        raise ValueError(f"doses: {value!r} is no list of numbers from 0 to 1, such as [0, 0.5]")
-    return [float(v) for v in value]
 
 
 def inputs(given: Mapping[str, Any]) -> str:

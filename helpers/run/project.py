@@ -73,7 +73,8 @@ class Run:
     def table(self, table: pd.DataFrame, name: str) -> pd.DataFrame:
         """Save a table as ``tables/<notebook>/<name>.csv`` and hand it back."""
         path = self.folder / "tables" / self.notebook / f"{name}.csv"
-        artifacts.write_text(path, table.to_csv(index=not isinstance(table.index, _range_index())))
+        numbered = type(table.index).__name__ == "RangeIndex"  # which says nothing
+        artifacts.write_text(path, table.to_csv(index=not numbered))
         return table
 
     def findings(self, estimates: Iterable[Estimate]) -> pd.DataFrame:
@@ -97,12 +98,6 @@ class Run:
         text = json.dumps(record, indent=1, default=vars, allow_nan=True)
         artifacts.write_text(self.folder / "findings" / f"{self.notebook}.json", text)
         return claims.shown(judged)
-
-
-def _range_index() -> type:
-    import pandas as pd
-
-    return pd.RangeIndex
 
 
 def start(notebook: str, settings: SimpleNamespace) -> Run:

@@ -49,13 +49,8 @@ def newcombe(k1: int, n1: int, k2: int, n2: int) -> Interval:
 class Mean:
     """A mean over trainings and images, and how far it may be from the mean over all such.
 
-    Attributes
-    ----------
-    estimate : float
-    error : float
-        Standard error; NaN where the data cannot give one.
-    freedom : float
-        Degrees of freedom of `error`, for Student's distribution.
+    `error` is its standard error, NaN where the data cannot give one, and `freedom` the degrees of
+    freedom of `error`, for Student's distribution.
     """
 
     estimate: float
@@ -138,32 +133,20 @@ def difference(first: Mean, second: Mean) -> Mean:
     return Mean(first.estimate - second.estimate, float(np.sqrt(variance)), float(freedom))
 
 
-def share(values, weights=None) -> Interval:
+def share(values) -> Interval:
     """As the interval of `mean`, for values in [0, 1], with ends that stay inside [0, 1].
 
     Wilson's interval at the number of independent trials that would have the error of `mean` (Korn
     and Graubard, *Survey Methodology* 24, 1998). Where all values are 0, or all 1, there is no
     spread to go by: images are then the trials (0 of 25 images: 0 to 0.13). The interval
     covers in 93 to 98% of simulated cases; least often, in about 90%, where five trainings differ
-    much and their mean is below 0.1 (`tests/test_stats.py`).
-
-    Parameters
-    ----------
-    values, weights
-        As for `mean`; the weights must be positive and sum to 1.
-
-    Raises
-    ------
-    ValueError
-        For values outside [0, 1], other weights, and as `mean`.
+    much and their mean is below 0.1 (`tests/test_stats.py`). Values are as for `mean`.
     """
     groups = _groups(values)
-    if weights is not None and (min(weights) < 0 or not np.isclose(sum(weights), 1)):
-        raise ValueError(f"weights of shares must be positive and sum to 1, not {list(weights)}")
     low, high = min(np.nanmin(g) for g in groups), max(np.nanmax(g) for g in groups)
     if low < 0 or high > 1:
         raise ValueError(f"shares must lie in [0, 1], not {low}..{high}")
-    found, trials = mean(groups, weights), sum(g.shape[1] for g in groups)
+    found, trials = mean(groups), sum(g.shape[1] for g in groups)
     p = min(max(found.estimate, 0.0), 1.0)
     if 0 < p < 1:
         if not found.error > 0:
@@ -173,7 +156,7 @@ def share(values, weights=None) -> Interval:
     return Interval(p, *wilson(p * trials, trials))
 
 
-def bootstrap(function, values, *, resamples: int = 2000, seed: int = 0) -> Interval:
+def bootstrap(function, values, *, resamples: int = 2000) -> Interval:
     """95% interval of a number that is computed from trainings and images (two-way bootstrap).
 
     `function` takes a list of arrays (T, n_g, ...), one a group, and returns a float; `values` is
@@ -185,7 +168,7 @@ def bootstrap(function, values, *, resamples: int = 2000, seed: int = 0) -> Inte
     are NaN where the number is not defined for a resample.
     """
     groups = [np.asarray(group, float) for group in values]
-    rng, trainings, drawn = np.random.default_rng(seed), len(groups[0]), []
+    rng, trainings, drawn = np.random.default_rng(0), len(groups[0]), []
     for _ in range(resamples):
         some = rng.integers(trainings, size=trainings)
         images = (rng.integers(group.shape[1], size=group.shape[1]) for group in groups)

@@ -13,13 +13,7 @@ ALIKE = 20  # clusters of about one size, at least, among which labels are excha
 
 
 class Clusters:
-    """Rows in clusters, made ready to exchange labels again and again.
-
-    Parameters
-    ----------
-    cluster : array (n,)
-        Which cluster each row belongs to.
-    """
+    """Rows in clusters, made ready to exchange labels again and again."""
 
     def __init__(self, cluster: np.ndarray) -> None:
         _, self.number, self.size = np.unique(cluster, return_inverse=True, return_counts=True)
@@ -34,10 +28,6 @@ class Clusters:
 
         Clusters are exchanged with others of nearly their size: labels move whole where the sizes
         are equal, and are stretched or squeezed to fit where they are not.
-
-        Returns
-        -------
-        int64 array (n,)
         """
         donor = np.arange(len(self.size))
         for alike in self.alike:

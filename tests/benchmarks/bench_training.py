@@ -54,7 +54,7 @@ def main(rounds: int = 5, epochs: int = 4) -> float:
 
     def ours():
         model = models.build("alexnet-quarter", 4)
-        models.train(model, *data, seed=0, epochs=epochs, device="cpu")
+        models.train(model, *data, seed=0, epochs=epochs)
 
     def theirs():
         by_hand(models.build("alexnet-quarter", 4), *data, epochs)

@@ -70,19 +70,10 @@ def planted(
 ) -> pd.DataFrame:
     """What is planted: how many objects carry the eyespot, in training and in held-out images.
 
-    Parameters
-    ----------
-    shared_patch, patch_classes
-        As for :func:`helpers.worlds.pictures.make`.
-    classes : sequence of str
-        All classes, in the order of the rows.
-
-    Returns
-    -------
-    DataFrame
-        One row a class: class; p_patch_training and p_patch_held_out (shares of its images); and
-        p_class_training and p_class_held_out (of the images that carry it, the share that is this
-        class, under equal class sizes; NaN where none carries it).
+    One row for each of `classes`: class; p_patch_training and p_patch_held_out (shares of its
+    images); and p_class_training and p_class_held_out (of the images that carry it, the share that
+    is this class, under equal class sizes; NaN where none carries it). The dose and the pair of
+    classes are those of :func:`helpers.worlds.pictures.make`.
     """
     table = pd.DataFrame({"class": list(classes)})
     first, second = (table["class"] == name for name in patch_classes)

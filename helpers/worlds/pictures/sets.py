@@ -27,27 +27,17 @@ REFERENCE = 48  # pixels at which the place of a patch is chosen, whatever the s
 
 @dataclass(frozen=True)
 class WorldSet:
-    """Images of the world and the truth about them, row by row.
+    """Images of the world, uint8 (N, H, W, 3), and the truth about them, row by row.
 
-    Parameters
-    ----------
-    images : uint8 (N, H, W, 3)
-        RGB.
-    masks : bool (N, H, W)
-        Where the object covers half of a pixel or more; shadows are not the object.
-    table : DataFrame
-        One row an image: object, context, design, index (0.. within its class), seed.
-    patches : bool (N, H, W), optional
-        Where the eyespot is, a part of the object; None where none was planted.
+    `masks`, bool (N, H, W), is true where the object covers half of a pixel or more; shadows are
+    not the object. `patches` is true on the eyespot, None where none was planted. The table has one
+    row an image: object, context, design, index (0.. within its class), seed.
     """
 
     images: np.ndarray
     masks: np.ndarray
     table: pd.DataFrame
     patches: np.ndarray | None = None
-
-    def __len__(self) -> int:
-        return len(self.images)
 
 
 def strengths(context_bias: float | Mapping[str, float]) -> dict[str, float]:
@@ -138,40 +128,19 @@ def make(
 ) -> WorldSet:
     """One of the paper's three image sets (section 2.1.1), class after class.
 
-    An image depends on (seed, set, class, index) alone, and on its context in C: a smaller
-    `per_class` gives the beginning of each class of a larger one, and `size` changes the resolution
-    of the same picture.
+    "C" has objects in context, "NC" sketches on plain paper, "WB" C's own objects on white. An
+    image depends on (seed, set, class, index) alone, and on its context in C: a smaller `per_class`
+    gives the beginning of each class of a larger one, and `size` changes the resolution of the same
+    picture.
 
-    Parameters
-    ----------
-    which : {"C", "NC", "WB"}
-        In context; a sketch on plain paper; C's own objects on white.
-    per_class, size, seed : int
-        Images a class; side in pixels (8 or more); 0 or more.
-    context_bias : float or dict of class to float
-        Share in [0, 1] of C's images in the class's own context (`CONTEXT_OF`), the rest evenly in
-        the others. 1 is the paper's design. With K = 4 contexts, 1/K is independence; below that
-        a class avoids its own context.
-    shared_patch : float in [0, 1]
-        Share of the photographed objects (C and WB) of both `patch_classes` that carry the same
-        eyespot (`worlds.pictures.patch`); of the second's, only every fifth may before the index
-        `shared_from`. The images of a smaller share are among those of a larger; one without is the
-        same bytes as at 0.
-    patch_classes : two of `CLASSES`
-        Whose eyespot it is, and who comes to carry it.
-    shared_from : int
-        The first index that is held out.
+    `context_bias` is the share of C's images in the class's own context (`CONTEXT_OF`); the rest
+    are evenly in the others. 1 is the paper's design. With K = 4 contexts, 1/K is independence;
+    below that a class avoids its own context.
 
-    Returns
-    -------
-    WorldSet
-        The table's context is "white" for WB, "plain" for NC. Where it was planted,
-        the table has a column patch (bool: carries it) and `patches` says where.
-
-    Raises
-    ------
-    ValueError
-        For a `context_bias` of other classes.
+    `shared_patch` is the share of the photographed objects (C and WB) of both `patch_classes` that
+    carry the same eyespot (`worlds.pictures.patch`). Of the second class's, only every fifth may
+    before the index `shared_from`, the first that is held out. The images of a smaller share are
+    among those of a larger. The table then has a column patch.
     """
     bias = strengths(context_bias)
     images = np.empty((len(CLASSES) * per_class, size, size, 3), np.uint8)
@@ -208,11 +177,8 @@ def _dosed(name: str, n: int, seed: int, share: float, pair: Sequence[str]) -> l
     return patch.carries(share if name in pair else 0.0, start, n)
 
 
-def contexts(per_context: int = 50, size: int = 96, seed: int = 0) -> WorldSet:
-    """Context-only images (section 2.2), never one that C uses; masks are empty.
-
-    The table's object and design are "".
-    """
+def contexts(per_context: int, size: int = 96, seed: int = 0) -> WorldSet:
+    """Context-only images (section 2.2), never one that C uses; masks are empty."""
     images = np.empty((len(CONTEXTS) * per_context, size, size, 3), np.uint8)
     rows = [("", context, "", index, seed) for context in CONTEXTS for index in range(per_context)]
     for row, (_, context, _, index, _) in enumerate(rows):
@@ -225,11 +191,8 @@ def contexts(per_context: int = 50, size: int = 96, seed: int = 0) -> WorldSet:
 def planted(context_bias: float | Mapping[str, float] = CONTEXT_BIAS) -> pd.DataFrame:
     """What is planted: how well class and context tell each other, under equal class sizes.
 
-    Returns
-    -------
-    DataFrame
-        One row a class: class, context (its own), p_context_given_class (the bias) and
-        p_class_given_context (of the C images in that context, the share that is this class).
+    One row a class: class, context (its own), p_context_given_class (the bias) and
+    p_class_given_context (of the C images in that context, the share that is this class).
     """
     bias = strengths(context_bias)
     rest = {name: (1 - p) / (len(CONTEXTS) - 1) for name, p in bias.items()}

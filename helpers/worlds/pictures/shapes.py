@@ -9,7 +9,7 @@ bits on every machine. Object coordinates: x to the right, y downwards, about -1
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -96,9 +96,7 @@ class Shape:
     """Has `bounds` in object coordinates, and `field`: float32 signed distances in pixels."""
 
     bounds: Bounds
-
-    def field(self, pixels: Pixels) -> np.ndarray:
-        raise NotImplementedError
+    field: Callable[[Pixels], np.ndarray]
 
 
 def _around(points: Sequence[Point], r: float = 0.0) -> Bounds:
