@@ -6,7 +6,8 @@
 #   make seeds       the whole suite with SEEDS="0 1 2": which verdicts differ -> outputs/seeds/
 #   make sweep       every method at five doses of planted bias, three seeds -> outputs/sweep/
 #   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
-#   make exercises   a class's copies without the solutions -> outputs/exercises/
+#   make exercises   a class's copies without the solutions -> outputs/class/
+#   make class       JupyterLab on these copies
 #   make notebooks   run the stored notebooks anew, in place
 #   make bench       speed, as ratios in one run
 #   make test-other-processor   the same bits on emulated processors
@@ -38,7 +39,7 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run sweep seeds test test-fast test-other-processor lab exercises notebooks bench lock setup lint
+.PHONY: run sweep seeds test test-fast test-other-processor lab exercises class notebooks bench lock setup lint
 
 setup: $(READY)
 
@@ -84,11 +85,14 @@ lint: $(READY)
 
 # copies: opening, saving and exercising never change the stored notebooks
 lab: $(READY)
-	@mkdir -p outputs/lab && cp -n notebooks/*.ipynb outputs/lab/
+	@python -m helpers.run.exercises outputs/lab --solved
 	@jupyter lab outputs/lab/00_start_here.ipynb
 
 exercises: $(READY)
-	@python -m helpers.run.exercises
+	@python -m helpers.run.exercises outputs/class
+
+class: exercises
+	@jupyter lab outputs/class/00_start_here.ipynb
 
 notebooks: $(READY)
 	@python -m helpers.run.stored notebooks/00_template.ipynb notebooks/0[1-9]*.ipynb notebooks/00_start_here.ipynb

@@ -52,7 +52,9 @@ def _pin() -> str | None:
 unpinned: str | None = _pin()
 """Why the kernels of this process are not pinned; None when they are."""
 
-if unpinned and "SUITE_PINNED" not in os.environ and platform.machine() in ("x86_64", "AMD64"):
+# a workflow computes nothing itself, and the kernels that it starts are pinned
+quiet = "SUITE_PINNED" in os.environ or "snakemake" in sys.modules
+if unpinned and not quiet and platform.machine() in ("x86_64", "AMD64"):
     cure = "Import helpers first. " if "imported before" in unpinned else ""
     print(
         f"Kernels are not pinned: {unpinned}. {cure}Numbers may differ from the suite's own.",

@@ -32,9 +32,11 @@ def test_a_solution_is_folded_and_followed_by_its_check(path):
 
 
 def test_the_class_gets_the_tasks_without_the_solutions(tmp_path):
-    exercises.write(tmp_path)
-    copies = sorted(tmp_path.glob("*.ipynb"))
-    assert {"00_template", "01_datasets"} <= {path.stem for path in copies}
+    exercises.copy(tmp_path / "class", solved=False)
+    copies = sorted(tmp_path.glob("class/*.ipynb"))
+    names = {path.stem for path in copies}
+    assert {"00_start_here", "01_datasets", "09_bias_building_blocks"} <= names
+    assert "00_template" not in names
     for path in copies:
         assert "BEGIN SOLUTION" not in path.read_text()
         for cell in cells_of(path):
@@ -42,3 +44,12 @@ def test_the_class_gets_the_tasks_without_the_solutions(tmp_path):
             if cell.metadata.nbgrader.solution:
                 with pytest.raises(NotImplementedError):
                     exec(cell.source.split("# YOUR CODE HERE")[1], {})
+
+
+def test_copies_write_to_a_run_of_their_own_and_are_not_replaced(tmp_path):
+    mine = exercises.copy(tmp_path / "lab", solved=True) / "01_datasets.ipynb"
+    assert 'output: str = "lab"' in nbformat.read(mine, as_version=4).cells[2].source
+    assert "BEGIN SOLUTION" in mine.read_text()
+    mine.write_text("my work")
+    exercises.copy(tmp_path / "lab", solved=True)
+    assert mine.read_text() == "my work"

@@ -1,7 +1,10 @@
 """Models: what is built, what training does, what is kept."""
 
 import itertools
+import multiprocessing
 import pickle
+import signal
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -391,6 +394,34 @@ def test_five_trainings_are_the_first_five_of_ten(tmp_path, monkeypatch):
     assert not any(torch.equal(a, b) for a, b in itertools.combinations(heads(ten), 2))
     several(1, tmp_path, seed=3)
     assert seeds[5:] == [3000]
+
+
+def train_but_hang_at_the_second(store):
+    train = models.train
+
+    def hang(*arguments, **settings):
+        if settings["seed"] == 1:
+            time.sleep(600)
+        return train(*arguments, **settings)
+
+    models.train = hang  # in the child process only
+    several(3, store)
+
+
+def test_a_run_killed_between_trainings_keeps_those_that_are_finished(tmp_path, monkeypatch):
+    fresh = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
+    process = fresh.Process(target=train_but_hang_at_the_second, args=(tmp_path,))
+    process.start()
+    deadline = time.monotonic() + 120
+    while not files(tmp_path) and process.is_alive() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    kept, seeds = files(tmp_path), count_trainings(monkeypatch)
+    assert len(kept) == 1
+    assert len(several(3, tmp_path)) == 3
+    assert seeds == [1, 2] and kept.items() <= files(tmp_path).items()
 
 
 def test_a_damaged_training_is_named_and_made_anew_alone(tmp_path, monkeypatch):

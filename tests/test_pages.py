@@ -43,7 +43,7 @@ def test_the_first_page_tells_what_was_found_and_what_failed(tmp_path):
     pages.write(tmp_path)
     index = (tmp_path / "pages" / "index.html").read_text()
     assert "Title &amp; A" in index and "Why?" in index
-    told = "<strong>holds</strong>, 0.5 [0.25, 0.75] logits; the paper prints 0.35."
+    told = "<strong>holds</strong>, 0.50\xa0[0.25,\xa00.75] logits; the paper prints 0.35."
     assert f"<p>Sky is strong: {told}</p>" in index, "a decided claim comes before an undecided one"
     assert "02_b failed" in index and "ValueError: no such &lt;column&gt;" in index
     assert "02_b.html" not in index

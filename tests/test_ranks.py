@@ -1,18 +1,18 @@
-"""`helpers.stats.ranks` against scipy, the formula by hand, and simulation."""
+"""Spearman with its interval, against scipy, the formula by hand, and simulation."""
 
 import numpy as np
 import pytest
 import scipy.stats
 
+from helpers import stats
 from helpers.contexts import paper
-from helpers.stats import ranks
 
 
 def test_spearman_is_scipys_and_its_ends_are_the_formulas():
     rng = np.random.default_rng(0)
     x = rng.normal(size=20)
     y = x + rng.normal(size=20)
-    found = ranks.spearman(x, y)
+    found = stats.spearman(x, y)
     r = scipy.stats.spearmanr(x, y).statistic
     z, half = 0.5 * np.log((1 + r) / (1 - r)), 1.959964 * np.sqrt((1 + r * r / 2) / 17)
     ends = [(np.exp(2 * v) - 1) / (np.exp(2 * v) + 1) for v in (z - half, z + half)]
@@ -26,22 +26,22 @@ def test_the_interval_covers():
     true = 6 / np.pi * np.arcsin(rho / 2)
     for _ in range(500):
         x, e = rng.normal(size=(2, 15))
-        found = ranks.spearman(x, rho * x + np.sqrt(1 - rho**2) * e)
+        found = stats.spearman(x, rho * x + np.sqrt(1 - rho**2) * e)
         hits += found.low <= true <= found.high
     assert 0.92 <= hits / 500 <= 0.985
 
 
 def test_spearman_without_spread_or_with_few_points():
-    assert np.isnan(ranks.spearman([1, 1, 1, 1, 1], [1, 2, 3, 4, 5]).estimate)
-    few, perfect = ranks.spearman([1, 2, 3], [1, 3, 2]), ranks.spearman(range(9), range(9))
+    assert np.isnan(stats.spearman([1, 1, 1, 1, 1], [1, 2, 3, 4, 5]).estimate)
+    few, perfect = stats.spearman([1, 2, 3], [1, 3, 2]), stats.spearman(range(9), range(9))
     assert few.estimate == 0.5 and np.isnan(few.low)
     assert perfect.estimate == pytest.approx(1) and np.isnan(perfect.low)
     with pytest.raises(ValueError, match="one value a unit"):
-        ranks.spearman([1, 2], [1, 2, 3])
+        stats.spearman([1, 2], [1, 2, 3])
 
 
 def test_the_papers_two_methods_agree():
     """Its printed counts, eleven pairs, by scipy."""
     pairs = paper.pairs()
-    found = ranks.spearman(pairs["mosaic_share"], pairs["paste_share"])
+    found = stats.spearman(pairs["mosaic_share"], pairs["paste_share"])
     assert found.estimate == pytest.approx(0.829, abs=0.001) and found.low > 0.3

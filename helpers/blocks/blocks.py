@@ -9,8 +9,6 @@ where its denominator is zero. Comparisons and reductions work on the last axis 
 thousand resampled tables are handled like one.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The paper prints no measured values: its claims are about what its blocks can ex
 judged by whether ours give the same as its printed code, its own library and others.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

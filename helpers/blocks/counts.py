@@ -5,8 +5,6 @@ of atoms, so what is counted once for the atoms is counted for all groups, overl
 (sections 3 and 4.1 of the paper, Equations 6 to 10).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -14,8 +14,6 @@ several quantities instead (Chernozhukov, Lee and Rosen, *Intersection bounds*, 
 All else has the outer ends of the percentile and the reversed ("basic") interval.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The tables that notebook 09 reads: small counts, other toolkits' answers, and real frames."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

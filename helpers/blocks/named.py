@@ -1,7 +1,5 @@
 """Measures of bias by their names in the literature, as the blocks they are made of (Table 1)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -7,8 +7,6 @@ The code of section 5.2 runs as printed but for the import:
 Forks, the paper's way to write many groups, are `counts.Groups`; reports are `report.Report`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

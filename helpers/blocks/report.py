@@ -3,8 +3,6 @@
 The paper's Figure 2 explores a report by clicking; here each step is a function of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ of its relevance lies on the background. A map that says nothing of where would 
 background has of the image's area; a context that a model relies on should have more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

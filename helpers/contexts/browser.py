@@ -1,7 +1,5 @@
 """Browse explanations: a plain function that draws one choice, and widgets over it."""
 
-from __future__ import annotations
-
 import ipywidgets
 from matplotlib.figure import Figure
 

@@ -5,8 +5,6 @@ A function here returns estimates for as many of a notebook's claims as its tabl
 the paper says of its own classes is measured where the collection has these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

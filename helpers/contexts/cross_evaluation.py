@@ -4,8 +4,6 @@
 on the set it was trained on; the other sets hold the same classes in another setting.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -12,8 +12,6 @@ planted. One seed makes the same objects at every dose; only their contexts chan
 a dose of 1/K makes class and context independent: there nothing is planted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 *Assessing Biases through Visual Contexts* prints these values in Table 1 and in its text.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -6,8 +6,6 @@ much of each pixel is object can be solved for, and the white that mixed into it
 again.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise

@@ -3,8 +3,6 @@
 `sweeps/context_bias.smk` runs one notebook for each dose and seed; this reads what they wrote.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import json
@@ -14,10 +12,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 
+from helpers import stats
 from helpers.contexts import methods
 from helpers.figures import contexts as figures
 from helpers.run import artifacts
-from helpers.stats import ranks
 from helpers.worlds import pictures
 
 
@@ -48,7 +46,7 @@ def correlations(answers: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for measure, part in answers.groupby(methods.MEASURE, sort=False):
         runs = part.groupby(["dose", "seed"])["effect"].mean().reset_index()
-        rows.append((*measure, len(runs), *ranks.spearman(runs["dose"], runs["effect"])))
+        rows.append((*measure, len(runs), *stats.spearman(runs["dose"], runs["effect"])))
     return pd.DataFrame(rows, columns=[*methods.MEASURE, "runs", "spearman", "low", "high"])
 
 

@@ -1,7 +1,5 @@
 """Image sets from one call: the embedded world, the authors' archives, or a folder of photos."""
 
-from __future__ import annotations
-
 from helpers.data import archives, folders, splits, world
 from helpers.data import contexts as _contexts
 from helpers.data.collection import SPLITS, Collection, ImageSet, listed

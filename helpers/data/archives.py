@@ -5,8 +5,6 @@ the download. Its `Unzip` would write files outside the folder and unpack archiv
 kill would take half a file for a whole one.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import shutil

@@ -5,8 +5,6 @@ not the object painted over: a filled-in hole keeps the object's outline, and a 
 know the object by it. What is lost is the scene's layout, and sharpness where the window is small.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -77,7 +75,12 @@ def mapping(
         raise ValueError(f"context_of: unknown name(s) {listed(sorted(unknown))}. {there}")
     missing = [label for label in classes if label not in context_of]
     if missing:
-        raise ValueError(f"context_of: no context for {listed(missing)}. {there}")
+        raise ValueError(
+            f"context_of: no context for {listed(missing)}. Add a line for each, such as "
+            f"`{missing[0]}: {contexts[0]}`. {there}"
+        )
+    if len({*context_of.values()}) < len(context_of):
+        raise ValueError(f"context_of: every class needs a context of its own. {there}")
     return {label: context_of[label] for label in classes}
 
 

@@ -1,7 +1,5 @@
 """The same picture twice, and the same object in C and WB: found by what the images show."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from scipy.ndimage import binary_opening, label

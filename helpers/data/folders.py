@@ -5,8 +5,6 @@ Levels are told by the names at them: sets (`C`, `NC`, `WB`, or spelled out), th
 splits only when *all* folders at it are named so; a class may be called `c` or `test`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Image files into the pixels that a person sees (uint8, RGB, square), and which are read."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import warnings

@@ -1,7 +1,5 @@
 """From image files to split image sets: seeded, by class, and no picture in two splits."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 

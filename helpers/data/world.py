@@ -1,7 +1,5 @@
 """The embedded world as a source."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import cache, lru_cache

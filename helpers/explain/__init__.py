@@ -5,8 +5,6 @@ Each module holds one idea: class activation maps (`cam`), gradients at the inpu
 them and their settings, and `layers` finds the layer at which a method looks.
 """
 
-from __future__ import annotations
-
 import inspect
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Class activation maps: GradCAM, GradCAM++ and Guided GradCAM."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

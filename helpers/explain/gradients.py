@@ -5,8 +5,6 @@ takes `layer`; relevance at a layer is brought to image size as GradCAM's is. `r
 channels become one map (`layers.reduced`).
 """
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 

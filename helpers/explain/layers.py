@@ -1,7 +1,5 @@
 """What happens at a layer: its output, the gradient there, and which layer has the last map."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -11,8 +11,6 @@ the logit. They do not where a network multiplies activations (squeeze-and-excit
 or bends them otherwise than by rectifying, and then the map is refused.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Every method by name, with the settings of the Focus paper and the sound ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

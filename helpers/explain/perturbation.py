@@ -4,8 +4,6 @@ Superpixels are the cells of a grid by default. The samples are the same for eve
 LIME's regression is solved once for all of them, and a sample is one forward pass of a batch.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

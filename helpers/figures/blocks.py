@@ -1,7 +1,5 @@
 """Figures of notebook 09: whole reports, single gaps beside their nulls, and crossing curves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt

@@ -5,8 +5,6 @@ Every figure is drawn from a returned table; its title is what that table says. 
 name of its context, for the labels.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping, Sequence
 

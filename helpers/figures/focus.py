@@ -4,8 +4,6 @@ One mark means one thing everywhere: a dot with a line is a mean with its 95% in
 line is chance, red is what the title speaks of.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 

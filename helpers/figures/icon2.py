@@ -1,7 +1,5 @@
 """Figures of notebook 08, each drawn from a table that :mod:`helpers.icon2` returned."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt

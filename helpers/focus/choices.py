@@ -1,7 +1,5 @@
 """What moves a score besides the method: the network's accuracy, single choices, the time taken."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

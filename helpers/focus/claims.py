@@ -1,7 +1,5 @@
 """What *Focus!* claims of methods (06) and of class pairs (07): estimates by the claims' ids."""
 
-from __future__ import annotations
-
 import pandas as pd
 from statsmodels.regression.linear_model import OLS
 

@@ -5,8 +5,6 @@ in which the other class is asked for: what lies on one's targets lies on the ot
 network of disconnected heads, whose target logit sees the target cells only, has Focus 1.
 """
 
-from __future__ import annotations
-
 import copy
 import zlib
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """Does the relevance on the outer images fall on the feature that they share with the target?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Walk through the mosaics of a pair: one by its place from the lowest Focus up, and widgets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import ipywidgets

@@ -5,8 +5,6 @@ images and positions at random; here they are balanced too, so that no class, im
 counts more than another: a shuffled deck is dealt out before it is shuffled again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 

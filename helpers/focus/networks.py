@@ -1,7 +1,5 @@
 """The models whose explanations are rated: trainings of an architecture on an image set."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -9,8 +9,6 @@ true: classes are more or less alike, so that one of a target's pairs always lie
 Enough images and trainings star it, whether or not anything was planted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ number. A part of the scores that is done is a file in the store; a rating that 
 on where it stopped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path

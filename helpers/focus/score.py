@@ -1,7 +1,5 @@
 """The Focus score (Equation 1): the share of positive relevance that lies on the target's cells."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -13,8 +13,6 @@ made the trials that notebook 07 shows beside its own few; `sweeps/shared_patch.
 A run that was stopped goes on from the trainings and ratings that it finds in the store.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from functools import lru_cache

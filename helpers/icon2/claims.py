@@ -13,7 +13,6 @@ from helpers.icon2 import error_rates as asked
 from helpers.icon2 import formulas, printed
 from helpers.icon2.analysis import POINTS, Analysis
 from helpers.run.claims import Estimate
-from helpers.stats import ranks
 
 CARS = 102_506  # in BDD100K's validation set; the paper's groups are a part of it, so have fewer
 ENDS = ["share", "low", "high"]
@@ -39,7 +38,7 @@ def of_printed() -> list[Estimate]:
     first = printed.read("control").groupby("class").proxy_sigma.max()
     least = foretold.loc[foretold[printed.CORRELATION].idxmin(), "class"]
     pairs = deltas[deltas["class"] == least]
-    correlation = tuple(ranks.spearman(pairs.proxy_sigma, pairs.delta))
+    correlation = tuple(stats.spearman(pairs.proxy_sigma, pairs.delta))
     return [
         _exact("formula", (printed.sigmas().nearer == "population").sum()),
         _exact("mean-row", (averages.printed - averages["mean of the classes"]).abs().max()),

@@ -4,8 +4,6 @@ A model is several trainings: `trainings` is what notebooks call. It returns the
 arguments decide, from the store where any notebook has trained them before.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Asking a model: logits of many images, and where and on how many threads torch computes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 

@@ -4,8 +4,6 @@ Everything that depends on it asks `own_numbers`. After a change of the networks
 ``python -m helpers.models.machine --write`` stores the digest that the probe gives from then on.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import platform

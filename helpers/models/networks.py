@@ -5,8 +5,6 @@ normalises them itself, so that no caller can forget to. The network proper is `
 its layers under their usual names (`model.network.features[10]`, `model.network.layer4` ...).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

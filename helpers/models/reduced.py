@@ -6,8 +6,6 @@ where ResNet-18 has two. Each trains in about a second on one core, so that a mo
 trainings.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 from torchvision.models import resnet, vgg

@@ -4,8 +4,6 @@ Written to be read. It runs on one thread, for that is fastest when trainings ru
 it is what makes a seed give the same weights on a machine with any number of cores.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 

@@ -1,7 +1,5 @@
 """Reading a network's weights, from torchvision's servers or a file, without running any code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from pickle import UnpicklingError
 from textwrap import shorten

@@ -5,8 +5,6 @@ file is named by the `key` of everything that decides its content; `cached` make
 with its final name is always whole: it is written under another name first and renamed at the end.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping

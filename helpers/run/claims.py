@@ -5,8 +5,6 @@ judged, and the printed value. A paper's room returns estimates by the claim's i
 puts the two together. Nothing reads a claim's sentence.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict

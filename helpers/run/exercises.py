@@ -1,11 +1,9 @@
-"""The class's copies: the notebooks without the solutions of their exercises.
+"""Copies of the notebooks: for a class without the solutions of their exercises, and for oneself.
 
 An exercise is a cell with the task, a cell with its solution between two comments, and a cell that
 checks what the student computed. The two code cells carry nbgrader's metadata, so that a teacher
 can also collect and grade the same notebooks with nbgrader.
 """
-
-from __future__ import annotations
 
 import argparse
 import re
@@ -32,20 +30,32 @@ def without_solutions(notebook: nbformat.NotebookNode) -> int:
     return sum(cell.metadata.nbgrader.solution for cell in cells)
 
 
-def write(folder: Path) -> Path:
-    """Write the class's copy of every notebook that has exercises; gives their folder."""
-    for path in sorted((project.root() / "notebooks").glob("*.ipynb")):
+def copy(folder: Path, solved: bool) -> Path:
+    """Copy the start page and the lessons to a folder; what is there already stays as it is.
+
+    The copies write their results to a run that is called as the folder, not to the demo.
+    """
+    lessons = sorted((project.root() / "notebooks").glob("*_*.ipynb"))
+    for path in lessons:
+        if path.stem == "00_template" or (folder / path.name).exists():
+            continue
         notebook = nbformat.read(path, as_version=4)
-        if without_solutions(notebook):
-            artifacts.write_text(folder / path.name, nbformat.writes(notebook) + "\n")
+        for cell in notebook.cells:
+            if "parameters" in cell.metadata.get("tags", []):
+                cell.source = cell.source.replace('= "demo"', f'= "{folder.name}"')
+        if not solved:
+            without_solutions(notebook)
+        artifacts.write_text(folder / path.name, nbformat.writes(notebook) + "\n")
     return folder
 
 
 def main() -> None:
-    """``python -m helpers.run.exercises [FOLDER]``: write the class's copies."""
-    parser = argparse.ArgumentParser(description="Write the notebooks without their solutions.")
-    parser.add_argument("folder", type=Path, nargs="?", default=project.outputs() / "exercises")
-    print(f"the class's copies are in {write(parser.parse_args().folder)}")
+    """``python -m helpers.run.exercises FOLDER [--solved]``: copy the notebooks."""
+    parser = argparse.ArgumentParser(description="Copy the notebooks for a class or for oneself.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--solved", action="store_true", help="keep the solutions")
+    asked = parser.parse_args()
+    print(f"the copies are in {copy(asked.folder, asked.solved)}; what was there is unchanged")
 
 
 if __name__ == "__main__":

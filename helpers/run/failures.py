@@ -5,8 +5,6 @@ then looks at the last one sees nothing. Here the waiting cells are run, and eac
 more than to say which cell failed, and why.
 """
 
-from __future__ import annotations
-
 import os
 import time
 

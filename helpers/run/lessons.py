@@ -1,7 +1,5 @@
 """What the notebooks say of themselves: their opening tables, and the figures stored in them."""
 
-from __future__ import annotations
-
 import re
 
 import nbformat
@@ -22,14 +20,17 @@ def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
     return {name: match[1] if match else "" for name, match in found.items()} | rows
 
 
-def overview() -> pd.DataFrame:
-    """A row a lesson: its notebook, its question, what it needs, and how long it runs."""
+def overview() -> HTML:
+    """A row a lesson, with a link to it: its question, what it needs, and how long it runs."""
     rows = []
     for path in sorted(NOTEBOOKS.glob("0[1-9]*.ipynb")):
         said = opening(nbformat.read(path, as_version=4))
-        rows.append((path.stem, said["question"], said["You need"], said["Time"]))
-    plain = pd.DataFrame(rows, columns=["lesson", "question", "you need", "it runs"])
-    return plain.replace(r"\[([^]]*)\]\([^)]*\)", r"\1", regex=True)
+        link = f'<a href="{path.name}">{path.stem}</a>'
+        rows.append((link, said["question"], said["You need"], said["Time"]))
+    table = pd.DataFrame(rows, columns=["lesson", "question", "you need", "it runs"])
+    plain = table.replace(r"\[([^]]*)\]\([^)]*\)", r"\1", regex=True)
+    with pd.option_context("display.max_colwidth", None):
+        return HTML(plain.to_html(index=False, escape=False, justify="left"))
 
 
 def figure(notebook: str, name: str) -> HTML:

@@ -4,8 +4,6 @@ Sphinx builds it from the executed notebooks (MyST-NB, the theme of Jupyter Book
 nothing. What stands between the notebooks is written here, as Markdown.
 """
 
-from __future__ import annotations
-
 import argparse
 import html
 import re

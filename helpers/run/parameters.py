@@ -6,8 +6,6 @@ not have; the check refuses it. :func:`validated` does the same without a kernel
 can refuse a parameter before anything runs.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import functools

@@ -5,8 +5,6 @@ folder that is not there costs seconds and not a run. What a single notebook ref
 :mod:`helpers.run.parameters`, for a workflow as for papermill alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable, Mapping

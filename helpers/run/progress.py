@@ -1,7 +1,5 @@
 """Progress as a line of text, which disappears when the work is done."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 

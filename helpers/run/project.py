@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from helpers.run.claims import Estimate
 
 
+FEWEST = 5  # trainings of a model from which intervals can be trusted to be of use
 #: Folders below ``outputs/`` that belong to no run.
 KEPT = {"models": "trained models", "machine": "what is known of this machine", "home": "settings"}
 
@@ -128,8 +129,12 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
         print(
             f"The images are those of source {images.source!r}"
             + (f", folder {images.folder!r}" if images.folder else "")
-            + ". The text between the cells tells what the stored run on the embedded world\n"
-            "showed; for these images read the numbers, figures and findings."
+            + ".\nThe text between the cells tells what the stored run on the drawn world showed."
+        )
+        print("For these images, read the numbers, figures and findings.")
+    if getattr(settings, "trainings", FEWEST) < FEWEST:
+        print(
+            f"A model is {settings.trainings} trainings here: below {FEWEST}, intervals are wide."
         )
     return Run(notebook, settings, outputs() / output_name(settings.output))
 

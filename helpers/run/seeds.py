@@ -6,8 +6,6 @@ they are not the same, also where only one of the runs makes the claim. They con
 where the claim holds under one seed and does not hold under the other.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

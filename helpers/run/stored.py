@@ -5,8 +5,6 @@ from top to bottom in a fresh kernel, without progress bars (which say something
 without widgets and without metadata that changes from run to run.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from pathlib import Path

@@ -5,8 +5,6 @@ share more than chance, single rows exchanged at random give too narrow a null: 
 cluster have to stay together, or to be exchanged inside of it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 ALIKE = 20  # clusters of about one size, at least, among which labels are exchanged

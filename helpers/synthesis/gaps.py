@@ -5,8 +5,6 @@ columns. A part is added by adding its rows and a line that says by what to grou
 fixed; the report knows nothing of images. What the other notebooks judged is summed up at the end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ Only raw integers and uniform doubles of PCG64 are used, scaled here by separate
 `Generator.normal` calls `exp` and `log`, whose last digit is the C library's choice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeVar
 

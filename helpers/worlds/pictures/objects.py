@@ -1,7 +1,5 @@
 """The four classes as lists of parts: four designs of each, drawn anew for every image."""
 
-from __future__ import annotations
-
 from .noise import Draws
 from .paint import Colour, Part
 from .shapes import Box, Curve, Ellipse, Meet, Point, Polygon, Ring, Shape, Union, bend, turn

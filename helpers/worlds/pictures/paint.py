@@ -1,7 +1,5 @@
 """From a list of parts to pixels: as a shaded photograph or as a drawing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -12,8 +12,6 @@ network does not recognise it by its own features any more, so that all pairs in
 target come first.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

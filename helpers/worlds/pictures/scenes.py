@@ -1,7 +1,5 @@
 """The four contexts: park, sky, road, wood; images (3, H, W) float32 in [0, 1]."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .noise import Draws, axis, clip, fractal, noise_at, smooth, value_noise

@@ -1,7 +1,5 @@
 """Image sets of the planted world: C, NC, WB, contexts, and their table of truth."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle

@@ -6,8 +6,6 @@ IEEE operations are used (no sine, no power, no sum over an axis), so that a fie
 bits on every machine. Object coordinates: x to the right, y downwards, about -1 to 1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

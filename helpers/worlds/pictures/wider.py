@@ -1,7 +1,5 @@
 """The wider world: sixteen other kinds of things in any colour, on any ground, for pretraining."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 
