@@ -117,6 +117,17 @@ def test_the_pages_have_a_dark_side_a_search_and_a_skip_link(book, browser):
     page.wait_for_selector("#search-results li")
 
 
+def test_a_figure_is_enlarged_by_a_click_on_a_phone(book, browser):
+    page, _ = opened(browser, book / "03_contextualized_mosaics.html", 390)
+    figure = page.locator("figure img").first
+    before = figure.bounding_box()["width"]
+    figure.click()
+    assert figure.bounding_box()["width"] > 1.8 * before
+    assert page.evaluate("document.documentElement.scrollWidth") <= 391, "the page does not widen"
+    figure.click()
+    assert figure.bounding_box()["width"] == before
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_pages_can_be_read_by_everybody(book, browser, theme):
     """By axe-core: contrast, alternative texts, names of controls; nothing serious."""

@@ -9,6 +9,7 @@ can refuse a parameter before anything runs.
 import ast
 import difflib
 import functools
+import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +23,10 @@ from pydantic import ValidationError as Refused
 from pydantic.dataclasses import dataclass
 
 from helpers.run import failures
+from helpers.run.progress import progress
 
 STRICT = ConfigDict(strict=True, extra="forbid")
+SLOW = ("pandas", "matplotlib.pyplot", "torch", "torchvision")  # what nearly every notebook uses
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
 WIDER = "wider world"
 
@@ -275,6 +278,8 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
         every file that is not there and every network that cannot be built as it is asked for.
     """
     failures.watch()
+    for name in progress(SLOW, desc="loading", delay=1):  # seconds, in which nothing else is seen
+        importlib.import_module(name)
     own = {name: namespace[name] for name in namespace.get("__annotations__", {})}
     return accepted(own, {name: namespace.get(name) for name in _injected(namespace)})
 
