@@ -214,7 +214,10 @@ def sentence(row: dict) -> str:
 def _gallery(folder: Path, ending: str, about: Callable) -> dict[str, list[tuple[str, str]]]:
     """Notebook to the files that it wrote: each one's name, and what there is to say about it."""
     found = {}
-    for path in sorted(folder.glob(f"*/*.{ending}")):
+    paths = folder.glob(f"*/*.{ending}")
+    for path in sorted(
+        paths, key=lambda p: (p.parent.name, not p.stem.startswith("figure"), p.stem)
+    ):
         found.setdefault(path.parent.name, []).append((path.stem, about(path)))
     return found
 
