@@ -194,12 +194,10 @@ def run_all(page, seconds):
     """Run all cells, and wait until none is waiting."""
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.locator(".lm-Menu-itemLabel:text-is('Run All Cells')").click()
-    page.wait_for_timeout(1500)
-    page.wait_for_function(
-        "() => [...document.querySelectorAll('.jp-InputPrompt')]"
-        ".every(prompt => !prompt.innerText.includes('*'))",
-        timeout=1000 * seconds,
-    )
+    prompts = "[...document.querySelectorAll('.jp-InputPrompt')]"
+    waiting = "prompt => prompt.innerText.includes('*')"
+    page.wait_for_function(f"() => {prompts}.some({waiting})", timeout=60_000)
+    page.wait_for_function(f"() => !{prompts}.some({waiting})", timeout=1000 * seconds)
 
 
 def test_a_save_in_lab_changes_nothing(browser, lab):
