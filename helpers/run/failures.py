@@ -11,7 +11,7 @@ import time
 from IPython import get_ipython
 from IPython.core.interactiveshell import ExecutionResult
 
-WAITED = 0.5  # seconds: a cell that comes later after the last one was not waiting in the queue
+WAITED = 1.0  # seconds: a cell that comes later after the last one was not waiting in the queue
 
 
 class Watch:
