@@ -58,6 +58,7 @@ rule book:
         notebooks=expand(OUT + "/notebooks/{name}.ipynb", name=NOTEBOOKS),
         findings=expand(OUT + "/findings/{name}.json", name=NOTEBOOKS),
         book=sorted(map(str, Path("helpers/run/book").rglob("*.*"))),
+        teaching=str(project.root() / "TEACHING.md"),
     output:
         f"{OUT}/index.html",
     shell:

@@ -332,6 +332,6 @@ def test_ten_controls_that_hold_are_said_to_hold():
     for seed in range(200):
         rated = focus.design(table, CLASSES, per_class=24, seed=seed).assign(set="C", **ONE)
         rated["focus"] = np.random.default_rng(seed).normal(0.5, 0.08, len(rated))
-        _, low, high = controls._interval(mean(rated))
+        _, low, high = mean(rated).interval(controls.LEVEL)
         wrong += not low <= 0.5 <= high
     assert wrong <= 4

@@ -203,7 +203,7 @@ def class_blind(model: Model, images: ImageSet, seed: int, **more) -> pd.DataFra
     rows = []
     for name, control in MAPS.items():
         for on, table in (("mosaics", plain), ("mosaics and twins", twins(two))):
-            found = _interval(mean(rate(model, images, table, control, **more)))
+            found = mean(rate(model, images, table, control, **more)).interval(LEVEL)
             rows.append(_row(name, "", on, len(table), found, 0.5, reason))
     return pd.DataFrame(rows)
 
@@ -231,7 +231,7 @@ def knows_nothing(
                 break
             means.append(focus.mean())
             count += int(focus.notna().sum())
-        known = _interval(stats.mean(means)) if np.isfinite(means).any() else [np.nan] * 3
+        known = stats.mean(means).interval(LEVEL) if np.isfinite(means).any() else [np.nan] * 3
         rows.append(_row("random weights", shown(method), "twins", count, known, 0.5, reason))
     return pd.DataFrame(rows)
 
@@ -280,12 +280,6 @@ def positions(model: Model, images: ImageSet, seed: int, **more) -> tuple[pd.Dat
     each = wide.groupby("group").mean().dropna().T.to_numpy()
     p = float(scipy.stats.friedmanchisquare(*each).pvalue)
     return pd.DataFrame(rows, columns=["layout", "mean", "low", "high"]), p
-
-
-def _interval(found: stats.Mean) -> tuple[float, float, float]:
-    """A mean and the ends of Student's interval of 99.5%."""
-    half = found.error * scipy.stats.t.ppf((1 + LEVEL) / 2, found.freedom)
-    return found.estimate, found.estimate - half, found.estimate + half
 
 
 def _row(

@@ -21,7 +21,7 @@ TABLE = project.root() / "data" / "paper" / "claims.csv"
 AGREES, CONTRADICTS = "agrees with the paper", "contradicts the paper"
 HOLDS, FAILS = "holds", "does not hold"  # the same of a claim that this suite makes
 UNDECIDED, NO_COUNTERPART = "undecided", "no counterpart here"
-SUITE = "suite"
+SUITE, OURS = "suite", "this suite"  # in the table, and as people read it
 LEVEL = 0.05  # of the p values
 
 
@@ -130,7 +130,7 @@ def _judged(claim: pd.Series, estimate: Estimate) -> dict:
         "id": claim.name,
         "of": ", ".join(map(str, estimate.of.values())),
         "claim": claim["claim"].format_map(about),
-        "where": "this suite" if mine else f"{claim['by']}, {claim['section']}",
+        "where": OURS if mine else f"{claim['by']}, {claim['section']}",
         "paper": claim["printed"] + (f" (of {claim['n']})" if claim["n"] else ""),
         "measured": measured,
         "low": low,

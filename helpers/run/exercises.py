@@ -18,16 +18,14 @@ STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError"
 FOLD = "hide-input"  # the tag by which the pages fold a cell
 
 
-def without_solutions(notebook: nbformat.NotebookNode) -> int:
-    """Take the solutions out of a notebook and unfold their cells; the number of exercises."""
-    cells = [cell for cell in notebook.cells if "nbgrader" in cell.metadata]
-    for cell in cells:
+def without_solutions(notebook: nbformat.NotebookNode) -> None:
+    """Take the solutions out of a notebook and unfold their cells."""
+    for cell in (cell for cell in notebook.cells if "nbgrader" in cell.metadata):
         cell.outputs, cell.execution_count = [], None
         if cell.metadata.nbgrader.solution:
             cell.source = SOLUTION.sub(STUB, cell.source)
             cell.metadata.tags = [tag for tag in cell.metadata.get("tags", []) if tag != FOLD]
             cell.metadata.pop("jupyter", None)
-    return sum(cell.metadata.nbgrader.solution for cell in cells)
 
 
 def copy(folder: Path, solved: bool) -> Path:

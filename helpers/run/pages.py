@@ -71,9 +71,7 @@ def write(folder: Path) -> Path:
     with tempfile.TemporaryDirectory(prefix=".book-", dir=folder) as temporary:
         source, pages = Path(temporary) / "source", Path(temporary) / "pages"
         source.mkdir()
-        chapters = [_chapter(name, notebook, scorecard) for name, notebook in executed.items()]
-        for chapter in chapters:
-            _unlink(chapter["notebook"], executed)
+        chapters = [_chapter(name, executed, scorecard) for name in executed]
         for chapter in chapters:
             nbformat.write(chapter["notebook"], source / f"{chapter['name']}.ipynb")
         known = {"folder": folder, "chapters": chapters, "failed": failed}
@@ -81,9 +79,10 @@ def write(folder: Path) -> Path:
         known["figures"] = _gallery(folder / "figures", "svg", _alternative_text)
         known["tables"] = _gallery(folder / "tables", "csv", _first_rows)
         (source / "teaching.md").write_text((project.root() / "TEACHING.md").read_text())
-        for template in sorted(BOOK.glob("*.md.jinja")):
-            page = _templates().get_template(template.name).render(known)
-            (source / template.stem).write_text(page)
+        templates = _templates()
+        for name in templates.list_templates(["jinja"]):
+            page = templates.get_template(name).render(known)
+            (source / name.removesuffix(".jinja")).write_text(page)
         _build(source, pages, folder.name)
         shutil.rmtree(folder / "pages", ignore_errors=True)
         pages.rename(folder / "pages")
@@ -152,8 +151,11 @@ def _error(path: Path) -> str:
     return errors[-1].splitlines()[0] if errors else "it did not come to its end"
 
 
-def _chapter(name: str, notebook: nbformat.NotebookNode, scorecard: pd.DataFrame) -> dict:
+def _chapter(
+    name: str, executed: Mapping[str, nbformat.NotebookNode], scorecard: pd.DataFrame
+) -> dict:
     """What the book shows of a notebook: its page, title, question, time and findings."""
+    notebook = executed[name]
     opening = lessons.opening(notebook)
     rows = scorecard[scorecard["notebook"] == name]
     measured = rows[rows["verdict"] != claims.NO_COUNTERPART]
@@ -168,7 +170,9 @@ def _chapter(name: str, notebook: nbformat.NotebookNode, scorecard: pd.DataFrame
     stored.without_widgets(notebook)
     notebook.cells[0].source = re.sub(r"^# ", f"# {name[:2]} ", notebook.cells[0].source)
     for cell in notebook.cells:
-        if cell.cell_type == "code" and _prepares(cell):
+        if cell.cell_type == "markdown":
+            cell.source = _unlinked(cell.source, executed)
+        elif cell.cell_type == "code" and _prepares(cell):
             cell.metadata.tags = [exercises.FOLD]
     return {
         "name": name,
@@ -178,8 +182,8 @@ def _chapter(name: str, notebook: nbformat.NotebookNode, scorecard: pd.DataFrame
         "seconds": notebook.metadata.get("papermill", {}).get("duration"),
         "headline": told[0] if told else None,
         "picture": notebook.cells[0].metadata.get("thumbnail", ""),
-        "papers": rows[rows["where"] != "this suite"].to_dict("records"),
-        "ours": rows[rows["where"] == "this suite"].to_dict("records"),
+        "papers": rows[rows["where"] != claims.OURS].to_dict("records"),
+        "ours": rows[rows["where"] == claims.OURS].to_dict("records"),
     }
 
 
@@ -191,15 +195,10 @@ def _prepares(cell: nbformat.NotebookNode) -> bool:
     return bool(tagged) or imports or "project.start(" in cell.source
 
 
-def _unlink(notebook: nbformat.NotebookNode, known: Mapping[str, object]) -> None:
-    """Leave of a link to a notebook that is not in the book only its text."""
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            cell.source = re.sub(
-                r"\[([^]]*)\]\((\w+)\.ipynb\)",
-                lambda link: link[0] if link[2] in known else link[1],
-                cell.source,
-            )
+def _unlinked(text: str, known: Mapping[str, object]) -> str:
+    """Markdown in which of a link to a notebook that is not in the book only the text is left."""
+    link = r"\[([^]]*)\]\((\w+)\.ipynb\)"
+    return re.sub(link, lambda found: found[0] if found[2] in known else found[1], text)
 
 
 def sentence(row: dict) -> str:

@@ -26,7 +26,7 @@ from helpers.run import failures
 from helpers.run.progress import progress
 
 STRICT = ConfigDict(strict=True, extra="forbid")
-SLOW = ("pandas", "matplotlib.pyplot", "torch", "torchvision")  # what nearly every notebook uses
+SLOW = ("pandas", "matplotlib.pyplot", "torch")  # what every notebook imports next
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
 WIDER = "wider world"
 

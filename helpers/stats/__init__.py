@@ -13,7 +13,7 @@ import scipy.stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
-UPPER = 0.975  # every interval is one of 95%
+UPPER = 0.975  # intervals are of 95% where nothing else is said
 
 
 class Interval(NamedTuple):
@@ -57,9 +57,9 @@ class Mean:
     error: float
     freedom: float
 
-    def interval(self) -> Interval:
-        """Student's 95% interval."""
-        half = self.error * scipy.stats.t.ppf(UPPER, self.freedom)
+    def interval(self, level: float = 0.95) -> Interval:
+        """Student's interval."""
+        half = self.error * scipy.stats.t.ppf((1 + level) / 2, self.freedom)
         return Interval(self.estimate, self.estimate - half, self.estimate + half)
 
     @property
