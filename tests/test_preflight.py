@@ -102,7 +102,7 @@ def plan(parameters=None, **config):
 def test_what_is_fine_is_let_through():
     own = {"06_focus_rating": {"mosaics": 7}}
     run, parameters = plan({"model": "squeezenet1_0", "seed": 3}, run="sweep/seed-3", **own)
-    assert run == "sweep/seed-3" and len(parameters) == len(list(NOTEBOOKS.glob("0[1-9]_*.ipynb")))
+    assert run == "sweep/seed-3" and len(parameters) == len(list(NOTEBOOKS.glob("0[1-9]*_*.ipynb")))
     assert parameters["02_cross_evaluation"]["model"] == "squeezenet1_0"
     assert "model" not in parameters["01_datasets"]
     assert parameters["06_focus_rating"]["mosaics"] == 7

@@ -147,6 +147,18 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index()
 
 
+def beyond(images: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
+    """Effects less those that the reference trainings show on the same mosaics.
+
+    Both are from :func:`per_image`, of the same design: `reference` of networks that were trained
+    where contexts tell nothing of the class. Training by training and image by image everything
+    measured is subtracted, so that :func:`of_pairs` and :func:`of_contexts` then say how much more
+    the one does than the other. Counts of mosaics stay.
+    """
+    keys = [*IMAGE, "mosaics"]
+    return images.set_index(keys).sub(reference.set_index(keys)).reset_index()
+
+
 def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
     """What each context does to each object class (section 3, Table 1, Figure 10), by `per_image`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import torch
 
-from helpers import models
+from helpers import data, models
 from helpers.models.reduced import EPOCHS
 from helpers.models.training import kept
 from helpers.run import project
@@ -132,6 +133,25 @@ def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[
         store=project.store(),
         tune="last" if family == "probe" else "all",
     )
+
+
+def without_bias(name: str, images: Images, recipe: Recipe, seed: int) -> list[Classifier] | None:
+    """The same model, trained in the same world where class and context are independent.
+
+    With K contexts each class meets each of them in 1/K of its images, so nothing can be learned
+    from a context. These trainings are the reference of a context's effect: what they answer to the
+    same mosaics is not the planted bias's doing. Training t differs from training t of
+    :func:`model` in its contexts only.
+
+    Returns
+    -------
+    list of Classifier, or None
+        None outside the embedded world, where nobody can remove what a photograph shows.
+    """
+    if images.source != "world":
+        return None
+    unplanted = replace(images, context_bias=1 / len(pictures.CONTEXT_OF))
+    return model(name, data.load(unplanted, seed), recipe, seed)
 
 
 def epochs(recipe: Recipe, source: str) -> int:

@@ -61,7 +61,7 @@ def read(path: Path = TABLE) -> pd.DataFrame:
     -------
     DataFrame
         notebook : str
-            The first two digits of the notebook that judges it.
+            What the name of the notebook that judges it begins with, such as 03 or 03b.
         by : {"contexts", "focus", "icon2", "blocks", "suite"}
             The paper that makes the claim, or this suite.
         section : str
@@ -92,10 +92,11 @@ def judge(notebook: str, estimates: Iterable[Estimate]) -> pd.DataFrame:
     not have in ``claims.csv`` is a KeyError.
     """
     known = read()
-    known = known[known["notebook"] == notebook[:2]]
+    chapter = notebook.split("_")[0]
+    known = known[known["notebook"] == chapter]
     estimates = list(estimates)
     for unknown in {e.claim for e in estimates} - set(known.index):
-        raise KeyError(f"{TABLE.name} has no claim {unknown!r} of notebook {notebook[:2]}")
+        raise KeyError(f"{TABLE.name} has no claim {unknown!r} of notebook {chapter}")
     given = {e.claim for e in estimates}
     estimates += [
         Estimate(name, note=claim["otherwise"])

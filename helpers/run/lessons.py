@@ -23,7 +23,7 @@ def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
 def overview() -> HTML:
     """A row a lesson, with a link to it: its question, what it needs, and how long it runs."""
     rows = []
-    for path in sorted(NOTEBOOKS.glob("0[1-9]*.ipynb")):
+    for path in sorted(NOTEBOOKS.glob("0[1-9]*_*.ipynb")):
         said = opening(nbformat.read(path, as_version=4))
         link = f'<a href="{path.name}">{path.stem}</a>'
         rows.append((link, said["question"], said["You need"], said["Time"]))

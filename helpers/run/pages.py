@@ -168,7 +168,7 @@ def _chapter(
         text = "\n".join(["**Findings of this run**", "", *lines])
         notebook.cells.insert(1, nbformat.v4.new_markdown_cell(text))
     stored.without_widgets(notebook)
-    notebook.cells[0].source = re.sub(r"^# ", f"# {name[:2]} ", notebook.cells[0].source)
+    notebook.cells[0].source = re.sub(r"^# ", f"# {name.split('_')[0]} ", notebook.cells[0].source)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = _unlinked(cell.source, executed)
@@ -176,7 +176,7 @@ def _chapter(
             cell.metadata.tags = [exercises.FOLD]
     return {
         "name": name,
-        "title": f"{name[:2]} {opening['title'] or name}",
+        "title": f"{name.split('_')[0]} {opening['title'] or name}",
         "question": opening["question"],
         "notebook": notebook,
         "seconds": notebook.metadata.get("papermill", {}).get("duration"),

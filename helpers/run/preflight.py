@@ -67,9 +67,9 @@ def of_notebooks(config: Mapping[str, Any], key: str = "parameters") -> dict[str
 
 
 def notebooks(asked: str | list[str] | None, folder: Path) -> list[Path]:
-    """Paths of the notebooks named: a list, or names with commas between; None is 01 to 09."""
+    """Paths of the notebooks named: a list, or names with commas between; None is all lessons."""
     if asked is None:
-        return sorted(folder.glob("0[1-9]_*.ipynb"))
+        return sorted(folder.glob("0[1-9]*_*.ipynb"))
     names = asked.split(",") if isinstance(asked, str) else asked
     there = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
     if not isinstance(names, list) or not names:
