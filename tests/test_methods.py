@@ -46,8 +46,8 @@ def by_colour(collection):
     return [model, model]  # two trainings
 
 
-def measured(model, collection):
-    return methods.measured(model, collection, IMAGES, 0, per_context=2)
+def measured(model, collection, reference=None):
+    return methods.measured(model, collection, IMAGES, 0, per_context=2, reference=reference)
 
 
 def test_a_model_told_by_contexts_is_found_by_mosaics_and_pasting(collection, by_colour):
@@ -55,10 +55,12 @@ def test_a_model_told_by_contexts_is_found_by_mosaics_and_pasting(collection, by
     table = methods.answers(found)
     assert table.groupby(methods.MEASURE, sort=False).size().eq(4).all()
     assert list(dict.fromkeys(table["method"])) == ["mosaics", "pasting", "GradCAM"]
-    told = table[(table["quantity"] == "logits") & (table["context_class"] != "fire hydrant")]
+    raw, beside = (table[table["reading"] == name] for name in methods.READINGS[:2])
+    assert (raw["answer"] == "").all() and len(raw) == len(beside) == len(table) / 2
+    told = beside[(beside["quantity"] == "logits") & (beside["context_class"] != "fire hydrant")]
     assert (told["answer"] == "yes").all()  # the road is as grey as the neutral ground
     assert np.allclose(table["planted"], 0.9, atol=0.1) and (table["dose"] == 0.9).all()
-    assert ((table["low"] > 0) == (table["answer"] == "yes")).all()
+    assert ((beside["low"] > 0) == (beside["answer"] == "yes")).all()
     for measure, mean in methods.overall(found).items():
         mine = table[methods.MEASURE].agg(tuple, axis=1) == measure
         by_hand = table.loc[mine, "effect"].mean()  # every context met as many classes
@@ -74,7 +76,37 @@ def test_the_first_training_alone_is_what_one_training_measures(collection, by_c
 
 def test_a_model_that_answers_always_the_same_is_never_accused(collection):
     same = [Classifier(ByColour(torch.zeros(4, 3))).eval()] * 2
-    assert (methods.answers(measured(same, collection))["answer"] == "no").all()
+    assert "yes" not in set(methods.answers(measured(same, collection))["answer"])
+
+
+def test_raw_decisions_are_counted_by_hand(collection, by_colour):
+    scored = methods.by_pasting(by_colour, collection, seed=0)
+    images = torch.cat(list(methods.composites(scored.design, collection, seed=0)))
+    with torch.no_grad():
+        top = [collection.classes[i] for i in by_colour[0](images).argmax(1)]
+    rows = scored.design.assign(top=top).query("kind == 'context'")
+    by_hand = (rows["top"] == rows["context_class"]).groupby(rows["context_class"]).mean().to_dict()
+    found = measured(by_colour, collection)
+    asked = ("pasting", "decisions", "raw")
+    mine = found[found[methods.MEASURE].agg(tuple, axis=1) == asked]
+    assert mine.groupby("context_class")["value"].mean().to_dict() == pytest.approx(by_hand)
+
+
+def test_beyond_the_reference_is_the_difference_of_two_measurements(collection, by_colour):
+    """Scored in one pass or each by itself: the same, and nothing beyond oneself."""
+    other = [Classifier(ByColour(torch.eye(4)[:, :3]), mean=(0, 0, 0), std=(1, 1, 1)).eval()] * 2
+    both = measured(by_colour, collection, other)
+    keys = [*methods.MEASURE[:2], *methods.effects.IMAGE]
+    alone = [
+        table[table["reading"] == "beside neutral"].set_index(keys)["value"]
+        for table in (measured(by_colour, collection), measured(other, collection))
+    ]
+    beyond = both[both["reading"] == "beyond reference"].set_index(keys)["value"]
+    pd.testing.assert_series_equal(beyond, alone[0] - alone[1], check_like=True)
+    itself = measured(by_colour, collection, by_colour)
+    assert (itself.loc[itself["reading"] == "beyond reference", "value"] == 0).all()
+    with pytest.raises(ValueError, match="1 reference trainings for 2"):
+        measured(by_colour, collection, other[:1])
 
 
 def test_by_pasting_scores_what_composites_show(collection, by_colour):

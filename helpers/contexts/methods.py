@@ -1,18 +1,23 @@
 """Three methods asked about one model: what mosaics, pasting and GradCAM say of each context.
 
 A model is several trainings. Every method is asked the same question, "does this context draw the
-model to its class?", and answers yes where the whole interval of its measure, over trainings and
-images, lies above zero. Mosaics and pasting have two measures, both beside the neutral image: the
-share of images that the context flips (its class comes to outscore the object's), and how far it
-moves the logits. GradCAM's is how much more of its relevance lies on the background than a uniform
-map's.
+model to its class?", in quantities of its own, and each quantity has three readings:
+
+- *raw*: what the model does, as the paper counts it. Nothing says how large it would be without a
+  bias, so that a raw reading answers nothing by itself.
+- *beside neutral*: less what the same trainings do beside a neutral image. For GradCAM it is what
+  lies on the background beyond its share of the area, which a uniform map would put there.
+- *beyond reference*: *beside neutral*, less the same of reference trainings, on the same images.
+  The reference is the same model, trained where class and context are independent.
+
+The last two answer yes where their whole interval, over trainings and images, lies above zero.
 
 In the embedded world the same is asked of models that differ only in how strongly the contexts were
 planted. One seed makes the same objects at every dose; only their contexts change. With K contexts
 a dose of 1/K makes class and context independent: there nothing is planted.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,8 +32,16 @@ from helpers.models import experiment
 from helpers.run.parameters import Images, Recipe
 from helpers.run.progress import progress
 
-MEASURE = ["method", "quantity"]
-QUANTITIES = {"flips": "flip_effect", "logits": "context_effect"}  # and their column in `effects`
+READINGS = RAW, NEUTRAL, REFERENCE = "raw", "beside neutral", "beyond reference"
+MEASURE = ["method", "quantity", "reading"]
+# A quantity's columns, raw and beside neutral: in `effects.per_image` and `background.relevance`.
+DECISIONS = {"decisions": ("taken_share", "taken_effect")}
+LOGITS = {"logits": ("drop", "context_effect")}
+QUANTITIES = {
+    "mosaics": DECISIONS | {"flips": ("flip_share", "flip_effect")} | LOGITS,
+    "pasting": DECISIONS | LOGITS,
+    "GradCAM": {"relevance": ("share", "excess"), "peak": ("peak", "peak_excess")},
+}
 
 
 class Scored(NamedTuple):
@@ -123,6 +136,7 @@ def measured(
     images: Images,
     seed: int,
     *,
+    reference: Sequence | None = None,
     per_context: int = 5,
     neutral: str = "shuffled",
     maps: Sequence[explain.Maps] | None = None,
@@ -138,36 +152,61 @@ def measured(
         With contexts. Without masks, pasting and GradCAM's measure are left out.
     images
         What the collection was made by.
+    reference : list of nn.Module, optional
+        As many trainings without the bias, such as :func:`helpers.models.experiment.without_bias`
+        gives. They see the same mosaics, composites and test images; without them there is no
+        reading "beyond reference".
     seed, per_context, neutral
         As for :func:`by_mosaics`.
     maps
-        From :func:`by_gradcam`, where they are made already; else they are made at `layer`.
+        The model's, from :func:`by_gradcam`, where they are made already; else they are made at
+        `layer`.
 
     Returns
     -------
     DataFrame
-        One row a measure, context, training and object image: method, quantity, context_class,
-        object_class, training, object, value (NaN where it is not defined); seed; dose (share
-        of C's images that were given their class's own context, mean of the classes); planted (the
-        share counted in the images of the context's class). These two are NaN where not known.
+        One row a measure, context, training and object image: method, quantity, reading (one of
+        `READINGS`), context_class, object_class, training, object, value (NaN where it is not
+        defined); seed; dose (share of C's images that were given their class's own context, mean of
+        the classes); planted (the share counted in the images of the context's class). These two
+        are NaN where not known.
+
+        Quantities are *decisions* (share of images whose highest logit is that of the context's
+        class: the paper's count for pasting), *flips* (share of mosaics in which that logit is
+        above the object's: its count for mosaics), *logits* (how far the image moves towards the
+        context's class: raw, from the single image, as in Figure 10), and of GradCAM's maps
+        *relevance* (its share on the background) and *peak* (whether its largest pixel is there).
+
+    Raises
+    ------
+    ValueError
+        For another number of reference trainings than of the model's.
     """
+    reference = list(reference or [])
+    if reference and len(reference) != len(model):
+        raise ValueError(
+            f"{len(reference)} reference trainings for {len(model)} of the model: they are "
+            "compared training by training, so give as many"
+        )
+    both = [*model, *reference]
     scored = {
         "mosaics": by_mosaics(
-            model, collection, seed=seed, per_context=per_context, neutral=neutral
+            both, collection, seed=seed, per_context=per_context, neutral=neutral
         ),
-        "pasting": by_pasting(model, collection, seed=seed),
+        "pasting": by_pasting(both, collection, seed=seed),
     }
-    parts = [
-        of.images.assign(method=method, quantity=quantity, value=of.images[column])
-        for method, of in scored.items()
-        if of is not None
-        for quantity, column in QUANTITIES.items()
-    ]
+    tables = {method: of.images for method, of in scored.items() if of is not None}
     test = collection.sets["C"].split("test")
     if test.masks is not None:
-        shares = background.relevance(maps or by_gradcam(model, collection, layer), test)
+        maps = list(maps or by_gradcam(model, collection, layer))
+        maps += by_gradcam(reference, collection, maps[0].settings["layer"]) if reference else []
+        shares = background.relevance(maps, test)
         shares["context_class"] = shares["object_class"] = shares["class"]
-        parts.append(shares.assign(method="GradCAM", quantity="relevance", value=shares["excess"]))
+        tables["GradCAM"] = shares.assign(peak_excess=shares["peak"] - shares["area"])
+    parts = [
+        _readings(table, QUANTITIES[method], len(model)).assign(method=method)
+        for method, table in tables.items()
+    ]
     table = pd.concat(parts, ignore_index=True)[[*MEASURE, *effects.IMAGE, "value"]]
     asked, shown = experiment.planted(images), experiment.class_by_context(collection)
     own = dict(zip(shown.index, np.diag(shown) / shown.sum(axis=1), strict=True))
@@ -178,6 +217,32 @@ def measured(
     )
 
 
+def _readings(
+    table: pd.DataFrame, quantities: Mapping[str, tuple[str, str]], trainings: int
+) -> pd.DataFrame:
+    """Every quantity's readings: the first `trainings` are the model's, further ones a reference's.
+
+    `table` has a row a training, pair and object, and the columns that `quantities` names.
+    """
+    table = table.set_index(effects.IMAGE)
+    number = table.index.get_level_values("training")
+    model, reference = table[number < trainings], table[number >= trainings]
+    reference = reference.rename(index=lambda t: t - trainings, level="training")
+    parts = []
+    for quantity, (raw, beside) in quantities.items():
+        values = {RAW: model[raw], NEUTRAL: model[beside]}
+        if len(reference):
+            values[REFERENCE] = model[beside] - reference[beside].reindex(model.index)
+        parts += [
+            value.astype(float)
+            .rename("value")
+            .reset_index()
+            .assign(quantity=quantity, reading=name)
+            for name, value in values.items()
+        ]
+    return pd.concat(parts, ignore_index=True)
+
+
 def answers(measured: pd.DataFrame) -> pd.DataFrame:
     """What each method answers for each context, by the table of :func:`measured`.
 
@@ -185,34 +250,48 @@ def answers(measured: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         One row a context and measure: dose, seed, context_class, planted, method, quantity,
-        effect, low, high, answer ("yes" where low > 0, else "no").
+        reading, effect, low, high, answer ("yes" where low > 0, else "no"; "" for a raw reading,
+        which nothing says to be large or small).
     """
     keys = ["dose", "seed", "context_class", "planted", *MEASURE]
     groups = measured.groupby(keys, sort=False, dropna=False)
     rows = [(*key, *_mean(part).interval()) for key, part in groups]
     found = pd.DataFrame(rows, columns=[*keys, "effect", "low", "high"])
-    return found.assign(answer=np.where(found["low"] > 0, "yes", "no"))
+    answer = np.where(found["low"] > 0, "yes", "no")
+    return found.assign(answer=np.where(found["reading"] == RAW, "", answer))
 
 
-def overall(measured: pd.DataFrame) -> dict[tuple[str, str], stats.Mean]:
-    """Each measure's mean over all contexts, by method and quantity."""
+def overall(measured: pd.DataFrame) -> dict[tuple[str, str, str], stats.Mean]:
+    """Each measure's mean over all contexts, by method, quantity and reading."""
     return {measure: _mean(part) for measure, part in measured.groupby(MEASURE, sort=False)}
+
+
+def other_reference(name: str, images: Images, recipe: Recipe, seed: int) -> list | None:
+    """Reference trainings that have nothing in common with the model's; None outside the world.
+
+    Where nothing is planted, the trainings of `experiment.without_bias` are the model itself. To
+    see how often a method is wrong there, the reference must be other trainings: those that follow
+    the model's own, with other seeds and other training images.
+    """
+    twice = replace(recipe, trainings=2 * recipe.trainings)
+    found = experiment.without_bias(name, images, twice, seed)
+    return found and found[recipe.trainings :]
 
 
 def at_doses(
     doses: Sequence[float], name: str, images: Images, recipe: Recipe, seed: int, **asked
-) -> dict[float, tuple[list, pd.DataFrame]]:
-    """Each dose's model, trained where it is not stored, and what :func:`measured` says of it.
+) -> dict[float, pd.DataFrame]:
+    """What :func:`measured` says of each dose's model, beyond :func:`other_reference` too.
 
-    `name` is that of the model, such as ``model-C``; `images`, `recipe` and `seed` are those of a
-    world, and `asked` is for :func:`measured`.
+    Models that are not stored are trained. `name` is that of the model, such as ``model-C``;
+    `images`, `recipe` and `seed` are those of a world, and `asked` is for :func:`measured`.
     """
-    found = {}
+    found, reference = {}, other_reference(name, images, recipe, seed)
     for dose in progress(doses, desc="doses"):
         dosed = replace(images, context_bias=dose)
         collection = data.load(dosed, seed)
         model = experiment.model(name, collection, recipe, seed)
-        found[float(dose)] = model, measured(model, collection, dosed, seed, **asked)
+        found[float(dose)] = measured(model, collection, dosed, seed, reference=reference, **asked)
     return found
 
 
