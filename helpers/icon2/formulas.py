@@ -6,6 +6,8 @@ The last axis holds what is compared. The first may hold the estimate (row 0) an
 import numpy as np
 import scipy.stats
 
+from helpers import stats
+
 LEVEL = 0.95  # of the intervals
 
 
@@ -44,15 +46,10 @@ def image_weights(n_images: int, resamples: int, seed: int = 0, clusters=None) -
 
     Images with the same entry in `clusters`, such as frames of one video, are drawn together.
     """
-    rng = np.random.default_rng(seed)
     of = np.arange(n_images) if clusters is None else np.unique(clusters, return_inverse=True)[1]
     number = int(of.max()) + 1
-    if resamples and number < 2:
-        raise ValueError("all images belong to one cluster: resampling it shows no variation")
-    drawn = [
-        np.bincount(rng.integers(0, number, number), minlength=number) for _ in range(resamples)
-    ]
-    return np.array([np.ones(number), *drawn], np.float32)[:, of]
+    drawn = stats.cluster_bootstrap(number, resamples, np.random.default_rng(seed))
+    return np.vstack([np.ones(number), drawn]).astype(np.float32)[:, of]
 
 
 def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -180,6 +180,18 @@ def bootstrap(function, values, *, resamples: int = 2000) -> Interval:
     return Interval(float(function(groups)), float(low), float(high))
 
 
+def cluster_bootstrap(number: int, draws: int, rng: np.random.Generator) -> np.ndarray:
+    """How often each of `number` clusters is in a resample: int64 (draws, number).
+
+    A resample draws as many clusters as there are, with replacement; all that belongs to a cluster
+    (the frames of a video, the rows of a person) is drawn together. One cluster alone is refused.
+    """
+    if draws and number < 2:
+        raise ValueError("all rows belong to one cluster: resampling it shows no variation")
+    drawn = [np.bincount(rng.integers(number, size=number), minlength=number) for _ in range(draws)]
+    return np.array(drawn, np.int64).reshape(draws, number)
+
+
 def adjust(p_values, method: str = "holm") -> np.ndarray:
     """Adjust p-values for being several (statsmodels `multipletests`); NaN stay NaN, uncounted.
 
