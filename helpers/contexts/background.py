@@ -3,8 +3,10 @@
 *Assessing Biases through Visual Contexts*, section 2.1.1, holds the objects' colour constant (all
 green) so that a model cannot tell classes by it; here that is measured, on the object and on what
 surrounds it. Section 4 and Figure 16 judge by eye where GradCAM looks; here it is measured how much
-of its relevance lies on the background. A map that says nothing of where would put there what the
-background has of the image's area; a context that a model relies on should have more.
+of its relevance lies on the background. A uniform map would put there what the background has of
+the area; but a map of an object spreads beyond it, with or without a bias. So the share is compared
+with that of networks which were trained where contexts tell nothing, on the same images. Where
+nobody knows the background, a mosaic tells where the context is: one half of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +15,10 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers import stats
-from helpers.contexts import effects
-from helpers.data import ImageSet
+from helpers import explain, stats
+from helpers.contexts import effects, mosaics
+from helpers.data import Collection, ImageSet
+from helpers.data.mosaics import cells
 from helpers.explain import Maps, layers
 
 LEAST_MAP = 5  # pixels across and down below which a feature map cannot tell object from background
@@ -109,6 +112,21 @@ def layer_for(model: torch.nn.Module, images: torch.Tensor) -> str:
     return layers.last_map(model, images[:1].float() / 255, LEAST_MAP)
 
 
+def two_layers(model: torch.nn.Module, images: torch.Tensor) -> dict[str, int]:
+    """The layer of :func:`layer_for`, and the last one that is twice as fine; with their pixels.
+
+    Pixels are those of the map's shorter side.
+    """
+    found, least, one = {}, LEAST_MAP, images[:1].float() / 255
+    for _ in range(2):
+        name = layers.last_map(model, one, least)
+        with layers.output_of(model, name) as kept:
+            layers.logits_of(model, one)
+        found[name] = min(kept[0].shape[-2:])
+        least = 2 * found[name]
+    return found
+
+
 def relevance(trainings: Sequence[Maps], images: ImageSet) -> pd.DataFrame:
     """Share of each map's positive relevance that lies on the background, for each training.
 
@@ -146,8 +164,128 @@ def relevance(trainings: Sequence[Maps], images: ImageSet) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def per_class(table: pd.DataFrame) -> pd.DataFrame:
+def beyond(table: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
+    """Shares, excess and peaks less those of reference trainings' maps of the same images.
+
+    Both are tables of :func:`relevance`. A map that is empty in either leaves NaN.
+    """
+    keys = ["training", "object", "class", "area"]
+    return table.set_index(keys).sub(reference.set_index(keys)).reset_index()
+
+
+def fair_test(model: Sequence, reference: Sequence, images: ImageSet) -> pd.DataFrame:
+    """GradCAM's relevance on the background beyond the reference trainings', at two layers.
+
+    Returns
+    -------
+    DataFrame
+        :func:`beyond` of both layers, with size (side of the images), layer, and pixels (side of
+        the layer's map).
+    """
+    parts = []
+    for layer, pixels in two_layers(model[0], images.images).items():
+        both = [relevance(explained(nets, images, layer), images) for nets in (model, reference)]
+        of = {"size": images.images.shape[-1], "layer": layer, "pixels": pixels}
+        parts.append(beyond(*both).assign(**of))
+    return pd.concat(parts, ignore_index=True)
+
+
+def per_layer(table: pd.DataFrame) -> pd.DataFrame:
+    """The differences of :func:`fair_test` as :func:`per_class` tells them, for each layer."""
+    keys = ["size", "layer", "pixels"]
+    parts = {
+        key: per_class(part, differences=True) for key, part in table.groupby(keys, sort=False)
+    }
+    return pd.concat(parts, names=keys).reset_index(keys).reset_index(drop=True)
+
+
+def explained(model: Sequence, images: ImageSet, layer: str) -> list[Maps]:
+    """GradCAM's maps of images for their own class, by every training."""
+    return [
+        explain.explain(training, images.images, images.labels, "gradcam", layer=layer)
+        for training in model
+    ]
+
+
+def in_mosaics(
+    model: Sequence,
+    collection: Collection,
+    *,
+    seed: int,
+    layer: str | None = None,
+    neutral: str = "shuffled",
+) -> pd.DataFrame:
+    """Explain mosaics for their *context's* class: how much relevance lies on the context's half?
+
+    Every test image of C is put beside one image of each other class's context (the object on the
+    left), and beside the neutral image. No mask is needed: the context is the right half.
+
+    Parameters
+    ----------
+    model : sequence of nn.Module
+        Its trainings.
+    collection
+        With contexts.
+    seed, neutral
+        Of `mosaics.design` and of `mosaics.neutral`.
+    layer : str, optional
+        Else it is :func:`layer_for`'s.
+
+    Returns
+    -------
+    DataFrame
+        One row a training and mosaic: training, context_class, object_class, object, context
+        (share of the relevance on the half with the context), neutral (the same half and class,
+        with the neutral image there), more (context - neutral). NaN where a map is empty.
+    """
+    objects, contexts = collection.sets["C"].split("test"), collection.contexts
+    design = mosaics.design(
+        objects.labels, contexts, collection.classes, per_context=1, controls=False, seed=seed
+    )
+    partner = mosaics.neutral(objects.images, neutral, seed)
+    grounds = {"context": design, "neutral": design.assign(kind="neutral", context=0)}
+    images = {
+        name: mosaics.build(rows, objects.images, contexts, partner)
+        for name, rows in grounds.items()
+    }
+    targets = torch.tensor(design["context_class"].map(collection.classes.index).to_numpy())
+    layer = layer or layer_for(model[0], images["context"])
+    half, parts = cells(objects.images.shape[-1], 2, "squeezed")[0], []
+    for number, training in enumerate(model):
+        table = design[effects.IMAGE[1:]].assign(training=number)
+        for name, shown in images.items():
+            maps = explain.explain(training, shown, targets, "gradcam", layer=layer).maps.double()
+            table[name] = (maps[..., half:].sum((1, 2)) / maps.sum((1, 2))).numpy()
+        parts.append(table.assign(more=table["context"] - table["neutral"]))
+    return pd.concat(parts, ignore_index=True)
+
+
+def per_context(table: pd.DataFrame) -> pd.DataFrame:
+    """The shares of :func:`in_mosaics` by context, with intervals over trainings and images.
+
+    Returns
+    -------
+    DataFrame
+        One row a context_class: maps, empty (those without relevance beside the context), and
+        context, neutral, more with their ends (`_low`, `_high`). Object classes count equally;
+        those of which every map is empty are left out.
+    """
+    rows = []
+    for name, part in table.groupby("context_class", sort=False):
+        row = {"context_class": name, "maps": len(part), "empty": int(part["context"].isna().sum())}
+        for value in ("context", "neutral", "more"):
+            grids = [effects.grid(group, value) for _, group in part.groupby("object_class")]
+            known = [grid for grid in grids if not np.isnan(grid).all()]
+            found = stats.mean(known).interval() if known else (np.nan,) * 3
+            row |= dict(zip((value, f"{value}_low", f"{value}_high"), found, strict=True))
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def per_class(table: pd.DataFrame, differences: bool = False) -> pd.DataFrame:
     """Each class's mean share of relevance on the background, against a uniform map.
+
+    `differences` says that the table is one of :func:`beyond`.
 
     Returns
     -------
@@ -161,6 +299,6 @@ def per_class(table: pd.DataFrame) -> pd.DataFrame:
         row = {"class": name, "images": part["object"].nunique()}
         row |= {"undefined": int(part["share"].isna().sum()), "area": part["area"].mean()}
         for measure in ("share", "excess", "peak"):
-            row |= effects.with_interval(part, measure, share=measure == "peak")
+            row |= effects.with_interval(part, measure, share=measure == "peak" and not differences)
         rows.append(row)
     return pd.DataFrame(rows)

@@ -187,12 +187,14 @@ def of_pasting(
     alone: Mapping[str, np.ndarray],
     mosaics: pd.DataFrame,
     pasted: pd.DataFrame | None,
+    reference: pd.DataFrame | None,
     collection: Collection,
 ) -> list[Estimate]:
     """Results Checks, on contexts alone and with objects pasted into them (notebook 04).
 
-    `alone` is from :func:`helpers.contexts.pasting.alone`; `mosaics` and `pasted` are from
-    :func:`helpers.contexts.effects.per_image`, the latter None where nothing could be pasted.
+    `alone` is from :func:`helpers.contexts.pasting.alone`; `mosaics`, `pasted` and `reference` are
+    from :func:`helpers.contexts.effects.per_image`, the last two None where nothing could be pasted
+    and where there are no trainings without the bias.
     """
     papers, found = collection.has_the_papers_classes(), []
     if papers:
@@ -204,8 +206,11 @@ def of_pasting(
         ]
     if pasted is None:
         return found
-    contexts = effects.of_contexts(pasted)
-    found += _of_each("suite/contexts/pasted-effect", contexts, "taken_effect", collection)
+    if reference is not None:
+        pairs = effects.beyond(pasted, reference).groupby(effects.PAIR)
+        grids = [effects.grid(part, "taken_effect") for _, part in pairs]
+        beyond = stats.mean(grids, shares=True).interval()
+        found.append(Estimate("suite/contexts/pasted-effect", beyond))
     found.append(Estimate("suite/contexts/methods-agree", effects.agreement(mosaics, pasted)))
     return found + (_of_the_papers_pasting(mosaics, pasted) if papers else [])
 
@@ -230,28 +235,60 @@ def _of_the_papers_pasting(mosaics: pd.DataFrame, pasted: pd.DataFrame) -> list[
         "contexts/pasted/road": stats.share(list(taken["road"].values())),
         "contexts/pasted/wood": stats.share(list(taken["wood"].values())),
         "contexts/consistent": effects.agreement(*both, value="share"),
+        "suite/contexts/counts-as-paper": _as_printed(pasted),
     }
     return [Estimate(claim, interval) for claim, interval in found.items()]
 
 
-def of_gradcam(table: pd.DataFrame | None, collection: Collection) -> list[Estimate]:
+def _as_printed(pasted: pd.DataFrame) -> stats.Interval:
+    """How our composites taken for the context's class rank as the paper's counts of them do."""
+    ours = (
+        pasted.groupby(effects.PAIR)["taken_share"].mean().rename_axis(["context_class", "pasted"])
+    )
+    theirs = paper.printed("paste").set_index(["context_class", "pasted"])["predicted"]
+    return stats.spearman(*ours.to_frame("ours").join(theirs).to_numpy().T)
+
+
+def of_gradcam(
+    table: pd.DataFrame | None, tested: pd.DataFrame | None, collection: Collection
+) -> list[Estimate]:
     """Section 4 on what GradCAM alone shows (notebook 05).
 
-    `table` is from :func:`helpers.contexts.background.relevance`, None without masks. Nothing is
-    estimated where all maps of a class are empty.
+    `table` is from :func:`helpers.contexts.background.relevance`, None without masks; `tested` from
+    :func:`helpers.contexts.background.fair_test`, None without trainings to compare with. Nothing
+    is estimated where all maps of a class are empty.
     """
-    if table is None or table["share"].isna().groupby(table["class"]).all().any():
-        return []
-    found, by_class = [], list(table.groupby("class", sort=False))
-    if collection.has_the_papers_classes():
+    found = []
+    if table is not None and collection.has_the_papers_classes():
+        by_class = table.groupby("class", sort=False)
         peaks = {name: effects.grid(part, "peak") for name, part in by_class}
-        bench, plane = stats.share(peaks["bench"]), peaks.pop("plane")
-        found = [
-            Estimate("contexts/gradcam/plane", _difference([plane], list(peaks.values()))),
-            Estimate("contexts/gradcam/bench", bench),
-        ]
-    excess = stats.mean([effects.grid(part, "excess") for _, part in by_class]).interval()
-    return [*found, Estimate("suite/contexts/gradcam", excess)]
+        if not any(np.isnan(peak).all() for peak in peaks.values()):
+            bench, plane = stats.share(peaks["bench"]), peaks.pop("plane")
+            found = [
+                Estimate("contexts/gradcam/plane", _difference([plane], list(peaks.values()))),
+                Estimate("contexts/gradcam/bench", bench),
+            ]
+    if tested is not None:
+        coarse = tested[tested["pixels"] == tested.groupby("size")["pixels"].transform("min")]
+        for size, part in coarse.groupby("size"):
+            grids = [effects.grid(group, "share") for _, group in part.groupby("class")]
+            known = [grid for grid in grids if not np.isnan(grid).all()]
+            if known:
+                of = {"size": size}
+                found.append(Estimate("suite/contexts/gradcam", stats.mean(known).interval(), of))
+    return found
+
+
+def of_methods(overall: Mapping[tuple[str, str, str], stats.Mean]) -> list[Estimate]:
+    """What mosaics and pasting find beyond the reference trainings (notebook 05).
+
+    `overall` is from :func:`helpers.contexts.methods.overall`.
+    """
+    return [
+        Estimate("suite/contexts/beyond", mean.interval(), {"method": method, "quantity": quantity})
+        for (method, quantity, reading), mean in overall.items()
+        if reading == "beyond reference" and quantity in ("decisions", "logits")
+    ]
 
 
 def of_doses(

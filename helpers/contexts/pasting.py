@@ -18,7 +18,7 @@ from scipy import ndimage
 from torch.nn.functional import interpolate
 
 from helpers import stats
-from helpers.contexts import effects, mosaics
+from helpers.contexts import effects, mosaics, paper
 from helpers.data import Collection, ImageSet
 
 NOTHING = "nothing"
@@ -70,7 +70,7 @@ def cut(images: torch.Tensor, masks: torch.Tensor, softness: float = 0.5) -> Cut
 
 
 def seams(objects: ImageSet, softness: float) -> dict[str, torch.Tensor]:
-    """One object of each class on a dark ground: cut along its mask, and as :func:`cut` does.
+    """One object of each class on a dark ground: cut along its mask, and by :func:`cut`.
 
     The objects are on white, with masks. Each row has uint8 images (classes, 3, H, W).
     """
@@ -80,7 +80,7 @@ def seams(objects: ImageSet, softness: float) -> dict[str, torch.Tensor]:
     design = pd.DataFrame({"object": range(len(first)), "context_class": "dark", "kind": "context"})
     design["context"] = design["object"]
     ours = torch.cat([*batches(design, cut(images, masks, softness), {"dark": dark})])
-    return {"along the mask": torch.where(masks[:, None], images, dark), "as here": ours}
+    return {"along the mask": torch.where(masks[:, None], images, dark), "by the helper": ours}
 
 
 def _box(mask: np.ndarray, pad: int) -> tuple[slice, slice]:
@@ -264,6 +264,49 @@ def called(logits: Mapping[str, torch.Tensor], classes: Sequence[str]) -> pd.Dat
         for name, one in logits.items()
     }
     return pd.DataFrame.from_dict(said, orient="index", columns=list(classes))
+
+
+def both_counts(
+    flipped: pd.DataFrame, pasted: pd.DataFrame, collection: Collection
+) -> pd.DataFrame:
+    """What the paper counts by either method: mosaics flipped, composites taken for the context.
+
+    `flipped` (mosaics) and `pasted` are from :func:`helpers.contexts.effects.per_image`.
+
+    Returns
+    -------
+    DataFrame
+        One row a pair: context_class, object_class, mosaic_share and paste_share (means over
+        trainings and images), ranks_apart (of these two among the pairs), and the paper's
+        mosaic_share_paper and paste_share_paper (NaN where it prints none).
+    """
+    pairs = pasted.groupby(effects.PAIR, sort=False)["taken_share"].mean().to_frame("paste_share")
+    pairs["mosaic_share"] = flipped.groupby(effects.PAIR)["flip_share"].mean()
+    pairs["ranks_apart"] = (pairs["mosaic_share"].rank() - pairs["paste_share"].rank()).abs()
+    printed = paper.pairs() if collection.has_the_papers_classes() else paper.pairs().iloc[:0]
+    printed = printed.set_index(effects.PAIR).add_suffix("_paper")
+    return pairs.join(printed).reset_index()
+
+
+def agreements(
+    flipped: pd.DataFrame, pasted: pd.DataFrame, counts: pd.DataFrame
+) -> dict[str, float]:
+    """Rank correlations of mosaics and pasting over the pairs.
+
+    "counts" is that of the paper's quantities in our images, "logits" that of the effects beside
+    the neutral image, and "paper" that of the paper's own numbers, where `counts`, which is from
+    :func:`both_counts`, has them.
+    """
+    printed = counts.dropna()
+    found = {"counts": _ranked_alike(counts["mosaic_share"], counts["paste_share"])}
+    found["logits"] = effects.agreement(flipped, pasted).estimate
+    if len(printed):
+        found["paper"] = _ranked_alike(printed["mosaic_share_paper"], printed["paste_share_paper"])
+    return found
+
+
+def _ranked_alike(first: pd.Series, second: pd.Series) -> float:
+    return float(first.corr(second, method="spearman"))
 
 
 def _lay(image: np.ndarray, adds: np.ndarray, leaves: np.ndarray, place: np.ndarray) -> None:

@@ -7,6 +7,7 @@ name of its context, for the labels.
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,6 +23,7 @@ from matplotlib.ticker import PercentFormatter
 from helpers.figures.style import (
     FAINT,
     INK,
+    RED,
     SET_COLOURS,
     WHISKERS,
     context_name,
@@ -44,7 +46,6 @@ MAP = "magma"
 YES, NO = "#B5651D", "#EDEDED"
 NOTHING = "nothing"  # pasted: the context alone
 LEVEL = 0.05  # effects whose p-value, adjusted by Holm, is below it are filled
-FAR = 3  # ranks apart from which a pair is named
 ZERO = {"color": INK, "ls": "--", "lw": 1}
 PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
@@ -503,41 +504,104 @@ def _bars(ax: Axes, part: pd.DataFrame, colours: Names, pictures: list[torch.Ten
         inset.set_axis_off()
 
 
-def two_methods(pairs: pd.DataFrame, colours: Names, context_of: Names) -> Figure:
-    """Effects in mosaics against effects in pasting, a point a pair of object and context.
+def by_networks(
+    tables: Mapping[str, pd.DataFrame],
+    key: str,
+    measures: Mapping[str, str],
+    names: Mapping[str, str],
+    title: str,
+    reference: str = "",
+) -> Figure:
+    """The same estimates of several networks side by side: a panel a measure, a line a row.
 
-    `pairs` are those of `effects.apart`; pairs that the methods rank far apart are named.
+    Parameters
+    ----------
+    tables : dict from the networks' name to a table with a row each `key`
+        With the columns that `measures` names, and their ends (`_low`, `_high`).
+    key : str
+        The column that tells rows apart; `names` says what to call its values.
+    measures : dict from a column to the label of its axis
+    title : str
+    reference : str
+        Column of a further value that is marked in the first panel; of the first table.
     """
-    fig, ax = plt.subplots(figsize=(8.5, 5.2))
-    ax.axhline(0, **ZERO)
-    ax.axvline(0, **ZERO)
+    rows, looks = next(iter(tables.values())), (("o", 9, RED), ("s", 6, FAINT), ("D", 7, INK))
+    size = {"figsize": (9.5, 1.6 + 0.62 * len(rows)), "sharey": True, "squeeze": False}
+    fig, [axes] = plt.subplots(1, len(measures), **size)
+    nudges = np.linspace(-0.24, 0.24, len(tables)) if len(tables) > 1 else [0]
+    for ax, (measure, label) in zip(axes, measures.items(), strict=True):
+        for table, nudge, (marker, side, colour) in zip(
+            tables.values(), nudges, looks, strict=False
+        ):
+            for y, row in enumerate(table.to_dict("records")):
+                _point(ax, row, measure, y + nudge, fmt=marker, ms=side, color=colour, capsize=0)
+        ax.axvline(0, **ZERO)
+        ax.set_xlabel(label)
+        ax.grid(axis="y", color="#eeeeee")
+        ax.tick_params(axis="y", length=0)
+    if reference:
+        for y, value in enumerate(rows[reference]):
+            axes[0].plot(value, y, **REFERENCE)
+    axes[0].set_yticks(range(len(rows)), rows[key].map(names))
+    axes[0].set_ylim(len(rows) - 0.5, -0.5)
+    handles = [
+        mark(name, marker=marker, ms=side, color=colour)
+        for name, (marker, side, colour) in zip(tables, looks, strict=False)
+    ]
+    handles += [mark("a uniform map", **REFERENCE)] if reference else []
+    headed(fig, title, handles)
+    note(fig, WHISKERS)
+    return fig
+
+
+def two_methods(
+    counts: pd.DataFrame,
+    pairs: pd.DataFrame,
+    agreements: Mapping[str, float],
+    colours: Names,
+    context_of: Names,
+) -> Figure:
+    """Pasting against mosaics, a point a pair: in the paper's counts, and in logits beside neutral.
+
+    `counts` are those of `pasting.both_counts`, `pairs` those of `effects.apart`. `agreements` has
+    the rank correlations: "counts", "logits", and "paper" where its counts are drawn in.
+    """
+    fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6))
+    for row in counts.to_dict("records"):
+        colour = colours[row["context_class"]]
+        left.plot(row["mosaic_share"], row["paste_share"], "o", ms=9, color=colour, zorder=3)
+        theirs = row["mosaic_share_paper"], row["paste_share_paper"]
+        left.plot(*theirs, ls="", **PAPER | {"mec": colour, "mew": 1.6})
     for row in pairs.to_dict("records"):
         x, y = (
             [row[f"context_effect{end}_{which}"] for end in ("", "_low", "_high")]
             for which in ("first", "second")
         )
-        colour, rim = colours[row["context_class"]], colours[row["object_class"]]
-        look = {"ecolor": colour, "elinewidth": 1, "capsize": 0}
-        interval(ax, *x, y[0], fmt="none", **look)
-        interval(ax, *y, x[0], vertical=True, ms=11, mfc=colour, mec=rim, mew=3, **look)
-        if row["ranks_apart"] >= FAR:
-            label = f"{row['object_class']} + {context_name(row['context_class'], context_of)}"
-            place = {"textcoords": "offset points", "ha": "left", "fontsize": 9, "zorder": 4}
-            ax.annotate(label, (x[0], y[0]), (9, 7), **place)
-    ax.margins(0.12)
-    ax.set(xlabel="effect in mosaics (logits)", ylabel="effect in pasting (logits)")
+        look = {"color": colours[row["context_class"]], "elinewidth": 1, "capsize": 0}
+        interval(right, *x, y[0], fmt="none", ecolor=look["color"], elinewidth=1)
+        interval(right, *y, x[0], vertical=True, ms=9, **look)
+    for ax in (left, right):
+        ax.axhline(0, **ZERO)
+        ax.axvline(0, **ZERO)
+        ax.margins(0.1)
+    said = f"The paper's counts: rank correlation {agreements['counts']:.2f}"
+    if "paper" in agreements:
+        said += f" (the paper's own {agreements['paper']:.2f})"
+    left.set(xlabel="mosaics flipped (share)", ylabel="composites taken for the context (share)")
+    left.set_title(said, fontsize=10)
+    right.set(xlabel="effect in mosaics (logits)", ylabel="effect in pasting (logits)")
+    right.set_title(
+        f"Logits beside the neutral image: rank correlation {agreements['logits']:.2f}", fontsize=10
+    )
     handles = [
-        mark("face: the context's class", marker="o", ms=11, color="#bbbbbb"),
-        mark("rim: the object's class", marker="o", ms=11, mfc="white", mew=3),
+        mark(context_name(name, context_of), marker="o", ms=9, color=colours[name])
+        for name in dict.fromkeys(counts["context_class"])
     ]
-    handles += [
-        mark(f"{name}, {context_name(name, context_of)}", marker="s", ms=9, color=colours[name])
-        for name in pairs["context_class"].unique()
-    ]
-    fig.legend(handles=handles, loc="outside right center")
-    same = int((pairs["context_effect_first"] * pairs["context_effect_second"] > 0).sum())
-    ax.set_title(f"Mosaics and pasting point the same way in {same} of {len(pairs)} pairs")
-    note(fig, WHISKERS + f" Named: ranked {FAR} places or more apart.")
+    if counts["paste_share_paper"].notna().any():
+        handles.append(mark("the paper's", **PAPER))
+    agree = "agree" if agreements["counts"] > 0.5 else "do not agree"
+    headed(fig, f"In the paper's counts the two methods {agree} on the pairs", handles)
+    note(fig, WHISKERS + " A point is a pair of object and context, in the context's colour.")
     return fig
 
 
@@ -584,38 +648,93 @@ def explained(
     return fig
 
 
-def background_share(table: pd.DataFrame, colours: Names, context_of: Names) -> Figure:
-    """Each class's share of relevance on the background, by `background.per_class`."""
-    names = [f"{name} ({context_name(name, context_of)})" for name in table["class"]]
-    fig, ax = _estimates(table, "share", names, table["class"].map(colours), reference="area")
-    ax.set_xlabel("relevance on the background")
-    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    handles = [mark("GradCAM", marker="o"), mark("a uniform map", **REFERENCE)]
-    less = int((table["share"] < table["area"]).sum())
-    title = f"GradCAM puts less on the background than a uniform map in {less} of {len(table)}"
-    headed(fig, f"{title} classes", handles)
-    note(fig, WHISKERS)
+def gradcam_by_hand(
+    image: torch.Tensor, channels: torch.Tensor, weights: torch.Tensor, steps: torch.Tensor
+) -> Figure:
+    """GradCAM's steps: the image, the channels that count most with their weights, sum and map.
+
+    `image` is uint8 (3, H, W), `channels` float (n, h, w) with `weights` (n,), `steps` the positive
+    part of the weighted sum of all channels (h, w).
+    """
+    number = len(channels)
+    fig, axes = plt.subplots(1, number + 3, figsize=(9.5, 2.2))
+    picture = image.permute(1, 2, 0).numpy()
+    axes[0].imshow(picture)
+    axes[0].set_title("image", fontsize=9)
+    limit = float(channels.abs().max())
+    for ax, channel, weight in zip(axes[1:], channels, weights, strict=False):
+        ax.imshow(channel, cmap="Greys", vmin=0, vmax=limit)
+        ax.set_title(rf"$\alpha_k$ = {float(weight):+.2f}", fontsize=9)
+    axes[-2].imshow(steps, cmap=MAP)
+    axes[-2].set_title("sum, positive part", fontsize=9)
+    axes[-1].imshow(picture.mean(-1), cmap="gray", vmin=0, vmax=255)
+    frame = (-0.5, picture.shape[1] - 0.5, picture.shape[0] - 0.5, -0.5)
+    axes[-1].imshow(steps, cmap=MAP, alpha=0.55, extent=frame, interpolation="bilinear")
+    axes[-1].set_title("enlarged", fontsize=9)
+    for ax in axes:
+        ax.set(xticks=[], yticks=[])
+    width, height = steps.shape[::-1]
+    title = f"GradCAM by hand: {number} of the channels, their weights, and the sum of all of them"
+    headed(fig, f"{title} ({width} by {height} pixels)")
+    return fig
+
+
+def fair_test(table: pd.DataFrame, context_of: Names) -> Figure:
+    """What GradCAM shows on the background beyond other networks, by `background.per_layer`.
+
+    Rows are classes; columns image sizes and layers, once for the share and once for the peak.
+    """
+    classes = list(dict.fromkeys(table["class"]))
+    settings = [
+        f"{size} px, {n}x{n}" for size, n in zip(table["size"], table["pixels"], strict=True)
+    ]
+    rows = table.assign(setting=settings).set_index(["class", "setting"])
+    columns = [(m, setting) for m in ("share", "peak") for setting in dict.fromkeys(settings)]
+    texts, clear = np.empty((2, len(classes), len(columns)), object)
+    for (y, name), (x, (measure, setting)) in product(enumerate(classes), enumerate(columns)):
+        value, low, high = (rows.loc[name, setting][measure + end] for end in ("", "_low", "_high"))
+        texts[y, x], clear[y, x] = f"{value:+.2f}\n[{low:+.2f}, {high:+.2f}]", low > 0
+    fig, ax = plt.subplots(figsize=(9.5, 1.5 + 0.62 * len(classes)))
+    names = [f"{name} ({context_name(name, context_of)})" for name in classes]
+    shades = np.where(clear[..., None].astype(bool), to_rgb(YES), to_rgb(NO))
+    _cells(ax, shades, texts, names, ["\n".join(column) for column in columns], 8)
+    ax.xaxis.tick_top()
+    said = f"in {clear.sum()} of {clear.size} cells"
+    headed(fig, f"GradCAM shows more background than without the bias {said}")
+    note(fig, "Differences with 95% intervals, for other trainings and images. Orange: above zero.")
     return fig
 
 
 def answers(table: pd.DataFrame, context_of: Names) -> Figure:
-    """The answers of `methods.answers` with the measured effects, beside what was planted."""
-    text = table["answer"] + "\n" + table["effect"].map("{:+.2f}".format)
-    measures = (table["method"] + "\n" + table["quantity"]).unique()
-    contexts = table["context_class"].unique()
-    shape, yes = (len(measures), len(contexts)), table["answer"] == "yes"
-    fig, ax = plt.subplots(figsize=(9.5, 1.4 + 0.62 * len(contexts)))
+    """The answers of `methods.answers`, a panel a reading, beside what was planted."""
+    table = table[table["answer"] != ""]
+    parts = list(table.groupby("reading", sort=False))
+    contexts = list(dict.fromkeys(table["context_class"]))
     planted = table.groupby("context_class")["planted"].first()
-    names = [f"{context_name(name, context_of)} ({name})" for name in contexts]
+    names = [context_name(name, context_of) for name in contexts]
     if planted.notna().all():
         names = [f"{n}\nplanted: {planted[c]:.0%}" for n, c in zip(names, contexts, strict=True)]
-    shades = np.where(yes.to_numpy().reshape(*shape, 1), to_rgb(YES), to_rgb(NO)).swapaxes(0, 1)
-    _cells(ax, shades, text.to_numpy().reshape(shape).T, names, measures)
-    ax.xaxis.tick_top()
-    ax.tick_params(length=0)
-    counts = yes.groupby(table["method"], sort=False).agg(["sum", "size"])
+    size = (9.5, len(parts) * (0.9 + 0.55 * len(contexts)) + 0.5)
+    fig, axes = plt.subplots(len(parts), 1, figsize=size, squeeze=False)
+    for ax, (reading, part) in zip(axes[:, 0], parts, strict=True):
+        part = part.assign(measure=part["method"] + "\n" + part["quantity"])
+        order = {"index": contexts, "columns": list(dict.fromkeys(part["measure"]))}
+        wide = {
+            value: part.pivot(index="context_class", columns="measure", values=value).reindex(
+                **order
+            )
+            for value in ("answer", "effect")
+        }
+        yes = (wide["answer"] == "yes").to_numpy()
+        text = wide["answer"] + "\n" + wide["effect"].map("{:+.2f}".format)
+        shades = np.where(yes[..., None], to_rgb(YES), to_rgb(NO))
+        _cells(ax, shades, text, names, order["columns"], 8.5)
+        ax.xaxis.tick_top()
+        ax.set_title(f"{reading}: {yes.sum()} of {yes.size} answers are yes")
+    last = parts[-1][1]
+    counts = (last["answer"] == "yes").groupby(last["method"], sort=False).agg(["sum", "size"])
     said = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in counts.iterrows())
-    headed(fig, f"Answers of yes: {said}")
+    headed(fig, f"Answers of yes {parts[-1][0]}: {said}")
     note(fig, "Numbers: measured effects. Yes: the whole 95% interval lies above zero.")
     return fig
 
