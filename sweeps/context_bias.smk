@@ -1,77 +1,57 @@
-"""Plant the context bias at several doses and seeds, train a model each time, ask every method.
+"""Plant the context bias in many worlds, train models at several doses, ask every method.
 
     make sweep                                        or, the same without make:
     snakemake -s sweeps/context_bias.smk --cores 2    resumes where it was stopped
-    snakemake -s sweeps/context_bias.smk --executor slurm --jobs 15        on a cluster
-    snakemake -s sweeps/context_bias.smk --cores 2 --config seeds='[0,1,2,3,4]'
+    snakemake -s sweeps/context_bias.smk --executor slurm --jobs 20        on a cluster
+    snakemake -s sweeps/context_bias.smk --cores 2 --config seeds='[7,8]' doses='[0.25,0.9]' per_class=150
 
-A sweep of your own: copy this file, name another notebook, one of its tables and other parameters.
-`python -m helpers.contexts.sweep --tables FOLDER FILES` makes one table of the runs' tables, with a column for
-each parameter in which the runs differ; what else is gathered here, `helpers.contexts.sweep` computes for
-this sweep. `snakemake -s ... -n --quiet host` shows the plan.
+A world, with its 30 trainings, is about 75 s of one core. Written are worlds.csv and, on screen, how
+often each method said yes at each dose. Notebook 05b reads worlds.csv in place of the file in data/
+where it says `sweep.recorded(project.outputs() / "sweep/worlds.csv")`.
 """
 
-import yaml
 from pathlib import Path
 
+from helpers.contexts import sweep
 from helpers.run import parameters, preflight, project
 
-NOTEBOOK = "05_gradcam_comparison"
-
-
-def given(dose, seed):
-    """Parameters of one run. Its results go to a folder of their own; `doses: []` trains no more."""
-    one = {"seed": int(seed), "doses": [], "output": f"{NAME}/bias-{dose}_seed-{seed}"}
-    more = preflight.of_notebooks(config)
-    if set(one) & set(more):
-        raise ValueError(f"parameters: this sweep sets {', '.join(set(one) & set(more))} itself")
-    images = {"source": "world", **more.pop("images", {}), "context_bias": float(dose)}
-    return {"images": images, **one, **more}
-
-
 try:  # refused here, before anything runs
-    preflight.known_keys(config, ["run", "doses", "seeds", "parameters"])
-    NAME = project.output_name(config.get("run", "sweep"))
-    swept = {"doses": [0, 0.25, 0.5, 0.75, 1], "seeds": 3, **config}  # how many seeds, or which
-    swept = parameters.checked({name: swept[name] for name in ("doses", "seeds")}, [])
-    DOSES, SEEDS = swept.doses, swept.seeds
-    for dose in DOSES:
-        parameters.validated(f"notebooks/{NOTEBOOK}.ipynb", given(dose, SEEDS[0]))
+    preflight.known_keys(config, ["run", "doses", "seeds", "per_class", "trainings"])
+    seeds = list(range(sweep.FIRST, sweep.FIRST + sweep.WORLDS))
+    swept = {"doses": list(sweep.DOSES), "seeds": seeds, "trainings": sweep.RECIPE.trainings}
+    swept |= {name: config[name] for name in swept if name in config}
+    swept = parameters.checked(swept, [])
+    images = parameters.images_of(
+        {"source": "world", "per_class": config.get("per_class", sweep.IMAGES.per_class)}
+    )
+    OUT = str(project.outputs() / project.output_name(config.get("run", "sweep")))
 except ValueError as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
-OUT = str(project.outputs() / NAME)
-ANSWERS = OUT + "/bias-{dose}_seed-{seed}/tables/" + NOTEBOOK + "/answers.csv"
+WORLD = OUT + "/worlds/seed-{seed}.csv"
 
 
 rule all:
     input:
-        OUT + "/correlations.csv",
+        OUT + "/worlds.csv",
 
 
-rule ask:
+rule world:
     input:
-        notebook=f"notebooks/{NOTEBOOK}.ipynb",
         code=sorted(map(str, Path("helpers").rglob("*.py"))),
     output:
-        ANSWERS,
-    log:
-        OUT + "/bias-{dose}_seed-{seed}/run.ipynb",  # stays, with its error, when the run fails
+        WORLD,
     params:
-        yaml=lambda wildcards: yaml.safe_dump(given(wildcards.dose, wildcards.seed)),
+        doses=" ".join(map(str, swept.doses)),
     threads: 1
     shell:
-        "papermill --no-progress-bar --log-level WARNING -y {params.yaml:q} {input.notebook:q} {log:q}"
+        "python -m helpers.contexts.sweep {output:q} --first {wildcards.seed} --seeds 1"
+        " --doses {params.doses} --per-class {images.per_class} --trainings {swept.trainings}"
 
 
 rule gather:
     input:
-        expand(ANSWERS, dose=DOSES, seed=SEEDS),
+        expand(WORLD, seed=swept.seeds),
     output:
-        OUT + "/answers.csv",
-        OUT + "/rates.csv",
-        OUT + "/correlations.csv",
-        OUT + "/dose-response.png",
-    params:
-        folder=OUT,
+        OUT + "/worlds.csv",
     shell:
-        "python -m helpers.contexts.sweep {params.folder:q} {input:q}"
+        "python -m helpers.contexts.sweep {output:q} --gather {input:q}"

@@ -11,7 +11,15 @@ import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.contexts import background, cross_evaluation, effects, paper
+from helpers.contexts import (
+    background,
+    cross_evaluation,
+    effects,
+    methods,
+    mitigation,
+    paper,
+    sweep,
+)
 from helpers.contexts.paper import CLASS_OF
 from helpers.data import Collection
 from helpers.models import experiment
@@ -291,35 +299,61 @@ def of_methods(overall: Mapping[tuple[str, str, str], stats.Mean]) -> list[Estim
     ]
 
 
-def of_doses(
-    biased: Mapping[tuple[str, str], stats.Mean], unbiased: Mapping[tuple[str, str], stats.Mean]
-) -> list[Estimate]:
-    """Whether each method measures less where contexts tell nothing (notebook 05).
+def of_worlds(worlds: pd.DataFrame) -> list[Estimate]:
+    """How often each method is right, in many worlds (notebook 05b); these are the units.
 
-    Both are from :func:`helpers.contexts.methods.overall`.
+    `worlds` is from :func:`helpers.contexts.sweep.recorded`.
     """
-    return [
-        Estimate(
-            "suite/contexts/follows",
-            stats.difference(biased[measure], unbiased[measure]).interval(),
-            {"method": measure[0], "quantity": measure[1]},
-        )
-        for measure in biased
+    number = worlds["trainings"].max()
+    several = worlds[worlds["trainings"] == number]
+    parts = dict(list(several.groupby(methods.MEASURE, sort=False)))
+    found = []
+    for method, quantity in (("mosaics", "flips"), ("pasting", "decisions")):
+        values = [sweep.by_world(parts[method, quantity, methods.RAW])]
+        known = stats.bootstrap(lambda values: sweep.auc(values[0]), values)
+        of = {"quantity": quantity, "method": method}
+        found.append(Estimate("suite/contexts/raw", known, of))
+    flips = [
+        sweep.by_world(parts["mosaics", "flips", name]) for name in (methods.NEUTRAL, methods.RAW)
     ]
+    better = stats.bootstrap(lambda values: sweep.auc(values[0]) - sweep.auc(values[1]), flips)
+    found.append(Estimate("suite/contexts/neutral", better))
+    for method, quantity in (
+        ("mosaics", "logits"),
+        ("pasting", "logits"),
+        ("GradCAM", "relevance"),
+    ):
+        values = sweep.by_world(parts[method, quantity, methods.NEUTRAL]).mean(3)[:, 0]
+        more = stats.mean(values[:, 0] - values[:, 1]).interval()
+        of = {"method": method, "quantity": quantity}
+        found.append(Estimate("suite/contexts/follows", more, of))
+    alarms = sweep.alarms(worlds, "mosaics", "logits")
+    for reading in (methods.NEUTRAL, methods.REFERENCE):
+        share = stats.share(alarms[reading, number].to_numpy())
+        found.append(Estimate("suite/contexts/alarms", share, {"reading": reading}))
+    more = alarms[methods.NEUTRAL, 1] - alarms[methods.NEUTRAL, number]
+    found.append(Estimate("suite/contexts/one-training", stats.mean(more).interval()))
+    return found
 
 
-def of_mitigation(predictions: pd.DataFrame) -> list[Estimate]:
-    """Section 4: whether the model without the bias does better outside its own set (notebook 05).
+def of_mitigation(predictions: pd.DataFrame, change: pd.DataFrame) -> list[Estimate]:
+    """Section 4: what other contexts for a part of the images do (notebook 05b).
 
-    `predictions` is from :func:`helpers.contexts.cross_evaluation.predictions`, of models that are
-    called "biased" and "unbiased".
+    `predictions` is from :func:`helpers.contexts.cross_evaluation.predictions`, of the models
+    "model-C" and `mitigation.WAYS`; `change` is from :func:`helpers.contexts.mitigation.change`, of
+    the first of these ways.
     """
+
+    def gain(name: str, than: str) -> tuple[float, float, float]:
+        weights = {(mitigation.CONTEXTS, name): 1, (than, name): -1}
+        return cross_evaluation.contrast(predictions, weights)
+
+    asked = ("mosaics", "logits", methods.NEUTRAL)
+    less = methods.overall(change)[asked].interval()
     return [
-        Estimate(
-            f"contexts/mitigation/{name}",
-            cross_evaluation.contrast(predictions, {("unbiased", name): 1, ("biased", name): -1}),
-        )
-        for name in predictions["test_set"].unique()
+        *(Estimate(f"contexts/mitigation/{name}", gain(name, "model-C")) for name in ("NC", "WB")),
+        Estimate("contexts/mitigation/relies-less", less),
+        Estimate("suite/contexts/masks", gain("WB", mitigation.MASKED), {"test_set": "WB"}),
     ]
 
 

@@ -1,92 +1,159 @@
-"""Gather a sweep's runs: one table, how often each method answers yes, and how it follows the dose.
+"""How often is each method right about a context's bias? Many worlds, each at five doses of bias.
 
-`sweeps/context_bias.smk` runs one notebook for each dose and seed; this reads what they wrote.
+A world is one seed: objects, context images, and at every dose a model of several trainings. With
+four contexts a dose of 0.25 makes class and context independent. There and at dose 0 a "yes" is a
+false alarm, at larger doses it is a hit. The reference trainings are others than the model's at
+every dose (`methods.other_reference`): a model compared with itself could not raise an alarm.
+
+    python -m helpers.contexts.sweep data/context_worlds.csv
+
+made the worlds that notebook 05b reads; `sweeps/context_bias.smk` spreads them over cores and
+machines. Seeds from 1000 on were drawn once, after all rules had been settled on seeds 0 to 2.
 """
 
 import argparse
-import io
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 
 from helpers import stats
 from helpers.contexts import methods
-from helpers.figures import contexts as figures
-from helpers.run import artifacts
-from helpers.worlds import pictures
+from helpers.run import artifacts, project
+from helpers.run.parameters import Images, Recipe
+
+DOSES = (0.0, 0.25, 0.5, 0.75, 1.0)
+NOTHING = 0.25  # of four contexts: class and context are independent
+FIRST, WORLDS = 1000, 20
+IMAGES = Images("world", per_class=90)
+RECIPE = Recipe(trainings=5)
+RECORDED = project.root() / "data" / "context_worlds.csv"
+ASKED = [*methods.MEASURE, "trainings"]
 
 
-def with_parameters(files: Sequence[Path]) -> pd.DataFrame:
-    """The same table of several runs as one, with a column for each parameter that differs.
+def world(
+    seed: int, doses: Sequence[float] = DOSES, images: Images = IMAGES, recipe: Recipe = RECIPE
+) -> pd.DataFrame:
+    """What each method measures at each dose of one world, by all trainings and by the first alone.
 
-    A file is one run's, such as ``RUN/tables/NOTEBOOK/focus.csv``. The run's parameters are those
-    that the notebook recorded in ``RUN/findings/NOTEBOOK.json``.
+    Returns
+    -------
+    DataFrame
+        One row a dose, context, measure and number of trainings: dose, seed, context_class, method,
+        quantity, reading, trainings, effect, low, high (as :func:`helpers.contexts.methods.answers`
+        has them), and spread (standard deviation of the single trainings' effects; NaN for one).
     """
-    records = [file.parents[2] / "findings" / f"{file.parent.name}.json" for file in files]
-    given = pd.json_normalize([json.loads(record.read_text())["settings"] for record in records])
-    differ = given.loc[:, given.astype(str).nunique() > 1].drop(
-        columns=["output", "models"], errors="ignore"
-    )
-    parts = [
-        pd.read_csv(file).assign(**asked)
-        for file, asked in zip(files, differ.to_dict("records"), strict=True)
-    ]
+    parts = []
+    for measured in methods.at_doses(doses, "model-C", images, recipe, seed).values():
+        for number in dict.fromkeys((recipe.trainings, 1)):
+            table = measured[measured["training"] < number]
+            found = methods.answers(table).drop(columns=["planted", "answer"])
+            by = ["context_class", *methods.MEASURE]
+            single = table.groupby([*by, "training"])["value"].mean()  # objects are as many a class
+            spread = single.groupby(by).std().rename("spread").reset_index()
+            parts.append(found.merge(spread, on=by).assign(trainings=number))
     return pd.concat(parts, ignore_index=True)
 
 
-def correlations(answers: pd.DataFrame) -> pd.DataFrame:
-    """How each measure follows the dose: Spearman's correlation over runs, with its interval.
+def recorded(path: Path = RECORDED) -> pd.DataFrame:
+    """The worlds made beforehand by the command at the top of this module."""
+    if not path.is_file():
+        raise ValueError(f"There is no file {path.name!r}; sweeps/context_bias.smk makes one.")
+    return pd.read_csv(path)
 
-    A run (one dose, one seed, the several trainings of one model) is the unit: its effect is the
-    mean over the contexts, which share a model and so are not independent of one another.
+
+def rates(worlds: pd.DataFrame) -> pd.DataFrame:
+    """How often each measure answers yes at each dose.
+
+    A world's contexts share its models, so they are not independent: worlds are the units of the
+    interval (`stats.share` of each world's share of yes). Raw readings answer nothing.
+
+    Returns
+    -------
+    DataFrame
+        One row a dose, method, quantity, reading and number of trainings: worlds, yes (share of
+        contexts), low, high.
+    """
+    asked = worlds[worlds["reading"] != methods.RAW]
+    yes = (asked["low"] > 0).groupby([asked[name] for name in ["dose", *ASKED, "seed"]]).mean()
+    rows = [
+        (*key, len(part), *stats.share(part.to_numpy()))
+        for key, part in yes.groupby(level=list(range(len(ASKED) + 1)))
+    ]
+    return pd.DataFrame(rows, columns=["dose", *ASKED, "worlds", "yes", "low", "high"])
+
+
+def alarms(worlds: pd.DataFrame, method: str, quantity: str) -> pd.DataFrame:
+    """Each world's share of false alarms: of its contexts at all doses where nothing is planted.
+
+    Worlds down; reading and number of trainings across.
+    """
+    mine = (worlds["method"] == method) & (worlds["quantity"] == quantity)
+    none = worlds[mine & (worlds["dose"] <= NOTHING) & (worlds["reading"] != methods.RAW)]
+    yes = none.assign(yes=none["low"] > 0)
+    return yes.pivot_table(index="seed", columns=["reading", "trainings"], values="yes")
+
+
+def told_apart(worlds: pd.DataFrame, dose: float = 1.0) -> pd.DataFrame:
+    """How well the size of each effect tells a planted context from one that is not.
+
+    The area under the ROC curve (AUC): how often an effect at `dose` is larger than one at the dose
+    where nothing is planted, over all pairs of a context of the one and of the other. It is 0.5 for
+    a measure that knows nothing, and needs no threshold, so that raw readings can be judged too.
+    The interval resamples worlds (`stats.bootstrap`).
+
+    Returns
+    -------
+    DataFrame
+        One row a measure and number of trainings: method, quantity, reading, trainings, worlds,
+        auc, low, high.
     """
     rows = []
-    for measure, part in answers.groupby(methods.MEASURE, sort=False):
-        runs = part.groupby(["dose", "seed"])["effect"].mean().reset_index()
-        rows.append((*measure, len(runs), *stats.spearman(runs["dose"], runs["effect"])))
-    return pd.DataFrame(rows, columns=[*methods.MEASURE, "runs", "spearman", "low", "high"])
+    for key, part in worlds.groupby(ASKED, sort=False):
+        values = by_world(part, dose)
+        rows.append((*key, len(values), *stats.bootstrap(lambda parts: auc(parts[0]), [values])))
+    return pd.DataFrame(rows, columns=[*ASKED, "worlds", "auc", "low", "high"])
 
 
-def gather(folder: Path, files: Sequence[Path]) -> None:
-    """Write answers.csv, rates.csv, correlations.csv and dose-response.png, and print the last two.
+def by_world(part: pd.DataFrame, dose: float = 1.0) -> np.ndarray:
+    """One measure's effects, (worlds, 1, 2, contexts): at `dose`, and where nothing is planted."""
+    wide = part.pivot(index="seed", columns=["dose", "context_class"], values="effect").dropna()
+    return np.stack([wide[dose].to_numpy(), wide[NOTHING].to_numpy()], 1)[:, None]
 
-    `folder` is the sweep's, such as ``outputs/sweep``; `files` are the ``answers.csv`` of its runs.
-    """
-    answers = pd.concat(map(pd.read_csv, files), ignore_index=True)
-    answers = answers.sort_values(["dose", "seed"], kind="stable")
-    rates, follows = methods.rates(answers), correlations(answers)
-    figures.style()
-    colours = figures.palette(list(answers["context_class"].unique()))
-    figure = figures.dose_response(answers, colours, pictures.CONTEXT_OF)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", bbox_inches="tight", metadata={"Software": None})
-    plt.close(figure)
-    artifacts.write_bytes(folder / "dose-response.png", picture.getvalue())
-    for name, table in (("answers", answers), ("rates", rates), ("correlations", follows)):
-        artifacts.write_text(folder / f"{name}.csv", table.to_csv(index=False))
-    print("\nShare of answers that are yes, by planted bias (0.25 and less: false alarms)")
-    print(rates.pivot(index=methods.MEASURE, columns="dose", values="rate").round(2).to_string())
-    print("\nSpearman's correlation of dose and effect over the runs")
-    print(follows.round(2).to_string(index=False))
+
+def auc(values: np.ndarray) -> float:
+    """Share of pairs in which the effect of a planted context is the larger; a tie is a half."""
+    planted, nothing = values[:, 0, 0].ravel(), values[:, 0, 1].ravel()
+    return float(np.sign(planted[:, None] - nothing).mean() / 2 + 0.5)
 
 
 def main() -> None:
-    """``python -m helpers.contexts.sweep [--tables] FOLDER FILES...``."""
-    parser = argparse.ArgumentParser(description="Gather the runs of a sweep.")
-    parser.add_argument("--tables", action="store_true", help="of any sweep: one table, no more")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("files", type=Path, nargs="+", help="the same table of each run")
+    """``python -m helpers.contexts.sweep FILE``: measure worlds, or gather files of them."""
+    parser = argparse.ArgumentParser(description="Plant context bias, ask every method.")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--seeds", type=int, default=WORLDS, help="how many, from --first on")
+    parser.add_argument("--first", type=int, default=FIRST)
+    parser.add_argument("--doses", type=float, nargs="+", default=DOSES)
+    parser.add_argument("--per-class", type=int, default=IMAGES.per_class, help="images")
+    parser.add_argument("--trainings", type=int, default=RECIPE.trainings)
+    parser.add_argument("--gather", type=Path, nargs="+", help="read these instead")
     asked = parser.parse_args()
-    if asked.tables:
-        name = asked.files[0].name
-        table = with_parameters(asked.files)
-        artifacts.write_text(asked.folder / name, table.to_csv(index=False))
-        print(f"{len(asked.files)} tables in {asked.folder / name}")
+    if asked.gather:
+        tables = map(pd.read_csv, asked.gather)
     else:
-        gather(asked.folder, asked.files)
+        images, recipe = (
+            Images("world", per_class=asked.per_class),
+            Recipe(trainings=asked.trainings),
+        )
+        seeds = range(asked.first, asked.first + asked.seeds)
+        tables = [world(seed, asked.doses, images, recipe) for seed in seeds]
+    found = pd.concat(tables).sort_values(["seed", "dose"], kind="stable")
+    artifacts.write_text(asked.file, found.to_csv(index=False, float_format="%.3g"))
+    if asked.gather:
+        print("Share of yes; up to dose 0.25 they are false alarms")
+        wide = rates(found).pivot(index=ASKED, columns="dose", values="yes")
+        print(wide.round(2).to_string())
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from helpers.figures.style import (
+    BLUE,
     FAINT,
     INK,
     RED,
@@ -42,6 +43,7 @@ from helpers.figures.style import (
 __all__ = ["framed", "image_grid", "palette", "show", "style"]  # what notebooks call beside these
 
 Names = Mapping[str, str]
+Pairs = Sequence[tuple[str, str]]
 MAP = "magma"
 YES, NO = "#B5651D", "#EDEDED"
 NOTHING = "nothing"  # pasted: the context alone
@@ -50,6 +52,17 @@ ZERO = {"color": INK, "ls": "--", "lw": 1}
 PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
 REFERENCE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
+READINGS = {  # of 05b
+    "raw": {"color": INK, "marker": "D", "mfc": "white", "ms": 6},
+    "beside neutral": {"color": BLUE, "marker": "o", "ms": 7},
+    "beyond reference": {"color": ORANGE, "marker": "s", "ms": 6},
+}
+MODELS = [  # before, two changes, and the model that nothing was planted for
+    {"color": INK, "marker": "o", "mfc": "white", "ms": 7},
+    {"color": BLUE, "marker": "s", "ms": 6},
+    {"color": ORANGE, "marker": "^", "ms": 7},
+    {"color": FAINT, "marker": "D", "ms": 6},
+]
 BY_SET = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOURS}
 
 
@@ -739,53 +752,188 @@ def answers(table: pd.DataFrame, context_of: Names) -> Figure:
     return fig
 
 
-def dose_response(
-    table: pd.DataFrame, colours: Names, context_of: Names, *, nothing: float = 0.25
-) -> Figure:
-    """Each method's measured effect against the planted share, a panel a measure.
+# Notebook 05b
 
-    A filled point is an answer "yes"; lines join the means over the seeds. `table` has the answers
-    (`methods.answers`) of several models, told apart by dose and seed; at the share `nothing` class
-    and context are independent.
+
+def dose_response(
+    table: pd.DataFrame, measures: Pairs, colours: Names, context_of: Names, *, nothing: float
+) -> Figure:
+    """Measured effects against the planted dose: a row a reading, a column a measure.
+
+    `table` is that of `methods.answers` for several doses; a filled point is an answer of yes.
+    `measures` are pairs of method and quantity. At the dose `nothing` class and context are
+    independent.
     """
-    parts = list(table.groupby(["method", "quantity"], sort=False))
-    fig, axes = plt.subplots(2, 3, figsize=(9.5, 6.4))
-    for ax, (measure, part) in zip(axes.flat, parts, strict=False):
-        for name, rows in part.groupby("context_class", sort=False):
-            _doses(ax, rows, colours[name])
-        ax.axvline(nothing, color=FAINT, lw=1, ls=":")
+    readings = list(dict.fromkeys(table["reading"]))
+    size = (2.6 * len(measures) + 0.4, 1.9 * len(readings) + 1.1)
+    fig, axes = plt.subplots(len(readings), len(measures), figsize=size, sharex=True, squeeze=False)
+    for (row, reading), (column, measure) in product(enumerate(readings), enumerate(measures)):
+        ax, part = axes[row, column], _of(table, measure, reading)
+        _nothing_planted(ax, nothing)
+        for shift, (name, line) in enumerate(part.groupby("context_class", sort=False)):
+            at = line["dose"] + 0.015 * (shift - 1.5)
+            ax.plot(at, line["effect"], color=colours[name], lw=1.2, alpha=0.7)
+            for place, point in zip(at, line.to_dict("records"), strict=True):
+                face = colours[name] if point["answer"] == "yes" else "white"
+                look = {"color": colours[name], "mfc": face, "marker": "o", "ms": 5}
+                _marked(ax, point, "effect", place, look, vertical=True)
         ax.axhline(0, **ZERO)
-        ax.set(title=", ".join(measure), xlabel="planted: share in own context")
-    for ax in axes.flat[len(parts) :]:
-        ax.set_axis_off()
-    for ax in axes[:, 0]:
-        ax.set_ylabel("measured effect")
-    handles = [
-        mark(context_name(name, context_of), color=colours[name], marker="o", ls="-")
-        for name in dict.fromkeys(table["context_class"])
-    ]
-    handles += [
-        mark('answer "yes"', marker="o"),
-        mark('answer "no"', marker="o", mfc="white"),
-        mark("class and context independent", color=FAINT, ls=":"),
-    ]
-    axes.flat[-1].legend(handles=handles, loc="center", fontsize=9)
-    none = table[table["dose"] <= nothing]
+        if row == 0:
+            ax.set_title(", ".join(measure))
+        if column == 0:
+            ax.set_ylabel(reading)
+    fig.supxlabel("planted dose: share of a class's images in its own context", fontsize=10)
+    known = list(dict.fromkeys(table["context_class"]))
+    handles = [mark(context_name(n, context_of), color=colours[n], marker="o") for n in known]
+    handles += [mark('no "yes"', marker="o", mfc="white"), _SHADE]
+    asked = pd.concat(
+        [_of(table, measure, reading) for reading in readings for measure in measures]
+    )
+    none = asked[(asked["dose"] <= nothing) & (asked["answer"] != "")]
     false = f"{(none['answer'] == 'yes').sum()} of {len(none)}"
-    headed(fig, f"Where nothing is planted (dotted line and left of it), {false} answers are yes")
+    headed(fig, f"One world: where nothing is planted, {false} answers are yes", handles)
+    return fig
+
+
+def effects_of_worlds(
+    worlds: pd.DataFrame, panels: Mapping[str, tuple], *, nothing: float
+) -> Figure:
+    """Every context of every world, at each dose: do planted ones stand out?
+
+    `worlds` is that of `sweep.world`. `panels` gives a title to the method, quantity, reading and
+    number of trainings of each panel.
+    """
+    fig, axes = plt.subplots(1, len(panels), figsize=(3.2 * len(panels), 3.6), squeeze=False)
+    draw = np.random.default_rng(0)
+    for ax, (title, (*measure, reading, trainings)) in zip(axes[0], panels.items(), strict=True):
+        part = _of(worlds[worlds["trainings"] == trainings], measure, reading)
+        _nothing_planted(ax, nothing)
+        look = {"s": 9, "color": BLUE, "alpha": 0.45, "lw": 0}
+        ax.scatter(part["dose"] + draw.uniform(-0.05, 0.05, len(part)), part["effect"], **look)
+        medians = part.groupby("dose")["effect"].median()
+        ax.plot(medians.index, medians, color=INK, marker="_", ms=18, mew=2, lw=0)
+        ax.axhline(0, **ZERO)
+        ax.set_title(title, fontsize=10)
+        ax.set_xticks(medians.index, [f"{dose:g}" for dose in medians.index])
+    fig.supxlabel("planted dose", fontsize=10)
+    handles = [
+        mark("one context in one world", marker="o", color=BLUE, ms=4),
+        mark("median", marker="_", color=INK, mew=2, ms=12),
+        _SHADE,
+    ]
+    dots = worlds["seed"].nunique() * worlds["context_class"].nunique()
+    headed(fig, f"Do planted contexts stand out? {dots} contexts at each dose", handles)
+    return fig
+
+
+def told_apart(table: pd.DataFrame) -> Figure:
+    """How well each measure tells planted contexts from others: a line a measure, by readings.
+
+    `table` is that of `sweep.told_apart`, for one number of trainings.
+    """
+    measures = list(dict.fromkeys(zip(table["method"], table["quantity"], strict=True)))
+    fig, ax = plt.subplots(figsize=(8.5, 1.5 + 0.5 * len(measures)))
+    for y, measure in enumerate(measures):
+        for shift, (reading, look) in enumerate(READINGS.items()):
+            [row] = _of(table, measure, reading).to_dict("records")
+            _marked(ax, row, "auc", y + 0.22 * (shift - 1), look)
+    ax.axvline(0.5, **ZERO)
+    ax.set_yticks(range(len(measures)), [", ".join(measure) for measure in measures])
+    ax.set(ylim=(len(measures) - 0.4, -0.6), xlim=(0, 1.03))
+    ax.set_xlabel("how often an effect at dose 1 is larger than one where nothing is planted (AUC)")
+    flips = [_of(table, ("mosaics", "flips"), name)["auc"].item() for name in READINGS]
+    said = "Flips of mosaics tell planted contexts from others with an AUC of"
+    handles = [mark(name, **look) for name, look in READINGS.items()]
+    headed(fig, f"{said} {flips[0]:.2f} raw, {flips[1]:.2f} beside neutral", handles)
+    note(fig, "Dashed: guessing. Whiskers: 95% intervals for other worlds.")
+    return fig
+
+
+def yes_rates(table: pd.DataFrame, measures: Pairs, *, nothing: float) -> Figure:
+    """Hits and false alarms: how often each measure answers yes at each dose.
+
+    `table` is that of `sweep.rates`: above for all trainings of a model, below for one alone.
+    """
+    numbers = sorted(table["trainings"].unique(), reverse=True)
+    size = (2.6 * len(measures) + 0.4, 2.1 * len(numbers) + 1.1)
+    fig, axes = plt.subplots(len(numbers), len(measures), figsize=size, sharex=True, sharey=True)
+    used = {name: look for name, look in READINGS.items() if name in set(table["reading"])}
+    for (row, number), (column, measure) in product(enumerate(numbers), enumerate(measures)):
+        ax = axes[row, column]
+        _nothing_planted(ax, nothing)
+        for shift, (reading, look) in enumerate(used.items()):
+            part = _of(table[table["trainings"] == number], measure, reading)
+            at = part["dose"] + 0.03 * (shift - 0.5)
+            ax.plot(at, part["yes"], color=look["color"], lw=1.2)
+            _marked(ax, part, "yes", at, look, vertical=True)
+        ax.yaxis.set_major_formatter(PercentFormatter(1))
+        if row == 0:
+            ax.set_title(", ".join(measure))
+        if column == 0:
+            ax.set_ylabel(_trainings(number))
+    fig.supxlabel("planted dose", fontsize=10)
+    none = table[(table["dose"] <= nothing) & (table["reading"] == "beside neutral")]
+    alarms = none.groupby("trainings")["yes"].mean()
+    said = ", ".join(f"{alarms[n]:.0%} by {_trainings(n)}" for n in numbers)
+    handles = [mark(name, **look) for name, look in used.items()] + [_SHADE]
+    headed(fig, f"Answers of yes. False alarms beside neutral, all measures: {said}", handles)
+    return fig
+
+
+def mitigation(accuracy: pd.DataFrame, effects: Mapping[str, pd.DataFrame]) -> Figure:
+    """Before and after: accuracy by test set, then what the contexts still do; a mark a model.
+
+    `accuracy` is that of `cross_evaluation.accuracies`; `effects` gives a title to tables with
+    model, effect, low and high.
+    """
+    models, sets = (list(dict.fromkeys(accuracy[name])) for name in ("model", "test_set"))
+    looks = dict(zip(models, MODELS, strict=True))
+    fig, axes = plt.subplots(
+        1, 1 + len(effects), figsize=(10, 3.6), width_ratios=[2.2] + [1] * len(effects)
+    )
+    for row in accuracy.to_dict("records"):
+        at = sets.index(row["test_set"]) + 0.16 * (models.index(row["model"]) - 1.5)
+        _marked(axes[0], row, "accuracy", at, looks[row["model"]], vertical=True)
+    axes[0].set_xticks(range(len(sets)), sets)
+    axes[0].set_title("accuracy on")
+    axes[0].yaxis.set_major_formatter(PercentFormatter(1))
+    for ax, (title, table) in zip(axes[1:], effects.items(), strict=True):
+        for at, row in enumerate(table.to_dict("records")):
+            _marked(ax, row, "effect", at, looks[row["model"]], vertical=True)
+        ax.axhline(0, **ZERO)
+        ax.set(title=title, xticks=[], xlim=(-0.6, len(models) - 0.4))
+    changed = accuracy.pivot(index="test_set", columns="model", values="accuracy")[models]
+    lost = (changed.iloc[:, 0] - changed.iloc[:, 1]).idxmin()
+    gain = changed.loc[lost]
+    said = f"on {lost} from {gain.iloc[0]:.0%} to {gain.iloc[1]:.0%}"
+    handles = [mark(name, **look) for name, look in looks.items()]
+    headed(fig, f"{models[1].capitalize()} for some images: {said}", handles)
     note(fig, WHISKERS)
     return fig
 
 
-def _doses(ax: Axes, rows: pd.DataFrame, colour: str) -> None:
-    """One measure and context: points with intervals, and a line through the means of each dose."""
-    mean = rows.groupby("dose")[["planted", "effect"]].mean().sort_values("planted")
-    ax.plot(mean["planted"], mean["effect"], color=colour, lw=1.4, alpha=0.8)
-    for row in rows.to_dict("records"):
-        face = colour if row["answer"] == "yes" else "white"
-        look = {"color": colour, "mfc": face, "ms": 5, "elinewidth": 1, "capsize": 0}
-        ends = (row[end] for end in ("effect", "low", "high"))
-        interval(ax, *ends, row["planted"], vertical=True, zorder=3, **look)
+def _trainings(number: int) -> str:
+    return "one training" if number == 1 else f"{number} trainings"
+
+
+_SHADE = mark("nothing planted: yes is a false alarm", marker="s", color="#E4E4E4", ms=10)
+
+
+def _nothing_planted(ax: Axes, nothing: float) -> None:
+    """Shade the doses at which no context speaks for its class."""
+    ax.axvspan(-0.08, nothing + 0.08, color="#F0F0F0", zorder=0, lw=0)
+
+
+def _marked(ax: Axes, row: Mapping, value: str, at, look: Mapping, *, vertical=False) -> None:
+    """A value of a row, or of several, with its interval; `look` is that of its legend's mark."""
+    style = {"fmt" if key == "marker" else key: entry for key, entry in look.items()}
+    interval(ax, row[value], row["low"], row["high"], at, vertical=vertical, capsize=0, **style)
+
+
+def _of(table: pd.DataFrame, measure: Sequence[str], reading: str) -> pd.DataFrame:
+    method, quantity = measure
+    mine = (table["method"] == method) & (table["quantity"] == quantity)
+    return table[mine & (table["reading"] == reading)]
 
 
 # What several of them draw

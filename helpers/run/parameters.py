@@ -212,7 +212,7 @@ class Declared:
     images: Annotated[Images, BeforeValidator(images_of)]
     model: Annotated[list[Recipe], BeforeValidator(_recipes)]
     trainings: Annotated[int, Field(ge=1, le=1000)]
-    # 02 to 05
+    # 02 to 05b
     fits: list[Literal["scratch", "fine-tuned", "probe"]]
     per_context: Annotated[int, Field(ge=1, le=1000)]
     side: Literal["left", "right", "random"]
@@ -222,7 +222,8 @@ class Declared:
     position: Literal["own", "centre", "random"]
     softness: Annotated[float, Field(ge=0, le=10)]
     layer: str | None
-    doses: list[Share]
+    doses: Annotated[list[Share], Field(min_length=1)]
+    exchanged: Share
     # 06 and 07
     methods: Annotated[list[METHODS] | None, AfterValidator(_or_six)]
     method: METHODS

@@ -1,0 +1,90 @@
+"""Less bias by other training images: what the paper advises, and masks (section 4).
+
+The paper would "add more benches without a vegetation context". How many images there are matters
+too, so here every model is trained on as many: a part of them is exchanged. The objects stay, only
+what is behind them changes.
+"""
+
+from dataclasses import replace
+
+import pandas as pd
+import torch
+
+from helpers.contexts import mosaics
+from helpers.data import Collection, ImageSet, world
+from helpers.data.collection import Drawn
+
+CONTEXTS, MASKED = WAYS = "other contexts", "masked"
+
+
+def exchanged(images: ImageSet, unbiased: ImageSet, way: str, share: float) -> ImageSet:
+    """Put something else behind the last `share` of each class's objects, in each split.
+
+    Parameters
+    ----------
+    images, unbiased : ImageSet
+        C of one seed of the world at two doses of bias: the same objects, in other contexts.
+    way : {"other contexts", "masked"}
+        Take the image of `unbiased`, or keep the object alone, on shuffled pixels (from all images,
+        as `mosaics.neutral` mixes them).
+    share : float
+        From 0 to 1.
+
+    Returns
+    -------
+    ImageSet
+        With its table's contexts; "" where the background is masked.
+    """
+    if way not in WAYS:
+        raise ValueError(f"way={way!r} is not known; use {' or '.join(WAYS)}")
+    groups = images.table.groupby(["class", "split"])
+    last = groups.cumcount() >= (1 - share) * groups["class"].transform("size")
+    chosen, contexts = torch.tensor(last.to_numpy()), unbiased.table["context"]
+    if way == CONTEXTS:
+        new = unbiased.images[chosen]
+    else:
+        noise = mosaics.neutral(images.images, "shuffled")[0]
+        grounds = [noise.roll((5 * i, 7 * i), (1, 2)) for i in range(int(chosen.sum()))]
+        new = torch.where(images.masks[chosen, None], images.images[chosen], torch.stack(grounds))
+        contexts = ""
+    mixed = images.images.clone()
+    mixed[chosen] = new
+    table = images.table.assign(context=images.table["context"].mask(last, contexts))
+    return replace(images, images=mixed, table=table)
+
+
+def changed(biased: Collection, unbiased: Collection, way: str, share: float) -> Collection:
+    """The collection `biased`, with a part of C :func:`exchanged` in what every training sees.
+
+    Both are the world's, of one seed. A training on it has the same number of images, of the same
+    objects, as the same training on either of the two (``helpers.models.experiment.model``).
+    """
+
+    def redraw(name: str, number: int) -> Drawn:
+        recipes = [collection.redraw(name, number).recipe for collection in (biased, unbiased)]
+
+        def draw() -> tuple[torch.Tensor, ...]:
+            mixed = exchanged(*map(_drawn, recipes), way, share)
+            parts = [mixed.split(name) for name in ("train", "val")]
+            return tuple(tensor for part in parts for tensor in (part.images, part.labels))
+
+        return Drawn({"exchanged": [way, share, *recipes]}, draw)
+
+    mixed = exchanged(biased.sets["C"], unbiased.sets["C"], way, share)
+    return replace(biased, sets=biased.sets | {"C": mixed}, redraw=redraw)
+
+
+def change(after: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
+    """What was measured of one model, less what was of another, on the same images.
+
+    Both are from :func:`helpers.contexts.methods.measured`, and so is the form of what is returned:
+    training by training and image by image `value` is the difference.
+    """
+    keys = [name for name in after.columns if name != "value"]
+    difference = after.set_index(keys)["value"] - before.set_index(keys)["value"]
+    return difference.reset_index()[after.columns]
+
+
+def _drawn(recipe: dict) -> ImageSet:
+    """The images of a recipe of `Collection.redraw`, with their masks."""
+    return world.image_set(**{name: value for name, value in recipe.items() if name != "world"})
