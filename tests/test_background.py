@@ -6,8 +6,9 @@ import pytest
 import scipy.stats
 import torch
 
+from helpers import models
 from helpers.contexts import background
-from helpers.data import ImageSet
+from helpers.data import Collection, ImageSet
 from helpers.explain import Maps
 
 CLASSES = ("bench", "mug")
@@ -96,6 +97,75 @@ def test_trainings_are_averaged_and_their_spread_is_in_the_interval(images):
     assert row["images"] == 20 and row["share"] == pytest.approx((0 + 1 + 0.75) / 3)
     ends = scipy.stats.ttest_1samp([-0.75, 0.25, 0], 0).confidence_interval()  # of the excess
     assert (row["excess_low"], row["excess_high"]) == pytest.approx(tuple(ends))
+
+
+def test_beyond_is_the_difference_image_by_image(images):
+    draw = torch.Generator().manual_seed(0)
+    first, second = (
+        background.relevance(
+            [maps_of(torch.rand(40, 8, 8, generator=draw)) for _ in range(2)], images
+        )
+        for _ in range(2)
+    )
+    less = background.beyond(first, second.sample(frac=1, random_state=0))
+    for row in less.to_dict("records"):
+        a, b = (
+            table[(table["training"] == row["training"]) & (table["object"] == row["object"])]
+            for table in (first, second)
+        )
+        assert row["share"] == pytest.approx(a["share"].item() - b["share"].item())
+        assert row["peak"] == a["peak"].item() - b["peak"].item()
+    by_class = background.per_class(less, differences=True)
+    assert by_class["share"].tolist() == pytest.approx(
+        less.groupby("class")["share"].mean().tolist()
+    )
+
+
+class Channels(torch.nn.Module):
+    """Logits are the means of two colour channels, so GradCAM's map is the channel itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.features = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 1, bias=False), torch.nn.ReLU())
+        self.features[0].weight.data = torch.eye(3)[:, :, None, None]
+        self.head = torch.nn.Linear(3, 2, bias=False)
+        self.head.weight.data = torch.eye(3)[:2]
+
+    def forward(self, images):
+        return self.head(self.features(images).mean((2, 3)))
+
+
+@pytest.mark.parametrize("trainings", [1, 2])
+def test_relevance_on_the_contexts_half_is_the_share_of_its_colour(trainings):
+    """Objects have 51 of both channels, a context 153 of its own, and the white image 255."""
+    plain = torch.full((1, 3, 8, 8), 51, dtype=torch.uint8)
+    images = image_set(n=40, masks=False)
+    images.images[:] = plain
+    contexts = {name: torch.zeros_like(plain) for name in CLASSES}
+    contexts["bench"][:, 0] = contexts["mug"][:, 1] = 153
+    collection = Collection("folder", CLASSES, {"C": images}, contexts, {})
+    model = [Channels().eval()] * trainings
+    table = background.in_mosaics(model, collection, seed=0, neutral="white")
+    assert len(table) == trainings * 20
+    assert np.allclose(table["context"], 153 / (153 + 51))
+    assert np.allclose(table["neutral"], 255 / (255 + 51))
+    summary = background.per_context(table)
+    assert np.allclose(summary["more"], 0.75 - 5 / 6) and (summary["empty"] == 0).all()
+    contexts["mug"][:] = images.images[:] = 0
+    summary = background.per_context(background.in_mosaics(model, collection, seed=0))
+    empty = summary.set_index("context_class").loc["mug"]
+    assert empty["empty"] == empty["maps"] and np.isnan(empty["more"])
+
+
+def test_two_layers_are_those_of_the_architecture():
+    """AlexNet's strides: 96 pixels give maps of 23, 11, 5 and 2; 224 give 55, 27, 13 and 6."""
+    model = models.build("alexnet-quarter", 4).eval()
+    for size, found in (
+        (96, {"features.16": 5, "features.6": 11}),
+        (224, {"features": 6, "features.16": 13}),
+    ):
+        blank = torch.zeros(1, 3, size, size, dtype=torch.uint8)
+        assert background.two_layers(model, blank) == found
 
 
 def test_a_class_without_any_relevance_has_no_number(images):

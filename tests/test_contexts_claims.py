@@ -1,13 +1,12 @@
 """Claims of the first paper: on its own numbers they agree, and each is measured as it says."""
 
 import numpy as np
+import pandas as pd
 import pytest
-import scipy.stats
 import torch
 from test_cross_evaluation import predicted
 
-from helpers import stats
-from helpers.contexts import claims, effects, mosaics, paper
+from helpers.contexts import claims, effects, mosaics, paper, pasting
 from helpers.data import Collection
 from helpers.run.claims import AGREES, NO_COUNTERPART, UNDECIDED, judge
 from helpers.worlds import pictures
@@ -96,23 +95,41 @@ def test_on_the_papers_own_paste_counts_its_claims_agree(collection):
     }
     pasted = papers_images(collection, taken, "taken_share")
     beside = papers_images(collection, flipped, "flip_share")
-    found = verdicts("04", claims.of_pasting(alone, beside, pasted, collection))
-    papers = found[found.index.str.startswith("contexts/")].drop("contexts/effort")
+    found = verdicts("04", claims.of_pasting(alone, beside, pasted, pasted, collection))
+    papers = found[found.index.str.startswith("contexts/")]
     assert (papers == AGREES).all(), papers
+    assert found["suite/contexts/pasted-effect"] == UNDECIDED, "nothing is beyond oneself"
+    table = pasting.both_counts(beside, pasted, collection)
+    printed = table.dropna()
+    assert len(table) == 12 and len(printed) == 11
+    np.testing.assert_allclose(printed["mosaic_share"], printed["mosaic_share_paper"], atol=0.02)
+    np.testing.assert_allclose(printed["paste_share"], printed["paste_share_paper"])
+    ranks = pasting.agreements(beside, pasted, table)
+    assert ranks["paper"] == pytest.approx(0.83, abs=0.005)
+    assert ranks["counts"] == pytest.approx(ranks["paper"], abs=0.05)
 
 
-def test_a_smaller_effect_without_the_link_is_welchs_difference():
+def test_gradcam_is_judged_at_each_sizes_coarser_layer(collection):
+    """It is a plain mean over classes; a class with empty maps and finer layers do not count."""
     rng = np.random.default_rng(0)
-    first, second = rng.normal(1, 1, 12), rng.normal(0, 3, 8)
-    most, least = ({("mosaics", "logits"): stats.mean(values)} for values in (first, second))
-    [found] = claims.of_doses(most, least)
-    welch = scipy.stats.ttest_ind(first, second, equal_var=False).confidence_interval()
-    assert found.interval[1:] == pytest.approx((welch.low, welch.high))
-    assert found.of == {"method": "mosaics", "quantity": "logits"}
+    rows = [
+        (size, pixels, name, training, image, rng.normal(shift, 0.01))
+        for size, pixels, shift in ((96, 5, 0.0), (96, 11, 9.0), (224, 13, 0.5))
+        for name in ("bench", "mug")
+        for training in range(3)
+        for image in range(8)
+    ]
+    names = ["size", "pixels", "class", "training", "object", "share"]
+    tested = pd.DataFrame(rows, columns=names)
+    tested.loc[tested["class"].eq("mug") & tested["size"].eq(224), "share"] = np.nan
+    small, large = claims.of_gradcam(None, tested, collection)
+    mean = tested[tested["pixels"] == 5]["share"].mean()
+    assert small.interval[0] == pytest.approx(mean) and small.of == {"size": 96}
+    assert large.interval[0] == pytest.approx(0.5, abs=0.01) and large.of == {"size": 224}
 
 
 def test_other_classes_have_no_counterpart(collection):
     collection.context_of["mug"] = "table"
     alone = {name: np.ones((2, 9)) for name in collection.classes}
-    found = verdicts("04", claims.of_pasting(alone, None, None, collection))
+    found = verdicts("04", claims.of_pasting(alone, None, None, None, collection))
     assert (found == NO_COUNTERPART).all()

@@ -10,17 +10,21 @@ nobody knows the background, a mosaic tells where the context is: one half of it
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import torch
 
-from helpers import explain, stats
+from helpers import data, explain, stats
 from helpers.contexts import effects, mosaics
 from helpers.data import Collection, ImageSet
 from helpers.data.mosaics import cells
 from helpers.explain import Maps, layers
+from helpers.models import experiment
+from helpers.run.parameters import Images, Recipe
 
+SMALLER = {"per_class": 90, "trainings": 3}  # of a test at another size
 LEAST_MAP = 5  # pixels across and down below which a feature map cannot tell object from background
 
 
@@ -188,6 +192,19 @@ def fair_test(model: Sequence, reference: Sequence, images: ImageSet) -> pd.Data
         of = {"size": images.images.shape[-1], "layer": layer, "pixels": pixels}
         parts.append(beyond(*both).assign(**of))
     return pd.concat(parts, ignore_index=True)
+
+
+def fair_test_at(size: int, name: str, images: Images, recipe: Recipe, seed: int) -> pd.DataFrame:
+    """:func:`fair_test` of the same world drawn at another size, in small: `SMALLER`.
+
+    `name` is that of the model, such as ``model-C``. Networks that are not stored are trained.
+    """
+    larger = replace(images, size=size, per_class=SMALLER["per_class"])
+    few = replace(recipe, trainings=min(SMALLER["trainings"], recipe.trainings))
+    collection = data.load(larger, seed)
+    model = experiment.model(name, collection, few, seed)
+    reference = experiment.without_bias(name, larger, few, seed)
+    return fair_test(model, reference, collection.sets["C"].split("test"))
 
 
 def per_layer(table: pd.DataFrame) -> pd.DataFrame:

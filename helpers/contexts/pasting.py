@@ -293,12 +293,13 @@ def agreements(
 ) -> dict[str, float]:
     """Rank correlations of mosaics and pasting over the pairs.
 
-    "counts" is that of the paper's quantities in our images, "logits" that of the effects beside
-    the neutral image, and "paper" that of the paper's own numbers, where `counts`, which is from
-    :func:`both_counts`, has them.
+    "counts" is that of the paper's quantities in our images, and "paper" that of the paper's own
+    numbers, over the pairs for which `counts`, from :func:`both_counts`, has these; where it has
+    none, "counts" is over all pairs. "logits" is that of the effects beside the neutral image.
     """
     printed = counts.dropna()
-    found = {"counts": _ranked_alike(counts["mosaic_share"], counts["paste_share"])}
+    rows = printed if len(printed) else counts
+    found = {"counts": _ranked_alike(rows["mosaic_share"], rows["paste_share"])}
     found["logits"] = effects.agreement(flipped, pasted).estimate
     if len(printed):
         found["paper"] = _ranked_alike(printed["mosaic_share_paper"], printed["paste_share_paper"])

@@ -63,6 +63,11 @@ MODELS = [  # before, two changes, and the model that nothing was planted for
     {"color": ORANGE, "marker": "^", "ms": 7},
     {"color": FAINT, "marker": "D", "ms": 6},
 ]
+NETWORKS = (  # this model, the reference, the difference
+    {"marker": "o", "ms": 9, "color": RED},
+    {"marker": "s", "ms": 6, "color": FAINT},
+    {"marker": "D", "ms": 7, "color": INK},
+)
 BY_SET = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOURS}
 
 
@@ -517,54 +522,49 @@ def _bars(ax: Axes, part: pd.DataFrame, colours: Names, pictures: list[torch.Ten
         inset.set_axis_off()
 
 
-def by_networks(
-    tables: Mapping[str, pd.DataFrame],
-    key: str,
-    measures: Mapping[str, str],
-    names: Mapping[str, str],
-    title: str,
-    reference: str = "",
-) -> Figure:
-    """The same estimates of several networks side by side: a panel a measure, a line a row.
+def pasted_beyond(tables: Mapping[str, pd.DataFrame], context_of: Names) -> Figure:
+    """The contexts' effects in pasting, of the model, the reference, and the one beyond the other.
 
-    Parameters
-    ----------
-    tables : dict from the networks' name to a table with a row each `key`
-        With the columns that `measures` names, and their ends (`_low`, `_high`).
-    key : str
-        The column that tells rows apart; `names` says what to call its values.
-    measures : dict from a column to the label of its axis
-    title : str
-    reference : str
-        Column of a further value that is marked in the first panel; of the first table.
+    `tables` are those of `effects.of_contexts` by what they are of; the last decides the title.
     """
-    rows, looks = next(iter(tables.values())), (("o", 9, RED), ("s", 6, FAINT), ("D", 7, INK))
-    size = {"figsize": (9.5, 1.6 + 0.62 * len(rows)), "sharey": True, "squeeze": False}
-    fig, [axes] = plt.subplots(1, len(measures), **size)
-    nudges = np.linspace(-0.24, 0.24, len(tables)) if len(tables) > 1 else [0]
+    label, last = list(tables.items())[-1]
+    turned, moved = ((last[f"{name}_low"] > 0).sum() for name in ("taken_effect", "context_effect"))
+    title = f"{label.capitalize()}, {turned} of {len(last)} contexts turn decisions"
+    measures = {
+        "taken_effect": "decisions: share taken for the context, less on neutral ground",
+        "context_effect": "logits towards the context's class",
+    }
+    fig = _by_networks(tables, "context_class", measures, context_of)
+    headed(fig, f"{title}, and {moved} move logits", _networks(tables))
+    return fig
+
+
+def _by_networks(
+    tables: Mapping[str, pd.DataFrame], key: str, measures: Mapping[str, str], names: Names
+) -> Figure:
+    """Estimates of several networks side by side: a panel a measure, a line a row of `key`."""
+    rows, nudges = next(iter(tables.values())), np.linspace(-0.24, 0.24, len(tables))
+    size = {"figsize": (9.5, 1.6 + 0.62 * len(rows)), "sharey": True}
+    fig, axes = plt.subplots(1, len(measures), **size)
     for ax, (measure, label) in zip(axes, measures.items(), strict=True):
-        for table, nudge, (marker, side, colour) in zip(
-            tables.values(), nudges, looks, strict=False
-        ):
+        for table, nudge, look in zip(tables.values(), nudges, NETWORKS, strict=False):
             for y, row in enumerate(table.to_dict("records")):
-                _point(ax, row, measure, y + nudge, fmt=marker, ms=side, color=colour, capsize=0)
+                at = y + nudge * (len(tables) > 1)
+                marks = {"fmt": look["marker"], "ms": look["ms"], "color": look["color"]}
+                _point(ax, row, measure, at, capsize=0, **marks)
         ax.axvline(0, **ZERO)
         ax.set_xlabel(label)
         ax.grid(axis="y", color="#eeeeee")
         ax.tick_params(axis="y", length=0)
-    if reference:
-        for y, value in enumerate(rows[reference]):
-            axes[0].plot(value, y, **REFERENCE)
-    axes[0].set_yticks(range(len(rows)), rows[key].map(names))
+    axes[0].set_yticks(range(len(rows)), [context_name(name, names) for name in rows[key]])
     axes[0].set_ylim(len(rows) - 0.5, -0.5)
-    handles = [
-        mark(name, marker=marker, ms=side, color=colour)
-        for name, (marker, side, colour) in zip(tables, looks, strict=False)
-    ]
-    handles += [mark("a uniform map", **REFERENCE)] if reference else []
-    headed(fig, title, handles)
     note(fig, WHISKERS)
     return fig
+
+
+def _networks(tables: Mapping[str, pd.DataFrame]) -> list:
+    """The legend's entries of :func:`_by_networks`."""
+    return [mark(label, **look) for label, look in zip(tables, NETWORKS, strict=False)]
 
 
 def two_methods(
@@ -677,7 +677,7 @@ def gradcam_by_hand(
     limit = float(channels.abs().max())
     for ax, channel, weight in zip(axes[1:], channels, weights, strict=False):
         ax.imshow(channel, cmap="Greys", vmin=0, vmax=limit)
-        ax.set_title(rf"$\alpha_k$ = {float(weight):+.2f}", fontsize=9)
+        ax.set_title(rf"$\alpha_k$ = {float(weight):+.2g}", fontsize=9)
     axes[-2].imshow(steps, cmap=MAP)
     axes[-2].set_title("sum, positive part", fontsize=9)
     axes[-1].imshow(picture.mean(-1), cmap="gray", vmin=0, vmax=255)
@@ -692,6 +692,35 @@ def gradcam_by_hand(
     return fig
 
 
+def background_share(tables: Mapping[str, pd.DataFrame]) -> Figure:
+    """Relevance and peaks on the background, by `background.per_class` of the model and others."""
+    first = next(iter(tables.values()))
+    measures = {"share": "relevance on the background", "peak": "peaks on the background"}
+    fig = _by_networks(tables, "class", measures, {name: name for name in first["class"]})
+    for y, area in enumerate(first["area"]):
+        fig.axes[0].plot(area, y, **REFERENCE)
+    for ax in fig.axes:
+        ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    less = (first["share"] < first["area"]).sum()
+    title = (
+        f"In {less} of {len(first)} classes GradCAM puts less on the background than a uniform map"
+    )
+    headed(fig, title, [*_networks(tables), mark("a uniform map", **REFERENCE)])
+    return fig
+
+
+def context_half(tables: Mapping[str, pd.DataFrame], context_of: Names) -> Figure:
+    """GradCAM's relevance on the context's half of mosaics, by `background.per_context`."""
+    measures = {"context": "share on the context's half", "more": "less that on the neutral half"}
+    fig = _by_networks(tables, "context_class", measures, context_of)
+    fig.axes[0].set_xlim(-0.02, 1.02)
+    first = next(iter(tables.values()))
+    clear = (first["more_low"] > 0).sum()
+    title = f"In {clear} of {len(first)} contexts the context's half gets more than a neutral half"
+    headed(fig, title, _networks(tables))
+    return fig
+
+
 def fair_test(table: pd.DataFrame, context_of: Names) -> Figure:
     """What GradCAM shows on the background beyond other networks, by `background.per_layer`.
 
@@ -703,18 +732,21 @@ def fair_test(table: pd.DataFrame, context_of: Names) -> Figure:
     ]
     rows = table.assign(setting=settings).set_index(["class", "setting"])
     columns = [(m, setting) for m in ("share", "peak") for setting in dict.fromkeys(settings)]
-    texts, clear = np.empty((2, len(classes), len(columns)), object)
+    texts = np.empty((len(classes), len(columns)), object)
+    clear = np.zeros(texts.shape, bool)
     for (y, name), (x, (measure, setting)) in product(enumerate(classes), enumerate(columns)):
         value, low, high = (rows.loc[name, setting][measure + end] for end in ("", "_low", "_high"))
         texts[y, x], clear[y, x] = f"{value:+.2f}\n[{low:+.2f}, {high:+.2f}]", low > 0
     fig, ax = plt.subplots(figsize=(9.5, 1.5 + 0.62 * len(classes)))
     names = [f"{name} ({context_name(name, context_of)})" for name in classes]
-    shades = np.where(clear[..., None].astype(bool), to_rgb(YES), to_rgb(NO))
+    shades = np.where(clear[..., None], to_rgb(YES), to_rgb(NO))
     _cells(ax, shades, texts, names, ["\n".join(column) for column in columns], 8)
     ax.xaxis.tick_top()
     said = f"in {clear.sum()} of {clear.size} cells"
     headed(fig, f"GradCAM shows more background than without the bias {said}")
-    note(fig, "Differences with 95% intervals, for other trainings and images. Orange: above zero.")
+    note(
+        fig, WHISKERS.replace("Whiskers", "Brackets") + " Orange: above zero; 1 in 40 is by chance."
+    )
     return fig
 
 
