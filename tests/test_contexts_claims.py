@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-import scipy.stats
 import torch
 from test_cross_evaluation import predicted
 
-from helpers import stats
 from helpers.contexts import claims, effects, mosaics, paper
 from helpers.data import Collection
 from helpers.run.claims import AGREES, NO_COUNTERPART, UNDECIDED, judge
@@ -99,16 +97,6 @@ def test_on_the_papers_own_paste_counts_its_claims_agree(collection):
     found = verdicts("04", claims.of_pasting(alone, beside, pasted, collection))
     papers = found[found.index.str.startswith("contexts/")].drop("contexts/effort")
     assert (papers == AGREES).all(), papers
-
-
-def test_a_smaller_effect_without_the_link_is_welchs_difference():
-    rng = np.random.default_rng(0)
-    first, second = rng.normal(1, 1, 12), rng.normal(0, 3, 8)
-    most, least = ({("mosaics", "logits"): stats.mean(values)} for values in (first, second))
-    [found] = claims.of_doses(most, least)
-    welch = scipy.stats.ttest_ind(first, second, equal_var=False).confidence_interval()
-    assert found.interval[1:] == pytest.approx((welch.low, welch.high))
-    assert found.of == {"method": "mosaics", "quantity": "logits"}
 
 
 def test_other_classes_have_no_counterpart(collection):
