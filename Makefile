@@ -4,7 +4,7 @@
 #   make run CONFIG=my.yml       the same with your parameters (README, "Your own images")
 #   make test        every test: units, guards, and each notebook cell by cell
 #   make seeds       the whole suite with SEEDS="0 1 2": which verdicts differ -> outputs/seeds/
-#   make sweep       every method at five doses of planted bias, three seeds -> outputs/sweep/
+#   make sweep       every method in many worlds at five doses of planted bias -> outputs/sweep/
 #   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
 #   make exercises   a class's copies without the solutions -> outputs/class/
 #   make class       JupyterLab on these copies

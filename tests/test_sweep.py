@@ -1,6 +1,5 @@
-"""The sweep: what it gathers, against constructed runs; what it plans; that it resumes."""
+"""Many worlds: rates and AUC against other computations; the sweep plans, runs and resumes."""
 
-import json
 import os
 import subprocess
 import sys
@@ -10,95 +9,107 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-import yaml
+from statsmodels.stats.proportion import proportion_confint
 
-from helpers.contexts import sweep
+from helpers.contexts import claims, methods, sweep
 from helpers.run import project
-
-MEASURES = (("mosaics", "logits"), ("GradCAM", "relevance"))
-
-
-@pytest.fixture
-def runs(tmp_path):
-    """Answers of five doses and three seeds: one measure follows the dose, one does not."""
-    rng, files = np.random.default_rng(0), []
-    for dose in (0.0, 0.25, 0.5, 0.75, 1.0):
-        for seed in (0, 1, 2):
-            rows = [
-                {
-                    "dose": dose,
-                    "seed": seed,
-                    "context_class": name,
-                    "planted": dose,
-                    "method": measure[0],
-                    "quantity": measure[1],
-                    "effect": effect,
-                    "low": effect - 0.3,
-                    "high": effect + 0.3,
-                    "answer": "yes" if effect > 0.3 else "no",
-                }
-                for name in ("bench", "plane")
-                for measure, effect in zip(MEASURES, (dose, rng.normal() / 10), strict=True)
-            ]
-            folder = tmp_path / str(len(files)) / "tables" / "05_gradcam_comparison"
-            folder.mkdir(parents=True)
-            pd.DataFrame(rows).to_csv(folder / "answers.csv", index=False)
-            files.append(folder / "answers.csv")
-    return files
+from helpers.run.claims import judge
+from helpers.run.parameters import Images, Recipe
 
 
-def test_one_table_of_any_sweep_says_which_parameters_differ(tmp_path, monkeypatch):
-    files = []
-    for method, seed in (("lime", 2), ("ig", 10)):
-        run = tmp_path / method
-        files.append(run / "tables" / "06_any" / "focus.csv")
-        files[-1].parent.mkdir(parents=True)
-        files[-1].write_text("mean\n0.5\n")
-        settings = {"output": method, "method": method, "seed": seed, "shape": "native"}
-        (run / "findings").mkdir()
-        (run / "findings" / "06_any.json").write_text(json.dumps({"settings": settings}))
-    monkeypatch.setattr(sys, "argv", ["sweep", "--tables", str(tmp_path), *map(str, files)])
-    sweep.main()
-    table = pd.read_csv(tmp_path / "focus.csv")
-    assert table.to_dict("list") == {"mean": [0.5, 0.5], "method": ["lime", "ig"], "seed": [2, 10]}
+def made(effect, *, worlds=12, width=0.3, seed=0):
+    """Worlds in which every measure has the effect that a function of dose and draws gives."""
+    rng, rows = np.random.default_rng(seed), []
+    for world in range(worlds):
+        for dose in sweep.DOSES:
+            for method, quantities in methods.QUANTITIES.items():
+                for quantity in quantities:
+                    for reading in methods.READINGS:
+                        for trainings in (5, 1):
+                            for name in ("bench", "plane", "mug"):
+                                row = [dose, world, name, method, quantity, reading, trainings]
+                                value = effect(dose, reading, rng)
+                                rows.append([*row, value, value - width, value + width, 0.1])
+    columns = ["dose", "seed", "context_class", *methods.MEASURE, "trainings"]
+    return pd.DataFrame(rows, columns=[*columns, "effect", "low", "high", "spread"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("config", "said"),
-    [
-        ("seed=[0,1]", "did you mean 'seeds'"),
-        ("parameters={seed: 7}", "this sweep sets seed itself"),
-        ("doses=[0,1.5]", "1.5"),
-    ],
-)
-def test_a_sweep_refuses_what_is_wrong_before_anything_runs(tmp_path, config, said):
-    done = snakemake(tmp_path, "--cores", "1", "--config", config)
-    assert done.returncode != 0 and said in done.stderr + done.stdout
-    assert "refused before anything ran" in done.stderr + done.stdout
-    assert not (tmp_path / "outputs").exists()
+def told(dose, reading, rng):
+    """Raw effects know nothing; the others follow the dose."""
+    return rng.normal() + (0 if reading == methods.RAW else 4 * (dose - sweep.NOTHING))
 
 
-def test_correlations_are_spearmans_over_runs(runs):
-    table = pd.concat(map(pd.read_csv, runs))
-    found = sweep.correlations(table).set_index("method")
-    assert found.loc["mosaics", "spearman"] == pytest.approx(1)
-    part = table[table["method"] == "GradCAM"].groupby(["dose", "seed"])["effect"].mean()
-    theirs = scipy.stats.spearmanr(part.index.get_level_values("dose"), part).statistic
-    row = found.loc["GradCAM"]
-    assert row["spearman"] == pytest.approx(theirs)
-    assert row["low"] < row["spearman"] < row["high"]
-    assert (found["runs"] == 15).all()
+def test_auc_is_mann_whitneys_over_all_pairs_of_contexts():
+    worlds = made(told)
+    found = sweep.told_apart(worlds).set_index(sweep.ASKED)
+    for measure, part in worlds.groupby(sweep.ASKED):
+        planted, nothing = (part.loc[part["dose"] == dose, "effect"] for dose in (1, 0.25))
+        u = scipy.stats.mannwhitneyu(planted, nothing).statistic
+        row = found.loc[measure]
+        assert row["auc"] == pytest.approx(u / (len(planted) * len(nothing)))
+        assert row["low"] <= row["auc"] <= row["high"] and row["worlds"] == 12
 
 
-def test_gather_writes_tables_and_a_figure(runs, tmp_path, capsys):
-    sweep.gather(tmp_path, runs)
-    rates = pd.read_csv(tmp_path / "rates.csv").set_index(["method", "dose"])
-    assert rates.loc[("mosaics", 1.0), "rate"] == 1
-    assert rates.loc[("mosaics", 0.0), "rate"] == 0
-    assert len(pd.read_csv(tmp_path / "answers.csv")) == 60
-    assert (tmp_path / "dose-response.png").read_bytes()[:4] == b"\x89PNG"
-    assert "false alarms" in capsys.readouterr().out
+def test_rates_are_shares_of_contexts_and_worlds_are_the_units():
+    """A world's contexts say the same here: they count once."""
+    worlds = made(told)
+    first = worlds.groupby(["dose", "seed", *sweep.ASKED])["low"].transform("first")
+    found = sweep.rates(worlds.assign(low=first)).set_index(["dose", *sweep.ASKED])
+    assert methods.RAW not in found.index.get_level_values("reading")
+    measure = (0.5, "mosaics", "flips", methods.NEUTRAL, 5)
+    by_world = worlds.assign(low=first).groupby(["dose", *sweep.ASKED, "seed"])["low"].first()
+    yes = (by_world.loc[measure] > 0).sum()
+    low, high = proportion_confint(yes, 12, method="wilson")
+    assert 0 < yes < 12 and found.loc[measure, "yes"] == pytest.approx(yes / 12)
+    assert found.loc[measure, "low"] < low + 0.02 and found.loc[measure, "high"] > high - 0.02
+    none = sweep.rates(worlds.assign(low=-1.0))
+    assert np.allclose(none["high"], proportion_confint(0, 12, method="wilson")[1])
+
+
+def test_claims_hold_where_the_dose_shows_and_not_where_nothing_does():
+    verdicts = judge("05b", claims.of_worlds(made(told, width=2))).set_index("id")["verdict"]
+    assert (verdicts["suite/contexts/raw"] == "undecided").all()
+    assert verdicts["suite/contexts/neutral"] == "holds"
+    assert (verdicts["suite/contexts/follows"] == "holds").all()
+    noise = made(lambda dose, reading, rng: rng.normal(), seed=1)
+    verdicts = judge("05b", claims.of_worlds(noise)).set_index("id")["verdict"]
+    assert (verdicts["suite/contexts/follows"] != "holds").all()
+    assert (verdicts["suite/contexts/alarms"] == "does not hold").all()
+    assert (
+        verdicts["suite/contexts/neutral"] == verdicts["suite/contexts/one-training"] == "undecided"
+    )
+
+
+@pytest.fixture(scope="module")
+def small():
+    images = Images("world", 96, 18)
+    return sweep.world(7, (0.25, 1.0), images, Recipe(trainings=2, epochs=1))
+
+
+def test_a_world_asks_all_trainings_and_the_first_alone(small):
+    assert list(small["trainings"].unique()) == [2, 1] and set(small["dose"]) == {0.25, 1}
+    assert small.loc[small["trainings"] == 1, "spread"].isna().all()
+    known = small[small["method"] != "GradCAM"]  # whose maps can be empty, so that fewer count
+    rows = known.set_index(["dose", "context_class", *methods.MEASURE])
+    both, one = (rows[rows["trainings"] == number] for number in (2, 1))
+    # two numbers lie on either side of their mean, and their deviation tells how far
+    apart = 2 * (one["effect"] - both["effect"]).abs() / 2**0.5
+    assert (both["spread"] - apart).abs().max() < 1e-6
+
+
+def test_where_nothing_is_planted_the_reference_is_not_the_model_itself(small):
+    beyond = small[(small["dose"] == 0.25) & (small["reading"] == methods.REFERENCE)]
+    assert (beyond.loc[beyond["quantity"] == "logits", "effect"].abs() > 1e-6).all()
+
+
+def test_the_recorded_worlds_are_whole():
+    worlds = sweep.recorded()
+    assert list(worlds["seed"].unique()) == list(range(sweep.FIRST, sweep.FIRST + sweep.WORLDS))
+    measures = len(methods.READINGS) * sum(map(len, methods.QUANTITIES.values()))
+    sizes = worlds.groupby(["seed", "dose", "trainings"]).size()
+    assert (sizes == 4 * measures).all() and len(sizes) == sweep.WORLDS * len(sweep.DOSES) * 2
+    with pytest.raises(ValueError, match="There is no file"):
+        sweep.recorded(project.root() / "data" / "nothing.csv")
 
 
 def snakemake(tmp_path, *arguments):
@@ -111,24 +122,35 @@ def snakemake(tmp_path, *arguments):
 
 
 @pytest.mark.slow
-def test_the_sweep_plans_every_dose_and_seed(tmp_path):
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("seed=[0,1]", "did you mean 'seeds'"),
+        ("doses=[0,1.5]", "1.5"),
+        ("per_class=1", "per_class"),
+    ],
+)
+def test_a_sweep_refuses_what_is_wrong_before_anything_runs(tmp_path, config, said):
+    done = snakemake(tmp_path, "--cores", "1", "--config", config)
+    assert done.returncode != 0 and said in done.stderr + done.stdout
+    assert "refused before anything ran" in done.stderr + done.stdout
+    assert not (tmp_path / "outputs").exists()
+
+
+@pytest.mark.slow
+def test_the_sweep_plans_every_world(tmp_path):
     done = snakemake(tmp_path, "--dry-run", "--quiet", "host")
     assert done.returncode == 0, done.stderr
     plan = [line.split() for line in (done.stdout + done.stderr).splitlines()]
-    assert ["ask", "15"] in plan and ["gather", "1"] in plan
+    assert ["world", str(sweep.WORLDS)] in plan and ["gather", "1"] in plan
 
 
 @pytest.mark.slow
 def test_a_sweep_runs_and_a_second_time_has_nothing_to_do(tmp_path):
-    small = {"images": {"per_class": 18, "size": 64}, "per_context": 1, "trainings": 2}
-    small["model"] = {"architecture": "alexnet-quarter", "epochs": 1}
-    config = tmp_path / "small.yml"
-    config.write_text(yaml.safe_dump({"doses": [1], "seeds": [0], "parameters": small}))
-    arguments = ["--cores", "1", "--configfile", str(config)]
-    done = snakemake(tmp_path, *arguments)
+    config = ["seeds=[0]", "doses=[0.25,1]", "per_class=18", "trainings=2"]
+    done = snakemake(tmp_path, "--cores", "1", "--config", *config)
     assert done.returncode == 0, done.stderr[-3000:]
-    written = tmp_path / "outputs" / "sweep"
-    for name in ("answers.csv", "rates.csv", "correlations.csv", "dose-response.png"):
-        assert (written / name).exists()
-    again = snakemake(tmp_path, *arguments)
+    written = sweep.recorded(tmp_path / "outputs" / "sweep" / "worlds.csv")
+    assert set(written["dose"]) == {0.25, 1} and set(written["seed"]) == {0}
+    again = snakemake(tmp_path, "--cores", "1", "--config", *config)
     assert "Nothing to be done" in again.stdout + again.stderr

@@ -295,19 +295,6 @@ def at_doses(
     return found
 
 
-def rates(answers: pd.DataFrame) -> pd.DataFrame:
-    """How often each measure answers yes at each dose, with Wilson intervals.
-
-    The answers are those of one model or more. Columns dose, method, quantity, yes, asked, rate,
-    low and high.
-    """
-    yes = answers.assign(yes=answers["answer"] == "yes")
-    counts = yes.groupby(["dose", *MEASURE], sort=False)["yes"].agg(yes="sum", asked="size")
-    counts = counts.reset_index()
-    low, high = stats.wilson(counts["yes"], counts["asked"])
-    return counts.assign(rate=counts["yes"] / counts["asked"], low=low, high=high)
-
-
 def _mean(measured: pd.DataFrame) -> stats.Mean:
     """Mean of the known values, all pairs alike; NaN where all maps are empty and none is known."""
     groups = [effects.grid(part, "value") for _, part in measured.groupby(effects.PAIR)]

@@ -5,12 +5,13 @@ too, so here every model is trained on as many: a part of them is exchanged. The
 what is behind them changes.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pandas as pd
 import torch
 
-from helpers.contexts import mosaics
+from helpers.contexts import methods, mosaics
 from helpers.data import Collection, ImageSet, world
 from helpers.data.collection import Drawn
 
@@ -65,7 +66,7 @@ def changed(biased: Collection, unbiased: Collection, way: str, share: float) ->
 
         def draw() -> tuple[torch.Tensor, ...]:
             mixed = exchanged(*map(_drawn, recipes), way, share)
-            parts = [mixed.split(name) for name in ("train", "val")]
+            parts = [mixed.split(split) for split in ("train", "val")]
             return tuple(tensor for part in parts for tensor in (part.images, part.labels))
 
         return Drawn({"exchanged": [way, share, *recipes]}, draw)
@@ -83,6 +84,16 @@ def change(after: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
     keys = [name for name in after.columns if name != "value"]
     difference = after.set_index(keys)["value"] - before.set_index(keys)["value"]
     return difference.reset_index()[after.columns]
+
+
+def left(measured: Mapping[str, pd.DataFrame], measure: tuple[str, str, str]) -> pd.DataFrame:
+    """What the contexts still do to each model, on average: model, effect, low and high.
+
+    `measured` has a table of :func:`helpers.contexts.methods.measured` for each model, `measure` is
+    a method, quantity and reading.
+    """
+    rows = [(name, *methods.overall(table)[measure].interval()) for name, table in measured.items()]
+    return pd.DataFrame(rows, columns=["model", "effect", "low", "high"])
 
 
 def _drawn(recipe: dict) -> ImageSet:

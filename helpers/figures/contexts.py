@@ -933,7 +933,7 @@ def mitigation(accuracy: pd.DataFrame, effects: Mapping[str, pd.DataFrame]) -> F
         for at, row in enumerate(table.to_dict("records")):
             _marked(ax, row, "effect", at, looks[row["model"]], vertical=True)
         ax.axhline(0, **ZERO)
-        ax.set(title=title, xticks=[], xlim=(-0.6, len(models) - 0.4))
+        ax.set(title=textwrap.fill(title, 18), xticks=[], xlim=(-0.6, len(models) - 0.4))
     changed = accuracy.pivot(index="test_set", columns="model", values="accuracy")[models]
     lost = (changed.iloc[:, 0] - changed.iloc[:, 1]).idxmin()
     gain = changed.loc[lost]
