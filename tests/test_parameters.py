@@ -102,7 +102,10 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
         ({"doses": [float("nan")]}, r"'doses': nan \[0\] should be less than"),
         ({"doses": 0.5}, "'doses': 0.5 should be a valid list"),
         ({"side": "up"}, "'side': 'up' should be 'left', 'right' or 'random'"),
-        ({"images": "wrld"}, "'images': 'wrld' .*should be 'world', 'visual-contexts', 'focus' or 'folder'"),
+        (
+            {"images": "wrld"},
+            "'images': 'wrld' .*should be 'world', 'visual-contexts', 'focus' or 'folder'",
+        ),
         ({"images": 5}, "'images': 5 is no source, no path of a YAML file and no keys"),
         ({"images": "no.yml"}, "'images': there is no file or folder 'no.yml' below"),
         ({"images": {"contxts": "a"}}, "'contxts' is no key; did you mean 'contexts'"),
