@@ -10,6 +10,7 @@ from helpers import models
 from helpers.contexts import background
 from helpers.data import Collection, ImageSet
 from helpers.explain import Maps
+from helpers.models.networks import Classifier
 
 CLASSES = ("bench", "mug")
 
@@ -144,7 +145,7 @@ def test_relevance_on_the_contexts_half_is_the_share_of_its_colour(trainings):
     contexts = {name: torch.zeros_like(plain) for name in CLASSES}
     contexts["bench"][:, 0] = contexts["mug"][:, 1] = 153
     collection = Collection("folder", CLASSES, {"C": images}, contexts, {})
-    model = [Channels().eval()] * trainings
+    model = [Classifier(Channels(), mean=(0, 0, 0), std=(1, 1, 1)).eval()] * trainings
     table = background.in_mosaics(model, collection, seed=0, neutral="white")
     assert len(table) == trainings * 20
     assert np.allclose(table["context"], 153 / (153 + 51))
