@@ -124,10 +124,7 @@ def by_gradcam(model, collection: Collection, layer: str | None = None) -> list[
     """
     images = collection.sets["C"].split("test")
     layer = layer or background.layer_for(model[0], images.images)
-    return [
-        explain.explain(training, images.images, images.labels, "gradcam", layer=layer)
-        for training in model
-    ]
+    return background.explained(model, images, layer)
 
 
 def measured(
