@@ -339,21 +339,20 @@ def of_worlds(worlds: pd.DataFrame) -> list[Estimate]:
 def of_mitigation(predictions: pd.DataFrame, change: pd.DataFrame) -> list[Estimate]:
     """Section 4: what other contexts for a part of the images do (notebook 05b).
 
-    `predictions` is from :func:`helpers.contexts.cross_evaluation.predictions`, of the models
-    "model-C" and `mitigation.WAYS`; `change` is from :func:`helpers.contexts.mitigation.change`, of
-    the first of these ways.
+    `predictions` is from :func:`helpers.contexts.cross_evaluation.predictions`, of "model-C" and
+    `mitigation.WAYS`. `change` is from :func:`helpers.contexts.mitigation.change`: the first of
+    these ways less "model-C".
     """
 
-    def gain(name: str, than: str) -> tuple[float, float, float]:
-        weights = {(mitigation.CONTEXTS, name): 1, (than, name): -1}
+    def gain(name: str) -> stats.Interval:
+        weights = {(mitigation.CONTEXTS, name): 1, ("model-C", name): -1}
         return cross_evaluation.contrast(predictions, weights)
 
     asked = ("mosaics", "logits", methods.NEUTRAL)
     less = methods.overall(change)[asked].interval()
     return [
-        *(Estimate(f"contexts/mitigation/{name}", gain(name, "model-C")) for name in ("NC", "WB")),
+        *(Estimate(f"contexts/mitigation/{name}", gain(name)) for name in ("NC", "WB")),
         Estimate("contexts/mitigation/relies-less", less),
-        Estimate("suite/contexts/masks", gain("WB", mitigation.MASKED), {"test_set": "WB"}),
     ]
 
 

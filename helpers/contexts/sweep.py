@@ -25,7 +25,7 @@ from helpers.run.parameters import Images, Recipe
 
 DOSES = (0.0, 0.25, 0.5, 0.75, 1.0)
 NOTHING = 0.25  # of four contexts: class and context are independent
-FIRST, WORLDS = 1000, 20
+FIRST, WORLDS = 1000, 10
 IMAGES = Images("world", per_class=90)
 RECIPE = Recipe(trainings=5)
 RECORDED = project.root() / "data" / "context_worlds.csv"
