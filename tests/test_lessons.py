@@ -51,4 +51,4 @@ def test_verdicts_are_counted_as_the_notebooks_are_stored(tmp_path, monkeypatch)
         table["Figure 2"] == f"2 agree, 1 undecided, {of_figure_2 - 3} without a stored verdict yet"
     )
     assert table["Figure 1"] == "an illustration"
-    assert re.fullmatch(r"\d+ no counterpart here", table["Figure 7"])
+    assert re.fullmatch(r"\d+ have no counterpart here", table["Figure 7"])

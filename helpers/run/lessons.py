@@ -10,7 +10,14 @@ from IPython.display import HTML, Markdown
 from helpers.run import artifacts, claims, project
 
 NOTEBOOKS = project.root() / "notebooks"
-COUNTED = {claims.AGREES: "agree", claims.CONTRADICTS: "contradict"}  # in the table of exhibits
+NOT_STORED = "without a stored verdict yet"
+COUNTED = {  # words for one and for several, in the order of the table of exhibits
+    claims.AGREES: ("agrees", "agree"),
+    claims.CONTRADICTS: ("contradicts", "contradict"),
+    claims.UNDECIDED: ("undecided", "undecided"),
+    claims.NO_COUNTERPART: ("has no counterpart here", "have no counterpart here"),
+    NOT_STORED: (NOT_STORED, NOT_STORED),
+}
 
 
 def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
@@ -111,8 +118,12 @@ def _counted(verdicts: pd.Series) -> str:
     """The verdicts of an exhibit's claims in a few words, NaN where none is stored."""
     if verdicts.empty:
         return "an illustration"
-    counts = verdicts.fillna("without a stored verdict yet").value_counts(sort=False)
-    return ", ".join(f"{n} {COUNTED.get(verdict, verdict)}" for verdict, n in counts.items())
+    counts = verdicts.fillna(NOT_STORED).value_counts()
+    return ", ".join(
+        f"{counts[verdict]} {words[counts[verdict] > 1]}"
+        for verdict, words in COUNTED.items()
+        if verdict in counts
+    )
 
 
 def linked(table: pd.DataFrame) -> Markdown:
