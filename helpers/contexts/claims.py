@@ -119,11 +119,19 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
             asked[claim] = min(
                 there, key=lambda weights: sum(w * accuracy[pair] for pair, w in weights.items())
             )
-    return [
+    found = [
         Estimate(claim, cross_evaluation.contrast(predictions, weights))
         for claim, weights in asked.items()
         if set(weights) <= set(accuracy.index)
     ]
+    own = predictions[predictions["test_set"] == predictions["train_set"]]
+    if len(own):
+        worst = own.groupby(["model", "test_set"])["right"].mean().idxmin()
+        tested = own.loc[own["test_set"] == worst[1], "class"]
+        chance = tested.value_counts(normalize=True).max()
+        above = np.subtract(cross_evaluation.contrast(predictions, {worst: 1}), chance)
+        found.append(Estimate("suite/contexts/own-test", tuple(above)))
+    return found
 
 
 def of_mosaics(

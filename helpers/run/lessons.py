@@ -120,7 +120,7 @@ def _counted(verdicts: pd.Series) -> str:
         return "an illustration"
     counts = verdicts.fillna(NOT_STORED).value_counts()
     return ", ".join(
-        f"{counts[verdict]} {words[counts[verdict] > 1]}"
+        f"{counts[verdict]} {words[int(counts[verdict] > 1)]}"
         for verdict, words in COUNTED.items()
         if verdict in counts
     )
