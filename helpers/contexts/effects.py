@@ -244,7 +244,8 @@ def slope(known: Mapping[str, float]) -> dict[str, float]:
 
     `known` has a number a context class, not all equal.
     """
-    centred = pd.Series(dict(known)) - np.mean(list(known.values()))
+    values = pd.Series(dict(known))
+    centred = values - values.mean()
     return (centred / (centred**2).sum()).to_dict()
 
 
