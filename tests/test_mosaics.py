@@ -1,13 +1,15 @@
 """`data.mosaics` and `contexts.mosaics` against PIL, counting and the paper's own numbers."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from helpers.contexts import mosaics
+from helpers.contexts import browser, mosaics
+from helpers.data import ImageSet
 from helpers.data.mosaics import grid
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
@@ -183,3 +185,43 @@ def test_batches_say_what_is_missing():
         mosaics.build(table, noise(2), {"a": contexts["a"]}, noise(1))
     with pytest.raises(ValueError, match=r"is of \(9, 8\) pixels, the objects of \(8, 8\)"):
         mosaics.build(table, noise(2), contexts | {"b": noise(5, 9)}, noise(1))
+
+
+class Brightness(torch.nn.Module):
+    """Two logits: the mean of the left half, and `more` times that of the right."""
+
+    def __init__(self, more):
+        super().__init__()
+        self.more = torch.nn.Parameter(torch.tensor(more))
+
+    def forward(self, images):
+        halves = images.float().mean((1, 2)).unflatten(1, (2, -1)).mean(2)
+        return halves * torch.stack([torch.ones(()), self.more])
+
+
+def test_networks_are_asked_beside_several_partners():
+    """Effects by hand: of a network that reads two halves, and of one that sees the left only."""
+    classes, labels = ("a", "b"), torch.tensor([0, 0, 1, 1])
+    flat = torch.tensor([10, 20, 30, 40], dtype=torch.uint8)
+    pictures = flat[:, None, None, None].repeat(1, 3, 8, 8)
+    table = pd.DataFrame({"class": [classes[k] for k in labels], "context": ""})
+    objects = ImageSet("C", pictures, labels, classes, table)
+    contexts = {name: torch.full((2, 3, 8, 8), 100, dtype=torch.uint8) for name in classes}
+    partners = {
+        name: torch.full((1, 3, 8, 8), value, dtype=torch.uint8)
+        for name, value in (("dark", 0), ("light", 90))
+    }
+    networks = [Brightness(1.0), Brightness(0.0)]
+    found = mosaics.ask(networks, objects, contexts, partners, per_context=2)
+    assert list(found) == ["dark", "light"]
+    for name, value in (("dark", 0), ("light", 90)):
+        effect = found[name].set_index(["training", "context_class"])["context_effect"]
+        assert effect[0, "b"].to_numpy() == pytest.approx((100 - value) / 2**0.5)
+        assert effect[0, "a"].to_numpy() == pytest.approx((value - 100) / 2**0.5)
+        assert effect[1].to_numpy() == pytest.approx(0)
+    colours = {"a": "#000000", "b": "#ffffff"}
+    figure = browser.mosaic(networks, objects, {"x": contexts["b"]}, colours, "a", "x", number=7)
+    assert "outscored by b in 1 of 2" in figure.get_suptitle()
+    assert np.allclose(np.unique(figure.axes[0].images[0].get_array()), [20, 100])
+    widget = browser.mosaic_controls(networks, objects, {"x": contexts["b"]}, colours)
+    assert [part.description for part in widget.children[:3]] == ["label", "context", "number"]

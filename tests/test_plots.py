@@ -110,23 +110,30 @@ def test_eight_colours_stay_apart_for_every_reader(missing):
 @pytest.mark.parametrize("classes", [PAPER[:2], EIGHT])
 def test_figures_of_contexts_draw(classes):
     points, pairs, strengths = tables(classes, 1)
-    colours = figures.palette(classes, CONTEXT_OF)
-    planted = dict.fromkeys(classes, 0.5)
+    colours, images = figures.palette(classes, CONTEXT_OF), effects.per_image(points)
+    shares = {"p_context_given_class": 0.5, "p_class_given_context": 0.25}
+    nothing = paper.printed("distance").iloc[:0]
     for fig in (
-        figures.logit_panels(points, colours, CONTEXT_OF),
+        figures.logit_panels(points, nothing, colours, CONTEXT_OF),
         figures.distance_construction(points, classes[0], classes[1], colours),
-        figures.table_1_distances(pairs, colours, CONTEXT_OF, paper.printed("distance").iloc[:0]),
-        figures.context_contrasts(pairs, colours, CONTEXT_OF),
-        figures.planted_and_measured(strengths, planted, colours, CONTEXT_OF),
+        figures.table_1_distances(pairs, colours, CONTEXT_OF, nothing),
+        figures.by_context(effects.readings(images, images), "", CONTEXT_OF),
+        figures.by_context(effects.readings(images, None), "", CONTEXT_OF),
+        figures.planted_and_measured(strengths.assign(**shares), colours, CONTEXT_OF),
     ):
         fig.draw_without_rendering()
 
 
 def test_figure_7_has_one_panel_a_combination():
     points, _, _ = tables(PAPER)
-    fig = figures.logit_panels(points, figures.palette(PAPER), {"plane": "sky"})
-    titles = {ax.top.get_title(loc="left") for ax in fig.axes if hasattr(ax, "top")}
-    assert len(titles) == 12 and "mug + sky" in titles and "mug + bench's context" in titles
+    printed = pd.DataFrame([("mug", "plane", 5.6778, -0.7512)])
+    printed.columns = ["object_class", "context_class", "single", "mosaic"]
+    fig = figures.logit_panels(points, printed, figures.palette(PAPER), {"plane": "sky"})
+    titles = [ax.top.get_title(loc="left") for ax in fig.axes if hasattr(ax, "top")]
+    [sky] = [title for title in titles if "mug + sky" in title]
+    assert "paper 5.7 \N{RIGHTWARDS ARROW} -0.8" in sky
+    assert len(titles) == 12 and sum("paper" in title for title in titles) == 1
+    assert any("mug + bench's context" in title for title in titles)
 
 
 def test_figure_10_shows_table_1():

@@ -38,6 +38,11 @@ FRESH, TUNED = (
 )
 # Stronger and weaker context by the paper's counts.
 STRONGER = (("park", "sky"), ("sky", "wood"), ("wood", "road"))
+TENTH = 0.1  # of the planted share, for which a slope is given
+SHARES = {
+    "p_context_given_class": "p(context | class)",
+    "p_class_given_context": "p(class | context)",
+}
 
 
 def of_datasets(
@@ -142,37 +147,30 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
     return found
 
 
-def of_mosaics(
-    images: pd.DataFrame,
-    pairs: pd.DataFrame,
-    contexts: pd.DataFrame,
-    planted: pd.DataFrame | None,
-    collection: Collection,
-) -> list[Estimate]:
-    """Section 3 on each context and each pair, and what was planted (notebook 03).
+def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection) -> list[Estimate]:
+    """Section 3 on each context and each pair, in the paper's own quantities (notebook 03).
 
-    `images`, `pairs` and `contexts` are from ``per_image``, ``of_pairs`` and ``of_contexts`` of
-    :mod:`helpers.contexts.effects`, `planted` from :func:`helpers.models.experiment.planted`.
+    `images` and `pairs` are from ``per_image`` and ``of_pairs`` of
+    :mod:`helpers.contexts.effects`.
     """
     weakest = pairs.loc[pairs["drop"].idxmin()]
     found = [Estimate("contexts/every-pair", _ends(weakest, "drop"))]
-    found += _of_each("suite/contexts/effect", contexts, "context_effect", collection)
-    shares = None if planted is None else planted.set_index("class")["p_context_given_class"]
-    if shares is not None and shares.nunique() > 1:
-        weak = shares.idxmin()
-        stronger = effects.difference(images, list(shares.index[shares > shares[weak]]), weak)
-        of = {"weakest": collection.context_of[weak]}
-        found.append(Estimate("suite/contexts/planted-order", stronger, of))
     if collection.has_the_papers_classes():
         found += _of_the_papers_mosaics(images, pairs)
+        alike = paper.agreement(images).set_index("quantity")
+        found += [
+            Estimate(f"suite/contexts/alike/{name}", tuple(row))
+            for name, row in alike[["rank_correlation", "low", "high"]].iterrows()
+            if name in ("flip_share", "mosaic_distance")
+        ]
     return found
 
 
 def _of_the_papers_mosaics(images: pd.DataFrame, pairs: pd.DataFrame) -> list[Estimate]:
     """What section 3 says of the paper's own classes and contexts."""
     found = {
-        f"contexts/stronger/{first}-{second}": effects.difference(
-            images, [CLASS_OF[first]], CLASS_OF[second], "flip_share"
+        f"contexts/stronger/{first}-{second}": effects.contrast(
+            images, {CLASS_OF[first]: 1, CLASS_OF[second]: -1}, "flip_share"
         )
         for first, second in STRONGER
     }
@@ -192,6 +190,46 @@ def _of_the_papers_mosaics(images: pd.DataFrame, pairs: pd.DataFrame) -> list[Es
     ):
         found[claim] = _ends(part.iloc[place], "mosaic_distance")
     return [Estimate(claim, interval) for claim, interval in found.items()]
+
+
+def of_controls(
+    images: pd.DataFrame,
+    reference: pd.DataFrame | None,
+    planted: pd.DataFrame | None,
+    collection: Collection,
+) -> list[Estimate]:
+    """Whether it is the context or the mosaic (notebook 03b).
+
+    `images` and `reference` are from :func:`helpers.contexts.effects.per_image`, `planted` from
+    :func:`helpers.models.experiment.planted`; the last two are None where they are not known.
+    """
+    if reference is None:
+        strengths = effects.of_contexts(images)
+        return _of_each("suite/contexts/effect", strengths, "context_effect", collection)
+    beyond = effects.beyond(images, reference)
+    strengths = effects.of_contexts(beyond)
+    found = _of_each("suite/contexts/beyond", strengths, "context_effect", collection)
+    found += _of_each("suite/contexts/flips-beyond", strengths, "flip_share", collection)
+    for share in ("p_context_given_class", "p_class_given_context"):
+        known = planted.set_index("class")[share]
+        if known.nunique() > 1:
+            slope = effects.contrast(beyond, effects.slope(known / TENTH))
+            found.append(Estimate("suite/contexts/planted-slope", slope, {"share": SHARES[share]}))
+    return found
+
+
+def of_changed(images: pd.DataFrame, strongest: str, collection: Collection) -> list[Estimate]:
+    """Whether the one strongly planted context is found, by flips and by effect (notebook 03b).
+
+    `images` are as in :func:`of_controls`; `strongest` is the class of that context.
+    """
+    others = [name for name in images["context_class"].unique() if name != strongest]
+    weights = {strongest: 1, **dict.fromkeys(others, -1 / len(others))}
+    of = {"context": collection.context_of[strongest]}
+    return [
+        Estimate(f"suite/contexts/changed/{name}", effects.contrast(images, weights, measure), of)
+        for name, measure in (("flips", "flip_share"), ("effect", "context_effect"))
+    ]
 
 
 def _less(images: pd.DataFrame, name: str) -> stats.Interval:

@@ -17,7 +17,7 @@ averaged within an image first, because the mosaics of one image are not indepen
 are taken as they are: the intervals speak of other objects beside these contexts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,8 @@ OF_PAIRS = (
     "own_distance",
 )
 OF_CONTEXTS = ("flip_share", "context_effect", "taken_effect")
+READINGS = {"flip_share": "share of flips", "context_effect": "effect beside a neutral image"}
+BEYOND = ", beyond the reference"
 
 
 def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence[str]):
@@ -175,8 +177,7 @@ def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
           logits (Table 1); drop*: single_distance - mosaic_distance (Figure 10).
         - neutral_distance*, neutral_flip_share*: of the same images beside the neutral partner.
         - context_effect*: neutral_distance - mosaic_distance, paired within image and side: how far
-          this context draws the prediction to its class; context_effect_p, context_effect_p_holm:
-          the two-sided p-value of "it is zero", and that adjusted for all pairs by Holm's method.
+          this context draws the prediction to its class.
         - flip_effect*: flip_share - neutral_flip_share.
         - own_distance*: of the same images beside their own context.
 
@@ -189,10 +190,8 @@ def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
         row |= {count: group[count].sum() / trainings for count in ("flips", "kept")}
         for measure in OF_PAIRS:
             row |= with_interval(group, measure, share=measure.endswith("_share"))
-        row["context_effect_p"] = stats.mean(grid(group, "context_effect")).p
         rows.append(row)
-    table = pd.DataFrame(rows)
-    return table.assign(context_effect_p_holm=stats.adjust(table["context_effect_p"]))
+    return pd.DataFrame(rows)
 
 
 def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
@@ -212,26 +211,127 @@ def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
         row = {"context_class": context, "object_classes": group["object_class"].nunique()}
         for name in OF_CONTEXTS:
             grids = [grid(part, name) for _, part in group.groupby("object_class", sort=False)]
-            values = stats.mean(grids, shares=name == "taken_effect")
-            row |= _ends(name, values.interval())
+            raw = name == "flip_share" and (group[name] >= 0).all()  # no difference of shares
+            shares = name != "context_effect"
+            row |= _ends(name, stats.share(grids) if raw else _mean_of(grids, shares))
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def difference(
-    images: pd.DataFrame, first: list[str], second: str, measure: str = "context_effect"
+def contrast(
+    images: pd.DataFrame, weights: Mapping[str, float], measure: str = "context_effect"
 ) -> stats.Interval:
-    """Effect of some classes' contexts, on average, minus another's, within the object image.
+    """A weighted sum of the strengths of contexts, within the object image.
 
-    It is taken over the object images that met `second` and some of `first`; `measure` is a column
-    of `images`, which are those of :func:`per_image`.
+    A context's strength is that of :func:`of_contexts`: the mean of `measure`, a column of the
+    images of :func:`per_image`, over its object classes, all of which count. `weights` has a number
+    a context class: 1 and -1 compare two contexts, and :func:`slope` says how strength follows
+    something known of the contexts. What an image adds to several contexts is added up within it,
+    for these values are not independent.
     """
-    wide = images.pivot_table(
-        index=["object_class", "object", "training"], columns="context_class", values=measure
+    part = images[images["context_class"].isin(list(weights))]
+    classes = part.groupby("context_class")["object_class"].nunique()
+    weight = part["context_class"].map(pd.Series(dict(weights)) / classes)
+    summed = part.assign(value=weight * part[measure]).groupby(
+        ["object_class", "training", "object"], as_index=False
+    )["value"]
+    groups = [grid(group, "value") for _, group in summed.sum().groupby("object_class")]
+    return stats.mean(groups, [1] * len(groups), shares=measure.endswith("_share")).interval()
+
+
+def slope(known: Mapping[str, float]) -> dict[str, float]:
+    """Weights with which `contrast` is the least squares slope of strength on what is known.
+
+    `known` has a number a context class, not all equal.
+    """
+    values = pd.Series(dict(known))
+    centred = values - values.mean()
+    return (centred / (centred**2).sum()).to_dict()
+
+
+def split(images: pd.DataFrame, trainings: int) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """What a model's first trainings answered, and what the networks after them did, if any.
+
+    The latter are numbered from 0 again, as :func:`beyond` takes them.
+    """
+    first, rest = (images[images["training"] < trainings], images[images["training"] >= trainings])
+    return first, rest.assign(training=rest["training"] - trainings) if len(rest) else None
+
+
+def readings(images: pd.DataFrame, reference: pd.DataFrame | None) -> pd.DataFrame:
+    """Each context's strength, read raw, beside the neutral partner and beyond the reference.
+
+    `images` and `reference` are those of :func:`per_image`, as for :func:`beyond`; without a
+    reference, what needs one is left out.
+
+    Returns
+    -------
+    DataFrame
+        One row a reading, network and context: reading, network ("asked" or "reference"),
+        context_class, value, low, high.
+    """
+    tables = [("asked", "", images)]
+    if reference is not None:
+        tables += [("reference", "", reference), ("asked", BEYOND, beyond(images, reference))]
+    parts = []
+    for network, ending, table in tables:
+        strengths = of_contexts(table)
+        for measure, reading in READINGS.items():
+            columns = {measure: "value", f"{measure}_low": "low", f"{measure}_high": "high"}
+            part = strengths[["context_class", *columns]].rename(columns=columns)
+            parts.append(part.assign(reading=reading + ending, network=network))
+    return pd.concat(parts, ignore_index=True)
+
+
+def of_trainings(images: pd.DataFrame) -> pd.DataFrame:
+    """Raw readings by single trainings: training, context_class, reading and value."""
+    by_pair = images.groupby(["training", *PAIR], sort=False)[list(READINGS)].mean()
+    means = by_pair.groupby(["training", "context_class"], sort=False).mean().reset_index()
+    named = means.rename(columns=READINGS)
+    return named.melt(["training", "context_class"], var_name="reading")
+
+
+def told_apart(images: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
+    """How often one training shows more than one training of the reference does.
+
+    Over all pairs of a training and a reference training, ties counting half: 0.5 where the two
+    cannot be told apart, 1 where they always can (the area under the ROC curve).
+
+    Returns
+    -------
+    DataFrame
+        A row a context_class, a column a raw reading.
+    """
+    values = [
+        of_trainings(table).groupby(["context_class", "reading"], sort=False)["value"].apply(list)
+        for table in (images, reference)
+    ]
+    both = pd.concat(values, axis=1, keys=["first", "second"])
+    wins = [
+        scipy.stats.mannwhitneyu(row.first, row.second).statistic
+        / (len(row.first) * len(row.second))
+        for row in both.itertuples()
+    ]
+    return pd.Series(wins, both.index).unstack(sort=False)
+
+
+def own_gain(images: pd.DataFrame) -> pd.DataFrame:
+    """What its own context gives each object class, more than the neutral partner: in logits.
+
+    The distances to the diagonals of all other classes count equally.
+
+    Returns
+    -------
+    DataFrame
+        object_class, and with its interval own_gain.
+    """
+    value = (images["own_distance"] - images["neutral_distance"]).rename("own_gain")
+    keys = ["object_class", "training", "object"]
+    means = images.assign(own_gain=value).groupby(keys, as_index=False)["own_gain"].mean()
+    return pd.DataFrame(
+        {"object_class": name} | with_interval(part, "own_gain", share=False)
+        for name, part in means.groupby("object_class")
     )
-    paired = (wide[first].mean(axis=1) - wide[second]).dropna()
-    parts = [part.unstack("training").T.to_numpy() for _, part in paired.groupby("object_class")]
-    return stats.mean(parts).interval()
 
 
 def agreement(
@@ -283,9 +383,15 @@ def grid(images: pd.DataFrame, name: str) -> np.ndarray:
 def with_interval(images: pd.DataFrame, name: str, share: bool) -> dict[str, float]:
     """The mean of a measure and the ends of its interval; NaN where no value is known."""
     values = grid(images, name)
-    if np.isnan(values).all():
-        return _ends(name, stats.Interval(np.nan, np.nan, np.nan))
-    return _ends(name, stats.share(values) if share else stats.mean(values).interval())
+    if share and not np.isnan(values).all():
+        return _ends(name, stats.share(values))
+    return _ends(name, _mean_of([values]))
+
+
+def _mean_of(groups: list[np.ndarray], shares: bool = False) -> stats.Interval:
+    if any(np.isnan(group).all() for group in groups):  # a design without neutral partners
+        return stats.Interval(np.nan, np.nan, np.nan)
+    return stats.mean(groups, shares=shares).interval()
 
 
 def _ends(name: str, interval: stats.Interval) -> dict[str, float]:

@@ -2,8 +2,8 @@
 
 *Assessing Biases through Visual Contexts*, section 2.2 and Figure 6. `design` decides which object
 image goes beside which context image, with two controls that the paper lacks: the object's own
-context, and a neutral image. `batches` makes the pixels. What a model makes of them is the business
-of `contexts.effects`.
+context, and a neutral image. `batches` makes the pixels. `ask` has networks answer all of them, and
+`contexts.effects` measures the answers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +12,9 @@ import numpy as np
 import pandas as pd
 import torch
 
+from helpers import models
+from helpers.contexts import effects
+from helpers.data import ImageSet
 from helpers.data.mosaics import cells, check_images, check_shape, resize
 
 KINDS = ["context", "own", "neutral"]
@@ -172,6 +175,35 @@ def batches(
     for at in torch.arange(len(table)).split(batch_size):
         first = resized[widths[0]].index_select(0, left[at])  # seven times faster than [...]
         yield torch.cat([first, resized[widths[1]].index_select(0, right[at])], -1)
+
+
+def ask(
+    networks: Sequence,
+    objects: ImageSet,
+    contexts: Mapping[str, torch.Tensor],
+    partners: Mapping[str, torch.Tensor],
+    *,
+    shape: str = "squeezed",
+    **drawn,
+) -> dict[str, pd.DataFrame]:
+    """Effects on each object image beside each of several neutral partners, by `effects.per_image`.
+
+    All networks answer each mosaic in one pass, and the mosaics with contexts are asked once,
+    however many neutral `partners` (as from :func:`neutral`, by name) the effects are measured
+    beside. Networks are numbered as trainings are, from 0. `drawn` are more arguments of
+    :func:`design`.
+    """
+    table = design(objects.labels, contexts, objects.classes, **drawn)
+    plain = table["kind"] == "neutral"  # the last rows of a design
+    single = models.logits(networks, objects.images)
+    stream = batches(table[~plain], objects.images, contexts, shape=shape)
+    made, found = models.logits(networks, stream), {}
+    for name, partner in partners.items():
+        stream = batches(table[plain], objects.images, contexts, partner, shape=shape)
+        mosaic = torch.cat([made, models.logits(networks, stream)], 1)
+        points = effects.points(single, mosaic, table, objects.classes)
+        found[name] = effects.per_image(points)
+    return found
 
 
 def build(table: pd.DataFrame, *args, **kwargs) -> torch.Tensor:

@@ -6,6 +6,7 @@
 import numpy as np
 import pandas as pd
 
+from helpers.contexts import effects
 from helpers.data import Collection
 from helpers.run import project
 from helpers.worlds import pictures
@@ -38,10 +39,45 @@ def beside(table: pd.DataFrame, collection: Collection, name: str, value: str) -
     return table.merge(theirs[[*keys, "paper"]], on=keys, how="left")
 
 
-def distances(collection: Collection) -> pd.DataFrame:
-    """Table 1: object_class, context_class, mosaic, single; without rows for other classes."""
-    table = printed("distance")
+def of_mosaics(collection: Collection) -> pd.DataFrame:
+    """What the paper prints of each pair; without rows for other classes and contexts.
+
+    Columns object_class, context_class; mosaic and single (Table 1, logits); flips (section 3, of
+    125 mosaics) and kept (how many kept the highest logit): NaN where the paper prints none.
+    """
+    counts = printed("flips").drop(columns="mosaics")
+    table = printed("distance").merge(counts, on=effects.PAIR, how="left")
     return table if collection.has_the_papers_classes() else table.iloc[:0]
+
+
+def agreement(images: pd.DataFrame) -> pd.DataFrame:
+    """How alike a run and the paper rank the pairs, in each quantity that the paper prints.
+
+    `images` are those of :func:`helpers.contexts.effects.per_image`. The interval of Spearman's
+    correlation speaks of other trainings and images (`effects.agreement`).
+
+    Returns
+    -------
+    DataFrame
+        quantity (a column of `images`), pairs (how many the paper prints), rank_correlation, low,
+        high, and the means over these pairs: ours, paper.
+    """
+    table = printed("distance").merge(printed("flips"), on=effects.PAIR, how="left")
+    theirs = {
+        "flip_share": table["flips"] / table["mosaics"],
+        "mosaic_distance": table["mosaic"],
+        "single_distance": table["single"],
+        "drop": table["single"] - table["mosaic"],
+    }
+    rows = []
+    for name, values in theirs.items():
+        of_pair = table[effects.PAIR].assign(paper=values).dropna()
+        both = images.merge(of_pair, on=effects.PAIR)
+        found = effects.agreement(both, both.assign(**{name: both["paper"]}), name)
+        means = both.groupby(effects.PAIR)[[name, "paper"]].mean().mean()
+        rows.append([name, len(of_pair), *found, *means])
+    columns = ["quantity", "pairs", "rank_correlation", "low", "high", "ours", "paper"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def pairs() -> pd.DataFrame:
@@ -51,7 +87,9 @@ def pairs() -> pd.DataFrame:
     twelve: of fire hydrants beside the sky the paper gives only how many kept the highest logit.
     """
     pasted = printed("paste").rename(columns={"pasted": "object_class"})
-    both = printed("flips").merge(pasted, on=["context_class", "object_class"])
+    both = (
+        printed("flips").dropna(subset="flips").merge(pasted, on=["context_class", "object_class"])
+    )
     both["mosaic_share"] = both["flips"] / both["mosaics"]
     both["paste_share"] = both["predicted"] / both["images"]
     return both[["context_class", "object_class", "mosaic_share", "paste_share"]]

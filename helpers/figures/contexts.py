@@ -47,7 +47,6 @@ Pairs = Sequence[tuple[str, str]]
 MAP = "magma"
 YES, NO = "#B5651D", "#EDEDED"
 NOTHING = "nothing"  # pasted: the context alone
-LEVEL = 0.05  # effects whose p-value, adjusted by Holm, is below it are filled
 ZERO = {"color": INK, "ls": "--", "lw": 1}
 PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
@@ -63,11 +62,17 @@ MODELS = [  # before, two changes, and the model that nothing was planted for
     {"color": ORANGE, "marker": "^", "ms": 7},
     {"color": FAINT, "marker": "D", "ms": 6},
 ]
-NETWORKS = (  # this model, the reference, the difference
+COMPARED = (  # this model, the reference, the difference
     {"marker": "o", "ms": 9, "color": RED},
     {"marker": "s", "ms": 6, "color": FAINT},
     {"marker": "D", "ms": 7, "color": INK},
 )
+# How the networks of `effects.readings` are drawn, and what they are called.
+NETWORKS = {
+    "asked": {"color": INK, "fmt": "o", "ms": 7},
+    "reference": {"color": ORANGE, "fmt": "s", "ms": 7, "mfc": "white", "mew": 1.6},
+}
+LABELS = {"asked": "the model", "reference": "the same, nothing planted"}
 BY_SET = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOURS}
 
 
@@ -284,26 +289,38 @@ def causal_graphs() -> Figure:
     return fig
 
 
-def logit_panels(points: pd.DataFrame, colours: Names, context_of: Names) -> Figure:
+def logit_panels(
+    points: pd.DataFrame, paper: pd.DataFrame, colours: Names, context_of: Names
+) -> Figure:
     """One panel a pair: 2-D histogram of the two logits, with 1-D histograms (Figure 7).
 
     Single images in the object class's colour and with a triangle at their mean, mosaics in the
-    context class's colour and with a star. Beyond the diagonal (upper left) the context's class
-    has won. `points` are those of `effects.points`.
+    context class's colour and with a star. Above the diagonal the context's class has won. Over
+    each panel are the distances of the two means to the diagonal, and those in `paper` (from
+    `paper.of_mosaics`). `points` are those of `effects.points`.
     """
     mosaics = points[points["kind"] == "context"]
     met = mosaics.groupby("context_class", sort=False)["object_class"].unique()
     across = max(map(len, met))
-    side = min(max(9.5 / across, 1.7), 2.8)
-    size = (side * across, side * len(met) + 0.7)
+    side = min(max(9.5 / across, 1.7), 3.2)
+    size = (side * across, 0.85 * side * len(met) + 0.7)
     fig, axes = plt.subplots(len(met), across, figsize=size, squeeze=False)
+    theirs = paper.set_index(["object_class", "context_class"])
     for line, (context, objects) in zip(axes, met.items(), strict=True):
         for ax, name in zip(line, objects, strict=False):
-            title = f"{name} + {context_name(context, context_of)}"
-            _panel(ax, _pair(points, name, context), colours[name], colours[context])
+            pair = _pair(points, name, context)
+            _panel(ax, pair, colours[name], colours[context])
             ax.set_xlabel(f"logit of {name}", fontsize=8, labelpad=1)
             ax.set_ylabel(f"logit of {context}", fontsize=8, labelpad=1)
-            ax.top.set_title(textwrap.fill(title, 24), fontsize=9)
+            mean = pair.groupby("kind")["distance"].mean()
+            said = f"here {mean['single']:.1f} \N{RIGHTWARDS ARROW} {mean['context']:.1f}"
+            if (name, context) in theirs.index:
+                row = theirs.loc[name, context]
+                said += f", paper {row['single']:.1f} \N{RIGHTWARDS ARROW} {row['mosaic']:.1f}"
+            title = textwrap.fill(f"{name} + {context_name(context, context_of)}", 30)
+            ax.top.set_title(f"{title}\n{said}", fontsize=8.5)
+        for ax in line[len(objects) :]:
+            ax.set_axis_off()
     grey = {"color": "#bbbbbb", "mec": "black"}
     handles = [
         mark("single images (mean), object's colour", marker="^", **grey),
@@ -311,10 +328,10 @@ def logit_panels(points: pd.DataFrame, colours: Names, context_of: Names) -> Fig
         mark("both logits equal", **ZERO),
     ]
     over = mosaics.groupby(["object_class", "context_class"])["distance"].mean() < 0
-    title = (
-        f"Figure 7: the mean of the mosaics lies over the diagonal in {over.sum()} of {len(over)}"
-    )
+    title = f"Figure 7: the mosaics' mean lies above the diagonal in {over.sum()} of {len(over)}"
     headed(fig, f"{title} pairs", handles)
+    text = "Numbers: distance to the diagonal, mean of single images and then of mosaics."
+    note(fig, text + " The few points beyond a panel count at its edge.")
     return fig
 
 
@@ -329,7 +346,11 @@ def _pair(points: pd.DataFrame, object_class: str, context_class: str) -> pd.Dat
 
 def _panel(ax: Axes, pair: pd.DataFrame, object_colour: str, context_colour: str) -> None:
     """2-D histograms in shades of two colours, their margins and their means."""
-    edges = np.linspace(*_square(ax, pair), 17)
+    logits = pair[["object_logit", "context_logit"]]
+    low, high = logits.quantile(0.005), logits.quantile(0.995)  # few lie beyond: no empty margins
+    xs, ys = (np.linspace(low[name], high[name], 17) for name in logits)
+    ax.set(xlim=xs[[0, -1]], ylim=ys[[0, -1]])
+    ax.axline((0, 0), slope=1, zorder=3, **ZERO)
     ax.top = ax.inset_axes([0, 1.02, 1, 0.17], sharex=ax)
     ax.side = ax.inset_axes([1.02, 0, 0.17, 1], sharey=ax)
     for kind, colour, marker, size in (
@@ -337,14 +358,14 @@ def _panel(ax: Axes, pair: pd.DataFrame, object_colour: str, context_colour: str
         ("context", context_colour, "*", 11),
     ):
         part = pair[pair["kind"] == kind]
-        x, y = part["object_logit"], part["context_logit"]
+        x, y = part["object_logit"].clip(*xs[[0, -1]]), part["context_logit"].clip(*ys[[0, -1]])
         ends = [(*to_rgb(colour), 0.3), (*to_rgb(colour), 0.95)]
         shades = LinearSegmentedColormap.from_list("shades", ends)
-        counts, _, _ = np.histogram2d(x, y, edges)
-        ax.pcolormesh(edges, edges, np.ma.masked_equal(counts.T, 0), cmap=shades)
-        look = {"bins": edges, "color": colour, "alpha": 0.65, "density": True}
-        ax.top.hist(x, **look)
-        ax.side.hist(y, orientation="horizontal", **look)
+        counts, _, _ = np.histogram2d(x, y, (xs, ys))
+        ax.pcolormesh(xs, ys, np.ma.masked_equal(counts.T, 0), cmap=shades)
+        look = {"color": colour, "alpha": 0.65, "density": True}
+        ax.top.hist(x, bins=xs, **look)
+        ax.side.hist(y, bins=ys, orientation="horizontal", **look)
         ax.plot(x.mean(), y.mean(), marker, color=colour, mec="black", mew=1, ms=size, zorder=4)
     for margin in (ax.top, ax.side):
         margin.set_axis_off()
@@ -370,7 +391,7 @@ def distance_construction(
     `points` are those of `effects.points`.
     """
     pair = _pair(points, object_class, context_class)
-    fig, axes = plt.subplots(1, 3, figsize=(9.5, 3.9), sharex=True, sharey=True)
+    fig, axes = plt.subplots(1, 3, figsize=(9.5, 4.3), sharex=True, sharey=True)
     titles = ("1. the logits", "2. their means", "3. distance to the diagonal")
     looks = {"single": (object_class, "^", 10), "context": (context_class, "*", 15)}
     for step, (ax, title) in enumerate(zip(axes, titles, strict=True)):
@@ -404,10 +425,11 @@ def table_1_distances(
 ) -> Figure:
     """Table 1 as Figure 10: signed distances of mosaics (filled) and of single images (empty).
 
-    `effects` are those of `effects.of_pairs`, and `paper` those that the paper prints, if any.
+    `effects` are those of `effects.of_pairs`, and `paper` is from `paper.of_mosaics`.
     """
     fig, ax = plt.subplots(figsize=(8.8, 1.7))
-    table = effects.merge(paper, on=["object_class", "context_class"], how="left")
+    printed = paper[["object_class", "context_class", "mosaic", "single"]]
+    table = effects.merge(printed, on=["object_class", "context_class"], how="left")
     for y, row in _rows(ax, table, context_of):
         colour = colours[row["object_class"]]
         ends = [row["mosaic_distance"], row["single_distance"]]
@@ -433,58 +455,144 @@ def table_1_distances(
     return fig
 
 
-def context_contrasts(effects: pd.DataFrame, colours: Names, context_of: Names) -> Figure:
-    """Tell the context from the mosaic: beside own, neutral and other context, and the difference.
+def paper_and_ours(
+    pairs: pd.DataFrame, paper: pd.DataFrame, colours: Names, context_of: Names
+) -> Figure:
+    """Each pair's flips and distance, the paper's across and ours up.
 
-    `effects` are those of `effects.of_pairs`.
+    `pairs` are those of `effects.of_pairs`, and `paper` is from `paper.of_mosaics`.
     """
-    look = {"figsize": (9.5, 1.8), "sharey": True, "width_ratios": (3, 2)}
-    fig, (left, right) = plt.subplots(1, 2, **look)
-    beside = (("own", "s", -0.24), ("neutral", "D", 0.0), ("mosaic", "o", 0.24))
-    for y, row in _rows(left, effects, context_of):
-        colour = colours[row["object_class"]]
-        for name, marker, nudge in beside:
-            look = {"color": colour, "fmt": marker, "ms": 6, "mec": INK, "mew": 0.6}
-            _point(left, row, f"{name}_distance", y + nudge, **look)
-        clear = row["context_effect_p_holm"] < LEVEL
-        look = {"color": colour, "ms": 7, "mfc": colour if clear else "white", "mew": 1.6}
-        _point(right, row, "context_effect", y, **look)
-    for ax in (left, right):
-        ax.axvline(0, **ZERO)
-    left.set(xlabel="signed distance to the diagonal (logits)", title="Where the mosaics are")
-    right.set(xlabel="distance beside neutral - beside context", title="What the context does")
-    right.tick_params(axis="y", length=0)
-    sns.despine(ax=right, left=True)
-    right.grid(axis="y", color="#eeeeee")
+    table = pairs.merge(paper, on=["object_class", "context_class"], suffixes=("", "_paper"))
+    table["flips_paper"] /= 125
+    measures = {
+        "flip_share": ("flips_paper", "share of mosaics that flip"),
+        "mosaic_distance": ("mosaic", "distance of the mosaics' mean (logits)"),
+    }
+    fig, axes = plt.subplots(1, 2, figsize=(9.5, 4.6))
+    for ax, (ours, (theirs, name)) in zip(axes, measures.items(), strict=True):
+        for row in table.dropna(subset=[theirs]).to_dict("records"):
+            look = {"mfc": colours[row["context_class"]], "mec": colours[row["object_class"]]}
+            look |= {"mew": 3, "ms": 11, "ecolor": "#999999", "elinewidth": 1, "capsize": 0}
+            ends = (row[f"{ours}{end}"] for end in ("", "_low", "_high"))
+            interval(ax, *ends, row[theirs], vertical=True, **look)
+        ax.axline((0, 0), slope=1, **ZERO)
+        ax.set(title=name, xlabel="the paper", ylabel="here")
     handles = [
-        mark("beside its own context", marker="s", ms=6),
-        mark("beside a neutral image", marker="D", ms=6),
-        mark("beside the context", marker="o", ms=6),
-        mark("no clear effect (Holm)", marker="o", ms=7, mfc="white", mew=1.6),
+        mark("face: the context's class", marker="o", ms=11, color="#bbbbbb"),
+        mark("rim: the object's class", marker="o", ms=11, mfc="white", mew=3),
+        mark("as in the paper", **ZERO),
     ]
-    clear = int((effects["context_effect_p_holm"] < LEVEL).sum())
-    title = f"Compared with a neutral image, the context has a clear effect in {clear} of"
-    headed(fig, f"{title} {len(effects)} pairs", handles)
+    handles += [
+        mark(f"{name}, {context_name(name, context_of)}", marker="s", ms=9, color=colours[name])
+        for name in pairs["context_class"].unique()
+    ]
+    fig.legend(handles=handles, loc="outside right center")
+    known = table.dropna(subset=["flips_paper"])
+    near = int(((known["flip_share"] - known["flips_paper"]).abs() <= 0.1).sum())
+    headed(fig, f"{near} of {len(known)} pairs flip as often as in the paper, give or take a tenth")
     note(fig, WHISKERS)
     return fig
 
 
-def planted_and_measured(
-    contexts: pd.DataFrame, planted: Mapping[str, float], colours: Names, context_of: Names
+def mosaic_logits(
+    picture: torch.Tensor, logits: torch.Tensor, classes: Sequence[str], colours: Names, title: str
 ) -> Figure:
-    """The strength of each context by `effects.of_contexts`, the most strongly planted first.
+    """A mosaic, and each class's logit by every training: uint8 (3, H, W) and floats (T, K)."""
+    fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.1), width_ratios=(2, 3))
+    left.imshow(picture.permute(1, 2, 0).numpy(), interpolation="antialiased")
+    left.set_axis_off()
+    for y, (name, values) in enumerate(zip(classes, logits.T, strict=True)):
+        right.plot(values, [y] * len(values), "o", color=colours[name], ms=5, alpha=0.5)
+        right.plot(values.mean(), y, "|", color=INK, ms=20, mew=2.5)
+    right.set_yticks(range(len(classes)), classes)
+    right.set(ylim=(len(classes) - 0.5, -0.5), xlabel="logit: a dot a training, a line their mean")
+    right.grid(axis="x", color="#eeeeee")
+    headed(fig, title)
+    return fig
 
-    `planted` is the share of each class's images that were given its own context.
+
+def by_context(
+    table: pd.DataFrame,
+    title: str,
+    context_of: Names,
+    *,
+    panel: str = "reading",
+    singles: pd.DataFrame | None = None,
+) -> Figure:
+    """Strengths of contexts, a row a context, and a panel for each value of the column `panel`.
+
+    `table` has that column, context_class, network, value, low and high, as from
+    `effects.readings`. The model that was asked has a filled mark, the reference an open one.
+    `singles` are values by training (`effects.of_trainings`, with network).
     """
-    table = contexts.assign(share=contexts["context_class"].map(planted))
-    table = table.sort_values("share", ascending=False, kind="stable", ignore_index=True)
+    panels, contexts = table[panel].unique(), list(table["context_class"].unique())
+    networks = [name for name in NETWORKS if name in set(table["network"])]
+    rows = -(-len(panels) // 3)
+    columns = -(-len(panels) // rows)
+    size = (9.5, rows * (0.9 + 0.42 * len(contexts)) + 0.8)
+    fig, axes = plt.subplots(rows, columns, figsize=size, sharey=True, squeeze=False)
+    for ax, name in zip(axes.flat, panels, strict=False):
+        ax.axvline(0, **ZERO)
+        part = table[table[panel] == name]
+        dots = None if singles is None else singles[singles[panel] == name]
+        for nudge, network in zip((-0.18, 0.18), networks, strict=False):
+            for row in part[part["network"] == network].to_dict("records"):
+                place = contexts.index(row["context_class"]) + nudge
+                interval(ax, row["value"], row["low"], row["high"], place, **NETWORKS[network])
+            if dots is not None:
+                mine = dots[dots["network"] == network]
+                places = mine["context_class"].map(contexts.index) + nudge + 0.13
+                ax.plot(mine["value"], places, "|", ms=5, color=NETWORKS[network]["color"])
+        ax.set_title(textwrap.fill(str(name), 40 if columns < 3 else 30), fontsize=10)
+        ax.set_yticks(range(len(contexts)), [context_name(c, context_of) for c in contexts])
+        ax.set_ylim(len(contexts) - 0.5, -0.5)
+        ax.grid(axis="y", color="#eeeeee")
+    for ax in axes.flat[len(panels) :]:
+        ax.set_axis_off()
+    handles = [_network(name) for name in networks]
+    if singles is not None:
+        handles.append(mark("one training", marker="|", ms=7))
+    headed(fig, title, handles)
+    note(fig, WHISKERS)
+    return fig
+
+
+def _network(name: str):
+    """The legend's entry of a kind of networks."""
+    look = dict(NETWORKS[name])
+    return mark(LABELS[name], marker=look.pop("fmt"), **look)
+
+
+def planted_and_measured(table: pd.DataFrame, colours: Names, context_of: Names) -> Figure:
+    """The strength of each context against what was planted, measured in two ways.
+
+    `table` has context_class, context_effect with its interval (`effects.of_contexts`), and
+    p_context_given_class and p_class_given_context (`experiment.planted`).
+    """
+    shares = {
+        "p_context_given_class": "share of the class's images in this context",
+        "p_class_given_context": "share of this context's images with the class",
+    }
+    fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), sharey=True)
+    for ax, (share, name) in zip(axes, shares.items(), strict=True):
+        for places, part in table.groupby(table[share].round(6)):
+            nudges = np.arange(len(part)) - (len(part) - 1) / 2  # equal shares stand side by side
+            for nudge, row in zip(nudges, part.to_dict("records"), strict=True):
+                at = places + 0.04 * nudge * (np.ptp(table[share]) or 1)
+                look = {"color": colours[row["context_class"]], "ms": 9, "vertical": True}
+                _point(ax, row, "context_effect", at, **look)
+        ax.axhline(0, **ZERO)
+        ax.margins(x=0.15)
+        ax.set_xlabel(name)
+    axes[0].set_ylabel("effect beyond the reference (logits)")
+    handles = [
+        mark(context_name(name, context_of), marker="o", color=colours[name])
+        for name in table["context_class"]
+    ]
     names = [context_name(name, context_of) for name in table["context_class"]]
-    labels = [f"{n}, planted {share:.0%}" for n, share in zip(names, table["share"], strict=True)]
-    fig, ax = _estimates(table, "context_effect", labels, table["context_class"].map(colours))
-    ax.axvline(0, **ZERO)
-    ax.set_xlabel("measured: logits by which the context draws other objects to its class")
-    effect = table["context_effect"]
-    ax.set_title(f"The {names[effect.argmax()]} draws most, the {names[effect.argmin()]} least")
+    effect = table["context_effect"].to_numpy()
+    most, least = names[effect.argmax()], names[effect.argmin()]
+    headed(fig, f"The {most} draws most, the {least} least", handles)
     note(fig, WHISKERS)
     return fig
 
@@ -586,7 +694,7 @@ def _by_networks(
     size = {"figsize": (9.5, 1.6 + 0.62 * len(rows)), "sharey": True}
     fig, axes = plt.subplots(1, len(measures), **size)
     for ax, (measure, label) in zip(axes, measures.items(), strict=True):
-        for table, nudge, look in zip(tables.values(), nudges, NETWORKS, strict=False):
+        for table, nudge, look in zip(tables.values(), nudges, COMPARED, strict=False):
             for y, row in enumerate(table.to_dict("records")):
                 at = y + nudge * (len(tables) > 1)
                 marks = {"fmt": look["marker"], "ms": look["ms"], "color": look["color"]}
@@ -603,7 +711,7 @@ def _by_networks(
 
 def _networks(tables: Mapping[str, pd.DataFrame]) -> list:
     """The legend's entries of :func:`_by_networks`."""
-    return [mark(label, **look) for label, look in zip(tables, NETWORKS, strict=False)]
+    return [mark(label, **look) for label, look in zip(tables, COMPARED, strict=False)]
 
 
 def two_methods(

@@ -218,6 +218,7 @@ class Declared:
     side: Literal["left", "right", "random"]
     shape: Literal["squeezed", "native"]
     neutral: Literal["mean", "white", "shuffled"]
+    changed: Bias
     scale: Annotated[float, Field(ge=0.1, le=4)]
     position: Literal["own", "centre", "random"]
     softness: Annotated[float, Field(ge=0, le=10)]
