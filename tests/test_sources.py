@@ -493,7 +493,7 @@ def test_contexts_with_a_mapping(tmp_path, how):
         (None, r"a mapping .* needed. The classes are cat, dog; the context .* garden, indoors"),
         ({"cat": "indoors", "cow": "garden"}, r"unknown name\(s\) cow"),
         ({"cat": "indoors", "dog": "sea"}, r"unknown name\(s\) sea. The classes are cat, dog"),
-        ({"cat": "indoors"}, "no context for dog"),
+        ({"cat": "indoors", "dog": "indoors"}, "two classes share says nothing of either"),
     ],
 )
 def test_mappings_that_do_not_fit_are_refused(tmp_path, context_of, message):
@@ -508,6 +508,47 @@ def test_contexts_named_as_the_classes_need_no_mapping_and_may_be_left_unread(tm
     assert found.context_of == {"cat": "Cat", "dog": "dog"}
     unread = load(folder, contexts=with_contexts(tmp_path / "others"), with_contexts=False)
     assert unread.contexts == {} and unread.context_of == {} and "C" in unread.sets
+
+
+def test_a_context_without_a_class_and_a_class_without_a_context_are_named(tmp_path):
+    folder = two_classes(tmp_path / "photos", 6)
+    scenes = with_contexts(tmp_path / "scenes")
+    found = load(folder, contexts=scenes, context_of={"cat": "garden"})
+    assert list(found.contexts) == ["cat"] and found.context_of == {"cat": "garden"}
+    assert "The context(s) indoors match no class and are not used." in found.report
+    assert any("no context of dog: whether a context speaks for" in s for s in found.report)
+    three = with_contexts(tmp_path / "named", ("cat", "dog", "sea"))
+    found = load(folder, contexts=three)
+    assert found.context_of == {"cat": "cat", "dog": "dog"} and "sea match" in found.report[-1]
+    both = with_contexts(tmp_path / "unclear", ("cat", "kennel"))  # is the kennel the dog's?
+    with pytest.raises(ValueError, match="a mapping from class to context is needed"):
+        load(folder, contexts=both)
+
+
+def test_context_images_that_are_images_of_a_class_are_left_out(tmp_path):
+    folder = two_classes(tmp_path / "photos", 6)
+    scenes = with_contexts(tmp_path / "scenes", ("cat", "dog"))
+    picture(1003).save(scenes / "cat" / "with a dog.jpg", quality=85)
+    found = load(folder, contexts=scenes)
+    assert {name: len(images) for name, images in found.contexts.items()} == {"cat": 5, "dog": 5}
+    assert any("left out, 1: cat/with a dog.jpg = dog/003.png." in said for said in found.report)
+    fill(scenes / "dog", 5)  # now the context of dogs holds cats only
+    with pytest.raises(ValueError, match="every image of dog is also an image of a class"):
+        load(folder, contexts=scenes)
+
+
+@pytest.mark.parametrize("ground", [(255, 255, 255), (120, 90, 60)])
+def test_a_training_set_of_one_background_is_named(tmp_path, ground):
+    for k, label in enumerate(("cat", "dog")):
+        for i in range(12):
+            scene = Image.new("RGB", (48, 48), ground)
+            scene.paste(picture(100 * k + i, 20), (10 + i % 5, 12))
+            (tmp_path / label).mkdir(exist_ok=True)
+            scene.save(tmp_path / label / f"{i}.jpg", quality=75)
+    found = load(tmp_path)
+    assert "All images of C show the same background" in found.report[-1]
+    two_classes(tmp_path, 4)  # a third of the images have others
+    assert not any("same background" in said for said in load(tmp_path).report)
 
 
 def test_an_empty_context_folder_is_refused(tmp_path):

@@ -227,6 +227,7 @@ def test_the_authors_archives(server, tmp_path):
     assert set(found.contexts) == set(found.classes)
     assert found.context_of == pictures.CONTEXT_OF
     assert any("cut from C" in said for said in found.report)
+    assert "The authors' archives hold no context images" in " ".join(found.report)
 
 
 def test_an_archive_without_a_class_is_a_clear_error(server, tmp_path):

@@ -22,8 +22,6 @@ PER_CLASS = [100, 25, 25]  # images for training, validation and test (section 2
 ACCURACIES = {
     "contexts/WB-over-C/NC": {("model-WB", "NC"): 1, ("model-C", "NC"): -1},
     "contexts/WB-over-C/other": {("model-WB", "C"): 1, ("model-C", "WB"): -1},
-    "contexts/hardest-is-C/model-NC": {("model-NC", "WB"): 1, ("model-NC", "C"): -1},
-    "contexts/hardest-is-C/pt-NC": {("pt-NC", "WB"): 1, ("pt-NC", "C"): -1},
     "contexts/hardest-is-C/model-WB": {("model-WB", "NC"): 1, ("model-WB", "C"): -1},
 }
 FRESH, TUNED = (
@@ -87,8 +85,22 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
         {own: name for own, name in family.items() if name in outside} for family in (FRESH, TUNED)
     )
     asked = dict(ACCURACIES)
-    for own, name in fresh.items():
-        asked[f"contexts/own-set/{name}"] = {(name, own): 1, outside[name].idxmax(): -1}
+    least = {  # claims about several models: those weights of which the sum is smallest
+        "contexts/own-set": [
+            {(name, own): 1, outside[name].idxmax(): -1} for own, name in fresh.items()
+        ],
+        "contexts/hardest-is-C/NC": [
+            {(family["NC"], "WB"): 1, (family["NC"], "C"): -1}
+            for family in (fresh, tuned)
+            if "NC" in family
+        ],
+        "contexts/pretrained-better": [
+            {(tuned[own], test): 1, (fresh[own], test): -1}
+            for own in fresh
+            if own in tuned
+            for test in predictions["test_set"].unique()
+        ],
+    }
     if len(fresh) == len(FRESH):
         rivals = pd.concat([outside[fresh[own]].nsmallest(1) for own in ("C", "NC")])
         worst = outside[fresh["WB"]].idxmin()
@@ -106,20 +118,25 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
             for name in family.values()
             for pair, weight in cross_evaluation.lost(predictions, name).items()
         }
-    gains = {  # of pretraining, by training set and test set
-        (own, test): accuracy[tuned[own], test] - accuracy[fresh[own], test]
-        for own in fresh
-        if own in tuned
-        for test in predictions["test_set"].unique()
-    }
-    if gains:
-        own, test = min(gains, key=gains.get)
-        asked["contexts/pretrained-better"] = {(tuned[own], test): 1, (fresh[own], test): -1}
-    return [
+    for claim, several in least.items():
+        there = [weights for weights in several if set(weights) <= set(accuracy.index)]
+        if there:
+            asked[claim] = min(
+                there, key=lambda weights: sum(w * accuracy[pair] for pair, w in weights.items())
+            )
+    found = [
         Estimate(claim, cross_evaluation.contrast(predictions, weights))
         for claim, weights in asked.items()
         if set(weights) <= set(accuracy.index)
     ]
+    own = predictions[predictions["test_set"] == predictions["train_set"]]
+    if len(own):
+        worst = own.groupby(["model", "test_set"])["right"].mean().idxmin()
+        tested = own.loc[own["test_set"] == worst[1], "class"]
+        chance = tested.value_counts(normalize=True).max()
+        above = np.subtract(cross_evaluation.contrast(predictions, {worst: 1}), chance)
+        found.append(Estimate("suite/contexts/own-test", tuple(above)))
+    return found
 
 
 def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection) -> list[Estimate]:

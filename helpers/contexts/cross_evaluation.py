@@ -68,12 +68,6 @@ def accuracies(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def by_training(table: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy of every single training: model, train_set, training, test_set, accuracy."""
-    keys = ["model", "train_set", "training", "test_set"]
-    return table.groupby(keys, sort=False)["right"].mean().rename("accuracy").reset_index()
-
-
 def confusions(table: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
     """Confusion matrix by model and test set: mean counts over the trainings, true classes down."""
     order, found = list(dict.fromkeys(table["class"])), {}

@@ -20,8 +20,8 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
         `folders.scan` for the layouts that are understood). Of each class 100/25/25 images of 150
         are for training, validation and test, and 4 : 1 : 1 of any other number. Folders with
         train, val and test folders of their own keep these whole. Contexts are those of
-        `images.contexts`, else of a `contexts` folder beside the class folders, else they are cut
-        from C where WB is white.
+        `images.contexts`, else of a `contexts` folder beside the class folders, else (as the
+        authors' archives hold none) they are cut from C where WB is white.
     seed : int
         Decides the world's images, the splits, and which files are used where there are more.
     with_contexts : bool
@@ -56,10 +56,19 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
     found, names, said = {}, {}, []
     if with_contexts and layout.contexts:
         found, names, said = _contexts.given(
-            layout.contexts, classes, context_of, size, seed, per_class
+            layout.contexts, classes, context_of, size, seed, per_class, sets
         )
     elif with_contexts:
         found, names, said = _cut(sets["C"], masks, context_of or {})
+        if images.source == "visual-contexts":
+            said.insert(
+                0, "The authors' archives hold no context images: give yours as `contexts`."
+            )
+    if _contexts.one_background(sets["C"].images):
+        said.append(
+            "All images of C show the same background. It tells nothing of the class, so a model "
+            "cannot learn contexts from C: nothing can be said here about contexts learned from it."
+        )
     if report + said:
         print("\n".join(report + said))
     return Collection(images.source, classes, sets, found, names, report + said)

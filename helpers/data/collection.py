@@ -111,10 +111,10 @@ class Collection:
     sets : dict of str to ImageSet
         Keys among "C", "NC", "WB"; "C" is always there.
     contexts : dict of str to torch.Tensor
-        Class name to the images of its context, uint8 of shape (M, 3, H, W). Empty when there are
-        none; otherwise every class has some.
+        Class name to the images of its context, uint8 of shape (M, 3, H, W). A class for which
+        the reader has none is not there.
     context_of : dict of str to str
-        Class name to the name of its context; empty when there are no contexts.
+        Class name to the name of its context, of the same classes.
     report : list of str
         Sentences on what was found that a reader must know: files that could not be read, the same
         image twice, what is missing and which notebooks run without it.

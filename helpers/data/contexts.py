@@ -13,8 +13,9 @@ import pandas as pd
 import torch
 from PIL import Image
 from scipy.ndimage import distance_transform_cdt
+from torch.nn.functional import adaptive_avg_pool2d
 
-from helpers.data import folders
+from helpers.data import duplicates, folders
 from helpers.data.collection import ImageSet, listed
 from helpers.data.images import read
 
@@ -31,11 +32,13 @@ def given(
     size: int,
     seed: int,
     per_class: int | None,
+    sets: Mapping[str, ImageSet],
 ) -> tuple[dict[str, torch.Tensor], dict[str, str], list[str]]:
     """Read the context images of a folder of context folders.
 
     Returns the images of each class's context, uint8 (M, 3, size, size), the context's name of each
-    class, and a report.
+    class, and a report. A context image that is also in one of the `sets` shows an object, so it is
+    left out; an object in another picture is not found.
     """
     paths = {folders.printable(path.name): path for path in folders.subfolders(folder)}
     found = {name: folders.files(path) for name, path in paths.items()}
@@ -50,38 +53,74 @@ def given(
     images, rows, report = read(
         pd.concat(used, ignore_index=True), size, seed, per_class, "contexts"
     )
-    of = {name: images[torch.tensor((rows["class"] == name).to_numpy())] for name in found}
-    return {label: of[context_of[label]] for label in classes}, context_of, report
+    keep, said = _without_objects(images, rows, sets)
+    of = {name: images[torch.tensor((rows["class"] == name) & keep)] for name in found}
+    gone = [name for name in dict.fromkeys(context_of.values()) if not len(of[name])]
+    if gone:
+        raise ValueError(
+            f"contexts: every image of {listed(gone)} is also an image of a class; a context is "
+            "shown without its object."
+        )
+    spare = [name for name in found if name not in context_of.values()]
+    if spare:
+        said.append(f"The context(s) {listed(spare)} match no class and are not used.")
+    alone = [label for label in classes if label not in context_of]
+    if alone:
+        said.append(
+            f"There is no context of {listed(alone)}: whether a context speaks for that class is "
+            "not asked. Its images are put beside the contexts of the other classes."
+        )
+    return {label: of[name] for label, name in context_of.items()}, context_of, report + said
+
+
+def _without_objects(
+    images: torch.Tensor, rows: pd.DataFrame, sets: Mapping[str, ImageSet]
+) -> tuple[np.ndarray, list[str]]:
+    """Which context images are in none of the sets, bool (N,), and a sentence on those that are."""
+    objects = pd.concat([each.table["path"] for each in sets.values()], ignore_index=True)
+    pairs = duplicates.copies(*(each.images for each in sets.values()), images)
+    same = {j - len(objects): i for i, j in pairs if i < len(objects) <= j}
+    named = [f"{rows['path'][j]} = {objects[i]}" for j, i in sorted(same.items())]
+    said = "Context images that are also images of a class were left out, {}: {}."
+    keep = ~np.isin(np.arange(len(images)), list(same))
+    return keep, [said.format(len(named), listed(named))] if named else []
+
+
+def one_background(images: torch.Tensor) -> bool:
+    """Whether images, uint8 (N, 3, H, W), are the same along their edges but for noise."""
+    cells = adaptive_avg_pool2d(images.float(), 8)
+    cells[..., 1:-1, 1:-1] = torch.nan  # the object
+    return bool(cells.std(0).nanmean() <= duplicates.SAME_LEVELS)
 
 
 def mapping(
     context_of: Mapping[str, str] | None, classes: tuple[str, ...], contexts: tuple[str, ...]
 ) -> dict[str, str]:
-    """Class to context, checked: every class has one, and every name is known.
+    """Class to context, checked: every name is known, and no two classes share a context.
 
-    Without a mapping, contexts that are named as the classes are theirs.
+    Without a mapping, contexts that are named as the classes are theirs. A class may be without a
+    context, and a context without a class, but not both where no mapping is given: then one may
+    belong to the other.
     """
     there = f"The classes are {listed(classes)}; the context folders are {listed(contexts)}."
     if not context_of:
         spelled = {folders.plain(name): name for name in contexts}
-        if not {folders.plain(label) for label in classes} <= set(spelled):
+        own = {c: spelled[folders.plain(c)] for c in classes if folders.plain(c) in spelled}
+        if not own or len(own) < min(len(classes), len(contexts)):
             raise ValueError(
                 "context_of: which context goes with which class is not told by the folders' "
                 f"names, so a mapping from class to context is needed. {there}"
             )
-        return {label: spelled[folders.plain(label)] for label in classes}
+        return own
     unknown = {*context_of} - {*classes} | {*context_of.values()} - {*contexts}
     if unknown:
         raise ValueError(f"context_of: unknown name(s) {listed(sorted(unknown))}. {there}")
-    missing = [label for label in classes if label not in context_of]
-    if missing:
-        raise ValueError(
-            f"context_of: no context for {listed(missing)}. Add a line for each, such as "
-            f"`{missing[0]}: {contexts[0]}`. {there}"
-        )
     if len({*context_of.values()}) < len(context_of):
-        raise ValueError(f"context_of: every class needs a context of its own. {there}")
-    return {label: context_of[label] for label in classes}
+        raise ValueError(
+            "context_of: a context that two classes share says nothing of either, so every class "
+            f"needs a context of its own, or none. {there}"
+        )
+    return {label: context_of[label] for label in classes if label in context_of}
 
 
 def cut(images: ImageSet, masks: torch.Tensor) -> tuple[dict[str, torch.Tensor], list[str]]:

@@ -106,6 +106,64 @@ def colour_alone(table: pd.DataFrame) -> Figure:
     return fig
 
 
+def steps(
+    objects: Mapping[str, torch.Tensor],
+    contexts: Mapping[str, torch.Tensor],
+    colours: Names,
+    context_of: Names,
+) -> Figure:
+    """The steps of the method (Figure 15): contexts, mosaics, and the question to the model.
+
+    An image of each class and one of each context, uint8 (3, H, W). The third step is a sketch.
+    """
+    others = {name: [other for other in contexts if other != name] for name in objects}
+    across = max(map(len, others.values()))
+    widths = [1, 1, 0.2, *[2] * across, 0.2, 3]
+    fig, axes = plt.subplots(
+        len(objects),
+        len(widths),
+        figsize=(9.5, 9.5 / sum(widths) * len(objects) + 0.8),
+        width_ratios=widths,
+        squeeze=False,
+    )
+    for line, (name, image) in zip(axes, objects.items(), strict=True):
+        own = [contexts[name]] if name in contexts else [torch.full_like(image, 255)]
+        mosaics = [torch.cat([image, contexts[other]], -1) for other in others[name]]
+        mosaics += [torch.full_like(image, 255)] * (across - len(mosaics))
+        places = [*line[:2], *line[3 : 3 + across]]
+        for ax, shown in zip(places, [image, *own, *mosaics], strict=True):
+            ax.imshow(shown.permute(1, 2, 0).numpy(), interpolation="antialiased")
+        line[0].set_ylabel(textwrap.fill(name, 9), rotation=0, ha="right", va="center")
+        line[1].set_xlabel(context_of.get(name, "none"), fontsize=9, labelpad=2)
+        for ax, other in zip(line[3:], others[name], strict=False):
+            ax.set_xlabel(f"+ {context_of[other]}", fontsize=9, labelpad=2)
+        if others[name]:
+            _question(line[-1], name, others[name][0], colours)
+    for ax in axes.flat:
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set_visible(False)
+    titles = {0: "1. a context a class", 3: "2. mosaics", -1: "3. does the answer move?"}
+    for column, title in titles.items():
+        axes[0, column].set_title(title, fontsize=10)
+    headed(fig, "Figure 15: each object is put beside the contexts of the other classes")
+    drawn = "Step 3 is a sketch: triangle, the single image; star, its first mosaic; "
+    note(fig, drawn + "dashed, where both classes have the same logit.")
+    return fig
+
+
+def _question(ax: Axes, name: str, other: str, colours: Names) -> None:
+    """A line from one class to another, with a single image and an arrow to its mosaic."""
+    ax.axhline(0, color=FAINT, lw=1)
+    ax.axvline(0.5, ymin=0.3, ymax=0.7, **ZERO)
+    ax.annotate("", (0.62, 0), (0.2, 0), arrowprops={"arrowstyle": "->", "color": INK, "lw": 1.5})
+    ax.plot(0.16, 0, "^", color=colours[name], mec="black", ms=9)
+    ax.plot(0.68, 0, "*", color=colours[other], mec="black", ms=14)
+    look = {"fontsize": 8.5, "va": "top"}
+    ax.text(0, -0.35, textwrap.fill(name, 12), ha="left", **look)
+    ax.text(1, -0.35, textwrap.fill(other, 12), ha="right", **look)
+    ax.set(xlim=(0, 1), ylim=(-1, 1))
+
+
 # Notebook 02
 
 
@@ -134,25 +192,6 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int) -> Figure:
     title = f"Figure 2: {own} of {len(best)} models do best on the set they were trained on"
     headed(fig, title, _of_sets(table) + _of_paper(table, "the paper's value"))
     note(fig, WHISKERS)
-    return fig
-
-
-def accuracy_by_training(table: pd.DataFrame) -> Figure:
-    """Every training's accuracy on every test set, by `cross_evaluation.by_training`."""
-    fig, ax = plt.subplots(figsize=(9.5, 3.7))
-    look = {"dodge": True, "jitter": False, "alpha": 0.75, "edgecolor": INK, "linewidth": 0.5}
-    sns.stripplot(table, **BY_SET, **look, size=6, legend=False, ax=ax)
-    ax.set(xlabel="")
-    ax.yaxis.set_major_formatter(PercentFormatter(1))
-    ax.grid(axis="y", color="#e5e5e5")
-    ax.tick_params(axis="x", length=0)
-    apart = 100 * table.groupby(["model", "train_set", "test_set"])["accuracy"].agg(np.ptp)
-    apart = apart.rename("points").reset_index()
-    own = apart["train_set"] == apart["test_set"]
-    home, away = apart.loc[own, "points"].max(), apart.loc[~own, "points"].max()
-    title = f"Trainings of one model differ by up to {home:.0f} points on its own set"
-    title += f", and by up to {away:.0f} elsewhere" if (~own).any() else ""
-    headed(fig, title, _of_sets(table))
     return fig
 
 

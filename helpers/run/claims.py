@@ -78,6 +78,9 @@ def read(path: Path = TABLE) -> pd.DataFrame:
             Whether ours is the quantity that the paper printed.
         otherwise : str
             Why there is no counterpart, where a run gives no estimate.
+        exhibit : str
+            Figures and tables of the paper that the claim is about, "; " between them; may be
+            empty.
     """
     table = pd.read_csv(path, dtype=str, keep_default_na=False).set_index("id")
     return table.assign(bound=pd.to_numeric(table["bound"]))

@@ -1,14 +1,23 @@
-"""What the notebooks say of themselves: their opening tables, and the figures stored in them."""
+"""What the stored notebooks say of themselves: opening tables, figures, verdicts, exhibits."""
 
 import re
+from collections.abc import Iterator
 
 import nbformat
 import pandas as pd
-from IPython.display import HTML
+from IPython.display import HTML, Markdown
 
-from helpers.run import artifacts, project
+from helpers.run import artifacts, claims, project
 
 NOTEBOOKS = project.root() / "notebooks"
+NOT_STORED = "without a stored verdict yet"
+COUNTED = {  # words for one and for several, in the order of the table of exhibits
+    claims.AGREES: ("agrees", "agree"),
+    claims.CONTRADICTS: ("contradicts", "contradict"),
+    claims.UNDECIDED: ("undecided", "undecided"),
+    claims.NO_COUNTERPART: ("has no counterpart here", "have no counterpart here"),
+    NOT_STORED: (NOT_STORED, NOT_STORED),
+}
 
 
 def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
@@ -48,10 +57,76 @@ def figure(notebook: str, name: str) -> HTML:
     KeyError
         When the notebook holds no such figure.
     """
-    with artifacts.reading(NOTEBOOKS / f"{notebook}.ipynb") as path:
-        cells = nbformat.read(path, as_version=4).cells
-    for output in (output for cell in cells for output in cell.get("outputs", [])):
+    for output in _outputs(notebook):
         data = output.get("data", {})
         if data.get("text/plain", "").startswith(f"Figure {name}:"):
             return HTML(data["text/html"])
     raise KeyError(f"{notebook} holds no figure {name!r}")
+
+
+def verdicts(notebook: str) -> pd.DataFrame:
+    """The verdicts stored in a notebook, by `run.findings`: id, of, verdict; empty without any."""
+    stored = [
+        verdict
+        for output in _outputs(notebook)
+        for verdict in output.get("metadata", {}).get("verdicts", [])
+    ]
+    return pd.DataFrame(stored, columns=["id", "of", "verdict"])
+
+
+def _outputs(notebook: str) -> Iterator[nbformat.NotebookNode]:
+    with artifacts.reading(NOTEBOOKS / f"{notebook}.ipynb") as path:
+        cells = nbformat.read(path, as_version=4).cells
+    return (output for cell in cells for output in cell.get("outputs", []))
+
+
+def exhibits(paper: str) -> pd.DataFrame:
+    """A paper's figures and tables, each with its counterpart here and its claims' verdicts.
+
+    The exhibits are those of ``data/paper/<paper>_counterparts.csv``. The verdicts are those of
+    the stored notebooks, on the claims that name the exhibit in ``claims.csv``.
+
+    Returns
+    -------
+    DataFrame
+        exhibit, it shows, here (the notebook as a link in Markdown, and the name of its figure or
+        table), same quantity, its claims (the number of each verdict). Texts.
+    """
+    listed = pd.read_csv(claims.TABLE.with_name(f"{paper}_counterparts.csv"), keep_default_na=False)
+    known = claims.read().query("by == @paper and exhibit != ''").reset_index()
+    known = known.assign(exhibit=known["exhibit"].str.split("; ")).explode("exhibit")
+    names = [
+        p.stem for p in NOTEBOOKS.glob("*.ipynb") if p.stem.split("_")[0] in {*known["notebook"]}
+    ]
+    judged = known.merge(pd.concat(map(verdicts, names)), on="id", how="left")
+    rows = [
+        (
+            row.exhibit,
+            row.shows,
+            f"[{row.notebook}]({row.notebook}.ipynb): {row.name}",
+            row.same,
+            _counted(judged.loc[judged["exhibit"] == row.exhibit, "verdict"]),
+        )
+        for row in listed.itertuples()
+    ]
+    return pd.DataFrame(
+        rows, columns=["exhibit", "it shows", "here", "same quantity", "its claims"]
+    )
+
+
+def _counted(verdicts: pd.Series) -> str:
+    """The verdicts of an exhibit's claims in a few words, NaN where none is stored."""
+    if verdicts.empty:
+        return "an illustration"
+    counts = verdicts.fillna(NOT_STORED).value_counts()
+    return ", ".join(
+        f"{counts[verdict]} {words[int(counts[verdict] > 1)]}"
+        for verdict, words in COUNTED.items()
+        if verdict in counts
+    )
+
+
+def linked(table: pd.DataFrame) -> Markdown:
+    """A table of texts as Markdown, in which links can be followed."""
+    lines = [table.columns, ["---"] * table.shape[1], *table.to_numpy()]
+    return Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))

@@ -78,19 +78,19 @@ class Run:
         artifacts.write_text(path, table.to_csv(index=not numbered))
         return table
 
-    def findings(self, estimates: Iterable[Estimate]) -> pd.DataFrame:
-        """Judge the notebook's claims, save them as ``findings/<notebook>.json`` and show them.
+    def findings(self, estimates: Iterable[Estimate]) -> None:
+        """Judge the notebook's claims, save them as ``findings/<notebook>.json`` and display them.
+
+        What is displayed is :func:`helpers.run.claims.shown`; its metadata keep the verdicts, which
+        other notebooks read (:func:`helpers.run.lessons.verdicts`).
 
         Parameters
         ----------
         estimates
             By the ids of ``data/paper/claims.csv`` (see :func:`helpers.run.claims.judge`).
-
-        Returns
-        -------
-        DataFrame
-            As from :func:`helpers.run.claims.shown`.
         """
+        from IPython.display import display
+
         from helpers.run import claims
 
         judged = claims.judge(self.notebook, estimates)
@@ -98,7 +98,8 @@ class Run:
         record = {"notebook": self.notebook, "settings": vars(self.settings), "findings": rows}
         text = json.dumps(record, indent=1, default=vars, allow_nan=True)
         artifacts.write_text(self.folder / "findings" / f"{self.notebook}.json", text)
-        return claims.shown(judged)
+        verdicts = judged[["id", "of", "verdict"]].to_dict("records")
+        display(claims.shown(judged), metadata={"verdicts": verdicts})
 
 
 def start(notebook: str, settings: SimpleNamespace) -> Run:
