@@ -166,9 +166,7 @@ class Disconnected(Classifier):
     """
 
     def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor, apart: bool):
-        super().__init__(
-            copy.deepcopy(model.network), *(v.flatten().tolist() for v in (model.mean, model.std))
-        )
+        super().__init__(copy.deepcopy(model.network), model.mean, model.std)
         last = layers.last_map(model, mosaic)
         if apart:
             for module in self.network.modules():
