@@ -61,8 +61,12 @@ def with_accuracy(
         Focus of those of LRP, LIME and GradCAM that are among the `methods`.
     """
     cases = [(model, model.trained_on, "own set") for model in models]
+    known = {model.trained_on for model in models}
+    known = known if len(known) > 1 else set(images)  # sets that networks of this run have learned
     for model in (model for model in models if model.recipe.fit != AS_IT_IS):
-        cases += [(model, on, "other set") for on in images if on != model.trained_on]
+        own = images[model.trained_on].classes
+        others = [on for on in images if on in known and images[on].classes == own]
+        cases += [(model, on, "other set") for on in others if on != model.trained_on]
     cases += [(model, model.trained_on, "stopped early") for model in stopped]
     rows = []
     for model, on, how in progress(cases, desc="accuracy and Focus", delay=2):

@@ -88,7 +88,7 @@ def _slope(known: pd.DataFrame, method: str) -> tuple[float, float, float]:
 def of_controls(
     blind: pd.DataFrame, deep: pd.DataFrame, checked: pd.DataFrame, sums: pd.DataFrame
 ) -> list[Estimate]:
-    """What the controls must be: `helpers.focus.controls`' `knows_nothing`, `deep`, `checked`, `sums`.
+    """What the controls must be, from the functions of these names and `knows_nothing`.
 
     A method that gives no map of a control's network is in none of the counts; the note says how
     many there are.

@@ -22,7 +22,6 @@ from torch.nn.functional import adaptive_avg_pool2d, interpolate
 from helpers import explain, stats
 from helpers.data import ImageSet
 from helpers.explain import METHODS, NotConserved, layers
-from helpers.focus.means import mean
 from helpers.focus.mosaics import CELLS, IMAGES, LAYOUTS, TARGETS, batches, design, layouts, placed
 from helpers.focus.networks import Model
 from helpers.focus.rating import method_settings, rate, shown
@@ -34,7 +33,11 @@ NETWORKS = 12  # of random weights
 FEW = 2  # mosaics, and as many twins, that each explains
 LEVEL = 0.995  # of their intervals: about ten are looked at, and all are to hold together
 ROUNDING = 1e-3  # LIME's regression is solved, not summed
-FEWER = {"smoothgrad": {"samples": 4}, "integrated-gradients": {"steps": 4}, "lime": {"samples": 24}}
+FEWER = {
+    "smoothgrad": {"samples": 4},
+    "integrated-gradients": {"steps": 4},
+    "lime": {"samples": 24},
+}
 MAP = "last map"
 SETTINGS = {
     "lime": {
@@ -186,7 +189,7 @@ class Disconnected(Classifier):
 
 
 def disconnected(model: Model, mosaic: torch.Tensor, *, apart: bool = True) -> Model:
-    """A model with its trainings disconnected: a logit for each class and layout, of its cells only.
+    """A model with its trainings disconnected: a logit for each class and layout.
 
     Logits are named "class, layout", with the names of `LAYOUT_NAMES`.
     """
@@ -287,15 +290,17 @@ def sums(
             except NotConserved:
                 maps = torch.full_like(mosaics[:, 0], torch.nan)
             cells = adaptive_avg_pool2d(maps, 2)
-            focus, by_cell = score(maps, layouts(table)), score(cells, layouts(table))
-            row = {"method": shown(method), "focus": focus, "by_cell": by_cell, "right": right}
-            found.append(table.assign(**row, training=number))
+            scores = {"focus": score(maps, layouts(table)), "by_cell": score(cells, layouts(table))}
+            scores = {name: one.numpy() for name, one in (scores | {"right": right}).items()}
+            found.append(table.assign(method=shown(method), training=number, **scores))
     rows = pd.concat(found, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
 
 @torch.no_grad()
-def contributions(network: Classifier, mosaics: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+def contributions(
+    network: Classifier, mosaics: torch.Tensor, targets: torch.Tensor
+) -> torch.Tensor:
     """What each cell adds to the sum of cells' logits, beside one of the mean colour: (B, 2, 2)."""
     plain = torch.zeros_like(mosaics) + network.mean
     gained = (network(cut(mosaics)) - network(cut(plain))).unflatten(0, (CELLS, -1))

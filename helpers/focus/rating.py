@@ -135,7 +135,9 @@ def maps_of(
     for method in methods:
         asked = mosaic, torch.tensor([model.logit[target]]), method
         try:
-            found[shown(method)] = _maps(model.trainings[0], *asked, method_settings(method, effort))
+            found[shown(method)] = _maps(
+                model.trainings[0], *asked, method_settings(method, effort)
+            )
         except NotConserved:
             continue
     return {name: maps.maps[0] for name, maps in found.items()}
@@ -171,7 +173,9 @@ def _maps(network, mosaics, wanted, method, settings) -> explain.Maps:
         return explain.explain(network, mosaics, wanted, method, **settings)
     except FloatingPointError:
         if len(mosaics) == 1:
-            return explain.Maps(torch.full_like(mosaics[:, 0], torch.nan, dtype=torch.float32), "", {})
+            return explain.Maps(
+                torch.full_like(mosaics[:, 0], torch.nan, dtype=torch.float32), "", {}
+            )
     alone = zip(mosaics.split(1), wanted.split(1), strict=True)
     parts = [_maps(network, *one, method, settings) for one in alone]
     maps, seconds = torch.cat([part.maps for part in parts]), sum(part.seconds for part in parts)
