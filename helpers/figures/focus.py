@@ -139,9 +139,9 @@ def mosaic_maps(
     Positive relevance is drawn, as a share of the map's 99th percentile. `picture` is (3, H, W),
     `layout` (2, 2); `maps` and `focus` are by method.
     """
-    cols = min(4, len(maps) + 1)
+    cols = len(maps) + 1 if len(maps) < 5 else 4
     rows = -(-(len(maps) + 1) // cols)
-    fig, axes = plt.subplots(rows, cols, figsize=(2.4 * cols, 2.75 * rows), squeeze=False)
+    fig, axes = plt.subplots(rows, cols, figsize=(min(2.4 * cols, 9.5), 2.6 * rows), squeeze=False)
     for ax in axes.flat:
         ax.set_axis_off()
     first, *others = axes.flat
@@ -244,8 +244,10 @@ def controls(blind: pd.DataFrame, deep: pd.DataFrame) -> Figure:
     size = (9.8, 1.6 + 0.3 * max(len(blind), len(names)))
     fig, (ax, right) = plt.subplots(1, 2, figsize=size)
     for y, row in enumerate(_rows(blind)):
+        if np.isnan(row["mean"]):
+            ax.text(0.5, y, "gives no map", ha="center", va="center", color=RED, fontsize=8)
         _interval(ax, row, y, color=BLUE if row["holds"] else RED, fmt="o" if row["holds"] else "X")
-    ax.set_yticks(range(len(blind)), blind["method"], fontsize=9)
+    ax.set_yticks(range(len(blind)), blind["method"].str.replace("_", " "), fontsize=9)
     ax.set_title("A map or a network that knows nothing: 0.5\n(99.5% intervals)", fontsize=10)
     for control, nudge, face in (("DiFull", -0.12, BLUE), ("DiPart", 0.12, "white")):
         rows = deep[deep["control"] == control]
@@ -263,11 +265,11 @@ def controls(blind: pd.DataFrame, deep: pd.DataFrame) -> Figure:
         one.axvline(known, color=INK, lw=1.8, zorder=0)
         one.set(ylim=(count - 0.4, -0.6), xlabel="Focus (line: what it must be)")
         one.grid(axis="y", color="#eeeeee")
-    known = deep[deep["control"] == "DiFull"].groupby("name", sort=False)["focus"].mean()
-    wrong = [name for name in known.index if known[name] < 0.999 and reads[name] == "input"]
-    said = f"{int((~blind['holds']).sum())} of {len(blind)} on the left are not 0.5; "
-    said += f"read at the input, these are not 1: {', '.join(wrong) or 'none'}"
-    _head(fig, said)
+    known = deep[(deep["control"] == "DiFull") & (deep["reads"] == "input")]
+    known = known.groupby("method", sort=False)["focus"].min()
+    wrong = ", ".join(known.index[known < 0.999])
+    said = f"Left, {int((~blind['holds']).sum())} of {len(blind)} are not 0.5; right, of what reads"
+    _head(fig, f"{said} the input {wrong or 'nothing'} shows cells that are not seen (● below 1)")
     return fig
 
 
