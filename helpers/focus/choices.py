@@ -154,5 +154,6 @@ def timed(rated: pd.DataFrame) -> pd.DataFrame:
     found = summary(rated)
     mean, seconds = found["mean"].to_numpy(), found["seconds"].to_numpy()
     better = (mean[:, None] > mean) & (seconds[:, None] <= 1.1 * seconds)
-    found["front"] = found["mean"].notna() & ~better.any(0)
+    faster = (mean[:, None] == mean) & (1.1 * seconds[:, None] < seconds)
+    found["front"] = found["mean"].notna() & ~(better | faster).any(0)
     return found.sort_values("seconds", ignore_index=True)
