@@ -1,6 +1,7 @@
 """Focus: the score against loops, the design's balance, ratings that stop and go on."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from helpers import explain, focus
-from helpers.data import ImageSet, mosaics
-from helpers.focus import rating
+from helpers.data import Collection, ImageSet, mosaics
+from helpers.focus import networks, rating
 from helpers.focus.mosaics import IMAGES, TARGETS
 from helpers.focus.networks import Model
 from helpers.run.parameters import Recipe
@@ -78,12 +79,20 @@ def test_score_knows_the_cells_of_a_mosaic_that_does_not_divide():
         (torch.ones(4, 4), torch.ones(1, 2, 2).bool(), ValueError, "Maps must be"),
         (torch.ones(2, 4, 4), torch.ones(1, 2, 2).bool(), ValueError, "Maps must be"),
         (torch.ones(1, 1, 4), torch.ones(1, 2, 2).bool(), ValueError, "do not fit"),
-        (torch.full((1, 4, 4), np.nan), torch.eye(2)[None].bool(), ValueError, "NaN"),
     ],
 )
 def test_score_refuses(maps, layouts, error, said):
     with pytest.raises(error, match=said):
         focus.score(maps, layouts)
+
+
+def test_a_map_without_focus_leaves_the_others_alone():
+    maps = torch.rand(5, 6, 6, generator=torch.Generator().manual_seed(0))
+    layouts = torch.eye(2).bool().expand(5, 2, 2)
+    whole = focus.score(maps, layouts)
+    maps[1], maps[2, 0, 0], maps[3, 5, 5] = 0, torch.nan, torch.inf
+    found = focus.score(maps, layouts)
+    assert torch.equal(found[[0, 4]], whole[[0, 4]]) and found[1:4].isnan().all()
 
 
 # --- the design ----------------------------------------------------------------------------------
@@ -269,6 +278,27 @@ def test_a_callable_of_the_users_own_and_logits_by_name(calls):
     assert len(calls) == 2 * done, "a function has no name for its content: nothing is kept"
 
 
+def test_one_empty_map_and_one_that_is_not_finite_are_counted(calls):
+    """The others of their batch keep their numbers."""
+    table = made(3)
+    [seen] = focus.batches(table, image_set().images, batch_size=99)
+    odd = {1: torch.nan, 4: 0.0}
+
+    def faulty(model, images, targets):
+        maps = images.mean(1)
+        for number, value in odd.items():
+            same = (images == seen[number] / 255).flatten(1).all(1)
+            maps[same] = value
+        return maps
+
+    found = focus.rate(small(), image_set(), table, faulty)
+    assert found["focus"].isna().to_numpy().nonzero()[0].tolist() == [1, 4]
+    expected = focus.score(seen.float().mean(1), focus.layouts(table))
+    known = [0, 2, 3, *range(5, 12)]
+    assert np.allclose(found["focus"][known], expected[known], atol=1e-5)
+    assert focus.summary(found)["undefined"].tolist() == [2]
+
+
 def test_an_interrupted_rating_goes_on_where_it_stopped(calls, monkeypatch):
     monkeypatch.setattr(rating, "PART", 8)
     asked = small(), image_set(), made(), "gradient"
@@ -306,6 +336,26 @@ def test_whatever_decides_the_scores_names_what_is_kept(calls):
     assert rate() == 8
 
 
-def test_a_class_the_model_lacks():
-    with pytest.raises(ValueError, match="no class 'd'"):
-        focus.rate(small("abc"), image_set(), made(), "gradcam")
+@pytest.mark.parametrize(("logits", "lacking"), [("abc", "d"), ("a", "b")])
+def test_a_class_the_model_lacks(logits, lacking):
+    """Also where it has one class only."""
+    with pytest.raises(ValueError, match=f"no class '{lacking}'"):
+        focus.rate(small(logits), image_set(), made(), "gradcam")
+
+
+@pytest.mark.parametrize("fit", ["scratch", networks.AS_IT_IS])
+def test_ready_made_mosaics_are_taken_as_they_are_unless_networks_train_on_their_images(fit):
+    """Cells in the order of the index: what is rated are the published mosaics themselves."""
+    ready = made(5, seed=3)
+    table = image_set().table.assign(split=["train", "train", "val", "test", "test"] * 4)
+    one = replace(image_set(), name="mame", table=table)
+    collection = Collection("focus", CLASSES, {"mame": one}, mosaics={"mame": ready})
+    recipe = Recipe("small", fit)
+    found = networks.designs(collection, recipe, 3, 0)["mame"]
+    assert found.groupby("target").size().tolist() == [3] * 4
+    held = networks.held_out(collection, recipe)["mame"]
+    if fit == networks.AS_IT_IS:
+        taken = ready.groupby("target").head(3).reset_index(drop=True)
+        pd.testing.assert_frame_equal(found, taken)
+    assert len(held) == (20 if fit == networks.AS_IT_IS else 8)
+    assert found[IMAGES].to_numpy().max() < len(held)

@@ -40,6 +40,22 @@ def test_the_papers_tiers_agree_where_they_were_made(rated):
     assert {found[e.claim] for e in estimates} == {AGREES} and len(estimates) == 9
 
 
+def test_consistent_is_judged_where_a_method_does_worst(rated):
+    weak = (rated["architecture"] == "two") & (rated["method"] == "LRP")
+    [lrp] = [
+        e
+        for e in claims.of_methods(rated.assign(focus=rated["focus"].mask(weak, 0.6)))
+        if e.claim == "focus/reliable/lrp"
+    ]
+    assert lrp.interval[0] == pytest.approx(0.6) and lrp.note == "two on set C"
+    assert verdicts("06", [lrp])["focus/reliable/lrp"] == CONTRADICTS
+
+
+def test_sets_are_compared_where_there_are_several(rated):
+    both = pd.concat([rated, rated.assign(set="NC", focus=1 - rated["focus"])])
+    assert verdicts("06", claims.of_methods(both))["focus/other-tasks"] == CONTRADICTS
+
+
 def test_other_tiers_contradict(rated):
     found = verdicts("06", claims.of_methods(rated.assign(focus=1 - rated["focus"])))
     assert found["focus/reliable/gradcam"] == CONTRADICTS
@@ -85,25 +101,48 @@ def test_networks_and_not_their_cases_are_the_units():
     assert claims.of_accuracy(weaker(0.5, 0.5, networks=4)) == []
 
 
-def test_controls_count_what_fails_and_say_what_gives_no_map():
-    columns = ["control", "method", "setting", "on", "mean", "low", "high", "expected", "holds"]
-    rows = [
-        ("edges", "", "", "mosaics", 0.4, 0.3, 0.45, 0.5, False),  # classes differ: not counted
-        ("edges", "", "", "mosaics and twins", 0.5, 0.4, 0.6, 0.5, True),
-        ("random weights", "LRP", "", "twins", np.nan, np.nan, np.nan, 0.5, False),
-        ("disconnected heads", "LIME", "", "own channels", 0.7, 0.6, 0.8, 1, False),
-        ("disconnected heads", "LIME", "grid on seams", "own channels", 1, 1, 1, 1, True),
-        ("disconnected heads", "LRP", "", "shared channels", 0.9, 0.8, 1, 1, False),
-        ("disconnected heads", "GradCAM", "", "shared channels", 0.5, 0.4, 0.6, 1, False),
+def rows_of(table, **methods):
+    """Rows of one training and architecture by method, with this Focus plus noise."""
+    rng = np.random.default_rng(0)
+    own = table.assign(architecture="one", set="C", training=0)
+    parts = [
+        own.assign(method=m, focus=f + rng.normal(0, 0.01, len(own))) for m, f in methods.items()
     ]
-    checked = pd.DataFrame(rows, columns=columns)
-    nothing = pd.DataFrame(columns=["choice", "method", "focus"])
-    estimates = {e.claim: e for e in claims.of_controls(checked, nothing)}
-    found = verdicts("06", estimates.values())
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_controls_count_what_fails_and_say_what_gives_no_map(rated):
+    columns = ["control", "method", "mean", "low", "high", "expected", "holds"]
+    blind = [
+        ("random weights", "random_map", 0.5, 0.4, 0.6, 0.5, True),
+        ("random weights", "LRP", np.nan, np.nan, np.nan, 0.5, False),
+    ]
+    checked = [
+        ("DiFull", "LRP", 0.9, 0.8, 1, 1, False),
+        ("DiFull", "IG", 1, 1, 1, 1, True),
+        ("DiFull", "LIME", 0.9, 0.8, 0.95, 1, False),
+    ]
+    blind, checked = (pd.DataFrame(rows, columns=columns) for rows in (blind, checked))
+    one = rated[(rated["method"] == "LRP") & (rated["training"] == 0)]
+    one = one[one["architecture"] == "one"]
+    deep = rows_of(one, GradCAM=0.7, IG=0.9).assign(control="DiFull", reads="last map")
+    sums = rows_of(one, IG=0.6, LRP=0.9).assign(by_cell=0.9, right=0.9)
+    estimates = claims.of_controls(blind, deep, checked, sums)
+    found = verdicts("06b", estimates)
     assert found["suite/focus/blind 1"] == HOLDS
-    assert estimates["suite/focus/blind"].note == "1 give no map and are not counted"
-    assert found["suite/focus/heads 2"] == FAILS and estimates["suite/focus/heads"].interval[0] == 1
-    assert found["suite/focus/shared-channels"] == HOLDS
+    assert estimates[0].note == "1 give no map and are not counted"
+    assert found["suite/focus/difull-input 2"] == FAILS and estimates[1].interval[0] == 1
+    assert found["suite/focus/difull-lime"] == found["suite/focus/difull-cam GradCAM"] == HOLDS
+    assert found["suite/focus/sum IG"] == found["suite/focus/sum-cells"] == HOLDS
+    assert found["suite/focus/sum LRP"] == UNDECIDED
+
+
+def test_choices_are_judged_where_they_were_tried(rated):
+    one = rated[(rated["method"] == "IG") & (rated["architecture"] == "one")]
+    tried = pd.concat([one.assign(option="input"), one.assign(option="last map", focus=0.9)])
+    tried = tried.assign(choice="layer")
+    [layer] = claims.of_choices(tried)
+    assert verdicts("06b", [layer])["suite/focus/layer"] == HOLDS
 
 
 def ranking(**adjusted):

@@ -178,9 +178,15 @@ def methods():
 
 
 def test_titles_say_what_the_tables_hold(methods):
-    means = focus.summary(methods, by=["architecture", "method", "set"])
+    means = focus.summary(methods).sort_values("mean", ascending=False, ignore_index=True)
     figure = figures.figure_1(methods, means)
-    assert figure.get_suptitle() == "GradCAM and LRP look most where the class is, IG least"
+    assert figure.get_suptitle().endswith("GradCAM and LRP look most where the class is, IG least")
+    networks = focus.summary(methods, by=["architecture", "method", "set"])
+    figure = figures.tiers(means, networks, means.tail(2))
+    assert figure.get_suptitle().endswith("IG is last; on photographs IG is")
+    assert {"reliable", "varies most", "nearly random"} <= set(texts(figure))
+    figure = figures.trainings(methods, list(means["method"]))
+    assert figure.get_suptitle().startswith("Trainings differ most for ")
     maps = {"GradCAM": torch.rand(8, 8), "LRP": torch.zeros(8, 8)}
     picture, layout = torch.zeros(3, 8, 8, dtype=torch.uint8), torch.tensor([[1, 0], [0, 1]]) > 0
     figure = figures.mosaic_maps(picture, layout, maps, {"GradCAM": 0.9, "LRP": 0.6}, "mug")
@@ -190,12 +196,21 @@ def test_titles_say_what_the_tables_hold(methods):
     two = pd.concat([one, one.assign(option="last map", focus=one["focus"] + 0.2)])
     figure = figures.choices(choices.paired(two))
     assert figure.get_suptitle().startswith("Layer moves Focus most: +0.20 for IG, last map in")
-    row = {"control": "x", "method": "LRP", "setting": "", "on": "y", "low": 0.3, "high": 0.6}
-    kinds = [(0.5, 0.4, True), (1, 0.4, False), (1, np.nan, False)]
-    rows = [{**row, "expected": e, "mean": mean, "holds": holds} for e, mean, holds in kinds]
-    figure = figures.controls(pd.DataFrame(rows))
-    assert figure.get_suptitle() == "2 of 3 controls are not what they must be"
-    assert "gives no map" in texts(figure)
+    row = {"method": "LRP", "low": 0.3, "high": 0.6}
+    kinds = [(0.4, True), (0.4, False), (np.nan, False)]
+    blind = pd.DataFrame([{**row, "mean": mean, "holds": holds} for mean, holds in kinds])
+    deep = methods[methods["architecture"] == "one"].assign(setting="", reads="input")
+    deep = pd.concat([deep.assign(control="DiFull", focus=1.0), deep.assign(control="DiPart")])
+    deep.loc[deep["method"] == "LIME", "focus"] = 0.8
+    figure = figures.controls(blind, deep)
+    assert figure.get_suptitle().startswith(
+        "Left, 2 of 3 are not 0.5; right, of what reads the input"
+    )
+    assert "input LIME shows" in figure.get_suptitle() and "gives no map" in texts(figure)
+    figure = figures.sums(one.assign(by_cell=0.9, right=0.9, focus=0.6))
+    assert (
+        figure.get_suptitle() == "Summed cell by cell, IG has 0.90 in place of 0.60; right is 0.90"
+    )
     table = focus.summary(methods).assign(front=[True, True, False, False, False, False])
     figure = figures.time_and_focus(table)
     assert figure.get_suptitle() == "No other is as fast and better (red): GradCAM, LRP"

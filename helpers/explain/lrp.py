@@ -107,10 +107,11 @@ def propagate(
 def lost(logits: torch.Tensor, ledger: Ledger) -> torch.Tensor:
     """What nobody can account for, as a share of the relevance in each image's map: (B,).
 
-    It is 0 but for rounding where the rules fit the network.
+    It is 0 but for rounding where the rules fit the network. A layer may run on parts of the images
+    that are stacked along the batch.
     """
     arrived = sum(part.double().sum((1, 2, 3)) for part in ledger.arrived)
-    taken = sum(part.double() for part in ledger.taken)
+    taken = sum(part.double().view(-1, len(logits)).sum(0) for part in ledger.taken)
     in_map = sum(part.abs().double().sum((1, 2, 3)) for part in ledger.arrived)
     logits = logits.double()
     in_map = in_map + 1e-3 * logits.abs() + 1e-6  # so that an empty map is not refused for rounding

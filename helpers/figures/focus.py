@@ -48,34 +48,29 @@ LOWEST = 3  # pairs that are framed
 def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
     """Focus of every method as box plots, a panel an architecture, a colour a set (Figure 1).
 
-    `rated` is from `rating.ratings`, `means` its summary by architecture, method and set.
+    `rated` is from `rating.ratings`, `means` its summary by method, the highest first.
     """
     architectures, sets = list(rated["architecture"].unique()), list(rated["set"].unique())
-    methods = list(rated["method"].unique())
-    size = (9.5, 0.9 + 2.3 * len(architectures))
+    methods = list(means["method"])
+    size = (9.5, 0.9 + 2.2 * len(architectures))
     fig, axes = plt.subplots(len(architectures), 1, figsize=size, squeeze=False, sharex=True)
     width = 0.78 / len(sets)
+    colours = {name: SET_COLOURS.get(name) or COLOURS[n] for n, name in enumerate(sets)}
     for ax, architecture in zip(axes[:, 0], architectures, strict=True):
         for number, name in enumerate(sets):
             at = np.arange(len(methods)) + (number - (len(sets) - 1) / 2) * width
             mine = rated[(rated["architecture"] == architecture) & (rated["set"] == name)]
             values = [mine.loc[mine["method"] == m, "focus"].dropna() for m in methods]
-            _boxes(ax, at, values, SET_COLOURS.get(name, FAINT), width)
-            ends = means[(means["architecture"] == architecture) & (means["set"] == name)]
-            for x, row in zip(at, _rows(ends.set_index("method").reindex(methods)), strict=True):
-                _interval(ax, row, x, ends="mean_", vertical=True, mfc="white", zorder=4)
+            _boxes(ax, at, values, colours[name], width)
         ax.axhline(0.5, color=INK, ls=":", lw=1, zorder=0)
         ax.set(ylim=(0, 1.03), ylabel="Focus")
         ax.set_title(architecture, fontsize=10)
     axes[-1, 0].set_xticks(range(len(methods)), methods, fontsize=10)
-    handles = [Patch(fc=SET_COLOURS.get(s, FAINT), ec=INK, label=f"set {s}") for s in sets]
-    look = {"marker": "o", "mfc": "white", "lw": 1.8, "color": INK}
-    handles += [Line2D([], [], **look, label="mean, 95% interval"), CHANCE]
-    order = list(means.groupby("method")["mean"].mean().sort_values().index)
-    said = "Focus of each method"
-    if len(order) > 2:
-        said = f"{order[-1]} and {order[-2]} look most where the class is, {order[0]} least"
-    _head(fig, said, handles)
+    handles = [Patch(fc=c, ec=INK, label=f"set {name}") for name, c in colours.items()]
+    said = "Figure 1: Focus of each method"
+    if len(methods) > 2:
+        said += f"; {methods[0]} and {methods[1]} look most where the class is, {methods[-1]} least"
+    _head(fig, said, [*handles, CHANCE])
     return fig
 
 
@@ -84,6 +79,52 @@ def _boxes(ax: Axes, at: np.ndarray, values: list, colour: str, width: float) ->
     look |= {"boxprops": {"facecolor": colour, "alpha": 0.75}}
     look |= {"medianprops": {"color": INK, "lw": 1.4}}
     ax.boxplot(values, positions=at, flierprops={"ms": 2.5, "mec": FAINT}, **look)
+
+
+TIERS = {
+    "GradCAM": "reliable",
+    "LRP": "reliable",
+    "GradCAM++": "above chance, behind both",
+    "LIME": "varies most",
+    "SmoothGrad": "nearly random",
+    "IG": "nearly random",
+}
+"""What the paper says of each method."""
+
+
+def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame | None) -> Figure:
+    """Mean Focus of each method, with the paper's word for it, and the means of single networks.
+
+    `means` and `networks` are summaries by method, and by method, architecture and set;
+    `photographs` is a recorded summary by method that is drawn beside them.
+    """
+    fig, ax = plt.subplots(figsize=(9.5, 1.7 + 0.42 * len(means)))
+    for y, row in enumerate(_rows(means)):
+        own = networks.loc[networks["method"] == row["method"], "mean"]
+        ax.plot(own, np.full(len(own), y + 0.2), "|", color=FAINT, ms=9, mew=1.5)
+        _interval(ax, row, y, ends="mean_", color=BLUE)
+        ax.text(1.02, y, TIERS.get(row["method"], ""), va="center", fontsize=10)
+    handles = [Line2D([], [], marker="o", lw=1.8, color=BLUE, label="here: mean, 95% interval")]
+    handles.append(Line2D([], [], marker="|", ls="", ms=9, mew=1.5, color=FAINT))
+    handles[-1].set_label("its networks, one by one")
+    if photographs is not None:
+        place = means.reset_index().set_index("method")["index"]
+        for row in _rows(photographs[photographs["method"].isin(place.index)]):
+            look = {"color": RED, "fmt": "D", "mfc": "white"}
+            _interval(ax, row, place[row["method"]] - 0.2, ends="mean_", **look)
+        label = "one network on photographs of ImageNet"
+        handles.append(Line2D([], [], marker="D", lw=1.8, mfc="white", color=RED, label=label))
+    ax.axvline(0.5, color=INK, ls=":", lw=1)
+    ax.text(1.02, -0.75, "the paper says", fontsize=9, color=FAINT)
+    ax.set_yticks(range(len(means)), means["method"], fontsize=10)
+    ax.set(ylim=(len(means) - 0.4, -0.6), xlim=(0.4, 1.0), xlabel="mean Focus")
+    ax.grid(axis="y", color="#eeeeee")
+    names = list(means["method"])
+    said = f"{' and '.join(names[:2])} lead here, {names[-1]} is last"
+    if photographs is not None:
+        said += f"; on photographs {photographs.loc[photographs['mean'].idxmin(), 'method']} is"
+    _head(fig, said, [*handles, CHANCE])
+    return fig
 
 
 def mosaic_maps(
@@ -98,9 +139,9 @@ def mosaic_maps(
     Positive relevance is drawn, as a share of the map's 99th percentile. `picture` is (3, H, W),
     `layout` (2, 2); `maps` and `focus` are by method.
     """
-    cols = 4
+    cols = len(maps) + 1 if len(maps) < 5 else 4
     rows = -(-(len(maps) + 1) // cols)
-    fig, axes = plt.subplots(rows, cols, figsize=(9.5, 2.75 * rows), squeeze=False)
+    fig, axes = plt.subplots(rows, cols, figsize=(min(2.4 * cols, 9.5), 2.6 * rows), squeeze=False)
     for ax in axes.flat:
         ax.set_axis_off()
     first, *others = axes.flat
@@ -187,40 +228,109 @@ def choices(table: pd.DataFrame) -> Figure:
     ax.set_yticks(range(len(table)), labels, fontsize=8.5)
     ax.set(ylim=(len(table) - 0.5, -0.6), xlabel="mean Focus (dotted: chance)")
     gaps.set_xlabel("○ minus ●, with 95% interval (red: clear of zero)")
-    most = table.loc[table["difference"].abs().idxmax()]
+    whole = table[table["undefined"] == 0]  # a choice that empties maps is not named
+    most = whole.loc[whole["difference"].abs().idxmax()]
     said = f"{most['choice'].capitalize()} moves Focus most: {most['difference']:+.2f} for"
     _head(fig, f"{said} {most['method']}, {most['second']} in place of {most['first']}")
     return fig
 
 
-def controls(table: pd.DataFrame) -> Figure:
-    """Each control of the module `controls` beside what it must be: a panel for 0.5, one for 1."""
-    parts = {0.5: "must be 0.5 (99.5% interval)", 1: "must be 1 (worst to best mosaic)"}
-    most = table["expected"].value_counts().max()
-    fig, axes = plt.subplots(1, 2, figsize=(9.8, 1.5 + 0.27 * most))
-    for ax, (expected, title) in zip(axes, parts.items(), strict=True):
-        names, part = [], table[table["expected"] == expected]
-        for y, row in enumerate(_rows(part)):
-            named = [] if expected == 1 else [row["control"]]
-            named = " ".join([*named, row["method"]]).strip()
-            names.append(f"{named}{', ' * bool(row['setting'])}{row['setting']} ({row['on']})")
-            if np.isnan(row["mean"]):
-                ax.text(0, y, "gives no map", va="center", color=RED, fontsize=8)
-                continue
-            look = {"color": BLUE} if row["holds"] else {"color": RED, "fmt": "X"}
-            _interval(ax, row, y, **look)
-        ax.axvline(expected, color=INK, lw=1.8, zorder=0)
-        ax.set_yticks(range(len(part)), names, fontsize=8)
-        ax.set(ylim=(most - 0.4, -0.6), xlim=(-0.03, 1.05), xlabel="Focus")
-        ax.set_title(title, fontsize=10)
-        ax.grid(axis="y", color="#eeeeee")
+def controls(blind: pd.DataFrame, deep: pd.DataFrame) -> Figure:
+    """Left what must be 0.5 (`controls.knows_nothing`); right `controls.deep`."""
+    deep = deep.assign(
+        name=deep["method"] + (", " + deep["setting"]).where(deep["setting"] != "", "")
+    )
+    names = list(deep["name"].unique())
+    size = (9.8, 1.6 + 0.3 * max(len(blind), len(names)))
+    fig, (ax, right) = plt.subplots(1, 2, figsize=size)
+    for y, row in enumerate(_rows(blind)):
+        if np.isnan(row["mean"]):
+            ax.text(0.5, y, "gives no map", ha="center", va="center", color=RED, fontsize=8)
+        _interval(ax, row, y, color=BLUE if row["holds"] else RED, fmt="o" if row["holds"] else "X")
+    ax.set_yticks(range(len(blind)), blind["method"].str.replace("_", " "), fontsize=9)
+    ax.set_title("A map or a network that knows nothing: 0.5\n(99.5% intervals)", fontsize=10)
+    for control, nudge, face in (("DiFull", -0.12, BLUE), ("DiPart", 0.12, "white")):
+        rows = deep[deep["control"] == control]
+        for name, part in rows.groupby("name"):
+            ends = {"mean": part["focus"].mean()}
+            ends |= {"low": part["focus"].min(), "high": part["focus"].max()}
+            _interval(right, ends, names.index(name) + nudge, color=BLUE, mfc=face)
+    reads = deep.drop_duplicates("name").set_index("name")["reads"]
+    right.set_yticks(range(len(names)), [_reading(n, reads[n]) for n in names], fontsize=9)
+    right.set_title(
+        "Cells that never meet (●), or meet in the features (○)\n(worst to best mosaic)"
+    )
+    right.title.set_fontsize(10)
+    for one, known, count in ((ax, 0.5, len(blind)), (right, 1.0, len(names))):
+        one.axvline(known, color=INK, lw=1.8, zorder=0)
+        one.set(ylim=(count - 0.4, -0.6), xlabel="Focus (line: what it must be)")
+        one.grid(axis="y", color="#eeeeee")
+    known = deep[(deep["control"] == "DiFull") & (deep["reads"] == "input")]
+    known = known.groupby("method", sort=False)["focus"].min()
+    wrong = ", ".join(known.index[known < 0.999])
+    said = f"Left, {int((~blind['holds']).sum())} of {len(blind)} are not 0.5; right, of what reads"
+    _head(fig, f"{said} the input {wrong or 'nothing'} shows cells that are not seen (● below 1)")
+    return fig
+
+
+def _reading(name: str, reads: str) -> str:
+    return name if reads == "input" or reads in name else f"{name}, {reads}"
+
+
+def sums(table: pd.DataFrame) -> Figure:
+    """Focus of pixels and of sums of cells beside the right one (from `controls.sums`)."""
+    means = table.groupby("method", sort=False)[["focus", "by_cell", "right"]].mean()
+    means = means.dropna().sort_values("focus", ascending=False)
+    fig, ax = plt.subplots(figsize=(8.5, 1.6 + 0.34 * len(means)))
+    for y, row in enumerate(means.itertuples()):
+        ax.plot([row.focus, row.by_cell], [y, y], color=FAINT, lw=1.2, zorder=0)
+        ax.plot(row.focus, y, "o", color=BLUE, ms=8)
+        ax.plot(row.by_cell, y, "s", color=BLUE, mfc="white", ms=8, mew=1.6)
+    right = float(table["right"].mean())
+    ax.axvline(right, color=RED, lw=2, zorder=0)
+    ax.axvline(0.5, color=INK, ls=":", lw=1)
+    ax.set_yticks(range(len(means)), means.index, fontsize=10)
+    ax.set(ylim=(len(means) - 0.4, -0.6), xlabel="mean Focus")
+    ax.grid(axis="y", color="#eeeeee")
     handles = [
-        Line2D([], [], color=INK, lw=1.8, label="what it must be"),
-        Line2D([], [], marker="o", ls="", color=BLUE, label="is"),
-        Line2D([], [], marker="X", ls="", color=RED, label="is not: see the table"),
+        Line2D([], [], color=RED, lw=2, label="right: the cells' known contributions"),
+        Line2D([], [], marker="o", ls="", color=BLUE, ms=8, label="Focus, of pixels"),
+        Line2D([], [], marker="s", ls="", color=BLUE, mfc="white", ms=8, label="of sums of cells"),
+        CHANCE,
     ]
-    wrong = int((~table["holds"]).sum())
-    _head(fig, f"{wrong} of {len(table)} controls are not what they must be", handles)
+    moved = (means["by_cell"] - means["focus"]).idxmax()
+    said = f"Summed cell by cell, {moved} has {means.loc[moved, 'by_cell']:.2f} in place of"
+    _head(fig, f"{said} {means.loc[moved, 'focus']:.2f}; right is {right:.2f}", handles)
+    return fig
+
+
+def trainings(rated: pd.DataFrame, order: Sequence[str]) -> Figure:
+    """Mean Focus of each training, by method, a mark an architecture."""
+    names = list(rated["architecture"].unique())
+    looks = dict(zip(names, itertools.cycle(zip(COLOURS, "os^D", strict=False)), strict=False))
+    fig, ax = plt.subplots(figsize=(9, 1.6 + 0.42 * len(order)))
+    each = rated.groupby(["architecture", "method", "training"])["focus"].mean()
+    for number, (name, (colour, marker)) in enumerate(looks.items()):
+        nudge = 0.22 * (number - (len(looks) - 1) / 2)
+        for y, method in enumerate(order):
+            if (name, method) in each.index:
+                values = each[name, method]
+                ax.plot(
+                    values, np.full(len(values), y + nudge), marker, color=colour, ms=6, alpha=0.7
+                )
+    ax.axvline(0.5, color=INK, ls=":", lw=1)
+    ax.set_yticks(range(len(order)), order, fontsize=10)
+    ax.set(ylim=(len(order) - 0.4, -0.6), xlabel="mean Focus of one training")
+    ax.grid(axis="y", color="#eeeeee")
+    marks = {"ls": "", "ms": 7}
+    handles = [Line2D([], [], marker=m, color=c, label=n, **marks) for n, (c, m) in looks.items()]
+    spread = each.groupby(["method", "architecture"]).agg(np.ptp).groupby("method").max()
+    widest = spread.idxmax()
+    _head(
+        fig,
+        f"Trainings differ most for {widest}: by up to {spread[widest]:.2f}",
+        [*handles, CHANCE],
+    )
     return fig
 
 

@@ -14,25 +14,21 @@ from helpers.focus.rating import method_settings, rate, shown
 from helpers.models.networks import Classifier
 from helpers.run.progress import progress
 
-MOST = 48  # mosaics on which choices are tried
 FOLLOWED = ("lrp", "lime", "gradcam")  # methods whose Focus is set beside accuracy
 FURTHER = ("lrp-epsilon-plus", "gradient", "input-x-gradient", "guided-gradcam", "occlusion")
 AUTHORS = "0.5"  # mean and deviation by which the authors' code normalises images
-PAPERS_NOISE = {"reduce": "max absolute", "samples": 10, "sigma": 0.2}
 TRIED = (
     ("sign", "smoothgrad", "signed", {}),
     ("sign", "smoothgrad", "absolute", {"reduce": "max absolute"}),
     ("sign", "integrated-gradients", "signed", {}),
     ("sign", "integrated-gradients", "absolute", {"reduce": "absolute sum"}),
-    ("paper's noise", "smoothgrad", "absolute, 6 × 0.15", {"reduce": "max absolute"}),
-    ("paper's noise", "smoothgrad", "absolute, 10 × 0.2", PAPERS_NOISE),
     ("values", "lime", "weights", {}),
     ("values", "lime", "five best", {"best": 5}),
     ("grid", "lime", "5 × 5, across the seams", {}),
     ("grid", "lime", "4 × 4, on the seams", {"segments": 4}),
     *(
         ("layer", method, layer, {"layer": layer} if layer == "last map" else {})
-        for method in ("lrp", "input-x-gradient", "smoothgrad", "integrated-gradients")
+        for method in ("lrp", "smoothgrad", "integrated-gradients")
         for layer in ("input", "last map")
     ),
     *(
@@ -52,28 +48,30 @@ def with_accuracy(
     methods: Sequence[str],
     **more,
 ) -> pd.DataFrame:
-    """Accuracy beside Focus for better and worse networks.
+    """Accuracy beside Focus for better and worse networks, each training being a network.
 
-    The models on their own set; those of the set C on the other sets; and models that were stopped
-    early. Each training is a network: it is in several rows where it is on several sets. Images and
-    their mosaics are given by set; LIME is left out where it is none of the `methods` that the run
-    rates; `more` is `effort` and `shape`.
+    The models on their own set and on the others, and models that were stopped early. Images and
+    their mosaics are given by set; `more` is `effort` and `shape`.
 
     Returns
     -------
     DataFrame
         network (a name for each), model (its name without the training), architecture, set (of the
         mosaics), how ("own set", "other set" or "stopped early"), training, accuracy, and the mean
-        Focus of LRP, LIME and GradCAM.
+        Focus of those of LRP, LIME and GradCAM that are among the `methods`.
     """
-    trained = [m for m in models if m.trained_on == "C" and m.recipe.fit != AS_IT_IS]
     cases = [(model, model.trained_on, "own set") for model in models]
-    cases += [(model, on, "other set") for model in trained for on in images if on != "C"]
+    known = {model.trained_on for model in models}
+    known = known if len(known) > 1 else set(images)  # sets that networks of this run have learned
+    for model in (model for model in models if model.recipe.fit != AS_IT_IS):
+        own = images[model.trained_on].classes
+        others = [on for on in images if on in known and images[on].classes == own]
+        cases += [(model, on, "other set") for on in others if on != model.trained_on]
     cases += [(model, model.trained_on, "stopped early") for model in stopped]
     rows = []
     for model, on, how in progress(cases, desc="accuracy and Focus", delay=2):
         found = {"accuracy": right(model, images[on]).mean(1)}
-        for method in (m for m in FOLLOWED if m != "lime" or m in methods):
+        for method in (m for m in FOLLOWED if m in methods):
             try:
                 focus = rate(model, images[on], tables[on], method, **more)
             except NotConserved:
@@ -88,12 +86,6 @@ def with_accuracy(
     return table
 
 
-def by_case(table: pd.DataFrame) -> pd.DataFrame:
-    """Means over the trainings of each case: model, set, how, accuracy, and Focus by method."""
-    values = table.drop(columns=["network", "training", "architecture"])
-    return values.groupby(["model", "set", "how"], sort=False).mean().reset_index()
-
-
 def rises(table: pd.DataFrame) -> dict[str, float]:
     """By method, how much its Focus rises with accuracy: the slope of a least-squares line."""
     found = {}
@@ -103,46 +95,30 @@ def rises(table: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def most_typical(rated: pd.DataFrame) -> int:
-    """The mosaic whose Focus is nearest to each method's median, summed over the methods.
-
-    `rated` is of one network and design; mosaics without a Focus for some method come last.
-    """
-    wide = rated.pivot(index="mosaic", columns="method", values="focus").dropna(axis=1, how="all")
-    apart = (wide - wide.median()).abs().sum(axis=1, skipna=False)
-    return int(apart.fillna(np.inf).idxmin())
-
-
 def tried(
-    model: Model,
-    images: ImageSet,
-    table: pd.DataFrame,
-    methods: Sequence[str],
-    *,
-    seed: int,
-    shape: str,
+    model: Model, images: ImageSet, table: pd.DataFrame, methods: Sequence[str], *, shape: str
 ) -> pd.DataFrame:
-    """What each choice does to Focus on the same mosaics (facts of the paper's code; Rao 2022).
+    """What each choice does to Focus on the same mosaics, one choice at a time from quick settings.
 
-    One choice at a time, from quick settings; methods that the run does not rate are left out, but
-    for Input x Gradient. `seed` chooses mosaics where there are more than `MOST`. To the rows of
-    :func:`helpers.focus.rate` come the columns choice and option.
+    The options are those of the authors' public code, and of Rao et al. (CVPR 2022) for the layer.
+    Methods that the run does not rate are left out. To the rows of :func:`helpers.focus.rate` come
+    the columns choice and option; a method that refuses has rows without a Focus.
     """
-    if len(table) > MOST:
-        table = table.sample(MOST, random_state=seed).sort_index()
     device = next(model.trainings[0].parameters()).device
     half = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
     fed = [Classifier(n.network, **half).to(device).eval() for n in model.trainings]
     found = []
     for choice, method, option, changes in progress(TRIED, desc="choices", delay=2):
-        if method not in (*methods, "input-x-gradient"):
+        if method not in methods:
             continue
         asked = method_settings(method, "quick") | changes | {"shape": shape}
         on = replace(model, trainings=fed) if option == AUTHORS else model
         try:
             focus = rate(on, images, table, method, **asked)
         except NotConserved:
-            continue
+            focus = pd.concat([table.assign(training=t) for t in range(len(model.trainings))])
+            focus = focus.assign(method=shown(method), focus=np.nan, set=images.name)
+            focus = focus.assign(architecture=model.recipe.architecture)
         found.append(focus.assign(choice=choice, option=option))
     return pd.concat(found, ignore_index=True)
 
@@ -170,14 +146,12 @@ def paired(chosen: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def timed(rated: pd.DataFrame, set_name: str) -> pd.DataFrame:
-    """Focus on one set beside the shortest time that a mosaic took on any: the first call warms up.
+def timed(rated: pd.DataFrame) -> pd.DataFrame:
+    """The summary of one model's ratings, the fastest method first, with the column front.
 
-    The summary of one architecture's ratings, the fastest first, with the column front: no other
-    method is as fast (within 10%) and better.
+    It says that no other method is as fast (within 10%) and better.
     """
-    found = summary(rated[rated["set"] == set_name])
-    found["seconds"] = found["method"].map(rated.groupby("method")["seconds"].min())
+    found = summary(rated)
     mean, seconds = found["mean"].to_numpy(), found["seconds"].to_numpy()
     better = (mean[:, None] > mean) & (seconds[:, None] <= 1.1 * seconds)
     faster = (mean[:, None] == mean) & (1.1 * seconds[:, None] < seconds)

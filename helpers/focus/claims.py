@@ -1,18 +1,18 @@
 """What *Focus!* claims of methods (06) and of class pairs (07): estimates by the claims' ids."""
 
+import numpy as np
 import pandas as pd
 from statsmodels.regression.linear_model import OLS
 
 from helpers import stats
 from helpers.focus import pairs, trials
-from helpers.focus.controls import CAMS
-from helpers.focus.means import CHANCE, contrast
+from helpers.focus.controls import MAP
+from helpers.focus.means import CHANCE, contrast, mean
 from helpers.run.claims import Estimate
 
+RELIABLE = {"GradCAM": "focus/reliable/gradcam", "LRP": "focus/reliable/lrp"}
 MIDDLE = {"GradCAM": -0.5, CHANCE: -0.5}  # between GradCAM and chance
 COMBINED = {
-    "focus/reliable/gradcam": {"GradCAM": 1},
-    "focus/reliable/lrp": {"LRP": 1},
     "focus/near-random/smoothgrad": {"SmoothGrad": 1} | MIDDLE,
     "focus/near-random/ig": {"IG": 1} | MIDDLE,
     "focus/above-chance/gradcam++": {"GradCAM++": 1},
@@ -23,9 +23,16 @@ COMBINED = {
 
 
 def of_methods(rated: pd.DataFrame) -> list[Estimate]:
-    """What sections I-B and I-D say of the methods, from :func:`helpers.focus.rating.ratings`."""
-    methods = {*rated["method"], CHANCE}
-    found = [
+    """What sections I-B and I-D say of the methods, from :func:`helpers.focus.rating.ratings`.
+
+    What is consistent is judged on the architecture and set on which it is least so.
+    """
+    methods, found = {*rated["method"], CHANCE}, []
+    for method in [name for name in RELIABLE if name in methods]:
+        networks = rated[rated["method"] == method].groupby(["architecture", "set"])
+        name, least = min(((n, mean(p)) for n, p in networks), key=lambda one: one[1].estimate)
+        found.append(Estimate(RELIABLE[method], least.interval(), note=" on set ".join(name)))
+    found += [
         Estimate(claim, contrast(rated, weights).interval())
         for claim, weights in COMBINED.items()
         if methods >= set(weights)
@@ -35,20 +42,22 @@ def of_methods(rated: pd.DataFrame) -> list[Estimate]:
         spread = by_network.std().unstack()
         gap = (spread["LIME"] - spread["LRP"]).unstack("training").T.to_numpy()
         found.append(Estimate("focus/varies/lime", stats.mean(gap).interval()))
-    if rated["architecture"].nunique() > 1 and len(methods) > 3:
-        found.append(Estimate("focus/consistent", _alike(by_network.mean()).interval()))
+    for claim, between in (("focus/consistent", "architecture"), ("focus/other-tasks", "set")):
+        if rated[between].nunique() > 1 and len(methods) > 3:
+            found.append(Estimate(claim, _alike(by_network.mean(), between).interval()))
     return found
 
 
-def _alike(means: pd.Series) -> stats.Mean:
-    """Mean rank correlation of the methods' means between architectures, over trainings."""
+def _alike(means: pd.Series, between: str) -> stats.Mean:
+    """Mean rank correlation of the methods' means between architectures or sets, over trainings."""
     ranks = means.unstack("method").rank(axis=1)
-    each = []
-    for _, part in ranks.groupby("training"):
-        apart = part.droplevel(["training", "set"]).T.corr().to_numpy()
+    [within] = {"architecture", "set"} - {between}
+    each = {}
+    for (training, _), part in ranks.groupby(["training", within]):
+        apart = part.droplevel(["training", within]).T.corr().to_numpy()
         n = len(apart)
-        each.append((apart.sum() - n) / (n * (n - 1)))
-    return stats.mean(each)
+        each.setdefault(training, []).append((apart.sum() - n) / (n * (n - 1)))
+    return stats.mean([np.mean(values) for values in each.values()])
 
 
 def of_accuracy(table: pd.DataFrame) -> list[Estimate]:
@@ -76,40 +85,61 @@ def _slope(known: pd.DataFrame, method: str) -> tuple[float, float, float]:
     return fitted.params["accuracy"], *fitted.conf_int().loc["accuracy"]
 
 
-def of_controls(checked: pd.DataFrame, chosen: pd.DataFrame) -> list[Estimate]:
-    """What the controls must be, and the one choice that explains most: the layer.
+def of_controls(
+    blind: pd.DataFrame, deep: pd.DataFrame, checked: pd.DataFrame, sums: pd.DataFrame
+) -> list[Estimate]:
+    """What the controls must be, from the functions of these names and `knows_nothing`.
 
-    `checked` are all tables of :mod:`helpers.focus.controls` together, `chosen` is from
-    :func:`helpers.focus.choices.tried`. A method that gives no map of a control's network is in
-    none of the counts; the note says how many there are. Mosaics without their twins are shown and
-    not counted: the classes there may differ in what a blind map follows.
+    A method that gives no map of a control's network is in none of the counts; the note says how
+    many there are.
     """
-    heads = checked["expected"] == 1
-    fooled = heads & (checked["on"] == "shared channels") & checked["method"].isin(CAMS)
+    lime = checked["method"] == "LIME"
     found = [
-        _failed("suite/focus/blind", checked[~heads & (checked["on"] != "mosaics")]),
-        _failed("suite/focus/heads", checked[heads & ~fooled]),
+        _failed("suite/focus/blind", blind),
+        _failed("suite/focus/difull-input", checked[~lime]),
     ]
-    shown = checked[fooled].dropna(subset=["mean"])
-    if len(shown):
-        ends = shown["mean"].mean(), shown["low"].min(), shown["high"].max()
-        found.append(Estimate("suite/focus/shared-channels", ends))
-    read = chosen[(chosen["choice"] == "layer") & (chosen["method"] == "IG")]
-    if len(read):
-        gap = contrast(read, {"last map": 1, "input": -1}, of="option").interval()
-        empty = int(read["focus"].isna().sum())
-        note = f"{empty} of {len(read)} maps have no Focus and are left out" * (empty > 0)
-        found.append(Estimate("suite/focus/layer", gap, note=note))
+    if lime.any():
+        best = checked[lime].iloc[-1]
+        found.append(Estimate("suite/focus/difull-lime", tuple(best[["mean", "low", "high"]])))
+    at_map = deep[(deep["control"] == "DiFull") & (deep["reads"] == MAP)]
+    for method in [m for m in ("GradCAM", "GradCAM++") if {m, "IG"} <= set(at_map["method"])]:
+        gap = contrast(at_map, {method: 1, "IG": -1}).interval()
+        found.append(Estimate("suite/focus/difull-cam", gap, {"method": method}))
+    known = sums.set_index("method").dropna(subset=["focus"])
+    for method in [m for m in ("IG", "GradCAM", "LRP") if m in known.index]:
+        part = known.loc[[method]]
+        apart = mean(part.assign(focus=part["focus"] - part["right"])).interval()
+        found.append(Estimate("suite/focus/sum", apart, {"method": method}))
+    if "IG" in known.index:
+        part = known.loc[["IG"]]
+        off = mean(part.assign(focus=(part["by_cell"] - part["right"]).abs())).interval()
+        found.append(Estimate("suite/focus/sum-cells", off))
+    return found
+
+
+def of_choices(chosen: pd.DataFrame) -> list[Estimate]:
+    """The layer at which IG is read, and the authors' normalisation (`choices.tried`)."""
+    found = []
+    for claim, choice, method in (
+        ("suite/focus/layer", "layer", "IG"),
+        ("suite/focus/normalisation", "normalisation", "GradCAM"),
+    ):
+        part = chosen[(chosen["choice"] == choice) & (chosen["method"] == method)]
+        if len(part):
+            first, second = part["option"].unique()
+            gap = contrast(part, {second: 1, first: -1}, of="option").interval()
+            empty = int(part["focus"].isna().sum())
+            note = f"{empty} of {len(part)} maps have no Focus and are left out" * (empty > 0)
+            found.append(Estimate(claim, gap, note=note))
     return found
 
 
 def _failed(claim: str, rows: pd.DataFrame) -> Estimate:
-    """How many controls fail; a method that has several settings must be right in one of them."""
+    """How many controls fail."""
     known = rows.dropna(subset=["mean"])
-    right = known.groupby(["control", "method", "on"])["holds"].any()
     silent = len(rows) - len(known)
     note = f"{silent} give no map and are not counted" * (silent > 0)
-    return Estimate(claim, (int((~right).sum()),) * 3, {"asked": len(right)}, note=note)
+    return Estimate(claim, (int((~known["holds"]).sum()),) * 3, {"asked": len(known)}, note=note)
 
 
 def of_pairs(

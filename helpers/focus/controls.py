@@ -1,12 +1,14 @@
-"""Controls: maps, networks and mosaics whose Focus is known beforehand, and what is found there.
+"""Controls: maps and networks whose Focus is known beforehand, and what is found there.
 
 A map that ignores the class that is asked for has Focus 1/2 on average over a mosaic and its twin,
-in which the other class is asked for: what lies on one's targets lies on the other's others. A
-network of disconnected heads, whose target logit sees the target cells only, has Focus 1.
+in which the other class is asked for: what lies on one's targets lies on the other's others. The
+deep networks are those of Rao, Böhle and Schiele (*Towards Better Understanding Attribution
+Methods*, CVPR 2022), made of a trained classifier.
 """
 
 import copy
 import zlib
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -15,44 +17,37 @@ import pandas as pd
 import scipy.stats
 import torch
 from torch import nn
-from torch.nn.functional import conv2d, interpolate, pad
+from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
-from helpers import stats
+from helpers import explain, stats
 from helpers.data import ImageSet
-from helpers.explain import NotConserved
-from helpers.focus.means import mean
-from helpers.focus.mosaics import CELLS, IMAGES, LAYOUTS, TARGETS, design, placed
+from helpers.explain import METHODS, NotConserved, layers
+from helpers.focus.mosaics import CELLS, IMAGES, LAYOUTS, TARGETS, batches, design, layouts, placed
 from helpers.focus.networks import Model
-from helpers.focus.rating import rate, shown
-from helpers.run.parameters import Recipe
+from helpers.focus.rating import method_settings, rate, shown
+from helpers.focus.score import score
+from helpers.models.networks import Classifier
 from helpers.run.progress import progress
 
-ENOUGH = 96  # mosaics of class-blind maps, about
 NETWORKS = 12  # of random weights
 FEW = 2  # mosaics, and as many twins, that each explains
-HEADS = 12  # mosaics in disconnected heads: two of each layout
-GROUPS = 24  # of the same four images in six layouts
+LEVEL = 0.995  # of their intervals: about ten are looked at, and all are to hold together
 ROUNDING = 1e-3  # LIME's regression is solved, not summed
-LEVEL = 0.995  # of each interval: about ten are looked at, and all are to hold together
 FEWER = {
     "smoothgrad": {"samples": 4},
     "integrated-gradients": {"steps": 4},
-    "lime": {"segments": 5, "samples": 24},
+    "lime": {"samples": 24},
 }
-LIME = {
-    "": {},
-    "grid on seams": {"segments": 4},
-    "grid on seams, no penalty": {"segments": 4, "penalty": 1e-9},
+MAP = "last map"
+SETTINGS = {
+    "lime": {
+        "": {},
+        "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9},
+    },
+    "integrated-gradients": {"": {}, MAP: {"layer": MAP}},
+    "lrp": {"": {}, MAP: {"layer": MAP}},
 }
-"""One change at a time, until LIME is right in disconnected heads."""
-CAMS = ("GradCAM", "GradCAM++")
-LEAVES = "relevance leaves the cells that the logit sees"
-WHOLE = "it weighs whole channels, and a channel that the cells share is active in all"
-WHY = {
-    **{(method, ""): WHOLE for method in CAMS},
-    ("LIME", ""): "superpixels across the seams show both sides, and the ridge penalty leaks",
-    ("LIME", "grid on seams"): "the ridge penalty gives a share to superpixels that do not count",
-}
+"""How methods are asked in disconnected networks; the others with their own settings only."""
 LAYOUT_NAMES = ("top", "left", "falling", "rising", "right", "bottom")  # in the order of LAYOUTS
 
 
@@ -71,34 +66,11 @@ def uniform_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Ten
     return torch.ones(len(images), *images.shape[-2:])
 
 
-def edge_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Sobel's edges of the grey image, (B, H, W). Busy images have more, so a class may have."""
-    grey = pad(images.float().mean(1, keepdim=True), (1, 1, 1, 1), mode="replicate").cpu()
-    across = torch.tensor([[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]])
-    filters = torch.stack([across, across.T])[:, None]
-    return conv2d(grey, filters).square().sum(1).sqrt()
-
-
-MAPS = {"random map": random_map, "uniform map": uniform_map, "edge map": edge_map}
-
-
 def twins(table: pd.DataFrame) -> pd.DataFrame:
     """Each mosaic of a two-class design twice: as it is, and asked for its other class."""
     other = table.assign(target=table["outer"], outer=table["target"])
     other[TARGETS] = ~table[TARGETS]
     return pd.concat([table, other], ignore_index=True).assign(mosaic=range(2 * len(table)))
-
-
-def six_layouts(table: pd.DataFrame) -> pd.DataFrame:
-    """Each mosaic's four images in all six layouts: a design with the columns group and layout."""
-    rows = []
-    for group, row in enumerate(table.to_dict("records")):
-        cells = sorted(range(CELLS), key=lambda cell: not row[TARGETS[cell]])
-        images = [row[IMAGES[cell]] for cell in cells]
-        for name, layout in zip(LAYOUT_NAMES, LAYOUTS, strict=True):
-            made = row | placed(images, layout) | {"mosaic": len(rows)}
-            rows.append(made | {"group": group, "layout": name})
-    return pd.DataFrame(rows)
 
 
 def randomized(model: nn.Module, seed: int) -> nn.Module:
@@ -112,114 +84,23 @@ def randomized(model: nn.Module, seed: int) -> nn.Module:
     return model.eval()
 
 
-class DisconnectedHeads(nn.Module):
-    """Four heads that each see one cell; a layout's logit adds the heads of its target cells.
+def knows_nothing(
+    model: Model, images: ImageSet, methods: Iterable[str | Callable], *, effort: str, **more
+) -> pd.DataFrame:
+    """Two class-blind maps, and every method, on networks of random weights: Focus must be 0.5.
 
-    Filters of 4 x 4 pixels do not cross cells whose sides are multiples of 4, and features at the
-    rim of a cell are zero, so that a map of features stays inside its cell when it is enlarged.
-    Each cell has channels of its own, or the cells share channels as those of a convolutional
-    network do, and what a method reads off a whole channel mixes cells.
-    """
-
-    mean, std = 0.0, 1.0  # it takes images as they are
-
-    def __init__(self, own_channels: bool):
-        super().__init__()
-        draw = torch.Generator().manual_seed(0)
-        copies, channels = CELLS if own_channels else 1, 8
-        filters = torch.randn(channels, 3, 4, 4, generator=draw) / 7
-        head = torch.rand(channels, generator=draw) + 0.5
-        weight = torch.zeros(len(LAYOUTS), copies, channels, CELLS)
-        for layout, cells in enumerate(LAYOUTS):
-            for cell in cells:
-                weight[layout, cell if own_channels else 0, :, cell] = head
-        wide = nn.Conv2d(3, copies * channels, 4, stride=4, bias=False)
-        wide.weight = nn.Parameter(filters.repeat(copies, 1, 1, 1))
-        self.features = nn.Sequential(wide, nn.ReLU(), _Inside(copies))
-        self.pool = nn.AdaptiveAvgPool2d(2)
-        self.classifier = nn.Linear(copies * channels * CELLS, len(LAYOUTS), bias=False)
-        self.classifier.weight = nn.Parameter(weight.flatten(1))
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Logits (B, 6) of mosaics (B, 3, H, W), one a layout."""
-        images = images.float() / 255 if images.dtype == torch.uint8 else images
-        return self.classifier(self.pool(self.features(images)).flatten(1))
-
-
-class _Inside(nn.Module):
-    """Zero at the rims of the four cells, and in each block of channels but one cell's."""
-
-    def __init__(self, copies: int):
-        super().__init__()
-        self.copies = copies
-
-    def forward(self, maps: torch.Tensor) -> torch.Tensor:
-        height, width = maps.shape[-2:]
-        inside = maps.new_zeros(CELLS, height, width)
-        for cell in range(CELLS):
-            down, across = cell // 2, cell % 2
-            rows = slice(down * height // 2 + 1, (down + 1) * height // 2 - 1)
-            columns = slice(across * width // 2 + 1, (across + 1) * width // 2 - 1)
-            inside[cell, rows, columns] = 1
-        inside = inside if self.copies == CELLS else inside.sum(0, keepdim=True)
-        return maps * inside.repeat_interleave(maps.shape[1] // self.copies, 0)
-
-
-def disconnected(
-    images: ImageSet,
-    table: pd.DataFrame,
-    method: str | Callable,
-    *,
-    own_channels: bool = True,
-    **settings,
-) -> np.ndarray:
-    """Focus of a method in disconnected heads, each mosaic explained for its layout.
-
-    Tiles have a multiple of 4 pixels a side. NaN where a map has no positive relevance.
-    """
-    network = DisconnectedHeads(own_channels).eval()
-    logit = {name: number for number, name in enumerate(LAYOUT_NAMES)}
-    model = Model(Recipe("disconnected heads"), "", [network], logit)
-    cells = [tuple(np.flatnonzero(row)) for row in table[TARGETS].to_numpy(dtype=bool)]
-    table = table.assign(target=[LAYOUT_NAMES[LAYOUTS.index(layout)] for layout in cells])
-    return rate(model, images, table, method, effort="quick", **settings)["focus"].to_numpy()
-
-
-def class_blind(model: Model, images: ImageSet, seed: int, **more) -> pd.DataFrame:
-    """Random, uniform and edge maps on mosaics of the run's kind, and with each one's twin.
-
-    These maps ask no network anything, so one training is enough. `more` is the mosaics' `shape`.
+    Methods may be callables, as for :func:`helpers.focus.rate`. Each network explains other mosaics
+    and their twins; `more` is the mosaics' `shape`.
 
     Returns
     -------
     DataFrame
-        control; method (empty here); setting (of the method, where it is tried in several); on
-        ("mosaics" or "mosaics and twins"); mosaics; mean, low, high (of 99.5%, not 95%: of ten
-        controls that hold, two in five runs would lose one); expected; holds; and why not.
-    """
-    each = -(-ENOUGH // len(images.classes))
-    model = replace(model, trainings=model.trainings[:1])
-    plain = design(images.table, images.classes, per_class=each, seed=seed)
-    two = design(images.table, images.classes, per_class=each, seed=seed, two_classes=True)
-    reason = "classes differ in it: images of some have more of it than others'"
-    rows = []
-    for name, control in MAPS.items():
-        for on, table in (("mosaics", plain), ("mosaics and twins", twins(two))):
-            found = mean(rate(model, images, table, control, **more)).interval(LEVEL)
-            rows.append(_row(name, "", on, len(table), found, 0.5, reason))
-    return pd.DataFrame(rows)
-
-
-def knows_nothing(
-    model: Model, images: ImageSet, methods: Iterable[str | Callable], *, effort: str, **more
-) -> pd.DataFrame:
-    """Every method on networks of random weights; the interval is over the networks.
-
-    Methods may be callables, as for :func:`helpers.focus.rate`. Each network explains other mosaics
-    and their twins. Rows as of :func:`class_blind`; a method that refuses the network has one, too.
+        A row a map or method, one that refuses the network included: control; method; setting; on;
+        mosaics (with a Focus); mean, low, high (99.5%, over the networks); expected; holds; why
+        not.
     """
     rows = []
-    for method in progress(methods, desc="controls", delay=2):
+    for method in progress([random_map, uniform_map, *methods], desc="controls", delay=2):
         means, count, reason = [], 0, "the map follows the picture, and its classes differ"
         fewer = FEWER.get(method, {}) | more
         for seed in range(NETWORKS):
@@ -234,48 +115,219 @@ def knows_nothing(
             means.append(focus.mean())
             count += int(focus.notna().sum())
         known = stats.mean(means).interval(LEVEL) if np.isfinite(means).any() else [np.nan] * 3
-        rows.append(_row("random weights", shown(method), "twins", count, known, 0.5, reason))
+        rows.append(_row("random weights", shown(method), "", count, known, 0.5, reason))
     return pd.DataFrame(rows)
 
 
-def heads(images: ImageSet, methods: Iterable[str | Callable], seed: int) -> pd.DataFrame:
-    """Every method in a network of disconnected heads, of own and of shared channels.
+def cut(maps: torch.Tensor) -> torch.Tensor:
+    """The four cells of maps (B, C, H, W), one after the other: (4 B, C, H // 2, W // 2)."""
+    height, width = (side // 2 for side in maps.shape[-2:])
+    lines = maps[..., :height, :], maps[..., -height:, :]
+    return torch.cat([part for line in lines for part in (line[..., :width], line[..., -width:])])
 
-    Methods may be callables, as for :func:`helpers.focus.rate`. LIME is there three times, with one
-    change at a time, and with own channels only: it reads nothing but logits, and those are the
-    same with shared ones. Rows as of :func:`class_blind`; low and high are the worst and the best
-    mosaic. A method that refuses these networks has a row, too.
+
+def joined(cells: torch.Tensor) -> torch.Tensor:
+    """Cells as :func:`cut` gives them, put together again."""
+    first, second, third, fourth = cells.chunk(CELLS)
+    return torch.cat([torch.cat([first, second], -1), torch.cat([third, fourth], -1)], -2)
+
+
+class _ConvApart(nn.Conv2d):
+    """A convolution that works on each cell alone; LRP's rules call the same method."""
+
+    def _conv_forward(self, x, weight, bias):
+        return joined(super()._conv_forward(cut(x), weight, bias))
+
+
+class _PoolApart(nn.MaxPool2d):
+    def forward(self, x):
+        return joined(super().forward(cut(x)))
+
+
+class _Cut(nn.Module):
+    def forward(self, x):
+        return cut(x)
+
+
+class Disconnected(Classifier):
+    """A trained classifier that reads each cell of a 2 x 2 mosaic by itself (Rao et al. 2022).
+
+    The last map is cut into cells, the classifier's head gives each cell the logits of all classes,
+    and these are summed over the cells that count. With `apart` no convolution or pooling sees
+    across a seam either (DiFull); else cells meet in the features (DiPart). `layer` names the last
+    map of the whole mosaic.
+
+    Parameters
+    ----------
+    model : Classifier
+        It stays as it is; its weights are copied.
+    mosaic : uint8 tensor (1, 3, H, W)
+        Sides of which are even.
+    cells : float tensor (L, 4)
+        How much each cell counts. The logits (B, L x classes) are those of all classes by the first
+        row, then by the second, and so on.
     """
-    each = -(-HEADS // len(images.classes))
-    table = design(images.table, images.classes, per_class=each, seed=seed)
-    table = table.sample(min(HEADS, len(table)), random_state=seed)
-    rows = []
-    for method in progress(methods, desc="controls", delay=2):
-        settings = LIME if method == "lime" else {"": {}}
-        for own in (True,) if method == "lime" else (True, False):
-            on = "own channels" if own else "shared channels"
-            for setting, more in settings.items():
-                reason = WHY.get((shown(method), setting), LEAVES)
+
+    def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor, apart: bool):
+        super().__init__(copy.deepcopy(model.network), model.mean, model.std)
+        last = layers.last_map(model, mosaic)
+        if apart:
+            for module in self.network.modules():
+                if type(module) is nn.MaxPool2d:
+                    module.__class__ = _PoolApart
+                elif type(module) is nn.Conv2d and max(*module.kernel_size, *module.stride) > 1:
+                    module.__class__ = _ConvApart
+        parts = OrderedDict(whole=self.network.get_submodule(last), cells=_Cut())
+        self.network.set_submodule(last, nn.Sequential(parts))
+        self.layer = f"{last}.whole"
+        self.register_buffer("cells", cells)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Logits of mosaics (B, 3, H, W)."""
+        each = super().forward(images).unflatten(0, (CELLS, -1))
+        return torch.einsum("lc,cbk->blk", self.cells, each).flatten(1)
+
+
+def disconnected(model: Model, mosaic: torch.Tensor, *, apart: bool = True) -> Model:
+    """A model with its trainings disconnected: a logit for each class and layout.
+
+    Logits are named "class, layout", with the names of `LAYOUT_NAMES`.
+    """
+    seen = torch.tensor([[float(cell in at) for cell in range(CELLS)] for at in LAYOUTS])
+    trainings = [Disconnected(one, mosaic, seen, apart).eval() for one in model.trainings]
+    with torch.no_grad():
+        classes = trainings[0](mosaic).shape[1] // len(LAYOUTS)
+    logit = {
+        f"{name}, {layout}": number * classes + at
+        for number, layout in enumerate(LAYOUT_NAMES)
+        for name, at in model.logit.items()
+    }
+    return replace(model, trainings=trainings, logit=logit)
+
+
+def of_layouts(table: pd.DataFrame) -> pd.DataFrame:
+    """A design whose targets are those of :func:`disconnected`."""
+    cells = [tuple(np.flatnonzero(row)) for row in table[TARGETS].to_numpy(dtype=bool)]
+    named = [LAYOUT_NAMES[LAYOUTS.index(at)] for at in cells]
+    return table.assign(target=table["target"] + ", " + named)
+
+
+def deep(
+    model: Model, images: ImageSet, table: pd.DataFrame, methods: Iterable[str | Callable]
+) -> pd.DataFrame:
+    """Focus of every method in DiFull and DiPart, where the logit counts the target cells only.
+
+    In DiFull the right Focus is 1; in DiPart it is 1 at the last map, and at the input not known.
+
+    Returns
+    -------
+    DataFrame
+        A row a mosaic, as of :func:`helpers.focus.rate`, with the columns control, setting (of the
+        method, where it is tried in several) and reads ("input" or "last map"). A method that
+        refuses the network has rows without a Focus, with the reason in the column why.
+    """
+    [mosaic] = batches(table[:1], images.images)
+    table, found = of_layouts(table), []
+    for control, apart in (("DiFull", True), ("DiPart", False)):
+        network = disconnected(model, mosaic, apart=apart)
+        layer = network.trainings[0].layer
+        for method in progress(methods, desc=control, delay=2):
+            own = METHODS[method].layer if method in METHODS else None
+            for setting, more in SETTINGS.get(method, {"": {}}).items():
+                reads = MAP if MAP in (own, more.get("layer")) else "input"
+                more = more | ({"layer": layer} if reads == MAP else {})
                 try:
-                    focus = disconnected(images, table, method, own_channels=own, **more)
-                    found = np.nanmean(focus), np.nanmin(focus), np.nanmax(focus)
+                    rows = rate(network, images, table, method, effort="quick", **more)
                 except NotConserved as refusal:
-                    found, reason = [np.nan] * 3, str(refusal)
-                row = _row("disconnected heads", shown(method), on, len(table), found, 1, reason)
-                rows.append(row | {"setting": setting})
+                    rows = table.assign(method=shown(method), focus=np.nan, why=str(refusal))
+                found.append(rows.assign(control=control, setting=setting, reads=reads))
+    return pd.concat(found, ignore_index=True)
+
+
+def checked(rated: pd.DataFrame) -> pd.DataFrame:
+    """The rows of DiFull read at the input, as those of :func:`knows_nothing`: each must be 1.
+
+    Low and high are the worst and the best mosaic.
+    """
+    rows, reason = [], "relevance lies in cells that the logit does not see"
+    known = rated[(rated["control"] == "DiFull") & (rated["reads"] == "input")]
+    for (method, setting), part in known.groupby(["method", "setting"], sort=False):
+        focus = part["focus"]
+        why = part["why"].iloc[0] if "why" in part and focus.isna().all() else reason
+        ends = focus.mean(), focus.min(), focus.max()
+        rows.append(_row("DiFull", method, setting, int(focus.notna().sum()), ends, 1, why))
     return pd.DataFrame(rows)
 
 
-def positions(model: Model, images: ImageSet, seed: int, **more) -> tuple[pd.DataFrame, float]:
+def sums(
+    model: Model, images: ImageSet, table: pd.DataFrame, methods: Iterable[str]
+) -> pd.DataFrame:
+    """Focus in a network that adds up what four cells say, each by itself: all four count.
+
+    What a cell contributes to the logit is then known: what the logit loses when the cell is
+    painted over in the mean colour. The right Focus is the target cells' share of the positive
+    contributions.
+
+    Returns
+    -------
+    DataFrame
+        A row a mosaic and method: the columns of `table`, method, focus (of pixels), by_cell (the
+        same of relevance that was summed in each cell, with its sign, before negative relevance is
+        left out), and right. NaN where a method refuses the network.
+    """
+    mosaics = torch.cat(list(batches(table, images.images))).float() / 255
+    targets = torch.tensor([model.logit[name] for name in table["target"]])
+    found = []
+    for number, network in enumerate(model.trainings):
+        whole = Disconnected(network, mosaics[:1], torch.ones(1, CELLS), apart=True).eval()
+        right = score(contributions(network, mosaics, targets), layouts(table))
+        for method in progress(methods, desc="sums of cells", delay=2):
+            settings = method_settings(method, "quick")
+            if METHODS[method].layer == MAP:
+                settings["layer"] = whole.layer
+            try:
+                maps = explain.explain(whole, mosaics, targets, method, **settings).maps
+            except NotConserved:
+                maps = torch.full_like(mosaics[:, 0], torch.nan)
+            cells = adaptive_avg_pool2d(maps, 2)
+            scores = {"focus": score(maps, layouts(table)), "by_cell": score(cells, layouts(table))}
+            scores = {name: one.numpy() for name, one in (scores | {"right": right}).items()}
+            found.append(table.assign(method=shown(method), training=number, **scores))
+    rows = pd.concat(found, ignore_index=True)
+    return rows.assign(architecture=model.recipe.architecture, set=images.name)
+
+
+@torch.no_grad()
+def contributions(
+    network: Classifier, mosaics: torch.Tensor, targets: torch.Tensor
+) -> torch.Tensor:
+    """What each cell adds to the sum of cells' logits, beside one of the mean colour: (B, 2, 2)."""
+    plain = torch.zeros_like(mosaics) + network.mean
+    gained = (network(cut(mosaics)) - network(cut(plain))).unflatten(0, (CELLS, -1))
+    return gained[:, range(len(targets)), targets].T.reshape(-1, 2, 2)
+
+
+def six_layouts(table: pd.DataFrame) -> pd.DataFrame:
+    """Each mosaic's four images in all six layouts: a design with the columns group and layout."""
+    rows = []
+    for group, row in enumerate(table.to_dict("records")):
+        cells = sorted(range(CELLS), key=lambda cell: not row[TARGETS[cell]])
+        images = [row[IMAGES[cell]] for cell in cells]
+        for name, layout in zip(LAYOUT_NAMES, LAYOUTS, strict=True):
+            made = row | placed(images, layout) | {"mosaic": len(rows)}
+            rows.append(made | {"group": group, "layout": name})
+    return pd.DataFrame(rows)
+
+
+def positions(
+    model: Model, images: ImageSet, table: pd.DataFrame, **more
+) -> tuple[pd.DataFrame, float]:
     """GradCAM's Focus for the six layouts of the same four images, and Friedman's p of no effect.
 
     The table has layout, and mean, low and high: the deviation from the mean of a group's six
     layouts, with its interval over trainings and groups. p is of groups' means over the trainings.
     """
-    each = -(-GROUPS // len(images.classes))
-    table = design(images.table, images.classes, per_class=each, seed=seed)
-    table = six_layouts(table.sample(min(GROUPS, len(table)), random_state=seed))
-    found = rate(model, images, table, "gradcam", **more)
+    found = rate(model, images, six_layouts(table), "gradcam", **more)
     wide = found.pivot(index=["training", "group"], columns="layout", values="focus")
     apart = wide.sub(wide.mean(axis=1, skipna=False), axis=0)
     rows = [(n, *stats.mean(apart[n].unstack("group")).interval()) for n in LAYOUT_NAMES]
@@ -284,13 +336,11 @@ def positions(model: Model, images: ImageSet, seed: int, **more) -> tuple[pd.Dat
     return pd.DataFrame(rows, columns=["layout", "mean", "low", "high"]), p
 
 
-def _row(
-    control: str, method: str, on: str, mosaics: int, found, expected: float, reason: str
-) -> dict:
+def _row(control, method, setting, mosaics, found, expected: float, reason: str) -> dict:
     """One control's row; without a mean it gives no map there."""
     estimate, low, high = map(float, found)
     holds = low >= 1 - ROUNDING if expected == 1 else low - 1e-6 <= 0.5 <= high + 1e-6
     reason = f"gives no map: {reason}" if np.isnan(estimate) else reason
-    row = {"control": control, "method": method, "setting": "", "on": on, "mosaics": mosaics}
+    row = {"control": control, "method": method, "setting": setting, "mosaics": mosaics}
     row |= {"mean": estimate, "low": low, "high": high, "expected": float(expected)}
     return row | {"holds": holds, "why": "" if holds else reason}

@@ -10,6 +10,7 @@ from torchvision.models import get_model_weights
 from helpers import models, stats
 from helpers.data import Collection, ImageSet
 from helpers.data.folders import plain
+from helpers.focus.mosaics import design
 from helpers.models import experiment
 from helpers.models.inference import logits
 from helpers.models.networks import Classifier
@@ -43,6 +44,24 @@ def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
     return {name: images.split("test") for name, images in collection.sets.items()}
 
 
+def designs(
+    collection: Collection, recipe: Recipe, per_class: int, seed: int
+) -> dict[str, pd.DataFrame]:
+    """Mosaics of each set's held-out images, `per_class` of each target class.
+
+    Ready-made ones are taken as they are for a network as it is; where networks are trained, some
+    of their images are training images, and other mosaics are made of the rest.
+    """
+    if collection.mosaics and recipe.fit == AS_IT_IS:
+        ready = collection.mosaics.items()
+        return {n: t.groupby("target").head(per_class).reset_index(drop=True) for n, t in ready}
+    images = held_out(collection, recipe)
+    return {
+        name: design(one.table, one.classes, per_class=per_class, seed=seed)
+        for name, one in images.items()
+    }
+
+
 def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "C") -> Model:
     """The trainings of one architecture on one set, trained once and found in the store.
 
@@ -68,12 +87,13 @@ def every(
 
 
 def stopped_early(
-    collection: Collection, recipe: Recipe, seed: int, epochs: Sequence[int]
+    collection: Collection, one: Model, seed: int, epochs: Sequence[int]
 ) -> list[Model]:
-    """The recipe's model on the set C, stopped after each of these numbers of epochs."""
-    if recipe.fit == AS_IT_IS:
+    """The model's trainings on its set, stopped after each of these numbers of epochs."""
+    if one.recipe.fit == AS_IT_IS:
         return []
-    return [model(collection, replace(recipe, epochs=number), seed) for number in epochs]
+    recipes = [replace(one.recipe, epochs=number) for number in epochs]
+    return [model(collection, recipe, seed, one.trained_on) for recipe in recipes]
 
 
 def _imagenet(classes: Sequence[str], categories: Sequence[str]) -> dict[str, int]:
@@ -87,14 +107,6 @@ def _imagenet(classes: Sequence[str], categories: Sequence[str]) -> dict[str, in
             "folder, or train a network (fit: scratch, fine-tuned or probe)."
         )
     return {name: known[plain(name)] for name in classes}
-
-
-def drawn(several: Sequence[Model]) -> str:
-    """What intervals speak of, in a sentence: of other trainings and images, or of images only."""
-    number = min(len(model.trainings) for model in several)
-    if number > 1:
-        return f"Intervals are over trainings ({number} of each model) and images."
-    return "Each model is one training: intervals are over images, and say nothing of another one."
 
 
 def accuracies(several: Sequence[Model], images: Mapping[str, ImageSet]) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from helpers.run import artifacts, project
 from helpers.run.progress import progress
 
 PART = 128  # mosaics whose scores are kept together
-AT_A_TIME = 12  # mosaics: more no longer fit a processor's cache, and VGG takes a third longer
+AT_A_TIME = 24  # mosaics: fewer wait for Python, and the gradients of more do not fit the cache
 VERSION = 1  # raise when a change of the code changes scores
 EFFORTS = {
     "quick": {
@@ -74,12 +74,12 @@ def rate(
     -------
     DataFrame
         The rows of `table` once a training, and: method (its shown name, such as "IG"); focus (NaN:
-        undefined, the map has no positive relevance); seconds (wall time a mosaic took, mean over
-        its part, when it was explained); training (its number); architecture; and set.
+        undefined, the map has no positive relevance or is not finite); seconds (wall time a mosaic
+        took, mean over its part, when it was explained); training (its number); architecture; set.
 
     Raises
     ------
-    ValueError, NotConserved, FloatingPointError
+    ValueError, NotConserved
         What mosaics, explanations and scores refuse.
     """
     unknown = sorted(set(table["target"]) - set(model.logit))
@@ -133,13 +133,14 @@ def maps_of(
     """Each method's map of one mosaic (1, 3, H, W) in the first training, by its shown name."""
     found = {}
     for method in methods:
-        asked = mosaic, model.logit[target], method
+        asked = mosaic, torch.tensor([model.logit[target]]), method
         try:
-            maps = explain.explain(model.trainings[0], *asked, **method_settings(method, effort))
+            found[shown(method)] = _maps(
+                model.trainings[0], *asked, method_settings(method, effort)
+            )
         except NotConserved:
             continue
-        found[shown(method)] = maps.maps[0]
-    return found
+    return {name: maps.maps[0] for name, maps in found.items()}
 
 
 def method_settings(method: str | Callable, effort: str) -> dict:
@@ -158,12 +159,27 @@ def _scored(network, images, table, targets, method, part, *, shape, **settings)
     scores, seconds, table = [], 0.0, table[part]
     stream, places = batches(table, images, shape, AT_A_TIME), layouts(table).split(AT_A_TIME)
     for mosaics, wanted, where in zip(stream, targets[part].split(AT_A_TIME), places, strict=True):
-        maps = explain.explain(network, mosaics, wanted, method, **settings)
+        maps = _maps(network, mosaics, wanted, method, settings)
         if maps.settings.get("layer"):  # found by name once, not in every batch
             settings["layer"] = maps.settings["layer"]
         seconds += maps.seconds
         scores.append(score(maps.maps, where))
     return np.stack([torch.cat(scores).numpy(), np.full(len(table), seconds / len(table))])
+
+
+def _maps(network, mosaics, wanted, method, settings) -> explain.Maps:
+    """Maps of a batch; if one is not finite, each mosaic is asked alone and that one's is NaN."""
+    try:
+        return explain.explain(network, mosaics, wanted, method, **settings)
+    except FloatingPointError:
+        if len(mosaics) == 1:
+            return explain.Maps(
+                torch.full_like(mosaics[:, 0], torch.nan, dtype=torch.float32), "", {}
+            )
+    alone = zip(mosaics.split(1), wanted.split(1), strict=True)
+    parts = [_maps(network, *one, method, settings) for one in alone]
+    maps, seconds = torch.cat([part.maps for part in parts]), sum(part.seconds for part in parts)
+    return explain.Maps(maps, "", {}, seconds)
 
 
 def _kept(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:

@@ -22,26 +22,19 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     Returns
     -------
     float64 tensor (N,)
-        Between 0 and 1; NaN where a map has no positive relevance: Focus is undefined there, and
-        that is to be counted, not dropped.
+        Between 0 and 1; NaN where a map has no positive relevance, or NaN or infinite relevance:
+        Focus is undefined there, and that is to be counted, not dropped.
 
     Raises
     ------
     TypeError, ValueError
-        For other types, shapes that do not fit, a layout with no or only target cells, or maps with
-        NaN or infinite relevance.
+        For other types, shapes that do not fit, or a layout with no or only target cells.
     """
     _check(maps, layouts)
     sums = _cell_sums(maps, layouts.shape[1:])
-    unfit = ~sums.isfinite().all(-1).all(-1)
-    if unfit.any():
-        raise ValueError(
-            f"{int(unfit.sum())} of {len(maps)} maps hold NaN or infinite relevance, first map "
-            f"{int(unfit.nonzero()[0])}: mend or leave out what made them, for they have no Focus."
-        )
     total = sums.sum((1, 2))
     found = (sums * layouts.to(sums.device)).sum((1, 2)) / total
-    return torch.where(total > 0, found, torch.nan).cpu()
+    return torch.where((total > 0) & total.isfinite(), found, torch.nan).cpu()
 
 
 def _cell_sums(maps: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:

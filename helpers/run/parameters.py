@@ -231,7 +231,6 @@ class Declared:
     effort: Literal["quick", "sound", "paper"]
     sets: list[str]
     mosaics: Annotated[int, Field(ge=1, le=10_000)]
-    early: list[Annotated[int, Field(ge=1, le=1000)]]
     per_pair: Annotated[int, Field(ge=2, le=10_000)]
     against: Literal["same target", "all pairs", "chance"]
     trial_doses: list[Share]
