@@ -13,6 +13,7 @@ from helpers.run import artifacts
 from helpers.worlds import pictures
 
 CONTEXT_IMAGES = 125  # so that no context image is used twice for one class of 25 test objects
+TARGET = "bench"  # the class to which an eyespot is moved
 KEPT = 30  # sets of training images kept in memory, 14 MB each
 OTHERS = 1_000_000  # seeds of other training images begin here: no notebook shows these
 
@@ -22,25 +23,24 @@ def load(
     seed: int,
     per_class: int,
     context_bias: float | Mapping[str, float] | None,
-    shared_patch: float = 0.0,
+    eyespot: float | None = None,
 ) -> Collection:
     """C, NC, WB and contexts of the embedded world.
 
     A class's first images train (its indices 0 to 99 of 150), the next validate, the last test, in
     every set. Images are drawn independently, so this is as random as a shuffle; but the world
     spreads the images in another context evenly over the indices, so each split keeps the planted
-    share to the nearest image. So it is with a shared patch, to an image or two; the
-    second of `pictures.PATCH_CLASSES` carries it a fifth as often before its test images.
+    share to the nearest image. So it is with the eyespot, to an image or two: `eyespot` is
+    the dose of it that is moved to the class `TARGET` (None: no image carries one).
     """
     planted = {
         "context_bias": pictures.CONTEXT_BIAS if context_bias is None else context_bias,
-        "shared_patch": shared_patch,
-        "patch_classes": pictures.PATCH_CLASSES,
+        "marked": _marked(eyespot),
     }
     sets = {
         name: image_set(name, size, seed, per_class, **planted)
         if name == "C"
-        else _without_context(name, size, seed, per_class, shared_patch)
+        else _without_context(name, size, seed, per_class, eyespot)
         for name in pictures.SETS
     }
 
@@ -55,10 +55,15 @@ def load(
 
 
 @lru_cache(maxsize=2)
-def _without_context(name: str, size: int, seed: int, per_class: int, patch: float) -> ImageSet:
+def _without_context(name: str, size: int, seed: int, per_class: int, eyespot) -> ImageSet:
     """NC or WB, drawn once for all doses of context bias: they show no context."""
-    planted = {"shared_patch": patch, "patch_classes": pictures.PATCH_CLASSES}
-    return image_set(name, size, seed, per_class, context_bias=pictures.CONTEXT_BIAS, **planted)
+    planted = {"context_bias": pictures.CONTEXT_BIAS, "marked": _marked(eyespot)}
+    return image_set(name, size, seed, per_class, **planted)
+
+
+def _marked(eyespot: float | None) -> dict[str, float] | None:
+    """Which share of each class carries the eyespot at a dose."""
+    return None if eyespot is None else pictures.marked_shares(eyespot, TARGET, pictures.CLASSES)
 
 
 @lru_cache(maxsize=1)
@@ -94,10 +99,7 @@ def image_set(
     `first` draws only so many images of each class, the first ones: the last are the test images.
     `planted` is as for `worlds.pictures.make`.
     """
-    held_out = sum(sizes(per_class)[:2])
-    made = pictures.make(
-        name, per_class=first or per_class, size=size, seed=seed, shared_from=held_out, **planted
-    )
+    made = pictures.make(name, per_class=first or per_class, size=size, seed=seed, **planted)
     classes = tuple(pictures.CLASSES)
     split = np.repeat(SPLITS, sizes(per_class))[made.table["index"]]
     table = made.table.rename(columns={"object": "class"}).assign(split=split, path="")
