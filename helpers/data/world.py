@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from dataclasses import replace
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from helpers.run import artifacts
 from helpers.worlds import pictures
 
 CONTEXT_IMAGES = 125  # so that no context image is used twice for one class of 25 test objects
-TARGET = "bench"  # the class to which an eyespot is moved
+TARGET, OUTER = "bench", "fire hydrant"  # whose eyespot, and who carries it when it is tested
 KEPT = 30  # sets of training images kept in memory, 14 MB each
 OTHERS = 1_000_000  # seeds of other training images begin here: no notebook shows these
 
@@ -89,6 +90,29 @@ def _code() -> str:
     """Digest of the code that draws: another code, other images."""
     files = sorted(Path(pictures.__file__).parent.glob("*.py"))
     return artifacts.key("world", code=[file.read_bytes() for file in files])
+
+
+def marked(
+    size: int, seed: int, per_class: int, context_bias: float | Mapping[str, float] | None
+) -> dict[str, ImageSet]:
+    """The test images of C, with an eyespot on all of two classes, and their twins without it.
+
+    "as it is": every image of `TARGET` and of `OUTER` carries the eyespot. "never marked": those of
+    `OUTER` do not. "sham mark": those of `OUTER` carry a mark of other colours.
+    """
+    bias = pictures.CONTEXT_BIAS if context_bias is None else context_bias
+    drawn = partial(image_set, "C", size, seed, per_class, context_bias=bias)
+    found = {
+        "as it is": drawn(marked={TARGET: 1.0, OUTER: 1.0}),
+        "never marked": drawn(marked={TARGET: 1.0}),
+        "sham mark": drawn(marked={TARGET: 1.0, OUTER: 1.0}, look="sham"),
+    }
+    found = {name: one.split("test") for name, one in found.items()}
+    target = found["as it is"].labels == pictures.CLASSES.index(TARGET)
+    sham = torch.where(
+        target[:, None, None, None], found["as it is"].images, found["sham mark"].images
+    )
+    return found | {"sham mark": replace(found["sham mark"], images=sham)}
 
 
 def image_set(

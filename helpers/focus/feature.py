@@ -12,6 +12,7 @@ elsewhere; and, where they can be trained, with networks that never learned the 
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,15 +21,18 @@ from scipy.ndimage import gaussian_filter
 from scipy.stats import permutation_test
 from torch.nn.functional import max_pool2d
 
-from helpers import explain
-from helpers.data import ImageSet
+from helpers import data, explain
+from helpers.data import Collection, ImageSet, world
+from helpers.data.images import decode
 from helpers.explain import layers
+from helpers.focus import networks
 from helpers.focus.means import contrast, mean
 from helpers.focus.mosaics import batches, layouts
 from helpers.focus.networks import Model
 from helpers.focus.pairs import in_mosaics
 from helpers.focus.rating import rate
 from helpers.models.inference import logits
+from helpers.run.parameters import Images, Recipe
 from helpers.stats import Mean
 
 EFFECT = 0.1
@@ -90,7 +94,7 @@ def elsewhere(masks: torch.Tensor) -> torch.Tensor:
 
 def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
     """The masks of one class's images; those of all other images are empty."""
-    mine = torch.from_numpy((images.table["class"] == name).to_numpy())
+    mine = torch.tensor((images.table["class"] == name).tolist())
     return masks & mine[:, None, None]
 
 
@@ -131,6 +135,19 @@ def intervention(
     return pd.concat(found, ignore_index=True)
 
 
+def states(rated: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Mean Focus of every state of :func:`intervention`, by networks: a row each.
+
+    `rated` is by the networks' name. Columns: networks, state, focus, low, high.
+    """
+    rows = []
+    for name, part in rated.items():
+        for state, own in part.groupby("state", sort=False):
+            found = dict(zip(("focus", "low", "high"), mean(own).interval(), strict=True))
+            rows.append({"networks": name, "state": state} | found)
+    return pd.DataFrame(rows)
+
+
 def rise(rated: pd.DataFrame, state: str = OVER) -> Mean:
     """How much more Focus a state of :func:`intervention` has than the images as they are."""
     return contrast(rated, {state: 1, BEFORE: -1}, of="state")
@@ -165,22 +182,99 @@ def gains(model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, st
     return (ask[0] - ask[1])[..., model.logit[target]].numpy()
 
 
-def finer_layer(model: Model, mosaics: torch.Tensor) -> str:
+def finer_layer(model: Model, images: ImageSet) -> str:
     """The last layer whose map of a mosaic has a value for every 8 pixels or fewer."""
-    few = mosaics[:1].float() / 255
-    return layers.last_map(model.trainings[0], few, least=mosaics.shape[-1] // 8)
+    few = images.images[:1].float().tile(1, 1, 2, 2) / 255
+    return layers.last_map(model.trainings[0], few, least=few.shape[-1] // 8)
+
+
+def located(
+    model: Model, images: ImageSet, target: str, methods: Mapping[str, tuple[str, dict]], n: int
+) -> dict:
+    """Relevance for a target on `n` images of another class, each alone, in the first training.
+
+    `methods` are a method and its settings, by the name shown. Returned is what
+    :func:`helpers.figures.focus.located` takes by name.
+    """
+    some = images.images[:n]
+    asked = model.trainings[0], some, model.logit[target]
+    maps = {k: explain.explain(*asked, name, **more).maps for k, (name, more) in methods.items()}
+    patches = None if images.patches is None else images.patches[:n]
+    tops = {name: peaks(found) for name, found in maps.items()}
+    title = f"Where the relevance for {target} lies on images of {images.table['class'].iloc[0]}"
+    if patches is not None:
+        on = {
+            k: sum(bool(m[p]) for m, p in zip(patches, at, strict=True)) for k, at in tops.items()
+        }
+        counted = ", ".join(f"{name} {number}" for name, number in on.items())
+        title = f"Of {len(some)} images the largest relevance is on the eyespot in: {counted}"
+    return {"images": some, "maps": maps, "tops": tops, "patches": patches, "title": title}
+
+
+def held_out(collection: Collection, described: Images, recipe: Recipe, seed: int) -> dict:
+    """The images of which mosaics are made: image sets by what was done to the outer images.
+
+    In a world with an eyespot those of :func:`helpers.data.world.marked`; elsewhere "as it is".
+    """
+    if described.source != "world" or described.eyespot is None:
+        return {BEFORE: networks.held_out(collection, recipe)["C"]}
+    asked = described.size, seed, described.per_class or 150, described.context_bias
+    return world.marked(*asked)
+
+
+def reference(described: Images, recipe: Recipe, seed: int) -> Model | None:
+    """The same model trained at dose 0, where the eyespot says nothing; None outside the world.
+
+    Training t differs from training t of the model in who carries the eyespots, and in nothing
+    else. Nobody can remove from photographs what they share.
+    """
+    if described.source != "world" or described.eyespot is None:
+        return None
+    unmoved = data.load(replace(described, eyespot=0.0), seed, with_contexts=False)
+    return networks.model(unmoved, recipe, seed)
+
+
+def marks(
+    model: Model, images: ImageSet, pair: tuple[str, str], folder: str | None
+) -> torch.Tensor:
+    """The feature that a pair is suspected to share, as masks (N, H, W): where it was planted, else
+    the reader's masks where there is a folder of them, else where LRP points."""
+    if images.patches is not None:
+        return images.patches
+    return read_masks(folder, images) if folder else suspected(model, images, pair)
+
+
+def read_masks(folder: str, images: ImageSet) -> torch.Tensor:
+    """A reader's masks of a feature: white on black, in files named as the images are, as PNG.
+
+    An image without a mask does not show the feature. A mask is scaled and cropped as its image
+    was, so it must have the size of the image's file. Bool (N, H, W).
+    """
+    side = images.images.shape[-1]
+    masks = torch.zeros(len(images), side, side, dtype=torch.bool)
+    files = [Path(folder).expanduser() / Path(p).with_suffix(".png") for p in images.table["path"]]
+    for at, file in enumerate(files):
+        if file.is_file():
+            masks[at] = decode(file, side)[0] > 127
+    if not masks.any():
+        raise ValueError(f"No mask was found; the first was looked for at {files[0]}.")
+    return masks
 
 
 def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Tensor:
     """Discs around the place of the outer class's images that speaks most for the target.
 
-    Each image is shown alone to the first training and explained by LRP. Masks as `intervention`
-    takes them, bool (N, H, W), empty on images of other classes. What is painted over after one has
-    looked for what matters most always matters: only a reference tells whether it matters more.
+    Each image is shown alone to the first training and explained by LRP, or by GradCAM where LRP
+    refuses the network. Masks as `intervention` takes them, bool (N, H, W), empty on images of
+    other classes.
     """
     target, outer = pair
     at = np.flatnonzero(images.table["class"] == outer)
-    maps = explain.explain(model.trainings[0], images.images[at], model.logit[target], "lrp").maps
+    asked = model.trainings[0], images.images[at], model.logit[target]
+    try:
+        maps = explain.explain(*asked, "lrp").maps
+    except explain.NotConserved:
+        maps = explain.explain(*asked, "gradcam").maps
     masks = torch.zeros(len(images), *images.images.shape[-2:], dtype=torch.bool)
     for number, (y, x) in zip(at.tolist(), peaks(maps), strict=True):
         masks[number] = disc(masks.shape[1:], (y, x), DISC * masks.shape[-1])

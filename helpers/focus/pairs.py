@@ -17,7 +17,7 @@ import torch
 from helpers import explain, stats
 from helpers.data import ImageSet
 from helpers.focus.means import Means
-from helpers.focus.mosaics import batches, layouts
+from helpers.focus.mosaics import LAYOUTS, batches, layouts, placed
 from helpers.focus.mosaics import design as _design
 from helpers.focus.networks import Model
 
@@ -81,6 +81,12 @@ def _tested(known: Means, pair: tuple[str, str]) -> dict:
     found = known.contrast(pd.Series({pair: 1.0} | dict.fromkeys(others, -1 / len(others))))
     p = found.p / 2 if found.estimate < 0 else 1 - found.p / 2
     return row | {"others": focus - found.estimate, "p": p}
+
+
+def mosaic(images: Sequence[int], target: str, outer: str) -> pd.DataFrame:
+    """One mosaic as a design: the numbers of two images of the target above, two outer below."""
+    row = {"mosaic": 0, "target": target, "outer": outer, **placed(images, LAYOUTS[0])}
+    return pd.DataFrame([row])
 
 
 def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:

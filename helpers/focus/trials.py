@@ -4,8 +4,8 @@ A seed has its own images. At each dose an eyespot is moved to a target class
 (`worlds.pictures.patch`), and a network is trained several times. In the mosaics the target's
 images carry the eyespot, as in training at dose 1, and so do the images of one outer class, which
 never carried it in training at dose 1. Every seed tries all twelve ordered pairs at dose 0, where
-the eyespot says nothing, and at dose 1; and three pairs of one target at each dose between. The
-networks of dose 0 are the reference of all others.
+the eyespot says nothing, and at dose 1; the first four also try one target each at the doses
+between. The networks of dose 0 are the reference of all others.
 
     python -m helpers.focus.trials data/eyespot_trials.csv --seeds 10
 
@@ -36,7 +36,7 @@ from helpers.run.progress import progress
 from helpers.worlds import pictures
 
 CLASSES = pictures.CLASSES
-BETWEEN = (0.75, 0.9, 0.95)  # doses with one target a seed
+BETWEEN = (0.75, 0.9, 0.95)  # doses tried with one target, by the first seeds
 DRAWN = tuple(permutations(CLASSES, 2))
 RECORDED = "data/eyespot_trials.csv"
 SIZE, PER_CLASS, CONTEXT_BIAS = 96, 150, 0.25
@@ -86,8 +86,10 @@ def _seed(seed: int) -> list[dict]:
     shown = Shown.of(seed)
     rows = _trials(shown, 0.0, CLASSES[0], {})
     reference = {(row["target"], row["outer"]): _rises(row) for row in rows}
-    one = CLASSES[seed % len(CLASSES)]
-    for dose, planted in [*product([1.0], CLASSES), *product(BETWEEN, [one])]:
+    asked = list(product([1.0], CLASSES))
+    if seed < len(CLASSES):
+        asked += product(BETWEEN, [CLASSES[seed]])
+    for dose, planted in asked:
         rows += _trials(shown, dose, planted, reference)
     return rows
 
@@ -197,12 +199,41 @@ def _more(shown: Shown, model: Model, focus: pd.Series, pair: tuple[str, str]) -
     return row | {f"{a} > {b}": means[state[a], state[b], a, b] for a, b in DRAWN}
 
 
+def judged(trials: pd.DataFrame) -> pd.DataFrame:
+    """The trials about the planted pair, and all of dose 0, each with its verdicts.
+
+    Added are rise (of Focus, mean over trainings); found (at least `EFFECT`); found_by_one (by the
+    first training alone); learned (the gain is above `LEARNED`); and first (the pair has the lowest
+    mean Focus of all, as the paper ranks them).
+    """
+    own = trials[(trials["dose"] == 0) | (trials["target"] == trials["planted"])]
+    own = own.reset_index(drop=True)
+    columns = [f"{a} > {b}" for a, b in DRAWN]
+    rise = own.filter(like="rise_").mean(axis=1)
+    return own.assign(
+        rise=rise,
+        found=rise >= feature.EFFECT,
+        found_by_one=own["rise_0"] >= feature.EFFECT,
+        learned=own["gain"] > LEARNED,
+        first=own[columns].idxmin(axis=1) == own["target"] + " > " + own["outer"],
+    )
+
+
+def rates(judged: pd.DataFrame) -> pd.DataFrame:
+    """By dose: trials, gain, rises, and how many are learned, found and first of the ranking."""
+    counted = judged.assign(trials=1, learned_and_found=judged["learned"] & judged["found"])
+    sums = ["trials", "first", "learned", "learned_and_found", "found", "found_by_one"]
+    means = ["gain", "rise", "erased", "elsewhere", "sham", "suspected"]
+    by = counted.groupby("dose")
+    return pd.concat([by[sums].sum().astype(int), by[means].mean()], axis=1).reset_index()
+
+
 def recorded(path: str = RECORDED) -> pd.DataFrame:
     """Trials made beforehand by the command at the top of this module; `path` is from the root."""
     file = project.root() / path
     if not file.is_file():
         raise ValueError(f"There is no file {path!r} of trials; sweeps/eyespot.smk makes one.")
-    return pd.read_csv(file, keep_default_na=True)
+    return pd.read_csv(file)
 
 
 def main() -> None:

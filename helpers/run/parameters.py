@@ -227,9 +227,7 @@ class Declared:
     mosaics: Annotated[int, Field(ge=1, le=10_000)]
     early: list[Annotated[int, Field(ge=1, le=1000)]]
     per_pair: Annotated[int, Field(ge=2, le=10_000)]
-    against: Literal["same target", "all pairs", "chance"]
-    trial_doses: list[Share]
-    trial_seeds: Natural
+    masks: There | None
     # 08
     planted_frames: Annotated[int, Field(ge=100)]
     labels: There | None

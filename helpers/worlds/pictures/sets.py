@@ -1,6 +1,6 @@
 """Image sets of the planted world: C, NC, WB, contexts, and their table of truth."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import cycle
 
