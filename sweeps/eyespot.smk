@@ -33,7 +33,7 @@ rule trial:
         TRIAL,
     threads: 1
     shell:
-        "python -m helpers.focus.trials {output:q} --first {wildcards.seed} --seeds 1 > /dev/null"
+        "python -m helpers.focus.trials {output:q} --seeds {wildcards.seed} > /dev/null"
 
 
 rule gather:

@@ -23,6 +23,8 @@ SIDE = 24
 class Reds(torch.nn.Module):
     """Logits: the mean of red, and that of green."""
 
+    mean, std = 0.0, 1.0
+
     def __init__(self):
         super().__init__()
         self.one = torch.nn.Parameter(torch.ones(1))

@@ -53,7 +53,7 @@ def controls(model: Model, images: ImageSet, rows: pd.DataFrame, method: str) ->
     return ipywidgets.interactive(
         show,
         {"manual": True, "manual_name": "paint"},  # draws nothing where nobody can choose
-        number=ipywidgets.IntSlider(0, 0, len(rows) - 1),
+        number=ipywidgets.Dropdown(options=range(len(rows))),
         row=ipywidgets.IntSlider(side // 4, 0, side),
         column=ipywidgets.IntSlider(side // 4, 0, side),
         radius=ipywidgets.IntSlider(side // 12, 1, side // 2),

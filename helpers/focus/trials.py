@@ -7,7 +7,7 @@ never carried it in training at dose 1. Every seed tries all twelve ordered pair
 the eyespot says nothing, and at dose 1; the first four also try one target each at the doses
 between. The networks of dose 0 are the reference of all others.
 
-    python -m helpers.focus.trials data/eyespot_trials.csv --seeds 10
+    python -m helpers.focus.trials data/eyespot_trials.csv --seeds 0 1 2 3 8
 
 made the trials that notebook 07 shows; `sweeps/eyespot.smk` spreads them. The rules (`EFFECT`, how
 mosaics and masks are made, the recipe) were chosen on the seeds 900 to 902, and the trials were run
@@ -228,6 +228,14 @@ def rates(judged: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([by[sums].sum().astype(int), by[means].mean()], axis=1).reset_index()
 
 
+def starred(judged: pd.DataFrame) -> str:
+    """In how many seeds a test of pairs against each other stars one where nothing is planted."""
+    seeds = judged[judged["dose"] == 0].groupby("seed")[["starred", "starred_by_one"]].first()
+    several, one = (seeds > 0).sum()
+    counted = f"{several} of {len(seeds)} seeds over all trainings, in {one} by one network"
+    return f"nothing planted, and a pair is significantly low: in {counted}"
+
+
 def recorded(path: str = RECORDED) -> pd.DataFrame:
     """Trials made beforehand by the command at the top of this module; `path` is from the root."""
     file = project.root() / path
@@ -240,15 +248,16 @@ def main() -> None:
     """``python -m helpers.focus.trials FILE``: write trials as CSV, or gather files of them."""
     parser = argparse.ArgumentParser(description="Plant an eyespot, and try to prove it.")
     parser.add_argument("file", type=Path)
-    parser.add_argument("--seeds", type=int, default=10, help="how many, from --first on")
-    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(10)), help="which")
     parser.add_argument("--gather", type=Path, nargs="+", help="read these instead")
     asked = parser.parse_args()
     project.seed_everything(0)
     if asked.gather:
-        found = pd.concat(map(pd.read_csv, asked.gather)).sort_values(["seed", "dose"])
+        found = pd.concat(map(pd.read_csv, asked.gather)).sort_values(
+            ["seed", "dose"], kind="stable"
+        )
     else:
-        found = run(range(asked.first, asked.first + asked.seeds))
+        found = run(asked.seeds)
     artifacts.write_text(asked.file, found.to_csv(index=False, float_format="%.4g"))
 
 
