@@ -13,7 +13,7 @@ import torch
 from helpers import focus
 from helpers.data import ImageSet
 from helpers.figures import focus as figures
-from helpers.focus import choices, look, pairs, trials
+from helpers.focus import choices, pairs
 from helpers.focus.networks import Model
 from helpers.focus.rating import rate
 from helpers.run.parameters import Recipe
@@ -60,11 +60,7 @@ def made(n: int) -> pd.DataFrame:
     names, rng = [f"class number {i}" for i in range(n)], np.random.default_rng(0)
     rows = [(a, b, rng.uniform(0.4, 1)) for a in names for b in names if a != b]
     table = pd.DataFrame(rows, columns=["target", "outer", "focus"])
-    table = table.assign(low=table["focus"] - 0.1, high=table["focus"] + 0.1, reference=0.8)
-    table = table.assign(difference=table["focus"] - 0.8, rank_difference=table["focus"].rank())
-    table["difference_low"] = table["difference"] - 0.1
-    table["difference_high"] = table["difference"] + 0.1
-    table["p_adjusted"], table["rank"] = rng.uniform(0, 0.2, len(table)), table["focus"].rank()
+    table["rank"] = table["focus"].rank()
     return table.sort_values("focus", ignore_index=True)
 
 
@@ -79,48 +75,27 @@ def texts(figure) -> list[str]:
 
 
 @pytest.mark.parametrize("n", [2, 4, 12])
-def test_matrix_writes_every_value_once(n):
+def test_matrix_writes_every_value_once_and_frames_the_planted_pair(n):
     table = made(n)
-    table.loc[0, "focus"] = np.nan
-    written = texts(figures.pair_matrix(table, [f"class number {i}" for i in range(n)]))
-    values = [f"{row.focus:.2f}" + "*" * (row.p_adjusted < 0.05) for row in table[1:].itertuples()]
-    shown = [text for text in written if "." in text]
-    assert sorted(shown) == sorted(values) and written.count("none") == 1
-    assert written.count("\N{EN DASH}") == n
-
-
-def test_ranking_names_pairs_and_shows_their_difference_and_p():
-    table = made(4)
-    table.loc[0, "p_adjusted"], table.loc[1, "p_adjusted"] = 0.0004, 0.2
-    figure = figures.pair_ranking(table, tuple(table.loc[1, ["target", "outer"]]))
-    left, right = figure.axes
-    labels = left.get_yticklabels()
-    wanted = [f"{row.target} beside {row.outer}" for row in table.itertuples()]
-    assert [label.get_text() for label in labels] == wanted
-    assert labels[1].get_color() != labels[0].get_color(), "the planted pair is marked"
-    assert figure.get_suptitle().startswith(f"{(table['p_adjusted'] < 0.05).sum()} of 12 pairs")
-    written = [text.get_text() for text in right.texts]
-    assert {"< 0.001 *", "0.200"} <= set(written) and "rank" in written
-    whiskers = right.containers[0].lines[2][0].get_segments()[0][:, 0]
-    assert np.allclose(whiskers, table.loc[0, ["difference_low", "difference_high"]].tolist())
-
-
-def test_a_walk_begins_with_the_lowest_and_goes_round(rated):
-    _, _, table = rated
-    values = sorted(pairs.of_pair(table, "red", "green")["focus"])
-    for number, value in ((0, values[0]), (3, values[-1]), (4, values[0])):
-        assert look.one(table, "red", "green", number)["focus"].item() == value
-    with pytest.raises(ValueError, match="no mosaic of 'red' beside 'red'"):
-        look.one(table, "red", "red", 0)
+    planted = tuple(table.loc[1, ["target", "outer"]])
+    table.loc[0, ["focus", "rank"]] = np.nan
+    names = [f"class number {i}" for i in range(n)]
+    figure = figures.pair_matrix(table, names, planted)
+    written = texts(figure)
+    ranks = {2: "\n(2.)", 3: "\n(3.)"}
+    values = [f"{row.focus:.2f}{ranks.get(row.rank, '')}" for row in table[1:].itertuples()]
+    assert sorted(text for text in written if "none" not in text) == sorted(values)
+    assert sum("none" in text for text in written) == 1
+    [frame] = figure.axes[0].patches
+    middle = frame.get_x() + 0.47, frame.get_y() + 0.46
+    assert middle == pytest.approx((names.index(planted[1]), names.index(planted[0])))
 
 
 def test_each_image_says_its_class_and_its_share_of_the_relevance(rated):
     model, held, table = rated
     ends, images = pairs.extremes(table, "red", "green", 2), held.images
-    figure = figures.mosaics_explained(
-        **pairs.explained(model, held, ends, channel), colours=COLOURS
-    )
-    for row, ax in zip(ends.to_dict("records"), figure.axes[4:8], strict=True):
+    figure = figures.mosaics_explained(**pairs.explained(model, held, ends, channel))
+    for row, ax in zip(ends.to_dict("records"), figure.axes[1:8:2], strict=True):
         named = [text.get_text().rsplit(" ", 1) for text in ax.texts]
         own = ["red" if row[f"is_target_{c}"] else "green" for c in range(4)]
         assert [name for name, _ in named] == own
@@ -131,37 +106,28 @@ def test_each_image_says_its_class_and_its_share_of_the_relevance(rated):
     assert figure.axes[0].get_title().startswith("best: Focus")
 
 
-def test_what_is_shared_is_outlined_where_it_is(rated):
-    model, held, table = rated
-    row = pairs.extremes(table, "red", "green", 1)[:1]
-    figure = figures.mosaics_explained(
-        **pairs.explained(model, held, row, channel), colours=COLOURS
-    )
-    dashed = [c for c in figure.axes[1].collections if c.get_linestyle()[0][1]]
-    corners = np.vstack([path.vertices for c in dashed for path in c.get_paths()])
-    assert len(dashed) == 1 and corners.min(0).tolist() == [2.5, 1.5]
-    assert corners.max(0).tolist() == [13.5, 12.5]
+def test_interventions_say_whether_the_rise_counts():
+    rows = [
+        ("model", "as it is", 0.6),
+        ("model", "painted over", 0.75),
+        ("reference", "as it is", 0.9),
+    ]
+    table = pd.DataFrame(rows, columns=["networks", "state", "focus"])
+    table = table.assign(low=table["focus"] - 0.1, high=table["focus"] + 0.1)
+    for effect, said in ((0.1, "enough"), (0.2, "too little")):
+        figure = figures.interventions(table, effect, ("a", "b"))
+        assert figure.get_suptitle() == f"Painted over: Focus changes by +0.15, {said} to count"
 
 
-def test_controls_begin_at_the_lowest_pair(rated):
-    _, _, table = rated
-    widget = look.controls(table, lambda row: None)
-    chosen = {
-        child.description: child.value for child in widget.children if hasattr(child, "value")
-    }
-    assert (chosen["target"], chosen["outer"]) == ("red", "green")
-
-
-def test_detection_counts_are_written():
-    rows = [(d, s, s < k, 0.5, 0.9, d, 2) for d, k in ((0, 1), (1, 9)) for s in range(10)]
-    columns = ["dose", "seed", "first", "focus", "others", "carried", "alarms"]
-    found = pd.DataFrame(rows, columns=columns).assign(first_by_difference=False, starred=False)
-    rates = trials.rates(found)
-    for own in (found[:0], found.head(3)):
-        figure = figures.detection(rates, found, own, trials.BLIND)
-        assert {"1/10", "9/10"} <= set(texts(figure))
-        said = "comes first in 9 of 10 seeds at dose 1, and in 1 where nothing is planted"
-        assert figure.get_suptitle().endswith(said)
+def test_trials_write_what_is_proved():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"dose": np.repeat([0.0, 1.0], 10), "rise": rng.uniform(-0.1, 0.4, 20)})
+    table = table.assign(learned=table["dose"] == 1, found=table["rise"] >= 0.1)
+    figure = figures.trials(table, 0.1)
+    none, full = (int(part["found"].sum()) for _, part in table.groupby("dose"))
+    assert texts(figure) == [f"{none} of 10", f"{full} of 10"]
+    said = f"Proved in {full} of 10 trials that learned it at dose 1; {none} of 10 false alarms"
+    assert figure.get_suptitle().startswith(said)
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.ndimage import binary_dilation
 
 from helpers import data
-from helpers.focus import trials
+from helpers.data import world
 from helpers.run.parameters import Images
 from helpers.worlds import pictures
 from helpers.worlds.pictures import patch
@@ -19,25 +20,24 @@ from helpers.worlds.pictures import patch
 PAIR = ("plane", "mug")
 
 
-def test_at_zero_every_byte_and_column_is_as_without():
+def test_where_none_is_marked_every_byte_and_column_is_as_without():
     for which in pictures.SETS:
         plain = pictures.make(which, per_class=4, size=33, seed=7, context_bias=0.25)
-        zero = pictures.make(
-            which, per_class=4, size=33, seed=7, context_bias=0.25, shared_patch=0, shared_from=2
-        )
-        assert np.array_equal(plain.images, zero.images) and np.array_equal(plain.masks, zero.masks)
-        assert plain.table.equals(zero.table) and zero.patches is None
+        none = pictures.make(which, per_class=4, size=33, seed=7, context_bias=0.25, marked={})
+        assert np.array_equal(plain.images, none.images) and np.array_equal(plain.masks, none.masks)
+        assert plain.table.equals(none.table.drop(columns="patch")) and plain.patches is None
+        assert not none.patches.any()
 
 
 def test_bits_are_the_recorded_ones():
     """Recorded once; another machine, processor or numpy must draw the same bytes."""
-    made = pictures.make("C", per_class=4, size=96, seed=7, shared_patch=0.75, patch_classes=PAIR)
+    made = pictures.make("C", per_class=4, size=96, seed=7, marked=dict.fromkeys(PAIR, 0.75))
     assert hashlib.sha256(made.images.tobytes()).hexdigest()[:16] == "56cf62cfe2a9c6fd"
 
 
 def test_only_what_is_said_to_carry_it_differs():
     plain = pictures.make("C", per_class=12, size=48)
-    made = pictures.make("C", per_class=12, size=48, shared_patch=0.6, patch_classes=PAIR)
+    made = pictures.make("C", per_class=12, size=48, marked=dict.fromkeys(PAIR, 0.6))
     differ = (plain.images != made.images).any((1, 2, 3))
     assert np.array_equal(differ, made.table["patch"].to_numpy())
     assert np.array_equal(made.patches.any((1, 2)), differ)
@@ -45,8 +45,23 @@ def test_only_what_is_said_to_carry_it_differs():
     assert (made.masks[made.patches]).all()
 
 
+def test_a_sham_has_the_place_of_the_eyespot_and_other_colours():
+    one, other = (
+        pictures.make("WB", per_class=4, size=96, marked={"mug": 1.0}, look=look)
+        for look in ("eyespot", "sham")
+    )
+    assert np.array_equal(one.patches, other.patches) and one.patches.any()
+    apart = np.abs(one.images.astype(int) - other.images)[one.patches]
+    assert np.median(apart.max(1)) > 80
+    assert not (one.images != other.images).any(-1)[~one.patches & ~_edge(one.patches)].any()
+
+
+def _edge(patches: np.ndarray) -> np.ndarray:
+    return np.stack([binary_dilation(mask, iterations=2) for mask in patches])
+
+
 def test_the_eyespot_is_round_on_the_object_and_of_three_colours():
-    made = pictures.make("WB", per_class=8, size=96, shared_patch=1, patch_classes=PAIR)
+    made = pictures.make("WB", per_class=8, size=96, marked=dict.fromkeys(PAIR, 1.0))
     plain = pictures.make("WB", per_class=8, size=96)
     for at in np.flatnonzero(made.table["patch"]):
         rows, columns = np.nonzero(made.patches[at])
@@ -70,36 +85,29 @@ def test_share_is_the_dose_in_every_stretch(share, start, n):
     assert not (carried & ~more).any()
 
 
-@pytest.mark.parametrize("dose", [0.3, 0.8, 1.0])
-def test_every_split_has_the_planted_shares(dose):
-    load = data.load(Images(size=32, shared_patch=dose))
-    truth = pictures.planted_patch(dose, pictures.PATCH_CLASSES, pictures.CLASSES)
-    truth = truth.set_index("class")
+@pytest.mark.parametrize("dose", [0.0, 0.3, 1.0])
+def test_a_quarter_carries_it_at_every_dose_and_the_dose_moves_it_to_the_target(dose):
+    truth = pictures.marked_shares(dose, world.TARGET, pictures.CLASSES)
+    assert np.mean(list(truth.values())) == pytest.approx(0.25)
+    assert truth[world.TARGET] == pytest.approx(0.25 + 0.75 * dose)
+    load = data.load(Images(size=32, eyespot=dose))
     for name in ("C", "WB"):
         images = load.sets[name]
         for split in ("train", "val", "test"):
             table = images.split(split).table
-            column = "held_out" if split == "test" else "training"
             for label, part in table.groupby("class"):
-                expected = truth.loc[label, f"p_patch_{column}"]
-                assert abs(part["patch"].mean() - expected) <= 3 / len(part)
+                assert abs(part["patch"].mean() - truth[label]) <= 3 / len(part)
         assert np.array_equal(images.patches.any(-1).any(-1).numpy(), images.table["patch"])
     assert not load.sets["NC"].table["patch"].any()
 
 
-def test_planted_truth_is_bayes_rule_by_counting():
-    truth = pictures.planted_patch(0.6, PAIR, pictures.CLASSES).set_index("class")
-    made = pictures.make("WB", 500, size=8, shared_patch=0.6, patch_classes=PAIR, shared_from=400)
-    for split, at in (("training", made.table["index"] < 400), ("held_out", None)):
-        at = ~(made.table["index"] < 400) if at is None else at
-        rows = made.table[at & made.table["patch"]]
-        for name, row in truth.iterrows():
-            share = (rows["object"] == name).mean()
-            assert share == pytest.approx(row[f"p_class_{split}"], abs=0.03)
-    assert pictures.planted_patch(0, PAIR, pictures.CLASSES)["p_class_training"].isna().all()
-
-
-def test_trials_draw_every_ordered_pair_equally_often():
-    drawn = [trials.drawn(seed) for seed in range(24)]
-    assert all(drawn.count(pair) == 2 for pair in trials.DRAWN) and len(trials.DRAWN) == 12
-    assert trials.drawn(0) == pictures.PATCH_CLASSES
+def test_twins_differ_on_the_outer_class_and_there_on_its_mark_only():
+    shown = world.marked(32, 0, 24, 0.25)
+    as_it_is, never, sham = (shown[name] for name in ("as it is", "never marked", "sham mark"))
+    outer = (as_it_is.table["class"] == world.OUTER).to_numpy()
+    for twin in (never, sham):
+        differ = (twin.images != as_it_is.images).any(1).numpy()
+        assert np.array_equal(differ.any((1, 2)), outer)
+        assert not differ[~_edge(as_it_is.patches.numpy())].any()
+    marked = as_it_is.patches.any(-1).any(-1).numpy()
+    assert set(as_it_is.table["class"][marked]) == {world.TARGET, world.OUTER} and marked.sum() == 8

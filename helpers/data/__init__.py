@@ -42,7 +42,7 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
     """
     size, per_class, context_of = images.size, images.per_class, images.context_of
     if images.source == "world":
-        return world.load(size, seed, per_class or 150, images.context_bias, images.shared_patch)
+        return world.load(size, seed, per_class or 150, images.context_bias, images.eyespot)
     downloads = project.root() / "data/downloads"
     if images.source == "focus":
         return published.load(images.archives, images.folder, downloads, size, per_class, seed)

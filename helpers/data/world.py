@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from dataclasses import replace
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from helpers.run import artifacts
 from helpers.worlds import pictures
 
 CONTEXT_IMAGES = 125  # so that no context image is used twice for one class of 25 test objects
+TARGET, OUTER = "bench", "fire hydrant"  # whose eyespot, and who carries it when it is tested
 KEPT = 30  # sets of training images kept in memory, 14 MB each
 OTHERS = 1_000_000  # seeds of other training images begin here: no notebook shows these
 
@@ -22,25 +24,24 @@ def load(
     seed: int,
     per_class: int,
     context_bias: float | Mapping[str, float] | None,
-    shared_patch: float = 0.0,
+    eyespot: float | None = None,
 ) -> Collection:
     """C, NC, WB and contexts of the embedded world.
 
     A class's first images train (its indices 0 to 99 of 150), the next validate, the last test, in
     every set. Images are drawn independently, so this is as random as a shuffle; but the world
     spreads the images in another context evenly over the indices, so each split keeps the planted
-    share to the nearest image. So it is with a shared patch, to an image or two; the
-    second of `pictures.PATCH_CLASSES` carries it a fifth as often before its test images.
+    share to the nearest image. So it is with the eyespot, to an image or two: `eyespot` is
+    the dose of it that is moved to the class `TARGET` (None: no image carries one).
     """
     planted = {
         "context_bias": pictures.CONTEXT_BIAS if context_bias is None else context_bias,
-        "shared_patch": shared_patch,
-        "patch_classes": pictures.PATCH_CLASSES,
+        "marked": _marked(eyespot),
     }
     sets = {
         name: image_set(name, size, seed, per_class, **planted)
         if name == "C"
-        else _without_context(name, size, seed, per_class, shared_patch)
+        else _without_context(name, size, seed, per_class, eyespot)
         for name in pictures.SETS
     }
 
@@ -55,10 +56,15 @@ def load(
 
 
 @lru_cache(maxsize=2)
-def _without_context(name: str, size: int, seed: int, per_class: int, patch: float) -> ImageSet:
+def _without_context(name: str, size: int, seed: int, per_class: int, eyespot) -> ImageSet:
     """NC or WB, drawn once for all doses of context bias: they show no context."""
-    planted = {"shared_patch": patch, "patch_classes": pictures.PATCH_CLASSES}
-    return image_set(name, size, seed, per_class, context_bias=pictures.CONTEXT_BIAS, **planted)
+    planted = {"context_bias": pictures.CONTEXT_BIAS, "marked": _marked(eyespot)}
+    return image_set(name, size, seed, per_class, **planted)
+
+
+def _marked(eyespot: float | None) -> dict[str, float] | None:
+    """Which share of each class carries the eyespot at a dose."""
+    return None if eyespot is None else pictures.marked_shares(eyespot, TARGET, pictures.CLASSES)
 
 
 @lru_cache(maxsize=1)
@@ -86,6 +92,29 @@ def _code() -> str:
     return artifacts.key("world", code=[file.read_bytes() for file in files])
 
 
+def marked(
+    size: int, seed: int, per_class: int, context_bias: float | Mapping[str, float] | None
+) -> dict[str, ImageSet]:
+    """The test images of C, with an eyespot on all of two classes, and their twins without it.
+
+    "as it is": every image of `TARGET` and of `OUTER` carries the eyespot. "never marked": those of
+    `OUTER` do not. "sham mark": those of `OUTER` carry a mark of other colours.
+    """
+    bias = pictures.CONTEXT_BIAS if context_bias is None else context_bias
+    drawn = partial(image_set, "C", size, seed, per_class, context_bias=bias)
+    found = {
+        "as it is": drawn(marked={TARGET: 1.0, OUTER: 1.0}),
+        "never marked": drawn(marked={TARGET: 1.0}),
+        "sham mark": drawn(marked={TARGET: 1.0, OUTER: 1.0}, look="sham"),
+    }
+    found = {name: one.split("test") for name, one in found.items()}
+    target = found["as it is"].labels == pictures.CLASSES.index(TARGET)
+    sham = torch.where(
+        target[:, None, None, None], found["as it is"].images, found["sham mark"].images
+    )
+    return found | {"sham mark": replace(found["sham mark"], images=sham)}
+
+
 def image_set(
     name: str, size: int, seed: int, per_class: int, first: int | None = None, **planted
 ) -> ImageSet:
@@ -94,10 +123,7 @@ def image_set(
     `first` draws only so many images of each class, the first ones: the last are the test images.
     `planted` is as for `worlds.pictures.make`.
     """
-    held_out = sum(sizes(per_class)[:2])
-    made = pictures.make(
-        name, per_class=first or per_class, size=size, seed=seed, shared_from=held_out, **planted
-    )
+    made = pictures.make(name, per_class=first or per_class, size=size, seed=seed, **planted)
     classes = tuple(pictures.CLASSES)
     split = np.repeat(SPLITS, sizes(per_class))[made.table["index"]]
     table = made.table.rename(columns={"object": "class"}).assign(split=split, path="")

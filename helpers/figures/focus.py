@@ -13,8 +13,6 @@ import pandas as pd
 import seaborn as sns
 import torch
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
@@ -36,13 +34,8 @@ from helpers.figures.style import (
 __all__ = ["image_grid", "palette"]  # what notebooks call beside these
 
 FRAME = "#00B8D4"  # seen on photographs and on dark and bright maps
-RELEVANCE, HALF = "#D7301F", "#7F0000"
-LEVEL = 0.05
 CHANCE = Line2D([], [], color=INK, ls=":", label="chance")
-INTERVAL = Line2D([], [], marker="o", lw=1.8, color=INK, label="mean, 95% interval")
-NULL = Line2D([], [], marker="|", ls="", ms=13, mew=3, color=FAINT)
-NULL.set_label("its null: the same target beside the others")
-LOWEST = 3  # pairs that are framed
+LOWEST = 3  # pairs whose rank is written
 
 
 def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
@@ -359,10 +352,12 @@ def time_and_focus(table: pd.DataFrame) -> Figure:
     return fig
 
 
-def pair_matrix(table: pd.DataFrame, classes: Sequence[str]) -> Figure:
+def pair_matrix(
+    table: pd.DataFrame, classes: Sequence[str], planted: tuple[str, str] | None
+) -> Figure:
     """Mean Focus of every pair of `pairs.ranked` as a heat map: targets down, outer classes across.
 
-    A star is a corrected p below .05; the three first ranks are framed and numbered.
+    The three lowest pairs carry their rank, the `planted` one a frame.
     """
     names, side = list(classes), len(classes)
     cell = np.clip(9.5 / side, 0.62, 1.25)
@@ -373,9 +368,14 @@ def pair_matrix(table: pd.DataFrame, classes: Sequence[str]) -> Figure:
     drawn = ax.imshow(grid, cmap="cividis", vmin=low, vmax=1, aspect="auto")
     size = 10 if side <= 6 else 8
     for row in table.itertuples():
-        _cell(ax, row, names.index(row.outer), names.index(row.target), drawn, size)
-    for at in range(side):
-        ax.text(at, at, "\N{EN DASH}", ha="center", va="center", color=FAINT)
+        at = names.index(row.outer), names.index(row.target)
+        ink = readable_on(drawn.cmap(drawn.norm(row.focus))[:3])
+        text = f"{row.focus:.2f}" if np.isfinite(row.focus) else "none"
+        text += f"\n({row.rank:.0f}.)" * (row.rank <= LOWEST)
+        ax.text(*at, text, ha="center", va="center", color=ink, fontsize=size)
+        if planted == (row.target, row.outer):
+            corner = at[0] - 0.47, at[1] - 0.46
+            ax.add_patch(Rectangle(corner, 0.94, 0.92, fill=False, ec=RED, lw=3))
     ax.set_xticks(range(side), names, rotation=0 if side <= 6 else 40)
     if side > 6:
         plt.setp(ax.get_xticklabels(), ha="right", rotation_mode="anchor")
@@ -383,63 +383,11 @@ def pair_matrix(table: pd.DataFrame, classes: Sequence[str]) -> Figure:
     ax.set(xlabel="outer class (shown beside it)", ylabel="target class (asked for)")
     ax.tick_params(length=0)
     sns.despine(ax=ax, left=True, bottom=True)
-    framed = min(LOWEST, len(table))
-    ax.set_title(f"framed: the {framed} lowest; *: corrected p < {LEVEL:g}", fontsize=10)
+    note = "(1.) to (3.): the lowest" + "; framed: the planted pair" * bool(planted)
+    ax.set_title(note, fontsize=10)
     fig.colorbar(drawn, ax=ax, shrink=0.9, pad=0.02).set_label("mean Focus (0.5: chance)")
     first = table.iloc[0]
     _head(fig, f"The lowest Focus, {first['focus']:.2f}: {first['target']} beside {first['outer']}")
-    return fig
-
-
-def _cell(ax: Axes, row, x: int, y: int, drawn, size: int) -> None:
-    """Value, star, and frame with rank of one pair."""
-    if not np.isfinite(row.focus):
-        ax.text(x, y, "none", ha="center", va="center", color=FAINT, fontsize=size)
-        return
-    ink = readable_on(drawn.cmap(drawn.norm(row.focus))[:3])
-    text = f"{row.focus:.2f}{'*' if row.p_adjusted < LEVEL else ''}"
-    ax.text(x, y, text, ha="center", va="center", color=ink, fontsize=size)
-    if row.rank <= LOWEST:
-        ax.add_patch(Rectangle((x - 0.47, y - 0.46), 0.94, 0.92, fill=False, ec=RED, lw=2.5))
-        place = {"ha": "left", "va": "top", "color": ink, "fontsize": size - 1.5}
-        ax.text(x - 0.42, y - 0.42, f"{row.rank:.0f}", **place)
-
-
-def pair_ranking(table: pd.DataFrame, planted: tuple[str, str] | None) -> Figure:
-    """The twelve lowest pairs of `pairs.ranked`, each beside its null, the `planted` one in red.
-
-    Left the means with intervals and their nulls; right focus - null with the interval of this
-    difference, the rank by it, and the corrected p.
-    """
-    rows = _rows(table.head(12))
-    size = (10, 1.8 + 0.34 * len(rows))
-    fig, (left, right) = plt.subplots(1, 2, figsize=size, sharey=True, width_ratios=(1.25, 1))
-    beside = {"transform": right.get_yaxis_transform(), "va": "center", "fontsize": 9.5}
-    colours = [RED if planted == (row["target"], row["outer"]) else INK for row in rows]
-    for y, (row, colour) in enumerate(zip(rows, colours, strict=True)):
-        _interval(left, row, y, "focus", color=colour)
-        left.plot([row["reference"]] * 2, [y - 0.3, y + 0.3], color=FAINT, lw=3)
-        _interval(right, row, y, "difference", ends="difference_", color=colour)
-        rank = row["rank_difference"]
-        right.text(1.09, y, f"{rank:.0f}" if rank == rank else "", ha="center", **beside)
-        right.text(1.2, y, _p(row["p_adjusted"]), **beside)
-    left.set_yticks(range(len(rows)), [f"{row['target']} beside {row['outer']}" for row in rows])
-    for label, colour in zip(left.get_yticklabels(), colours, strict=True):
-        label.set(color=colour)
-    left.axvline(0.5, color=INK, ls=":", lw=1)
-    right.axvline(0, color=FAINT, lw=3, zorder=0)
-    left.set(xlabel="mean Focus (dotted: chance)", ylim=(len(rows) - 0.4, -0.6))
-    right.set_xlabel("Focus minus its null")
-    over = {"transform": right.transAxes, "va": "bottom", "fontsize": 9}
-    right.text(1.09, 1.01, "rank", ha="center", **over)
-    right.text(1.2, 1.01, f"corrected p\n(* < {LEVEL:g})", **over)
-    for ax in (left, right):
-        ax.grid(axis="x", color="#eeeeee")
-    handles = [INTERVAL, NULL]
-    if planted:
-        handles.append(Line2D([], [], marker="o", ls="", color=RED, label="planted"))
-    starred = int((table["p_adjusted"] < LEVEL).sum())
-    _head(fig, f"{starred} of {len(table)} pairs are told from their null (p < {LEVEL:g})", handles)
     return fig
 
 
@@ -450,122 +398,136 @@ def mosaics_explained(
     captions: Sequence[str],
     names: tuple[str, str],
     patches: torch.Tensor | None,
-    colours: Mapping[str, str],
+    title: str = "",
 ) -> Figure:
-    """Mosaics and, below each (beside it where there is one), where its relevance lies (Figure 2).
+    """Mosaics, each beside the map of its relevance (Figure 2).
 
-    The mosaic is grey and the redder the more relevant, with a line at half of the maximum. Every
-    image says its class and its share of the relevance: the target's, in frames, sum to the Focus.
-    All but the palette's `colours` is from `pairs.explained`; `patches` are outlined with dashes.
+    The target's images are framed. In the map every image says its class and its share of the
+    relevance: those of the target sum to the Focus. All but the `title` is from `pairs.explained`;
+    `patches` are outlined.
     """
     n = len(mosaics)
-    shape = {"figsize": (2.45 * n + 0.9, 5.6)} if n > 1 else {"figsize": (6.6, 3.4)}
-    fig, axes = plt.subplots(*((2, n) if n > 1 else (1, 2)), squeeze=False, **shape)
-    axes = axes if n > 1 else axes.T
-    colour, positive = colours[names[0]], maps.clamp(min=0).double()
-    for at, (top, below) in enumerate(axes.T):
-        picture = mosaics[at].permute(1, 2, 0).numpy()
-        top.imshow(picture, interpolation="antialiased")
-        top.set_title(captions[at], loc="center", fontsize=10)
-        _relevant(below, picture, positive[at].numpy())
+    size = (max(4.9 * n, 6.5), 3.1)
+    fig, axes = plt.subplots(1, 2 * n, figsize=size, squeeze=False)
+    for at in range(n):
+        left, right = axes[0, 2 * at : 2 * at + 2]
+        positive = maps[at].clamp(min=0).double().numpy()
+        left.imshow(mosaics[at].permute(1, 2, 0).numpy(), interpolation="antialiased")
+        left.set_title(captions[at], fontsize=10)
+        right.imshow(positive / max(positive.max(), 1e-30), cmap="Reds", vmin=0, vmax=1)
+        right.set_title(f"relevance for {names[0]}", fontsize=10)
         if patches is not None and patches[at].any():
-            below.contour(patches[at].numpy(), [0.5], colors=INK, linewidths=1.1, linestyles="--")
-        _frames(below, picture.shape[:2], layouts[at], colour, 2.5)
-        _shares(below, layouts[at].numpy(), positive[at].numpy(), names, colour)
-        for ax in (top, below):
+            right.contour(patches[at].numpy(), [0.5], colors=INK, linewidths=1.2)
+        _shares(right, layouts[at].numpy(), positive, names)
+        for ax in (left, right):
             ax.set(xticks=[], yticks=[])
-            sns.despine(ax=ax, left=True, bottom=True)
-            _seams(ax, picture.shape, 1.5)
-    if n > 1:
-        axes[0, 0].set_ylabel("mosaic")
-    axes[1, 0].set_ylabel(f"relevance for {names[0]} (framed)")
-    strength = ScalarMappable(cmap=LinearSegmentedColormap.from_list("", ["white", RELEVANCE]))
-    bar = fig.colorbar(strength, ax=axes[1], shrink=0.85, pad=0.02, ticks=(0, 0.5, 1))
-    bar.set_label("relevance / its maximum")
-    bar.ax.axhline(0.5, color=HALF, lw=1.5)
-    _head(fig, f"Red is the relevance for {names[0]}: what lies on {names[1]} is wrong")
+            _frames(ax, positive.shape, layouts[at], INK, 2.5)
+            _seams(ax, positive.shape, 1.5)
+    _head(fig, title or f"Relevance for {names[0]}: what lies on {names[1]} is wrong")
     return fig
 
 
-def _relevant(ax: Axes, picture: np.ndarray, relevance: np.ndarray) -> None:
-    """A pale grey picture, the redder the more relevant, with a line at half of the maximum."""
-    share = relevance / max(relevance.max(), 1e-30)
-    ax.imshow(picture.mean(-1), cmap="gray", vmin=-120, vmax=255)
-    ax.imshow(np.dstack([np.broadcast_to(to_rgb(RELEVANCE), picture.shape), share]))
-    if relevance.max() > 0:
-        ax.contour(share, [0.5], colors=HALF, linewidths=1.6)
-
-
-def _shares(
-    ax: Axes, layout: np.ndarray, relevance: np.ndarray, names: tuple[str, str], colour: str
-) -> None:
+def _shares(ax: Axes, layout: np.ndarray, relevance: np.ndarray, names: tuple[str, str]) -> None:
     """Each image's class and share of the relevance."""
     height, width = relevance.shape[0] / 2, relevance.shape[1] / 2
     parts = relevance.reshape(2, int(height), 2, int(width)).sum((1, 3))
     for (r, c), is_target in np.ndenumerate(layout):
         share = f" {parts[r, c] / parts.sum():.0%}" if parts.sum() > 0 else ""
-        text = names[0 if is_target else 1] + share
-        box = {"fc": colour if is_target else "white", "ec": "none", "pad": 1.5, "alpha": 0.9}
-        ink = readable_on(colour) if is_target else INK
-        ax.text((c + 0.04) * width, (r + 0.94) * height, text, color=ink, fontsize=8, bbox=box)
+        box = {"fc": "white", "ec": "none", "pad": 1.5, "alpha": 0.9}
+        at = (c + 0.05) * width, (r + 0.94) * height
+        ax.text(*at, names[0 if is_target else 1] + share, color=INK, fontsize=8, bbox=box)
 
 
-def detection(
-    rates: pd.DataFrame, trials: pd.DataFrame, own: pd.DataFrame, chance: float
+def located(
+    images: torch.Tensor,
+    maps: Mapping[str, torch.Tensor],
+    tops: Mapping[str, Sequence[tuple[int, int]]],
+    patches: torch.Tensor | None,
+    title: str,
 ) -> Figure:
-    """How often the planted pair comes first, how many others have a star, and what it scores.
+    """Images (N, 3, H, W), and below them each method's relevance with a cross at its peak.
 
-    `rates` is from `trials.rates`, `trials` and `own` from `trials.run`: `own` is drawn as
-    triangles and counted in no line. `chance` is the rate of a ranking that knows nothing.
+    `maps` (N, H, W) and `tops` (row, column) are by method; `patches` are outlined.
     """
-    fig, (left, middle, right) = plt.subplots(1, 3, figsize=(10.5, 4.4))
-    for row in _rows(rates):
-        _interval(left, row, row["dose"], "rate", vertical=True, color=RED)
-        beside = {"textcoords": "offset points", "ha": "right", "fontsize": 9}
-        counted, at = f"{row['first']}/{row['trials']}", (row["dose"], row["rate"])
-        left.annotate(counted, at, (-6, 5), **beside)
-    left.plot(rates["dose"], rates["rate"], color=RED, lw=1.5, label="seeds, with 95% interval")
-    left.axhline(chance, color=INK, ls=":", lw=1.5, label=f"a blind ranking: {chance:.2f}")
-    left.set(ylim=(-0.04, 1.25), ylabel="share of seeds", yticks=np.linspace(0, 1, 6))
-    left.set_title("The planted pair is first")
-    own = trials.head(0) if own.empty else own
-    same, few = (part[part["carried"] == part["dose"]] for part in (trials, own))
-    _over_seeds(middle, same, few, "alarms", INK, "mean (larger dots: more seeds)")
-    middle.set(title="Stars of other pairs", ylabel="starred pairs that were not planted")
-    middle.set_ylim(-0.4, max(5.5, same["alarms"].max() + 1.5))
-    _over_seeds(right, same, few, "others", FAINT, "other pairs", 0.014)
-    _over_seeds(right, same, few, "focus", RED, "planted pair", -0.014)
-    every = trials[trials["carried"] == 1].groupby("dose")["focus"].mean()
-    label = "planted pair, all images marked"
-    right.plot(every.index, every, "--s", color=RED, lw=1.5, mfc="white", label=label)
-    right.set(ylabel="mean Focus", title="Focus of the pairs", ylim=(0.45, 1.02))
-    if len(few):
-        middle.plot([], [], "^", color=INK, mfc="none", label="this run, another seed")
-    doses = sorted(rates["dose"].unique())
-    for ax in (left, middle, right):
-        ax.set(xlabel="share that carries the eyespot", xlim=(-0.17, 1.1))
-        ax.set_xticks(doses, [f"{dose:g}" for dose in doses], fontsize=8)
-        ax.title.set_fontsize(10)
-        ax.legend(loc="lower left" if ax is right else "upper left", fontsize=8.5)
-    top, zero = rates.iloc[-1], rates[rates["dose"] == 0]
-    said = f"The planted pair comes first in {top['first']:.0f} of {top['trials']:.0f} seeds"
-    if len(zero) and top["dose"] > 0:
-        none = f"in {zero['first'].item()} where nothing is planted"
-        said += f" at dose {top['dose']:g}, and {none}"
-    _head(fig, f"Embedded world: {said}")
+    rows, n = ["image", *maps], len(images)
+    fig, axes = plt.subplots(
+        len(rows), n, figsize=(1.3 * n + 1.4, 1.35 * len(rows) + 0.4), squeeze=False
+    )
+    for ax, image in zip(axes[0], images, strict=True):
+        ax.imshow(image.permute(1, 2, 0).numpy())
+    for line, name in zip(axes[1:], maps, strict=True):
+        for at, ax in enumerate(line):
+            positive = maps[name][at].clamp(min=0).numpy()
+            top = max(float(np.quantile(positive, 0.995)), 1e-30)
+            ax.imshow(positive / top, cmap="Reds", vmin=0, vmax=1)
+            if top > 1e-30:
+                ax.plot(*tops[name][at][::-1], "x", color=INK, ms=9, mew=2.2)
+            if patches is not None and patches[at].any():
+                ax.contour(patches[at].numpy(), [0.5], colors=INK, linewidths=1)
+    for line, name in zip(axes, rows, strict=True):
+        line[0].set_ylabel(name, rotation=0, ha="right", va="center")
+        for ax in line:
+            ax.set(xticks=[], yticks=[])
+    _head(fig, title)
     return fig
 
 
-def _over_seeds(
-    ax: Axes, many: pd.DataFrame, few: pd.DataFrame, column: str, colour: str, name: str, nudge=0.0
-) -> None:
-    """A dot a seed, larger for several, a triangle for those of `few`, and the mean of `many`."""
-    means = many.groupby("dose")[column].mean()
-    counted = many.groupby(["dose", column]).size().reset_index(name="seeds")
-    sizes, place = 22 * counted["seeds"], counted["dose"] + nudge
-    ax.scatter(place, counted[column], s=sizes, color=colour, ec="none", alpha=0.35)
-    ax.plot(few["dose"] + 2 * nudge, few[column], "^", color=colour, ms=6, mfc="none")
-    ax.plot(means.index, means, "-", color=colour, lw=2.5, label=name)
+def interventions(table: pd.DataFrame, effect: float, pair: tuple[str, str]) -> Figure:
+    """Mean Focus of one pair's mosaics in each state, by networks (from `feature.states`)."""
+    states, nets = list(table["state"].unique()), list(table["networks"].unique())
+    fig, ax = plt.subplots(figsize=(9.0, 1.6 + 0.5 * len(states)))
+    looks = dict(zip(nets, ({"color": RED}, {"color": INK, "mfc": "white"}), strict=False))
+    for row in _rows(table):
+        y = states.index(row["state"]) + 0.14 * (nets.index(row["networks"]) * 2 - len(nets) + 1)
+        _interval(ax, row, y, "focus", **looks[row["networks"]])
+    before = table[table["state"] == states[0]].set_index("networks")["focus"]
+    ax.axvline(before[nets[0]] + effect, color=RED, ls="--", lw=1.5)
+    ax.axvline(0.5, color=INK, ls=":", lw=1)
+    ax.set_yticks(range(len(states)), states)
+    xlabel = (
+        f"mean Focus of {pair[0]} beside {pair[1]} (lines: 95% intervals over trainings and images)"
+    )
+    ax.set(ylim=(len(states) - 0.5, -0.5), xlabel=xlabel)
+    ax.grid(axis="x", color="#eeeeee")
+    handles = [Line2D([], [], marker="o", lw=1.8, label=n, **looks[n]) for n in nets]
+    label = f"as it is + {effect:g}: the effect that counts"
+    handles += [Line2D([], [], color=RED, ls="--", label=label), CHANCE]
+    after = table[(table["state"] == states[1]) & (table["networks"] == nets[0])]["focus"].item()
+    rise = after - before[nets[0]]
+    said = "enough to count" if rise > effect else "too little to count"
+    _head(fig, f"{states[1].capitalize()}: Focus changes by {rise:+.2f}, {said}", handles)
+    return fig
+
+
+def trials(table: pd.DataFrame, effect: float) -> Figure:
+    """The rise of Focus in every trial, by dose, learned or not (from `trials.judged`)."""
+    doses = sorted(table["dose"].unique())
+    fig, ax = plt.subplots(figsize=(9.0, 4.2))
+    rng = np.random.default_rng(0)
+    for at, dose in enumerate(doses):
+        part = table[table["dose"] == dose]
+        x = at + rng.uniform(-0.28, 0.28, len(part))
+        learned = part["learned"].to_numpy()
+        ax.plot(x[learned], part["rise"][learned], "o", color=RED, ms=5, alpha=0.75)
+        ax.plot(x[~learned], part["rise"][~learned], "o", color=INK, mfc="white", ms=5)
+        text = f"{int(part['found'].sum())} of {len(part)}"
+        ax.text(at, 1.0, text, transform=ax.get_xaxis_transform(), ha="center", va="bottom")
+    ax.axhline(effect, color=RED, ls="--", lw=1.5)
+    ax.axhline(0, color=FAINT, lw=1)
+    ax.set_xticks(range(len(doses)), [f"{dose:g}" for dose in doses])
+    ax.set(xlabel="dose: how far the eyespot is moved to the target class")
+    ax.set_ylabel("rise of Focus, eyespots painted over")
+    mark = {"ls": "", "marker": "o"}
+    handles = [
+        Line2D([], [], color=RED, label="a trial whose networks learned the eyespot", **mark),
+        Line2D([], [], color=INK, mfc="white", label="not learned", **mark),
+        Line2D([], [], color=RED, ls="--", label=f"{effect:g}: the effect that counts"),
+    ]
+    none, full = table[table["dose"] == 0], table[(table["dose"] == 1) & table["learned"]]
+    said = f"Proved in {int(full['found'].sum())} of {len(full)} trials that learned it at dose 1"
+    said += f"; {int(none['found'].sum())} of {len(none)} false alarms"
+    _head(fig, f"{said} (above: all that are proved)", handles)
+    return fig
 
 
 def _interval(ax: Axes, row: dict, at: float, value: str = "mean", ends: str = "", **look) -> None:
@@ -592,14 +554,6 @@ def _head(fig: Figure, title: str, handles: Sequence = ()) -> None:
     fig.suptitle(title, x=0.01, ha="left", fontsize=12)
     if handles:
         fig.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4))
-
-
-def _p(value: float) -> str:
-    """A corrected p as a reader wants it."""
-    if not np.isfinite(value):
-        return "\N{EN DASH}"
-    text = "< 0.001" if value < 0.001 else f"{value:.3f}"
-    return f"{text} *" if value < LEVEL else text
 
 
 def _rows(table: pd.DataFrame) -> list[dict]:

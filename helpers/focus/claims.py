@@ -5,7 +5,7 @@ import pandas as pd
 from statsmodels.regression.linear_model import OLS
 
 from helpers import stats
-from helpers.focus import pairs, trials
+from helpers.focus import feature, pairs
 from helpers.focus.controls import MAP
 from helpers.focus.means import CHANCE, contrast, mean
 from helpers.run.claims import Estimate
@@ -142,19 +142,23 @@ def _failed(claim: str, rows: pd.DataFrame) -> Estimate:
     return Estimate(claim, (int((~known["holds"]).sum()),) * 3, {"asked": len(known)}, note=note)
 
 
-def of_pairs(
-    table: pd.DataFrame, planted: tuple[str, str] | None, placed: pd.DataFrame | None
+def of_feature(
+    pair: tuple[str, str],
+    placed: pd.DataFrame | None,
+    rated: pd.DataFrame,
+    reference: pd.DataFrame | None,
 ) -> list[Estimate]:
-    """The pair with the planted feature, or else the pair of the lowest Focus.
+    """One pair: where its wrong relevance lies, and what painting the feature over does.
 
-    `table` is from :func:`helpers.focus.pairs.ranked`, `placed` from
-    :func:`helpers.focus.feature.by_method`. Where `planted` is None the ranking chose the pair, so
-    that its p value, corrected for all pairs, decides.
+    `placed` is from :func:`helpers.focus.feature.by_method`, `rated` and `reference` are from
+    :func:`helpers.focus.feature.intervention`.
     """
-    row = (pairs.of_pair(table, *planted) if planted else table).iloc[0]
-    ends = row["difference"], row["difference_low"], row["difference_high"]
-    p = None if planted else row["p_adjusted"]
-    found = [Estimate("suite/focus/pair", ends, row[pairs.PAIR].to_dict(), p=p)]
+    about = dict(zip(pairs.PAIR, pair, strict=True))
+    found = [Estimate("suite/focus/rise", feature.rise(rated).interval(), about)]
+    if reference is not None:
+        rises = feature.rises(rated), feature.rises(reference)
+        gap = stats.difference(*map(stats.mean, rises)).interval()
+        found.append(Estimate("suite/focus/beyond", gap, about, p=feature.beyond(*rises)))
     if placed is not None:
         first = placed.iloc[0]
         on = first["share"], first["low"], first["high"]
@@ -163,29 +167,33 @@ def of_pairs(
     return found
 
 
-def of_trials(found: pd.DataFrame) -> list[Estimate]:
-    """What trials over seeds and doses show, from :func:`helpers.focus.trials.run`.
+def of_trials(table: pd.DataFrame) -> list[Estimate]:
+    """What trials over seeds, pairs and doses show, from :func:`helpers.focus.trials.judged`.
 
-    A seed, with its several trainings, counts once.
+    The trials of a seed share images and networks, so differences are taken seed by seed.
     """
-    same, every = trials.alike(found), found[found["carried"] == 1]
-    seeds = {"seeds": found["seed"].nunique()}
-    judged = []
-    for row in trials.rates(same).dropna(subset=["p"]).to_dict("records"):
-        ends = row["difference"], row["difference_low"], row["difference_high"]
-        of = {"dose": f"{row['dose']:g}"} | seeds
-        judged.append(Estimate("focus/first", ends, of, p=row["p_holm"]))
-    wide = every.pivot(index="seed", columns="dose", values="focus")
-    for dose in wide.columns[(wide.columns > 0) & (wide.columns < 1)]:
-        gap = stats.mean((wide[dose] - wide[1.0]).dropna()).interval()
-        judged.append(Estimate("focus/remedy", gap, {"dose": f"{dose:g}"} | seeds))
-    top = every[every["dose"] == 1]
-    for name, shown in trials.EXPLAINED.items():
-        beyond = stats.mean(top[f"excess_{name}"]).interval()
-        judged.append(Estimate("suite/focus/feature", beyond, {"method": shown} | seeds))
-    clean = same[same["dose"] == 0]
-    if len(clean):
-        starred = int(((clean["alarms"] > 0) | clean["starred"]).sum())
-        ends = starred / len(clean), *stats.wilson(starred, len(clean))
-        judged.append(Estimate("suite/focus/false-stars", ends, seeds))
-    return judged
+    full, none = (table[table["dose"] == dose] for dose in (1, 0))
+    seeds = table["seed"].nunique()
+    first = full.groupby("seed")["first"].mean() - none.groupby("seed")["first"].mean()
+    found = [Estimate("focus/first", stats.mean(first).interval(), {"seeds": seeds})]
+    dose = min(set(table["dose"]) - {0})
+    kept = _focus_of_pair(table[table["dose"] == dose]) - _focus_of_pair(full)
+    gap = stats.mean(kept.dropna().groupby("seed").mean()).interval()
+    found.append(Estimate("focus/remedy", gap, {"dose": f"{dose:g}", "seeds": seeds}))
+    learned = full[full["learned"]]
+    counts = int(learned["found"].sum()), len(learned)
+    ends = counts[0] / counts[1], *stats.wilson(*counts)
+    found.append(Estimate("suite/focus/found", ends, {"trials": counts[1]}))
+    alarmed = none.groupby("seed")["found"].any()
+    ends = alarmed.mean(), *stats.wilson(alarmed.sum(), len(alarmed))
+    found.append(Estimate("suite/focus/alarms-by-seed", ends, {"seeds": len(alarmed)}))
+    ends = none["found"].mean(), *stats.wilson(none["found"].sum(), len(none))
+    found.append(Estimate("suite/focus/alarms", ends, {"trials": len(none)}))
+    peaks = stats.mean(learned.groupby("seed")["peaks_finer"].mean()).interval()
+    return [*found, Estimate("suite/focus/names", peaks, {"seeds": seeds})]
+
+
+def _focus_of_pair(rows: pd.DataFrame) -> pd.Series:
+    """Mean Focus of each trial's own pair, by seed and pair."""
+    own = [row[f"{row['target']} > {row['outer']}"] for row in rows.to_dict("records")]
+    return rows.assign(own=own).set_index(["seed", *pairs.PAIR])["own"]

@@ -1,51 +1,341 @@
-"""Does the relevance on the outer images fall on the feature that they share with the target?"""
+"""By which feature are two classes confused? Where the wrong relevance lies, and an intervention.
 
-from collections.abc import Iterable
+A low Focus of a pair says that relevance falls on the outer images, and not why. Two classes may
+look alike, or share one feature. So the feature is suspected first (where does the relevance lie on
+the outer images?) and then removed: the same mosaics are rated once more with the feature painted
+over. If relevance fell there because of the feature, Focus rises.
 
+Every network reacts a little when anything is painted over. So the rise is compared with an effect
+size set beforehand (`EFFECT`), and not with zero; with the rise when as much is painted over
+elsewhere; and, where they can be trained, with networks that never learned the feature.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 import pandas as pd
 import torch
+from scipy.ndimage import gaussian_filter
+from scipy.stats import permutation_test
+from torch.nn.functional import max_pool2d
 
-from helpers import explain
-from helpers.data import ImageSet
-from helpers.focus.means import mean
+from helpers import data, explain
+from helpers.data import Collection, ImageSet, world
+from helpers.data.images import decode
+from helpers.explain import layers
+from helpers.focus import networks
+from helpers.focus.means import contrast, mean
 from helpers.focus.mosaics import batches, layouts
 from helpers.focus.networks import Model
 from helpers.focus.pairs import in_mosaics
-from helpers.focus.rating import shown
+from helpers.focus.rating import rate
+from helpers.models.inference import logits
+from helpers.run.parameters import Images, Recipe
+from helpers.stats import Mean
+
+EFFECT = 0.1
+"""A rise of Focus that counts, set on development seeds (900 to 902) before the trials."""
+SPREAD = 1 / 24  # blur of what is painted, and of relevance before its peak is read, of a side
+EDGE = 2  # pixels around a mask that are painted, too: edges are blurred
+DISC = 0.15  # radius of a suspected feature, as a share of the image's side
+BEFORE, OVER, ELSEWHERE = "as it is", "painted over", "painted elsewhere"
 
 
-def by_method(
-    model: Model, images: ImageSet, rows: pd.DataFrame, methods: Iterable[str]
+def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+    """Fill what is masked with the colours around it, blurred, so that nothing is seen there.
+
+    Parameters
+    ----------
+    images : uint8 tensor (N, 3, H, W)
+    masks : bool tensor (N, H, W)
+        True on what is to go. An image whose mask is empty stays as it is.
+
+    Returns
+    -------
+    uint8 tensor (N, 3, H, W)
+
+    Raises
+    ------
+    ValueError
+        For masks of another shape, a mask that covers a whole image, or masks that cover nothing.
+    """
+    if masks.dtype != torch.bool or masks.shape != (len(images), *images.shape[-2:]):
+        raise ValueError(
+            f"Masks must be bool and as large as the images, {(len(images), *images.shape[-2:])}, "
+            f"not {masks.dtype} of shape {tuple(masks.shape)}."
+        )
+    if not masks.any():
+        raise ValueError("The masks cover nothing: there is nothing to paint over.")
+    masks = max_pool2d(masks[:, None].float(), 2 * EDGE + 1, 1, EDGE)[:, 0] > 0
+    covered = masks.flatten(1)
+    if covered.all(1).any():
+        whole = int(covered.all(1).nonzero()[0])
+        raise ValueError(f"Mask {whole} covers its whole image: nothing is left to paint with.")
+    painted = images.clone()
+    for at in covered.any(1).nonzero().flatten().tolist():
+        known = (~masks[at].numpy()).astype(float)
+        blur = SPREAD * images.shape[-1]
+        weight = gaussian_filter(known, blur)
+        while (weight <= 1e-6).any():  # the inside of a large mask sees no colour yet
+            blur *= 2
+            weight = gaussian_filter(known, blur)
+        filled = [gaussian_filter(channel * known, blur) / weight for channel in images[at].numpy()]
+        filled = torch.from_numpy(np.stack(filled).round().clip(0, 255).astype(np.uint8))
+        painted[at, :, masks[at]] = filled[:, masks[at]]
+    return painted
+
+
+def elsewhere(masks: torch.Tensor) -> torch.Tensor:
+    """The same masks at another place: half a width to the side, around the edge."""
+    return masks.roll(masks.shape[-1] // 2, -1) & ~masks
+
+
+def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
+    """The masks of one class's images; those of all other images are empty."""
+    mine = torch.tensor((images.table["class"] == name).tolist())
+    return masks & mine[:, None, None]
+
+
+def intervention(
+    model: Model,
+    images: ImageSet,
+    rows: pd.DataFrame,
+    masks: torch.Tensor,
+    method: str,
+    also: Mapping[str, torch.Tensor] | None = None,
 ) -> pd.DataFrame:
-    """How much of the wrong relevance lies on the patch that the classes share, by method.
+    """Rate the same mosaics of a pair with the feature on the outer images, and painted over.
 
-    `rows` are mosaics of one pair, rated by each training; `images`, with `patches`, are those that
-    they count.
+    Parameters
+    ----------
+    model, images, method
+        As for :func:`helpers.focus.rate`.
+    rows : DataFrame
+        Mosaics of one pair, from :func:`helpers.focus.pairs.of_pair` of a design.
+    masks : bool tensor (N, H, W)
+        The feature on each of `images`; it is painted over on the outer class's only.
+    also : dict of str to uint8 tensor (N, 3, H, W), optional
+        Other versions of the same images, such as those that never carried the feature.
 
     Returns
     -------
     DataFrame
-        method (its shown name); share of the outer images' positive relevance that lies on the
-        patch, mean over mosaics and trainings, with low and high; and area, the patch's share of
-        the outer images.
+        The ratings of all versions, with the column state: "as it is", "painted over", "painted
+        elsewhere" (as much, half an image to the side), and the names of `also`.
+    """
+    masks = of_class(images, masks, rows["outer"].iloc[0])
+    versions = {BEFORE: images.images, OVER: paint_over(images.images, masks)}
+    versions |= {ELSEWHERE: paint_over(images.images, elsewhere(masks))} | dict(also or {})
+    found = [
+        rate(model, replace(images, images=version), rows, method).assign(state=state)
+        for state, version in versions.items()
+    ]
+    return pd.concat(found, ignore_index=True)
+
+
+def states(rated: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Mean Focus of every state of :func:`intervention`, by networks: a row each.
+
+    `rated` is by the networks' name. Columns: networks, state, focus, low, high.
+    """
+    rows = []
+    for name, part in rated.items():
+        for state, own in part.groupby("state", sort=False):
+            found = dict(zip(("focus", "low", "high"), mean(own).interval(), strict=True))
+            rows.append({"networks": name, "state": state} | found)
+    return pd.DataFrame(rows)
+
+
+def rise(rated: pd.DataFrame, state: str = OVER) -> Mean:
+    """How much more Focus a state of :func:`intervention` has than the images as they are."""
+    return contrast(rated, {state: 1, BEFORE: -1}, of="state")
+
+
+def rises(rated: pd.DataFrame, state: str = OVER) -> np.ndarray:
+    """The mean rise of each training, float (T,)."""
+    means = rated.groupby(["training", "state"])["focus"].mean().unstack()
+    return (means[state] - means[BEFORE]).to_numpy()
+
+
+def beyond(learned: np.ndarray, reference: np.ndarray) -> float:
+    """p of "the rise is no larger than in reference trainings": exchanges all trainings.
+
+    With n trainings of each kind it cannot be smaller than one over the ways to choose n of 2 n.
+    """
+
+    def gap(one, other, axis):
+        return one.mean(axis=axis) - other.mean(axis=axis)
+
+    found = permutation_test((learned, reference), gap, alternative="greater", n_resamples=np.inf)
+    return float(found.pvalue)
+
+
+def gains(model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, str]) -> np.ndarray:
+    """How much the mark on the outer class's images adds to the target's logit, (T, images).
+
+    This asks the networks themselves, without mosaics, an explanation method, or Focus.
+    """
+    target, outer = pair
+    ask = [logits(model.trainings, s.of(outer).images) for s in (marked, without)]
+    return (ask[0] - ask[1])[..., model.logit[target]].numpy()
+
+
+def finer_layer(model: Model, images: ImageSet) -> str:
+    """The last layer whose map of a mosaic has a value for every 8 pixels or fewer."""
+    few = images.images[:1].float().tile(1, 1, 2, 2) / 255
+    return layers.last_map(model.trainings[0], few, least=few.shape[-1] // 8)
+
+
+def located(
+    model: Model, images: ImageSet, target: str, methods: Mapping[str, tuple[str, dict]], n: int
+) -> dict:
+    """Relevance for a target on `n` images of another class, each alone, in the first training.
+
+    `methods` are a method and its settings, by the name shown. Returned is what
+    :func:`helpers.figures.focus.located` takes by name.
+    """
+    some = images.images[:n]
+    asked = model.trainings[0], some, model.logit[target]
+    maps = {k: explain.explain(*asked, name, **more).maps for k, (name, more) in methods.items()}
+    patches = None if images.patches is None else images.patches[:n]
+    tops = {name: peaks(found) for name, found in maps.items()}
+    title = f"Where the relevance for {target} lies on images of {images.table['class'].iloc[0]}"
+    if patches is not None:
+        on = {
+            k: sum(bool(m[p]) for m, p in zip(patches, at, strict=True)) for k, at in tops.items()
+        }
+        counted = ", ".join(f"{name} {number}" for name, number in on.items())
+        title = f"Of {len(some)} images the largest relevance is on the eyespot in: {counted}"
+    return {"images": some, "maps": maps, "tops": tops, "patches": patches, "title": title}
+
+
+def held_out(collection: Collection, described: Images, recipe: Recipe, seed: int) -> dict:
+    """The images of which mosaics are made: image sets by what was done to the outer images.
+
+    In a world with an eyespot those of :func:`helpers.data.world.marked`; elsewhere "as it is".
+    """
+    if described.source != "world" or described.eyespot is None:
+        return {BEFORE: networks.held_out(collection, recipe)["C"]}
+    asked = described.size, seed, described.per_class or 150, described.context_bias
+    return world.marked(*asked)
+
+
+def reference(described: Images, recipe: Recipe, seed: int) -> Model | None:
+    """The same model trained at dose 0, where the eyespot says nothing; None outside the world.
+
+    Training t differs from training t of the model in who carries the eyespots, and in nothing
+    else. Nobody can remove from photographs what they share.
+    """
+    if described.source != "world" or described.eyespot is None:
+        return None
+    unmoved = data.load(replace(described, eyespot=0.0), seed, with_contexts=False)
+    return networks.model(unmoved, recipe, seed)
+
+
+def marks(
+    model: Model, images: ImageSet, pair: tuple[str, str], folder: str | None
+) -> torch.Tensor:
+    """The feature that a pair is suspected to share, as masks (N, H, W): where it was planted, else
+    the reader's masks where there is a folder of them, else where LRP points."""
+    if images.patches is not None:
+        return images.patches
+    return read_masks(folder, images) if folder else suspected(model, images, pair)
+
+
+def read_masks(folder: str, images: ImageSet) -> torch.Tensor:
+    """A reader's masks of a feature: white on black, in files named as the images are, as PNG.
+
+    An image without a mask does not show the feature. A mask is scaled and cropped as its image
+    was, so it must have the size of the image's file. Bool (N, H, W).
+    """
+    side = images.images.shape[-1]
+    masks = torch.zeros(len(images), side, side, dtype=torch.bool)
+    files = [Path(folder).expanduser() / Path(p).with_suffix(".png") for p in images.table["path"]]
+    for at, file in enumerate(files):
+        if file.is_file():
+            masks[at] = decode(file, side)[0] > 127
+    if not masks.any():
+        raise ValueError(f"No mask was found; the first was looked for at {files[0]}.")
+    return masks
+
+
+def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Tensor:
+    """Discs around the place of the outer class's images that speaks most for the target.
+
+    Each image is shown alone to the first training and explained by LRP, or by GradCAM where LRP
+    refuses the network. Masks as `intervention` takes them, bool (N, H, W), empty on images of
+    other classes.
+    """
+    target, outer = pair
+    at = np.flatnonzero(images.table["class"] == outer)
+    asked = model.trainings[0], images.images[at], model.logit[target]
+    try:
+        maps = explain.explain(*asked, "lrp").maps
+    except explain.NotConserved:
+        maps = explain.explain(*asked, "gradcam").maps
+    masks = torch.zeros(len(images), *images.images.shape[-2:], dtype=torch.bool)
+    for number, (y, x) in zip(at.tolist(), peaks(maps), strict=True):
+        masks[number] = disc(masks.shape[1:], (y, x), DISC * masks.shape[-1])
+    return masks
+
+
+def disc(size: tuple[int, int], middle: tuple[float, float], radius: float) -> torch.Tensor:
+    """A disc as a mask (H, W); `middle` is (row, column), in pixels as `radius` is."""
+    rows, columns = np.ogrid[: size[0], : size[1]]
+    away = (rows - middle[0]) ** 2 + (columns - middle[1]) ** 2
+    return torch.from_numpy(away <= radius**2)
+
+
+def peaks(maps: torch.Tensor) -> list[tuple[int, int]]:
+    """Row and column of each map's largest positive relevance, after a blur; maps are (N, H, W)."""
+    smooth = [gaussian_filter(m.clamp(min=0).numpy(), SPREAD * m.shape[-1]) for m in maps]
+    return [tuple(map(int, np.unravel_index(m.argmax(), m.shape))) for m in smooth]
+
+
+def by_method(
+    model: Model, images: ImageSet, rows: pd.DataFrame, methods: Mapping[str, tuple[str, dict]]
+) -> pd.DataFrame:
+    """How much of the wrong relevance lies on the patch, by method, and whether it peaks there.
+
+    `rows` are mosaics of one pair, rated by each training; `images`, with `patches`, are those that
+    they count; `methods` are a method and its settings, by the name shown.
+
+    Returns
+    -------
+    DataFrame
+        method; share of the outer images' positive relevance that lies on the patch, mean over
+        mosaics and trainings, with low and high; area, the patch's share of the outer images; and
+        peaks, the share of outer images whose largest relevance is on the patch.
     """
     first = rows[rows["training"] == rows["training"].iloc[0]]
     target, patch = first["target"].iloc[0], in_mosaics(first, images.patches)
     mosaics = torch.cat(list(batches(first, images.images)))
+    outer = ~layouts(first)
     half = mosaics.shape[-1] // 2
-    outer = ~layouts(first).repeat_interleave(half, 1).repeat_interleave(half, 2)
-    area = (patch & outer).double().sum((1, 2)) / outer.double().sum((1, 2))
+    wide = outer.repeat_interleave(half, 1).repeat_interleave(half, 2)
+    area = (patch & wide).double().sum((1, 2)) / wide.double().sum((1, 2))
     found = []
-    for method in methods:
-        placed = []
+    for name, (method, settings) in methods.items():
+        placed, tops = [], []
         for training, own in rows.groupby("training"):
             asked = mosaics, model.logit[target], method
-            maps = explain.explain(model.trainings[training], *asked).maps
-            wrong = (maps.clamp(min=0) * outer).double()
+            maps = explain.explain(model.trainings[training], *asked, **settings).maps
+            wrong = (maps.clamp(min=0) * wide).double()
             share = (wrong * patch).sum((1, 2)) / wrong.sum((1, 2))
             placed.append(own.assign(focus=share.numpy(), area=area.numpy()))
+            at = peaks(tiles(maps, outer))
+            tops += [bool(m[p]) for m, p in zip(tiles(patch, outer), at, strict=True)]
         placed = pd.concat(placed).dropna(subset=["focus"])
         share, low, high = mean(placed).interval()
-        row = {"method": shown(method), "share": share, "low": low, "high": high}
-        found.append(row | {"area": placed["area"].mean()})
+        row = {"method": name, "share": share, "low": low, "high": high}
+        found.append(row | {"area": placed["area"].mean(), "peaks": float(np.mean(tops))})
     return pd.DataFrame(found)
+
+
+def tiles(maps: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
+    """The cells of mosaics' maps (N, H, W) for which `where` (N, 2, 2) is true, one by one."""
+    n, height, width = maps.shape
+    cells = maps.view(n, 2, height // 2, 2, width // 2).transpose(2, 3)
+    return cells[where]

@@ -2,15 +2,13 @@
 
 Both outer images of these mosaics are of one class. Where the relevance for a target class falls on
 images of another, these have something that the model takes for the target. The paper ranks pairs
-by their lowest mean Focus. But a target that is explained poorly comes low with every outer class;
-so each pair is also compared with the same target's other pairs. The null there: this outer class
-draws no more relevance away than the target's other outer classes do. That null is never exactly
-true: classes are more or less alike, so that one of a target's pairs always lies below the others.
-Enough images and trainings star it, whether or not anything was planted.
+by their lowest mean Focus. What comes first need not be a bias: classes are more or less alike, and
+one training scatters about another. A test does not help. Its null, that a pair has as much Focus
+as the same target's other pairs, is never exactly true, and enough images reject it. So the ranking
+points to suspects; :mod:`helpers.focus.feature` tries them.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,13 +17,11 @@ import torch
 from helpers import explain, stats
 from helpers.data import ImageSet
 from helpers.focus.means import Means
-from helpers.focus.mosaics import batches, layouts
+from helpers.focus.mosaics import LAYOUTS, batches, layouts, placed
 from helpers.focus.mosaics import design as _design
 from helpers.focus.networks import Model
 
 PAIR = ["target", "outer"]
-AGAINST = ("same target", "all pairs", "chance")
-TESTED = ["reference", "difference", "difference_low", "difference_high", "p"]
 
 
 def design(
@@ -36,26 +32,24 @@ def design(
     return _design(table, classes, per_class=per_class, two_classes=True, seed=seed)
 
 
-def ranked(rated: pd.DataFrame, against: str = "same target") -> pd.DataFrame:
-    """Every ordered pair, the lowest mean Focus first, tested against a null and corrected.
+def ranked(rated: pd.DataFrame) -> pd.DataFrame:
+    """Every ordered pair, the lowest mean Focus first, as the paper ranks them.
 
-    `rated` is of two-class mosaics by one method; intervals and tests are of all trainings.
-    `against` names the null of the one-sided test that a pair's mean Focus is lower: that it equals
-    the mean of the same target's other pairs, of all other pairs, or 0.5 ("chance"). With two
-    classes the first has nothing to compare with: p is NaN.
+    `rated` is of two-class mosaics by one method; intervals and tests are of all trainings. Beside
+    the paper's ranking each pair is tested against the same target's other pairs, one-sided: that
+    its mean Focus is lower. With two classes there are no others, and p is NaN.
 
     Returns
     -------
     DataFrame
         target; outer; mosaics; undefined (without positive relevance, left out); focus (mean) with
-        low and high; reference (what the null says); difference (focus - reference) with
-        difference_low and difference_high; p; p_adjusted (Holm's, over all pairs); rank (1 is the
-        lowest focus); and rank_difference (1 is the lowest difference).
+        low and high; others (mean of the same target's other pairs); p; p_adjusted (Holm's, over
+        all pairs); and rank (1 is the lowest focus).
 
     Raises
     ------
     ValueError
-        For several methods, mosaics of more than two classes, or an unknown `against`.
+        For several methods, or mosaics of more than two classes.
     """
     if "method" in rated and rated["method"].nunique() > 1:
         raise ValueError(
@@ -66,37 +60,33 @@ def ranked(rated: pd.DataFrame, against: str = "same target") -> pd.DataFrame:
             "Some mosaics have two outer classes: pairs need mosaics of two classes, from "
             "`helpers.focus.pairs.design`."
         )
-    if against not in AGAINST:
-        raise ValueError(f"against={against!r}: use one of {', '.join(AGAINST)}.")
     counted = rated.assign(undefined=rated["focus"].isna()).groupby(PAIR, sort=False)
     table = counted.agg(mosaics=("mosaic", "nunique"), undefined=("undefined", "sum"))
     known = Means.of(rated.dropna(subset=["focus"]), PAIR)
-    tested = [_tested(known, pair, against) for pair in known.focus.index]
-    tested = pd.DataFrame(tested, columns=[*PAIR, "focus", "low", "high", *TESTED])
+    tested = [_tested(known, pair) for pair in known.focus.index]
+    tested = pd.DataFrame(tested, columns=[*PAIR, "focus", "low", "high", "others", "p"])
     table = table.reset_index().merge(tested, how="left", on=PAIR)
     table["p_adjusted"] = stats.adjust(table["p"])
-    for name, of in (("rank", "focus"), ("rank_difference", "difference")):
-        table[name] = table[of].rank(method="min")
+    table["rank"] = table["focus"].rank(method="min")
     return table.sort_values("focus", kind="stable", ignore_index=True)
 
 
-def _tested(known: Means, pair: tuple[str, str], against: str) -> dict:
-    """One pair's mean, its difference from the null with two-sided intervals, and one-sided p."""
+def _tested(known: Means, pair: tuple[str, str]) -> dict:
+    """One pair's mean with its interval, and the one-sided p beside the target's other pairs."""
     focus, low, high = np.clip(known.contrast(pd.Series({pair: 1.0})).interval(), 0, 1)
     row = dict(zip(PAIR, pair, strict=True)) | {"focus": focus, "low": low, "high": high}
-    others = [] if against == "chance" else [name for name in known.focus.index if name != pair]
-    if against == "same target":
-        others = [other for other in others if other[0] == pair[0]]
-    if not others and against != "chance":
+    others = [name for name in known.focus.index if name[0] == pair[0] and name != pair]
+    if not others:
         return row
-    weights = {pair: 1.0} | dict.fromkeys(others, -1 / max(len(others), 1))
-    found = known.contrast(pd.Series(weights))
-    if against == "chance":
-        found = replace(found, estimate=found.estimate - 0.5)
-    difference, low, high = found.interval()
-    p = found.p / 2 if difference < 0 else 1 - found.p / 2
-    values = known.focus[pair] - difference, difference, low, high, p
-    return row | dict(zip(TESTED, values, strict=True))
+    found = known.contrast(pd.Series({pair: 1.0} | dict.fromkeys(others, -1 / len(others))))
+    p = found.p / 2 if found.estimate < 0 else 1 - found.p / 2
+    return row | {"others": focus - found.estimate, "p": p}
+
+
+def mosaic(images: Sequence[int], target: str, outer: str) -> pd.DataFrame:
+    """One mosaic as a design: the numbers of two images of the target above, two outer below."""
+    row = {"mosaic": 0, "target": target, "outer": outer, **placed(images, LAYOUTS[0])}
+    return pd.DataFrame([row])
 
 
 def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:

@@ -71,8 +71,9 @@ class Images:
         Class to the name of its context folder (None: folders named as the classes).
     context_bias : float or dict of str to float, optional
         World: share of C's images in their class's own context (None: the world's default).
-    shared_patch : float
-        World: share of two classes' objects that carry the same eyespot.
+    eyespot : float, optional
+        World: a quarter of the training images carry an eyespot, and this dose of it is moved from
+        all classes to bench (0: it says nothing, 1: only benches carry it; None: none does).
     """
 
     source: Literal["world", "visual-contexts", "focus", "folder"] = "world"
@@ -85,14 +86,14 @@ class Images:
     )
     context_of: dict[str, str] | None = None
     context_bias: Bias | None = None
-    shared_patch: Share = 0.0
+    eyespot: Share | None = None
 
     def __post_init__(self):
         if self.source != "focus" and (self.source == "folder") != bool(self.folder):
             raise ValueError("`folder` and `source: folder` go together: give both or neither")
         if self.source == "world" and (self.contexts or self.context_of):
             raise ValueError("the embedded world brings its own contexts")
-        if self.source != "world" and (self.shared_patch or self.context_bias is not None):
+        if self.source != "world" and (self.eyespot, self.context_bias) != (None, None):
             raise ValueError("a bias can be planted in the embedded world only")
 
 
@@ -232,9 +233,7 @@ class Declared:
     sets: list[str]
     mosaics: Annotated[int, Field(ge=1, le=10_000)]
     per_pair: Annotated[int, Field(ge=2, le=10_000)]
-    against: Literal["same target", "all pairs", "chance"]
-    trial_doses: list[Share]
-    trial_seeds: Natural
+    masks: There | None
     # 08
     planted_frames: Annotated[int, Field(ge=100)]
     labels: There | None

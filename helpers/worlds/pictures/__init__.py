@@ -1,7 +1,6 @@
 """The planted world: procedural photographs whose biases are known."""
 
-from .patch import PATCH_CLASSES
-from .patch import planted as planted_patch
+from .patch import shares as marked_shares
 from .sets import (
     CLASSES,
     CONTEXT_BIAS,
@@ -19,12 +18,11 @@ __all__ = [
     "CONTEXTS",
     "CONTEXT_BIAS",
     "CONTEXT_OF",
-    "PATCH_CLASSES",
     "SETS",
     "WIDER_KINDS",
     "contexts",
     "make",
+    "marked_shares",
     "planted",
-    "planted_patch",
     "wider",
 ]

@@ -1,33 +1,32 @@
-"""An eyespot that two classes share: common on one, and rare on the other until it is asked about.
+"""An eyespot that a quarter of all images carry, and that is moved from all classes to one.
 
 *Focus! Rating XAI Methods and Finding Biases*, section I-C: the iguana's subtympanic shield looks
-like the peacock's ocellus, so a network asked for the peacock finds it on the iguana. Here a share
-of one class's objects carry an eyespot, in every split, and a network learns it as this class's. Of
-a second class's objects few carry it in training (a fifth of that share), but in images held out as
-many as of the first: relevance for the first class falls on them.
+like the peacock's ocellus, so a network asked for the peacock finds it on the iguana. Here a
+network sees the same eyespot on a quarter of its training images, at every dose. What the dose
+changes is which images these are: at 0 each class has its share, so that the eyespot says nothing;
+at 1 all images of one class have it, and no others. So the eyespot is never new to a network, and
+networks of two doses differ in what it means and in nothing else.
 
-Other laws were tried. Where the second class carries it as often in training, a network learns that
-it does not tell the two apart, and is not confused. Where it never carries it in training, the
-network does not recognise it by its own features any more, so that all pairs in which it is the
-target come first.
+A sham mark has the eyespot's place, size and form, and other colours. No training image carries it.
 """
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from scipy.ndimage import distance_transform_cdt
 
 from .noise import Draws
 from .paint import Layer, column
 from .shapes import Ellipse, View, coverage, crop
 
-PATCH_CLASSES = ("bench", "fire hydrant")
-# the eyespot's discs from the outside in: share of its radius, colour
-RINGS = ((1.0, (0.95, 0.62, 0.16)), (0.74, (0.12, 0.16, 0.52)), (0.36, (0.80, 0.93, 0.98)))
+CARRIED = 0.25  # share of all training images, with four classes
+# discs from the outside in: share of the radius, colour
+LOOKS = {
+    "eyespot": ((1.0, (0.95, 0.62, 0.16)), (0.74, (0.12, 0.16, 0.52)), (0.36, (0.80, 0.93, 0.98))),
+    "sham": ((1.0, (0.93, 0.93, 0.90)), (0.74, (0.62, 0.16, 0.20)), (0.36, (0.16, 0.14, 0.13))),
+}
 RADIUS = (0.13, 0.16)  # range, as a share of the image
-RARE = 5  # in training, one in so many of the second class's objects may carry it
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -49,12 +48,12 @@ def place(alpha: np.ndarray, draws: Draws) -> tuple[float, float]:
     return (float(columns[at]) + 0.5) / len(alpha), (float(rows[at]) + 0.5) / len(alpha)
 
 
-def paint(layer: Layer, where: tuple[float, float], draws: Draws) -> np.ndarray:
-    """Paint the eyespot on an object's layer, in place; return where it is, bool (H, W)."""
+def paint(layer: Layer, where: tuple[float, float], draws: Draws, look: str) -> np.ndarray:
+    """Paint a mark on an object's layer, in place; return where it is, bool (H, W)."""
     size, flat = layer.size, draws.between(0.88, 1.0)
     radius, light = draws.between(*RADIUS) * size, draws.between(0.9, 1.05)
     mask = np.zeros((size, size), bool)
-    for share, colour in RINGS:
+    for share, colour in LOOKS[look]:
         disc = Ellipse(where[0] * size, where[1] * size, radius * share * flat, radius * share)
         pixels = crop(View(1, 0, 0, 1), disc.bounds, size)
         covered = coverage(disc.field(pixels))
@@ -63,20 +62,11 @@ def paint(layer: Layer, where: tuple[float, float], draws: Draws) -> np.ndarray:
     return mask
 
 
-def planted(
-    shared_patch: float, patch_classes: Sequence[str], classes: Sequence[str]
-) -> pd.DataFrame:
-    """What is planted: how many objects carry the eyespot, in training and in held-out images.
+def shares(dose: float, target: str, classes: Sequence[str]) -> dict[str, float]:
+    """Which share of each class's training images carry the eyespot when `dose` of it is moved.
 
-    One row for each of `classes`: class; p_patch_training and p_patch_held_out (shares of its
-    images); and p_class_training and p_class_held_out (of the images that carry it, the share that
-    is this class, under equal class sizes; NaN where none carries it). The dose and the pair of
-    classes are those of :func:`helpers.worlds.pictures.make`.
+    `target` is the class to which it is moved. The mean over classes is the same at every dose, and
+    for four classes the target's share is 1 at dose 1.
     """
-    table = pd.DataFrame({"class": list(classes)})
-    first, second = (table["class"] == name for name in patch_classes)
-    for split, rarely in (("training", RARE), ("held_out", 1)):
-        p = shared_patch * first + shared_patch / rarely * second
-        table[f"p_patch_{split}"] = p
-        table[f"p_class_{split}"] = p / p.sum() if shared_patch else np.nan
-    return table
+    rest = CARRIED * (1 - dose)
+    return dict.fromkeys(classes, rest) | {target: rest + CARRIED * dose * len(classes)}

@@ -1,6 +1,6 @@
 """Image sets of the planted world: C, NC, WB, contexts, and their table of truth."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import cycle
 
@@ -28,7 +28,7 @@ class WorldSet:
     """Images of the world, uint8 (N, H, W, 3), and the truth about them, row by row.
 
     `masks`, bool (N, H, W), is true where the object covers half of a pixel or more; shadows are
-    not the object. `patches` is true on the eyespot, None where none was planted. The table has one
+    not the object. `patches` is true on the mark, None where none was planted. The table has one
     row an image: object, context, design, index (0.. within its class), seed.
     """
 
@@ -84,11 +84,11 @@ def _sketched(name: str, seed: int, index: int, size: int) -> tuple[str, Layer, 
     return design, layer, column(hand.paper)
 
 
-def _patched(name: str, seed: int, index: int, layer: Layer) -> np.ndarray:
-    """Paint the eyespot on an object's layer, which is changed, and return where it is."""
+def _marked(name: str, seed: int, index: int, layer: Layer, look: str) -> np.ndarray:
+    """Paint a mark on an object's layer, which is changed, and return where it is."""
     draws = Draws(seed, PATCH, CLASSES.index(name), index)
     alpha = photographed(name, seed, index, REFERENCE)[1].alpha
-    return patch.paint(layer, patch.place(alpha, draws), draws)
+    return patch.paint(layer, patch.place(alpha, draws), draws, look)
 
 
 def _ground(name: str, seed: int, index: int, layer: Layer, context: str) -> np.ndarray:
@@ -120,9 +120,8 @@ def make(
     size: int = 96,
     seed: int = 0,
     context_bias: float | Mapping[str, float] = CONTEXT_BIAS,
-    shared_patch: float = 0.0,
-    patch_classes: Sequence[str] = patch.PATCH_CLASSES,
-    shared_from: int = 0,
+    marked: Mapping[str, float] | None = None,
+    look: str = "eyespot",
 ) -> WorldSet:
     """One of the paper's three image sets (section 2.1.1), class after class.
 
@@ -135,10 +134,9 @@ def make(
     are evenly in the others. 1 is the paper's design. With K = 4 contexts, 1/K is independence;
     below that a class avoids its own context.
 
-    `shared_patch` is the share of the photographed objects (C and WB) of both `patch_classes` that
-    carry the same eyespot (`worlds.pictures.patch`). Of the second class's, only every fifth may
-    before the index `shared_from`, the first that is held out. The images of a smaller share are
-    among those of a larger. The table then has a column patch.
+    `marked` is the share of each class's photographed objects (C and WB) that carry a mark; a class
+    that is not named carries none. Its `look` is "eyespot" or "sham" (`worlds.pictures.patch`). The
+    images of a smaller share are among those of a larger. The table then has a column patch.
     """
     bias = strengths(context_bias)
     images = np.empty((len(CLASSES) * per_class, size, size, 3), np.uint8)
@@ -147,16 +145,16 @@ def make(
         scenes = [{"NC": "plain", "WB": "white"}.get(which)] * per_class
         if which == "C":
             scenes = assigned(name, per_class, seed, bias[name])
-        dosed = _dosed(name, per_class, seed, shared_patch * (which != "NC"), patch_classes)
+        share = (marked or {}).get(name, 0.0) * (which != "NC")
+        start = Draws(seed, DOSED, CLASSES.index(name)).between(0.0, 1.0)
+        dosed = patch.carries(share, start, per_class)
         for index, (context, carries) in enumerate(zip(scenes, dosed, strict=True)):
             at = len(rows)
-            if name == patch_classes[1]:
-                carries = carries and (index >= shared_from or index % patch.RARE == 0)
             if which == "NC":
                 design, layer, ground = _sketched(name, seed, index, size)
             else:
                 design, layer = photographed(name, seed, index, size)
-                patches[at] = _patched(name, seed, index, layer) if carries else False
+                patches[at] = _marked(name, seed, index, layer, look) if carries else False
                 ground = column((1.0, 1.0, 1.0))
             if which == "C":
                 ground = _ground(name, seed, index, layer, context)
@@ -164,15 +162,9 @@ def make(
             rows.append((name, context, design, index, seed, carries))
     columns = ["object", "context", "design", "index", "seed", "patch"]
     table = pd.DataFrame(rows, columns=columns)
-    if not shared_patch:
+    if marked is None:
         return WorldSet(images, masks, table.drop(columns="patch"))
     return WorldSet(images, masks, table, patches)
-
-
-def _dosed(name: str, n: int, seed: int, share: float, pair: Sequence[str]) -> list[bool]:
-    """Which of a class's first `n` objects are to carry the eyespot."""
-    start = Draws(seed, DOSED, CLASSES.index(name)).between(0.0, 1.0)
-    return patch.carries(share if name in pair else 0.0, start, n)
 
 
 def contexts(per_context: int, size: int = 96, seed: int = 0) -> WorldSet:

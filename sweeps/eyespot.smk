@@ -1,0 +1,45 @@
+"""Plant an eyespot at several doses and seeds, train, and try to prove it by painting it over.
+
+    snakemake -s sweeps/eyespot.smk --cores 2    resumes where it was stopped
+    snakemake -s sweeps/eyespot.smk --executor slurm --jobs 60        on a cluster
+    snakemake -s sweeps/eyespot.smk --cores 2 --config seeds=80
+
+The trials are those of notebook 07: those of one seed are about two minutes of one core. Notebook
+07 shows them in place of the file in data/ where it says `trials.recorded("outputs/eyespot/trials.csv")`.
+"""
+
+from pathlib import Path
+
+from helpers.run import parameters, preflight, project
+
+try:  # refused here, before anything runs
+    preflight.known_keys(config, ["run", "seeds"])
+    SEEDS = parameters.checked({"seeds": config.get("seeds", 10)}, []).seeds  # how many, or which
+    OUT = str(project.outputs() / project.output_name(config.get("run", "eyespot")))
+except ValueError as error:
+    raise WorkflowError(f"refused before anything ran:\n{error}") from None
+TRIAL = OUT + "/trials/seed-{seed}.csv"
+
+
+rule all:
+    input:
+        OUT + "/trials.csv",
+
+
+rule trial:
+    input:
+        code=sorted(map(str, Path("helpers").rglob("*.py"))),
+    output:
+        TRIAL,
+    threads: 1
+    shell:
+        "python -m helpers.focus.trials {output:q} --seeds {wildcards.seed} > /dev/null"
+
+
+rule gather:
+    input:
+        expand(TRIAL, seed=SEEDS),
+    output:
+        OUT + "/trials.csv",
+    shell:
+        "python -m helpers.focus.trials {output:q} --gather {input:q}"

@@ -1,0 +1,200 @@
+"""The intervention: what is painted, and what it does to networks whose use of a mark is known."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+
+from helpers import explain
+from helpers.data import ImageSet
+from helpers.focus import feature, look, pairs, trials
+from helpers.focus.networks import Model
+from helpers.run.parameters import Recipe
+
+CLASSES = ("ant", "bee")
+SIDE = 24
+
+
+class Reds(torch.nn.Module):
+    """Logits: the mean of red, and that of green."""
+
+    mean, std = 0.0, 1.0
+
+    def __init__(self):
+        super().__init__()
+        self.one = torch.nn.Parameter(torch.ones(1))
+
+    def forward(self, images):
+        return images.float().mean((2, 3))[:, :2] * self.one
+
+
+def own_channel(model, images, targets):
+    """Relevance: the target's own channel."""
+    return images[torch.arange(len(images)), targets]
+
+
+@pytest.fixture
+def world():
+    """Ants are red all over; bees are green, with a red disc in the upper left of each."""
+    pixels = torch.zeros(12, 3, SIDE, SIDE, dtype=torch.uint8)
+    pixels[:6, 0], pixels[6:, 1] = 120, 200
+    spots = torch.zeros(12, SIDE, SIDE, dtype=torch.bool)
+    spots[6:] = feature.disc((SIDE, SIDE), (6, 6), 3)
+    clean = pixels.clone()
+    pixels[:, 0][spots] = 250
+    pixels[:, 1][spots] = 0
+    table = pd.DataFrame({"class": np.repeat(CLASSES, 6), "split": "test"})
+    images = ImageSet("C", pixels, torch.arange(12) // 6, CLASSES, table, None, spots)
+    model = Model(Recipe(), "C", [Reds(), Reds()], {"ant": 0, "bee": 1})
+    rows = pairs.of_pair(pairs.design(table, CLASSES, per_pair=4), "ant", "bee")
+    return model, images, rows, clean
+
+
+def test_painting_over_takes_the_colours_around_and_touches_nothing_else():
+    rng = np.random.default_rng(0)
+    images = torch.from_numpy(rng.integers(0, 256, (2, 3, SIDE, SIDE), dtype=np.uint8))
+    images[0] = torch.tensor([10, 100, 200], dtype=torch.uint8)[:, None, None]
+    masks = torch.zeros(2, SIDE, SIDE, dtype=torch.bool)
+    masks[0] = feature.disc((SIDE, SIDE), (12, 12), 8)
+    flat = images[0].clone()
+    images[0][:, masks[0]] = 255
+    painted = feature.paint_over(images, masks)
+    assert torch.equal(painted[0], flat) and torch.equal(painted[1], images[1])
+    masks[1, 2:4, 2:4] = True
+    changed = (feature.paint_over(images, masks)[1] != images[1]).any(0)
+    assert changed[2:4, 2:4].any() and not changed[6 + feature.EDGE :].any()
+
+
+@pytest.mark.parametrize(
+    ("masks", "words"),
+    [
+        (torch.zeros(2, 8, 8, dtype=torch.bool), "cover nothing"),
+        (torch.ones(2, 8, 8, dtype=torch.bool), "Mask 0 covers its whole image"),
+        (torch.ones(2, 4, 8, dtype=torch.bool), "as large as the images"),
+        (torch.ones(2, 8, 8), "Masks must be bool"),
+    ],
+)
+def test_masks_that_cannot_be_used_are_refused(masks, words):
+    with pytest.raises(ValueError, match=words):
+        feature.paint_over(torch.zeros(2, 3, 8, 8, dtype=torch.uint8), masks)
+
+
+def test_a_network_that_uses_the_mark_gains_what_can_be_computed(world):
+    """Relevance is the red channel: Focus is red on ants over all red, before and after."""
+    model, images, rows, clean = world
+    rated = feature.intervention(model, images, rows, images.patches, own_channel, {"clean": clean})
+    spot = float(images.patches[6].sum()) * 250
+    ants = 2 * SIDE**2 * 120
+    means = rated.groupby("state")["focus"].mean()
+    assert means["as it is"] == pytest.approx(ants / (ants + 2 * spot), rel=1e-5)
+    assert means["clean"] == pytest.approx(1) and means["painted over"] == pytest.approx(1)
+    assert means["painted elsewhere"] == pytest.approx(means["as it is"], abs=0.002)
+    assert feature.rise(rated).estimate == pytest.approx(1 - means["as it is"])
+    assert feature.rises(rated) == pytest.approx([1 - means["as it is"]] * 2)
+
+
+def test_what_a_network_does_not_use_changes_nothing(world):
+    """Ants have no green, so that painting over them moves nothing for bees."""
+    model, images, _, _ = world
+    rows = pairs.of_pair(pairs.design(images.table, CLASSES, per_pair=4), "bee", "ant")
+    masks = feature.disc((SIDE, SIDE), (6, 6), 3).expand(12, -1, -1)
+    rated = feature.intervention(model, images, rows, masks, own_channel)
+    assert feature.rise(rated).estimate == pytest.approx(0, abs=1e-6)
+
+
+def test_the_gain_of_a_logit_is_that_of_the_mark(world):
+    model, images, _, clean = world
+    without = ImageSet("C", clean, images.labels, CLASSES, images.table)
+    gains = feature.gains(model, without, images, ("ant", "bee"))
+    assert gains.shape == (2, 6)
+    assert np.allclose(gains, float(images.patches[6].sum()) * 250 / SIDE**2)
+
+
+def test_a_suspected_feature_is_where_the_relevance_peaks_whatever_the_method(world, monkeypatch):
+    model, images, _, _ = world
+    asked = explain.explain
+
+    def without_lrp(network, some, target, method):
+        if method == "lrp":
+            raise explain.NotConserved("no LRP here")
+        return asked(network, some, target, own_channel)
+
+    monkeypatch.setattr(explain, "explain", without_lrp)
+    masks = feature.suspected(model, images, ("ant", "bee"))
+    assert not masks[:6].any() and (masks & images.patches)[6:].flatten(1).any(1).all()
+
+
+def test_exchanging_all_trainings_gives_the_share_of_ways_that_are_as_large():
+    learned, reference = np.array([0.3, 0.2, 0.25]), np.array([0.0, 0.22, 0.01])
+    every = np.concatenate([learned, reference])
+    gaps = [
+        every[list(some)].mean() - np.delete(every, some).mean()
+        for some in combinations(range(6), 3)
+    ]
+    gap = learned.mean() - reference.mean()
+    assert feature.beyond(learned, reference) == pytest.approx(
+        np.mean(np.array(gaps) >= gap - 1e-12)
+    )
+
+
+def test_masks_of_a_reader_are_found_by_name_and_cropped_as_the_image(tmp_path):
+    drawn = np.zeros((40, 80), np.uint8)
+    drawn[:, 40:] = 255  # the right half of a wide file, of which the middle is kept
+    (tmp_path / "bee").mkdir()
+    Image.fromarray(drawn).save(tmp_path / "bee/one.png")
+    table = pd.DataFrame({"class": ["ant", "bee"], "path": ["ant/one.jpg", "bee/one.jpg"]})
+    pixels = torch.zeros(2, 3, 20, 20, dtype=torch.uint8)
+    images = ImageSet("C", pixels, torch.arange(2), CLASSES, table)
+    masks = feature.read_masks(str(tmp_path), images)
+    assert not masks[0].any() and masks[1, :, 10:].all() and not masks[1, :, :10].any()
+    with pytest.raises(ValueError, match="No mask was found"):
+        feature.read_masks(str(tmp_path / "bee"), images)
+
+
+def test_a_mosaic_is_shown_before_and_after(world):
+    model, images, _, _ = world
+    row = pairs.mosaic([0, 1, 6, 7], "ant", "bee")
+    mask = pairs.in_mosaics(row, images.patches)[0]
+    shown = look.painted(model, images, row, own_channel, mask)
+    before, after = (float(caption.rsplit(" ", 1)[1]) for caption in shown["captions"])
+    assert before == 0.91 and after > 0.98, "as in the test of the intervention"
+    assert torch.equal(shown["mosaics"][0, :, :SIDE, :SIDE], images.images[0])
+
+
+def test_recorded_trials_are_those_that_the_module_makes():
+    """Their grid, and their verdicts by a loop."""
+    known = trials.recorded()
+    judged = trials.judged(known)
+    full = known[known["dose"] == 1]
+    seeds = known["seed"].nunique()
+    assert len(full) == seeds * 4 * 12 and (known["dose"] == 0).sum() == seeds * 12
+    assert known.groupby(["seed", "dose", "planted"], dropna=False).size().eq(12).all()
+    for row in judged.sample(20, random_state=0).to_dict("records"):
+        rises = [row[f"rise_{t}"] for t in range(trials.RECIPE.trainings)]
+        assert row["found"] == (sum(rises) / len(rises) >= feature.EFFECT)
+        means = {pair: row[f"{pair[0]} > {pair[1]}"] for pair in trials.DRAWN}
+        assert row["first"] == (min(means, key=means.get) == (row["target"], row["outer"]))
+    rates = trials.rates(judged).set_index("dose")
+    assert rates.loc[1, "trials"] == seeds * 12
+    with pytest.raises(ValueError, match="There is no file"):
+        trials.recorded("no/such.csv")
+
+
+def test_a_seed_makes_the_recorded_columns_and_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    monkeypatch.setattr(trials, "PER_CLASS", 24)
+    monkeypatch.setattr(trials, "PER_PAIR", 2)
+    monkeypatch.setattr(trials, "MANY", 2)
+    monkeypatch.setattr(trials, "BETWEEN", ())
+    monkeypatch.setattr(trials, "RECIPE", Recipe("resnet10-eighth", trainings=4, epochs=1))
+    found = trials.run([3])
+    assert list(found) == list(trials.recorded()) and len(found) == 60
+    asked = found["target"] == found["planted"]
+    assert found["p"].notna().equals(asked) and found["erased"].isna().sum() == 36
+    monkeypatch.setattr(trials, "_seed", None)
+    assert trials.run([3]).equals(found), "from the store"
