@@ -138,7 +138,9 @@ def test_text_is_coded_as_pandas_would(values, copies):
 
 
 def test_from_a_cell_to_pairs_counts_and_rows():
-    whole = report.make(counts.table(RACES, y_pred=Y_PRED, y_true=Y_TRUE))
+    whole = report.make(
+        counts.table(RACES, y_pred=Y_PRED, y_true=Y_TRUE), bootstrap=0, permutations=0
+    )
     cell = whole.cell("tpr", "pairs", "abs", "max")
     found = report.explain(whole, "tpr", "pairs", "abs", "max")
     assert len(found["pairs"]) == 3, "once where both directions say the same"
@@ -252,7 +254,7 @@ def test_unknown_blocks_are_refused(of, message):
 
 
 def test_cells_and_groups_that_do_not_exist_are_named():
-    whole = report.make(counts.table(**AB, **OK), ["pr"])
+    whole = report.make(counts.table(**AB, **OK), ["pr"], bootstrap=0, permutations=0)
     with pytest.raises(KeyError, match="no cell of measure 'tpr'"):
         whole.cell("tpr", "pairs", "abs", "max")
     with pytest.raises(KeyError, match="no group 'c'; there are a, b"):

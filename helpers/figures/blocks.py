@@ -1,5 +1,7 @@
 """Figures of notebook 09: whole reports, single gaps beside their nulls, and crossing curves."""
 
+import io
+import itertools
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -227,3 +229,36 @@ def _names(ax, values: pd.DataFrame, first: bool, last: bool) -> None:
     ax.tick_params(length=0)
     for side in ax.spines.values():
         side.set_visible(False)
+
+
+def audit(table: pd.DataFrame, words: Mapping[str, str]) -> Figure:
+    """Every group's rates: attribute, group, measure, value, low and high; a panel a measure."""
+    names, attributes = list(table["measure"].unique()), list(table["attribute"].unique())
+    rows = table[["attribute", "group"]].drop_duplicates(ignore_index=True)
+    rows["y"] = np.arange(len(rows)) + rows["attribute"].map(attributes.index)
+    across = min(4, len(names))
+    down = -(-len(names) // across)
+    size = (2.6 * across + 1.6, down * (1.1 + 0.26 * (rows["y"].max() + 1)))
+    figure, axes = plt.subplots(down, across, figsize=size, sharey=True, squeeze=False)
+    for ax, name in itertools.zip_longest(axes.flat, names):
+        if name is None:
+            ax.set_visible(False)
+            continue
+        part = rows.merge(table[table["measure"] == name], on=["attribute", "group"])
+        ends = whiskers(part["value"], part["low"], part["high"])
+        ax.errorbar(part["value"], part["y"], xerr=ends, fmt="o", color=CALM, ms=5, lw=1.6)
+        ax.set_title(words[name], fontsize=10)
+        ax.margins(x=0.1)
+        ax.locator_params(axis="x", nbins=4)
+    axes[0, 0].set_yticks(rows["y"], rows["attribute"] + " = " + rows["group"])
+    axes[0, 0].invert_yaxis()
+    figure.set_layout_engine("constrained")
+    return figure
+
+
+def svg(figure: Figure) -> str:
+    """A figure as an SVG element, for a page."""
+    text = io.StringIO()
+    figure.savefig(text, format="svg", bbox_inches="tight", metadata={"Date": None})
+    plt.close(figure)
+    return text.getvalue()[text.getvalue().index("<svg") :]
