@@ -143,7 +143,12 @@ def test_functions_of_the_user_are_blocks():
     acc = blocks.bias(data, "acc", "compl", "rel", "mean")
     assert blocks.bias(data, agreement, "compl", "rel", "mean") == pytest.approx(acc)
     assert blocks.bias(data, "acc", "pairs", ratio, middle) == pytest.approx((1 / 3) / (2 / 3))
-    options = {"comparisons": ["srel", "abs"], "reductions": ["max"], "bootstrap": 200, "permutations": 0}
+    options = {
+        "comparisons": ["srel", "abs"],
+        "reductions": ["max"],
+        "bootstrap": 200,
+        "permutations": 0,
+    }
     cells = report.make(data, ["pr", "acc"], [with_first], **options).cells
     assert cells["value"].tolist() == pytest.approx([-1, 1 / 3, -1, 1 / 3])
     assert (cells["low"] <= cells["value"]).all() and (cells["value"] <= cells["high"]).all()
