@@ -266,6 +266,18 @@ def of_file(path: str | Path, *, positive=None, threshold=None, **given: Any) ->
     return count(table, columns, notes=notes, **options)
 
 
+def of_frame(rows: pd.DataFrame, **given: Any) -> Tally:
+    """Count rows that are in memory already; `given` are the fields of `Columns`."""
+    columns = Columns(
+        **{name: value if isinstance(value, str) else tuple(value) for name, value in given.items()}
+    )
+    names = columns.roles | {n: n for n in (*columns.sensitive_features, *columns.strata)}
+    found = pd.DataFrame({name: rows[column] for name, column in names.items()})
+    for role in {"y_true", "y_pred"} & set(found):
+        found[role] = binary(found[role], names[role])
+    return Tally(_collapsed(found.assign(times=1)), columns)
+
+
 def binary(values: pd.Series, name: str, positive: str | None = None) -> pd.Series:
     """A column as 0 and 1: by the value that is positive, or as yes and no are usually written."""
     texts = values.map(_text).str.strip().str.lower()
