@@ -1,10 +1,13 @@
 """GradCAM, against captum, and what every method refuses."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from captum.attr import LayerGradCam
 from torch import nn
 from torch.nn.functional import interpolate
+from torchvision import models as torchvision_models
 from torchvision.models import VisionTransformer
 
 from helpers import explain, models
@@ -59,6 +62,8 @@ def test_a_model_may_be_frozen_and_is_left_as_it_was_and_empty_maps_are_counted(
 class Bare(nn.Module):
     """A convolutional network that is no Classifier, with functions instead of modules."""
 
+    mean, std = 0.0, 1.0
+
     def __init__(self):
         super().__init__()
         self.first = nn.Conv2d(3, 4, 5, stride=4)
@@ -82,7 +87,7 @@ def test_last_map_needs_a_map():
 
 
 def test_a_vision_transformers_patch_embedding_is_not_its_last_map():
-    model = VisionTransformer(16, 4, num_layers=1, num_heads=2, hidden_dim=8, mlp_dim=8)
+    model = models.wrap(VisionTransformer(16, 4, 1, 2, 8, 8), mean=0, std=1)
     with pytest.raises(ValueError, match="work on tokens come after 'conv_proj'"):
         explain.explain(model, torch.rand(1, 3, 16, 16), 0, "gradcam")
     named = explain.explain(model, torch.rand(1, 3, 16, 16), 0, "gradcam", layer="conv_proj")
@@ -90,6 +95,110 @@ def test_a_vision_transformers_patch_embedding_is_not_its_last_map():
     attention = "encoder.layers.encoder_layer_0.self_attention"
     with pytest.raises(ValueError, match="self_attention' gives no single tensor"):
         explain.explain(model, torch.rand(1, 3, 16, 16), 0, "gradcam", layer=attention)
+
+
+def test_tokens_are_laid_out_as_a_map():
+    """The map is what a loop over patches gives; the class token has no place in it."""
+    model = models.wrap(VisionTransformer(16, 4, 2, 2, 8, 8), mean=0, std=1).eval()
+    images, layer = torch.rand(2, 3, 16, 16), "encoder.layers.encoder_layer_1.ln_1"
+    nn.init.normal_(model.network.heads.head.weight)  # torchvision begins with zeros
+    found = explain.explain(model, images, 1, "gradcam", layer=layer)
+    kept = []
+    hook = model.network.get_submodule(layer).register_forward_hook(lambda *a: kept.append(a[2]))
+    logits = model(images)
+    hook.remove()
+    [gradient] = torch.autograd.grad(logits[:, 1].sum(), kept[0])
+    for i in range(2):
+        weights = gradient[i, 1:].mean(0)
+        wanted = torch.zeros(4, 4)
+        for patch in range(16):
+            wanted[patch // 4, patch % 4] = (weights * kept[0][i, 1 + patch]).sum().relu()
+        wanted = interpolate(wanted[None, None], (16, 16), mode="bilinear", align_corners=False)
+        torch.testing.assert_close(found.maps[i], wanted[0, 0].detach(), rtol=1e-4, atol=1e-6)
+    with pytest.raises(ValueError, match=r"'heads.head', of shape \(1, 4\)|no map"):
+        explain.explain(model, images, 1, "gradcam", layer="heads")
+
+
+def test_a_network_whose_input_nobody_described_is_refused(images):
+    network = torchvision_models.squeezenet1_1()
+    with pytest.raises(ValueError, match="Nobody said how SqueezeNet wants its images normalised"):
+        explain.explain(network, images, 0)
+    with pytest.raises(ValueError, match="Nothing says how SqueezeNet wants its images"):
+        models.wrap(network)
+
+
+def test_wrap_reads_what_a_network_was_trained_with(images):
+    """The pixels that reach the network are those of torchvision's own transform."""
+    weights = torchvision_models.ViT_B_16_Weights.IMAGENET1K_SWAG_E2E_V1
+    wanted = ((images / 255).permute(0, 2, 3, 1) - torch.tensor([0.485, 0.456, 0.406])) / (
+        torch.tensor([0.229, 0.224, 0.225])
+    )
+    own = {"mean": (0.5, 0.4, 0.3), "std": (0.2, 0.2, 0.1)}  # as timm's `pretrained_cfg`
+    timms = nn.Conv2d(3, 2, 1)
+    timms.pretrained_cfg = SimpleNamespace(**own)
+    processor = SimpleNamespace(image_mean=[0.5] * 3, image_std=[0.25] * 3, do_normalize=True)
+    plain = SimpleNamespace(image_mean=[0.5] * 3, image_std=[0.25] * 3, do_normalize=False)
+    for network, like, mean, std in [
+        (nn.Conv2d(3, 2, 1), weights, weights.transforms().mean, weights.transforms().std),
+        (timms, None, own["mean"], own["std"]),
+        (nn.Conv2d(3, 2, 1), own, own["mean"], own["std"]),
+        (nn.Conv2d(3, 2, 1), processor, [0.5] * 3, [0.25] * 3),
+        (nn.Conv2d(3, 2, 1), plain, [0.0] * 3, [1.0] * 3),
+    ]:
+        model = models.wrap(network, like)
+        assert model.mean.flatten().tolist() == pytest.approx(list(mean))
+        assert model.std.flatten().tolist() == pytest.approx(list(std))
+    model = models.wrap(nn.Conv2d(3, 3, 1, bias=False), weights)
+    with torch.no_grad():
+        model.network.weight.copy_(torch.eye(3)[..., None, None])
+        torch.testing.assert_close(model(images), wanted.permute(0, 3, 1, 2))
+
+
+# What each method says of torchvision's architectures: nothing (it explains them), or why not.
+TOKENS, LOST, NO_RELU = "work on tokens", "does not conserve relevance", "needs rectifiers"
+REFUSES = {
+    ("vit_b_16", "gradcam"): TOKENS,
+    ("vit_b_16", "gradcam++"): TOKENS,
+    ("vit_b_16", "guided-gradcam"): TOKENS,
+    ("convnext_tiny", "guided-gradcam"): NO_RELU,
+    ("efficientnet_b0", "guided-gradcam"): NO_RELU,
+}
+for _name in ("vit_b_16", "convnext_tiny", "efficientnet_b0", "mobilenet_v3_small"):
+    REFUSES |= {(_name, "lrp"): LOST, (_name, "lrp-epsilon-plus"): LOST}
+SHORT = {
+    "smoothgrad": {"samples": 1},
+    "lime": {"samples": 8, "segments": 2},
+    "occlusion": {"segments": 2},
+    "integrated-gradients": {"steps": 2},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    ["resnet18", "densenet121", "mobilenet_v3_small", "efficientnet_b0", "convnext_tiny",
+     "vit_b_16", "squeezenet1_1"],
+)  # fmt: skip
+def test_every_method_explains_an_architecture_or_says_why_not(name):
+    model = models.build(name, 3).eval()
+    if name == "vit_b_16":
+        nn.init.normal_(model.network.heads.head.weight)
+    torch.manual_seed(0)
+    for module in (m for m in model.modules() if isinstance(m, nn.BatchNorm2d)):
+        nn.init.uniform_(module.running_var, 0.5, 2)  # as after a training
+        nn.init.uniform_(module.weight, 0.5, 1.5)
+        nn.init.normal_(module.bias, 0, 0.1)
+    number, size = (1, 224) if name == "vit_b_16" else (3, 64)
+    images, targets = torch.rand(number, 3, size, size), torch.arange(number)
+    for method in explain.METHODS:
+        if (name, method) in REFUSES:
+            with pytest.raises(ValueError, match=REFUSES[name, method]):
+                explain.explain(model, images, targets, method)
+            continue
+        found = explain.explain(model, images, targets, method, **SHORT.get(method, {}))
+        assert found.maps.shape == (number, size, size) and found.zero < number, method
+        if method.startswith("lrp"):
+            assert found.lost.shape == (number,) and found.lost.max() < 1e-3
 
 
 @pytest.mark.parametrize(

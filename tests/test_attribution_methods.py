@@ -16,6 +16,8 @@ from helpers import explain, models
 class Small(nn.Module):
     """Two convolutions and a linear layer over the mean; its last map is `second`'s, rectified."""
 
+    mean, std = 0.0, 1.0
+
     def __init__(self):
         super().__init__()
         self.first = nn.Conv2d(3, 4, 5, stride=4)
@@ -107,6 +109,8 @@ def test_gradcam_plus_plus_is_its_definition_by_higher_derivatives(small, images
     """Equations 10 and 19 of its paper, the derivatives of exp(logit) taken by autograd."""
 
     class Tail(nn.Module):
+        mean, std = 0.0, 1.0
+
         def __init__(self):
             super().__init__()
             self.features = nn.Identity()
@@ -143,6 +147,7 @@ def test_guided_gradcam_equals_captum_where_captum_can(images):
         nn.Conv2d(3, 4, 5, stride=4), nn.ReLU(), nn.Conv2d(4, 6, 3), nn.ReLU(),
         nn.Flatten(), nn.Linear(6 * 3 * 3, 3),
     ).eval()  # fmt: skip
+    model = models.wrap(model, mean=0, std=1)
     found = explain.explain(model, images, TARGETS, "guided-gradcam")
     guided = captum.attr.GuidedBackprop(model).attribute(images, target=TARGETS).sum(1)
     cam = explain.explain(model, images, TARGETS, "gradcam").maps
@@ -173,6 +178,8 @@ def test_products_and_integrals_at_a_layer(small, images):
 
 class Planted(nn.Module):
     """Logit of class k: a known weight of every cell of a 4 x 4 grid times the cell's mean."""
+
+    mean, std = 0.0, 1.0
 
     def __init__(self):
         super().__init__()
@@ -260,6 +267,8 @@ def test_a_layer_that_runs_several_times_is_refused(small, images, method):
 
 class Wrapped(nn.Module):
     """Its output holds the logits, as that of Hugging Face's classifiers does."""
+
+    mean, std = 0.0, 1.0
 
     def __init__(self, network):
         super().__init__()

@@ -46,6 +46,8 @@ def two_classes(images, per_class=12):
 
 
 class Anything(nn.Module):
+    mean, std = 0.0, 1.0
+
     def __init__(self):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(1))
@@ -239,6 +241,8 @@ def test_lrp_that_loses_relevance_is_refused_and_the_run_says_so(images):
     """captum's and zennit's LRP give maps of any residual or gated network, without a word."""
 
     class Gated(nn.Module):
+        mean, std = 0.0, 1.0
+
         def __init__(self):
             super().__init__()
             self.conv, self.gate = nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 1)

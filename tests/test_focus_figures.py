@@ -25,6 +25,8 @@ METHODS = ("GradCAM", "LRP", "SmoothGrad", "LIME", "GradCAM++", "IG")
 class Colours(torch.nn.Module):
     """Logits: mean of each colour channel."""
 
+    mean, std = 0.0, 1.0
+
     def __init__(self):
         super().__init__()
         self.one = torch.nn.Parameter(torch.ones(1))

@@ -165,6 +165,8 @@ def test_what_cannot_be_ranked_is_refused(rated):
 class Channels(torch.nn.Module):
     """Logits: mean of each colour channel."""
 
+    mean, std = 0.0, 1.0
+
     def __init__(self):
         super().__init__()
         self.one = torch.nn.Parameter(torch.ones(1))

@@ -12,6 +12,8 @@ from helpers.explain import lrp
 class Residual(nn.Module):
     """Batch normalisation, a reused in-place rectifier, and a residual sum, as in ResNet."""
 
+    mean, std = 0.0, 1.0
+
     def __init__(self):
         super().__init__()
         self.conv0 = nn.Conv2d(3, 4, 3, padding=1)
@@ -162,6 +164,7 @@ def test_relevance_that_is_lost_is_refused_image_by_image():
     model = nn.Sequential(
         nn.Conv2d(3, 4, 3), nn.ReLU6(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)
     )
+    model = models.wrap(model, mean=0, std=1)
     images = torch.rand(31, 3, 8, 8)
     explain.explain(model, images, 0, "lrp", composite="epsilon-plus")
     images[7] *= 100
@@ -176,7 +179,7 @@ def test_networks_that_the_rules_do_not_fit_are_refused():
     gated = stir(models.build("mobilenet_v3_small", 2))  # products of activations
     with pytest.raises(explain.NotConserved, match=r"lost or made between layers"):
         explain.explain(gated, torch.rand(2, 3, 32, 32), 0, "lrp")
-    model = nn.Sequential(nn.Flatten(), nn.Linear(192, 2))
+    model = models.wrap(nn.Sequential(nn.Flatten(), nn.Linear(192, 2)), mean=0, std=1)
     with pytest.raises(explain.NotConserved, match="first layer is no convolution"):
         explain.explain(model, torch.rand(2, 3, 8, 8), 0, "lrp")
 

@@ -102,7 +102,10 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
         ({"doses": [float("nan")]}, r"'doses': nan \[0\] should be less than"),
         ({"doses": 0.5}, "'doses': 0.5 should be a valid list"),
         ({"side": "up"}, "'side': 'up' should be 'left', 'right' or 'random'"),
-        ({"images": "wrld"}, "'images': 'wrld' .*should be 'world', 'visual-contexts' or 'folder'"),
+        (
+            {"images": "wrld"},
+            "'images': 'wrld' .*should be 'world', 'visual-contexts', 'focus' or 'folder'",
+        ),
         ({"images": 5}, "'images': 5 is no source, no path of a YAML file and no keys"),
         ({"images": "no.yml"}, "'images': there is no file or folder 'no.yml' below"),
         ({"images": {"contxts": "a"}}, "'contxts' is no key; did you mean 'contexts'"),
@@ -118,6 +121,7 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
         ({"model": 7}, "7 is neither an architecture nor the keys of a model"),
         ({"model": ["alexnet", "vgg11"]}, "only notebooks 06 and 09 take several"),
         ({"model": {"architecture": "alexnet", "fit": "as it is"}}, "for notebooks 06 and 07"),
+        ({"images": "focus"}, "'focus' are ready-made mosaics"),
     ],
 )
 def test_refusals_name_the_parameter_and_what_is_allowed(bad, said):

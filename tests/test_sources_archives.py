@@ -8,11 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 from PIL import Image
 
 from helpers import data
-from helpers.data import archives
+from helpers.data import archives, published
+from helpers.focus import mosaics
 from helpers.run import project
 from helpers.run.parameters import Images
 from helpers.worlds import pictures
@@ -236,3 +239,86 @@ def test_an_archive_without_a_class_is_a_clear_error(server, tmp_path):
         ValueError, match=r"context.zip: no images of fire hydrant, mug, plane.*cow"
     ):
         archived()
+
+
+def mosaics_of_focus(per_target=6, side=32, ending="png", **change):
+    """Mosaics of two classes in the layout of the authors' archives; what is published of them."""
+    rng, members, rows = np.random.default_rng(3), {}, []
+    pictures_of = {
+        f"{label}{i}.jpg": rng.integers(0, 256, (side, side, 3), dtype=np.uint8)
+        for label in "01"
+        for i in range(9)
+    }
+    for number in range(2 * per_target):
+        target, other = ("0", "1") if number < per_target else ("1", "0")
+        own, outer = (rng.choice(9, 2, replace=False) for _ in range(2))
+        four = [(target, f"{target}{i}.jpg") for i in own] + [
+            (other, f"{other}{i}.jpg") for i in outer
+        ]
+        four = [four[i] for i in rng.permutation(4)]
+        cells = [pictures_of[name] for _, name in four]
+        whole = np.vstack([np.hstack(cells[:2]), np.hstack(cells[2:])])
+        file = io.BytesIO()
+        Image.fromarray(whole).save(file, "PNG" if ending == "png" else "JPEG")
+        members[f"catsdogs_mosaic/data/{number}.{ending}"] = file.getvalue()
+        row = {"filename": f"{number}.{ending}"} | {f"filename_{c}": four[c][1] for c in range(4)}
+        row |= {f"label_{c}": four[c][0] for c in range(4)} | {"target_class": target}
+        rows.append(row | change)
+    index = pd.DataFrame(rows)
+    return members | {"catsdogs_mosaic/catsdogs.csv": index.to_csv(index=False)}, pictures_of
+
+
+def read_mosaics(**more):
+    return data.load(Images("focus", archives=["catsdogs"], size=32, **more))
+
+
+def test_published_mosaics_are_rebuilt_pixel_by_pixel(server, monkeypatch):
+    members, single = mosaics_of_focus()
+    monkeypatch.setattr(published, "URL", server.url)
+    server.files["catsdogs_mosaic.zip"] = zipped(members)
+    found = read_mosaics()
+    images, design = found.sets["catsdogs"], found.mosaics["catsdogs"]
+    assert images.classes == ("0", "1") and list(design["target"]) == ["0"] * 6 + ["1"] * 6
+    assert images.table["name"].is_unique, "an image in several mosaics is there once"
+    for image, name in zip(images.images, images.table["name"], strict=True):
+        assert np.array_equal(image.permute(1, 2, 0), single[name])
+    for number, mosaic in enumerate(torch.cat(list(mosaics.batches(design, images.images)))):
+        data_of = members[f"catsdogs_mosaic/data/{number}.png"]
+        assert np.array_equal(mosaic.permute(1, 2, 0), np.asarray(Image.open(io.BytesIO(data_of))))
+    shown = np.array(images.table["class"])[design[mosaics.IMAGES]]
+    assert np.array_equal(design[mosaics.TARGETS], shown == design[["target"]].to_numpy())
+    assert len(read_mosaics(per_class=3).mosaics["catsdogs"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({}, r"needs one index \(CSV\) and has 0"),
+        ({"target_class": "7"}, "12 mosaics do not show two images of their target: 0.png, 1.png"),
+        (
+            {"filename": "x.png"},
+            "12 mosaics of the index|1 mosaics of the index are not in the folder: x",
+        ),
+    ],
+)
+def test_mosaics_that_their_index_does_not_fit_are_refused(tmp_path, change, message):
+    members, _ = mosaics_of_focus(**change)
+    for name, content in members.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if change or not name.endswith("csv"):
+            file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ValueError, match=message):
+        data.load(Images("focus", folder=str(tmp_path), size=32))
+
+
+def test_a_mosaic_of_another_shape_is_named_and_left_out(tmp_path):
+    members, _ = mosaics_of_focus(per_target=20)
+    for name, content in members.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    Image.new("RGB", (64, 40)).save(tmp_path / "catsdogs_mosaic/data/5.png")
+    found = data.load(Images("focus", folder=str(tmp_path), size=32))
+    assert any("5.png (64 x 40 pixels cannot be cut" in said for said in found.report)
+    assert len(found.mosaics[tmp_path.name]) == 39

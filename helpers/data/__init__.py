@@ -1,6 +1,6 @@
 """Image sets from one call: the embedded world, the authors' archives, or a folder of photos."""
 
-from helpers.data import archives, folders, splits, world
+from helpers.data import archives, folders, published, splits, world
 from helpers.data import contexts as _contexts
 from helpers.data.collection import SPLITS, Collection, ImageSet, listed
 from helpers.run import project
@@ -16,12 +16,12 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
     Parameters
     ----------
     images : helpers.run.parameters.Images
-        The embedded world; the authors' three archives; or a folder of class folders (see
-        `folders.scan` for the layouts that are understood). Of each class 100/25/25 images of 150
-        are for training, validation and test, and 4 : 1 : 1 of any other number. Folders with
-        train, val and test folders of their own keep these whole. Contexts are those of
-        `images.contexts`, else of a `contexts` folder beside the class folders, else they are cut
-        from C where WB is white.
+        The embedded world; the authors' three archives; the mosaics of *Focus!* (see `published`);
+        or a folder of class folders (see `folders.scan` for the layouts that are understood). Of
+        each class 100/25/25 images of 150 are for training, validation and test, and 4 : 1 : 1 of
+        any other number. Folders with train, val and test folders of their own keep these whole.
+        Contexts are those of `images.contexts`, else of a `contexts` folder beside the class
+        folders, else they are cut from C where WB is white.
     seed : int
         Decides the world's images, the splits, and which files are used where there are more.
     with_contexts : bool
@@ -43,8 +43,11 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
     size, per_class, context_of = images.size, images.per_class, images.context_of
     if images.source == "world":
         return world.load(size, seed, per_class or 150, images.context_bias, images.shared_patch)
+    downloads = project.root() / "data/downloads"
+    if images.source == "focus":
+        return published.load(images.archives, images.folder, downloads, size, per_class, seed)
     if images.source == "visual-contexts":
-        layout = archives.scan(project.root() / "data/downloads")
+        layout = archives.scan(downloads)
         context_of = context_of or pictures.CONTEXT_OF
     else:
         layout = folders.scan(folders.existing(images.folder, "folder"))

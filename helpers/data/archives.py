@@ -69,8 +69,8 @@ def _row(file: Path, top: Path) -> tuple | None:
     return (file, inside.as_posix(), labels[0], name, split) if labels else None
 
 
-def fetch(name: str, downloads: Path) -> Path:
-    """A folder with the content of a zip archive, downloaded on first use.
+def fetch(name: str, downloads: Path, url: str | None = None) -> Path:
+    """A folder with the content of a zip archive, downloaded on first use (from `url`, else `URL`).
 
     The archive's SHA-256 is recorded beside it when it is first used and verified at every later
     use. Files get their names only when they are whole; processes that ask at once wait for each
@@ -79,7 +79,7 @@ def fetch(name: str, downloads: Path) -> Path:
     downloads.mkdir(parents=True, exist_ok=True)
     with FileLock(downloads / f".{name}.lock"):
         record = downloads / f"{name}.sha256"
-        archive = _download(name, downloads, record)
+        archive = _download(name, downloads, record, url or URL)
         digest = artifacts.file_digest(archive)
         folder = downloads / f"{Path(name).stem}-{digest[:12]}"
         if not folder.is_dir():
@@ -88,10 +88,10 @@ def fetch(name: str, downloads: Path) -> Path:
     return folder
 
 
-def _download(name: str, downloads: Path, record: Path) -> Path:
+def _download(name: str, downloads: Path, record: Path, url: str) -> Path:
     """The archive's path; pooch downloads to a temporary name, checks, and renames."""
-    known, address = record.read_text() if record.exists() else None, URL + name
-    store = pooch.create(downloads, URL, registry={name: known}, retry_if_failed=RETRIES)
+    known, address = record.read_text() if record.exists() else None, url + name
+    store = pooch.create(downloads, url, registry={name: known}, retry_if_failed=RETRIES)
     pooch.get_logger().setLevel(logging.WARNING)
     try:
         return Path(store.fetch(name, downloader=_download_zip))

@@ -106,10 +106,11 @@ class Collection:
     Attributes
     ----------
     source : str
-        "world", "visual-contexts" or "folder".
+        "world", "visual-contexts", "focus" or "folder".
     classes : tuple of str
     sets : dict of str to ImageSet
-        Keys among "C", "NC", "WB"; "C" is always there.
+        Keys among "C", "NC", "WB"; "C" is always there. Of "focus" the names of its sets, each with
+        classes of its own.
     contexts : dict of str to torch.Tensor
         Class name to the images of its context, uint8 of shape (M, 3, H, W). Empty when there are
         none; otherwise every class has some.
@@ -121,6 +122,8 @@ class Collection:
     redraw : callable or None
         Other training and validation images of the same kind: takes a set's name and a number from
         1. None where there are no others, as in a folder of photographs.
+    mosaics : dict of str to DataFrame
+        Of "focus": each set's ready-made mosaics, as `helpers.focus.design` describes its own.
     """
 
     source: str
@@ -130,6 +133,7 @@ class Collection:
     context_of: dict[str, str] = field(default_factory=dict)
     report: list[str] = field(default_factory=list)
     redraw: Callable[[str, int], Drawn] | None = None
+    mosaics: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     def has_the_papers_classes(self) -> bool:
         """Whether the paper's numbers may stand beside these: its four classes and contexts."""

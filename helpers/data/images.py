@@ -134,7 +134,7 @@ def read(
     with progress(total=sum(limits.values()), desc=f"reading {what}") as bar:
         for name, rows in classes.items():
             found, bad = _read_class(rows, size, seed, limits[name], bar)
-            report += _judge(f"{what}, class {name!r}", len(rows), len(found), bad)
+            report += judge(f"{what}, class {name!r}", len(rows), len(found), bad)
             kept += sorted(found)  # back to the table's order, by path
             images += [found[row] for row in sorted(found)]
     pixels = torch.stack(images) if images else torch.empty(0, 3, size, size, dtype=torch.uint8)
@@ -162,7 +162,7 @@ def _read_class(rows, size, seed, limit, bar) -> tuple[dict, dict]:
     return found, bad
 
 
-def _judge(where: str, there: int, read: int, bad: dict[str, str]) -> list[str]:
+def judge(where: str, there: int, read: int, bad: dict[str, str]) -> list[str]:
     """Sentences on what one class gave; an error when too much of it cannot be read."""
     sentences = []
     if bad:

@@ -34,12 +34,16 @@ class Maps:
         What the method was run with, its layer's name included where it has one.
     seconds : float
         Wall time.
+    lost : float32 tensor (N,), optional
+        By LRP: what nobody can account for, as a share of the relevance in each map. Maps with more
+        than `helpers.explain.lrp.TOLERANCE` are refused.
     """
 
     maps: torch.Tensor
     method: str
     settings: dict
     seconds: float = 0.0
+    lost: torch.Tensor | None = None
 
     @property
     def zero(self) -> int:
@@ -62,10 +66,8 @@ def explain(
     Parameters
     ----------
     model : nn.Module
-        Takes images in [0, 1] and normalises them itself: wrap a network that does not in
-        :class:`helpers.models.networks.Classifier`, for its maps would look right and be wrong.
-        Returns logits (N, classes), or an object that holds them as `logits`. Put in eval mode for
-        the occasion.
+        From :func:`helpers.models.build` or, any other network, from :func:`helpers.models.wrap`,
+        which knows how it wants its images. Put in eval mode for the occasion.
     images : tensor (N, 3, H, W)
         uint8, or float in [0, 1]; moved to the model's device batch by batch.
     targets : int64 tensor (N,), or int
@@ -90,27 +92,32 @@ def explain(
     Raises
     ------
     ValueError
-        For an unknown method or setting, images or targets that do not fit, a layer that is not
-        there or runs several times.
+        For a network of which nobody said how it wants its images, an unknown method or setting,
+        images or targets that do not fit, a layer that is not there or runs several times.
     NotConserved
         By LRP, for a network that it cannot explain.
     FloatingPointError
         When relevance comes out as NaN or infinite.
     """
+    layers.check_input(model)
     targets = _targets(images, targets)
     device = next(model.parameters()).device
     training = model.training
     model.eval()
-    start, found = time.perf_counter(), []
+    start, found, unaccounted = time.perf_counter(), [], []
     try:
         name, run, settings = _prepared(model, images, method, preset, settings, device)
         for batch, wanted in zip(images.split(batch_size), targets.split(batch_size), strict=True):
             batch = _floats(batch, device)
             maps = run(model, batch, wanted.to(device), **settings)
+            if isinstance(maps, tuple):
+                maps, lost = maps
+                unaccounted.append(lost.float().cpu())
             found.append(_checked(maps, batch, name))
     finally:
         model.train(training)
-    return Maps(torch.cat(found), name, settings, time.perf_counter() - start)
+    lost = torch.cat(unaccounted) if unaccounted else None
+    return Maps(torch.cat(found), name, settings, time.perf_counter() - start, lost)
 
 
 def _prepared(model, images, method, preset, changes, device) -> tuple[str, Callable, dict]:

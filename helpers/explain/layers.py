@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn.functional import interpolate
 
 REDUCTIONS = ("sum", "absolute sum", "max absolute")
+EXTRA = 5  # tokens beside those of the image's patches: the class's, and registers
 #: Modules whose output is the map of the module before them, only pooled to a fixed size or masked.
 NO_MAP_OF_THEIR_OWN = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.modules.dropout._DropoutNd)
 
@@ -17,6 +18,16 @@ def logits_of(model: nn.Module, images: torch.Tensor) -> torch.Tensor:
     """Logits (B, classes), of a model that returns them or, as Hugging Face's do, holds them."""
     output = model(images)
     return output if isinstance(output, torch.Tensor) else output.logits
+
+
+def check_input(model: nn.Module) -> None:
+    """Refuse a network of which nobody said how it wants its images."""
+    if not (hasattr(model, "mean") and hasattr(model, "std")):
+        raise ValueError(
+            f"Nobody said how {type(model).__name__} wants its images normalised, and maps of "
+            "images that it was not made for look right and are wrong: wrap it, "
+            "models.wrap(network, its weights or configuration), and explain that."
+        )
 
 
 def network_of(model: nn.Module) -> nn.Module:
@@ -74,7 +85,24 @@ def gradient_at(
                 logits = logits_of(model, images)
     [gradient] = torch.autograd.grad(logits.gather(1, targets[:, None]).sum(), kept[0])
     wide = torch.promote_types(gradient.dtype, torch.float32)
-    return kept[0].detach().to(wide), gradient.to(wide)
+    found = (kept[0].detach().to(wide), gradient.to(wide))
+    return found if layer == "input" else tuple(as_map(one, layer) for one in found)
+
+
+def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
+    """A layer's output (B, C, h, w); tokens (B, N, C) of square images are laid out as a map.
+
+    Tokens stand row by row, after class and register tokens, of which there may be up to `EXTRA`.
+    """
+    if output.ndim == 4:
+        return output
+    side = int(output.shape[1] ** 0.5) if output.ndim == 3 else 0
+    if side < 2 or output.shape[1] - side**2 > EXTRA:
+        raise ValueError(
+            f"The output of layer {layer!r}, of shape {tuple(output.shape)}, is no map: name a "
+            "layer that gives (images, channels, height, width), or tokens of a square image."
+        )
+    return output[:, -(side**2) :].transpose(1, 2).unflatten(2, (side, side))
 
 
 def reduced(relevance: torch.Tensor, how: str, images: torch.Tensor) -> torch.Tensor:
@@ -136,7 +164,8 @@ def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
     if any(len(shape) == 3 and list(m.parameters()) for _, m, shape in before[maps[-1] :]):
         raise ValueError(
             f"{type(network).__name__} has no feature map before its classifier: layers that work "
-            f"on tokens come after {name!r}. Name the layer to explain, if it gives a map."
+            f"on tokens come after {name!r}. Name the layer to explain: one that gives a map, or "
+            "the tokens of the image's patches before the last attention."
         )
     return name
 

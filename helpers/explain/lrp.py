@@ -52,7 +52,7 @@ def lrp(
     composite: str = "alpha1-beta0",
     layer: str = "input",
     reduce: str = "sum",
-) -> torch.Tensor:
+) -> tuple[torch.Tensor, torch.Tensor]:
     """LRP (Bach et al. 2015) from the target's logit to the input, or to a layer's output.
 
     The network may have convolutions, linear layers, rectifiers, pooling, sums and batch
@@ -61,8 +61,9 @@ def lrp(
     values), the paper's choice, and "epsilon-plus" spreads relevance evenly over what a filter
     sees.
 
-    What biases and stabilisers take is not in the map. Where more than `TOLERANCE` of what the map
-    holds is lost without account, the map is refused (NotConserved).
+    What biases and stabilisers take is not in the map. With the maps comes, for each image, what is
+    lost without account as a share of what the map holds; more than `TOLERANCE` is refused
+    (NotConserved).
     """
     relevance, logits, ledger = propagate(model, images, targets, composite, layer)
     if not ledger.arrived:
@@ -77,7 +78,7 @@ def lrp(
             "do not fit (a product of activations, a softmax, a smooth or clipped rectifier such "
             "as ReLU6, normalisation that is not batch normalisation). Use another method."
         )
-    return reduced(relevance, reduce, images)
+    return reduced(relevance, reduce, images), share
 
 
 def propagate(

@@ -10,7 +10,8 @@ from helpers.explain import cam, gradients, lrp, perturbation
 class Method:
     """An explanation method: its `name` in figures, and what computes it.
 
-    `run` takes (model, images, targets, **settings), images in [0, 1], and returns float (B, H, W).
+    `run` takes (model, images, targets, **settings), images in [0, 1], and returns float (B, H, W);
+    LRP with it the share of relevance that is lost, (B,).
     `layer` is where relevance is read by default: "last map" (the last convolutional feature map),
     "input", or None for a method that only ever reads at the input. `sound` are settings that keep
     what the method is about; they are the default. `paper` are those of *Focus! Rating XAI Methods

@@ -121,6 +121,8 @@ class DisconnectedHeads(nn.Module):
     network do, and what a method reads off a whole channel mixes cells.
     """
 
+    mean, std = 0.0, 1.0  # it takes images as they are
+
     def __init__(self, own_channels: bool):
         super().__init__()
         draw = torch.Generator().manual_seed(0)

@@ -17,7 +17,7 @@ import helpers
 from helpers.data.collection import Drawn
 from helpers.models import weights as weights_of
 from helpers.models.inference import default_device, logits, single_thread
-from helpers.models.networks import Classifier, build
+from helpers.models.networks import Classifier, build, wrap
 from helpers.models.training import augment, train
 from helpers.run import artifacts
 from helpers.run.progress import progress
@@ -31,6 +31,7 @@ __all__ = [
     "single_thread",
     "train",
     "trainings",
+    "wrap",
 ]
 
 VERSION = 5  # raise when a change of the code changes what it trains

@@ -16,6 +16,7 @@ from helpers.models.reduced import REDUCED
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
+INPUT_KEYS = ("mean", "std", "image_mean", "image_std", "do_normalize")
 
 
 class Classifier(nn.Module):
@@ -31,8 +32,8 @@ class Classifier(nn.Module):
         self.network = network.to(memory_format=torch.channels_last)  # 10 to 20% faster on CPU
         self.head = head_of(network)
         self.history = None
-        self.register_buffer("mean", torch.tensor(mean).view(3, 1, 1), persistent=False)
-        self.register_buffer("std", torch.tensor(std).view(3, 1, 1), persistent=False)
+        self.register_buffer("mean", torch.as_tensor(mean).view(3, 1, 1), persistent=False)
+        self.register_buffer("std", torch.as_tensor(std).view(3, 1, 1), persistent=False)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Logits, float32 (N, classes), of images (N, 3, H, W): uint8, or float in [0, 1]."""
@@ -47,6 +48,47 @@ class Classifier(nn.Module):
             images = images - self.mean
         logits = self.network(images.div_(self.std))
         return logits if isinstance(logits, torch.Tensor) else logits.logits  # without aux. heads
+
+
+def wrap(network: nn.Module, like=None, *, mean=None, std=None) -> Classifier:
+    """Any classifier, with its input normalisation inside, as the suite takes models.
+
+    Parameters
+    ----------
+    network : nn.Module
+        Takes normalised float images (N, 3, H, W); returns logits (N, classes), or an object that
+        holds them as `logits`, as those of Hugging Face do.
+    like
+        What says how the network wants its input: torchvision's weights
+        (``ResNet18_Weights.DEFAULT``), an image processor of Hugging Face's, or a configuration
+        with mean and std. A network of timm's brings its own (`pretrained_cfg`).
+    mean, std : float, or one a channel
+        Instead of `like`, on the [0, 1] scale. 0 and 1 say that it takes images as they are.
+
+    Raises
+    ------
+    ValueError
+        Where nothing says it: a guess would give logits and maps that look right and are wrong.
+    """
+    if mean is None or std is None:
+        mean, std = _stated(like if like is not None else getattr(network, "pretrained_cfg", None))
+    if mean is None or std is None:
+        raise ValueError(
+            f"Nothing says how {type(network).__name__} wants its images normalised. Give what it "
+            "was trained with: models.wrap(network, ResNet18_Weights.DEFAULT), "
+            "models.wrap(network, image_processor), or mean=(...) and std=(...) on the [0, 1] "
+            "scale; mean=0 and std=1 where it takes images in [0, 1] as they are."
+        )
+    return Classifier(network, *(torch.as_tensor(one).float().expand(3) for one in (mean, std)))
+
+
+def _stated(like) -> tuple:
+    """Mean and std as torchvision, timm or Hugging Face state them; None where they do not."""
+    like = like.transforms() if hasattr(like, "transforms") else like
+    known = like if isinstance(like, dict) else {n: getattr(like, n, None) for n in INPUT_KEYS}
+    if known.get("do_normalize") is False:
+        return 0.0, 1.0
+    return tuple(known.get(name) or known.get(f"image_{name}") for name in ("mean", "std"))
 
 
 def build(

@@ -11,7 +11,7 @@ import difflib
 import functools
 import importlib
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, get_args, get_type_hints
@@ -55,15 +55,18 @@ class Images:
 
     Attributes
     ----------
-    source : {"world", "visual-contexts", "folder"}
-        The embedded world, the archives of *Assessing Biases through Visual Contexts*, or a folder
-        of class folders.
+    source : {"world", "visual-contexts", "focus", "folder"}
+        The embedded world, the archives of *Assessing Biases through Visual Contexts*, the
+        ready-made mosaics of *Focus!*, or a folder of class folders.
     size : int
         Side of the square images in pixels.
     per_class : int, optional
-        Images of each class in each set; a folder may have fewer (None: all).
+        Images of each class in each set; a folder may have fewer (None: all). Of "focus" mosaics of
+        each target class.
     folder, contexts : str, optional
-        Of class folders, and of context folders.
+        Of class folders (with "focus" of mosaics and their index), and of context folders.
+    archives : list of str
+        Of "focus": which of its four sets.
     context_of : dict of str to str, optional
         Class to the name of its context folder (None: folders named as the classes).
     context_bias : float or dict of str to float, optional
@@ -72,17 +75,20 @@ class Images:
         World: share of two classes' objects that carry the same eyespot.
     """
 
-    source: Literal["world", "visual-contexts", "folder"] = "world"
+    source: Literal["world", "visual-contexts", "focus", "folder"] = "world"
     size: Annotated[int, Field(ge=32, le=512)] = 96
     per_class: Annotated[int, Field(ge=3)] | None = 150
     folder: There | None = None
     contexts: There | None = None
+    archives: list[Literal["catsdogs", "ilsvrc2012", "mit67", "mame"]] = field(
+        default_factory=lambda: ["catsdogs", "ilsvrc2012", "mit67", "mame"]
+    )
     context_of: dict[str, str] | None = None
     context_bias: Bias | None = None
     shared_patch: Share = 0.0
 
     def __post_init__(self):
-        if (self.source == "folder") != bool(self.folder):
+        if self.source != "focus" and (self.source == "folder") != bool(self.folder):
             raise ValueError("`folder` and `source: folder` go together: give both or neither")
         if self.source == "world" and (self.contexts or self.context_of):
             raise ValueError("the embedded world brings its own contexts")
@@ -109,10 +115,9 @@ def images_of(given: Any) -> Images:
     if not isinstance(given, dict):
         raise ValueError(f"{given!r} is no source, no path of a YAML file and no keys of images")
     if given.get("folder"):
-        given = {"source": "folder", **given}
-    return _built(
-        Images, {"size": 224 if given.get("source") == "visual-contexts" else 96, **given}
-    )
+        given = {"source": "folder"} | given
+    published = given.get("source") in ("visual-contexts", "focus")
+    return _built(Images, {"size": 224 if published else 96, **given})
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -295,6 +300,11 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
     if problems:
         raise ParameterError("\n".join(problems))
     settings = SimpleNamespace(**right)
+    if "images" in right and right["images"].source == "focus" and "methods" not in values:
+        raise ParameterError(
+            "parameter 'images': 'focus' are ready-made mosaics, for the notebooks that rate "
+            "explanation methods (06); this one needs single images of classes"
+        )
     if "model" in right:
         recipes = [replace(one, trainings=right["trainings"]) for one in right["model"]]
         settings.model, settings.models = recipes[0], recipes

@@ -1,0 +1,148 @@
+"""The mosaics that the authors of *Focus!* published, ready made: `images: focus`.
+
+They rated methods on Dogs vs. Cats, ImageNet, MIT67 and MAMe, and gave out the mosaics: of each set
+an archive with a folder of images and an index (CSV). The index has a row a mosaic: `filename`;
+`target_class`, the class to explain; and `filename_0` ... `filename_3` and `label_0` ... `label_3`,
+the images it is made of, row by row. Classes are numbers. A folder of such mosaics of one's own is
+read in the same way.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from PIL import Image
+
+from helpers.data import archives, folders
+from helpers.data.collection import Collection, ImageSet, listed, sizes
+from helpers.data.images import Unreadable, decode, is_image, judge, ranks
+from helpers.data.mosaics import resize
+from helpers.run.progress import progress
+
+URL = "https://storage.hpai.bsc.es/focus-metric/"
+FILES, LABELS = ([f"{name}_{cell}" for cell in range(4)] for name in ("filename", "label"))
+COLUMNS = ["filename", "target_class", *FILES, *LABELS]
+
+
+def load(
+    names: Sequence[str],
+    folder: str | None,
+    downloads: Path,
+    size: int,
+    per_class: int | None,
+    seed,
+) -> Collection:
+    """Read published mosaics: the archives of these names, or those in a folder.
+
+    Returns a Collection whose `sets` are the images in the mosaics, each image once, and whose
+    `mosaics` are their designs. `per_class` mosaics of each target class are read (None: all).
+    """
+    if folder:
+        found = {Path(folder).name: folders.existing(folder, "folder")}
+    else:
+        found = {n: archives.fetch(f"{n}_mosaic.zip", downloads, URL) for n in names}
+    sets, mosaics, report = {}, {}, []
+    for name, place in found.items():
+        sets[name], mosaics[name], said = _read(name, place, size, per_class, seed)
+        report += said
+    if report:
+        print("\n".join(report))
+    classes = next(iter(sets.values())).classes
+    return Collection("focus", classes, sets, report=report, mosaics=mosaics)
+
+
+def _read(name: str, folder: Path, size: int, per_class: int | None, seed: int):
+    """One set: its images, the design of its mosaics, and what is to be said of it."""
+    index = _index(name, folder)
+    index = index.groupby("target_class", sort=False).head(per_class or len(index))
+    tiles, images, kept, bad = {}, [], [], {}
+    for row in progress(index.to_dict("records"), desc=f"reading {name}"):
+        try:
+            cells = _cells(row["file"], size)
+        except Unreadable as reason:
+            bad[folders.printable(row["filename"])] = str(reason)
+            continue
+        for cell in range(4):
+            key = row[LABELS[cell]], row[FILES[cell]]
+            if key not in tiles:
+                tiles[key] = len(images)
+                images.append(cells[cell])
+        kept.append(row)
+    said = judge(f"{name}, mosaics", len(index), len(kept), bad)
+    made = ImageSet(name, torch.stack(images), *_table(name, list(tiles), seed))
+    return made, _design(kept, tiles), said
+
+
+def _index(name: str, folder: Path) -> pd.DataFrame:
+    """The index of a folder of mosaics, with the `file` of each; refused where it does not fit."""
+    tables = [path for path in folders.walk(folder) if path.suffix.lower() == ".csv"]
+    if len(tables) != 1:
+        raise ValueError(
+            f"{name}: a folder of mosaics needs one index (CSV) and has {len(tables)}: it says "
+            f"which images are in which mosaic, in the columns {', '.join(COLUMNS)}."
+        )
+    index = pd.read_csv(tables[0], dtype=str, keep_default_na=False)
+    missing = [column for column in COLUMNS if column not in index]
+    if missing or not len(index):
+        what = f"has no column {', '.join(missing)}" if missing else "has no row"
+        raise ValueError(f"{name}: the index {tables[0].name} {what}.")
+    files = {path.name: path for path in folders.walk(folder) if is_image(path)}
+    absent = sorted(set(index["filename"]) - set(files))
+    if absent:
+        raise ValueError(
+            f"{name}: {len(absent)} mosaics of the index are not in the folder: {listed(absent)}."
+        )
+    targets = (index[LABELS].to_numpy() == index[["target_class"]].to_numpy()).sum(1)
+    if (targets != 2).any():
+        odd = index["filename"][targets != 2]
+        raise ValueError(
+            f"{name}: {len(odd)} mosaics do not show two images of their target: {listed(odd)}."
+        )
+    return index.assign(file=index["filename"].map(files))
+
+
+def _cells(file: Path, size: int) -> torch.Tensor:
+    """The four images of a mosaic, row by row, each at `size`: uint8 (4, 3, size, size)."""
+    try:
+        with Image.open(file) as image:
+            width, height = image.size
+    except (OSError, Image.DecompressionBombError) as error:
+        raise Unreadable(str(error)) from None
+    if width != height or width % 2:
+        raise Unreadable(f"{width} x {height} pixels cannot be cut into 2 x 2 square images")
+    whole, half = decode(file, width), width // 2
+    rows = whole.unflatten(1, (2, half)).unflatten(3, (2, half))  # (3, 2, half, 2, half)
+    return resize(rows.permute(1, 3, 0, 2, 4).flatten(0, 1).contiguous(), size, size)
+
+
+def _table(name: str, images: list[tuple[str, str]], seed: int):
+    """Labels, classes and the table of images (class, file name), split 4 : 1 : 1 by class."""
+    table = pd.DataFrame(images, columns=["class", "name"])
+    classes = tuple(sorted(table["class"].unique(), key=lambda c: (len(c), c)))  # 2 before 10
+    table["path"] = name + "/" + table["name"]
+    table["context"] = ""
+    table["rank"] = ranks(table["class"] + "/" + table["name"], seed)
+    place = table.groupby("class")["rank"].rank(method="first").astype(int) - 1
+    train, val, _ = (table["class"].map(_sizes(table, part)) for part in range(3))
+    table["split"] = np.select([place < train, place < train + val], ["train", "val"], "test")
+    labels = table["class"].map({label: i for i, label in enumerate(classes)})
+    return torch.tensor(labels.to_numpy()), classes, table.drop(columns="rank")
+
+
+def _sizes(table: pd.DataFrame, part: int) -> dict[str, int]:
+    return {name: sizes(number)[part] for name, number in table["class"].value_counts().items()}
+
+
+def _design(mosaics: list[dict], tiles: dict[tuple[str, str], int]) -> pd.DataFrame:
+    """The mosaics' design, as `helpers.focus.design` makes one: which image is in which cell."""
+    rows = []
+    for number, row in enumerate(mosaics):
+        outer = sorted({row[label] for label in LABELS} - {row["target_class"]})
+        made = {"mosaic": number, "target": row["target_class"], "outer": " + ".join(outer)}
+        for cell, (label, file) in enumerate(zip(LABELS, FILES, strict=True)):
+            made[f"image_{cell}"] = tiles[row[label], row[file]]
+        made |= {f"is_target_{c}": row[LABELS[c]] == row["target_class"] for c in range(4)}
+        rows.append(made)
+    return pd.DataFrame(rows)
