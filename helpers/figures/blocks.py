@@ -233,12 +233,17 @@ def rocs(curves: Mapping[str, tuple], pair: Sequence[str], area: float) -> Figur
 
 
 def audit(table: pd.DataFrame, words: Mapping[str, str]) -> Figure:
-    """Every group's rates: attribute, group, measure, value, low and high; a panel a measure."""
+    """Every group's rates: attribute, group, measure, value, low and high; a panel a measure.
+
+    All panels are equally wide in units of the rate, so that gaps can be compared.
+    """
     names, attributes = list(table["measure"].unique()), list(table["attribute"].unique())
     rows = table[["attribute", "group"]].drop_duplicates(ignore_index=True)
     rows["y"] = np.arange(len(rows)) + rows["attribute"].map(attributes.index)
     across = min(4, len(names))
     down = -(-len(names) // across)
+    spread = table.groupby("measure").agg({"low": "min", "high": "max"})
+    wide = 1.1 * (spread["high"] - spread["low"]).max()
     size = (2.6 * across + 1.6, down * (1.1 + 0.26 * (rows["y"].max() + 1)))
     figure, axes = plt.subplots(down, across, figsize=size, sharey=True, squeeze=False)
     for ax, name in itertools.zip_longest(axes.flat, names):
@@ -249,7 +254,8 @@ def audit(table: pd.DataFrame, words: Mapping[str, str]) -> Figure:
         ends = whiskers(part["value"], part["low"], part["high"])
         ax.errorbar(part["value"], part["y"], xerr=ends, fmt="o", color=CALM, ms=5, lw=1.6)
         ax.set_title(words[name], fontsize=10)
-        ax.margins(x=0.1)
+        low, high = part["low"].min(), part["high"].max()
+        ax.set_xlim((low + high - wide) / 2, (low + high + wide) / 2)
         ax.locator_params(axis="x", nbins=4)
     axes[0, 0].set_yticks(rows["y"], rows["attribute"] + " = " + rows["group"])
     axes[0, 0].invert_yaxis()
