@@ -4,7 +4,7 @@ The paper's Figure 2 explores a report by clicking; here each step is a function
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import pandas as pd
 from helpers import stats
 from helpers.blocks import blocks, evidence
 from helpers.blocks.blocks import Sample
-from helpers.blocks.counts import CELLS, Table
+from helpers.blocks.counts import CELLS, Table, places, unit_counts
 
 DRAWS = 999
 KEYS = ["measure", "set", "comparison", "reduction"]
@@ -129,19 +129,22 @@ def readings(
 def rates(data: Table, of: str = "pr") -> pd.DataFrame:
     """A rate (`blocks.SHARES`) of every group, with Wilson's intervals: group, n, value, low, high.
 
-    n counts the rows that the rate is about, such as the positives for tpr. Where rows are weighted
-    or come in clusters, the interval is that of as many independent rows as have the same error
-    (Korn and Graubard, *Survey Methodology* 24, 1998). Where the table has strata also adjusted:
+    n is the number of rows that the rate is about, such as the positives for tpr. Where rows are
+    weighted or come in clusters, the interval is that of as many independent rows as have the same
+    error (Korn and Graubard, *Survey Methodology* 24, 1998). Where the table has strata also adjusted:
     with everyone's mix of those the group has rows in.
     """
     top, bottom = (list(cells) for cells in blocks.SHARES[of])
     counted = data.frame()[: len(data.groups)]
     held = counted[list(CELLS)].to_numpy()
     value = blocks.ratio(held[:, top].sum(1), held[:, bottom].sum(1))
-    n = held[:, bottom].sum(1)
+    n = trials = held[:, bottom].sum(1)
     if data.clusters is not None or data.sample_weight is not None:
-        n = _independent(data, top, bottom, value)
-    trials = np.nan_to_num(n)
+        plain = replace(data, sample_weight=None)
+        rows = np.bincount(places(plain, data.groups.atoms), data.number, data.counts.size)
+        rows = rows.reshape(-1, *data.counts.shape[-2:]).sum(0)
+        n = unit_counts(data.groups, rows)[: len(value), bottom].sum(1).astype(int)
+        trials = np.nan_to_num(_independent(data, top, bottom, value))
     low, high = stats.wilson(np.nan_to_num(value).clip(0, 1) * trials, trials)
     found = pd.DataFrame({"group": counted["group"], "n": n, "value": value})
     found = found.assign(low=low, high=high)

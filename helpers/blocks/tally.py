@@ -29,7 +29,7 @@ MANY = 50  # values of a column that may be a group each without anybody asking 
 MOST = 1000  # values of a column that may be a group each at all
 LOOKED_AT = 100_000  # rows by which columns are recognised
 STEPS = 1000  # of the scores of a large table
-LARGE = 50_000  # rows from which scores are counted in steps
+LARGE = 5000  # rows from which scores are counted in steps
 BUCKETS = 1000  # of clusters, where there are more
 MISSING = "(missing)"
 
