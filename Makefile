@@ -86,6 +86,7 @@ lint: $(READY)
 
 # ASK="--sensitive race,sex --positive yes ..." says what the columns do not: python -m helpers audit --help
 audit: $(READY)
+	@test -n $(call quoted,$(TABLE)) || { echo "which table? make audit TABLE=predictions.csv"; exit 2; }
 	@python -m helpers audit $(call quoted,$(TABLE)) $(ASK) --out outputs/audit.html
 
 # copies: opening, saving and exercising never change the stored notebooks

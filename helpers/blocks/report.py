@@ -131,8 +131,8 @@ def rates(data: Table, of: str = "pr") -> pd.DataFrame:
 
     n is the number of rows that the rate is about, such as the positives for tpr. Where rows are
     weighted or come in clusters, the interval is that of as many independent rows as have the same
-    error (Korn and Graubard, *Survey Methodology* 24, 1998). Where the table has strata also adjusted:
-    with everyone's mix of those the group has rows in.
+    error (Korn and Graubard, *Survey Methodology* 24, 1998). Where the table has strata also
+    adjusted: with everyone's mix of those the group has rows in.
     """
     top, bottom = (list(cells) for cells in blocks.SHARES[of])
     counted = data.frame()[: len(data.groups)]
