@@ -208,8 +208,9 @@ def _gaps(data: counts.Table, attribute: str, unsaid: list, draws: int, seed: in
             shuffled = max(99, min(drawn, WORK // int(data.number.sum())))
         options = {"bootstrap": drawn, "permutations": shuffled, "seed": seed}
         cells = report.make(data, names, *GAP, **options).cells
-        parts.append(cells if shuffled else cells.assign(p=np.nan))
-    return pd.concat(parts, ignore_index=True).assign(attribute=attribute, draws=draws)
+        cells = cells if shuffled else cells.assign(p=np.nan)
+        parts.append(cells.assign(attribute=attribute, shuffles=shuffled))
+    return pd.concat(parts, ignore_index=True)
 
 
 def _judged(every: list[pd.DataFrame], difference: float | None) -> pd.DataFrame:
@@ -272,20 +273,22 @@ def _unsaid(found: Audit) -> list[str]:
 
 
 def _how(found: Audit, draws: int) -> list[str]:
-    columns = found.counted.columns
+    columns, tested = found.counted.columns, found.gaps.dropna(subset=["p"])
     said = [f"{name} is {role}" for role, name in columns.roles.items()]
-    floor = found.gaps["p"].min()
-    tested = int(found.gaps["p"].notna().sum())
-    lowest = min(1, tested / (draws + 1))
     sentences = [
         f"Columns: {', '.join(said)}.",
         "Intervals are of 95%. Rates have Wilson's, gaps and ratios those of a bootstrap "
-        f"({draws:,} draws) that knows that the widest of many gaps is too wide by chance.",
-        "p says how often groups that are shuffled show as wide a gap; p corrected is Holm's, "
-        f"over all {tested} gaps. The smallest p that {draws:,} shuffles can show is "
-        f"{1 / (draws + 1):.3g}; corrected for {tested} gaps it is {lowest:.2g}. "
-        f"The smallest here is {floor:.3g}.",
+        f"({draws:,} draws, or fewer where rows have to be drawn one by one) that knows that the "
+        "widest of many gaps is too wide by chance.",
     ]
+    if len(tested):
+        fewest = tested["shuffles"].min()
+        lowest = min(1, len(tested) / (fewest + 1))
+        sentences.append(
+            "p says how often groups that are shuffled show as wide a gap; p corrected is Holm's, "
+            f"over all {len(tested)} gaps. {fewest:,} shuffles cannot show a p below "
+            f"{1 / (fewest + 1):.3g}, nor a corrected one below {lowest:.2g} for the first gap."
+        )
     if columns.cluster:
         sentences.append(f"Rows of one {columns.cluster} are drawn and exchanged together.")
     if found.counted.steps:

@@ -286,7 +286,8 @@ def table(
     columns = given | {"strata": fixed, "clusters": together}
     found = Table(by, np.empty(0), **columns, sample_weight=weight, times=times)
     shape = (*(() if fixed is None else (int(fixed.max()) + 1,)), by.member.shape[1], 4)
-    counts = np.bincount(places(found, by.atoms), found.mass, minlength=int(np.prod(shape)))
+    mass = None if weight is None and times is None else found.mass  # counting alone is faster
+    counts = np.bincount(places(found, by.atoms), mass, minlength=int(np.prod(shape)))
     counts = counts if weight is not None else np.round(counts).astype(np.int64)
     return replace(found, counts=counts.reshape(shape))
 
