@@ -186,7 +186,7 @@ def _rates(data: counts.Table, attribute: str, draws: int, seed: int) -> pd.Data
         for of in others:
             low, high = ends[of][:, :groups]
             column = {"value": seen.f[of][..., :groups], "low": low, "high": high, "measure": of}
-            n = data.frame()["n"][:groups]
+            n = [int(data.number[data.groups.rows(g)].sum()) for g in data.groups.names]
             parts.append(pd.DataFrame({"group": data.groups.names, "n": n, **column}))
     return pd.concat(parts, ignore_index=True).assign(attribute=attribute)
 
