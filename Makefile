@@ -5,6 +5,7 @@
 #   make test        every test: units, guards, and each notebook cell by cell
 #   make seeds       the whole suite with SEEDS="0 1 2": which verdicts differ -> outputs/seeds/
 #   make sweep       every method in many worlds at five doses of planted bias -> outputs/sweep/
+#   make audit TABLE=predictions.csv   one page about your own predictions -> outputs/audit.html
 #   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
 #   make exercises   a class's copies without the solutions -> outputs/class/
 #   make class       JupyterLab on these copies
@@ -39,7 +40,7 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run sweep seeds test test-fast test-other-processor lab exercises class notebooks bench lock setup lint
+.PHONY: run sweep seeds test test-fast test-other-processor lab audit exercises class notebooks bench lock setup lint
 
 setup: $(READY)
 
@@ -82,6 +83,11 @@ test-fast: $(READY)
 
 lint: $(READY)
 	@ruff check --quiet . && ruff format --check --quiet .
+
+# ASK="--sensitive race,sex --positive yes ..." says what the columns do not: python -m helpers audit --help
+audit: $(READY)
+	@test -n $(call quoted,$(TABLE)) || { echo "which table? make audit TABLE=predictions.csv"; exit 2; }
+	@python -m helpers audit $(call quoted,$(TABLE)) $(ASK) --out outputs/audit.html
 
 # copies: opening, saving and exercising never change the stored notebooks
 lab: $(READY)

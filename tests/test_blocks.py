@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from helpers.blocks import blocks, counts, report
 from helpers.blocks import paper as fb
 
+PLAIN = {"bootstrap": 0, "permutations": 0}
 ALL = list(itertools.product(blocks.SETS, blocks.COMPARISONS, blocks.REDUCTIONS))
 
 
@@ -102,7 +103,7 @@ def test_every_cell_is_the_papers_formula(columns, intersect):
     colours, shapes, p, y = columns
     data = counts.table(frame(colours, shapes), y_pred=p, y_true=y, intersect=intersect)
     groups = groups_by_hand(colours, shapes, intersect)
-    found = report.make(data).cells
+    found = report.make(data, **PLAIN).cells
     p, y = np.array(p, bool), np.array(y, bool)
     expected = [by_hand(p, y, groups, *key) for key in found[report.KEYS].values]
     assert len(found) == len(F) * len(ALL)
@@ -116,7 +117,7 @@ def test_epsilon_is_taken_off_every_comparison():
         ("abs", "mean", 0.6, 0.4 / 3),
         ("sabs", "min", 0, 0),
     ):
-        found = report.make(data, ["pr"], ["pairs"], [how], [reduction], epsilon=epsilon)
+        found = report.make(data, ["pr"], ["pairs"], [how], [reduction], epsilon=epsilon, **PLAIN)
         assert found.cells.loc[0, "value"] == pytest.approx(value)
     with pytest.raises(ValueError, match="epsilon"):
         report.make(data, epsilon=-1.0)
@@ -125,7 +126,7 @@ def test_epsilon_is_taken_off_every_comparison():
 def test_zero_over_zero_is_not_estimable_and_one_over_zero_is_infinite():
     data = counts.table(list("aabb"), y_pred=[1, 0, 1, 0], y_true=[1, 1, 0, 0])
     assert math.isnan(blocks.bias(data, "tpr", "pairs", "abs", "max"))  # b has no positives
-    cell = report.make(data, ["tpr"]).cell("tpr", "pairs", "abs", "max")
+    cell = report.make(data, ["tpr"], **PLAIN).cell("tpr", "pairs", "abs", "max")
     assert (cell["compared"], cell["skipped"], cell["group_i"]) == (0, 2, "")
     data = counts.table(list("aabb"), y_pred=[1, 0, 0, 0])
     assert blocks.bias(data, "pr", "pairs", "rel", "max") == math.inf
@@ -142,7 +143,12 @@ def test_functions_of_the_user_are_blocks():
     acc = blocks.bias(data, "acc", "compl", "rel", "mean")
     assert blocks.bias(data, agreement, "compl", "rel", "mean") == pytest.approx(acc)
     assert blocks.bias(data, "acc", "pairs", ratio, middle) == pytest.approx((1 / 3) / (2 / 3))
-    options = {"comparisons": ["srel", "abs"], "reductions": ["max"], "bootstrap": 200}
+    options = {
+        "comparisons": ["srel", "abs"],
+        "reductions": ["max"],
+        "bootstrap": 200,
+        "permutations": 0,
+    }
     cells = report.make(data, ["pr", "acc"], [with_first], **options).cells
     assert cells["value"].tolist() == pytest.approx([-1, 1 / 3, -1, 1 / 3])
     assert (cells["low"] <= cells["value"]).all() and (cells["value"] <= cells["high"]).all()

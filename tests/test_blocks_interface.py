@@ -138,7 +138,9 @@ def test_text_is_coded_as_pandas_would(values, copies):
 
 
 def test_from_a_cell_to_pairs_counts_and_rows():
-    whole = report.make(counts.table(RACES, y_pred=Y_PRED, y_true=Y_TRUE))
+    whole = report.make(
+        counts.table(RACES, y_pred=Y_PRED, y_true=Y_TRUE), bootstrap=0, permutations=0
+    )
     cell = whole.cell("tpr", "pairs", "abs", "max")
     found = report.explain(whole, "tpr", "pairs", "abs", "max")
     assert len(found["pairs"]) == 3, "once where both directions say the same"
@@ -150,54 +152,6 @@ def test_from_a_cell_to_pairs_counts_and_rows():
     menus[0].value, menus[3].value = "ppv", "min"
     worst = whole.cell("ppv", menus[1].value, menus[2].value, "min")
     assert worst["group_i"] in page.value and "ppv" in page.value
-
-
-def test_a_readers_csv_is_recognised_by_its_columns(tmp_path):
-    path = tmp_path / "mine.csv"
-    for names in ("y_pred,y_true", "predictions,labels", "prediction,label"):
-        path.write_text(f"{names},who,where\n1,1,a,x\n0,1,a,y\n1,0,b,x\n0,0,b,y\n")
-        data = counts.table(**counts.read(path))
-        assert data.groups.names == ("a", "b", "x", "y") and data.has == {"y_pred", "y_true"}
-    clustered = counts.table(**counts.read(path, cluster="who"))
-    assert clustered.groups.names == ("x", "y") and clustered.clusters.max() + 1 == 2
-    assert counts.table(**counts.read(path, ["who"])).groups.names == ("a", "b")
-    path.write_text("score,who\n.1,a\n.5,a\n.4,b\n.3,b\n")
-    scored = counts.table(**counts.read(path))
-    assert set(report.make(scored, bootstrap=9).cells["measure"]) == {"score"}
-    assert blocks.lacking(scored)["auc"] == "y_true" and blocks.lacking(scored)["pr"] == "y_pred"
-    path.write_text("y_true,who\n0,a\n1,a\n0,b\n1,b\n")
-    with pytest.raises(ValueError, match="y_true alone says nothing of a model: give y_pred"):
-        counts.table(**counts.read(path))
-
-
-def test_a_csv_that_would_mislead_is_refused(tmp_path):
-    path = tmp_path / "mine.csv"
-    boxes = pd.DataFrame({"y_pred": Y_PRED, "image": np.arange(N) // 2, "night": Y_TRUE})
-    boxes.to_csv(path, index=False)
-    with pytest.raises(ValueError, match=r"mine\.csv: column 'image' would make 100 .* as cluster"):
-        counts.read(path)
-    with pytest.raises(ValueError, match="'image' would make 100"):
-        counts.read(path, ["image"])
-    assert counts.table(**counts.read(path, cluster="image")).groups.names == ("0", "1")
-    boxes.assign(image=np.arange(N) % 60).to_csv(path, index=False)
-    with pytest.raises(ValueError, match="'image' would make 60"):  # nobody asked for sixty groups
-        counts.read(path)
-    boxes.assign(image=np.arange(N) % 4 / 2).to_csv(path, index=False)
-    with pytest.raises(ValueError, match="group column 'image' holds fractions"):
-        counts.table(**counts.read(path))
-    for text, message in (
-        ("", "is not a CSV table"),
-        ("who,where\na,x\nb,y\n", "nothing measured"),
-        ("label,labels,who\n1,1,a\n", "label and labels are both y_true"),
-    ):
-        path.write_text(text)
-        with pytest.raises(ValueError, match=f"mine.csv: .*{message}"):
-            counts.read(path)
-    path.write_text("y_pred,who\n1,a\n0,b\n")
-    with pytest.raises(ValueError, match="no column 'age'; it has y_pred, who"):
-        counts.read(path, ["age"])
-    with pytest.raises(ValueError, match="No such file"):
-        counts.read(tmp_path / "none.csv")
 
 
 OK = {"y_pred": [0, 1, 1, 0], "y_true": [0, 1, 0, 1]}
@@ -252,7 +206,7 @@ def test_unknown_blocks_are_refused(of, message):
 
 
 def test_cells_and_groups_that_do_not_exist_are_named():
-    whole = report.make(counts.table(**AB, **OK), ["pr"])
+    whole = report.make(counts.table(**AB, **OK), ["pr"], bootstrap=0, permutations=0)
     with pytest.raises(KeyError, match="no cell of measure 'tpr'"):
         whole.cell("tpr", "pairs", "abs", "max")
     with pytest.raises(KeyError, match="no group 'c'; there are a, b"):

@@ -16,10 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy.sparse
 
 from helpers.blocks.counts import Table, ratio, unit_counts
 
 MOST_PAIRS = 4_000_000
+DENSE = 20_000_000  # atoms x distinct scores held in one array
+BINS = 10  # of the calibration error
 CURVE = "curve"  # the comparison of curves, of the measures that have one
 
 
@@ -52,7 +55,7 @@ def each_unit(of: Callable[[pd.DataFrame], float]) -> Callable:
 
     def of_rows(data: Table, atoms, weights) -> np.ndarray:
         rows = pd.DataFrame({name: getattr(data, name) for name in sorted(data.has)})
-        times = np.round(weights).astype(int)
+        times = np.round(weights).astype(int)  # a row that was drawn twice is there twice
         chosen = (np.repeat(np.arange(len(rows)), times * i[atoms]) for i in _members(data))
         return np.array([float(of(rows.iloc[at])) if len(at) else np.nan for at in chosen])
 
@@ -61,7 +64,12 @@ def each_unit(of: Callable[[pd.DataFrame], float]) -> Callable:
 
 def auc(data: Table, atoms, weights) -> np.ndarray:
     """Area under the roc curve: how often a positive outscores a negative, ties counting half."""
-    return np.array([np.trapezoid(c.tpr, c.fpr) for c in _curves(data, atoms, weights)])
+    found = []
+    for mass in _by_score(data, atoms, weights, data.y_true):
+        negative, positive = mass.T
+        wins = negative @ (np.cumsum(positive) - positive / 2)
+        found.append(ratio(wins, negative.sum() * positive.sum()))
+    return np.array(found)
 
 
 class Roc(NamedTuple):
@@ -73,7 +81,7 @@ class Roc(NamedTuple):
 
 def rocs(data: Table) -> dict[str, Roc]:
     """Roc curves of all units, with one vertex a distinct score, by their names."""
-    curves = _curves(data, data.groups.atoms, np.ones(len(data)))
+    curves = _curves(data, data.groups.atoms, data.mass)
     return dict(zip(data.units, curves, strict=True))
 
 
@@ -126,13 +134,10 @@ def _members(data: Table) -> Iterator[np.ndarray]:
 
 def _curves(data: Table, atoms, weights) -> list[Roc]:
     """Roc curves of all units."""
-    order, block = data.descending
-    label, every, atom = data.y_true[order], weights[order], atoms[order]
     found = []
-    for inside in _members(data):
-        mine = inside[atom] * every
-        mass, hits = np.bincount(block, mine), np.bincount(block, mine * label)
-        right, up = (np.cumsum(part[mass > 0]) for part in (mass - hits, hits))
+    for mass in _by_score(data, atoms, weights, data.y_true):
+        kept = mass[mass.sum(1) > 0]
+        right, up = np.cumsum(kept, 0).T
         if len(up) == 0 or up[-1] == 0 or right[-1] == 0:
             nothing = np.full(2, np.nan)  # two, so that an area under them is NaN and not 0
             found.append(Roc(nothing, nothing))
@@ -141,12 +146,57 @@ def _curves(data: Table, atoms, weights) -> list[Roc]:
     return found
 
 
+def _by_score(data: Table, atoms, weights, label) -> Iterator[np.ndarray]:
+    """What each unit has of every distinct score, highest first, by label 0 and 1: (S, 2)."""
+    order, block = data.descending
+    member, levels = data.groups.member, int(block[-1]) + 1
+    place, shape = 2 * block + label[order], (member.shape[1], 2 * levels)
+    if shape[0] * shape[1] <= DENSE:
+        flat = np.bincount(
+            atoms[order] * shape[1] + place, weights[order], minlength=shape[0] * shape[1]
+        )
+        per_atom = flat.reshape(shape)
+        inside, row = member @ per_atom, lambda g: inside[g]
+    else:
+        per_atom = scipy.sparse.coo_array((weights[order], (atoms[order], place)), shape=shape)
+        inside = (member @ per_atom.tocsr()).tocsr()
+        row = lambda g: inside[[g]].toarray()[0]  # noqa: E731
+    total, groups = per_atom.sum(0), range(len(data.groups))
+    yield from (row(g).reshape(levels, 2) for g in groups)
+    yield total.reshape(levels, 2)
+    yield from ((total - row(g)).clip(0).reshape(levels, 2) for g in groups)
+
+
+def auc_error(data: Table) -> np.ndarray:
+    """How far the auc of each unit may be off at most if scores were rounded: (2 G + 1,).
+
+    A positive and a negative of one step count as half a win, and may have been a whole one or
+    none: so the error is at most half the share of such pairs.
+    """
+    every = _by_score(data, data.groups.atoms, data.mass, data.y_true)
+    return np.array([ratio(mass.prod(1).sum(), 2 * mass.sum(0).prod()) for mass in every])
+
+
+def calibration_error(data: Table, atoms, weights) -> np.ndarray:
+    """How far scores are from shares of positives: the mean of |mean score - share| over `BINS`.
+
+    Bins are equally wide and weigh as much as they hold. Scores have to be probabilities. Chance
+    alone makes the error positive, and larger in smaller groups.
+    """
+    score, label = data.y_score, data.y_true
+    bins = np.minimum((score * BINS).astype(int), BINS - 1)
+    wrong = weights * (score - label)
+    off = [_unit_sums(data, atoms, wrong * (bins == b)) for b in range(BINS)]
+    size = _unit_sums(data, atoms, weights)
+    return np.abs(off).sum(0) / np.where(size > 0, size, np.nan)
+
+
 def _share(top: tuple[int, ...], bottom: tuple[int, ...]) -> Callable:
     return lambda c: ratio(sum(c[..., i] for i in top), sum(c[..., i] for i in bottom))
 
 
 TN, FN, FP, TP = range(4)
-_SHARES = {
+SHARES = {
     "pr": ((FP, TP), (TN, FN, FP, TP)),
     "tpr": ((TP,), (TP, FN)),
     "tnr": ((TN,), (TN, FP)),
@@ -156,13 +206,16 @@ _SHARES = {
     "npv": ((TN,), (TN, FN)),
     "acc": ((TN, TP), (TN, FN, FP, TP)),
     "error": ((FN, FP), (TN, FN, FP, TP)),
+    "prevalence": ((FN, TP), (TN, FN, FP, TP)),
 }
 _PRED, _SCORE, _TRUE = (frozenset({name}) for name in ("y_pred", "y_score", "y_true"))
+ALONE = {"pr": _PRED, "prevalence": _TRUE}
 MEASURES = {
-    name: Measure(name, _PRED if name == "pr" else _PRED | _TRUE, _share(*parts))
-    for name, parts in _SHARES.items()
+    name: Measure(name, ALONE.get(name, _PRED | _TRUE), _share(*parts))
+    for name, parts in SHARES.items()
 } | {
     "score": Measure("score", _SCORE, None, mean_score),
+    "calibration": Measure("calibration", _SCORE | _TRUE, None, calibration_error),
     "auc": Measure("auc", _SCORE | _TRUE, None, auc, between_rocs),
 }
 
@@ -188,6 +241,8 @@ def measure(of: str | Measure | Callable[[pd.DataFrame], float]) -> Measure:
 def lacking(data: Table) -> dict[str, str]:
     """The named measures that a table cannot give, and the columns they would need."""
     needed = {name: sorted(of.needs - data.has) for name, of in MEASURES.items()}
+    if "y_score" in data.has and not 0 <= data.y_score.min() <= data.y_score.max() <= 1:
+        needed["calibration"] = ["scores between 0 and 1"]
     return {name: " and ".join(columns) for name, columns in needed.items() if columns}
 
 
@@ -214,6 +269,16 @@ def pairs(g: int) -> tuple[np.ndarray, np.ndarray]:
 def alone(g: int) -> tuple[np.ndarray, np.ndarray]:
     """Every group once, with everyone as its other side: for means over groups of F itself."""
     return np.arange(g), np.full(g, g)
+
+
+def against(data: Table, group: str) -> Callable:
+    """The comparison set of one reference group: every other group with it, both ways."""
+    at = data.groups.place(group)
+
+    def reference(g: int) -> tuple[np.ndarray, np.ndarray]:
+        return both_ways(np.delete(np.arange(g), at), np.full(g - 1, at))
+
+    return reference
 
 
 SETS = {
@@ -390,6 +455,7 @@ def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) 
     fixed, missing = data.strata is not None, lacking(data)
     if measures is None:
         held = [of for name, of in MEASURES.items() if name not in missing]
+        held = [of for of in held if of.name != "prevalence"] or held  # no measure of a model
         measures = [of for of in held if of.of_counts or not fixed]
     found = tuple(measure(of) for of in measures)
     for of in found:
@@ -413,9 +479,9 @@ def drawn(data: Table, grid: Grid, counts=None, atoms=None, weights=None) -> Sam
     """
     counts = data.counts if counts is None else counts
     units, f, curves = unit_counts(data.groups, counts), {}, {}
-    sizes = np.round(units.sum(-1))
+    sizes = units.sum(-1).round(9)
     atoms = data.groups.atoms if atoms is None else atoms
-    rows = data, atoms, np.ones(len(data)) if weights is None else weights
+    rows = data, atoms, data.mass if weights is None else weights
     for of in grid.measures:
         values = of.of_counts(units) if of.of_counts else of.of_rows(*rows)
         f[of.name] = np.broadcast_to(values, sizes.shape)

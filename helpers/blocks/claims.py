@@ -1,4 +1,4 @@
-"""What notebook 09 measures for the claims of the paper and of this suite.
+"""What notebooks 09 and 09b measure for the claims of the paper and of this suite.
 
 The paper prints no measured values: its claims are about what its blocks can express, and are
 judged by whether ours give the same as its printed code, its own library and others.
@@ -45,26 +45,31 @@ def of_report(whole: Report, snippet: Report) -> list[Estimate]:
     ]
 
 
-def of_answers(answers: pd.DataFrame, between: pd.DataFrame) -> list[Estimate]:
-    """Other toolkits' cells (`examples.answers`), and the areas `between` two curves that cross."""
+def of_answers(answers: pd.DataFrame) -> list[Estimate]:
+    """Other toolkits' cells (`examples.answers`)."""
     plain = answers[~answers["example"].isin(examples.REASONS)]
-    area, curve = between["value"]
-    differ = (~plain["agree"]).sum()
-    return [_exact("blocks/toolkits", differ), _exact("blocks/crossing", curve - area)]
+    return [_exact("blocks/toolkits", (~plain["agree"]).sum())]
 
 
-def of_readings(ten: pd.DataFrame, unbiased: pd.DataFrame, gaps: pd.DataFrame) -> list[Estimate]:
-    """Ten readings of one table, `evidence.without_bias`, and the gaps of the other notebooks.
+def of_null(unbiased: pd.DataFrame) -> list[Estimate]:
+    """How much more sixty groups read than two where there is no bias (`evidence.without_bias`).
 
     The ends of a difference are those of the two intervals that lie farthest from each other.
     """
-    by_value = ten.query("comparison == 'abs' and reduction == 'max'").sort_values("value")
     medians = unbiased[unbiased["n"] == 1000].set_index("groups")
+    return [Estimate("suite/blocks/sixty", _less(medians.loc[60], medians.loc[2], "median"))]
+
+
+def of_readings(ten: pd.DataFrame, between: pd.DataFrame, gaps: pd.DataFrame) -> list[Estimate]:
+    """Ten readings of one table, the areas `between` two curves that cross, and the gaps of the
+    other notebooks; ends as in `of_null`."""
+    by_value = ten.query("comparison == 'abs' and reduction == 'max'").sort_values("value")
+    area, curve = between["value"]
     widest = gaps.loc[gaps["value"].idxmax()]
     ends = tuple(widest[["value", "low", "high"]])
     return [
+        _exact("blocks/crossing", curve - area),
         Estimate("suite/blocks/readings", _less(by_value.iloc[-1], by_value.iloc[0], "value")),
-        Estimate("suite/blocks/sixty", _less(medians.loc[60], medians.loc[2], "median")),
         Estimate("suite/blocks/widest", ends, p=widest["p_holm"]),
     ]
 

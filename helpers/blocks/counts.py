@@ -9,7 +9,6 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,61 +18,11 @@ import scipy.sparse
 AND, EVERYONE, NOT = " & ", "everyone", "not "
 MOST_GROUPS = 100_000
 CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * y_pred + y_true
-ROLES = {
-    "y_true": ("y_true", "label", "labels"),
-    "y_pred": ("y_pred", "prediction", "predictions"),
-    "y_score": ("y_score", "score", "scores"),
-}
-"""What a column of a CSV is taken for, by its name."""
-MANY = 50  # values of a column that may be a group each without anybody asking for it
 SAMPLE = 10_000  # rows looked at for the objects that a column of text refers to
 FEW = 100  # most of them that comparing is faster for than hashing
 
 
-# --- columns: lists, numpy, torch, pandas, a CSV file ---
-
-
-def read(path: str | Path, groups: list[str] | None = None, cluster: str | None = None) -> dict:
-    """The columns of a CSV, recognised by their names (`ROLES`), as `counts.table` takes them.
-
-    `groups` are the columns that are groups, by default all that are nothing else; `cluster` is the
-    column whose rows are not independent of one another, such as the image's name.
-
-    Raises
-    ------
-    ValueError
-        When there is no such CSV, nothing is measured in it, a column is missing, or a column of
-        identifiers would become groups.
-    """
-    path = Path(path)
-    try:
-        rows = pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{path.name}: is not a CSV table ({error})") from None
-    roles = {role: [name for name in names if name in rows] for role, names in ROLES.items()}
-    for role, here in roles.items():
-        if len(here) > 1:
-            raise ValueError(f"{path.name}: {' and '.join(here)} are both {role}; keep one of them")
-    found = {role: rows[here[0]] for role, here in roles.items() if here}
-    taken = [cluster, *(column.name for column in found.values())]
-    chosen = [name for name in rows if name not in taken] if groups is None else groups
-    missing = [name for name in (*chosen, cluster) if name is not None and name not in rows]
-    if missing or not found or not chosen:
-        lack = f"no column {missing[0]!r}" if missing else "no groups, or nothing measured"
-        raise ValueError(
-            f"{path.name}: {lack}; it has {', '.join(rows)}. Needed are y_true and y_pred or "
-            "y_score, and at least one group column"
-        )
-    for name in chosen:
-        values = rows[name].nunique()
-        if values > MANY and (groups is None or values > len(rows) / 10):
-            raise ValueError(
-                f"{path.name}: column {name!r} would make {values:,} groups of {len(rows):,} rows. "
-                "If it says which rows belong together (an image, a person), give it as cluster; "
-                "otherwise merge its values, or name the columns that are groups"
-            )
-    clusters = None if cluster is None else rows[cluster]
-    return {"sensitive_features": rows[chosen], **found, "clusters": clusters}
+# --- columns: lists, numpy, torch, pandas ---
 
 
 def array(values: Any, name: str) -> np.ndarray:
@@ -102,6 +51,17 @@ def real(values: Any, name: str) -> np.ndarray:
     found = _numbers(array(values, name), name).astype(np.float64, copy=False)
     advice = "drop these rows, or give them a score, before measuring"
     _refuse(~np.isfinite(found), name, "NaN or infinite, the first is", advice)
+    return found
+
+
+def weights(values: Any) -> np.ndarray:
+    """A column of weights as float64: finite, none negative, not all zero."""
+    found = real(values, "sample_weight")
+    _refuse(
+        found < 0, "sample_weight", "negative, the first is", "a weight says how much a row counts"
+    )
+    if not found.any():
+        raise ValueError("sample_weight: all weights are 0, so nothing would count")
     return found
 
 
@@ -208,7 +168,9 @@ class Table:
     """What is measured, and for whom: groups, counts, and the columns (n,) that there are.
 
     `counts` (K, 4), or (Z, K, 4) by stratum, are the rows of each atom in the order of `CELLS`; a
-    column that was not given counts as 0. `strata` and `clusters` are codes 0, 1, ....
+    column that was not given counts as 0. `strata` and `clusters` are codes 0, 1, .... A row that
+    stands for several (of a tally) says in `times` for how many; weighted rows count as their
+    `sample_weight`.
     """
 
     groups: Groups
@@ -218,9 +180,21 @@ class Table:
     y_score: np.ndarray | None = None
     strata: np.ndarray | None = None
     clusters: np.ndarray | None = None
+    sample_weight: np.ndarray | None = None
+    times: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.groups.atoms)
+
+    @property
+    def number(self) -> np.ndarray:
+        """For how many rows each row stands: int64 (n,)."""
+        return np.ones(len(self), np.int64) if self.times is None else self.times
+
+    @property
+    def mass(self) -> np.ndarray:
+        """How much each row counts, as a number of rows or as their weight: (n,)."""
+        return self.number if self.sample_weight is None else self.number * self.sample_weight
 
     @property
     def has(self) -> frozenset[str]:
@@ -243,7 +217,7 @@ class Table:
     def frame(self, complements: bool = False) -> pd.DataFrame:
         """Counts of groups, everyone and complements where wanted: group, n, tn, fn, fp, tp."""
         counts = self.counts.reshape(-1, *self.counts.shape[-2:]).sum(0)
-        counts = unit_counts(self.groups, counts).astype(int)
+        counts = unit_counts(self.groups, counts).astype(self.counts.dtype)
         columns = {"group": self.units, "n": counts.sum(1)}
         found = pd.DataFrame(columns | dict(zip(CELLS, counts.T, strict=True)))
         return found if complements else found[: len(self.groups) + 1]
@@ -258,6 +232,8 @@ def table(
     intersect: str = "each",
     strata: Any = None,
     clusters: Any = None,
+    sample_weight: Any = None,
+    times: Any = None,
 ) -> Table:
     """Count once (sections 3 and 4.2).
 
@@ -276,6 +252,11 @@ def table(
     clusters : column, optional
         Rows with the same value are not independent (boxes of an image, frames of a video): they
         are drawn together, and groups are exchanged between clusters and inside of them.
+    sample_weight : column of numbers, 0 or more, optional
+        How much each row counts. Intervals draw rows, and nulls exchange the groups of rows, with
+        the weight that belongs to the row.
+    times : column of whole numbers, 1 or more, optional
+        For how many equal rows each row stands, as in a tally.
 
     Raises
     ------
@@ -283,9 +264,8 @@ def table(
         For columns that are missing, differ in length, or hold what they may not, and for more than
         `MOST_GROUPS` groups.
     """
-    if y_pred is None and y_score is None:
-        what = "nothing to measure" if y_true is None else "y_true alone says nothing of a model"
-        raise ValueError(f"{what}: give y_pred (its decisions), y_score (its scores), or both")
+    if y_pred is None and y_score is None and y_true is None:
+        raise ValueError("nothing to measure: give y_pred (decisions), y_score (scores) or y_true")
     given = {
         "y_pred": None if y_pred is None else binary(y_pred, "y_pred"),
         "y_true": None if y_true is None else binary(y_true, "y_true"),
@@ -294,15 +274,21 @@ def table(
     by = groups(sensitive_features, intersect)
     fixed = None if strata is None else groups(strata, "joint").atoms
     together = None if clusters is None else codes(clusters, "clusters")[0]
+    weight = None if sample_weight is None else weights(sample_weight)
+    times = None if times is None else array(times, "times").astype(np.int64)
     others = {"the group columns": by.atoms, "strata": fixed, "clusters": together}
+    others |= {"sample_weight": weight, "times": times}
     same_length(given | others)
     if together is not None:
         together = np.unique(together, return_inverse=True)[1]
         if together.max() == 0:
             raise ValueError(f"clusters: all {len(by.atoms)} rows belong to one; give two or more")
-    found = Table(by, np.empty(0), **given, strata=fixed, clusters=together)
+    columns = given | {"strata": fixed, "clusters": together}
+    found = Table(by, np.empty(0), **columns, sample_weight=weight, times=times)
     shape = (*(() if fixed is None else (int(fixed.max()) + 1,)), by.member.shape[1], 4)
-    counts = np.bincount(places(found, by.atoms), minlength=int(np.prod(shape)))
+    mass = None if weight is None and times is None else found.mass  # counting alone is faster
+    counts = np.bincount(places(found, by.atoms), mass, minlength=int(np.prod(shape)))
+    counts = counts if weight is not None else np.round(counts).astype(np.int64)
     return replace(found, counts=counts.reshape(shape))
 
 

@@ -14,6 +14,8 @@ several quantities instead (Chernozhukov, Lee and Rosen, *Intersection bounds*, 
 All else has the outer ends of the percentile and the reversed ("basic") interval.
 """
 
+import itertools
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -31,6 +33,7 @@ from helpers.stats import permutation
 
 AT_ONCE = 8_000_000  # numbers in one block of resampled counts
 MOST = 40_000_000  # draws x comparisons held at once
+MOST_ROWS = 2_000_000  # between which groups are exchanged row by row
 SIDE = 0.025  # intervals are 95% intervals
 FAR = 1e60  # stands for an infinite error, where arithmetic still works
 SIGNED = {"abs": "sabs", "rel": "srel"}
@@ -43,14 +46,15 @@ def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Itera
     """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
     rng = np.random.default_rng([seed, int(null)])
     by_rows = any(of.of_counts is None for of in grid.measures)
-    by_rows |= null and data.clusters is not None
-    parts = _exchangeable(data) if by_rows and null else None
+    by_rows |= null and not (data.clusters is None and data.sample_weight is None)
     size = max(1, min(AT_ONCE // data.counts.size, MOST // 4 // _most_pairs(data, grid)))
-    for start in range(0, draws, size):
-        number = min(size, draws - start)
-        if by_rows:
-            yield _joined([_by_rows(data, grid, rng, parts) for _ in range(number)])
-        else:
+    sizes = [min(size, draws - start) for start in range(0, draws, size)]
+    if by_rows:
+        rows = _shuffled_rows(data, draws, rng) if null else _drawn_rows(data, draws, rng)
+        for number in sizes:
+            yield _joined([_of_rows(grid, *row) for row in itertools.islice(rows, number)])
+    else:
+        for number in sizes:
             tables = (
                 shuffled_counts(data.counts, number, rng) if null else _drawn(data, number, rng)
             )
@@ -77,31 +81,95 @@ def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) ->
 def _drawn(data: Table, draws: int, rng) -> np.ndarray:
     """Tables of as many rows, or clusters, drawn with replacement: (draws, *counts.shape)."""
     size = data.counts.size
-    if data.clusters is None:
+    if data.clusters is None and data.sample_weight is None:
         n = int(data.counts.sum())
         tables = rng.multinomial(n, data.counts.reshape(-1) / n, size=draws)
     else:
-        number = int(data.clusters.max()) + 1
-        key = data.clusters * size + places(data, data.groups.atoms)
-        cell, rows = np.unique(key, return_counts=True)
-        held = scipy.sparse.csr_array((rows, (cell // size, cell % size)), shape=(number, size))
-        times = rng.multinomial(number, np.full(number, 1 / number), size=draws)
-        tables = (held.T @ times.T).T
+        unit = np.arange(len(data)) if data.clusters is None else data.clusters
+        each = data.mass if data.clusters is not None else data.mass / data.number
+        shape = int(unit.max()) + 1, size
+        held = scipy.sparse.csr_array((each, (unit, places(data, data.groups.atoms))), shape=shape)
+        tables = np.concatenate(list(_times(data, draws, rng, lambda times: (held.T @ times.T).T)))
     return tables.reshape(draws, *data.counts.shape)
 
 
-def _by_rows(data: Table, grid: Grid, rng, parts: list | None) -> Sample:
-    """One table of which rows are drawn anew, or groups exchanged where `parts` say so."""
-    atoms, weights = data.groups.atoms, np.ones(len(data))
-    if parts is not None:
-        atoms = _exchanged(atoms, parts, rng)
-    else:
-        together = _together(data)
-        number = int(together.max()) + 1
-        times = np.bincount(rng.integers(number, size=number), minlength=number)
-        weights = times[together].astype(float)
-    table = np.bincount(places(data, atoms), weights, minlength=data.counts.size)
-    return blocks.drawn(data, grid, table.reshape(1, *data.counts.shape), atoms, weights)
+def _times(data: Table, draws: int, rng, of) -> Iterator[np.ndarray]:
+    """`of` how often each cluster (else each row) is drawn, (some draws, clusters), in stacks."""
+    units = len(data) if data.clusters is None else int(data.clusters.max()) + 1
+    step = max(1, AT_ONCE // units)
+    for start in range(0, draws, step):
+        some = min(step, draws - start)
+        if data.clusters is not None:
+            yield of(stats.cluster_bootstrap(units, some, rng))
+        else:
+            n = int(data.number.sum())
+            yield of(rng.multinomial(n, data.number / n, size=some))
+
+
+def _drawn_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
+    """The table, its atoms, and the mass of each row when rows, or clusters, are drawn anew."""
+    each = data.mass / data.number if data.clusters is None else data.mass
+    for stack in _times(data, draws, rng, lambda times: times):
+        for times in stack:
+            drawn = times if data.clusters is None else times[data.clusters]
+            yield data, data.groups.atoms, drawn * each
+
+
+def _shuffled_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
+    """The table, and atoms and masses of its rows when groups are exchanged between them."""
+    if data.times is not None and data.clusters is None:
+        yield from _shuffled_tally(data, draws, rng)
+        return
+    data = repeated(data)
+    parts = _exchangeable(data)
+    for _ in range(draws):
+        yield data, _exchanged(data.groups.atoms, parts, rng), data.mass
+
+
+def _shuffled_tally(data: Table, draws: int, rng) -> Iterator[tuple]:
+    """As `_shuffled_rows`, of rows that stand for many: the table of atoms by outcomes is drawn."""
+    fixed = np.zeros(len(data), int) if data.strata is None else data.strata
+    names = ("y_pred", "y_true", "y_score", "sample_weight")
+    outcomes = {name: getattr(data, name) for name in names if getattr(data, name) is not None}
+    kinds, kind = np.unique(np.column_stack(list(outcomes.values())), axis=0, return_inverse=True)
+    shape = int(fixed.max()) + 1, data.groups.member.shape[1], len(kinds)
+    held = np.zeros(shape, np.int64)
+    np.add.at(held, (fixed, data.groups.atoms, kind.ravel()), data.times)
+    stratum, atoms, of = (place.ravel() for place in np.indices(shape))
+    columns = {name: kinds[of, c] for c, name in enumerate(outcomes)}
+    columns |= {
+        name: columns[name].astype(np.int8) for name in ("y_pred", "y_true") if name in columns
+    }
+    whole = replace(data.groups, atoms=atoms)
+    strata = None if data.strata is None else stratum
+    crossed = replace(data, groups=whole, strata=strata, times=held.ravel(), **columns)
+    weight = crossed.sample_weight if crossed.sample_weight is not None else 1
+    step = max(1, AT_ONCE // held.size)
+    for start in range(0, draws, step):
+        for times in shuffled_counts(held, min(step, draws - start), rng):
+            yield crossed, atoms, times.ravel() * weight
+
+
+def repeated(data: Table) -> Table:
+    """The table with one row for each that a row stands for; refused beyond `MOST_ROWS`."""
+    if data.times is None:
+        return data
+    if data.times.sum() > MOST_ROWS:
+        raise ValueError(
+            f"clusters: groups are exchanged between {data.times.sum():,} rows, more than "
+            f"{MOST_ROWS:,}; leave out the permutations, and judge by the intervals"
+        )
+    names = ("y_pred", "y_true", "y_score", "strata", "clusters", "sample_weight")
+    columns = {name: getattr(data, name) for name in names if getattr(data, name) is not None}
+    columns = {name: np.repeat(column, data.times) for name, column in columns.items()}
+    by = replace(data.groups, atoms=np.repeat(data.groups.atoms, data.times))
+    return replace(data, groups=by, times=None, **columns)
+
+
+def _of_rows(grid: Grid, data: Table, atoms: np.ndarray, mass: np.ndarray) -> Sample:
+    """F of every unit of one table of which the rows have these atoms and masses."""
+    table = np.bincount(places(data, atoms), mass, minlength=data.counts.size)
+    return blocks.drawn(data, grid, table.reshape(1, *data.counts.shape), atoms, mass)
 
 
 def _joined(parts: list[Sample]) -> Sample:
@@ -112,16 +180,12 @@ def _joined(parts: list[Sample]) -> Sample:
     return replace(parts[0], f=f, sizes=np.concatenate([s.sizes for s in parts]), curves=curves)
 
 
-def _together(data: Table) -> np.ndarray:
-    """The cluster of each row; without clusters each row is one of its own."""
-    return np.arange(len(data)) if data.clusters is None else data.clusters
-
-
 def _exchangeable(data: Table) -> list[tuple[np.ndarray, permutation.Clusters]]:
     """The rows of each stratum, within which groups are exchanged, and their clusters."""
     strata = np.zeros(len(data), int) if data.strata is None else data.strata
     parts = [np.flatnonzero(strata == z) for z in range(int(strata.max()) + 1)]
-    return [(rows, permutation.Clusters(_together(data)[rows])) for rows in parts]
+    cluster = np.arange(len(data)) if data.clusters is None else data.clusters
+    return [(rows, permutation.Clusters(cluster[rows])) for rows in parts]
 
 
 def _exchanged(atoms: np.ndarray, parts: list, rng) -> np.ndarray:
@@ -251,6 +315,14 @@ def bootstrap(
                 found = np.maximum(found, 0) if how in SIGNED else found
             ends.append(found)
     return pd.DataFrame(np.array(ends).reshape(-1, 2), columns=["low", "high"])
+
+
+def of_groups(data: Table, grid: Grid, draws: int, seed: int = 0) -> dict[str, np.ndarray]:
+    """Percentile intervals of every measure of the grid and every unit: name to (2, units)."""
+    drawn = _joined(list(samples(data, grid, draws, seed, null=False)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a unit that no draw can estimate is NaN
+        return {of: np.nanquantile(f, [SIDE, 1 - SIDE], axis=0) for of, f in drawn.f.items()}
 
 
 class Errors(NamedTuple):

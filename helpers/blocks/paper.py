@@ -13,20 +13,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from helpers import stats
 from helpers.blocks import blocks, counts, report
 from helpers.blocks.report import KEYS, Report
 
 UNI = (["vsany"], ["rel", "abs"], ["max", "mean", "wmean"])
 MULTI = (["pairs"], ["srel", "abs"], ["max", "mean", "gini"])
+PLAIN = {"bootstrap": 0, "permutations": 0}  # as the paper prints its reports
 WORST = (["pairs"], ["none"], ["min"])
 FIGURE_1 = {
-    "min": ("pairs", "none", "min"),
-    "wmean": (blocks.alone, "none", "wmean_normalised"),
-    "minratio": ("pairs", "srel", "max"),  # 1 - the cell: the smallest ratio of two groups
-    "maxdiff": ("pairs", "abs", "max"),
-    "maxdiff,\neveryone": ("vsany", "abs", "max"),
+    "min": (("pairs", "none", "min"), "value itself"),
+    "wmean": ((blocks.alone, "none", "wmean_normalised"), "value itself"),
+    "minratio": (("pairs", "srel", "max"), "1 is best"),  # 1 - the cell: smallest ratio
+    "maxdiff": (("pairs", "abs", "max"), "0 is best"),
+    "maxdiff,\neveryone": (("vsany", "abs", "max"), "0 is best"),
 }
-"""Columns of a report as FairBench prints it, by the blocks they are made of."""
+"""Columns of a report as FairBench prints it: the blocks they are made of, and what is best."""
 
 
 class _Categories:
@@ -43,13 +45,13 @@ Fork = counts.branches
 
 def unireport(*, sensitive: Any, **given: Any) -> Report:
     """Every group against everyone (Equation 6), for all measures the columns allow."""
-    return report.make(_table(sensitive, given), None, *UNI)
+    return report.make(_table(sensitive, given), None, *UNI, **PLAIN)
 
 
 def multireport(*, sensitive: Any, **given: Any) -> Report:
     """All pairs of groups (Equation 7), for all measures the columns allow."""
     data = _table(sensitive, given)
-    return combine(report.make(data, None, *WORST), report.make(data, None, *MULTI))
+    return combine(*(report.make(data, None, *of, **PLAIN) for of in (WORST, MULTI)))
 
 
 def combine(first: Report, second: Report) -> Report:
@@ -76,15 +78,22 @@ def _table(sensitive: Any, given: dict) -> counts.Table:
 
 
 def figure_1(found: Report) -> pd.DataFrame:
-    """A report as the paper prints it: measure, column (of `FIGURE_1`), value, gap (whether it
-    compares groups) and p (of gaps, each by itself, where the report has them).
+    """A report as the paper prints it: measure, column (of `FIGURE_1`), value, best, gap, size, p
+    and corrected.
+
+    `gap` is whether the column compares groups, and `size` then how large its gap is, from 0. p is
+    that of the gap by itself where the report has one, `corrected` for all gaps of the table
+    (Benjamini and Hochberg).
     """
     rows = []
     for of in found.sample.grid.measures:
-        for column, (which, how, reduction) in FIGURE_1.items():
-            gap = how != "none"
+        for column, ((which, how, reduction), best) in FIGURE_1.items():
             value = blocks.bias(found.sample.data, of, which, how, reduction)
-            value = 1 - value if column == "minratio" else value
+            gap = how != "none"
             cell = found.cell(of.name, which, how, reduction) if gap else {}
-            rows.append([of.name, column, value, gap, cell.get("p", np.nan)])
-    return pd.DataFrame(rows, columns=["measure", "column", "value", "gap", "p"])
+            printed = 1 - value if column == "minratio" else value
+            size = value if gap else np.nan
+            rows.append([of.name, column, printed, best, gap, size, cell.get("p", np.nan)])
+    names = ["measure", "column", "value", "best", "gap", "size", "p"]
+    table = pd.DataFrame(rows, columns=names)
+    return table.assign(corrected=stats.adjust(table["p"], "fdr_bh"))

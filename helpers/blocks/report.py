@@ -4,7 +4,7 @@ The paper's Figure 2 explores a report by clicking; here each step is a function
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,9 @@ import pandas as pd
 from helpers import stats
 from helpers.blocks import blocks, evidence
 from helpers.blocks.blocks import Sample
-from helpers.blocks.counts import CELLS, Table
+from helpers.blocks.counts import CELLS, Table, places, unit_counts
 
+DRAWS = 999
 KEYS = ["measure", "set", "comparison", "reduction"]
 SIDES = ["group_i", "group_j", "f_i", "f_j", "n_i", "n_j"]
 
@@ -37,6 +38,10 @@ class Report:
     cells: pd.DataFrame
     sample: Sample
     null: np.ndarray | None = None
+
+    def _repr_html_(self) -> str:
+        """The table of values, as a notebook shows it."""
+        return self.table().round(3)._repr_html_()
 
     @property
     def units(self) -> pd.DataFrame:
@@ -82,8 +87,8 @@ def make(
     reductions: Sequence = tuple(blocks.REDUCTIONS),
     *,
     epsilon: float | None = None,
-    bootstrap: int = 0,
-    permutations: int = 0,
+    bootstrap: int = DRAWS,
+    permutations: int = DRAWS,
     seed: int = 0,
 ) -> Report:
     """Every combination of the blocks (section 5.2), with what it is worth.
@@ -121,18 +126,59 @@ def readings(
     return pd.DataFrame(found)
 
 
-def rates(data: Table) -> pd.DataFrame:
-    """Positive rate of every group with Wilson intervals: group, n, value, low, high.
+def rates(data: Table, of: str = "pr") -> pd.DataFrame:
+    """A rate (`blocks.SHARES`) of every group, with Wilson's intervals: group, n, value, low, high.
 
-    Where the table has strata also adjusted: with everyone's mix of those the group has rows in.
+    n is the number of rows that the rate is about, such as the positives for tpr. Where rows are
+    weighted or come in clusters, the interval is that of as many independent rows as have the same
+    error (Korn and Graubard, *Survey Methodology* 24, 1998). Where the table has strata also
+    adjusted: with everyone's mix of those the group has rows in.
     """
+    top, bottom = (list(cells) for cells in blocks.SHARES[of])
     counted = data.frame()[: len(data.groups)]
-    positive, n = counted["fp"] + counted["tp"], counted["n"]
-    low, high = stats.wilson(positive, n)
-    found = counted[["group", "n"]].assign(value=positive / n, low=low, high=high)
+    held = counted[list(CELLS)].to_numpy()
+    value = blocks.ratio(held[:, top].sum(1), held[:, bottom].sum(1))
+    n = trials = held[:, bottom].sum(1)
+    if data.clusters is not None or data.sample_weight is not None:
+        plain = replace(data, sample_weight=None)
+        rows = np.bincount(places(plain, data.groups.atoms), data.number, data.counts.size)
+        rows = rows.reshape(-1, *data.counts.shape[-2:]).sum(0)
+        n = unit_counts(data.groups, rows)[: len(value), bottom].sum(1).astype(int)
+        trials = np.nan_to_num(_independent(data, top, bottom, value))
+    low, high = stats.wilson(np.nan_to_num(value).clip(0, 1) * trials, trials)
+    found = pd.DataFrame({"group": counted["group"], "n": n, "value": value})
+    found = found.assign(low=low, high=high)
     if data.strata is not None:
-        grid = blocks.grid_of(data, ["pr"], [blocks.alone], ["none"], ["max"])
-        found["adjusted"] = blocks.drawn(data, grid).sides("pr", blocks.alone)[0]
+        grid = blocks.grid_of(data, [of], [blocks.alone], ["none"], ["max"])
+        found["adjusted"] = blocks.drawn(data, grid).sides(of, blocks.alone)[0]
+    return found
+
+
+def _independent(data: Table, top: list, bottom: list, value: np.ndarray) -> np.ndarray:
+    """How many independent rows would have the error that each group's rate has: (G,).
+
+    The error is that of a ratio by linearisation. Rates of 0 and 1 show none; there, the number of
+    rows or clusters counts, less the more unequal their weights are (Kish).
+    """
+    cell = sum(
+        step * column.astype(int)
+        for column, step in ((data.y_pred, 2), (data.y_true, 1))
+        if column is not None
+    )
+    weight = data.mass / data.number
+    found = np.zeros(len(value))
+    for g, rate in enumerate(value):
+        inside = data.groups.member[[g]].toarray()[0][data.groups.atoms]
+        counts = inside * np.isin(cell, bottom)
+        off = weight * counts * (np.isin(cell, top) - rate)
+        size = weight * counts
+        if data.clusters is None:
+            squares, sizes = (data.number * off**2).sum(), (data.number * size**2).sum()
+        else:
+            of_clusters = (np.bincount(data.clusters, data.number * part) for part in (off, size))
+            squares, sizes = ((part**2).sum() for part in of_clusters)
+        total = (data.number * size).sum()
+        found[g] = total**2 / sizes if rate in (0, 1) else rate * (1 - rate) * total**2 / squares
     return found
 
 

@@ -1,23 +1,32 @@
 """Figures of notebook 09: whole reports, single gaps beside their nulls, and crossing curves."""
 
+import io
+import itertools
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from helpers.figures.style import BLUE, FAINT, INK, RED, headed, whiskers
+from helpers.figures.style import BLUE, FAINT, INK, RED, headed, readable_on, whiskers
 
 MARKED, CALM = RED, BLUE
 LEVEL = 0.05
 SHADES = ("#E69F00", "#56A0D3", "#0072B2", "#003049")
 SET_NAMES = {
-    "vsany": "vsany\ngroup vs everyone",
-    "pairs": "pairs\ntwo groups",
-    "compl": "compl\ngroup vs rest",
+    "vsany": "vsany: a group and everyone",
+    "pairs": "pairs: two groups",
+    "compl": "compl: a group and the rest",
 }
+SHOWN = (
+    *(
+        (how, reduction)
+        for how in ("abs", "rel")
+        for reduction in ("max", "mean", "wmean_normalised")
+    ),
+    ("srel", "max"),
+)
 
 
 def null_of_worst_case(table: pd.DataFrame) -> Figure:
@@ -133,59 +142,77 @@ def suite(table: pd.DataFrame) -> Figure:
 
 
 def figure_1(table: pd.DataFrame) -> Figure:
-    """The report as the paper prints it, from measure, column, value, gap, p: gaps beyond chance
-    are filled, and what is no gap is pale."""
+    """The report as the paper prints it: measure, column, value, best, gap, size and corrected.
+
+    The larger the `size` of a gap, the darker; a dot marks a `corrected` p of at most .05. `best`
+    says which value of a column is best, and stands below its name.
+    """
     names, columns = (list(table[c].unique()) for c in ("measure", "column"))
-    figure, axes = plt.subplots(figsize=(1.4 + 1.05 * len(columns), 0.9 + 0.34 * len(names)))
-    for cell in table.itertuples():
-        x, y, beyond = columns.index(cell.column), names.index(cell.measure), cell.p <= LEVEL
-        if beyond:
-            axes.add_patch(plt.Rectangle((x - 0.47, y - 0.44), 0.94, 0.88, color=MARKED))
-        text = "–" if np.isnan(cell.value) else f"{cell.value:.2f}"
-        colour = "white" if beyond else INK if cell.gap else FAINT
-        axes.text(x, y, text, ha="center", va="center", color=colour, fontsize=11)
-    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(names) - 0.5, -0.5))
-    axes.set_xticks(range(len(columns)), columns)
+    heads = table.drop_duplicates("column").set_index("column")["best"]
+    values, size, sure = (_wide(table, c, names, columns) for c in ("value", "size", "corrected"))
+    figure, axes = plt.subplots(figsize=(1.6 + 1.15 * len(columns), 1.2 + 0.34 * len(names)))
+    _shaded(axes, values, size, sure <= LEVEL)
+    axes.set_xticks(range(len(columns)), [f"{name}\n{heads[name]}" for name in columns])
     axes.set_yticks(range(len(names)), names)
-    axes.xaxis.tick_top()
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    patch = plt.Rectangle((0, 0), 1, 1, color=MARKED, label=f"more than chance (p ≤ {LEVEL:g})")
-    figure.legend(handles=[patch], loc="outside lower center")
+    _dot(figure, "more than chance gives, corrected for all gaps here (p ≤ 0.05)")
     gaps = table[table["gap"]]
-    beyond = (gaps["p"] <= LEVEL).sum()
+    beyond = (gaps["corrected"] <= LEVEL).sum()
     headed(figure, f"Figure 1: {beyond} of {len(gaps)} gaps are more than chance gives")
     return figure
 
 
-def grid(p: pd.DataFrame, corrected: pd.DataFrame) -> Figure:
-    """Every cell of a report on one page: a panel a comparison set, columns by comparison.
+def grid(values: pd.DataFrame, corrected: pd.DataFrame) -> Figure:
+    """The sizes of gaps of a whole report: measures x (set, comparison, reduction).
 
-    Both tables are measures x (set, comparison, reduction): p values, and corrected ones, with a
-    dot where these are at most .05. A dash is a cell that is not estimable or that shuffling cannot
-    change; columns of nothing but dashes are left out.
+    Shown are the columns `SHOWN`, of which 0 is no bias; a dot where `corrected` is at most .05.
     """
-    sets = list(p.columns.unique(0))
-    p = p.loc[:, p.notna().any().groupby(level=[1, 2], sort=False).transform("any")]
-    marked = corrected.loc[:, p.columns] <= LEVEL
-    columns = max(p[s].shape[1] for s in sets)
-    size = (1.6 + 0.26 * columns, 1.5 + 0.27 * len(sets) * len(p))
-    figure, axes = plt.subplots(len(sets), 1, figsize=size, squeeze=False)
-    for ax, which in zip(axes[:, 0], sets, strict=True):
-        found = p[which].to_numpy(float)
-        image = ax.imshow(found, cmap="Blues_r", norm=LogNorm(1e-3, 1), aspect="auto")
-        _marks(ax, found, marked[which].to_numpy())
-        _names(ax, p[which], first=which == sets[0], last=which == sets[-1])
-        ax.set_ylabel(SET_NAMES.get(which, which))
-    bar = figure.colorbar(image, ax=axes[:, 0].tolist(), shrink=0.5, pad=0.01)
-    bar.outline.set_visible(False)
-    bar.set_label("p: how often shuffled groups give as much")
-    bar.set_ticks([1, 0.1, 0.01, 0.001], labels=["1", "0.1", "0.01", "0.001"])
-    bar.ax.minorticks_off()
-    dot = plt.Line2D([], [], ls="", marker="o", color=MARKED, ms=4)
-    text = f"still at most {LEVEL:g} after correcting for all cells: {marked.sum().sum()} cells"
-    figure.legend([dot], [text], loc="outside upper right")
+    sets = [s for s in SET_NAMES if s in values.columns.unique(0)]
+    chosen = [(s, *column) for s in sets for column in SHOWN]
+    found, sure = values[chosen].to_numpy(float), corrected[chosen].to_numpy(float) <= LEVEL
+    figure, axes = plt.subplots(figsize=(1.4 + 0.5 * len(chosen), 2.2 + 0.32 * len(values)))
+    _shaded(axes, found, found, sure, fontsize=8)
+    reductions = [how.replace("wmean_normalised", "wmean") for _, _, how in chosen]
+    axes.set_xticks(range(len(chosen)), reductions, rotation=90, fontsize=9)
+    axes.set_yticks(range(len(values)), values.index)
+    for at, (which, comparison, _) in enumerate(chosen):
+        first = at == 0 or chosen[at - 1][:2] != (which, comparison)
+        if first:
+            axes.text(at - 0.4, -1.75, comparison, fontsize=9)
+        if at % len(SHOWN) == 0:
+            axes.axvline(at - 0.5, color=INK, lw=1.5)
+            axes.text(at - 0.4, -2.5, SET_NAMES[which], fontsize=10)
+    _dot(figure, f"more than chance gives, corrected for all cells of the report (p ≤ {LEVEL:g})")
+    headed(figure, f"The report: {sure.sum()} of these {sure.size} gaps are more than chance gives")
     return figure
+
+
+def _wide(table: pd.DataFrame, column: str, names: list, columns: list) -> np.ndarray:
+    wide = table.pivot(index="measure", columns="column", values=column)
+    return wide.loc[names, columns].to_numpy(float)
+
+
+def _shaded(ax, values: np.ndarray, size: np.ndarray, marked: np.ndarray, fontsize=11) -> None:
+    """Numbers on a ground as dark as their size, from 0 to 1, with a dot where they are marked."""
+    shown = np.ma.masked_invalid(np.clip(size, 0, 1))
+    ax.imshow(shown, cmap="Blues", vmin=0, vmax=1.3, aspect="auto")
+    for (row, column), value in np.ndenumerate(values):
+        text = "–" if np.isnan(value) else "∞" if np.isinf(value) else f"{value:.2f}"
+        colour = (
+            FAINT
+            if np.isnan(size[row, column])
+            else readable_on(plt.cm.Blues(size[row, column] / 1.3))
+        )
+        ax.text(column, row, text, ha="center", va="center", color=colour, fontsize=fontsize)
+        if marked[row, column]:
+            ax.plot(column + 0.36, row - 0.28, "o", color=MARKED, ms=3.6, mec="white", mew=0.5)
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+
+
+def _dot(figure: Figure, text: str) -> None:
+    mark = plt.Line2D([], [], ls="", marker="o", color=MARKED, ms=5)
+    figure.legend([mark], [text], loc="outside lower center")
 
 
 def rocs(curves: Mapping[str, tuple], pair: Sequence[str], area: float) -> Figure:
@@ -205,25 +232,41 @@ def rocs(curves: Mapping[str, tuple], pair: Sequence[str], area: float) -> Figur
     return figure
 
 
-def _marks(ax, values: np.ndarray, marked: np.ndarray) -> None:
-    for row, column in np.ndindex(values.shape):
-        if np.isnan(values[row, column]):
-            ax.text(column, row, "–", ha="center", va="center", color=FAINT, fontsize=7)
-        elif marked[row, column]:
-            ax.plot(column, row, "o", color=MARKED, ms=3.4, mec="white", mew=0.4)
+def audit(table: pd.DataFrame, words: Mapping[str, str]) -> Figure:
+    """Every group's rates: attribute, group, measure, value, low and high; a panel a measure.
+
+    All panels are equally wide in units of the rate, so that gaps can be compared.
+    """
+    names, attributes = list(table["measure"].unique()), list(table["attribute"].unique())
+    rows = table[["attribute", "group"]].drop_duplicates(ignore_index=True)
+    rows["y"] = np.arange(len(rows)) + rows["attribute"].map(attributes.index)
+    across = min(4, len(names))
+    down = -(-len(names) // across)
+    spread = table.groupby("measure").agg({"low": "min", "high": "max"})
+    wide = 1.1 * (spread["high"] - spread["low"]).max()
+    size = (2.6 * across + 1.6, down * (1.1 + 0.26 * (rows["y"].max() + 1)))
+    figure, axes = plt.subplots(down, across, figsize=size, sharey=True, squeeze=False)
+    for ax, name in itertools.zip_longest(axes.flat, names):
+        if name is None:
+            ax.set_visible(False)
+            continue
+        part = rows.merge(table[table["measure"] == name], on=["attribute", "group"])
+        ends = whiskers(part["value"], part["low"], part["high"])
+        ax.errorbar(part["value"], part["y"], xerr=ends, fmt="o", color=CALM, ms=5, lw=1.6)
+        ax.set_title(words[name], fontsize=10)
+        low, high = part["low"].min(), part["high"].max()
+        left = np.clip((low + high - wide) / 2, -0.02, max(1.02 - wide, -0.02))
+        ax.set_xlim(left, left + wide)
+        ax.locator_params(axis="x", nbins=4)
+    axes[0, 0].set_yticks(rows["y"], rows["attribute"] + " = " + rows["group"])
+    axes[0, 0].invert_yaxis()
+    figure.set_layout_engine("constrained")
+    return figure
 
 
-def _names(ax, values: pd.DataFrame, first: bool, last: bool) -> None:
-    """Measures at the left; comparisons above the first panel, reductions below the last."""
-    ax.set_yticks(range(len(values)), values.index)
-    reductions = [r.replace("wmean_normalised", "wmean, norm.") for _, r in values.columns]
-    ax.set_xticks(range(values.shape[1]), reductions if last else [], rotation=90, fontsize=8)
-    comparisons = values.columns.get_level_values(0)
-    for name in comparisons.unique():
-        at = np.flatnonzero(comparisons == name)
-        ax.axvline(at[0] - 0.5, color="white", lw=4)
-        if first:
-            ax.text(at.mean(), -0.8, name, ha="center", va="bottom", fontsize=10)
-    ax.tick_params(length=0)
-    for side in ax.spines.values():
-        side.set_visible(False)
+def svg(figure: Figure) -> str:
+    """A figure as an SVG element, for a page."""
+    text = io.StringIO()
+    figure.savefig(text, format="svg", bbox_inches="tight", metadata={"Date": None})
+    plt.close(figure)
+    return text.getvalue()[text.getvalue().index("<svg") :]

@@ -4,17 +4,19 @@
 and `show` saves a figure, displays it with its alternative text and closes it.
 """
 
+from __future__ import annotations
+
 import base64
 import html
 import io
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
-import torch
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
@@ -24,6 +26,9 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 from helpers.run import artifacts
+
+if TYPE_CHECKING:
+    import torch  # seconds that a figure without pictures does not need
 
 TIGHT = {"bbox_inches": "tight", "pad_inches": 0.08}
 INK = "#222222"

@@ -255,7 +255,6 @@ class Declared:
     # 09
     table: There | None
     groups: list[str] | None
-    intersect: Literal["each", "joint", "all"]
     cluster: str | None  # 08, too
     draws: Annotated[int, Field(ge=99, le=100_000)]
     # of the sweeps
@@ -314,8 +313,8 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
                 "fit 'as it is' is for notebooks 06 and 07, which explain a network; this one "
                 "compares trainings: take scratch, fine-tuned or probe"
             )
-        if len(recipes) > 1 and not {"methods", "table"} & set(values):
-            raise ParameterError("parameter 'model': only notebooks 06 and 09 take several models")
+        if len(recipes) > 1 and not {"methods", "draws"} & set(values):
+            raise ParameterError("parameter 'model': only notebooks 06 and 09b take several models")
         if {"model", "images"} & set(given):
             faults = [_misfit(recipe, right["images"].size) for recipe in recipes]
             if any(faults):

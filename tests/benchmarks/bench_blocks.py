@@ -1,11 +1,14 @@
 """What bias reports cost: against other toolkits, by rows, and with their evidence.
 
     python tests/benchmarks/bench_blocks.py [rows for the other toolkits] [most rows]
+    python tests/benchmarks/bench_blocks.py shards [rows]
 
 60 intersections of three columns. Prints one line a figure; the toolkits' lines are ratios in one
 run on the same rows, and are left out where a toolkit is not installed. FairBench is asked twice:
 for its own intersections of the three columns, and, at ten times the rows, about one column in
-which they are joined by hand, which it does in a fraction of the time.
+which they are joined by hand, which it does in a fraction of the time. The second form writes ten
+Parquet shards, counts them (`tally.of_file`), and asks DuckDB alone for the same GROUP BY; each in
+a process of its own, of which the most memory is printed.
 """
 
 import helpers  # noqa: F401  before torch and numpy: it pins the kernels
@@ -15,7 +18,10 @@ import contextlib
 import importlib.util
 import io
 import resource
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
 
@@ -26,6 +32,7 @@ from helpers.blocks import counts, report
 
 EIGHT = ("pr", "acc", "tpr", "tnr", "fpr", "fnr", "ppv", "npv")
 BLOCKS = (["pairs"], ["abs"], ["max"])
+PLAIN = {"bootstrap": 0, "permutations": 0}
 
 
 def inputs(n: int):
@@ -39,7 +46,7 @@ def inputs(n: int):
 def ours(by, prediction, label):
     """Counting and eight worst-case differences over 60 intersections."""
     data = counts.table(by, y_pred=prediction, y_true=label, intersect="joint")
-    return report.make(data, EIGHT, *BLOCKS)
+    return report.make(data, EIGHT, *BLOCKS, **PLAIN)
 
 
 def fairlearn(by, prediction, label):
@@ -96,15 +103,46 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def shards(rows: int) -> None:
+    """Counting Parquet shards: seconds and memory, beside the same GROUP BY in DuckDB alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        by, prediction, label = inputs(rows // 10)
+        by = by.astype("category").assign(y_pred=prediction, y_true=label)
+        by.to_parquet(f"{folder}/0.parquet")
+        for shard in range(1, 10):  # ten equal shards are as much to read as ten others
+            shutil.copy(f"{folder}/0.parquet", f"{folder}/{shard}.parquet")
+        columns = "a, b, c, y_true, y_pred"
+        alone = f"SELECT {columns}, count(*) FROM '{folder}/*.parquet' GROUP BY {columns}"
+        given = "sensitive_features=['a', 'b', 'c']"
+        parts = {
+            "DuckDB alone": f"import duckdb; run = lambda: duckdb.sql({alone!r}).fetchall()",
+            "tally": "from helpers.blocks import tally; import ibis.backends.duckdb; "
+            f"run = lambda: print(len(tally.of_file({folder!r}, {given})))",
+        }
+        for name, code in parts.items():
+            timed = (
+                "import resource, time; start = time.perf_counter(); run(); "
+                "print(f'{time.perf_counter() - start:.2f} s,', "
+                "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, 'MB at most')"
+            )
+            told = subprocess.run(
+                [sys.executable, "-c", f"{code}\n{timed}"],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            print(f"{rows:,} rows in 10 shards, {name}: {told.stdout.split(chr(10))[-2]}")
+
+
 def main(compared: int = 100_000, most: int = 10_000_000) -> None:
     rows = inputs(1_000_000)
     seconds(ours, *rows)
     before = peak()
     by, prediction, label = rows
     data = counts.table(by, y_pred=prediction, y_true=label, intersect="joint")
-    grid = seconds(report.make, data)
+    grid = seconds(lambda: report.make(data, **PLAIN))
     count = seconds(ours, *rows)
-    cells = len(report.make(data).cells)
+    cells = len(report.make(data, **PLAIN).cells)
     print(f"n = 1e6: counting and 8 measures {count:.2f} s; the grid of {cells} cells {grid:.2f} s")
     print(f"peak memory added by counting and the grid: {peak() - before:.0f} MB")
     small = inputs(100_000)
@@ -117,7 +155,8 @@ def main(compared: int = 100_000, most: int = 10_000_000) -> None:
         rows = inputs(size)
         chosen = {"y_pred": rows[1], "y_true": rows[2], "intersect": "joint"}
         taken = seconds(lambda: counts.table(rows[0], **chosen))  # noqa: B023
-        after = seconds(report.make, counts.table(rows[0], **chosen))
+        counted = counts.table(rows[0], **chosen)
+        after = seconds(lambda: report.make(counted, **PLAIN))  # noqa: B023
         print(f"n = {size:>10,}: counting {taken:.3f} s, the grid after it {after:.3f} s")
         size *= 10
     for toolkit, module, size in (
@@ -141,4 +180,7 @@ def against(toolkit, module: str, size: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*(int(float(argument)) for argument in sys.argv[1:3]))
+    if sys.argv[1:2] == ["shards"]:
+        shards(int(float((sys.argv[2:] or ["1e8"])[0])))
+    else:
+        main(*(int(float(argument)) for argument in sys.argv[1:3]))

@@ -1,0 +1,210 @@
+"""From files to counts and to a page: DuckDB against pandas, weights, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("ibis", reason="ibis-framework[duckdb] is not installed")
+
+from helpers.blocks import audit, blocks, counts, report, tally
+
+N = 600
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    said = {"race": rng.choice(list("abc"), N), "sex": rng.choice(["f", "m"], N)}
+    columns = {"label": rng.choice(["yes", "no"], N), "score": rng.random(N).round(2)}
+    columns |= {"place": rng.integers(0, 40, N), "id": np.arange(N)}
+    found = pd.DataFrame(said | columns)
+    better = (found["race"] == "a") & (rng.random(N) < 0.5)
+    return found.assign(y_pred=((found["score"] > 0.6) | better).map({True: "yes", False: "no"}))
+
+
+def page(path, **options):
+    return audit.make(tally.of_file(path, **options), draws=99)
+
+
+def test_files_folders_and_shards_count_as_pandas_does(rows, tmp_path):
+    rows.to_csv(tmp_path / "all.csv", index=False)
+    whole = tally.of_file(tmp_path / "all.csv")
+    assert whole.columns.sensitive_features == ("race", "sex", "place")
+    assert "column id holds 600 different values" in whole.notes[0]
+    shards = tmp_path / "days"
+    shards.mkdir()
+    rows[:200].to_parquet(shards / "1.parquet")
+    rows[200:][rows.columns[::-1]].to_parquet(shards / "2.parquet")  # columns in another order
+    given = {"sensitive_features": ["race", "sex", "place"]}
+    days = [tally.of_file(shards / f"{day}.parquet", **given) for day in (1, 2)]
+    again = tally.of_file(shards), tally.of_file(shards / "*.parquet"), days[0] + days[1]
+    columns = {"y_pred": rows["y_pred"] == "yes", "y_true": rows["label"] == "yes"}
+    expected = counts.table(rows[["race", "sex"]], **columns, intersect="all").frame()
+    for found in (whole, *again):
+        assert len(found) == N
+        pd.testing.assert_frame_equal(found.table(["race", "sex"], "all").frame(), expected)
+    for name in ("auc", "score", "calibration"):
+        columns["y_score"] = rows["score"]
+        assert blocks.bias(whole.table(["race"]), name) == pytest.approx(
+            blocks.bias(counts.table(rows["race"], **columns), name)
+        )
+    other = tally.of_file(shards / "1.parquet", sensitive_features=["race"])
+    with pytest.raises(ValueError, match="different columns do not add: place, sex"):
+        days[0] + other
+
+
+def test_the_page_says_what_the_columns_give(rows, tmp_path):
+    for columns, missing in (
+        (["label"], "positive rate: it needs y_pred"),
+        (["score"], "positive rate: it needs y_pred"),
+        (["y_pred"], "accuracy: it needs y_pred and y_true|accuracy: it needs y_true"),
+    ):
+        rows[[*columns, "race", "sex"]].to_csv(tmp_path / "part.csv", index=False)
+        found = page(tmp_path / "part.csv")
+        assert len(found.gaps) == 2 and len(found.who) == 5
+        assert any(sentence.startswith(missing.split("|")[-1]) for sentence in found.unsaid)
+    rows.to_csv(tmp_path / "all.csv", index=False)
+    found = page(tmp_path / "all.csv", strata=["place"], sensitive_features=["race", "sex"])
+    top = found.gaps.iloc[0]
+    assert (top["attribute"], top["p_holm"] <= 0.2) == ("race", True)
+    assert set(found.fixed["measure"]) < set(found.gaps["measure"])
+    rates = rows.groupby("race")["y_pred"].apply(lambda said: (said == "yes").mean())
+    assert found.ratios.loc[0, "value"] == pytest.approx(rates.min() / rates.max())
+    assert found.ratios.loc[0, "verdict"] == "fails"
+    text = found._repr_html_()
+    for heading in ("Who is in the table", "place held fixed", "Intersections", "cannot be said"):
+        assert heading in text
+    assert "<svg" in text and "http-equiv" not in text and "<script" not in text
+
+
+def test_the_command_writes_a_page(rows, tmp_path, capsys):
+    rows.to_csv(tmp_path / "p.csv", index=False)
+    out = tmp_path / "a.html"
+    asked = ["--map", "y_true=label", "--sensitive", "race", "--draws", "99", "--out", str(out)]
+    audit.main([str(tmp_path / "p.csv"), *asked])
+    assert "600 rows" in capsys.readouterr().out and "<title>" in out.read_text()
+    with pytest.raises(SystemExit, match=r"audit: .*no such file"):
+        audit.main([str(tmp_path / "none.csv")])
+
+
+REFUSED = [
+    ({"sensitive_features": ["many"]}, "many has .* different values .* too many for groups"),
+    ({"sensitive_features": ["age"]}, "there is no column 'age'; there are race"),
+    ({"y_score": "logit", "threshold": 0.5}, "logit: scores lie between -3 and 3, and not in"),
+    ({"sample_weight": "less"}, "sample_weight: 1 of .* are negative"),
+    ({"sample_weight": "none"}, "sample_weight: all weights are 0"),
+    ({"y_true": "species"}, r"species has 3 values \(cat, cow, dog\); say which .* positive=cat"),
+]
+
+
+@pytest.mark.parametrize("given, message", REFUSED)
+def test_a_table_that_would_mislead_is_refused(given, message, tmp_path):
+    n = 120_000
+    made = pd.DataFrame({"race": np.arange(n) % 2, "many": np.arange(n), "species": "cat"})
+    made.loc[:1, "species"] = ["dog", "cow"]
+    made = made.assign(logit=3.0 * (-1) ** made["race"], less=1.0, none=0.0)
+    made.loc[5, "less"] = -1
+    plain = {"sensitive_features": ["race"]}
+    if "y_score" not in given:
+        made = made.assign(y_pred=1 - made["race"])
+    made.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=message):
+        tally.of_file(tmp_path / "t.parquet", **(plain | given))
+
+
+def test_shards_that_differ_and_names_that_are_not_known_are_refused(tmp_path):
+    pd.DataFrame({"y_pred": [0, 1], "g": [0, 1]}).to_csv(tmp_path / "a.csv", index=False)
+    pd.DataFrame({"y_pred": [0, 1], "h": [0, 1]}).to_csv(tmp_path / "b.csv", index=False)
+    with pytest.raises(ValueError, match=r"b.csv and a.csv have different columns: g, h"):
+        tally.of_file(tmp_path)
+    pd.DataFrame({"g": [0, 1], "x": [0, 1]}).to_csv(tmp_path / "c.csv", index=False)
+    with pytest.raises(ValueError, match="none of the columns g, x is recognised"):
+        tally.of_file(tmp_path / "c.csv")
+
+
+def test_several_classes_and_rows_without_values(tmp_path):
+    said = pd.DataFrame({"y_pred": ["cat", "dog", "cow", None], "g": ["x", "x", "y", None]})
+    pd.concat([said] * 10).to_csv(tmp_path / "c.csv", index=False)
+    found = tally.of_file(tmp_path / "c.csv", positive="dog")
+    assert found.table().frame()["fp"].tolist() == [10, 0, 10]
+    assert found.notes == ("10 rows without a y_pred are left out.",)
+
+
+def test_weights_are_weights_and_copies_are_rows():
+    rng = np.random.default_rng(1)
+    by, p, y = rng.integers(0, 3, 300), rng.integers(0, 2, 300), rng.integers(0, 2, 300)
+    w = rng.choice([0.5, 1, 2], 300)
+    data = counts.table(by, y_pred=p, y_true=y, sample_weight=w)
+    found = report.rates(data, "tpr").set_index("group")
+    bare = report.rates(counts.table(by, y_pred=p, y_true=y), "tpr").set_index("group")
+    for g in range(3):
+        here = (by == g) & (y == 1)
+        assert found.loc[str(g), "value"] == pytest.approx(np.average(p[here], weights=w[here]))
+        assert found.loc[str(g), "n"] == here.sum()
+        wide, narrow = (
+            part.loc[str(g), "high"] - part.loc[str(g), "low"] for part in (found, bare)
+        )
+        assert narrow < wide < 1.5 * narrow
+    ones = counts.table(by, y_pred=p, y_true=y, sample_weight=np.full(300, 3.0))
+    plain = counts.table(by, y_pred=p, y_true=y)
+    for of in ("pr", "tpr"):
+        one, other = (report.rates(d, of)[["n", "value", "low", "high"]] for d in (ones, plain))
+        np.testing.assert_allclose(one, other)
+    cells = [
+        report.make(d, ["acc"], *audit.GAP, bootstrap=400, permutations=400).cells.loc[0]
+        for d in (ones, plain)
+    ]
+    for column in ("low", "high", "p"):
+        assert cells[0][column] == pytest.approx(cells[1][column], abs=0.06)
+    five = {"y_pred": np.repeat(p, 5), "clusters": np.repeat(np.arange(300), 5)}
+    copied = counts.table(np.repeat(by, 5), **five)
+    ends = ["value", "low", "high"]
+    np.testing.assert_allclose(report.rates(copied)[ends], report.rates(plain)[ends])
+
+
+def test_a_tally_has_the_null_and_the_interval_of_its_rows():
+    rng = np.random.default_rng(2)
+    by, y = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
+    score = np.round(rng.random(400) * 0.8 + 0.1 * y * by, 1)
+    rows = pd.DataFrame({"by": by, "y": y, "score": score})
+    held = rows.value_counts().rename("times").reset_index()
+    one, other = (
+        counts.table(t["by"], y_true=t["y"], y_score=t["score"], times=t.get("times"))
+        for t in (rows, held)
+    )
+    both = {"bootstrap": 400, "permutations": 400}
+    one, other = (report.make(d, ["auc"], *audit.GAP, **both).cells.loc[0] for d in (one, other))
+    assert one["value"] == pytest.approx(other["value"])
+    for column, near in (("low", 0.03), ("high", 0.03), ("p", 0.08)):
+        assert one[column] == pytest.approx(other[column], abs=near)
+
+
+def test_scores_in_steps_miss_auc_by_no_more_than_is_said(rows, tmp_path):
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    table = tally.read(tmp_path / "t.csv")
+    columns, _ = tally.recognised(table, sensitive_features=["race"])
+    exact = tally.count(table, columns).table()
+    for steps in (3, 10, 50):
+        rough = tally.count(table, columns, steps=steps).table()
+        grid = [
+            blocks.grid_of(data, ["auc"], ["vsany"], ["none"], ["max"]) for data in (exact, rough)
+        ]
+        true, found = (
+            blocks.drawn(d, g).f["auc"] for d, g in zip((exact, rough), grid, strict=True)
+        )
+        bound = blocks.auc_error(rough)
+        assert (np.abs(true - found) <= bound + 1e-12).all()
+        assert bound.max() < 1 / steps
+
+
+def test_calibration_error_by_hand_and_a_reference_group():
+    score = np.array([0.05, 0.05, 0.95, 0.55, 0.58, 1.0])
+    data = counts.table(list("aaabbb"), y_true=[0, 1, 1, 1, 0, 1], y_score=score)
+    grid = blocks.grid_of(data, ["calibration"], ["pairs"], ["none"], ["max"])
+    found = blocks.drawn(data, grid).f["calibration"]
+    assert found[:2] == pytest.approx([(0.9 + 0.05) / 3, 0.13 / 3])
+    three = counts.table(list("aabbcc"), y_pred=[1, 1, 1, 0, 0, 0])
+    cells = report.make(
+        three, ["pr"], [blocks.against(three, "b")], ["abs"], ["max"], bootstrap=0, permutations=0
+    ).cells
+    assert cells.loc[0, ["value", "compared"]].tolist() == [0.5, 4]
