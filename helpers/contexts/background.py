@@ -152,14 +152,9 @@ def relevance(trainings: Sequence[Maps], images: ImageSet) -> pd.DataFrame:
         total = positive.sum(1)
         share = ((positive * ground).sum(1) / total).numpy()
         peak = ground.gather(1, positive.argmax(1, keepdim=True))[:, 0].double()
-        of = {
-            "training": training,
-            "object": np.arange(len(images)),
-            "class": images.table["class"].to_numpy(),
-        }
-        of |= {"share": share, "area": area, "excess": share - area}
-        of["peak"] = peak.where(total > 0, torch.nan).numpy()
-        parts.append(pd.DataFrame(of))
+        table = images.table[["class"]].reset_index(drop=True).assign(share=share, area=area)
+        table["excess"], table["peak"] = share - area, peak.where(total > 0, torch.nan).numpy()
+        parts.append(table.rename_axis("object").reset_index().assign(training=training))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -209,9 +204,8 @@ def in_mosaics(
     """Explain mosaics for their *context's* class: how much relevance lies on the context's half?
 
     Every test image of C is put beside one image of each other class's context (the object on the
-    left), and beside the neutral image. No mask is needed: the context is the right half.
-
-    `model` is the sequence of its trainings. `seed` is that of `mosaics.design`, `neutral` that of
+    left), and beside the neutral image. No mask is needed: the context is the right half. `model`
+    is the sequence of its trainings. `seed` is that of `mosaics.design`, `neutral` that of
     `mosaics.neutral`; without a `layer` it is :func:`layer_for`'s.
 
     Returns
@@ -246,12 +240,9 @@ def in_mosaics(
 def per_context(table: pd.DataFrame) -> pd.DataFrame:
     """The shares of :func:`in_mosaics` by context, with intervals over trainings and images.
 
-    Returns
-    -------
-    DataFrame
-        One row a context_class: maps, empty (those without relevance beside the context), and
-        context, neutral, more with their ends (`_low`, `_high`). Object classes count equally;
-        those of which every map is empty are left out.
+    A row a context_class: maps, empty (those without relevance beside the context), and context,
+    neutral, more with their ends (`_low`, `_high`). Object classes count equally; those of which
+    every map is empty are left out.
     """
     names = ["context_class"]
     found = table.groupby(names, sort=False)["context"].agg(maps="size", empty=_unknown)

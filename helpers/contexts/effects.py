@@ -5,16 +5,13 @@ logit of the context's class) of a single image or of a mosaic (Figure 7); its s
 the diagonal, where the two are equal, is (object logit - context logit) / sqrt(2) (Figure 9).
 Table 1 lists the distance of the mean point, which is the mean of the distances.
 
-The paper compares a mosaic with the single image. That difference mixes two things: the context,
-and being squeezed into half a mosaic. Beside a neutral partner only the second happens, so the
-difference between the neutral mosaic and the context mosaic of the same image is the context's
-own effect.
-
+The paper compares a mosaic with the single image. That difference mixes the context with being
+squeezed into half a mosaic. Beside a neutral partner only the second happens, so the difference
+between the neutral mosaic and the context mosaic of the same image is the context's own effect.
 Composites of pasted objects are measured in the same way: they are rows of the same kind of design.
 
-Every interval speaks of other *trainings* and other *object images* (`stats.mean`): values are
-averaged within an image first, because the mosaics of one image are not independent. Context images
-are taken as they are: the intervals speak of other objects beside these contexts.
+Every interval speaks of other *trainings* and other *object images* (`stats.mean`), beside these
+contexts: the mosaics of one image are not independent, and are averaged first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -171,12 +168,12 @@ def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
         the object's, and with the object's on top of all; means over the trainings); and with
         intervals (x_low, x_high; NaN where nothing is known) the measures of :func:`per_image`.
     """
-    trainings = images["training"].nunique()
-    counted = images.groupby(PAIR, sort=False)[["mosaics", "flips", "kept"]].sum() / trainings
-    counted["mosaics"] = counted["mosaics"].astype(int)
-    counted.insert(1, "images", images.groupby(PAIR)["object"].nunique())
-    counted = counted.reset_index()[[*PAIR[::-1], *counted]]
-    return counted.merge(intervals(images, PAIR, OF_PAIRS, SHARES), on=PAIR)
+    pairs = images.groupby(PAIR, sort=False)
+    counts = pairs[["mosaics", "flips", "kept"]].sum() / images["training"].nunique()
+    counts["mosaics"] = counts["mosaics"].astype(int)
+    counts.insert(1, "images", pairs["object"].nunique())
+    counts = counts.reset_index()[[*PAIR[::-1], *counts]]
+    return counts.merge(intervals(images, PAIR, OF_PAIRS, SHARES), on=PAIR)
 
 
 def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
@@ -300,7 +297,16 @@ def agreement(
     is ranked. The interval speaks of other trainings and other images (`stats.bootstrap`); its ends
     are NaN where all pairs are alike, so that there is no correlation.
     """
-    groups = [_of_objects(table, value) for table in (first, second)]
+    keys = ["training", "object"]
+    groups = [
+        [
+            part.pivot(index=keys, columns="context_class", values=value)
+            .to_numpy()
+            .reshape(part["training"].nunique(), -1, part["context_class"].nunique())
+            for _, part in table.groupby("object_class")
+        ]
+        for table in (first, second)
+    ]
     number = len(groups[0])
 
     def correlation(parts: list[np.ndarray]) -> float:
@@ -348,12 +354,3 @@ def intervals(
             row |= dict(zip((name, f"{name}_low", f"{name}_high"), found, strict=True))
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def _of_objects(table: pd.DataFrame, value: str) -> list[np.ndarray]:
-    """One array (trainings, images, contexts) an object class: its images met every context."""
-    found = []
-    for _, part in table.sort_values(PAIR).groupby("object_class"):
-        wide = part.set_index(["training", "object", "context_class"])[value].unstack()
-        found.append(wide.to_numpy().reshape(part["training"].nunique(), -1, wide.shape[1]))
-    return found

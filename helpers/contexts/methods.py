@@ -3,12 +3,12 @@
 A model is several trainings. Every method is asked the same question, "does this context draw the
 model to its class?", in quantities of its own, and each quantity has three readings:
 
-- *raw*: what the model does, as the paper counts it. Nothing says how large it would be without a
-  bias, so that a raw reading answers nothing by itself.
+- *raw*: what the model does, as the paper counts it: it does not say what there would be without a
+  bias, and answers nothing by itself.
 - *beside neutral*: less what the same trainings do beside a neutral image. For GradCAM it is what
   lies on the background beyond its share of the area, which a uniform map would put there.
-- *beyond reference*: *beside neutral*, less the same of reference trainings, on the same images.
-  The reference is the same model, trained where class and context are independent.
+- *beyond reference*: *beside neutral*, less the same of reference trainings, on the same images:
+  the same model, trained where class and context are independent.
 
 The last two answer yes where their whole interval, over trainings and images, lies above zero.
 
@@ -89,8 +89,7 @@ def by_pasting(model, collection: Collection, *, seed: int, **how) -> Scored | N
 
 def _scored(model, objects: data.ImageSet, design: pd.DataFrame, stream) -> Scored:
     logits = models.logits(model, objects.images), models.logits(model, stream)
-    points = effects.points(*logits, design, objects.classes)
-    return Scored(design, effects.per_image(points))
+    return Scored(design, effects.per_image(effects.points(*logits, design, objects.classes)))
 
 
 def composites(
@@ -218,12 +217,9 @@ def _readings(
 def answers(measured: pd.DataFrame) -> pd.DataFrame:
     """What each method answers for each context, by the table of :func:`measured`.
 
-    Returns
-    -------
-    DataFrame
-        One row a context and measure: dose, seed, context_class, planted, method, quantity,
-        reading, effect, low, high, answer ("yes" where low > 0, else "no"; "" for a raw reading,
-        which nothing says to be large or small).
+    A row a context and measure: dose, seed, context_class, planted, method, quantity, reading,
+    effect, low, high, answer ("yes" where low > 0, else "no"; "" for a raw reading, which nothing
+    says to be large or small).
     """
     keys = ["dose", "seed", "context_class", "planted", *MEASURE]
     groups = measured.groupby(keys, sort=False, dropna=False)

@@ -34,8 +34,8 @@ DARK = 32  # the grey of the ground on which seams show
 class Cutouts(NamedTuple):
     """Objects without their ground, each cropped to its box.
 
-    A layer is a float32 array (h, w, 4): red, green and blue (0 to 255) times coverage, and
-    coverage, the share of the pixel that is object.
+    A layer is float32 (h, w, 4): red, green and blue times coverage, the share of the pixel that is
+    object, and coverage.
     """
 
     layers: list[np.ndarray]
@@ -141,10 +141,9 @@ def design(
 ) -> pd.DataFrame:
     """Decide which object is pasted into which context image: once into each context.
 
-    In the paper 25 objects x 3 contexts x 4 classes = 300 composites; the controls are the same
-    objects in their own context and on a neutral ground. The arguments and the table are those of
-    `contexts.mosaics.design` (`side` means nothing here), with down, across (float in [0, 1)): the
-    place of the object where it is random.
+    In the paper 25 objects x 3 contexts x 4 classes = 300 composites. The arguments and the table
+    are those of `contexts.mosaics.design` (`side` means nothing here), with down, across (in
+    [0, 1)): the place of the object where it is random.
     """
     table = mosaics.design(labels, contexts, classes, per_context=1, seed=seed)
     down, across = np.random.default_rng([seed, 1]).random((2, len(table)))
