@@ -29,10 +29,7 @@ LEAST_MAP = 5  # pixels across and down below which a feature map cannot tell ob
 
 
 def at_home(table: pd.DataFrame, context_of: Mapping[str, str]) -> np.ndarray:
-    """Which images show their class's own context, bool (N,); all of them where none is known to.
-
-    `table` is that of the images: class, context.
-    """
+    """Which images of a table show their class's own context, bool (N,); all where none does."""
     own = (table["context"] == table["class"].map(context_of)).to_numpy()
     return own if own.any() else np.ones(len(table), dtype=bool)
 
@@ -245,13 +242,10 @@ def per_context(table: pd.DataFrame) -> pd.DataFrame:
     every map is empty are left out.
     """
     names = ["context_class"]
-    found = table.groupby(names, sort=False)["context"].agg(maps="size", empty=_unknown)
+    found = table.groupby(names, sort=False)["context"].agg(["size", "count"])
+    found["empty"] = found["size"] - found.pop("count")
     shares = effects.intervals(table, names, ("context", "neutral", "more"))
-    return found.reset_index().merge(shares, on=names)
-
-
-def _unknown(values: pd.Series) -> int:
-    return int(values.isna().sum())
+    return found.rename(columns={"size": "maps"}).reset_index().merge(shares, on=names)
 
 
 def per_class(table: pd.DataFrame) -> pd.DataFrame:
@@ -268,7 +262,9 @@ def per_class(table: pd.DataFrame) -> pd.DataFrame:
     """
     keys = [name for name in ("size", "layer", "pixels", "class") if name in table]
     found = table.groupby(keys, sort=False).agg(
-        images=("object", "nunique"), undefined=("share", _unknown), area=("area", "mean")
+        images=("object", "nunique"),
+        undefined=("share", lambda share: share.isna().sum()),
+        area=("area", "mean"),
     )
     shares = () if "layer" in table else ("peak",)
     measured = effects.intervals(table, keys, ("share", "excess", "peak"), shares, within="class")

@@ -167,8 +167,8 @@ def _of_the_papers_mosaics(images: pd.DataFrame, pairs: pd.DataFrame) -> list[Es
         )
         for first, second in STRONGER
     }
-    every = images.groupby(["object_class", "training", "object"], as_index=False, sort=False)
-    every = effects.grids(every["flip_share"].mean(), "flip_share")
+    of_images = images.groupby(["object_class", "training", "object"], as_index=False, sort=False)
+    every = effects.grids(of_images["flip_share"].mean(), "flip_share")
     found["contexts/hydrants-flip-least"] = _less(every, "fire hydrant")
     by_context = dict(list(images.groupby("context_class")))
     road = effects.grids(by_context[CLASS_OF["road"]], "flip_share")
@@ -381,15 +381,11 @@ def of_mitigation(predictions: pd.DataFrame, change: pd.DataFrame) -> list[Estim
     these ways less "model-C".
     """
 
-    found = [
-        Estimate(
-            f"contexts/mitigation/{name}",
-            cross_evaluation.contrast(
-                predictions, {(mitigation.CONTEXTS, name): 1, ("model-C", name): -1}
-            ),
-        )
-        for name in ("NC", "WB")
-    ]
+    found = []
+    for name in ("NC", "WB"):
+        weights = {(mitigation.CONTEXTS, name): 1, ("model-C", name): -1}
+        gain = cross_evaluation.contrast(predictions, weights)
+        found.append(Estimate(f"contexts/mitigation/{name}", gain))
     less = methods.overall(change)["mosaics", "logits", methods.NEUTRAL]
     return [*found, Estimate("contexts/mitigation/relies-less", less)]
 

@@ -79,10 +79,10 @@ def rates(worlds: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*keys, "worlds", "yes", "low", "high"])
 
 
-def told_apart(worlds: pd.DataFrame, dose: float = 1.0) -> pd.DataFrame:
+def told_apart(worlds: pd.DataFrame) -> pd.DataFrame:
     """How well the size of each effect tells a planted context from one that is not.
 
-    The area under the ROC curve (AUC) of the effects of contexts at `dose` and at the dose where
+    The area under the ROC curve (AUC) of the effects of contexts at dose 1 and at the dose where
     nothing is planted: 0.5 for a measure that knows nothing. It needs no threshold, so that raw
     readings can be judged too. The interval resamples worlds (`stats.bootstrap`).
 
@@ -94,15 +94,15 @@ def told_apart(worlds: pd.DataFrame, dose: float = 1.0) -> pd.DataFrame:
     """
     rows = []
     for key, part in worlds.groupby(ASKED, sort=False):
-        values = by_world(part, dose)
+        values = by_world(part)
         rows.append((*key, len(values), *stats.bootstrap(lambda parts: auc(*parts), [values])))
     return pd.DataFrame(rows, columns=[*ASKED, "worlds", "auc", "low", "high"])
 
 
-def by_world(part: pd.DataFrame, dose: float = 1.0) -> np.ndarray:
-    """One measure's effects, (worlds, 1, 2, contexts): at `dose`, and where nothing is planted."""
+def by_world(part: pd.DataFrame) -> np.ndarray:
+    """One measure's effects, (worlds, 1, 2, contexts): at dose 1, and where nothing is planted."""
     wide = part.pivot(index="seed", columns=["dose", "context_class"], values="effect").dropna()
-    return np.stack([wide[dose].to_numpy(), wide[NOTHING].to_numpy()], 1)[:, None]
+    return np.stack([wide[1.0], wide[NOTHING]], 1)[:, None]
 
 
 def auc(values: np.ndarray) -> float:
@@ -124,10 +124,8 @@ def main() -> None:
     if asked.gather:
         tables = map(pd.read_csv, asked.gather)
     else:
-        images, recipe = (
-            Images("world", per_class=asked.per_class),
-            Recipe(trainings=asked.trainings),
-        )
+        images = Images("world", per_class=asked.per_class)
+        recipe = Recipe(trainings=asked.trainings)
         seeds = range(asked.first, asked.first + asked.seeds)
         tables = [world(seed, asked.doses, images, recipe) for seed in seeds]
     found = pd.concat(tables).sort_values(["seed", "dose"], kind="stable")
