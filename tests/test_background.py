@@ -7,7 +7,7 @@ import scipy.stats
 import torch
 
 from helpers import models
-from helpers.contexts import background
+from helpers.contexts import background, effects
 from helpers.data import Collection, ImageSet
 from helpers.explain import Maps
 from helpers.models.networks import Classifier
@@ -108,7 +108,7 @@ def test_beyond_is_the_difference_image_by_image(images):
         )
         for _ in range(2)
     )
-    less = background.beyond(first, second.sample(frac=1, random_state=0))
+    less = effects.beyond(first, second.sample(frac=1, random_state=0))
     for row in less.to_dict("records"):
         a, b = (
             table[(table["training"] == row["training"]) & (table["object"] == row["object"])]
@@ -116,7 +116,7 @@ def test_beyond_is_the_difference_image_by_image(images):
         )
         assert row["share"] == pytest.approx(a["share"].item() - b["share"].item())
         assert row["peak"] == a["peak"].item() - b["peak"].item()
-    by_class = background.per_class(less, differences=True)
+    by_class = background.per_class(less.assign(layer="features.0"))
     assert by_class["share"].tolist() == pytest.approx(
         less.groupby("class")["share"].mean().tolist()
     )

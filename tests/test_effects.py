@@ -280,14 +280,3 @@ def test_agreement_knows_no_interval_without_spread():
     first = images(RISING, 0)
     flat = first.assign(context_effect=0.0)
     assert np.isnan(effects.agreement(first, flat)).all()
-
-
-def test_apart_puts_the_pairs_that_disagree_first():
-    table = pd.DataFrame(PAIRS, columns=["object_class", "context_class"])
-    first = table.assign(
-        context_effect=np.arange(12.0), context_effect_low=0, context_effect_high=0
-    )
-    second = first.assign(context_effect=[11.0, *range(1, 11), 0.0])
-    found = effects.apart(first, second)
-    assert found["ranks_apart"].tolist()[:3] == [11, 11, 0]
-    assert set(found["object_class"].head(2)) == {"a", "d"}

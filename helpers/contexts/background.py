@@ -29,10 +29,7 @@ LEAST_MAP = 5  # pixels across and down below which a feature map cannot tell ob
 
 
 def at_home(table: pd.DataFrame, context_of: Mapping[str, str]) -> np.ndarray:
-    """Which images show their class's own context, bool (N,); all of them where none is known to.
-
-    `table` is that of the images: class, context.
-    """
+    """Which images of a table show their class's own context, bool (N,); all where none does."""
     own = (table["context"] == table["class"].map(context_of)).to_numpy()
     return own if own.any() else np.ones(len(table), dtype=bool)
 
@@ -134,12 +131,7 @@ def two_layers(model: torch.nn.Module, images: torch.Tensor) -> dict[str, int]:
 def relevance(trainings: Sequence[Maps], images: ImageSet) -> pd.DataFrame:
     """Share of each map's positive relevance that lies on the background, for each training.
 
-    Parameters
-    ----------
-    trainings : sequence of Maps
-        From :func:`helpers.explain.explain`, of `images` and one training each.
-    images : ImageSet
-        With masks; images without are refused.
+    `trainings` are from :func:`explained`, of these `images`, which have masks.
 
     Returns
     -------
@@ -157,40 +149,22 @@ def relevance(trainings: Sequence[Maps], images: ImageSet) -> pd.DataFrame:
         total = positive.sum(1)
         share = ((positive * ground).sum(1) / total).numpy()
         peak = ground.gather(1, positive.argmax(1, keepdim=True))[:, 0].double()
-        of = {
-            "training": training,
-            "object": np.arange(len(images)),
-            "class": images.table["class"].to_numpy(),
-        }
-        of |= {"share": share, "area": area, "excess": share - area}
-        of["peak"] = peak.where(total > 0, torch.nan).numpy()
-        parts.append(pd.DataFrame(of))
+        table = images.table[["class"]].reset_index(drop=True).assign(share=share, area=area)
+        table["excess"], table["peak"] = share - area, peak.where(total > 0, torch.nan).numpy()
+        parts.append(table.rename_axis("object").reset_index().assign(training=training))
     return pd.concat(parts, ignore_index=True)
-
-
-def beyond(table: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """Shares, excess and peaks less those of reference trainings' maps of the same images.
-
-    Both are tables of :func:`relevance`. A map that is empty in either leaves NaN.
-    """
-    keys = ["training", "object", "class", "area"]
-    return table.set_index(keys).sub(reference.set_index(keys)).reset_index()
 
 
 def fair_test(model: Sequence, reference: Sequence, images: ImageSet) -> pd.DataFrame:
     """GradCAM's relevance on the background beyond the reference trainings', at two layers.
 
-    Returns
-    -------
-    DataFrame
-        :func:`beyond` of both layers, with size (side of the images), layer, and pixels (side of
-        the layer's map).
+    `effects.beyond` of both, with size (side of the images), layer, and pixels (side of its map).
     """
     parts = []
     for layer, pixels in two_layers(model[0], images.images).items():
         both = [relevance(explained(nets, images, layer), images) for nets in (model, reference)]
         of = {"size": images.images.shape[-1], "layer": layer, "pixels": pixels}
-        parts.append(beyond(*both).assign(**of))
+        parts.append(effects.beyond(*both).assign(**of))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -207,17 +181,9 @@ def fair_test_at(size: int, name: str, images: Images, recipe: Recipe, seed: int
     return fair_test(model, reference, collection.sets["C"].split("test"))
 
 
-def per_layer(table: pd.DataFrame) -> pd.DataFrame:
-    """The differences of :func:`fair_test` as :func:`per_class` tells them, for each layer."""
-    keys = ["size", "layer", "pixels"]
-    parts = {
-        key: per_class(part, differences=True) for key, part in table.groupby(keys, sort=False)
-    }
-    return pd.concat(parts, names=keys).reset_index(keys).reset_index(drop=True)
-
-
-def explained(model: Sequence, images: ImageSet, layer: str) -> list[Maps]:
-    """GradCAM's maps of images for their own class, by every training."""
+def explained(model: Sequence, images: ImageSet, layer: str | None = None) -> list[Maps]:
+    """GradCAM's maps of images for their own class, by every training, at :func:`layer_for`'s."""
+    layer = layer or layer_for(model[0], images.images)
     return [
         explain.explain(training, images.images, images.labels, "gradcam", layer=layer)
         for training in model
@@ -235,18 +201,9 @@ def in_mosaics(
     """Explain mosaics for their *context's* class: how much relevance lies on the context's half?
 
     Every test image of C is put beside one image of each other class's context (the object on the
-    left), and beside the neutral image. No mask is needed: the context is the right half.
-
-    Parameters
-    ----------
-    model : sequence of nn.Module
-        Its trainings.
-    collection
-        With contexts.
-    seed, neutral
-        Of `mosaics.design` and of `mosaics.neutral`.
-    layer : str, optional
-        Else it is :func:`layer_for`'s.
+    left), and beside the neutral image. No mask is needed: the context is the right half. `model`
+    is the sequence of its trainings. `seed` is that of `mosaics.design`, `neutral` that of
+    `mosaics.neutral`; without a `layer` it is :func:`layer_for`'s.
 
     Returns
     -------
@@ -280,42 +237,35 @@ def in_mosaics(
 def per_context(table: pd.DataFrame) -> pd.DataFrame:
     """The shares of :func:`in_mosaics` by context, with intervals over trainings and images.
 
-    Returns
-    -------
-    DataFrame
-        One row a context_class: maps, empty (those without relevance beside the context), and
-        context, neutral, more with their ends (`_low`, `_high`). Object classes count equally;
-        those of which every map is empty are left out.
+    A row a context_class: maps, empty (those without relevance beside the context), and context,
+    neutral, more with their ends (`_low`, `_high`). Object classes count equally; those of which
+    every map is empty are left out.
     """
-    rows = []
-    for name, part in table.groupby("context_class", sort=False):
-        row = {"context_class": name, "maps": len(part), "empty": int(part["context"].isna().sum())}
-        for value in ("context", "neutral", "more"):
-            grids = [effects.grid(group, value) for _, group in part.groupby("object_class")]
-            known = [grid for grid in grids if not np.isnan(grid).all()]
-            found = stats.mean(known).interval() if known else (np.nan,) * 3
-            row |= dict(zip((value, f"{value}_low", f"{value}_high"), found, strict=True))
-        rows.append(row)
-    return pd.DataFrame(rows)
+    names = ["context_class"]
+    found = table.groupby(names, sort=False)["context"].agg(["size", "count"])
+    found["empty"] = found["size"] - found.pop("count")
+    shares = effects.intervals(table, names, ("context", "neutral", "more"))
+    return found.rename(columns={"size": "maps"}).reset_index().merge(shares, on=names)
 
 
-def per_class(table: pd.DataFrame, differences: bool = False) -> pd.DataFrame:
+def per_class(table: pd.DataFrame) -> pd.DataFrame:
     """Each class's mean share of relevance on the background, against a uniform map.
 
-    `differences` says that the table is one of :func:`beyond`.
+    Of a table of :func:`relevance`, or of the differences of :func:`fair_test`, by size and layer.
 
     Returns
     -------
     DataFrame
-        One row a class of :func:`relevance`: class, images, undefined (maps without positive
-        relevance, of all trainings; left out of the rest), area, and with intervals over trainings
-        and images (`_low`, `_high`) share, excess and peak.
+        One row a class: class, images, undefined (maps without positive relevance, of all
+        trainings; left out of the rest), area, and with intervals over trainings and images
+        (`_low`, `_high`) share, excess and peak.
     """
-    rows = []
-    for name, part in table.groupby("class", sort=False):
-        row = {"class": name, "images": part["object"].nunique()}
-        row |= {"undefined": int(part["share"].isna().sum()), "area": part["area"].mean()}
-        for measure in ("share", "excess", "peak"):
-            row |= effects.with_interval(part, measure, share=measure == "peak" and not differences)
-        rows.append(row)
-    return pd.DataFrame(rows)
+    keys = [name for name in ("size", "layer", "pixels", "class") if name in table]
+    found = table.groupby(keys, sort=False).agg(
+        images=("object", "nunique"),
+        undefined=("share", lambda share: share.isna().sum()),
+        area=("area", "mean"),
+    )
+    shares = () if "layer" in table else ("peak",)
+    measured = effects.intervals(table, keys, ("share", "excess", "peak"), shares, within="class")
+    return found.reset_index().merge(measured, on=keys)

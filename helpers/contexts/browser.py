@@ -25,9 +25,8 @@ def look(
 ) -> Figure:
     """One image of the class `label`, its explanation for that class, and both together.
 
-    `context` is the name of the context it shows ("any" for whichever). `number` counts these
-    images from 0 and begins again beyond the last. `method` is one of
-    :data:`helpers.explain.METHODS`. A ValueError says that there is no such image.
+    `number` counts the images of that class in that context from 0 and begins again beyond the
+    last. `method` is one of :data:`helpers.explain.METHODS`.
     """
     chosen = images.of(label)
     if context != ANY:

@@ -83,7 +83,7 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
 
     `predictions` is from :func:`helpers.contexts.cross_evaluation.predictions`.
     """
-    accuracy = predictions.groupby(["model", "test_set"])["right"].mean()
+    accuracy = predictions.groupby(["model", "test_set"], sort=False)["right"].mean()
     elsewhere = predictions[predictions["test_set"] != predictions["train_set"]]
     outside = {  # accuracies of each model on the sets it was not trained on
         name: part.groupby(["model", "test_set"], sort=False)["right"].mean()
@@ -92,51 +92,44 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
     fresh, tuned = (
         {own: name for own, name in family.items() if name in outside} for family in (FRESH, TUNED)
     )
-    asked = dict(ACCURACIES)
-    least = {  # claims about several models: those weights of which the sum is smallest
-        "contexts/own-set": [
-            {(name, own): 1, outside[name].idxmax(): -1} for own, name in fresh.items()
-        ],
-        "contexts/hardest-is-C/NC": [
-            {(family["NC"], "WB"): 1, (family["NC"], "C"): -1}
-            for family in (fresh, tuned)
-            if "NC" in family
-        ],
-        "contexts/pretrained-better": [
-            {(tuned[own], test): 1, (fresh[own], test): -1}
-            for own in fresh
-            if own in tuned
-            for test in predictions["test_set"].unique()
-        ],
-    }
+    asked = {claim: [weights] for claim, weights in ACCURACIES.items()}
+    asked["contexts/own-set"] = [
+        {(name, own): 1, outside[name].idxmax(): -1} for own, name in fresh.items()
+    ]
+    asked["contexts/hardest-is-C/NC"] = [
+        {(family["NC"], "WB"): 1, (family["NC"], "C"): -1}
+        for family in (fresh, tuned)
+        if "NC" in family
+    ]
+    asked["contexts/pretrained-better"] = [
+        {(tuned[own], test): 1, (fresh[own], test): -1}
+        for own in fresh
+        if own in tuned
+        for test in predictions["test_set"].unique()
+    ]
     if len(fresh) == len(FRESH):
-        rivals = pd.concat([outside[fresh[own]].nsmallest(1) for own in ("C", "NC")])
-        worst = outside[fresh["WB"]].idxmin()
-        asked["contexts/only-consistent"] = {worst: 1, rivals.idxmax(): -1}
+        worst = {own: outside[name].idxmin() for own, name in fresh.items()}
+        rival = max(worst["C"], worst["NC"], key=accuracy.get)
+        asked["contexts/only-consistent"] = [{worst["WB"]: 1, rival: -1}]
     for own in ("WB", "NC"):
         if {"C", own} <= set(fresh):
-            better, worse = outside[fresh[own]].index, outside[fresh["C"]].index
-            weights = {pair: 1 / len(better) for pair in better}
-            weights |= {pair: -1 / len(worse) for pair in worse}
-            asked[f"contexts/C-generalises-worst/{own}"] = weights
+            sides = (outside[fresh[own]].index, 1), (outside[fresh["C"]].index, -1)
+            weights = {pair: sign / len(pairs) for pairs, sign in sides for pair in pairs}
+            asked[f"contexts/C-generalises-worst/{own}"] = [weights]
     if fresh and tuned:
-        asked["contexts/pretrained-lose-less"] = {
+        weights = {
             pair: sign * weight / len(family)
             for family, sign in ((fresh, 1), (tuned, -1))
             for name in family.values()
             for pair, weight in cross_evaluation.lost(predictions, name).items()
         }
-    for claim, several in least.items():
+        asked["contexts/pretrained-lose-less"] = [weights]
+    found = []
+    for claim, several in asked.items():  # of several, that of which the sum is smallest
         there = [weights for weights in several if set(weights) <= set(accuracy.index)]
         if there:
-            asked[claim] = min(
-                there, key=lambda weights: sum(w * accuracy[pair] for pair, w in weights.items())
-            )
-    found = [
-        Estimate(claim, cross_evaluation.contrast(predictions, weights))
-        for claim, weights in asked.items()
-        if set(weights) <= set(accuracy.index)
-    ]
+            least = min(there, key=lambda weights: sum(w * accuracy[p] for p, w in weights.items()))
+            found.append(Estimate(claim, cross_evaluation.contrast(predictions, least)))
     own = predictions[predictions["test_set"] == predictions["train_set"]]
     if len(own):
         worst = own.groupby(["model", "test_set"])["right"].mean().idxmin()
@@ -174,21 +167,21 @@ def _of_the_papers_mosaics(images: pd.DataFrame, pairs: pd.DataFrame) -> list[Es
         )
         for first, second in STRONGER
     }
-    every = images.groupby(["object_class", "training", "object"], as_index=False, sort=False)
-    found["contexts/hydrants-flip-least"] = _less(every["flip_share"].mean(), "fire hydrant")
+    of_images = images.groupby(["object_class", "training", "object"], as_index=False, sort=False)
+    every = effects.grids(of_images["flip_share"].mean(), "flip_share")
+    found["contexts/hydrants-flip-least"] = _less(every, "fire hydrant")
     by_context = dict(list(images.groupby("context_class")))
-    found["contexts/planes-on-road"] = _less(by_context[CLASS_OF["road"]], "plane")
-    hydrants = by_context[CLASS_OF["sky"]].query("object_class == 'fire hydrant'")
-    kept = hydrants.assign(kept_share=hydrants["kept"] / hydrants["mosaics"])
-    found["contexts/hydrants-kept"] = stats.share(effects.grid(kept, "kept_share"))
-    rows = pairs.set_index(["object_class", "context_class"])
-    mugs = rows.loc[[("mug", CLASS_OF["sky"]), ("mug", CLASS_OF["park"])]]
-    beside = rows[rows.index.get_level_values("context_class") == CLASS_OF["road"]]
-    for claim, part, place in (
-        ("contexts/mugs-across", mugs, mugs["mosaic_distance"].argmax()),
-        ("contexts/road-not-across", beside, beside["mosaic_distance"].argmin()),
-    ):
-        found[claim] = _ends(part.iloc[place], "mosaic_distance")
+    road = effects.grids(by_context[CLASS_OF["road"]], "flip_share")
+    found["contexts/planes-on-road"] = _less(road, "plane")
+    sky = by_context[CLASS_OF["sky"]]
+    kept = effects.grids(sky.assign(kept_share=sky["kept"] / sky["mosaics"]), "kept_share")
+    found["contexts/hydrants-kept"] = stats.share(kept["fire hydrant"])
+    across = pairs.sort_values("mosaic_distance")
+    mugs = across.query("object_class == 'mug'")
+    mugs = mugs[mugs["context_class"].isin([CLASS_OF["sky"], CLASS_OF["park"]])]
+    found["contexts/mugs-across"] = _ends(mugs.iloc[-1], "mosaic_distance")
+    beside = across[across["context_class"] == CLASS_OF["road"]]
+    found["contexts/road-not-across"] = _ends(beside.iloc[0], "mosaic_distance")
     return [Estimate(claim, interval) for claim, interval in found.items()]
 
 
@@ -232,18 +225,10 @@ def of_changed(images: pd.DataFrame, strongest: str, collection: Collection) -> 
     ]
 
 
-def _less(images: pd.DataFrame, name: str) -> stats.Interval:
-    """An object class's share of flipped mosaics less the mean of the other classes'."""
-    parts = {
-        label: effects.grid(part, "flip_share") for label, part in images.groupby("object_class")
-    }
-    return _difference([parts.pop(name)], list(parts.values()))
-
-
-def _difference(first: list[np.ndarray], second: list[np.ndarray]) -> stats.Interval:
-    """Mean share of some groups less that of others, over trainings and images."""
-    weights = [1 / len(first)] * len(first) + [-1 / len(second)] * len(second)
-    return stats.mean([*first, *second], weights, shares=True).interval()
+def _less(groups: Mapping[str, np.ndarray], name: str) -> stats.Interval:
+    """Mean share of one group less that of the others, over trainings and images."""
+    weights = [1 if key == name else -1 / (len(groups) - 1) for key in groups]
+    return stats.mean(list(groups.values()), weights, shares=True).interval()
 
 
 def of_pasting(
@@ -261,18 +246,19 @@ def of_pasting(
     """
     papers, found = collection.has_the_papers_classes(), []
     if papers:
-        shown = {name: alone[CLASS_OF[name]] for name in ("sky", "park", "wood", "road")}
-        road = _difference([shown["road"]], [shown[name] for name in ("sky", "park", "wood")])
+        shown = {context: alone[label] for context, label in CLASS_OF.items()}
         found = [
-            Estimate(f"contexts/alone/{name}", road if name == "road" else stats.share(said))
+            Estimate(
+                f"contexts/alone/{name}",
+                _less(shown, name) if name == "road" else stats.share(said),
+            )
             for name, said in shown.items()
         ]
     if pasted is None:
         return found
     if reference is not None:
-        pairs = effects.beyond(pasted, reference).groupby(effects.PAIR)
-        grids = [effects.grid(part, "taken_effect") for _, part in pairs]
-        beyond = stats.mean(grids, shares=True).interval()
+        grids = effects.grids(effects.beyond(pasted, reference), "taken_effect", effects.PAIR)
+        beyond = stats.mean([*grids.values()], shares=True).interval()
         found.append(Estimate("suite/contexts/pasted-effect", beyond))
     found.append(Estimate("suite/contexts/methods-agree", effects.agreement(mosaics, pasted)))
     return found + (_of_the_papers_pasting(mosaics, pasted) if papers else [])
@@ -280,12 +266,11 @@ def of_pasting(
 
 def _of_the_papers_pasting(mosaics: pd.DataFrame, pasted: pd.DataFrame) -> list[Estimate]:
     """What Results Checks says of the paper's own classes and contexts."""
-    taken = {context: {} for context in CLASS_OF}
-    for context, label in CLASS_OF.items():
-        for name, part in pasted[pasted["context_class"] == label].groupby("object_class"):
-            taken[context][name] = effects.grid(part, "taken_share")
+    taken = {
+        context: effects.grids(pasted[pasted["context_class"] == label], "taken_share")
+        for context, label in CLASS_OF.items()
+    }
     least = min(taken["park"].values(), key=np.mean)
-    sky = taken["sky"]
     # The eleven pairs that the paper prints both counts for, each method by what the paper counts.
     printed = paper.pairs()[effects.PAIR]
     both = [
@@ -293,7 +278,7 @@ def _of_the_papers_pasting(mosaics: pd.DataFrame, pasted: pd.DataFrame) -> list[
         for table, share in ((mosaics, "flip_share"), (pasted, "taken_share"))
     ]
     found = {
-        "contexts/pasted/sky": _difference([sky["fire hydrant"]], [sky["bench"], sky["mug"]]),
+        "contexts/pasted/sky": _less(taken["sky"], "fire hydrant"),
         "contexts/pasted/park": stats.share(least),
         "contexts/pasted/road": stats.share(list(taken["road"].values())),
         "contexts/pasted/wood": stats.share(list(taken["wood"].values())),
@@ -323,34 +308,32 @@ def of_gradcam(
     """
     found = []
     if table is not None and collection.has_the_papers_classes():
-        by_class = table.groupby("class", sort=False)
-        peaks = {name: effects.grid(part, "peak") for name, part in by_class}
-        if not any(np.isnan(peak).all() for peak in peaks.values()):
-            bench, plane = stats.share(peaks["bench"]), peaks.pop("plane")
+        peaks = effects.grids(table, "peak", "class")
+        if len(peaks) == table["class"].nunique():
             found = [
-                Estimate("contexts/gradcam/plane", _difference([plane], list(peaks.values()))),
-                Estimate("contexts/gradcam/bench", bench),
+                Estimate("contexts/gradcam/plane", _less(peaks, "plane")),
+                Estimate("contexts/gradcam/bench", stats.share(peaks["bench"])),
             ]
     if tested is not None:
         coarse = tested[tested["pixels"] == tested.groupby("size")["pixels"].transform("min")]
         for size, part in coarse.groupby("size"):
-            grids = [effects.grid(group, "share") for _, group in part.groupby("class")]
-            known = [grid for grid in grids if not np.isnan(grid).all()]
-            if known:
+            if known := effects.grids(part, "share", "class"):
                 of = {"size": size}
-                found.append(Estimate("suite/contexts/gradcam", stats.mean(known).interval(), of))
+                found.append(
+                    Estimate("suite/contexts/gradcam", stats.mean([*known.values()]).interval(), of)
+                )
     return found
 
 
-def of_methods(overall: Mapping[tuple[str, str, str], stats.Mean]) -> list[Estimate]:
+def of_methods(overall: Mapping[tuple[str, str, str], stats.Interval]) -> list[Estimate]:
     """What mosaics and pasting find beyond the reference trainings (notebook 05).
 
     `overall` is from :func:`helpers.contexts.methods.overall`.
     """
     return [
-        Estimate("suite/contexts/beyond", mean.interval(), {"method": method, "quantity": quantity})
+        Estimate("suite/contexts/beyond", mean, {"method": method, "quantity": quantity})
         for (method, quantity, reading), mean in overall.items()
-        if reading == "beyond reference" and quantity in ("decisions", "logits")
+        if reading == methods.REFERENCE and quantity in ("decisions", "logits")
     ]
 
 
@@ -360,29 +343,28 @@ def of_worlds(worlds: pd.DataFrame) -> list[Estimate]:
     `worlds` is from :func:`helpers.contexts.sweep.recorded`.
     """
     number = worlds["trainings"].max()
-    several = worlds[worlds["trainings"] == number]
-    parts = dict(list(several.groupby(methods.MEASURE, sort=False)))
+    parts = {
+        measure: sweep.by_world(part)
+        for measure, part in worlds[worlds["trainings"] == number].groupby(methods.MEASURE)
+    }
     found = []
     for method, quantity in (("mosaics", "flips"), ("pasting", "decisions")):
-        values = [sweep.by_world(parts[method, quantity, methods.RAW])]
-        known = stats.bootstrap(lambda values: sweep.auc(values[0]), values)
+        known = stats.bootstrap(lambda raw: sweep.auc(*raw), [parts[method, quantity, methods.RAW]])
         of = {"quantity": quantity, "method": method}
         found.append(Estimate("suite/contexts/raw", known, of))
-    flips = [
-        sweep.by_world(parts["mosaics", "flips", name]) for name in (methods.NEUTRAL, methods.RAW)
-    ]
-    better = stats.bootstrap(lambda values: sweep.auc(values[0]) - sweep.auc(values[1]), flips)
+    flips = [parts["mosaics", "flips", reading] for reading in (methods.NEUTRAL, methods.RAW)]
+    better = stats.bootstrap(lambda both: sweep.auc(both[0]) - sweep.auc(both[1]), flips)
     found.append(Estimate("suite/contexts/neutral", better))
-    for method, quantity in (
-        ("mosaics", "logits"),
-        ("pasting", "logits"),
-        ("GradCAM", "relevance"),
-    ):
-        values = sweep.by_world(parts[method, quantity, methods.NEUTRAL]).mean(3)[:, 0]
-        more = stats.mean(values[:, 0] - values[:, 1]).interval()
+    asked = ("mosaics", "logits"), ("pasting", "logits"), ("GradCAM", "relevance")
+    for method, quantity in asked:
+        planted, nothing = parts[method, quantity, methods.NEUTRAL].mean(3)[:, 0].T
         of = {"method": method, "quantity": quantity}
+        more = stats.mean(planted - nothing).interval()
         found.append(Estimate("suite/contexts/follows", more, of))
-    alarms = sweep.alarms(worlds, "mosaics", "logits")
+    none = worlds.query("dose <= @sweep.NOTHING and method == 'mosaics' and quantity == 'logits'")
+    alarms = (
+        none.assign(yes=none["low"] > 0).groupby(["reading", "trainings", "seed"])["yes"].mean()
+    )
     for reading in (methods.NEUTRAL, methods.REFERENCE):
         share = stats.share(alarms[reading, number].to_numpy())
         found.append(Estimate("suite/contexts/alarms", share, {"reading": reading}))
@@ -399,16 +381,13 @@ def of_mitigation(predictions: pd.DataFrame, change: pd.DataFrame) -> list[Estim
     these ways less "model-C".
     """
 
-    def gain(name: str) -> stats.Interval:
+    found = []
+    for name in ("NC", "WB"):
         weights = {(mitigation.CONTEXTS, name): 1, ("model-C", name): -1}
-        return cross_evaluation.contrast(predictions, weights)
-
-    asked = ("mosaics", "logits", methods.NEUTRAL)
-    less = methods.overall(change)[asked].interval()
-    return [
-        *(Estimate(f"contexts/mitigation/{name}", gain(name)) for name in ("NC", "WB")),
-        Estimate("contexts/mitigation/relies-less", less),
-    ]
+        gain = cross_evaluation.contrast(predictions, weights)
+        found.append(Estimate(f"contexts/mitigation/{name}", gain))
+    less = methods.overall(change)["mosaics", "logits", methods.NEUTRAL]
+    return [*found, Estimate("contexts/mitigation/relies-less", less)]
 
 
 def _of_each(

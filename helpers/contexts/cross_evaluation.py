@@ -18,21 +18,14 @@ from helpers.models import experiment
 def predictions(
     networks: Mapping[str, Sequence[nn.Module]], sets: Mapping[str, ImageSet]
 ) -> pd.DataFrame:
-    """What each training of each model says of each test image.
-
-    Parameters
-    ----------
-    networks
-        Name to the model's trainings: one of `experiment.MODELS`, such as ``model-C``, or any
-        other.
-    sets
-        Name of a set to its images; the test split is used.
+    """What each training of each model says of each test image, the test splits of `sets`.
 
     Returns
     -------
     DataFrame
-        One row a model, training and test image: model, train_set (empty where the name is any
-        other), training, test_set, image (its place in the test split), class, predicted, right.
+        One row a model, training and test image: model, train_set (empty where the name is not one
+        of `experiment.MODELS`, such as ``model-C``), training, test_set, image (its place in the
+        test split), class, predicted, right.
     """
     parts = []
     for set_name, images in sets.items():

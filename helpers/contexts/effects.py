@@ -5,16 +5,13 @@ logit of the context's class) of a single image or of a mosaic (Figure 7); its s
 the diagonal, where the two are equal, is (object logit - context logit) / sqrt(2) (Figure 9).
 Table 1 lists the distance of the mean point, which is the mean of the distances.
 
-The paper compares a mosaic with the single image. That difference mixes two things: the context,
-and being squeezed into half a mosaic. Beside a neutral partner only the second happens, so the
-difference between the neutral mosaic and the context mosaic of the same image is the context's
-own effect.
-
+The paper compares a mosaic with the single image. That difference mixes the context with being
+squeezed into half a mosaic. Beside a neutral partner only the second happens, so the difference
+between the neutral mosaic and the context mosaic of the same image is the context's own effect.
 Composites of pasted objects are measured in the same way: they are rows of the same kind of design.
 
-Every interval speaks of other *trainings* and other *object images* (`stats.mean`): values are
-averaged within an image first, because the mosaics of one image are not independent. Context images
-are taken as they are: the intervals speak of other objects beside these contexts.
+Every interval speaks of other *trainings* and other *object images* (`stats.mean`), beside these
+contexts: the mosaics of one image are not independent, and are averaged first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,6 +36,7 @@ OF_PAIRS = (
     "own_distance",
 )
 OF_CONTEXTS = ("flip_share", "context_effect", "taken_effect")
+SHARES = ("flip_share", "neutral_flip_share")
 READINGS = {"flip_share": "share of flips", "context_effect": "effect beside a neutral image"}
 BEYOND = ", beyond the reference"
 
@@ -53,7 +51,7 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
     ----------
     single_logits, mosaic_logits : tensors or arrays (T, N, K) and (T, R, K)
         Of T trainings: for the N object images that `design["object"]` counts, and for the R
-        mosaics or composites, one a row of `design`.
+        mosaics or composites, one a row of `design`. Others, and infinite ones, are refused.
     design : DataFrame
         From `mosaics.design` or `pasting.design`.
     classes : sequence of K str
@@ -67,11 +65,6 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
         distance (signed, to the diagonal, positive on the object's side); flipped (the context
         class's logit is above the object's); kept, taken (the object's, the context's class has the
         highest logit of all).
-
-    Raises
-    ------
-    ValueError
-        For logits that are not finite, or whose shape does not fit `design` and `classes`.
     """
     classes = list(classes)
     single, mosaic = (np.asarray(logits, float) for logits in (single_logits, mosaic_logits))
@@ -116,10 +109,15 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a (training, context_class, object_class, object): mosaics, flips, kept (counts),
-        the image's flip_share and taken_share, and the distances and effects that :func:`of_pairs`
-        and :func:`of_contexts` explain (NaN where the design has no such row). The neutral mosaics
-        are averaged over the sides in the proportion of the image's context mosaics.
+        One row a (training, context_class, object_class, object), NaN where the design has none:
+
+        - mosaics, flips, kept (counts); flip_share, taken_share (shares of the mosaics).
+        - mosaic_distance, single_distance: signed, to the diagonal, in logits (Table 1); drop: the
+          latter less the former (Figure 10).
+        - neutral_distance, neutral_flip_share: beside the neutral partner, on the same sides.
+        - context_effect: neutral_distance - mosaic_distance, how far this context draws the
+          prediction to its class; flip_effect, taken_effect: shares less those beside the neutral.
+        - own_distance: beside its own context.
     """
     kinds = {
         kind: points[points["kind"] == kind] for kind in ("single", "context", "own", "neutral")
@@ -140,8 +138,7 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
     found["drop"] = found["single_distance"] - found["mosaic_distance"]
     twins = kinds["context"][[*IMAGE, "side"]].merge(kinds["neutral"], on=[*IMAGE, "side"])
     beside = twins.groupby(IMAGE)[["distance", "flipped", "taken"]].mean()
-    found["neutral_distance"] = beside["distance"]
-    found["neutral_flip_share"] = beside["flipped"]
+    found[["neutral_distance", "neutral_flip_share"]] = beside[["distance", "flipped"]]
     found["context_effect"] = found["neutral_distance"] - found["mosaic_distance"]
     found["flip_effect"] = found["flip_share"] - found["neutral_flip_share"]
     found["taken_effect"] = found["taken_share"] - beside["taken"]
@@ -150,14 +147,13 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def beyond(images: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """Effects less those that the reference trainings show on the same mosaics.
+    """What was measured, less what the reference trainings show on the same images.
 
-    Both are from :func:`per_image`, of the same design: `reference` of networks that were trained
-    where contexts tell nothing of the class. Training by training and image by image everything
-    measured is subtracted, so that :func:`of_pairs` and :func:`of_contexts` then say how much more
-    the one does than the other. Counts of mosaics stay.
+    Both are from :func:`per_image` or both from :func:`helpers.contexts.background.relevance`:
+    `reference` is of networks that were trained where contexts tell nothing of the class. The
+    difference is taken training by training and image by image; NaN in either leaves NaN.
     """
-    keys = [*IMAGE, "mosaics"]
+    keys = [name for name in (*IMAGE, "class", "mosaics", "area") if name in images]
     return images.set_index(keys).sub(reference.set_index(keys)).reset_index()
 
 
@@ -168,30 +164,16 @@ def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         One row a pair (object_class, context_class), in the order of the classes by context:
-
-        - mosaics, images: how many.
-        - flips, kept: mosaics with the context class's logit above the object's; with the object's
-          on top of all. Means over the trainings.
-        - flip_share*: flips / mosaics.
-        - mosaic_distance*, single_distance*: signed distance of the mean point to the diagonal, in
-          logits (Table 1); drop*: single_distance - mosaic_distance (Figure 10).
-        - neutral_distance*, neutral_flip_share*: of the same images beside the neutral partner.
-        - context_effect*: neutral_distance - mosaic_distance, paired within image and side: how far
-          this context draws the prediction to its class.
-        - flip_effect*: flip_share - neutral_flip_share.
-        - own_distance*: of the same images beside their own context.
-
-        x* stands for x, x_low and x_high, the ends of its 95% interval; NaN where nothing is known.
+        mosaics and images (how many); flips and kept (mosaics with the context class's logit above
+        the object's, and with the object's on top of all; means over the trainings); and with
+        intervals (x_low, x_high; NaN where nothing is known) the measures of :func:`per_image`.
     """
-    trainings, rows = images["training"].nunique(), []
-    for (context, name), group in images.groupby(PAIR, sort=False):
-        row = {"object_class": name, "context_class": context}
-        row |= {"mosaics": group["mosaics"].sum() // trainings, "images": group["object"].nunique()}
-        row |= {count: group[count].sum() / trainings for count in ("flips", "kept")}
-        for measure in OF_PAIRS:
-            row |= with_interval(group, measure, share=measure.endswith("_share"))
-        rows.append(row)
-    return pd.DataFrame(rows)
+    pairs = images.groupby(PAIR, sort=False)
+    counts = pairs[["mosaics", "flips", "kept"]].sum() / images["training"].nunique()
+    counts["mosaics"] = counts["mosaics"].astype(int)
+    counts.insert(1, "images", pairs["object"].nunique())
+    counts = counts.reset_index()[[*PAIR[::-1], *counts]]
+    return counts.merge(intervals(images, PAIR, OF_PAIRS, SHARES), on=PAIR)
 
 
 def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
@@ -206,44 +188,30 @@ def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
         intervals flip_share, context_effect and taken_effect (the share of images taken for the
         context's class, less that on the neutral image).
     """
-    rows = []
-    for context, group in images.groupby("context_class", sort=False):
-        row = {"context_class": context, "object_classes": group["object_class"].nunique()}
-        for name in OF_CONTEXTS:
-            grids = [grid(part, name) for _, part in group.groupby("object_class", sort=False)]
-            raw = name == "flip_share" and (group[name] >= 0).all()  # no difference of shares
-            shares = name != "context_effect"
-            row |= _ends(name, stats.share(grids) if raw else _mean_of(grids, shares))
-        rows.append(row)
-    return pd.DataFrame(rows)
+    strengths = intervals(images, ["context_class"], OF_CONTEXTS, (*SHARES, "taken_effect"))
+    classes = images.groupby("context_class")["object_class"].nunique()
+    strengths.insert(1, "object_classes", strengths["context_class"].map(classes))
+    return strengths
 
 
 def contrast(
     images: pd.DataFrame, weights: Mapping[str, float], measure: str = "context_effect"
 ) -> stats.Interval:
-    """A weighted sum of the strengths of contexts, within the object image.
+    """A weighted sum of the strengths of contexts, which are those of :func:`of_contexts`.
 
-    A context's strength is that of :func:`of_contexts`: the mean of `measure`, a column of the
-    images of :func:`per_image`, over its object classes, all of which count. `weights` has a number
-    a context class: 1 and -1 compare two contexts, and :func:`slope` says how strength follows
-    something known of the contexts. What an image adds to several contexts is added up within it,
-    for these values are not independent.
+    What an image adds to several contexts is added up within it: these are not independent.
     """
     part = images[images["context_class"].isin(list(weights))]
     classes = part.groupby("context_class")["object_class"].nunique()
     weight = part["context_class"].map(pd.Series(dict(weights)) / classes)
-    summed = part.assign(value=weight * part[measure]).groupby(
-        ["object_class", "training", "object"], as_index=False
-    )["value"]
-    groups = [grid(group, "value") for _, group in summed.sum().groupby("object_class")]
+    keys = ["object_class", "training", "object"]
+    summed = part.assign(value=weight * part[measure]).groupby(keys, as_index=False)["value"].sum()
+    groups = list(grids(summed, "value").values())
     return stats.mean(groups, [1] * len(groups), shares=measure.endswith("_share")).interval()
 
 
 def slope(known: Mapping[str, float]) -> dict[str, float]:
-    """Weights with which `contrast` is the least squares slope of strength on what is known.
-
-    `known` has a number a context class, not all equal.
-    """
+    """Weights with which `contrast` is the least squares slope of strength on what is known."""
     values = pd.Series(dict(known))
     centred = values - values.mean()
     return (centred / (centred**2).sum()).to_dict()
@@ -261,8 +229,8 @@ def split(images: pd.DataFrame, trainings: int) -> tuple[pd.DataFrame, pd.DataFr
 def readings(images: pd.DataFrame, reference: pd.DataFrame | None) -> pd.DataFrame:
     """Each context's strength, read raw, beside the neutral partner and beyond the reference.
 
-    `images` and `reference` are those of :func:`per_image`, as for :func:`beyond`; without a
-    reference, what needs one is left out.
+    `images` and `reference` are as for :func:`beyond`; without a reference, what needs one is left
+    out.
 
     Returns
     -------
@@ -275,10 +243,10 @@ def readings(images: pd.DataFrame, reference: pd.DataFrame | None) -> pd.DataFra
         tables += [("reference", "", reference), ("asked", BEYOND, beyond(images, reference))]
     parts = []
     for network, ending, table in tables:
-        strengths = of_contexts(table)
+        strengths = of_contexts(table).set_index("context_class")
         for measure, reading in READINGS.items():
-            columns = {measure: "value", f"{measure}_low": "low", f"{measure}_high": "high"}
-            part = strengths[["context_class", *columns]].rename(columns=columns)
+            part = strengths[[measure, f"{measure}_low", f"{measure}_high"]].reset_index()
+            part.columns = ["context_class", "value", "low", "high"]
             parts.append(part.assign(reading=reading + ending, network=network))
     return pd.concat(parts, ignore_index=True)
 
@@ -292,46 +260,32 @@ def of_trainings(images: pd.DataFrame) -> pd.DataFrame:
 
 
 def told_apart(images: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """How often one training shows more than one training of the reference does.
+    """How often one training shows more than one training of the reference does: :func:`auc`.
 
-    Over all pairs of a training and a reference training, ties counting half: 0.5 where the two
-    cannot be told apart, 1 where they always can (the area under the ROC curve).
-
-    Returns
-    -------
-    DataFrame
-        A row a context_class, a column a raw reading.
+    A row a context_class, a column a raw reading.
     """
-    values = [
-        of_trainings(table).groupby(["context_class", "reading"], sort=False)["value"].apply(list)
-        for table in (images, reference)
-    ]
-    both = pd.concat(values, axis=1, keys=["first", "second"])
-    wins = [
-        scipy.stats.mannwhitneyu(row.first, row.second).statistic
-        / (len(row.first) * len(row.second))
-        for row in both.itertuples()
-    ]
-    return pd.Series(wins, both.index).unstack(sort=False)
+    keys = ["context_class", "reading"]
+    first, second = (
+        of_trainings(table).groupby(keys, sort=False)["value"] for table in (images, reference)
+    )
+    areas = {key: auc(values, second.get_group(key)) for key, values in first}
+    return pd.Series(areas).rename_axis(keys).unstack(sort=False)
+
+
+def auc(first, second) -> float:
+    """Area under the ROC curve: share of pairs in which the first is larger; a tie is a half."""
+    return float(np.sign(np.subtract.outer(np.ravel(first), np.ravel(second))).mean() / 2 + 0.5)
 
 
 def own_gain(images: pd.DataFrame) -> pd.DataFrame:
     """What its own context gives each object class, more than the neutral partner: in logits.
 
-    The distances to the diagonals of all other classes count equally.
-
-    Returns
-    -------
-    DataFrame
-        object_class, and with its interval own_gain.
+    Columns object_class, and with its interval own_gain. The distances to the diagonals of all
+    other classes count equally.
     """
-    value = (images["own_distance"] - images["neutral_distance"]).rename("own_gain")
-    keys = ["object_class", "training", "object"]
-    means = images.assign(own_gain=value).groupby(keys, as_index=False)["own_gain"].mean()
-    return pd.DataFrame(
-        {"object_class": name} | with_interval(part, "own_gain", share=False)
-        for name, part in means.groupby("object_class")
-    )
+    gain = images.assign(own_gain=images["own_distance"] - images["neutral_distance"])
+    means = gain.groupby(["object_class", "training", "object"])["own_gain"].mean().reset_index()
+    return intervals(means, ["object_class"], ["own_gain"])
 
 
 def agreement(
@@ -340,11 +294,19 @@ def agreement(
     """How alike two methods rank the pairs of object and context: Spearman over the pairs.
 
     The images are those of :func:`per_image`, of the same pairs and trainings; the mean of `value`
-    is ranked. The interval speaks of other trainings and other images in these pairs
-    (`stats.bootstrap`); the pairs themselves are all there are. Its ends are NaN where all pairs
-    are alike, so that there is no correlation.
+    is ranked. The interval speaks of other trainings and other images (`stats.bootstrap`); its ends
+    are NaN where all pairs are alike, so that there is no correlation.
     """
-    groups = [_of_objects(table, value) for table in (first, second)]
+    keys = ["training", "object"]
+    groups = [
+        [
+            part.pivot(index=keys, columns="context_class", values=value)
+            .to_numpy()
+            .reshape(part["training"].nunique(), -1, part["context_class"].nunique())
+            for _, part in table.groupby("object_class")
+        ]
+        for table in (first, second)
+    ]
     number = len(groups[0])
 
     def correlation(parts: list[np.ndarray]) -> float:
@@ -357,51 +319,38 @@ def agreement(
     return stats.bootstrap(correlation, [*groups[0], *groups[1]])
 
 
-def apart(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """Pairs of two tables of :func:`of_pairs`, those that are ranked most differently first.
-
-    Returns
-    -------
-    DataFrame
-        context_class, object_class, context_effect with its interval of each (suffixes ``_first``
-        and ``_second``), rank_first, rank_second (1 is the smallest effect), and ranks_apart.
-    """
-    value = "context_effect"
-    columns = [*PAIR, value, f"{value}_low", f"{value}_high"]
-    both = first[columns].merge(second[columns], on=PAIR, suffixes=("_first", "_second"))
-    for name in ("first", "second"):
-        both[f"rank_{name}"] = both[f"{value}_{name}"].rank()
-    both["ranks_apart"] = (both["rank_first"] - both["rank_second"]).abs()
-    return both.sort_values("ranks_apart", ascending=False, kind="stable", ignore_index=True)
-
-
 def grid(images: pd.DataFrame, name: str) -> np.ndarray:
     """A measure of one group of images as (trainings, images): what `stats.mean` takes."""
     return images.pivot(index="training", columns="object", values=name).to_numpy(float)
 
 
-def with_interval(images: pd.DataFrame, name: str, share: bool) -> dict[str, float]:
-    """The mean of a measure and the ends of its interval; NaN where no value is known."""
-    values = grid(images, name)
-    if share and not np.isnan(values).all():
-        return _ends(name, stats.share(values))
-    return _ends(name, _mean_of([values]))
+def grids(images: pd.DataFrame, name: str, by="object_class") -> dict[str, np.ndarray]:
+    """The :func:`grid` of each group in which the measure is known."""
+    found = {key: grid(part, name) for key, part in images.groupby(by, sort=False)}
+    return {key: values for key, values in found.items() if not np.isnan(values).all()}
 
 
-def _mean_of(groups: list[np.ndarray], shares: bool = False) -> stats.Interval:
-    if any(np.isnan(group).all() for group in groups):  # a design without neutral partners
-        return stats.Interval(np.nan, np.nan, np.nan)
-    return stats.mean(groups, shares=shares).interval()
+def intervals(
+    images: pd.DataFrame,
+    by: Sequence[str],
+    measures: Sequence[str],
+    shares: Sequence[str] = (),
+    within: str = "object_class",
+) -> pd.DataFrame:
+    """Means of measures by group, with their intervals (x_low, x_high); groups `within` are equal.
 
-
-def _ends(name: str, interval: stats.Interval) -> dict[str, float]:
-    return {name: interval.estimate, f"{name}_low": interval.low, f"{name}_high": interval.high}
-
-
-def _of_objects(table: pd.DataFrame, value: str) -> list[np.ndarray]:
-    """One array (trainings, images, contexts) an object class: its images met every context."""
-    found = []
-    for _, part in table.sort_values(PAIR).groupby("object_class"):
-        wide = part.set_index(["training", "object", "context_class"])[value].unstack()
-        found.append(wide.to_numpy().reshape(part["training"].nunique(), -1, wide.shape[1]))
-    return found
+    `shares` are those measures that are shares of images, or differences of such.
+    """
+    rows = []
+    for key, part in images.groupby(list(by), sort=False):
+        row = dict(zip(by, key, strict=True))
+        for name in measures:
+            groups, found = [*grids(part, name, within).values()], (np.nan,) * 3
+            differ = name.endswith("_effect") or (part[name] < 0).any()
+            if groups and name in shares and not differ:
+                found = stats.share(groups)
+            elif groups:
+                found = stats.mean(groups, shares=name in shares).interval()
+            row |= dict(zip((name, f"{name}_low", f"{name}_high"), found, strict=True))
+        rows.append(row)
+    return pd.DataFrame(rows)

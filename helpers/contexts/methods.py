@@ -3,12 +3,12 @@
 A model is several trainings. Every method is asked the same question, "does this context draw the
 model to its class?", in quantities of its own, and each quantity has three readings:
 
-- *raw*: what the model does, as the paper counts it. Nothing says how large it would be without a
-  bias, so that a raw reading answers nothing by itself.
+- *raw*: what the model does, as the paper counts it: it does not say what there would be without a
+  bias, and answers nothing by itself.
 - *beside neutral*: less what the same trainings do beside a neutral image. For GradCAM it is what
   lies on the background beyond its share of the area, which a uniform map would put there.
-- *beyond reference*: *beside neutral*, less the same of reference trainings, on the same images.
-  The reference is the same model, trained where class and context are independent.
+- *beyond reference*: *beside neutral*, less the same of reference trainings, on the same images:
+  the same model, trained where class and context are independent.
 
 The last two answer yes where their whole interval, over trainings and images, lies above zero.
 
@@ -89,8 +89,7 @@ def by_pasting(model, collection: Collection, *, seed: int, **how) -> Scored | N
 
 def _scored(model, objects: data.ImageSet, design: pd.DataFrame, stream) -> Scored:
     logits = models.logits(model, objects.images), models.logits(model, stream)
-    points = effects.points(*logits, design, objects.classes)
-    return Scored(design, effects.per_image(points))
+    return Scored(design, effects.per_image(effects.points(*logits, design, objects.classes)))
 
 
 def composites(
@@ -117,16 +116,6 @@ def composites(
     )
 
 
-def by_gradcam(model, collection: Collection, layer: str | None = None) -> list[explain.Maps]:
-    """Explain the test images of C for their own class, by every training (section 4).
-
-    Without a `layer` it is the choice of :func:`helpers.contexts.background.layer_for`.
-    """
-    images = collection.sets["C"].split("test")
-    layer = layer or background.layer_for(model[0], images.images)
-    return background.explained(model, images, layer)
-
-
 def measured(
     model,
     collection: Collection,
@@ -137,7 +126,6 @@ def measured(
     per_context: int = 5,
     neutral: str = "shuffled",
     maps: Sequence[explain.Maps] | None = None,
-    layer: str | None = None,
 ) -> pd.DataFrame:
     """Ask every method about a model.
 
@@ -151,13 +139,12 @@ def measured(
         What the collection was made by.
     reference : list of nn.Module, optional
         As many trainings without the bias, such as :func:`helpers.models.experiment.without_bias`
-        gives. They see the same mosaics, composites and test images; without them there is no
-        reading "beyond reference".
+        gives; without them there is no reading "beyond reference".
     seed, per_context, neutral
         As for :func:`by_mosaics`.
     maps
-        The model's, from :func:`by_gradcam`, where they are made already; else they are made at
-        `layer`.
+        The model's, from :func:`helpers.contexts.background.explained`, where they are made
+        already.
 
     Returns
     -------
@@ -173,11 +160,6 @@ def measured(
         above the object's: its count for mosaics), *logits* (how far the image moves towards the
         context's class: raw, from the single image, as in Figure 10), and of GradCAM's maps
         *relevance* (its share on the background) and *peak* (whether its largest pixel is there).
-
-    Raises
-    ------
-    ValueError
-        For another number of reference trainings than of the model's.
     """
     reference = list(reference or [])
     if reference and len(reference) != len(model):
@@ -186,23 +168,20 @@ def measured(
             "compared training by training, so give as many"
         )
     both = [*model, *reference]
-    scored = {
-        "mosaics": by_mosaics(
-            both, collection, seed=seed, per_context=per_context, neutral=neutral
-        ),
-        "pasting": by_pasting(both, collection, seed=seed),
-    }
-    tables = {method: of.images for method, of in scored.items() if of is not None}
+    on_mosaics = by_mosaics(both, collection, seed=seed, per_context=per_context, neutral=neutral)
+    pasted = by_pasting(both, collection, seed=seed)
+    tables = {"mosaics": on_mosaics.images} | ({"pasting": pasted.images} if pasted else {})
     test = collection.sets["C"].split("test")
     if test.masks is not None:
-        maps = list(maps or by_gradcam(model, collection, layer))
-        maps += by_gradcam(reference, collection, maps[0].settings["layer"]) if reference else []
-        shares = background.relevance(maps, test)
+        maps = list(maps or background.explained(model, test))
+        layer = maps[0].settings["layer"]
+        shares = background.relevance(maps + background.explained(reference, test, layer), test)
         shares["context_class"] = shares["object_class"] = shares["class"]
         tables["GradCAM"] = shares.assign(peak_excess=shares["peak"] - shares["area"])
     parts = [
-        _readings(table, QUANTITIES[method], len(model)).assign(method=method)
+        part.assign(method=method)
         for method, table in tables.items()
+        for part in _readings(table, QUANTITIES[method], len(model))
     ]
     table = pd.concat(parts, ignore_index=True)[[*MEASURE, *effects.IMAGE, "value"]]
     asked, shown = experiment.planted(images), experiment.class_by_context(collection)
@@ -216,49 +195,41 @@ def measured(
 
 def _readings(
     table: pd.DataFrame, quantities: Mapping[str, tuple[str, str]], trainings: int
-) -> pd.DataFrame:
+) -> Iterator[pd.DataFrame]:
     """Every quantity's readings: the first `trainings` are the model's, further ones a reference's.
 
     `table` has a row a training, pair and object, and the columns that `quantities` names.
     """
-    table = table.set_index(effects.IMAGE)
-    number = table.index.get_level_values("training")
-    model, reference = table[number < trainings], table[number >= trainings]
-    reference = reference.rename(index=lambda t: t - trainings, level="training")
-    parts = []
+    columns = list(dict.fromkeys(name for both in quantities.values() for name in both))
+    model, reference = effects.split(table[[*effects.IMAGE, *columns]], trainings)
+    beyond = None if reference is None else effects.beyond(model, reference)
     for quantity, (raw, beside) in quantities.items():
-        values = {RAW: model[raw], NEUTRAL: model[beside]}
-        if len(reference):
-            values[REFERENCE] = model[beside] - reference[beside].reindex(model.index)
-        parts += [
-            value.astype(float)
-            .rename("value")
-            .reset_index()
-            .assign(quantity=quantity, reading=name)
-            for name, value in values.items()
-        ]
-    return pd.concat(parts, ignore_index=True)
+        for reading, part, name in (
+            (RAW, model, raw),
+            (NEUTRAL, model, beside),
+            (REFERENCE, beyond, beside),
+        ):
+            if part is not None:
+                found = part[effects.IMAGE].assign(value=part[name].astype(float))
+                yield found.assign(quantity=quantity, reading=reading)
 
 
 def answers(measured: pd.DataFrame) -> pd.DataFrame:
     """What each method answers for each context, by the table of :func:`measured`.
 
-    Returns
-    -------
-    DataFrame
-        One row a context and measure: dose, seed, context_class, planted, method, quantity,
-        reading, effect, low, high, answer ("yes" where low > 0, else "no"; "" for a raw reading,
-        which nothing says to be large or small).
+    A row a context and measure: dose, seed, context_class, planted, method, quantity, reading,
+    effect, low, high, answer ("yes" where low > 0, else "no"; "" for a raw reading, which nothing
+    says to be large or small).
     """
     keys = ["dose", "seed", "context_class", "planted", *MEASURE]
     groups = measured.groupby(keys, sort=False, dropna=False)
-    rows = [(*key, *_mean(part).interval()) for key, part in groups]
+    rows = [(*key, *_mean(part)) for key, part in groups]
     found = pd.DataFrame(rows, columns=[*keys, "effect", "low", "high"])
     answer = np.where(found["low"] > 0, "yes", "no")
     return found.assign(answer=np.where(found["reading"] == RAW, "", answer))
 
 
-def overall(measured: pd.DataFrame) -> dict[tuple[str, str, str], stats.Mean]:
+def overall(measured: pd.DataFrame) -> dict[tuple[str, str, str], stats.Interval]:
     """Each measure's mean over all contexts, by method, quantity and reading."""
     return {measure: _mean(part) for measure, part in measured.groupby(MEASURE, sort=False)}
 
@@ -292,8 +263,7 @@ def at_doses(
     return found
 
 
-def _mean(measured: pd.DataFrame) -> stats.Mean:
+def _mean(measured: pd.DataFrame) -> stats.Interval:
     """Mean of the known values, all pairs alike; NaN where all maps are empty and none is known."""
-    groups = [effects.grid(part, "value") for _, part in measured.groupby(effects.PAIR)]
-    known = [group for group in groups if not np.isnan(group).all()]
-    return stats.mean(known) if known else stats.Mean(np.nan, np.nan, 1.0)
+    known = [*effects.grids(measured, "value", effects.PAIR).values()]
+    return stats.mean(known).interval() if known else stats.Interval(np.nan, np.nan, np.nan)

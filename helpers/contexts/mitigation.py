@@ -21,20 +21,9 @@ CONTEXTS, MASKED = WAYS = "other contexts", "masked"
 def exchanged(images: ImageSet, unbiased: ImageSet, way: str, share: float) -> ImageSet:
     """Put something else behind the last `share` of each class's objects, in each split.
 
-    Parameters
-    ----------
-    images, unbiased : ImageSet
-        C of one seed of the world at two doses of bias: the same objects, in other contexts.
-    way : {"other contexts", "masked"}
-        Take the image of `unbiased`, or keep the object alone, on shuffled pixels (from all images,
-        as `mosaics.neutral` mixes them).
-    share : float
-        From 0 to 1.
-
-    Returns
-    -------
-    ImageSet
-        With its table's contexts; "" where the background is masked.
+    `images` and `unbiased` are C of one seed of the world at two doses of bias: the same objects,
+    in other contexts. Either the image of `unbiased` is taken, or the object is kept alone, on
+    shuffled pixels (of all images, as `mosaics.neutral` mixes them), with the context "".
     """
     if way not in WAYS:
         raise ValueError(f"way={way!r} is not known; use {' or '.join(WAYS)}")
@@ -65,7 +54,11 @@ def changed(biased: Collection, unbiased: Collection, way: str, share: float) ->
         recipes = [collection.redraw(name, number).recipe for collection in (biased, unbiased)]
 
         def draw() -> tuple[torch.Tensor, ...]:
-            mixed = exchanged(*map(_drawn, recipes), way, share)
+            drawn = (
+                world.image_set(**{key: of for key, of in recipe.items() if key != "world"})
+                for recipe in recipes
+            )
+            mixed = exchanged(*drawn, way, share)
             parts = [mixed.split(split) for split in ("train", "val")]
             return tuple(tensor for part in parts for tensor in (part.images, part.labels))
 
@@ -92,10 +85,5 @@ def left(measured: Mapping[str, pd.DataFrame], measure: tuple[str, str, str]) ->
     `measured` has a table of :func:`helpers.contexts.methods.measured` for each model, `measure` is
     a method, quantity and reading.
     """
-    rows = [(name, *methods.overall(table)[measure].interval()) for name, table in measured.items()]
+    rows = [(name, *methods.overall(table)[measure]) for name, table in measured.items()]
     return pd.DataFrame(rows, columns=["model", "effect", "low", "high"])
-
-
-def _drawn(recipe: dict) -> ImageSet:
-    """The images of a recipe of `Collection.redraw`, with their masks."""
-    return world.image_set(**{name: value for name, value in recipe.items() if name != "world"})

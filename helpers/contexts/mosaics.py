@@ -33,21 +33,17 @@ def design(
     """Decide which object image meets which context image (section 2.2).
 
     Every object image is put beside `per_context` images of the context of every *other* class:
-    in the paper 25 images x 5 x 3 contexts x 4 classes = 1500 mosaics. The paper has no control;
-    with `controls` the same object images also appear beside their own class's context and beside
-    a neutral partner, so that the effect of *this context* can be told from that of *being in a
-    mosaic*.
-
-    The context images of one object image are all different. Within a pair of classes every context
-    image serves equally often, give or take one. The pairs are drawn independently of one
-    another: a further class changes nothing in the pairs that were there before it.
+    in the paper 25 images x 5 x 3 contexts x 4 classes = 1500 mosaics. The context images of one
+    object image are all different, and within a pair of classes every context image serves equally
+    often, give or take one. A further class changes nothing in the pairs that were there before.
 
     Parameters
     ----------
     labels : int64 tensor (N,)
         Class of every object image, an index into `classes`.
     contexts : mapping from class name to its context images
-        Only their number is used. A class without context images is never a `context_class`.
+        Only their number is used; fewer than `per_context` are refused. A class without context
+        images is never a `context_class`.
     classes : sequence of str
     per_context : int
         Context images an object image meets, of each context.
@@ -55,7 +51,9 @@ def design(
         Side of the *object*. The paper writes m = {img, ctx}: left. "random" alternates from a
         random start, so that the sides are even within every image (up to one).
     controls : bool
-        Add the rows of kind "own" and "neutral".
+        Add what the paper lacks: the same object images beside their own class's context ("own"),
+        and beside a neutral partner ("neutral"), so that the effect of *this context* can be told
+        from that of *being in a mosaic*.
     seed : int
 
     Returns
@@ -64,11 +62,6 @@ def design(
         object (index in `labels`), object_class, context_class ("neutral" where `kind` is), context
         (index in `contexts[context_class]`), side ("left" or "right", where the object is), kind
         ("context", "own" or "neutral"; of the last one row for each image and side in use).
-
-    Raises
-    ------
-    ValueError
-        For a context with fewer than `per_context` images.
     """
     for name, images in contexts.items():
         if 0 < len(images) < per_context:
@@ -104,19 +97,9 @@ def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Ten
     seeds 0 and 1) the four contexts had -0.06 to 0.10 logits beside "shuffled", and -0.15 to 0.31
     beside "mean", which was measured with seed 0.
 
-    Parameters
-    ----------
-    images : uint8 tensor (N, 3, H, W)
-        The object images, of all classes.
-    how : {"mean", "white", "shuffled"}
-        Uniform in the images' mean colour; uniform white, the ground of the WB set; or every pixel
-        from a random place of a random image (their mixture of colours, no structure in it).
-    seed : int
-        Used by "shuffled" only.
-
-    Returns
-    -------
-    uint8 tensor (1, 3, H, W)
+    From the object images of all classes: uniform in their "mean" colour; uniform "white", the
+    ground of the WB set; or "shuffled": every pixel from a random place of a random image, by
+    `seed`. One image, uint8 (1, 3, H, W).
     """
     if how == "white":
         return torch.full_like(images[:1], 255)
@@ -145,21 +128,10 @@ def batches(
     Squeezing acts on a tile and not across the seam, so every tile in use is resized once, however
     many mosaics it is in; a batch is then two look-ups and one concatenation.
 
-    Parameters
-    ----------
-    table : DataFrame
-        From `design`, or any rows of it.
-    objects : uint8 tensor (N, 3, H, W)
-        The images that `table["object"]` counts.
-    contexts, neutral : dict from class name to uint8 tensor (M, 3, H, W), and one (1, 3, H, W)
-        The neutral image is needed where `table` has rows of that kind.
-    shape : {"squeezed", "native"}
-        Batches are uint8 (B, 3, H, W) if squeezed, (B, 3, H, 2 * W) if native.
-
-    Raises
-    ------
-    ValueError
-        For images that are missing, not uint8 or differ in size, or an unknown `shape`.
+    `table` is from :func:`design`, or any rows of it; `objects` are the images that it counts, and
+    `contexts` are by class. The neutral image is needed where `table` has rows of that kind. All
+    are uint8 and of one size. Batches are uint8 (B, 3, H, W) if "squeezed", (B, 3, H, 2 * W) if
+    "native".
     """
     check_shape(shape)
     check_images(objects, "objects")

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.contexts import methods
+from helpers.contexts import effects, methods
 from helpers.run import artifacts, project
 from helpers.run.parameters import Images, Recipe
 
@@ -37,12 +37,9 @@ def world(
 ) -> pd.DataFrame:
     """What each method measures at each dose of one world, by all trainings and by the first alone.
 
-    Returns
-    -------
-    DataFrame
-        One row a dose, context, measure and number of trainings: dose, seed, context_class, method,
-        quantity, reading, trainings, effect, low, high (as :func:`helpers.contexts.methods.answers`
-        has them), and spread (standard deviation of the single trainings' effects; NaN for one).
+    One row a dose, context, measure and number of trainings, as
+    :func:`helpers.contexts.methods.answers` has them, with trainings and spread (standard deviation
+    of the single trainings' effects; NaN for one).
     """
     parts = []
     for measured in methods.at_doses(doses, "model-C", images, recipe, seed).values():
@@ -64,10 +61,10 @@ def recorded(path: Path = RECORDED) -> pd.DataFrame:
 
 
 def rates(worlds: pd.DataFrame) -> pd.DataFrame:
-    """How often each measure answers yes at each dose.
+    """How often each measure answers yes at each dose; raw readings answer nothing.
 
-    A world's contexts share its models, so they are not independent: worlds are the units of the
-    interval (`stats.share` of each world's share of yes). Raw readings answer nothing.
+    A world's contexts share its models, so worlds are the units of the interval (`stats.share` of
+    each world's share of yes).
 
     Returns
     -------
@@ -76,32 +73,18 @@ def rates(worlds: pd.DataFrame) -> pd.DataFrame:
         contexts), low, high.
     """
     asked = worlds[worlds["reading"] != methods.RAW]
-    yes = (asked["low"] > 0).groupby([asked[name] for name in ["dose", *ASKED, "seed"]]).mean()
-    rows = [
-        (*key, len(part), *stats.share(part.to_numpy()))
-        for key, part in yes.groupby(level=list(range(len(ASKED) + 1)))
-    ]
-    return pd.DataFrame(rows, columns=["dose", *ASKED, "worlds", "yes", "low", "high"])
+    keys = ["dose", *ASKED]
+    yes = asked.assign(yes=asked["low"] > 0).groupby([*keys, "seed"])["yes"].mean()
+    rows = [(*key, len(part), *stats.share(part.to_numpy())) for key, part in yes.groupby(keys)]
+    return pd.DataFrame(rows, columns=[*keys, "worlds", "yes", "low", "high"])
 
 
-def alarms(worlds: pd.DataFrame, method: str, quantity: str) -> pd.DataFrame:
-    """Each world's share of false alarms: of its contexts at all doses where nothing is planted.
-
-    Worlds down; reading and number of trainings across.
-    """
-    mine = (worlds["method"] == method) & (worlds["quantity"] == quantity)
-    none = worlds[mine & (worlds["dose"] <= NOTHING) & (worlds["reading"] != methods.RAW)]
-    yes = none.assign(yes=none["low"] > 0)
-    return yes.pivot_table(index="seed", columns=["reading", "trainings"], values="yes")
-
-
-def told_apart(worlds: pd.DataFrame, dose: float = 1.0) -> pd.DataFrame:
+def told_apart(worlds: pd.DataFrame) -> pd.DataFrame:
     """How well the size of each effect tells a planted context from one that is not.
 
-    The area under the ROC curve (AUC): how often an effect at `dose` is larger than one at the dose
-    where nothing is planted, over all pairs of a context of the one and of the other. It is 0.5 for
-    a measure that knows nothing, and needs no threshold, so that raw readings can be judged too.
-    The interval resamples worlds (`stats.bootstrap`).
+    The area under the ROC curve (AUC) of the effects of contexts at dose 1 and at the dose where
+    nothing is planted: 0.5 for a measure that knows nothing. It needs no threshold, so that raw
+    readings can be judged too. The interval resamples worlds (`stats.bootstrap`).
 
     Returns
     -------
@@ -111,21 +94,20 @@ def told_apart(worlds: pd.DataFrame, dose: float = 1.0) -> pd.DataFrame:
     """
     rows = []
     for key, part in worlds.groupby(ASKED, sort=False):
-        values = by_world(part, dose)
-        rows.append((*key, len(values), *stats.bootstrap(lambda parts: auc(parts[0]), [values])))
+        values = by_world(part)
+        rows.append((*key, len(values), *stats.bootstrap(lambda parts: auc(*parts), [values])))
     return pd.DataFrame(rows, columns=[*ASKED, "worlds", "auc", "low", "high"])
 
 
-def by_world(part: pd.DataFrame, dose: float = 1.0) -> np.ndarray:
-    """One measure's effects, (worlds, 1, 2, contexts): at `dose`, and where nothing is planted."""
+def by_world(part: pd.DataFrame) -> np.ndarray:
+    """One measure's effects, (worlds, 1, 2, contexts): at dose 1, and where nothing is planted."""
     wide = part.pivot(index="seed", columns=["dose", "context_class"], values="effect").dropna()
-    return np.stack([wide[dose].to_numpy(), wide[NOTHING].to_numpy()], 1)[:, None]
+    return np.stack([wide[1.0], wide[NOTHING]], 1)[:, None]
 
 
 def auc(values: np.ndarray) -> float:
-    """Share of pairs in which the effect of a planted context is the larger; a tie is a half."""
-    planted, nothing = values[:, 0, 0].ravel(), values[:, 0, 1].ravel()
-    return float(np.sign(planted[:, None] - nothing).mean() / 2 + 0.5)
+    """The area for effects of :func:`by_world`."""
+    return effects.auc(values[:, 0, 0], values[:, 0, 1])
 
 
 def main() -> None:
@@ -142,10 +124,8 @@ def main() -> None:
     if asked.gather:
         tables = map(pd.read_csv, asked.gather)
     else:
-        images, recipe = (
-            Images("world", per_class=asked.per_class),
-            Recipe(trainings=asked.trainings),
-        )
+        images = Images("world", per_class=asked.per_class)
+        recipe = Recipe(trainings=asked.trainings)
         seeds = range(asked.first, asked.first + asked.seeds)
         tables = [world(seed, asked.doses, images, recipe) for seed in seeds]
     found = pd.concat(tables).sort_values(["seed", "dose"], kind="stable")
