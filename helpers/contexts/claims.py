@@ -31,6 +31,7 @@ ACCURACIES = {
     "contexts/WB-over-C/NC": {("model-WB", "NC"): 1, ("model-C", "NC"): -1},
     "contexts/WB-over-C/other": {("model-WB", "C"): 1, ("model-C", "WB"): -1},
     "contexts/hardest-is-C/model-WB": {("model-WB", "NC"): 1, ("model-WB", "C"): -1},
+    "contexts/C-on-NC-over-WB": {("model-C", "NC"): 1, ("model-C", "WB"): -1},
 }
 FRESH, TUNED = (
     {of[1]: name for name, of in experiment.MODELS.items() if of[0] == family}
@@ -54,7 +55,7 @@ def of_datasets(
     :func:`helpers.models.experiment.planted`: None where nothing is known.
     """
     found, counts = [], collection.summary().loc["C"]
-    if (counts["total"] == sum(PER_CLASS)).all():
+    if collection.source != "world" and (counts["total"] == sum(PER_CLASS)).all():
         other = int((counts[["train", "val", "test"]] != PER_CLASS).any(axis=1).sum())
         found.append(Estimate("contexts/images-a-class", (other,) * 3))
     rights = {
@@ -150,12 +151,6 @@ def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection
     found = [Estimate("contexts/every-pair", _ends(weakest, "drop"))]
     if collection.has_the_papers_classes():
         found += _of_the_papers_mosaics(images, pairs)
-        alike = paper.agreement(images).set_index("quantity")
-        found += [
-            Estimate(f"suite/contexts/alike/{name}", tuple(row))
-            for name, row in alike[["rank_correlation", "low", "high"]].iterrows()
-            if name in ("flip_share", "mosaic_distance")
-        ]
     return found
 
 
@@ -167,12 +162,24 @@ def _of_the_papers_mosaics(images: pd.DataFrame, pairs: pd.DataFrame) -> list[Es
         )
         for first, second in STRONGER
     }
-    of_images = images.groupby(["object_class", "training", "object"], as_index=False, sort=False)
-    every = effects.grids(of_images["flip_share"].mean(), "flip_share")
-    found["contexts/hydrants-flip-least"] = _less(every, "fire hydrant")
     by_context = dict(list(images.groupby("context_class")))
+    beside = {  # hydrants less the next class, in logits: drop and mosaic distance
+        (measure, context): _next_to(by_context[CLASS_OF[context]], measure, last)
+        for measure, last in (("drop", -1), ("mosaic_distance", 1))
+        for context in ("sky", "park", "wood")
+    }
+    drops = [beside["drop", context] for context in ("sky", "park", "wood")]
+    far = [beside["mosaic_distance", context] for context in ("sky", "park")]
+    found["contexts/hydrants-move-least"] = max(drops, key=lambda one: one.estimate)
+    found["contexts/hydrants-farthest"] = min(far, key=lambda one: one.estimate)
     road = effects.grids(by_context[CLASS_OF["road"]], "flip_share")
     found["contexts/planes-on-road"] = _less(road, "plane")
+    found["contexts/road-few"] = stats.share(max(road.values(), key=np.mean))
+    mugs = [
+        effects.grids(by_context[CLASS_OF[context]], "flip_share")["mug"]
+        for context in ("sky", "park")
+    ]
+    found["contexts/mugs-flip"] = stats.share(min(mugs, key=np.mean))
     sky = by_context[CLASS_OF["sky"]]
     kept = effects.grids(sky.assign(kept_share=sky["kept"] / sky["mosaics"]), "kept_share")
     found["contexts/hydrants-kept"] = stats.share(kept["fire hydrant"])
@@ -183,6 +190,14 @@ def _of_the_papers_mosaics(images: pd.DataFrame, pairs: pd.DataFrame) -> list[Es
     beside = across[across["context_class"] == CLASS_OF["road"]]
     found["contexts/road-not-across"] = _ends(beside.iloc[0], "mosaic_distance")
     return [Estimate(claim, interval) for claim, interval in found.items()]
+
+
+def _next_to(images: pd.DataFrame, measure: str, side: int) -> stats.Interval:
+    """A measure of fire hydrants less that of the class next to them: the least (-1), the most."""
+    groups = effects.grids(images, measure)
+    hydrants = groups.pop("fire hydrant")
+    other = max(groups.values(), key=lambda group: side * group.mean())
+    return stats.mean([hydrants, other], [1, -1]).interval()
 
 
 def of_controls(
@@ -261,11 +276,13 @@ def of_pasting(
         beyond = stats.mean([*grids.values()], shares=True).interval()
         found.append(Estimate("suite/contexts/pasted-effect", beyond))
     found.append(Estimate("suite/contexts/methods-agree", effects.agreement(mosaics, pasted)))
-    return found + (_of_the_papers_pasting(mosaics, pasted) if papers else [])
+    return found + (_of_the_papers_pasting(mosaics, pasted, shown["wood"]) if papers else [])
 
 
-def _of_the_papers_pasting(mosaics: pd.DataFrame, pasted: pd.DataFrame) -> list[Estimate]:
-    """What Results Checks says of the paper's own classes and contexts."""
+def _of_the_papers_pasting(
+    mosaics: pd.DataFrame, pasted: pd.DataFrame, wood: np.ndarray
+) -> list[Estimate]:
+    """What Results Checks says of the paper's own classes and contexts; `wood` is that alone."""
     taken = {
         context: effects.grids(pasted[pasted["context_class"] == label], "taken_share")
         for context, label in CLASS_OF.items()
@@ -281,7 +298,11 @@ def _of_the_papers_pasting(mosaics: pd.DataFrame, pasted: pd.DataFrame) -> list[
         "contexts/pasted/sky": _less(taken["sky"], "fire hydrant"),
         "contexts/pasted/park": stats.share(least),
         "contexts/pasted/road": stats.share(list(taken["road"].values())),
-        "contexts/pasted/wood": stats.share(list(taken["wood"].values())),
+        "contexts/pasted/wood": stats.mean(
+            [*taken["wood"].values(), wood],
+            [*[1 / len(taken["wood"])] * len(taken["wood"]), -1],
+            shares=True,
+        ).interval(),
         "contexts/consistent": effects.agreement(*both, value="share"),
         "suite/contexts/counts-as-paper": _as_printed(pasted),
     }
