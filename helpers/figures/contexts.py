@@ -124,32 +124,27 @@ def steps(
 
     An image of each class and one of each context, uint8 (3, H, W). The third step is a sketch.
     """
-    others = {name: [other for other in contexts if other != name] for name in objects}
-    across = max(map(len, others.values()))
+    across = len(contexts) - all(name in contexts for name in objects)
     widths = [1, 1, 0.2, *[2] * across, 0.2, 3]
-    fig, axes = plt.subplots(
-        len(objects),
-        len(widths),
-        figsize=(9.5, 9.5 / sum(widths) * len(objects) + 0.8),
-        width_ratios=widths,
-        squeeze=False,
-    )
-    for line, (name, image) in zip(axes, objects.items(), strict=True):
-        own = [contexts[name]] if name in contexts else [torch.full_like(image, 255)]
-        mosaics = [torch.cat([image, contexts[other]], -1) for other in others[name]]
-        mosaics += [torch.full_like(image, 255)] * (across - len(mosaics))
-        places = [*line[:2], *line[3 : 3 + across]]
-        for ax, shown in zip(places, [image, *own, *mosaics], strict=True):
-            ax.imshow(shown.permute(1, 2, 0).numpy(), interpolation="antialiased")
-        line[0].set_ylabel(textwrap.fill(name, 9), rotation=0, ha="right", va="center")
-        line[1].set_xlabel(context_of.get(name, "none"), fontsize=9, labelpad=2)
-        for ax, other in zip(line[3:], others[name], strict=False):
-            ax.set_xlabel(f"+ {context_of[other]}", fontsize=9, labelpad=2)
-        if others[name]:
-            _question(line[-1], name, others[name][0], colours)
+    size = (9.5, 9.5 / sum(widths) * len(objects) + 0.8)
+    shape = {"figsize": size, "width_ratios": widths, "squeeze": False}
+    fig, axes = plt.subplots(len(objects), len(widths), **shape)
     for ax in axes.flat:
-        ax.set(xticks=[], yticks=[])
-        ax.spines[:].set_visible(False)
+        ax.set_axis_off()
+    for line, (name, image) in zip(axes, objects.items(), strict=True):
+        others = [other for other in contexts if other != name]
+        heat(line[0], image)
+        line[0].text(
+            -0.1, 0.5, textwrap.fill(name, 9), ha="right", va="center", transform=line[0].transAxes
+        )
+        if name in contexts:
+            heat(line[1], contexts[name])
+        line[1].set_title(context_of.get(name, "none"), y=-0.35, loc="center", fontsize=9)
+        for ax, other in zip(line[3:], others, strict=False):
+            heat(ax, torch.cat([image, contexts[other]], -1))
+            ax.set_title(f"+ {context_of[other]}", y=-0.35, loc="center", fontsize=9)
+        if others:
+            _question(line[-1], name, others[0], colours)
     titles = {0: "1. a context a class", 3: "2. mosaics", -1: "3. does the answer move?"}
     for column, title in titles.items():
         axes[0, column].set_title(title, fontsize=10)
@@ -244,29 +239,27 @@ def causal_graphs() -> Figure:
     intervention do(C = c), which cuts what leads into C.
     """
     fig, axes = plt.subplots(1, 3, figsize=(9.5, 3.1))
-    nodes = {"O": (0.0, 0.0, "object"), "C": (1.0, 1.5, "context"), "Y": (2.0, 0.0, "prediction")}
+    nodes = {"O": (0, 0), "C": (1, 1.5), "Y": (2, 0)}
+    free = {"O": "object", "C": "context", "Y": "prediction"}
     graphs = (
-        ("(a) desired", ["OC", "OY"]),
-        ("(b) learned", ["OC", "OY", "CY"]),
-        ("(c) after the intervention", ["OY", "CY"]),
+        ("(a) desired", ["OC", "OY"], free),
+        ("(b) learned", ["OC", "OY", "CY"], free),
+        ("(c) after the intervention", ["OY", "CY"], free | {"C": "do(C = c)"}),
     )
-    for ax, (title, arrows) in zip(axes, graphs, strict=True):
+    ring = {"boxstyle": "circle", "ec": INK, "lw": 1.8}
+    arrow = {"arrowstyle": "-|>", "mutation_scale": 18, "shrinkA": 19, "shrinkB": 19}
+    for ax, (title, arrows, meanings) in zip(axes, graphs, strict=True):
         ax.set_title(title, loc="center")
-        fixed = "OC" not in arrows
         for start, end in arrows:
-            strong = {"color": ORANGE, "lw": 3} if start == "C" else {"color": INK, "lw": 1.6}
-            look = {"arrowstyle": "-|>", "mutation_scale": 18, "shrinkA": 19, "shrinkB": 19}
-            ax.annotate("", nodes[end][:2], nodes[start][:2], arrowprops=look | strong)
-        for name, (x, y, meaning) in nodes.items():
-            look = {"boxstyle": "circle", "ec": INK, "lw": 1.8, "fc": "white"}
-            letter, below = name, meaning
-            if fixed and name == "C":
-                letter, below, look["fc"] = "c", "do(C = c)", "#dddddd"
-            ax.text(x, y, letter, ha="center", va="center", fontsize=13, bbox=look)
-            place = (26, 0) if name == "C" else (0, -28)
-            beside = {"ha": "left" if name == "C" else "center", "va": "center", "fontsize": 10}
-            ax.annotate(below, (x, y), place, textcoords="offset points", **beside)
-        ax.set(xlim=(-0.7, 2.9), ylim=(-0.85, 1.95), aspect="equal")
+            look = {"color": ORANGE, "lw": 3} if start == "C" else {"color": INK, "lw": 1.6}
+            ax.annotate("", nodes[end], nodes[start], arrowprops=arrow | look)
+        for name, (x, y) in nodes.items():
+            fixed = meanings[name].startswith("do")
+            look = {"bbox": ring | {"fc": "#dddddd" if fixed else "white"}, "fontsize": 13}
+            ax.text(x, y, "c" if fixed else name, ha="center", va="center", **look)
+            below = y - 0.6 if y == 0 else y + 0.55
+            ax.text(x, below, meanings[name], ha="center", va="center", fontsize=10)
+        ax.set(xlim=(-0.7, 2.7), ylim=(-0.85, 2.3), aspect="equal")
         ax.set_axis_off()
     headed(fig, "Figure 3: does the context reach the prediction (orange arrow)? Set it, and see")
     return fig
@@ -381,7 +374,7 @@ def distance_construction(
                 look |= {"textcoords": "offset points", "fontsize": 11, "fontweight": "bold"}
                 ax.annotate(f"{(x - y) / np.sqrt(2):+.1f}", (x, y), zorder=6, **look)
         ax.axline((0, 0), slope=1, zorder=3, **ZERO)
-        ax.set_aspect("equal", "datalim")  # a right angle looks like one
+        ax.set_aspect("equal")  # so that a right angle looks like one
         ax.set(title=title, xlabel=f"logit of {object_class}")
     axes[0].set_ylabel(f"logit of {context_class}")
     handles = [
@@ -534,9 +527,8 @@ def planted_and_measured(table: pd.DataFrame, colours: Names, context_of: Names)
     }
     fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), sharey=True)
     for ax, (share, name) in zip(axes, shares.items(), strict=True):
-        same = table.groupby(table[share].round(6))  # equal shares stand side by side
-        nudges = same.cumcount() - (same[share].transform("size") - 1) / 2
-        places = table[share] + 0.04 * nudges * (np.ptp(table[share]) or 1)
+        beside = table.groupby(table[share].round(6)).cumcount()  # equal shares side by side
+        places = table[share] + 0.04 * beside * (np.ptp(table[share]) or 1)
         for at, row in zip(places, table.to_dict("records"), strict=True):
             colour = colours[row["context_class"]]
             estimates(ax, row, "context_effect", at, vertical=True, color=colour)
@@ -637,21 +629,17 @@ def two_methods(
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6))
     for row in counts.to_dict("records"):
-        colour = colours[row["context_class"]]
-        left.plot(row["mosaic_share"], row["paste_share"], "o", ms=9, color=colour, zorder=3)
+        look = {"ls": "", "color": colours[row["context_class"]]}
+        left.plot(row["mosaic_share"], row["paste_share"], "o", ms=9, zorder=3, **look)
         theirs = row["mosaic_share_paper"], row["paste_share_paper"]
-        left.plot(*theirs, ls="", **PAPER | {"mec": colour, "mew": 1.6})
-    first, second = (
-        pairs.filter(regex=f"^context_effect.*_{which}$").rename(
-            columns=lambda name: name.removesuffix("_first").removesuffix("_second")
-        )
-        for which in ("first", "second")
-    )
-    for at, name in enumerate(pairs["context_class"]):
-        x, y = first.iloc[at], second.iloc[at]
-        look = {"color": colours[name], "elinewidth": 1}
-        estimates(right, x, "context_effect", y["context_effect"], **look)
-        estimates(right, y, "context_effect", x["context_effect"], vertical=True, **look)
+        left.plot(*theirs, **PAPER | {"mec": look["color"], "mew": 1.6})
+    measure = "context_effect"
+    for row in pairs.to_dict("records"):
+        look = {"color": colours[row["context_class"]], "elinewidth": 1}
+        for which, other in (("first", "second"), ("second", "first")):
+            ends = {name.removesuffix(f"_{which}"): value for name, value in row.items()}
+            place, upright = row[f"{measure}_{other}"], which == "second"
+            estimates(right, ends, measure, place, vertical=upright, **look)
     for ax in (left, right):
         ax.axhline(0, **ZERO)
         ax.axvline(0, **ZERO)
@@ -662,9 +650,8 @@ def two_methods(
     left.set(xlabel="mosaics flipped (share)", ylabel="composites taken for the context (share)")
     left.set_title(said, fontsize=10)
     right.set(xlabel="effect in mosaics (logits)", ylabel="effect in pasting (logits)")
-    right.set_title(
-        f"Logits beside the neutral image: rank correlation {agreements['logits']:.2f}", fontsize=10
-    )
+    said = f"Logits beside the neutral image: rank correlation {agreements['logits']:.2f}"
+    right.set_title(said, fontsize=10)
     handles = _of_contexts(counts, colours, context_of)
     handles += _of_paper(counts.rename(columns={"paste_share_paper": "paper"}), "the paper's")
     agree = "agree" if agreements["counts"] > 0.5 else "do not agree"
