@@ -23,7 +23,7 @@ from helpers.figures.style import (
 )
 
 LEVEL = 0.05
-WITHOUT_BIAS = {"color": "#d9d9d9", "ls": "-", "lw": 9}
+WITHOUT_BIAS = {"marker": "s", "color": "#d9d9d9"}
 SHADES = ("#E69F00", "#56A0D3", "#0072B2", "#003049")
 SET_NAMES = {
     "vsany": "vsany: a group and everyone",
@@ -68,7 +68,7 @@ def ten_readings(table: pd.DataFrame) -> Figure:
     """The same gap under several measures: reading, value, low, high, null_low, null_high."""
     figure, axes = plt.subplots(figsize=(8, 1.1 + 0.36 * len(table)))
     y = np.arange(len(table))
-    axes.hlines(y, table["null_low"], table["null_high"], **WITHOUT_BIAS)
+    axes.hlines(y, table["null_low"], table["null_high"], lw=9, color=WITHOUT_BIAS["color"])
     estimates(axes, table, "value", y, color=BLUE, ms=6)
     name_rows(axes, table["reading"])
     axes.set(xlabel="bias as this measure reads it", xlim=(0, None))
@@ -115,7 +115,7 @@ def suite(table: pd.DataFrame) -> Figure:
     """
     table = table.reset_index(drop=True)
     figure, axes = plt.subplots(figsize=(8.4, 1.3 + 0.42 * len(table)))
-    axes.hlines(table.index, 0, table["null_high"], **WITHOUT_BIAS)
+    axes.hlines(table.index, 0, table["null_high"], lw=9, color=WITHOUT_BIAS["color"])
     looks = {
         "more than chance": {"marker": "o", "color": RED},
         "not told from chance": {"marker": "o", "color": FAINT},

@@ -58,7 +58,7 @@ NOTHING = "nothing"  # pasted: the context alone
 PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
 REFERENCE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
-# How the networks of `effects.readings` are drawn, and what they are called.
+# What the networks of `effects.readings` are called.
 LABELS = {"asked": "the model", "reference": "the same, nothing planted"}
 BY_SET = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOURS}
 
@@ -491,7 +491,7 @@ def by_context(
     `handles` further entries of the legend.
     """
     panels, contexts = table[panel].unique(), list(table["context_class"].unique())
-    looks = series(sorted(table["network"].unique(), key=[*LABELS, *table["network"]].index))
+    looks = series(table["network"])
     columns = "value", "context_class", "network"
     rows = -(-len(panels) // 3)
     across = -(-len(panels) // rows)
@@ -507,7 +507,8 @@ def by_context(
         name_rows(ax, [context_name(c, context_of) for c in contexts])
     for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
-    entries = {LABELS.get(name, name): look for name, look in looks.items()}
+    labels = LABELS if "asked" in looks else {}
+    entries = {labels.get(name, name): look for name, look in looks.items()}
     if singles is not None:
         entries["one training"] = {"marker": "|", "ms": 7}
     headed(fig, title, [*marks(entries), *handles])
