@@ -74,6 +74,12 @@ def texts(figure) -> list[str]:
     return [text.get_text() for ax in figure.axes for text in ax.texts]
 
 
+def said(figure) -> str:
+    """The title, which a legend carries where there is one."""
+    legends = figure.legends
+    return legends[0].get_title().get_text() if legends else figure.get_suptitle()
+
+
 @pytest.mark.parametrize("n", [2, 4, 12])
 def test_matrix_writes_every_value_once_and_frames_the_planted_pair(n):
     table = made(n)
@@ -114,9 +120,9 @@ def test_interventions_say_whether_the_rise_counts():
     ]
     table = pd.DataFrame(rows, columns=["networks", "state", "focus"])
     table = table.assign(low=table["focus"] - 0.1, high=table["focus"] + 0.1)
-    for effect, said in ((0.1, "enough"), (0.2, "too little")):
+    for effect, text in ((0.1, "enough"), (0.2, "too little")):
         figure = figures.interventions(table, effect, ("a", "b"))
-        assert figure.get_suptitle() == f"Painted over: Focus changes by +0.15, {said} to count"
+        assert said(figure) == f"Painted over: Focus changes by +0.15, {text} to count"
 
 
 def test_trials_write_what_is_proved():
@@ -126,8 +132,8 @@ def test_trials_write_what_is_proved():
     figure = figures.trials(table, 0.1)
     none, full = (int(part["found"].sum()) for _, part in table.groupby("dose"))
     assert texts(figure) == [f"{none} of 10", f"{full} of 10"]
-    said = f"Proved in {full} of 10 trials that learned it at dose 1; {none} of 10 false alarms"
-    assert figure.get_suptitle().startswith(said)
+    text = f"Proved in {full} of 10 trials that learned it at dose 1; {none} of 10 false alarms"
+    assert said(figure).startswith(text)
 
 
 @pytest.fixture(scope="module")
@@ -146,22 +152,22 @@ def methods():
 def test_titles_say_what_the_tables_hold(methods):
     means = focus.summary(methods).sort_values("mean", ascending=False, ignore_index=True)
     figure = figures.figure_1(methods, means)
-    assert figure.get_suptitle().endswith("GradCAM and LRP look most where the class is, IG least")
+    assert said(figure).endswith("GradCAM and LRP look most where the class is, IG least")
     networks = focus.summary(methods, by=["architecture", "method", "set"])
     figure = figures.tiers(means, networks, means.tail(2))
-    assert figure.get_suptitle().endswith("IG is last; on photographs IG is")
+    assert said(figure).endswith("IG is last; on photographs IG is")
     assert {"reliable", "varies most", "nearly random"} <= set(texts(figure))
     figure = figures.trainings(methods, list(means["method"]))
-    assert figure.get_suptitle().startswith("Trainings differ most for ")
+    assert said(figure).startswith("Trainings differ most for ")
     maps = {"GradCAM": torch.rand(8, 8), "LRP": torch.zeros(8, 8)}
     picture, layout = torch.zeros(3, 8, 8, dtype=torch.uint8), torch.tensor([[1, 0], [0, 1]]) > 0
     figure = figures.mosaic_maps(picture, layout, maps, {"GradCAM": 0.9, "LRP": 0.6}, "mug")
-    assert figure.get_suptitle().startswith("GradCAM puts 90% of its relevance in the frames, LRP")
+    assert said(figure).startswith("GradCAM puts 90% of its relevance in the frames, LRP")
     one = methods[(methods["architecture"] == "one") & (methods["method"] == "IG")]
     one = one.assign(choice="layer", option="input")
     two = pd.concat([one, one.assign(option="last map", focus=one["focus"] + 0.2)])
     figure = figures.choices(choices.paired(two))
-    assert figure.get_suptitle().startswith("Layer moves Focus most: +0.20 for IG, last map in")
+    assert said(figure).startswith("Layer moves Focus most: +0.20 for IG, last map in")
     row = {"method": "LRP", "low": 0.3, "high": 0.6}
     kinds = [(0.4, True), (0.4, False), (np.nan, False)]
     blind = pd.DataFrame([{**row, "mean": mean, "holds": holds} for mean, holds in kinds])
@@ -169,17 +175,13 @@ def test_titles_say_what_the_tables_hold(methods):
     deep = pd.concat([deep.assign(control="DiFull", focus=1.0), deep.assign(control="DiPart")])
     deep.loc[deep["method"] == "LIME", "focus"] = 0.8
     figure = figures.controls(blind, deep)
-    assert figure.get_suptitle().startswith(
-        "Left, 2 of 3 are not 0.5; right, of what reads the input"
-    )
-    assert "input LIME shows" in figure.get_suptitle() and "gives no map" in texts(figure)
+    assert said(figure).startswith("Left, 2 of 3 are not 0.5; right, of what reads the input")
+    assert "input LIME shows" in said(figure) and "gives no map" in texts(figure)
     figure = figures.sums(one.assign(by_cell=0.9, right=0.9, focus=0.6))
-    assert (
-        figure.get_suptitle() == "Summed cell by cell, IG has 0.90 in place of 0.60; right is 0.90"
-    )
+    assert said(figure) == "Summed cell by cell, IG has 0.90 in place of 0.60; right is 0.90"
     table = focus.summary(methods).assign(front=[True, True, False, False, False, False])
     figure = figures.time_and_focus(table)
-    assert figure.get_suptitle() == "No other is as fast and better (red): GradCAM, LRP"
+    assert said(figure) == "No other is as fast and better (red): GradCAM, LRP"
 
 
 def test_accuracy_beside_focus_joins_the_cases_of_a_model():
@@ -187,5 +189,5 @@ def test_accuracy_beside_focus_joins_the_cases_of_a_model():
     table = table.assign(how=["other set", "own set", "stopped early"], architecture="x", model="x")
     figure = figures.accuracy_and_focus(table, choices.rises(table))
     figure.canvas.draw()
-    assert figure.get_suptitle() == "More accurate networks, more Focus: LRP"
+    assert said(figure) == "More accurate networks, more Focus: LRP"
     assert figure.axes[0].get_title() == "LRP: +0.075 for 0.1 of accuracy"

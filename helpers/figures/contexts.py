@@ -22,20 +22,29 @@ from matplotlib.ticker import PercentFormatter
 
 from helpers.figures.style import (
     BLUE,
+    CHANCE,
     FAINT,
     INK,
-    RED,
+    MAP,
     SET_COLOURS,
     WHISKERS,
+    ZERO,
+    cells,
+    compared,
     context_name,
+    estimates,
     framed,
     headed,
+    heat,
     image_grid,
-    interval,
     mark,
+    marks,
+    name_rows,
     note,
     palette,
     readable_on,
+    series,
+    shades,
     show,
     style,
 )
@@ -44,34 +53,12 @@ __all__ = ["framed", "image_grid", "palette", "show", "style"]  # what notebooks
 
 Names = Mapping[str, str]
 Pairs = Sequence[tuple[str, str]]
-MAP = "magma"
 YES, NO = "#B5651D", "#EDEDED"
 NOTHING = "nothing"  # pasted: the context alone
-ZERO = {"color": INK, "ls": "--", "lw": 1}
 PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
 REFERENCE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
-READINGS = {  # of 05b
-    "raw": {"color": INK, "marker": "D", "mfc": "white", "ms": 6},
-    "beside neutral": {"color": BLUE, "marker": "o", "ms": 7},
-    "beyond reference": {"color": ORANGE, "marker": "s", "ms": 6},
-}
-MODELS = [  # before, two changes, and the model that nothing was planted for
-    {"color": INK, "marker": "o", "mfc": "white", "ms": 7},
-    {"color": BLUE, "marker": "s", "ms": 6},
-    {"color": ORANGE, "marker": "^", "ms": 7},
-    {"color": FAINT, "marker": "D", "ms": 6},
-]
-COMPARED = (  # this model, the reference, the difference
-    {"marker": "o", "ms": 9, "color": RED},
-    {"marker": "s", "ms": 6, "color": FAINT},
-    {"marker": "D", "ms": 7, "color": INK},
-)
-# How the networks of `effects.readings` are drawn, and what they are called.
-NETWORKS = {
-    "asked": {"color": INK, "fmt": "o", "ms": 7},
-    "reference": {"color": ORANGE, "fmt": "s", "ms": 7, "mfc": "white", "mew": 1.6},
-}
+# What the networks of `effects.readings` are called.
 LABELS = {"asked": "the model", "reference": "the same, nothing planted"}
 BY_SET = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOURS}
 
@@ -88,7 +75,7 @@ def planted_bias(counts: pd.DataFrame) -> Figure:
     labels = counts.astype(str) + "\n" + (100 * share).round().astype(int).astype(str) + "%"
     rows, columns = counts.shape
     fig, ax = plt.subplots(figsize=(2.2 + 1.1 * columns, 1.1 + 0.62 * rows))
-    _cells(ax, _greys(share), labels, counts.index, counts.columns)
+    cells(ax, shades(share), labels, counts.index, counts.columns)
     ax.set(xlabel="context", ylabel="class")
     own = np.diag(counts).sum() / counts.to_numpy().sum()
     ax.set_title(f"{own:.0%} of the images of C show their class's own context (diagonal)")
@@ -102,7 +89,7 @@ def mean_colours(table: pd.DataFrame) -> Figure:
     rgb = table[["red", "green", "blue"]].to_numpy().reshape(len(names), len(classes), 3)
     fig, ax = plt.subplots(figsize=(min(9.5, 1.6 + 1.7 * len(classes)), 0.8 + 0.6 * len(names)))
     texts = [[" ".join(f"{value:.0f}" for value in box) for box in line] for line in rgb]
-    _cells(ax, rgb / 255, texts, names, classes)
+    cells(ax, rgb / 255, texts, names, classes)
     apart = names[np.ptp(rgb, axis=1).max(1).argmax()]
     ax.set_title(f"The classes differ most in the mean colour of {apart}")
     note(fig, "Mean red, green and blue, 0 to 255.")
@@ -112,15 +99,17 @@ def mean_colours(table: pd.DataFrame) -> Figure:
 def colour_alone(table: pd.DataFrame) -> Figure:
     """How often one mean colour names the class, for each set and region, by `given_away`."""
     names = table["set"] + ", " + table["region"]
-    colours = table["set"].map(SET_COLOURS)
-    ends = table.rename(columns={"low": "accuracy_low", "high": "accuracy_high"})
-    fig, ax = _estimates(ends, "accuracy", names, colours, reference="chance")
+    fig, ax = plt.subplots(figsize=(8.5, 1.8 + 0.45 * len(table)))
+    for y, row in enumerate(table.to_dict("records")):
+        estimates(ax, row, "accuracy", y, color=SET_COLOURS[row["set"]])
+        ax.plot(row["chance"], y, **REFERENCE)
+    name_rows(ax, names)
     ax.set(xlim=(0, 1), xlabel="classes guessed right")
     ax.xaxis.set_major_formatter(PercentFormatter(1))
     most = table["accuracy"].idxmax()
     title = f"One mean colour names the class in {table['accuracy'][most]:.0%} of the images"
-    handles = [mark("one mean colour", marker="o"), mark("guessing at random", **REFERENCE)]
-    headed(fig, f"{title}: {names[most]}", handles)
+    looks = {"one mean colour": {"marker": "o"}, "guessing at random": REFERENCE}
+    headed(fig, f"{title}: {names[most]}", marks(looks))
     note(fig, "Whiskers: 95% intervals for other test images.")
     return fig
 
@@ -135,32 +124,27 @@ def steps(
 
     An image of each class and one of each context, uint8 (3, H, W). The third step is a sketch.
     """
-    others = {name: [other for other in contexts if other != name] for name in objects}
-    across = max(map(len, others.values()))
+    across = len(contexts) - all(name in contexts for name in objects)
     widths = [1, 1, 0.2, *[2] * across, 0.2, 3]
-    fig, axes = plt.subplots(
-        len(objects),
-        len(widths),
-        figsize=(9.5, 9.5 / sum(widths) * len(objects) + 0.8),
-        width_ratios=widths,
-        squeeze=False,
-    )
-    for line, (name, image) in zip(axes, objects.items(), strict=True):
-        own = [contexts[name]] if name in contexts else [torch.full_like(image, 255)]
-        mosaics = [torch.cat([image, contexts[other]], -1) for other in others[name]]
-        mosaics += [torch.full_like(image, 255)] * (across - len(mosaics))
-        places = [*line[:2], *line[3 : 3 + across]]
-        for ax, shown in zip(places, [image, *own, *mosaics], strict=True):
-            ax.imshow(shown.permute(1, 2, 0).numpy(), interpolation="antialiased")
-        line[0].set_ylabel(textwrap.fill(name, 9), rotation=0, ha="right", va="center")
-        line[1].set_xlabel(context_of.get(name, "none"), fontsize=9, labelpad=2)
-        for ax, other in zip(line[3:], others[name], strict=False):
-            ax.set_xlabel(f"+ {context_of[other]}", fontsize=9, labelpad=2)
-        if others[name]:
-            _question(line[-1], name, others[name][0], colours)
+    size = (9.5, 9.5 / sum(widths) * len(objects) + 0.8)
+    shape = {"figsize": size, "width_ratios": widths, "squeeze": False}
+    fig, axes = plt.subplots(len(objects), len(widths), **shape)
     for ax in axes.flat:
-        ax.set(xticks=[], yticks=[])
-        ax.spines[:].set_visible(False)
+        ax.set_axis_off()
+    for line, (name, image) in zip(axes, objects.items(), strict=True):
+        others = [other for other in contexts if other != name]
+        heat(line[0], image)
+        line[0].text(
+            -0.1, 0.5, textwrap.fill(name, 9), ha="right", va="center", transform=line[0].transAxes
+        )
+        if name in contexts:
+            heat(line[1], contexts[name])
+        line[1].set_title(context_of.get(name, "none"), y=-0.35, loc="center", fontsize=9)
+        for ax, other in zip(line[3:], others, strict=False):
+            heat(ax, torch.cat([image, contexts[other]], -1))
+            ax.set_title(f"+ {context_of[other]}", y=-0.35, loc="center", fontsize=9)
+        if others:
+            _question(line[-1], name, others[0], colours)
     titles = {0: "1. a context a class", 3: "2. mosaics", -1: "3. does the answer move?"}
     for column, title in titles.items():
         axes[0, column].set_title(title, fontsize=10)
@@ -198,10 +182,9 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int) -> Figure:
         look = {"label_type": "center", "color": readable_on(SET_COLOURS[name])}
         ax.bar_label(bars, part["accuracy"].map("{:.0%}".format), fontsize=8, **look)
         at = [bar.get_x() + bar.get_width() / 2 for bar in bars]
-        ends = (part[end] for end in ("accuracy", "low", "high"))
-        interval(ax, *ends, at, vertical=True, fmt="none", ecolor=INK, elinewidth=1, capsize=0)
+        estimates(ax, part, "accuracy", at, vertical=True, marker="", color=INK, elinewidth=1)
         ax.plot(at, part["paper"], ls="", zorder=4, **PAPER)
-    ax.axhline(1 / n_classes, color=INK, lw=1, ls=":", zorder=0)
+    ax.axhline(1 / n_classes, **CHANCE, zorder=0)
     ax.text(ax.get_xlim()[1], 1 / n_classes, " guessing", va="center", fontsize=8)
     ax.set(xlabel="", ylim=(0, 1.08))
     ax.yaxis.set_major_formatter(PercentFormatter(1))
@@ -209,17 +192,12 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int) -> Figure:
     best = table.loc[table.groupby("model")["accuracy"].idxmax()]
     own = int((best["train_set"] == best["test_set"]).sum())
     title = f"Figure 2: {own} of {len(best)} models do best on the set they were trained on"
-    headed(fig, title, _of_sets(table) + _of_paper(table, "the paper's value"))
+    handles = [
+        mark(f"tested on {name}", marker="s", ms=10, color=SET_COLOURS[name]) for name, _ in sets
+    ]
+    headed(fig, title, handles + _of_paper(table, "the paper's value"))
     note(fig, WHISKERS)
     return fig
-
-
-def _of_sets(table: pd.DataFrame) -> list:
-    """The legend's entries of the test sets."""
-    return [
-        mark(f"tested on {name}", marker="s", ms=10, color=SET_COLOURS[name])
-        for name in table["test_set"].unique()
-    ]
 
 
 def confusion_grid(
@@ -236,7 +214,7 @@ def confusion_grid(
         ax, matrix = axes[sets.index(test), models.index(model)], np.asarray(matrix)
         share = matrix / np.maximum(matrix.sum(1, keepdims=True), 1)
         texts = np.where(matrix >= 0.5, np.char.mod("%.0f", matrix), "")
-        _cells(ax, _greys(share), texts, classes, classes, font)
+        cells(ax, shades(share), texts, classes, classes, font)
         ax.spines[:].set(visible=True, color=FAINT, linewidth=0.8)
         look = {"rotation": 40, "ha": "right", "rotation_mode": "anchor", "fontsize": 8}
         ax.set_xticks(range(len(classes)), classes, **look)
@@ -261,29 +239,27 @@ def causal_graphs() -> Figure:
     intervention do(C = c), which cuts what leads into C.
     """
     fig, axes = plt.subplots(1, 3, figsize=(9.5, 3.1))
-    nodes = {"O": (0.0, 0.0, "object"), "C": (1.0, 1.5, "context"), "Y": (2.0, 0.0, "prediction")}
+    nodes = {"O": (0, 0), "C": (1, 1.5), "Y": (2, 0)}
+    free = {"O": "object", "C": "context", "Y": "prediction"}
     graphs = (
-        ("(a) desired", ["OC", "OY"]),
-        ("(b) learned", ["OC", "OY", "CY"]),
-        ("(c) after the intervention", ["OY", "CY"]),
+        ("(a) desired", ["OC", "OY"], free),
+        ("(b) learned", ["OC", "OY", "CY"], free),
+        ("(c) after the intervention", ["OY", "CY"], free | {"C": "do(C = c)"}),
     )
-    for ax, (title, arrows) in zip(axes, graphs, strict=True):
+    ring = {"boxstyle": "circle", "ec": INK, "lw": 1.8}
+    arrow = {"arrowstyle": "-|>", "mutation_scale": 18, "shrinkA": 19, "shrinkB": 19}
+    for ax, (title, arrows, meanings) in zip(axes, graphs, strict=True):
         ax.set_title(title, loc="center")
-        fixed = "OC" not in arrows
         for start, end in arrows:
-            strong = {"color": ORANGE, "lw": 3} if start == "C" else {"color": INK, "lw": 1.6}
-            look = {"arrowstyle": "-|>", "mutation_scale": 18, "shrinkA": 19, "shrinkB": 19}
-            ax.annotate("", nodes[end][:2], nodes[start][:2], arrowprops=look | strong)
-        for name, (x, y, meaning) in nodes.items():
-            look = {"boxstyle": "circle", "ec": INK, "lw": 1.8, "fc": "white"}
-            letter, below = name, meaning
-            if fixed and name == "C":
-                letter, below, look["fc"] = "c", "do(C = c)", "#dddddd"
-            ax.text(x, y, letter, ha="center", va="center", fontsize=13, bbox=look)
-            place = (26, 0) if name == "C" else (0, -28)
-            beside = {"ha": "left" if name == "C" else "center", "va": "center", "fontsize": 10}
-            ax.annotate(below, (x, y), place, textcoords="offset points", **beside)
-        ax.set(xlim=(-0.7, 2.9), ylim=(-0.85, 1.95), aspect="equal")
+            look = {"color": ORANGE, "lw": 3} if start == "C" else {"color": INK, "lw": 1.6}
+            ax.annotate("", nodes[end], nodes[start], arrowprops=arrow | look)
+        for name, (x, y) in nodes.items():
+            fixed = meanings[name].startswith("do")
+            look = {"bbox": ring | {"fc": "#dddddd" if fixed else "white"}, "fontsize": 13}
+            ax.text(x, y, "c" if fixed else name, ha="center", va="center", **look)
+            below = y - 0.6 if y == 0 else y + 0.55
+            ax.text(x, below, meanings[name], ha="center", va="center", fontsize=10)
+        ax.set(xlim=(-0.7, 2.7), ylim=(-0.85, 2.3), aspect="equal")
         ax.set_axis_off()
     headed(fig, "Figure 3: does the context reach the prediction (orange arrow)? Set it, and see")
     return fig
@@ -373,16 +349,6 @@ def _panel(ax: Axes, pair: pd.DataFrame, object_colour: str, context_colour: str
     ax.tick_params(labelsize=8, length=2, pad=2)
 
 
-def _square(ax: Axes, pair: pd.DataFrame) -> tuple[float, float]:
-    """Equal scales, so that a right angle looks like one, and the diagonal; the axes' limits."""
-    logits = pair[["object_logit", "context_logit"]].to_numpy()
-    pad = 0.06 * np.ptp(logits) or 1.0
-    limits = logits.min() - pad, logits.max() + pad
-    ax.set(xlim=limits, ylim=limits, box_aspect=1)
-    ax.axline((limits[0], limits[0]), slope=1, zorder=3, **ZERO)
-    return limits
-
-
 def distance_construction(
     points: pd.DataFrame, object_class: str, context_class: str, colours: Names
 ) -> Figure:
@@ -399,16 +365,16 @@ def distance_construction(
             part = pair.loc[pair["kind"] == kind, ["object_logit", "context_logit"]].to_numpy()
             dots = {"s": 9, "alpha": (0.5, 0.12, 0.06)[step], "lw": 0}
             ax.scatter(*part.T, color=colours[name], **dots)
+            x, y = part.mean(0)
             if step:
-                look = {"color": colours[name], "mec": "black", "ms": size, "zorder": 4}
-                ax.plot(*part.mean(0), marker, **look)
+                ax.plot(x, y, marker, color=colours[name], mec="black", ms=size, zorder=4)
             if step == 2:  # the line from the mean to its foot on the diagonal, and its length
-                x, y = part.mean(0)
                 ax.plot([x, (x + y) / 2], [y, (x + y) / 2], color=INK, lw=2, zorder=3)
                 look = {"xytext": (9, -3), "va": "top"} if x > y else {"xytext": (-40, 8)}
                 look |= {"textcoords": "offset points", "fontsize": 11, "fontweight": "bold"}
                 ax.annotate(f"{(x - y) / np.sqrt(2):+.1f}", (x, y), zorder=6, **look)
-        _square(ax, pair)
+        ax.axline((0, 0), slope=1, zorder=3, **ZERO)
+        ax.set_aspect("equal")  # so that a right angle looks like one
         ax.set(title=title, xlabel=f"logit of {object_class}")
     axes[0].set_ylabel(f"logit of {context_class}")
     handles = [
@@ -427,18 +393,19 @@ def table_1_distances(
 
     `effects` are those of `effects.of_pairs`, and `paper` is from `paper.of_mosaics`.
     """
-    fig, ax = plt.subplots(figsize=(8.8, 1.7))
     printed = paper[["object_class", "context_class", "mosaic", "single"]]
     table = effects.merge(printed, on=["object_class", "context_class"], how="left")
-    for y, row in _rows(ax, table, context_of):
+    fig, ax = plt.subplots(figsize=(8.8, 1.9 + 0.33 * len(table)))
+    for y, row in enumerate(table.to_dict("records")):
         colour = colours[row["object_class"]]
         ends = [row["mosaic_distance"], row["single_distance"]]
-        ax.plot(ends, [y + 0.12, y - 0.12], color=colour, lw=1, alpha=0.5)
-        for name, face, nudge in (("mosaic", colour, 0.12), ("single", "white", -0.12)):
-            look = {"color": colour, "mfc": face, "mew": 1.8, "ms": 7, "zorder": 3}
-            _point(ax, row, f"{name}_distance", y + nudge, **look)
-            look = {"ms": 5, "mec": FAINT, "mfc": FAINT if name == "mosaic" else "white"}
-            ax.plot(row[name], y + 0.4, **PAPER | look)
+        ax.plot(ends, [y - 0.2, y - 0.05], color=colour, lw=1, alpha=0.5)
+        for name, face, nudge in (("mosaic", FAINT, -0.2), ("single", "white", -0.05)):
+            look = {"mfc": "white", "mew": 1.8} if name == "single" else {}
+            estimates(ax, row, f"{name}_distance", y + nudge, color=colour, ms=7, **look)
+            ax.plot(row[name], y + 0.25, **PAPER | {"ms": 5, "mec": FAINT, "mfc": face})
+    names = [context_name(name, context_of) for name in table["context_class"]]
+    name_rows(ax, table["object_class"] + " + " + names)
     ax.axvline(0, **ZERO)
     ax.set_xlabel(
         "\N{LEFTWARDS ARROW} context's class      "
@@ -472,21 +439,19 @@ def paper_and_ours(
     for ax, (ours, (theirs, name)) in zip(axes, measures.items(), strict=True):
         for row in table.dropna(subset=[theirs]).to_dict("records"):
             look = {"mfc": colours[row["context_class"]], "mec": colours[row["object_class"]]}
-            look |= {"mew": 3, "ms": 11, "ecolor": "#999999", "elinewidth": 1, "capsize": 0}
-            ends = (row[f"{ours}{end}"] for end in ("", "_low", "_high"))
-            interval(ax, *ends, row[theirs], vertical=True, **look)
+            look |= {"mew": 3, "ms": 11, "ecolor": "#999999", "elinewidth": 1}
+            estimates(ax, row, ours, row[theirs], vertical=True, **look)
         ax.axline((0, 0), slope=1, **ZERO)
         ax.set(title=name, xlabel="the paper", ylabel="here")
-    handles = [
-        mark("face: the context's class", marker="o", ms=11, color="#bbbbbb"),
-        mark("rim: the object's class", marker="o", ms=11, mfc="white", mew=3),
-        mark("as in the paper", **ZERO),
-    ]
-    handles += [
-        mark(f"{name}, {context_name(name, context_of)}", marker="s", ms=9, color=colours[name])
-        for name in pairs["context_class"].unique()
-    ]
-    fig.legend(handles=handles, loc="outside right center")
+    looks = {
+        "face: the context's class": {"marker": "o", "ms": 11, "color": "#bbbbbb"},
+        "rim: the object's class": {"marker": "o", "ms": 11, "mfc": "white", "mew": 3},
+        "as in the paper": ZERO,
+    }
+    for name in pairs["context_class"].unique():
+        label = f"{name}, {context_name(name, context_of)}"
+        looks[label] = {"marker": "s", "ms": 9, "color": colours[name]}
+    fig.legend(handles=marks(looks), loc="outside right center")
     known = table.dropna(subset=["flips_paper"])
     near = int(((known["flip_share"] - known["flips_paper"]).abs() <= 0.1).sum())
     headed(fig, f"{near} of {len(known)} pairs flip as often as in the paper, give or take a tenth")
@@ -499,14 +464,13 @@ def mosaic_logits(
 ) -> Figure:
     """A mosaic, and each class's logit by every training: uint8 (3, H, W) and floats (T, K)."""
     fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.1), width_ratios=(2, 3))
-    left.imshow(picture.permute(1, 2, 0).numpy(), interpolation="antialiased")
+    heat(left, picture)
     left.set_axis_off()
     for y, (name, values) in enumerate(zip(classes, logits.T, strict=True)):
         right.plot(values, [y] * len(values), "o", color=colours[name], ms=5, alpha=0.5)
         right.plot(values.mean(), y, "|", color=INK, ms=20, mew=2.5)
-    right.set_yticks(range(len(classes)), classes)
-    right.set(ylim=(len(classes) - 0.5, -0.5), xlabel="logit: a dot a training, a line their mean")
-    right.grid(axis="x", color="#eeeeee")
+    name_rows(right, classes)
+    right.set_xlabel("logit: a dot a training, a line their mean")
     headed(fig, title)
     return fig
 
@@ -518,49 +482,38 @@ def by_context(
     *,
     panel: str = "reading",
     singles: pd.DataFrame | None = None,
+    handles: Sequence = (),
 ) -> Figure:
     """Strengths of contexts, a row a context, and a panel for each value of the column `panel`.
 
     `table` has that column, context_class, network, value, low and high, as from
-    `effects.readings`. The model that was asked has a filled mark, the reference an open one.
-    `singles` are values by training (`effects.of_trainings`, with network).
+    `effects.readings`. `singles` are values by training (`effects.of_trainings`, with network),
+    `handles` further entries of the legend.
     """
     panels, contexts = table[panel].unique(), list(table["context_class"].unique())
-    networks = [name for name in NETWORKS if name in set(table["network"])]
+    looks = series(table["network"])
+    columns = "value", "context_class", "network"
     rows = -(-len(panels) // 3)
-    columns = -(-len(panels) // rows)
+    across = -(-len(panels) // rows)
     size = (9.5, rows * (0.9 + 0.42 * len(contexts)) + 0.8)
-    fig, axes = plt.subplots(rows, columns, figsize=size, sharey=True, squeeze=False)
+    fig, axes = plt.subplots(rows, across, figsize=size, sharey=True, squeeze=False)
     for ax, name in zip(axes.flat, panels, strict=False):
         ax.axvline(0, **ZERO)
-        part = table[table[panel] == name]
-        dots = None if singles is None else singles[singles[panel] == name]
-        for nudge, network in zip((-0.18, 0.18), networks, strict=False):
-            for row in part[part["network"] == network].to_dict("records"):
-                place = contexts.index(row["context_class"]) + nudge
-                interval(ax, row["value"], row["low"], row["high"], place, **NETWORKS[network])
-            if dots is not None:
-                mine = dots[dots["network"] == network]
-                places = mine["context_class"].map(contexts.index) + nudge + 0.13
-                ax.plot(mine["value"], places, "|", ms=5, color=NETWORKS[network]["color"])
-        ax.set_title(textwrap.fill(str(name), 40 if columns < 3 else 30), fontsize=10)
-        ax.set_yticks(range(len(contexts)), [context_name(c, context_of) for c in contexts])
-        ax.set_ylim(len(contexts) - 0.5, -0.5)
-        ax.grid(axis="y", color="#eeeeee")
+        compared(ax, table[table[panel] == name], *columns, looks, contexts)
+        if singles is not None:
+            ticks = {n: look | {"marker": "|", "ms": 5} for n, look in looks.items()}
+            compared(ax, singles[singles[panel] == name], *columns, ticks, contexts, below=0.13)
+        ax.set_title(textwrap.fill(str(name), 40 if across < 3 else 30), fontsize=10)
+        name_rows(ax, [context_name(c, context_of) for c in contexts])
     for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
-    handles = [_network(name) for name in networks]
+    labels = LABELS if "asked" in looks else {}
+    entries = {labels.get(name, name): look for name, look in looks.items()}
     if singles is not None:
-        handles.append(mark("one training", marker="|", ms=7))
-    headed(fig, title, handles)
+        entries["one training"] = {"marker": "|", "ms": 7}
+    headed(fig, title, [*marks(entries), *handles])
     note(fig, WHISKERS)
     return fig
-
-
-def _network(name: str):
-    """The legend's entry of a kind of networks."""
-    look = dict(NETWORKS[name])
-    return mark(LABELS[name], marker=look.pop("fmt"), **look)
 
 
 def planted_and_measured(table: pd.DataFrame, colours: Names, context_of: Names) -> Figure:
@@ -575,42 +528,21 @@ def planted_and_measured(table: pd.DataFrame, colours: Names, context_of: Names)
     }
     fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), sharey=True)
     for ax, (share, name) in zip(axes, shares.items(), strict=True):
-        for places, part in table.groupby(table[share].round(6)):
-            nudges = np.arange(len(part)) - (len(part) - 1) / 2  # equal shares stand side by side
-            for nudge, row in zip(nudges, part.to_dict("records"), strict=True):
-                at = places + 0.04 * nudge * (np.ptp(table[share]) or 1)
-                look = {"color": colours[row["context_class"]], "ms": 9, "vertical": True}
-                _point(ax, row, "context_effect", at, **look)
+        beside = table.groupby(table[share].round(6)).cumcount()  # equal shares side by side
+        places = table[share] + 0.04 * beside * (np.ptp(table[share]) or 1)
+        for at, row in zip(places, table.to_dict("records"), strict=True):
+            colour = colours[row["context_class"]]
+            estimates(ax, row, "context_effect", at, vertical=True, color=colour)
         ax.axhline(0, **ZERO)
         ax.margins(x=0.15)
         ax.set_xlabel(name)
     axes[0].set_ylabel("effect beyond the reference (logits)")
-    handles = [
-        mark(context_name(name, context_of), marker="o", color=colours[name])
-        for name in table["context_class"]
-    ]
     names = [context_name(name, context_of) for name in table["context_class"]]
     effect = table["context_effect"].to_numpy()
-    most, least = names[effect.argmax()], names[effect.argmin()]
-    headed(fig, f"The {most} draws most, the {least} least", handles)
+    title = f"The {names[effect.argmax()]} draws most, the {names[effect.argmin()]} least"
+    headed(fig, title, _of_contexts(table, colours, context_of))
     note(fig, WHISKERS)
     return fig
-
-
-def _rows(ax: Axes, effects: pd.DataFrame, context_of: Names) -> list[tuple[float, dict]]:
-    """Place the pairs from top to bottom, with a gap between contexts; name and stripe them."""
-    gaps = 0.6 * pd.factorize(effects["context_class"])[0]
-    places = 1 + np.arange(len(effects)) + gaps
-    ax.figure.set_figheight(ax.figure.get_figheight() + 0.3 * (places[-1] + 0.6))
-    names = effects["object_class"] + " + "
-    names += [context_name(name, context_of) for name in effects["context_class"]]
-    ax.set_yticks(places, names)
-    ax.set_ylim(places[-1] + 0.8, 0.2)
-    ax.tick_params(axis="y", length=0)
-    ax.grid(axis="y", color="#eeeeee")
-    ax.set_axisbelow(True)
-    sns.despine(ax=ax, left=True)
-    return list(zip(places, effects.to_dict("records"), strict=True))
 
 
 # Notebook 04
@@ -651,8 +583,7 @@ def _bars(ax: Axes, part: pd.DataFrame, colours: Names, pictures: list[torch.Ten
     name, at = part["context_class"].iloc[0], np.arange(len(part))
     faces = [colours[name if pasted == NOTHING else pasted] for pasted in part["pasted"]]
     ax.bar(at, part["share"], 0.7, color=faces)
-    ends = (part[end] for end in ("share", "low", "high"))
-    interval(ax, *ends, at, vertical=True, fmt="none", ecolor=INK)
+    estimates(ax, part, "share", at, vertical=True, marker="", color=INK)
     ax.plot(at - 0.22, part["paper"] / 25, ls="", zorder=3, clip_on=False, **PAPER)
     ax.set(ylim=(0, 1.12), xlim=(-0.6, len(part) - 0.4), yticks=np.linspace(0, 1, 6))
     ax.yaxis.set_major_formatter(PercentFormatter(1))
@@ -664,7 +595,7 @@ def _bars(ax: Axes, part: pd.DataFrame, colours: Names, pictures: list[torch.Ten
         ax.text(x + 0.06, row["high"] + 0.016, label, fontsize=9)
         left = (x + 0.6) / (len(part) + 0.2) - width / 2
         inset = ax.inset_axes([left, -0.62, width, 0.46])
-        inset.imshow(picture.permute(1, 2, 0).numpy(), interpolation="antialiased")
+        heat(inset, picture)
         inset.set_anchor("N")
         inset.set_axis_off()
 
@@ -681,37 +612,8 @@ def pasted_beyond(tables: Mapping[str, pd.DataFrame], context_of: Names) -> Figu
         "taken_effect": "decisions: share taken for the context, less on neutral ground",
         "context_effect": "logits towards the context's class",
     }
-    fig = _by_networks(tables, "context_class", measures, context_of)
-    headed(fig, f"{title}, and {moved} move logits", _networks(tables))
-    return fig
-
-
-def _by_networks(
-    tables: Mapping[str, pd.DataFrame], key: str, measures: Mapping[str, str], names: Names
-) -> Figure:
-    """Estimates of several networks side by side: a panel a measure, a line a row of `key`."""
-    rows, nudges = next(iter(tables.values())), np.linspace(-0.24, 0.24, len(tables))
-    size = {"figsize": (9.5, 1.6 + 0.62 * len(rows)), "sharey": True}
-    fig, axes = plt.subplots(1, len(measures), **size)
-    for ax, (measure, label) in zip(axes, measures.items(), strict=True):
-        for table, nudge, look in zip(tables.values(), nudges, COMPARED, strict=False):
-            for y, row in enumerate(table.to_dict("records")):
-                at = y + nudge * (len(tables) > 1)
-                marks = {"fmt": look["marker"], "ms": look["ms"], "color": look["color"]}
-                _point(ax, row, measure, at, capsize=0, **marks)
-        ax.axvline(0, **ZERO)
-        ax.set_xlabel(label)
-        ax.grid(axis="y", color="#eeeeee")
-        ax.tick_params(axis="y", length=0)
-    axes[0].set_yticks(range(len(rows)), [context_name(name, names) for name in rows[key]])
-    axes[0].set_ylim(len(rows) - 0.5, -0.5)
-    note(fig, WHISKERS)
-    return fig
-
-
-def _networks(tables: Mapping[str, pd.DataFrame]) -> list:
-    """The legend's entries of :func:`_by_networks`."""
-    return [mark(label, **look) for label, look in zip(tables, COMPARED, strict=False)]
+    table = _wide(tables, "context_class", measures)
+    return by_context(table, f"{title}, and {moved} move logits", context_of)
 
 
 def two_methods(
@@ -728,18 +630,17 @@ def two_methods(
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6))
     for row in counts.to_dict("records"):
-        colour = colours[row["context_class"]]
-        left.plot(row["mosaic_share"], row["paste_share"], "o", ms=9, color=colour, zorder=3)
+        look = {"ls": "", "color": colours[row["context_class"]]}
+        left.plot(row["mosaic_share"], row["paste_share"], "o", ms=9, zorder=3, **look)
         theirs = row["mosaic_share_paper"], row["paste_share_paper"]
-        left.plot(*theirs, ls="", **PAPER | {"mec": colour, "mew": 1.6})
+        left.plot(*theirs, **PAPER | {"mec": look["color"], "mew": 1.6})
+    measure = "context_effect"
     for row in pairs.to_dict("records"):
-        x, y = (
-            [row[f"context_effect{end}_{which}"] for end in ("", "_low", "_high")]
-            for which in ("first", "second")
-        )
-        look = {"color": colours[row["context_class"]], "elinewidth": 1, "capsize": 0}
-        interval(right, *x, y[0], fmt="none", ecolor=look["color"], elinewidth=1)
-        interval(right, *y, x[0], vertical=True, ms=9, **look)
+        look = {"color": colours[row["context_class"]], "elinewidth": 1}
+        for which, other in (("first", "second"), ("second", "first")):
+            ends = {name.removesuffix(f"_{which}"): value for name, value in row.items()}
+            place, upright = row[f"{measure}_{other}"], which == "second"
+            estimates(right, ends, measure, place, vertical=upright, **look)
     for ax in (left, right):
         ax.axhline(0, **ZERO)
         ax.axvline(0, **ZERO)
@@ -750,15 +651,10 @@ def two_methods(
     left.set(xlabel="mosaics flipped (share)", ylabel="composites taken for the context (share)")
     left.set_title(said, fontsize=10)
     right.set(xlabel="effect in mosaics (logits)", ylabel="effect in pasting (logits)")
-    right.set_title(
-        f"Logits beside the neutral image: rank correlation {agreements['logits']:.2f}", fontsize=10
-    )
-    handles = [
-        mark(context_name(name, context_of), marker="o", ms=9, color=colours[name])
-        for name in dict.fromkeys(counts["context_class"])
-    ]
-    if counts["paste_share_paper"].notna().any():
-        handles.append(mark("the paper's", **PAPER))
+    said = f"Logits beside the neutral image: rank correlation {agreements['logits']:.2f}"
+    right.set_title(said, fontsize=10)
+    handles = _of_contexts(counts, colours, context_of)
+    handles += _of_paper(counts.rename(columns={"paste_share_paper": "paper"}), "the paper's")
     agree = "agree" if agreements["counts"] > 0.5 else "do not agree"
     headed(fig, f"In the paper's counts the two methods {agree} on the pairs", handles)
     note(fig, WHISKERS + " A point is a pair of object and context, in the context's colour.")
@@ -781,28 +677,13 @@ def explained(
     captions : sequence of N str
     title : str
     """
-    cols = min(2, len(images))
-    rows = -(-len(images) // cols)
-    cell = min(9.2 / (3 * cols), 1.7)
-    size = (3 * cols * cell + 0.6, rows * (cell + 0.25))
-    fig, axes = plt.subplots(rows, 3 * cols, figsize=size, squeeze=False)
-    headed(fig, title)
-    for ax in axes.flat:
-        ax.set_axis_off()
-    positive = maps.clamp(min=0)
-    shares = (positive / positive.amax((1, 2), keepdim=True).clamp(min=1e-30)).numpy()
-    look = {"cmap": MAP, "vmin": 0, "vmax": 1}
-    for trio, image, share, caption in zip(
-        axes.reshape(-1, 3), images, shares, captions, strict=False
-    ):
-        picture = image.permute(1, 2, 0).numpy()
-        trio[0].imshow(picture, interpolation="antialiased")
-        trio[0].set_title(caption, fontsize=9)
-        trio[1].imshow(share, **look)
-        trio[2].imshow(picture.mean(-1), cmap="gray", vmin=0, vmax=255)
-        trio[2].imshow(share, alpha=0.55, **look)
-    scale = ScalarMappable(Normalize(0, 1), MAP)
-    bar = fig.colorbar(scale, ax=axes, shrink=0.9 if rows == 1 else 0.6, pad=0.01)
+    cols = min(6, 3 * len(images))
+    trios = [p for image, one in zip(images, maps, strict=True) for p in (image, one, image)]
+    names = [text for caption in captions for text in (caption, "", "")]
+    fig = framed(trios, names, cols=cols, title=title)
+    for ax, image, one in zip(fig.axes[2::3], images, maps, strict=False):
+        _overlay(ax, image, one)
+    bar = fig.colorbar(ScalarMappable(Normalize(0, 1), MAP), ax=fig.axes, shrink=0.6, pad=0.01)
     bar.set_label("relevance\n(1: the map's most)", fontsize=9)
     bar.ax.tick_params(labelsize=8)
     return fig
@@ -816,26 +697,16 @@ def gradcam_by_hand(
     `image` is uint8 (3, H, W), `channels` float (n, h, w) with `weights` (n,), `steps` the positive
     part of the weighted sum of all channels (h, w).
     """
-    number = len(channels)
-    fig, axes = plt.subplots(1, number + 3, figsize=(9.5, 2.2))
-    picture = image.permute(1, 2, 0).numpy()
-    axes[0].imshow(picture)
-    axes[0].set_title("image", fontsize=9)
-    limit = float(channels.abs().max())
-    for ax, channel, weight in zip(axes[1:], channels, weights, strict=False):
-        ax.imshow(channel, cmap="Greys", vmin=0, vmax=limit)
-        ax.set_title(rf"$\alpha_k$ = {float(weight):+.2g}", fontsize=9)
-    axes[-2].imshow(steps, cmap=MAP)
-    axes[-2].set_title("sum, positive part", fontsize=9)
-    axes[-1].imshow(picture.mean(-1), cmap="gray", vmin=0, vmax=255)
-    frame = (-0.5, picture.shape[1] - 0.5, picture.shape[0] - 0.5, -0.5)
-    axes[-1].imshow(steps, cmap=MAP, alpha=0.55, extent=frame, interpolation="bilinear")
-    axes[-1].set_title("enlarged", fontsize=9)
-    for ax in axes:
-        ax.set(xticks=[], yticks=[])
-    width, height = steps.shape[::-1]
+    number, (height, width) = len(channels), steps.shape
+    names = [rf"$\alpha_k$ = {float(weight):+.2g}" for weight in weights]
+    names = ["image", *names, "sum, positive part", "enlarged"]
     title = f"GradCAM by hand: {number} of the channels, their weights, and the sum of all of them"
-    headed(fig, f"{title} ({width} by {height} pixels)")
+    title += f" ({width} by {height} pixels)"
+    fig = framed([image, *channels, steps, image], names, cols=number + 3, title=title)
+    limit = float(channels.abs().max())
+    for ax, channel in zip(fig.axes[1:], channels, strict=False):
+        ax.imshow(channel, cmap="Greys", vmin=0, vmax=limit)
+    _overlay(fig.axes[-1], image, steps)
     return fig
 
 
@@ -843,28 +714,27 @@ def background_share(tables: Mapping[str, pd.DataFrame]) -> Figure:
     """Relevance and peaks on the background, by `background.per_class` of the model and others."""
     first = next(iter(tables.values()))
     measures = {"share": "relevance on the background", "peak": "peaks on the background"}
-    fig = _by_networks(tables, "class", measures, {name: name for name in first["class"]})
-    for y, area in enumerate(first["area"]):
-        fig.axes[0].plot(area, y, **REFERENCE)
-    for ax in fig.axes:
-        ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     less = (first["share"] < first["area"]).sum()
     title = (
         f"In {less} of {len(first)} classes GradCAM puts less on the background than a uniform map"
     )
-    headed(fig, title, [*_networks(tables), mark("a uniform map", **REFERENCE)])
+    names = {name: name for name in first["class"]}
+    handles = [mark("a uniform map", **REFERENCE)]
+    fig = by_context(_wide(tables, "class", measures), title, names, handles=handles)
+    fig.axes[0].plot(first["area"], range(len(first)), ls="", **REFERENCE)
+    for ax in fig.axes:
+        ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     return fig
 
 
 def context_half(tables: Mapping[str, pd.DataFrame], context_of: Names) -> Figure:
     """GradCAM's relevance on the context's half of mosaics, by `background.per_context`."""
     measures = {"context": "share on the context's half", "more": "less that on the neutral half"}
-    fig = _by_networks(tables, "context_class", measures, context_of)
-    fig.axes[0].set_xlim(-0.02, 1.02)
     first = next(iter(tables.values()))
     clear = (first["more_low"] > 0).sum()
     title = f"In {clear} of {len(first)} contexts the context's half gets more than a neutral half"
-    headed(fig, title, _networks(tables))
+    fig = by_context(_wide(tables, "context_class", measures), title, context_of)
+    fig.axes[0].set_xlim(-0.02, 1.02)
     return fig
 
 
@@ -873,35 +743,34 @@ def fair_test(table: pd.DataFrame, context_of: Names) -> Figure:
 
     Rows are classes; columns image sizes and layers, once for the share and once for the peak.
     """
-    classes = list(dict.fromkeys(table["class"]))
-    settings = [
-        f"{size} px, {n}x{n}" for size, n in zip(table["size"], table["pixels"], strict=True)
-    ]
-    rows = table.assign(setting=settings).set_index(["class", "setting"])
-    columns = [(m, setting) for m in ("share", "peak") for setting in dict.fromkeys(settings)]
-    texts = np.empty((len(classes), len(columns)), object)
-    clear = np.zeros(texts.shape, bool)
-    for (y, name), (x, (measure, setting)) in product(enumerate(classes), enumerate(columns)):
-        value, low, high = (rows.loc[name, setting][measure + end] for end in ("", "_low", "_high"))
-        texts[y, x], clear[y, x] = f"{value:+.2f}\n[{low:+.2f}, {high:+.2f}]", low > 0
-    fig, ax = plt.subplots(figsize=(9.5, 1.5 + 0.62 * len(classes)))
-    names = [f"{name} ({context_name(name, context_of)})" for name in classes]
-    shades = np.where(clear[..., None], to_rgb(YES), to_rgb(NO))
-    _cells(ax, shades, texts, names, ["\n".join(column) for column in columns], 8)
-    ax.xaxis.tick_top()
+    setting = table["size"].map("{} px, ".format) + table["pixels"].map("{0}x{0}".format)
+    tables = {
+        f"{measure}\n{name}": part.set_index("class")[
+            [measure, f"{measure}_low", f"{measure}_high"]
+        ]
+        for measure in ("share", "peak")
+        for name, part in table.groupby(setting, sort=False)
+    }
+    ends = [pd.DataFrame({k: part.iloc[:, end] for k, part in tables.items()}) for end in range(3)]
+    ends = [end.loc[table["class"].unique()] for end in ends]
+    value, low, high = (end.map("{:+.2f}".format) for end in ends)
+    clear = (ends[1] > 0).to_numpy()
+    names = [f"{name} ({context_name(name, context_of)})" for name in value.index]
+    fig, ax = plt.subplots(figsize=(9.5, 1.5 + 0.62 * len(names)))
+    _yes_or_no(ax, clear, value + "\n[" + low + ", " + high + "]", names, value.columns)
     said = f"in {clear.sum()} of {clear.size} cells"
     headed(fig, f"GradCAM shows more background than without the bias {said}")
-    note(
-        fig, WHISKERS.replace("Whiskers", "Brackets") + " Orange: above zero; 1 in 40 is by chance."
-    )
+    text = WHISKERS.replace("Whiskers", "Brackets")
+    note(fig, text + " Orange: above zero; 1 in 40 is by chance.")
     return fig
 
 
 def answers(table: pd.DataFrame, context_of: Names) -> Figure:
     """The answers of `methods.answers`, a panel a reading, beside what was planted."""
     table = table[table["answer"] != ""]
+    table = table.assign(measure=table["method"] + "\n" + table["quantity"])
     parts = list(table.groupby("reading", sort=False))
-    contexts = list(dict.fromkeys(table["context_class"]))
+    contexts = table["context_class"].unique()
     planted = table.groupby("context_class")["planted"].first()
     names = [context_name(name, context_of) for name in contexts]
     if planted.notna().all():
@@ -909,19 +778,11 @@ def answers(table: pd.DataFrame, context_of: Names) -> Figure:
     size = (9.5, len(parts) * (0.9 + 0.55 * len(contexts)) + 0.5)
     fig, axes = plt.subplots(len(parts), 1, figsize=size, squeeze=False)
     for ax, (reading, part) in zip(axes[:, 0], parts, strict=True):
-        part = part.assign(measure=part["method"] + "\n" + part["quantity"])
-        order = {"index": contexts, "columns": list(dict.fromkeys(part["measure"]))}
-        wide = {
-            value: part.pivot(index="context_class", columns="measure", values=value).reindex(
-                **order
-            )
-            for value in ("answer", "effect")
-        }
+        wide = part.pivot(index="context_class", columns="measure", values=["answer", "effect"])
+        wide = wide.loc[contexts].reindex(columns=part["measure"].unique(), level=1)
         yes = (wide["answer"] == "yes").to_numpy()
         text = wide["answer"] + "\n" + wide["effect"].map("{:+.2f}".format)
-        shades = np.where(yes[..., None], to_rgb(YES), to_rgb(NO))
-        _cells(ax, shades, text, names, order["columns"], 8.5)
-        ax.xaxis.tick_top()
+        _yes_or_no(ax, yes, text, names, text.columns)
         ax.set_title(f"{reading}: {yes.sum()} of {yes.size} answers are yes")
     last = parts[-1][1]
     counts = (last["answer"] == "yes").groupby(last["method"], sort=False).agg(["sum", "size"])
@@ -943,31 +804,12 @@ def dose_response(
     `measures` are pairs of method and quantity. At the dose `nothing` class and context are
     independent.
     """
-    readings = list(dict.fromkeys(table["reading"]))
-    size = (2.6 * len(measures) + 0.4, 1.9 * len(readings) + 1.1)
-    fig, axes = plt.subplots(len(readings), len(measures), figsize=size, sharex=True, squeeze=False)
-    for (row, reading), (column, measure) in product(enumerate(readings), enumerate(measures)):
-        ax, part = axes[row, column], _of(table, measure, reading)
-        _nothing_planted(ax, nothing)
-        for shift, (name, line) in enumerate(part.groupby("context_class", sort=False)):
-            at = line["dose"] + 0.015 * (shift - 1.5)
-            ax.plot(at, line["effect"], color=colours[name], lw=1.2, alpha=0.7)
-            for place, point in zip(at, line.to_dict("records"), strict=True):
-                face = colours[name] if point["answer"] == "yes" else "white"
-                look = {"color": colours[name], "mfc": face, "marker": "o", "ms": 5}
-                _marked(ax, point, "effect", place, look, vertical=True)
-        ax.axhline(0, **ZERO)
-        if row == 0:
-            ax.set_title(", ".join(measure))
-        if column == 0:
-            ax.set_ylabel(reading)
+    looks = {name: {"color": colours[name]} for name in table["context_class"].unique()}
+    asked = pd.concat([_of(table, *measure) for measure in measures])
+    fig = _against_dose(asked, "effect", "reading", "context_class", looks, nothing)
     fig.supxlabel("planted dose: share of a class's images in its own context", fontsize=10)
-    known = list(dict.fromkeys(table["context_class"]))
-    handles = [mark(context_name(n, context_of), color=colours[n], marker="o") for n in known]
+    handles = _of_contexts(table, colours, context_of)
     handles += [mark('no "yes"', marker="o", mfc="white"), _SHADE]
-    asked = pd.concat(
-        [_of(table, measure, reading) for reading in readings for measure in measures]
-    )
     none = asked[(asked["dose"] <= nothing) & (asked["answer"] != "")]
     false = f"{(none['answer'] == 'yes').sum()} of {len(none)}"
     headed(fig, f"One world: where nothing is planted, {false} answers are yes", handles)
@@ -984,8 +826,8 @@ def effects_of_worlds(
     """
     fig, axes = plt.subplots(1, len(panels), figsize=(3.2 * len(panels), 3.6), squeeze=False)
     draw = np.random.default_rng(0)
-    for ax, (title, (*measure, reading, trainings)) in zip(axes[0], panels.items(), strict=True):
-        part = _of(worlds[worlds["trainings"] == trainings], measure, reading)
+    for ax, (title, (*measure, trainings)) in zip(axes[0], panels.items(), strict=True):
+        part = _of(worlds[worlds["trainings"] == trainings], *measure)
         _nothing_planted(ax, nothing)
         look = {"s": 9, "color": BLUE, "alpha": 0.45, "lw": 0}
         ax.scatter(part["dose"] + draw.uniform(-0.05, 0.05, len(part)), part["effect"], **look)
@@ -1010,20 +852,17 @@ def told_apart(table: pd.DataFrame) -> Figure:
 
     `table` is that of `sweep.told_apart`, for one number of trainings.
     """
-    measures = list(dict.fromkeys(zip(table["method"], table["quantity"], strict=True)))
-    fig, ax = plt.subplots(figsize=(8.5, 1.5 + 0.5 * len(measures)))
-    for y, measure in enumerate(measures):
-        for shift, (reading, look) in enumerate(READINGS.items()):
-            [row] = _of(table, measure, reading).to_dict("records")
-            _marked(ax, row, "auc", y + 0.22 * (shift - 1), look)
+    table = table.assign(measure=table["method"] + ", " + table["quantity"])
+    looks = series(table["reading"])
+    fig, ax = plt.subplots(figsize=(8.5, 1.5 + 0.5 * table["measure"].nunique()))
+    compared(ax, table, "auc", "measure", "reading", looks)
     ax.axvline(0.5, **ZERO)
-    ax.set_yticks(range(len(measures)), [", ".join(measure) for measure in measures])
-    ax.set(ylim=(len(measures) - 0.4, -0.6), xlim=(0, 1.03))
+    ax.set_xlim(0, 1.03)
     ax.set_xlabel("how often an effect at dose 1 is larger than one where nothing is planted (AUC)")
-    flips = [_of(table, ("mosaics", "flips"), name)["auc"].item() for name in READINGS]
+    flips = _of(table, "mosaics", "flips").set_index("reading")["auc"]
     said = "Flips of mosaics tell planted contexts from others with an AUC of"
-    handles = [mark(name, **look) for name, look in READINGS.items()]
-    headed(fig, f"{said} {flips[0]:.2f} raw, {flips[1]:.2f} beside neutral", handles)
+    said += f" {flips['raw']:.2f} raw, {flips['beside neutral']:.2f} beside neutral"
+    headed(fig, said, marks(looks))
     note(fig, "Dashed: guessing. Whiskers: 95% intervals for other worlds.")
     return fig
 
@@ -1033,29 +872,20 @@ def yes_rates(table: pd.DataFrame, measures: Pairs, *, nothing: float) -> Figure
 
     `table` is that of `sweep.rates`: above for all trainings of a model, below for one alone.
     """
-    numbers = sorted(table["trainings"].unique(), reverse=True)
-    size = (2.6 * len(measures) + 0.4, 2.1 * len(numbers) + 1.1)
-    fig, axes = plt.subplots(len(numbers), len(measures), figsize=size, sharex=True, sharey=True)
-    used = {name: look for name, look in READINGS.items() if name in set(table["reading"])}
-    for (row, number), (column, measure) in product(enumerate(numbers), enumerate(measures)):
-        ax = axes[row, column]
-        _nothing_planted(ax, nothing)
-        for shift, (reading, look) in enumerate(used.items()):
-            part = _of(table[table["trainings"] == number], measure, reading)
-            at = part["dose"] + 0.03 * (shift - 0.5)
-            ax.plot(at, part["yes"], color=look["color"], lw=1.2)
-            _marked(ax, part, "yes", at, look, vertical=True)
+    table = table.sort_values("trainings", ascending=False, kind="stable")
+    names = table["trainings"].map("{} trainings".format).replace("1 trainings", "one training")
+    table, looks = table.assign(by=names), series(table["reading"])
+    asked = pd.concat([_of(table, *measure) for measure in measures])
+    fig = _against_dose(asked, "yes", "by", "reading", looks, nothing)
+    for ax in fig.axes:
+        ax.set_ylim(-0.05, 1.05)
         ax.yaxis.set_major_formatter(PercentFormatter(1))
-        if row == 0:
-            ax.set_title(", ".join(measure))
-        if column == 0:
-            ax.set_ylabel(_trainings(number))
     fig.supxlabel("planted dose", fontsize=10)
     none = table[(table["dose"] <= nothing) & (table["reading"] == "beside neutral")]
-    alarms = none.groupby("trainings")["yes"].mean()
-    said = ", ".join(f"{alarms[n]:.0%} by {_trainings(n)}" for n in numbers)
-    handles = [mark(name, **look) for name, look in used.items()] + [_SHADE]
-    headed(fig, f"Answers of yes. False alarms beside neutral, all measures: {said}", handles)
+    alarms = none.groupby("by", sort=False)["yes"].mean()
+    said = ", ".join(f"{rate:.0%} by {name}" for name, rate in alarms.items())
+    title = f"Answers of yes. False alarms beside neutral, all measures: {said}"
+    headed(fig, title, [*marks(looks), _SHADE])
     return fig
 
 
@@ -1065,34 +895,24 @@ def mitigation(accuracy: pd.DataFrame, effects: Mapping[str, pd.DataFrame]) -> F
     `accuracy` is that of `cross_evaluation.accuracies`; `effects` gives a title to tables with
     model, effect, low and high.
     """
-    models, sets = (list(dict.fromkeys(accuracy[name])) for name in ("model", "test_set"))
-    looks = dict(zip(models, MODELS, strict=True))
-    fig, axes = plt.subplots(
-        1, 1 + len(effects), figsize=(10, 3.6), width_ratios=[2.2] + [1] * len(effects)
-    )
-    for row in accuracy.to_dict("records"):
-        at = sets.index(row["test_set"]) + 0.16 * (models.index(row["model"]) - 1.5)
-        _marked(axes[0], row, "accuracy", at, looks[row["model"]], vertical=True)
-    axes[0].set_xticks(range(len(sets)), sets)
+    looks = series(accuracy["model"])
+    widths = [2.2] + [1] * len(effects)
+    fig, axes = plt.subplots(1, len(widths), figsize=(10, 3.6), width_ratios=widths)
+    compared(axes[0], accuracy, "accuracy", "test_set", "model", looks)
     axes[0].set_title("accuracy on")
-    axes[0].yaxis.set_major_formatter(PercentFormatter(1))
+    axes[0].xaxis.set_major_formatter(PercentFormatter(1))
     for ax, (title, table) in zip(axes[1:], effects.items(), strict=True):
-        for at, row in enumerate(table.to_dict("records")):
-            _marked(ax, row, "effect", at, looks[row["model"]], vertical=True)
-        ax.axhline(0, **ZERO)
-        ax.set(title=textwrap.fill(title, 18), xticks=[], xlim=(-0.6, len(models) - 0.4))
-    changed = accuracy.pivot(index="test_set", columns="model", values="accuracy")[models]
+        compared(ax, table.assign(row=""), "effect", "row", "model", looks)
+        ax.axvline(0, **ZERO)
+        ax.set_title(textwrap.fill(title, 18))
+    changed = accuracy.pivot(index="test_set", columns="model", values="accuracy")[list(looks)]
     lost = (changed.iloc[:, 0] - changed.iloc[:, 1]).idxmin()
     gain = changed.loc[lost]
     said = f"on {lost} from {gain.iloc[0]:.0%} to {gain.iloc[1]:.0%}"
-    handles = [mark(name, **look) for name, look in looks.items()]
-    headed(fig, f"{models[1].capitalize()} for some images: {said}", handles)
+    second = list(looks)[1].capitalize()
+    headed(fig, f"{second} for some images: {said}", marks(looks))
     note(fig, WHISKERS)
     return fig
-
-
-def _trainings(number: int) -> str:
-    return "one training" if number == 1 else f"{number} trainings"
 
 
 _SHADE = mark("nothing planted: yes is a false alarm", marker="s", color="#E4E4E4", ms=10)
@@ -1103,62 +923,88 @@ def _nothing_planted(ax: Axes, nothing: float) -> None:
     ax.axvspan(-0.08, nothing + 0.08, color="#F0F0F0", zorder=0, lw=0)
 
 
-def _marked(ax: Axes, row: Mapping, value: str, at, look: Mapping, *, vertical=False) -> None:
-    """A value of a row, or of several, with its interval; `look` is that of its legend's mark."""
-    style = {"fmt" if key == "marker" else key: entry for key, entry in look.items()}
-    interval(ax, row[value], row["low"], row["high"], at, vertical=vertical, capsize=0, **style)
-
-
-def _of(table: pd.DataFrame, measure: Sequence[str], reading: str) -> pd.DataFrame:
-    method, quantity = measure
+def _of(table: pd.DataFrame, method: str, quantity: str, reading: str = "") -> pd.DataFrame:
+    """The rows of one measure, in one reading or in all of them."""
     mine = (table["method"] == method) & (table["quantity"] == quantity)
-    return table[mine & (table["reading"] == reading)]
+    return table[mine & ((table["reading"] == reading) | (reading == ""))]
 
 
 # What several of them draw
 
 
-def _estimates(
-    table: pd.DataFrame, value: str, names: Sequence[str], colours, reference: str = ""
-) -> tuple[Figure, Axes]:
-    """A line a row: an estimate with its interval, and its reference where there is one."""
-    fig, ax = plt.subplots(figsize=(8.5, 1.8 + 0.45 * len(table)))
-    for y, (row, colour) in enumerate(zip(table.to_dict("records"), colours, strict=True)):
-        _point(ax, row, value, y, color=colour, ms=9)
-        if reference:
-            ax.plot(row[reference], y, **REFERENCE)
-    ax.set_yticks(range(len(table)), names)
-    ax.set_ylim(len(table) - 0.4, -0.6)
-    ax.grid(axis="x", color="#eeeeee")
-    ax.set_axisbelow(True)
-    return fig, ax
-
-
-def _point(ax: Axes, row: Mapping, name: str, y: float, **look) -> None:
-    interval(ax, row[name], row[f"{name}_low"], row[f"{name}_high"], y, **look)
-
-
-def _cells(ax: Axes, shades: np.ndarray, texts, rows, columns, font: float = 9) -> None:
-    """A table of coloured cells: shades (rows, columns, 3), and a text in each."""
-    ax.imshow(shades, aspect="auto")
-    for (y, x), text in np.ndenumerate(np.asarray(texts)):
-        if text:
-            look = {"ha": "center", "va": "center", "color": readable_on(shades[y, x])}
-            ax.text(x, y, text, fontsize=font, **look)
-    ax.set_xticks(range(len(columns)), columns)
-    ax.set_yticks(range(len(rows)), rows)
-    ax.tick_params(length=0)
-    for edge in np.arange(1, len(rows)) - 0.5:
-        ax.axhline(edge, color="white", lw=2)
-    for edge in np.arange(1, len(columns)) - 0.5:
-        ax.axvline(edge, color="white", lw=2)
-    ax.spines[:].set_visible(False)
-
-
-def _greys(shares) -> np.ndarray:
-    return plt.colormaps["Greys"](np.asarray(shares, float))[..., :3]
-
-
 def _of_paper(table: pd.DataFrame, label: str) -> list:
     """The legend's entry of the paper's values, where there are any."""
     return [mark(label, **PAPER)] if table["paper"].notna().any() else []
+
+
+def _wide(
+    tables: Mapping[str, pd.DataFrame], key: str, measures: Mapping[str, str]
+) -> pd.DataFrame:
+    """Tables of several networks as `by_context` takes them, a panel a column of theirs."""
+    parts = [
+        table.assign(
+            context_class=table[key],
+            network=network,
+            reading=label,
+            value=table[measure],
+            low=table[f"{measure}_low"],
+            high=table[f"{measure}_high"],
+        )
+        for measure, label in measures.items()
+        for network, table in tables.items()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _of_contexts(table: pd.DataFrame, colours: Names, context_of: Names) -> list:
+    """The legend's entries of a table's contexts."""
+    return [
+        mark(context_name(name, context_of), marker="o", color=colours[name])
+        for name in table["context_class"].unique()
+    ]
+
+
+def _overlay(ax: Axes, image: torch.Tensor, relevance: torch.Tensor) -> None:
+    """A map, enlarged where it has to be, over its image in grey."""
+    height, width = image.shape[1:]
+    ax.imshow(image.float().mean(0).numpy(), cmap="gray", vmin=0, vmax=255)
+    frame = (-0.5, width - 0.5, height - 0.5, -0.5)
+    heat(ax, relevance, alpha=0.55, extent=frame, interpolation="bilinear")
+
+
+def _yes_or_no(ax: Axes, yes: np.ndarray, texts, rows, columns) -> None:
+    """Cells of which those with a yes are orange, the columns named above."""
+    grounds = np.where(yes[..., None], to_rgb(YES), to_rgb(NO))
+    cells(ax, grounds, texts, rows, columns, 8)
+    ax.xaxis.tick_top()
+
+
+def _against_dose(
+    table: pd.DataFrame, value: str, rows: str, by: str, looks: Mapping, nothing: float
+) -> Figure:
+    """Estimates against the dose, a line an entry of `by`: a row of panels an entry of `rows`.
+
+    A column of panels is a measure. What has an answer, and not yes, is drawn open.
+    """
+    measures, down = table[["method", "quantity"]].drop_duplicates(), table[rows].unique()
+    size = (2.6 * len(measures) + 0.4, 2 * len(down) + 1.1)
+    fig, axes = plt.subplots(len(down), len(measures), figsize=size, sharex=True, squeeze=False)
+    places = product(enumerate(down), enumerate(measures.itertuples(index=False)))
+    for (row, entry), (column, measure) in places:
+        ax, part = axes[row, column], _of(table[table[rows] == entry], *measure)
+        _nothing_planted(ax, nothing)
+        for shift, (name, look) in enumerate(looks.items()):
+            line = part[part[by] == name]
+            at = line["dose"] + 0.015 * (shift - (len(looks) - 1) / 2)
+            look = {"ms": 5, "marker": "o"} | look
+            estimates(ax, line, value, at, vertical=True, **look | {"ls": "-", "lw": 1.2})
+            if "answer" in line:
+                no = line["answer"] != "yes"
+                look |= {"mfc": "white", "ls": "", "zorder": 3}
+                ax.plot(at[no], line[value][no], **look)
+        ax.axhline(0, **ZERO)
+        if row == 0:
+            ax.set_title(", ".join(measure))
+        if column == 0:
+            ax.set_ylabel(entry)
+    return fig

@@ -4,37 +4,47 @@ One mark means one thing everywhere: a dot with a line is a mean with its 95% in
 line is chance, red is what the title speaks of.
 """
 
-import itertools
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 import torch
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator
 
 from helpers.figures.style import (
     BLUE,
+    CHANCE,
     COLOURS,
     FAINT,
     INK,
     RED,
     SET_COLOURS,
+    cells,
+    compared,
+    estimates,
+    framed,
+    headed,
     image_grid,
-    interval,
+    mark,
+    marks,
+    name_rows,
     palette,
-    readable_on,
+    series,
+    shades,
 )
 
 __all__ = ["image_grid", "palette"]  # what notebooks call beside these
 
 FRAME = "#00B8D4"  # seen on photographs and on dark and bright maps
-CHANCE = Line2D([], [], color=INK, ls=":", label="chance")
+BY_CHANCE = mark("chance", **CHANCE)
+OPEN = {"marker": "o", "color": BLUE, "mfc": "none", "mew": 1.6}
+COUNTS = {"color": RED, "ls": "--", "lw": 1.5}
 LOWEST = 3  # pairs whose rank is written
 
 
@@ -43,35 +53,30 @@ def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
 
     `rated` is from `rating.ratings`, `means` its summary by method, the highest first.
     """
-    architectures, sets = list(rated["architecture"].unique()), list(rated["set"].unique())
+    architectures, sets = rated["architecture"].unique(), list(rated["set"].unique())
     methods = list(means["method"])
     size = (9.5, 0.9 + 2.2 * len(architectures))
     fig, axes = plt.subplots(len(architectures), 1, figsize=size, squeeze=False, sharex=True)
-    width = 0.78 / len(sets)
     colours = {name: SET_COLOURS.get(name) or COLOURS[n] for n, name in enumerate(sets)}
+    width = 0.78 / len(sets)
     for ax, architecture in zip(axes[:, 0], architectures, strict=True):
+        part = rated[rated["architecture"] == architecture].set_index(["set", "method"])["focus"]
         for number, name in enumerate(sets):
-            at = np.arange(len(methods)) + (number - (len(sets) - 1) / 2) * width
-            mine = rated[(rated["architecture"] == architecture) & (rated["set"] == name)]
-            values = [mine.loc[mine["method"] == m, "focus"].dropna() for m in methods]
-            _boxes(ax, at, values, colours[name], width)
-        ax.axhline(0.5, color=INK, ls=":", lw=1, zorder=0)
+            values = [part[part.index == (name, method)].dropna() for method in methods]
+            places = np.arange(len(methods)) + (number - (len(sets) - 1) / 2) * width
+            look = {"boxprops": {"facecolor": colours[name]}, "medianprops": {"color": INK}}
+            look |= {"patch_artist": True, "manage_ticks": False, "flierprops": {"ms": 2.5}}
+            ax.boxplot(values, positions=places, widths=0.88 * width, **look)
+        ax.axhline(0.5, zorder=0, **CHANCE)
         ax.set(ylim=(0, 1.03), ylabel="Focus")
         ax.set_title(architecture, fontsize=10)
     axes[-1, 0].set_xticks(range(len(methods)), methods, fontsize=10)
-    handles = [Patch(fc=c, ec=INK, label=f"set {name}") for name, c in colours.items()]
+    handles = [mark(f"set {n}", marker="s", mec=INK, color=c) for n, c in colours.items()]
     said = "Figure 1: Focus of each method"
     if len(methods) > 2:
         said += f"; {methods[0]} and {methods[1]} look most where the class is, {methods[-1]} least"
-    _head(fig, said, [*handles, CHANCE])
+    headed(fig, said, [*handles, BY_CHANCE])
     return fig
-
-
-def _boxes(ax: Axes, at: np.ndarray, values: list, colour: str, width: float) -> None:
-    look = {"patch_artist": True, "manage_ticks": False, "widths": width * 0.88}
-    look |= {"boxprops": {"facecolor": colour, "alpha": 0.75}}
-    look |= {"medianprops": {"color": INK, "lw": 1.4}}
-    ax.boxplot(values, positions=at, flierprops={"ms": 2.5, "mec": FAINT}, **look)
 
 
 TIERS = {
@@ -92,31 +97,29 @@ def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame
     `photographs` is a recorded summary by method that is drawn beside them.
     """
     fig, ax = plt.subplots(figsize=(9.5, 1.7 + 0.42 * len(means)))
-    for y, row in enumerate(_rows(means)):
-        own = networks.loc[networks["method"] == row["method"], "mean"]
-        ax.plot(own, np.full(len(own), y + 0.2), "|", color=FAINT, ms=9, mew=1.5)
-        _interval(ax, row, y, ends="mean_", color=BLUE)
-        ax.text(1.02, y, TIERS.get(row["method"], ""), va="center", fontsize=10)
-    handles = [Line2D([], [], marker="o", lw=1.8, color=BLUE, label="here: mean, 95% interval")]
-    handles.append(Line2D([], [], marker="|", ls="", ms=9, mew=1.5, color=FAINT))
-    handles[-1].set_label("its networks, one by one")
-    if photographs is not None:
-        place = means.reset_index().set_index("method")["index"]
-        for row in _rows(photographs[photographs["method"].isin(place.index)]):
-            look = {"color": RED, "fmt": "D", "mfc": "white"}
-            _interval(ax, row, place[row["method"]] - 0.2, ends="mean_", **look)
-        label = "one network on photographs of ImageNet"
-        handles.append(Line2D([], [], marker="D", lw=1.8, mfc="white", color=RED, label=label))
-    ax.axvline(0.5, color=INK, ls=":", lw=1)
-    ax.text(1.02, -0.75, "the paper says", fontsize=9, color=FAINT)
-    ax.set_yticks(range(len(means)), means["method"], fontsize=10)
-    ax.set(ylim=(len(means) - 0.4, -0.6), xlim=(0.4, 1.0), xlabel="mean Focus")
-    ax.grid(axis="y", color="#eeeeee")
     names = list(means["method"])
-    said = f"{' and '.join(names[:2])} lead here, {names[-1]} is last"
+    looks = {
+        "here: mean, 95% interval": {"marker": "o", "color": BLUE},
+        "its networks, one by one": {"marker": "|", "color": FAINT},
+    }
+    parts, said = [means, networks], f"{' and '.join(names[:2])} lead here, {names[-1]} is last"
     if photographs is not None:
+        parts.append(photographs[photographs["method"].isin(names)])
+        looks["one network on photographs of ImageNet"] = {
+            "marker": "D",
+            "color": RED,
+            "mfc": "white",
+        }
         said += f"; on photographs {photographs.loc[photographs['mean'].idxmin(), 'method']} is"
-    _head(fig, said, [*handles, CHANCE])
+    for nudge, part, look in zip((0, 0.2, -0.2), parts, looks.values(), strict=False):
+        ends = {"elinewidth": 0} if look["marker"] == "|" else {}
+        estimates(ax, part, "mean", part["method"].map(names.index) + nudge, **look, **ends)
+    for y, name in enumerate(names):
+        ax.text(1.02, y, TIERS.get(name, ""), va="center", fontsize=10)
+    ax.text(1.02, -0.75, "the paper says", fontsize=9, color=FAINT)
+    name_rows(ax, names)
+    _focus(ax, "mean Focus", xlim=(0.4, 1.0))
+    headed(fig, said, [*marks(looks), BY_CHANCE])
     return fig
 
 
@@ -132,26 +135,18 @@ def mosaic_maps(
     Positive relevance is drawn, as a share of the map's 99th percentile. `picture` is (3, H, W),
     `layout` (2, 2); `maps` and `focus` are by method.
     """
-    cols = len(maps) + 1 if len(maps) < 5 else 4
-    rows = -(-(len(maps) + 1) // cols)
-    fig, axes = plt.subplots(rows, cols, figsize=(min(2.4 * cols, 9.5), 2.6 * rows), squeeze=False)
-    for ax in axes.flat:
-        ax.set_axis_off()
-    first, *others = axes.flat
-    first.imshow(picture.permute(1, 2, 0).numpy())
-    first.set_title(f"Where is the {target}?", fontsize=10)
-    _frames(first, picture.shape[-2:], layout, FRAME, 3)
-    for ax, (name, relevance) in zip(others, maps.items(), strict=False):
-        positive = relevance.clamp(min=0).numpy()
-        top = max(float(np.quantile(positive, 0.99)), 1e-30)
-        ax.imshow(positive / top, cmap="magma", vmin=0, vmax=1)
-        _seams(ax, relevance.shape, 0.8)
-        _frames(ax, relevance.shape, layout, FRAME, 3)
-        ax.set_title(f"{name}: Focus {focus[name]:.2f}", fontsize=10)
+    captions = [f"{name}: Focus {focus[name]:.2f}" for name in maps]
+    captions = [f"Where is the {target}?", *captions]
     ordered = sorted((focus[name], name) for name in maps if focus[name] == focus[name])
+    title = ""
     if len(ordered) > 1:
         (low, last), (high, best) = ordered[0], ordered[-1]
-        _head(fig, f"{best} puts {high:.0%} of its relevance in the frames, {last} {low:.0%}")
+        title = f"{best} puts {high:.0%} of its relevance in the frames, {last} {low:.0%}"
+    cols = min(len(captions), 5 if len(maps) < 5 else 4)
+    shown = [picture, *maps.values()]
+    fig = framed(shown, captions, cols=cols, title=title, most=0.99)
+    for ax in fig.axes[: len(shown)]:
+        _frames(ax, picture.shape[-2:], layout, FRAME, 3)
     return fig
 
 
@@ -168,106 +163,97 @@ def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figur
     A small dot is one training in one case, a large mark the mean of a case's trainings. The tables
     are those of `choices.with_accuracy` and `choices.rises`.
     """
-    names = list(table["architecture"].unique())
-    looks = dict(zip(names, itertools.cycle(zip(COLOURS, "os^D", strict=False)), strict=False))
+    looks = series(table["architecture"])
     fig, axes = plt.subplots(1, len(rises), figsize=(9.5, 4.3), sharey=True, squeeze=False)
     for ax, (method, rise) in zip(axes[0], rises.items(), strict=True):
-        for _, part in table.dropna(subset=[method]).groupby("model", sort=False):
-            _networks(ax, part, method, *looks[part["architecture"].iloc[0]])
-        ax.axhline(0.5, color=INK, ls=":", lw=1)
+        for (name, _), part in table.dropna(subset=[method]).groupby(["architecture", "model"]):
+            look = looks[name] | {"ms": 8, "mew": 1.5}
+            ax.plot(part["accuracy"], part[method], ".", color=look["color"], alpha=0.4, zorder=0)
+            cases = part.groupby(["set", "how"])[["accuracy", method]].mean()
+            cases = cases.sort_values("accuracy").reset_index()
+            ax.plot(cases["accuracy"], cases[method], color=look["color"], lw=1.2, alpha=0.6)
+            for how, case in cases.groupby("how"):
+                ax.plot(case["accuracy"], case[method], ls="", **look | FACES[how])
+        ax.axhline(0.5, **CHANCE)
         ax.set(xlabel="accuracy on the set", ylim=(None, 1.02), xlim=(None, 1.04))
         ax.set_title(f"{method}: {rise / 10:+.3f} for 0.1 of accuracy", fontsize=10)
     axes[0, 0].set_ylabel("mean Focus")
-    mark = {"ls": "", "ms": 8, "mew": 1.5}
-    handles = [Line2D([], [], marker=m, color=c, label=n, **mark) for n, (c, m) in looks.items()]
     for how in (how for how in FACES if how in set(table["how"])):
-        handles.append(Line2D([], [], marker="o", color=INK, label=how, **mark, **FACES[how]))
-    handles.append(Line2D([], [], color=FAINT, lw=1.2, marker=".", label="the same networks"))
+        looks[how] = {"marker": "o", "color": INK, "mew": 1.5, **FACES[how]}
+    looks["the same networks"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
     follow = ", ".join(name for name, rise in rises.items() if rise > 0)
     title = f"More accurate networks, more Focus: {follow or 'for none of the methods'}"
-    _head(fig, title, [*handles, CHANCE])
+    headed(fig, title, [*marks(looks), BY_CHANCE])
     return fig
-
-
-def _networks(ax: Axes, part: pd.DataFrame, method: str, colour: str, marker: str) -> None:
-    """The cases of one model, joined, and its trainings as dots."""
-    ax.plot(part["accuracy"], part[method], ".", color=colour, ms=4, alpha=0.4, zorder=0)
-    cases = part.groupby(["set", "how"])[["accuracy", method]].mean()
-    cases = cases.sort_values("accuracy").reset_index()
-    ax.plot(cases["accuracy"], cases[method], color=colour, lw=1.2, alpha=0.6)
-    for row in _rows(cases):
-        look = {"ms": 8, "mew": 1.5, **FACES[row["how"]]}
-        ax.plot(row["accuracy"], row[method], marker, color=colour, **look)
 
 
 def choices(table: pd.DataFrame) -> Figure:
     """Two options of each choice, and what the second changes (from `choices.paired`)."""
     size = (9.5, 1.5 + 0.44 * len(table))
-    fig, (ax, gaps) = plt.subplots(1, 2, figsize=size, sharey=True, width_ratios=(1, 1))
-    labels = []
-    for y, row in enumerate(_rows(table)):
-        one, other = row["first_mean"], row["second_mean"]
-        ax.plot([one, other], [y, y], color=FAINT, lw=1.2, zorder=0)
-        ax.plot(one, y, "o", ms=8, color=BLUE)
-        ax.plot(other, y, "o", ms=8, color=BLUE, mfc="white", mew=1.6)
-        clear = row["low"] > 0 or row["high"] < 0
-        _interval(gaps, row, y, "difference", color=RED if clear else FAINT)
-        lost = f"   ({row['undefined']} of {row['maps']} maps empty)" * bool(row["undefined"])
-        name = f"{row['choice']} · {row['method']}{lost}"
-        labels.append(f"{name}\n● {row['first']}   ○ {row['second']}")
-    ax.axvline(0.5, color=INK, ls=":", lw=1)
+    fig, (ax, gaps) = plt.subplots(1, 2, figsize=size, sharey=True)
+    _from_to(ax, table, "first_mean", "second_mean")
+    clear = (table["low"] > 0) | (table["high"] < 0)
+    for is_clear, part in table.reset_index(drop=True).groupby(clear.to_numpy()):
+        estimates(gaps, part, "difference", part.index, color=RED if is_clear else FAINT)
+    counts = zip(table["undefined"], table["maps"], strict=True)
+    lost = [f"   ({empty} of {maps} maps empty)" * bool(empty) for empty, maps in counts]
+    names = table["choice"] + " · " + table["method"] + lost
+    name_rows(ax, names + "\n● " + table["first"] + "   ○ " + table["second"], fontsize=8.5)
     gaps.axvline(0, color=INK, lw=1)
     gaps.tick_params(axis="y", length=0)
-    ax.set_yticks(range(len(table)), labels, fontsize=8.5)
-    ax.set(ylim=(len(table) - 0.5, -0.6), xlabel="mean Focus (dotted: chance)")
+    _focus(ax, "mean Focus (dotted: chance)")
     gaps.set_xlabel("○ minus ●, with 95% interval (red: clear of zero)")
     whole = table[table["undefined"] == 0]  # a choice that empties maps is not named
     most = whole.loc[whole["difference"].abs().idxmax()]
     said = f"{most['choice'].capitalize()} moves Focus most: {most['difference']:+.2f} for"
-    _head(fig, f"{said} {most['method']}, {most['second']} in place of {most['first']}")
+    headed(fig, f"{said} {most['method']}, {most['second']} in place of {most['first']}")
     return fig
+
+
+def _from_to(ax: Axes, table: pd.DataFrame, first: str, second: str) -> None:
+    """Two values of each row, joined: the first filled, the second open."""
+    y = np.arange(len(table))
+    ax.hlines(y, table[first], table[second], color=FAINT, lw=1.2, zorder=0)
+    ax.plot(table[first], y, "o", ms=8, color=BLUE)
+    ax.plot(table[second], y, ls="", ms=8, **OPEN)
+
+
+def _focus(ax: Axes, label: str, **limits) -> None:
+    """The axis of Focus, with the level of chance."""
+    ax.axvline(0.5, **CHANCE)
+    ax.set(xlabel=label, **limits)
 
 
 def controls(blind: pd.DataFrame, deep: pd.DataFrame) -> Figure:
     """Left what must be 0.5 (`controls.knows_nothing`); right `controls.deep`."""
-    deep = deep.assign(
-        name=deep["method"] + (", " + deep["setting"]).where(deep["setting"] != "", "")
-    )
+    name = deep["method"] + (", " + deep["setting"]).where(deep["setting"] != "", "")
+    says = [reads == "input" or reads in n for n, reads in zip(name, deep["reads"], strict=True)]
+    deep = deep.assign(name=name.where(says, name + ", " + deep["reads"]))
+    ends = deep.groupby(["name", "control"], sort=False)["focus"].agg(["mean", "min", "max"])
+    ends = ends.set_axis(["mean", "low", "high"], axis=1).reset_index()
     names = list(deep["name"].unique())
     size = (9.8, 1.6 + 0.3 * max(len(blind), len(names)))
     fig, (ax, right) = plt.subplots(1, 2, figsize=size)
-    for y, row in enumerate(_rows(blind)):
-        if np.isnan(row["mean"]):
-            ax.text(0.5, y, "gives no map", ha="center", va="center", color=RED, fontsize=8)
-        _interval(ax, row, y, color=BLUE if row["holds"] else RED, fmt="o" if row["holds"] else "X")
-    ax.set_yticks(range(len(blind)), blind["method"].str.replace("_", " "), fontsize=9)
+    looks = {True: {"marker": "o", "color": BLUE}, False: {"marker": "X", "color": RED}}
+    for holds, part in blind.reset_index(drop=True).groupby("holds"):
+        estimates(ax, part, "mean", part.index, **looks[holds])
+    for y in np.flatnonzero(blind["mean"].isna()):
+        ax.text(0.5, y, "gives no map", ha="center", va="center", color=RED, fontsize=8)
+    name_rows(ax, blind["method"].str.replace("_", " "))
     ax.set_title("A map or a network that knows nothing: 0.5\n(99.5% intervals)", fontsize=10)
-    for control, nudge, face in (("DiFull", -0.12, BLUE), ("DiPart", 0.12, "white")):
-        rows = deep[deep["control"] == control]
-        for name, part in rows.groupby("name"):
-            ends = {"mean": part["focus"].mean()}
-            ends |= {"low": part["focus"].min(), "high": part["focus"].max()}
-            _interval(right, ends, names.index(name) + nudge, color=BLUE, mfc=face)
-    reads = deep.drop_duplicates("name").set_index("name")["reads"]
-    right.set_yticks(range(len(names)), [_reading(n, reads[n]) for n in names], fontsize=9)
-    right.set_title(
-        "Cells that never meet (●), or meet in the features (○)\n(worst to best mosaic)"
-    )
-    right.title.set_fontsize(10)
-    for one, known, count in ((ax, 0.5, len(blind)), (right, 1.0, len(names))):
+    looks = {"DiFull": {"marker": "o", "color": BLUE}, "DiPart": OPEN}
+    compared(right, ends, "mean", "name", "control", looks, names)
+    title = "Cells that never meet (●), or meet in the features (○)\n(worst to best mosaic)"
+    right.set_title(title, fontsize=10)
+    for one, known in ((ax, 0.5), (right, 1.0)):
         one.axvline(known, color=INK, lw=1.8, zorder=0)
-        one.set(ylim=(count - 0.4, -0.6), xlabel="Focus (line: what it must be)")
-        one.grid(axis="y", color="#eeeeee")
+        one.set_xlabel("Focus (line: what it must be)")
     known = deep[(deep["control"] == "DiFull") & (deep["reads"] == "input")]
     known = known.groupby("method", sort=False)["focus"].min()
     wrong = ", ".join(known.index[known < 0.999])
     said = f"Left, {int((~blind['holds']).sum())} of {len(blind)} are not 0.5; right, of what reads"
-    _head(fig, f"{said} the input {wrong or 'nothing'} shows cells that are not seen (● below 1)")
+    headed(fig, f"{said} the input {wrong or 'nothing'} shows cells that are not seen (● below 1)")
     return fig
-
-
-def _reading(name: str, reads: str) -> str:
-    return name if reads == "input" or reads in name else f"{name}, {reads}"
 
 
 def sums(table: pd.DataFrame) -> Figure:
@@ -275,55 +261,34 @@ def sums(table: pd.DataFrame) -> Figure:
     means = table.groupby("method", sort=False)[["focus", "by_cell", "right"]].mean()
     means = means.dropna().sort_values("focus", ascending=False)
     fig, ax = plt.subplots(figsize=(8.5, 1.6 + 0.34 * len(means)))
-    for y, row in enumerate(means.itertuples()):
-        ax.plot([row.focus, row.by_cell], [y, y], color=FAINT, lw=1.2, zorder=0)
-        ax.plot(row.focus, y, "o", color=BLUE, ms=8)
-        ax.plot(row.by_cell, y, "s", color=BLUE, mfc="white", ms=8, mew=1.6)
+    _from_to(ax, means, "focus", "by_cell")
+    name_rows(ax, means.index)
     right = float(table["right"].mean())
     ax.axvline(right, color=RED, lw=2, zorder=0)
-    ax.axvline(0.5, color=INK, ls=":", lw=1)
-    ax.set_yticks(range(len(means)), means.index, fontsize=10)
-    ax.set(ylim=(len(means) - 0.4, -0.6), xlabel="mean Focus")
-    ax.grid(axis="y", color="#eeeeee")
-    handles = [
-        Line2D([], [], color=RED, lw=2, label="right: the cells' known contributions"),
-        Line2D([], [], marker="o", ls="", color=BLUE, ms=8, label="Focus, of pixels"),
-        Line2D([], [], marker="s", ls="", color=BLUE, mfc="white", ms=8, label="of sums of cells"),
-        CHANCE,
-    ]
+    _focus(ax, "mean Focus")
+    looks = {
+        "right: the cells' known contributions": {"color": RED, "ls": "-", "lw": 2},
+        "Focus, of pixels": {"marker": "o", "color": BLUE},
+        "of sums of cells": OPEN,
+    }
     moved = (means["by_cell"] - means["focus"]).idxmax()
     said = f"Summed cell by cell, {moved} has {means.loc[moved, 'by_cell']:.2f} in place of"
-    _head(fig, f"{said} {means.loc[moved, 'focus']:.2f}; right is {right:.2f}", handles)
+    said += f" {means.loc[moved, 'focus']:.2f}; right is {right:.2f}"
+    headed(fig, said, [*marks(looks), BY_CHANCE])
     return fig
 
 
 def trainings(rated: pd.DataFrame, order: Sequence[str]) -> Figure:
     """Mean Focus of each training, by method, a mark an architecture."""
-    names = list(rated["architecture"].unique())
-    looks = dict(zip(names, itertools.cycle(zip(COLOURS, "os^D", strict=False)), strict=False))
+    looks = series(rated["architecture"])
     fig, ax = plt.subplots(figsize=(9, 1.6 + 0.42 * len(order)))
     each = rated.groupby(["architecture", "method", "training"])["focus"].mean()
-    for number, (name, (colour, marker)) in enumerate(looks.items()):
-        nudge = 0.22 * (number - (len(looks) - 1) / 2)
-        for y, method in enumerate(order):
-            if (name, method) in each.index:
-                values = each[name, method]
-                ax.plot(
-                    values, np.full(len(values), y + nudge), marker, color=colour, ms=6, alpha=0.7
-                )
-    ax.axvline(0.5, color=INK, ls=":", lw=1)
-    ax.set_yticks(range(len(order)), order, fontsize=10)
-    ax.set(ylim=(len(order) - 0.4, -0.6), xlabel="mean Focus of one training")
-    ax.grid(axis="y", color="#eeeeee")
-    marks = {"ls": "", "ms": 7}
-    handles = [Line2D([], [], marker=m, color=c, label=n, **marks) for n, (c, m) in looks.items()]
+    compared(ax, each.reset_index(), "focus", "method", "architecture", looks, order)
+    _focus(ax, "mean Focus of one training")
     spread = each.groupby(["method", "architecture"]).agg(np.ptp).groupby("method").max()
     widest = spread.idxmax()
-    _head(
-        fig,
-        f"Trainings differ most for {widest}: by up to {spread[widest]:.2f}",
-        [*handles, CHANCE],
-    )
+    said = f"Trainings differ most for {widest}: by up to {spread[widest]:.2f}"
+    headed(fig, said, [*marks(looks), BY_CHANCE])
     return fig
 
 
@@ -331,24 +296,19 @@ def time_and_focus(table: pd.DataFrame) -> Figure:
     """The methods, the fastest first: what each takes, and its Focus (from `choices.timed`)."""
     size = (9.0, 1.6 + 0.32 * len(table))
     fig, (left, right) = plt.subplots(1, 2, figsize=size, sharey=True)
-    for y, row in enumerate(_rows(table)):
-        colour = RED if row["front"] else BLUE
-        left.plot(1e3 * row["seconds"], y, "o", color=colour)
-        _interval(right, row, y, ends="mean_", color=colour)
+    for front, part in table.reset_index(drop=True).groupby("front"):
+        left.plot(1e3 * part["seconds"], part.index, "o", color=RED if front else BLUE)
+        estimates(right, part, "mean", part.index, color=RED if front else BLUE)
     left.set_xscale("log")
     left.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    left.xaxis.set_major_formatter("{x:g}")
     left.minorticks_off()
     left.xaxis.set_major_formatter("{x:g}")
-    left.set_yticks(range(len(table)), table["method"])
-    left.set(ylim=(len(table) - 0.4, -0.6))
     left.set_xlabel("time for a mosaic (ms, one core; logarithmic)")
-    right.set(xlabel="mean Focus, 95% interval (dotted: chance)", xlim=(None, 1.04))
-    right.axvline(0.5, color=INK, ls=":", lw=1)
     for ax in (left, right):
-        ax.grid(axis="y", color="#eeeeee")
+        name_rows(ax, table["method"])
+    _focus(right, "mean Focus, 95% interval (dotted: chance)", xlim=(None, 1.04))
     best = ", ".join(table["method"][table["front"]])
-    _head(fig, f"No other is as fast and better (red): {best}")
+    headed(fig, f"No other is as fast and better (red): {best}")
     return fig
 
 
@@ -362,32 +322,30 @@ def pair_matrix(
     names, side = list(classes), len(classes)
     cell = np.clip(9.5 / side, 0.62, 1.25)
     fig, ax = plt.subplots(figsize=(2.6 + cell * side, 1.5 + 0.72 * cell * side))
-    grid = table.pivot(index="target", columns="outer", values="focus")
-    grid = grid.reindex(index=names, columns=names).to_numpy()
-    low = float(min(np.nanmin(grid), 0.5))
-    drawn = ax.imshow(grid, cmap="cividis", vmin=low, vmax=1, aspect="auto")
-    size = 10 if side <= 6 else 8
-    for row in table.itertuples():
-        at = names.index(row.outer), names.index(row.target)
-        ink = readable_on(drawn.cmap(drawn.norm(row.focus))[:3])
-        text = f"{row.focus:.2f}" if np.isfinite(row.focus) else "none"
-        text += f"\n({row.rank:.0f}.)" * (row.rank <= LOWEST)
-        ax.text(*at, text, ha="center", va="center", color=ink, fontsize=size)
-        if planted == (row.target, row.outer):
-            corner = at[0] - 0.47, at[1] - 0.46
-            ax.add_patch(Rectangle(corner, 0.94, 0.92, fill=False, ec=RED, lw=3))
-    ax.set_xticks(range(side), names, rotation=0 if side <= 6 else 40)
+    said = [f"{focus:.2f}" if np.isfinite(focus) else "none" for focus in table["focus"]]
+    rank = [f"\n({rank:.0f}.)" * (rank <= LOWEST) for rank in table["rank"]]
+    texts = table.assign(said=said).assign(said=lambda t: t["said"] + rank)
+    grid, texts = (
+        one.pivot(index="target", columns="outer", values=value).reindex(names, columns=names)
+        for one, value in ((table, "focus"), (texts, "said"))
+    )
+    norm = Normalize(min(table["focus"].min(), 0.5), 1)
+    grounds = shades(norm(grid.to_numpy()), "cividis")
+    grounds[np.eye(side, dtype=bool)] = 1
+    cells(ax, grounds, texts.fillna(""), names, names, 10 if side <= 6 else 8)
+    if planted:
+        corner = names.index(planted[1]) - 0.47, names.index(planted[0]) - 0.46
+        ax.add_patch(Rectangle(corner, 0.94, 0.92, fill=False, ec=RED, lw=3))
     if side > 6:
-        plt.setp(ax.get_xticklabels(), ha="right", rotation_mode="anchor")
-    ax.set_yticks(range(side), names)
+        plt.setp(ax.get_xticklabels(), rotation=40, ha="right", rotation_mode="anchor")
     ax.set(xlabel="outer class (shown beside it)", ylabel="target class (asked for)")
-    ax.tick_params(length=0)
-    sns.despine(ax=ax, left=True, bottom=True)
     note = "(1.) to (3.): the lowest" + "; framed: the planted pair" * bool(planted)
     ax.set_title(note, fontsize=10)
-    fig.colorbar(drawn, ax=ax, shrink=0.9, pad=0.02).set_label("mean Focus (0.5: chance)")
+    bar = fig.colorbar(ScalarMappable(norm, "cividis"), ax=ax, shrink=0.9, pad=0.02)
+    bar.set_label("mean Focus (0.5: chance)")
     first = table.iloc[0]
-    _head(fig, f"The lowest Focus, {first['focus']:.2f}: {first['target']} beside {first['outer']}")
+    title = f"The lowest Focus, {first['focus']:.2f}: {first['target']} beside {first['outer']}"
+    headed(fig, title)
     return fig
 
 
@@ -406,25 +364,21 @@ def mosaics_explained(
     relevance: those of the target sum to the Focus. All but the `title` is from `pairs.explained`;
     `patches` are outlined.
     """
-    n = len(mosaics)
-    size = (max(4.9 * n, 6.5), 3.1)
-    fig, axes = plt.subplots(1, 2 * n, figsize=size, squeeze=False)
-    for at in range(n):
-        left, right = axes[0, 2 * at : 2 * at + 2]
-        positive = maps[at].clamp(min=0).double().numpy()
-        left.imshow(mosaics[at].permute(1, 2, 0).numpy(), interpolation="antialiased")
-        left.set_title(captions[at], fontsize=10)
-        right.imshow(positive / max(positive.max(), 1e-30), cmap="Reds", vmin=0, vmax=1)
-        right.set_title(f"relevance for {names[0]}", fontsize=10)
-        if patches is not None and patches[at].any():
-            right.contour(patches[at].numpy(), [0.5], colors=INK, linewidths=1.2)
-        _shares(right, layouts[at].numpy(), positive, names)
-        for ax in (left, right):
-            ax.set(xticks=[], yticks=[])
-            _frames(ax, positive.shape, layouts[at], INK, 2.5)
-            _seams(ax, positive.shape, 1.5)
-    _head(fig, title or f"Relevance for {names[0]}: what lies on {names[1]} is wrong")
+    shown = [one for pair in zip(mosaics, maps, strict=True) for one in pair]
+    texts = [text for caption in captions for text in (caption, f"relevance for {names[0]}")]
+    title = title or f"Relevance for {names[0]}: what lies on {names[1]} is wrong"
+    fig = framed(shown, texts, cols=len(shown), title=title, shade="Reds")
+    for at, ax in enumerate(fig.axes):
+        _frames(ax, maps.shape[1:], layouts[at // 2], INK, 2.5)
+    for at, ax in enumerate(fig.axes[1::2]):
+        _outlined(ax, patches, at)
+        _shares(ax, layouts[at].numpy(), maps[at].clamp(min=0).double().numpy(), names)
     return fig
+
+
+def _outlined(ax: Axes, patches: torch.Tensor | None, at: int) -> None:
+    if patches is not None and patches[at].any():
+        ax.contour(patches[at].numpy(), [0.5], colors=INK, linewidths=1.2)
 
 
 def _shares(ax: Axes, layout: np.ndarray, relevance: np.ndarray, names: tuple[str, str]) -> None:
@@ -449,112 +403,70 @@ def located(
 
     `maps` (N, H, W) and `tops` (row, column) are by method; `patches` are outlined.
     """
-    rows, n = ["image", *maps], len(images)
-    fig, axes = plt.subplots(
-        len(rows), n, figsize=(1.3 * n + 1.4, 1.35 * len(rows) + 0.4), squeeze=False
-    )
-    for ax, image in zip(axes[0], images, strict=True):
-        ax.imshow(image.permute(1, 2, 0).numpy())
-    for line, name in zip(axes[1:], maps, strict=True):
+    shown = [*images, *(one for part in maps.values() for one in part)]
+    fig = framed(shown, cols=len(images), title=title, most=0.995, shade="Reds")
+    lines = np.reshape(fig.axes, (-1, len(images)))
+    for line, (name, part) in zip(lines[1:], maps.items(), strict=True):
         for at, ax in enumerate(line):
-            positive = maps[name][at].clamp(min=0).numpy()
-            top = max(float(np.quantile(positive, 0.995)), 1e-30)
-            ax.imshow(positive / top, cmap="Reds", vmin=0, vmax=1)
-            if top > 1e-30:
+            if part[at].quantile(0.995) > 0:
                 ax.plot(*tops[name][at][::-1], "x", color=INK, ms=9, mew=2.2)
-            if patches is not None and patches[at].any():
-                ax.contour(patches[at].numpy(), [0.5], colors=INK, linewidths=1)
-    for line, name in zip(axes, rows, strict=True):
-        line[0].set_ylabel(name, rotation=0, ha="right", va="center")
-        for ax in line:
-            ax.set(xticks=[], yticks=[])
-    _head(fig, title)
+            _outlined(ax, patches, at)
+    for line, name in zip(lines, ["image", *maps], strict=True):
+        beside = {"transform": line[0].transAxes, "ha": "right", "va": "center"}
+        line[0].text(-0.06, 0.5, name, **beside)
     return fig
 
 
 def interventions(table: pd.DataFrame, effect: float, pair: tuple[str, str]) -> Figure:
     """Mean Focus of one pair's mosaics in each state, by networks (from `feature.states`)."""
-    states, nets = list(table["state"].unique()), list(table["networks"].unique())
-    fig, ax = plt.subplots(figsize=(9.0, 1.6 + 0.5 * len(states)))
-    looks = dict(zip(nets, ({"color": RED}, {"color": INK, "mfc": "white"}), strict=False))
-    for row in _rows(table):
-        y = states.index(row["state"]) + 0.14 * (nets.index(row["networks"]) * 2 - len(nets) + 1)
-        _interval(ax, row, y, "focus", **looks[row["networks"]])
-    before = table[table["state"] == states[0]].set_index("networks")["focus"]
-    ax.axvline(before[nets[0]] + effect, color=RED, ls="--", lw=1.5)
-    ax.axvline(0.5, color=INK, ls=":", lw=1)
-    ax.set_yticks(range(len(states)), states)
-    xlabel = (
-        f"mean Focus of {pair[0]} beside {pair[1]} (lines: 95% intervals over trainings and images)"
-    )
-    ax.set(ylim=(len(states) - 0.5, -0.5), xlabel=xlabel)
-    ax.grid(axis="x", color="#eeeeee")
-    handles = [Line2D([], [], marker="o", lw=1.8, label=n, **looks[n]) for n in nets]
-    label = f"as it is + {effect:g}: the effect that counts"
-    handles += [Line2D([], [], color=RED, ls="--", label=label), CHANCE]
-    after = table[(table["state"] == states[1]) & (table["networks"] == nets[0])]["focus"].item()
-    rise = after - before[nets[0]]
+    (first, second, *_), looks = table["state"].unique(), series(table["networks"])
+    fig, ax = plt.subplots(figsize=(9.0, 1.6 + 0.5 * table["state"].nunique()))
+    compared(ax, table, "focus", "state", "networks", looks)
+    focus = table[table["networks"] == next(iter(looks))].set_index("state")["focus"]
+    ax.axvline(focus[first] + effect, **COUNTS)
+    lines = "lines: 95% intervals over trainings and images"
+    _focus(ax, f"mean Focus of {pair[0]} beside {pair[1]} ({lines})")
+    looks[f"as it is + {effect:g}: the effect that counts"] = COUNTS
+    rise = focus[second] - focus[first]
     said = "enough to count" if rise > effect else "too little to count"
-    _head(fig, f"{states[1].capitalize()}: Focus changes by {rise:+.2f}, {said}", handles)
+    title = f"{second.capitalize()}: Focus changes by {rise:+.2f}, {said}"
+    headed(fig, title, [*marks(looks), BY_CHANCE])
     return fig
 
 
 def trials(table: pd.DataFrame, effect: float) -> Figure:
     """The rise of Focus in every trial, by dose, learned or not (from `trials.judged`)."""
-    doses = sorted(table["dose"].unique())
+    doses = table.groupby("dose")["found"].agg(["sum", "size"])
     fig, ax = plt.subplots(figsize=(9.0, 4.2))
-    rng = np.random.default_rng(0)
-    for at, dose in enumerate(doses):
-        part = table[table["dose"] == dose]
-        x = at + rng.uniform(-0.28, 0.28, len(part))
-        learned = part["learned"].to_numpy()
-        ax.plot(x[learned], part["rise"][learned], "o", color=RED, ms=5, alpha=0.75)
-        ax.plot(x[~learned], part["rise"][~learned], "o", color=INK, mfc="white", ms=5)
-        text = f"{int(part['found'].sum())} of {len(part)}"
-        ax.text(at, 1.0, text, transform=ax.get_xaxis_transform(), ha="center", va="bottom")
-    ax.axhline(effect, color=RED, ls="--", lw=1.5)
+    x = table["dose"].map(doses.index.get_loc)
+    x = x + np.random.default_rng(0).uniform(-0.28, 0.28, len(table))
+    looks = {
+        "a trial whose networks learned the eyespot": {"marker": "o", "color": RED, "ms": 5},
+        "not learned": {"marker": "o", "color": INK, "mfc": "white", "ms": 5},
+    }
+    for which, look in zip((table["learned"], ~table["learned"]), looks.values(), strict=True):
+        ax.plot(x[which], table["rise"][which], ls="", alpha=0.75, **look)
+    for at, (found, size) in enumerate(doses.to_numpy()):
+        place = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
+        ax.text(at, 1.0, f"{found} of {size}", **place)
+    ax.axhline(effect, **COUNTS)
     ax.axhline(0, color=FAINT, lw=1)
-    ax.set_xticks(range(len(doses)), [f"{dose:g}" for dose in doses])
+    ax.set_xticks(range(len(doses)), [f"{dose:g}" for dose in doses.index])
     ax.set(xlabel="dose: how far the eyespot is moved to the target class")
     ax.set_ylabel("rise of Focus, eyespots painted over")
-    mark = {"ls": "", "marker": "o"}
-    handles = [
-        Line2D([], [], color=RED, label="a trial whose networks learned the eyespot", **mark),
-        Line2D([], [], color=INK, mfc="white", label="not learned", **mark),
-        Line2D([], [], color=RED, ls="--", label=f"{effect:g}: the effect that counts"),
-    ]
+    looks[f"{effect:g}: the effect that counts"] = COUNTS
     none, full = table[table["dose"] == 0], table[(table["dose"] == 1) & table["learned"]]
     said = f"Proved in {int(full['found'].sum())} of {len(full)} trials that learned it at dose 1"
     said += f"; {int(none['found'].sum())} of {len(none)} false alarms"
-    _head(fig, f"{said} (above: all that are proved)", handles)
+    headed(fig, f"{said} (above: all that are proved)", marks(looks))
     return fig
 
 
-def _interval(ax: Axes, row: dict, at: float, value: str = "mean", ends: str = "", **look) -> None:
-    """A mean of a table's row with its interval, at a place along the other axis."""
-    look = {"ms": 6.5, "lw": 1.8, "elinewidth": 1.8, "capsize": 0, "color": INK} | look
-    interval(ax, row[value], row[f"{ends}low"], row[f"{ends}high"], at, **look)
-
-
 def _frames(ax: Axes, size: Sequence[int], layout: torch.Tensor, colour: str, lw: float) -> None:
-    """Frame the target cells."""
+    """Frame the target cells of a mosaic, and draw the seams between its cells."""
     height, width = size[0] / 2, size[1] / 2
+    ax.axhline(height - 0.5, color="white", lw=1)
+    ax.axvline(width - 0.5, color="white", lw=1)
     for row, col in layout.nonzero().tolist():
         at = (col * width + 1, row * height + 1)
         ax.add_patch(Rectangle(at, width - 3, height - 3, fill=False, ec=colour, lw=lw))
-
-
-def _seams(ax: Axes, shape: Sequence[int], lw: float) -> None:
-    ax.axhline(shape[0] / 2 - 0.5, color="white", lw=lw)
-    ax.axvline(shape[1] / 2 - 0.5, color="white", lw=lw)
-
-
-def _head(fig: Figure, title: str, handles: Sequence = ()) -> None:
-    """The answer over the figure, and the legend below it."""
-    fig.suptitle(title, x=0.01, ha="left", fontsize=12)
-    if handles:
-        fig.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4))
-
-
-def _rows(table: pd.DataFrame) -> list[dict]:
-    return table.to_dict("records")

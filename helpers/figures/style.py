@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import seaborn as sns
 from IPython.display import display
 from matplotlib.axes import Axes
@@ -60,6 +62,21 @@ COLOURS = (
     "#9F9FBF",
     "#600060",
 )
+ZERO = {"color": INK, "ls": "--", "lw": 1}
+
+
+CHANCE = {"color": INK, "ls": ":", "lw": 1}
+
+
+SERIES = (  # what is compared: the one in question, a reference, and further ones
+    {"marker": "o", "ms": 8, "color": RED},
+    {"marker": "s", "ms": 6, "color": FAINT},
+    {"marker": "D", "ms": 6, "color": INK},
+    {"marker": "^", "ms": 7, "color": BLUE},
+)
+
+
+MAP = "magma"
 
 
 def style() -> None:
@@ -133,17 +150,6 @@ def readable_on(colour) -> str:
     return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
 
 
-def interval(ax: Axes, value, low, high, at, *, vertical: bool = False, **look) -> None:
-    """A mark with its whiskers: the one way in which figures draw an interval.
-
-    `at` is the place along the other axis. `look` is that of `Axes.errorbar`; ``fmt="none"`` draws
-    the whiskers alone.
-    """
-    ends = whiskers(value, low, high)
-    place = {"x": at, "y": value, "yerr": ends} if vertical else {"x": value, "y": at, "xerr": ends}
-    ax.errorbar(**place, **({"fmt": "o", "ms": 8, "elinewidth": 1.5, "capsize": 3} | look))
-
-
 def note(fig: Figure, text: str) -> None:
     """Say below a figure what its marks mean."""
     fig.supxlabel(text, x=0.01, ha="left", fontsize=8.5, color="#555555")
@@ -154,7 +160,8 @@ def headed(fig: Figure, title: str, handles: Sequence[Line2D] = ()) -> None:
     if not handles:
         fig.suptitle(title, x=0.01, ha="left", fontsize=11)
         return
-    look = {"ncols": len(handles), "columnspacing": 1.4, "handletextpad": 0.4}
+    columns = -(-len(handles) // -(-len(handles) // 5))  # five at most, and the lines alike
+    look = {"ncols": columns, "columnspacing": 1.4, "handletextpad": 0.4}
     place = {"loc": "outside upper left", "alignment": "left", "title_fontsize": 11}
     fig.legend(handles=handles, title=title, **place, **look)
 
@@ -162,6 +169,95 @@ def headed(fig: Figure, title: str, handles: Sequence[Line2D] = ()) -> None:
 def mark(label: str, **look) -> Line2D:
     """An entry of a legend: a grey mark unless said otherwise."""
     return Line2D([], [], label=label, **({"ls": "", "color": "#777777", "ms": 8} | look))
+
+
+def series(names: Sequence[str]) -> dict[str, dict]:
+    """The look of each of several things that are compared."""
+    return dict(zip(dict.fromkeys(names), itertools.cycle(SERIES)))
+
+
+def marks(looks: Mapping[str, Mapping]) -> list[Line2D]:
+    """A legend's entries, by their labels."""
+    return [mark(label, **look) for label, look in looks.items()]
+
+
+def estimates(ax: Axes, rows, value: str, at, *, vertical: bool = False, **look) -> None:
+    """A value with its whiskers, of a row or a table: the one way in which figures draw them.
+
+    The ends are in the columns ``<value>_low`` and ``<value>_high``, or low and high, if anywhere.
+    `at` is the place along the other axis, `look` that of a mark, of which "" is none.
+    """
+    low, high = (rows.get(f"{value}_{end}", rows.get(end)) for end in ("low", "high"))
+    ends = whiskers(rows[value], low, high)
+    place = {"x": at, "y": rows[value], "yerr": ends}
+    if not vertical:
+        place = {"x": rows[value], "y": at, "xerr": ends}
+    ax.errorbar(**place, **({"marker": "o", "ls": "", "ms": 8, "elinewidth": 1.5} | look))
+
+
+def compared(
+    ax: Axes,
+    table: pd.DataFrame,
+    value: str,
+    rows: str,
+    by: str,
+    looks: Mapping[str, Mapping],
+    names: Sequence[str] | None = None,
+    below: float = 0,
+) -> None:
+    """Estimates of several series: a line for each entry of the column `rows`, a mark one of `by`.
+
+    `names` are the entries from top to bottom, as the table has them unless given; `below` is how
+    far below their line the marks are.
+    """
+    names = list(dict.fromkeys(table[rows]) if names is None else names)
+    nudges = np.linspace(-0.2, 0.2, len(looks)) if len(looks) > 1 else [0]
+    for nudge, (entry, look) in zip(nudges, looks.items(), strict=True):
+        part = table[table[by] == entry]
+        places = [names.index(name) + nudge + below for name in part[rows]]
+        estimates(ax, part, value, places, **look)
+    name_rows(ax, names)
+
+
+def name_rows(ax: Axes, names: Sequence[str], **look) -> None:
+    """Name the lines of a figure from top to bottom."""
+    ax.set_yticks(range(len(names)), names, **look)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="y", color="#eeeeee")
+    ax.set_axisbelow(True)
+
+
+def cells(ax: Axes, shades: np.ndarray, texts, rows, columns, font: float = 9) -> None:
+    """A table of coloured cells: shades (rows, columns, 3), and a text in each."""
+    ax.imshow(shades, aspect="auto")
+    for (y, x), text in np.ndenumerate(np.asarray(texts)):
+        look = {"ha": "center", "va": "center", "color": readable_on(shades[y, x])}
+        if text:
+            ax.text(x, y, text, fontsize=font, **look)
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.tick_params(length=0)
+    for edge in np.arange(1, len(rows)) - 0.5:
+        ax.axhline(edge, color="white", lw=2)
+    for edge in np.arange(1, len(columns)) - 0.5:
+        ax.axvline(edge, color="white", lw=2)
+    ax.spines[:].set_visible(False)
+
+
+def shades(shares, colours: str = "Greys") -> np.ndarray:
+    """The colours of numbers from 0 to 1, without transparency; NaN is 0."""
+    return plt.colormaps[colours](np.nan_to_num(np.asarray(shares, float)))[..., :3]
+
+
+def heat(ax: Axes, image: torch.Tensor, most: float = 1, **look) -> None:
+    """A picture (3, H, W), or a map's positive relevance (H, W) as a share of its most."""
+    if image.ndim == 3:
+        ax.imshow(image.permute(1, 2, 0).numpy(), interpolation="antialiased")
+        return
+    positive = image.clamp(min=0).double().numpy()
+    top = max(np.quantile(positive, most), 1e-30)
+    ax.imshow(positive / top, **({"cmap": MAP, "vmin": 0, "vmax": 1} | look))
 
 
 def image_grid(
@@ -216,13 +312,16 @@ def framed(
     *,
     cols: int = 3,
     title: str = "",
+    most: float = 1,
+    shade: str = MAP,
 ) -> Figure:
-    """Show single images and mosaics in coloured frames with captions (Figures 4, 6 and 8).
+    """Show single images, mosaics and maps in coloured frames with captions (Figures 4, 6 and 8).
 
     Parameters
     ----------
-    images : sequence of uint8 tensor (3, H, W)
-        Sizes may differ (a native mosaic is wider than a single image).
+    images : sequence of uint8 tensor (3, H, W), or of float tensor (H, W)
+        Sizes may differ (a native mosaic is wider than a single image). The second kind are maps,
+        drawn by :func:`heat`.
     captions : sequence of str, optional
         Over each image.
     colours : sequence of colours, optional
@@ -230,6 +329,10 @@ def framed(
     cols : int
         Images in a row.
     title : str
+    most : float
+        The quantile of a map's relevance that has the brightest colour.
+    shade : str
+        A colour map.
 
     Returns
     -------
@@ -245,7 +348,7 @@ def framed(
     for number, ax in enumerate(axes.flat):
         ax.set_axis_off()
         if number < len(images):
-            ax.imshow(images[number].permute(1, 2, 0).numpy(), interpolation="antialiased")
+            heat(ax, images[number], most, cmap=shade)
             if captions is not None:
                 ax.set_title(captions[number], loc="center", fontsize=9)
             if colours is not None:
