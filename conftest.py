@@ -7,6 +7,7 @@ elsewhere they are checked leniently, and the first line of a test run says so.
 import os
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 # tests run side by side: more threads would be in each other's way where kernels are not pinned
@@ -15,6 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from helpers.run import project
 from helpers.run.stored import QUIET
 
+pd.set_option("mode.string_storage", "python")  # as every run has it (`project.seed_everything`)
 os.environ.update(QUIET)  # kernels started by nbval inherit it
 
 

@@ -201,7 +201,7 @@ def of_controls(
         return _of_each("suite/contexts/effect", strengths, "context_effect", collection)
     beyond = effects.beyond(images, reference)
     strengths = effects.of_contexts(beyond)
-    found = _of_each("suite/contexts/beyond", strengths, "context_effect", collection)
+    found = _of_each("suite/contexts/effect-beyond", strengths, "context_effect", collection)
     found += _of_each("suite/contexts/flips-beyond", strengths, "flip_share", collection)
     for share in ("p_context_given_class", "p_class_given_context"):
         known = planted.set_index("class")[share]

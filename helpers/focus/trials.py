@@ -7,7 +7,7 @@ never carried it in training at dose 1. Every seed tries all twelve ordered pair
 the eyespot says nothing, and at dose 1; the first four also try one target each at the doses
 between. The networks of dose 0 are the reference of all others.
 
-    python -m helpers.focus.trials data/eyespot_trials.csv --seeds 0 1 2 3 8
+    python -m helpers.focus.trials data/eyespot_trials.csv
 
 made the trials that notebook 07 shows; `sweeps/eyespot.smk` spreads them. The rules (`EFFECT`, how
 mosaics and masks are made, the recipe) were chosen on the seeds 900 to 902, and the trials were run

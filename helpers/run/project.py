@@ -46,10 +46,15 @@ def store() -> Path:
 
 
 def seed_everything(seed: int) -> None:
-    """Seed Python, NumPy and torch, and give torch one thread (see the module's first lines)."""
+    """Seed Python, NumPy and torch, and give torch one thread (see the module's first lines).
+
+    pandas keeps text as Python's: with Arrow, where it is installed, some operations differ.
+    """
     import numpy as np
+    import pandas as pd
     import torch
 
+    pd.set_option("mode.string_storage", "python")
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002  libraries that draw from the global state
     torch.manual_seed(seed)
