@@ -169,10 +169,7 @@ def fair_test(model: Sequence, reference: Sequence, images: ImageSet) -> pd.Data
 
 
 def fair_test_at(size: int, name: str, images: Images, recipe: Recipe, seed: int) -> pd.DataFrame:
-    """:func:`fair_test` of the same world drawn at another size, in small: `SMALLER`.
-
-    `name` is that of the model, such as ``model-C``. Networks that are not stored are trained.
-    """
+    """:func:`fair_test` of the same world drawn at another size, in small: `SMALLER`."""
     larger = replace(images, size=size, per_class=SMALLER["per_class"])
     few = replace(recipe, trainings=min(SMALLER["trainings"], recipe.trainings))
     collection = data.load(larger, seed)
@@ -252,13 +249,9 @@ def per_class(table: pd.DataFrame) -> pd.DataFrame:
     """Each class's mean share of relevance on the background, against a uniform map.
 
     Of a table of :func:`relevance`, or of the differences of :func:`fair_test`, by size and layer.
-
-    Returns
-    -------
-    DataFrame
-        One row a class: class, images, undefined (maps without positive relevance, of all
-        trainings; left out of the rest), area, and with intervals over trainings and images
-        (`_low`, `_high`) share, excess and peak.
+    A row a class: class, images, undefined (maps without positive relevance, of all trainings; left
+    out of the rest), area, and with intervals over trainings and images (`_low`, `_high`) share,
+    excess and peak.
     """
     keys = [name for name in ("size", "layer", "pixels", "class") if name in table]
     found = table.groupby(keys, sort=False).agg(

@@ -262,13 +262,9 @@ def of_pasting(
     papers, found = collection.has_the_papers_classes(), []
     if papers:
         shown = {context: alone[label] for context, label in CLASS_OF.items()}
-        found = [
-            Estimate(
-                f"contexts/alone/{name}",
-                _less(shown, name) if name == "road" else stats.share(said),
-            )
-            for name, said in shown.items()
-        ]
+        shares = {name: stats.share(said) for name, said in shown.items()}
+        shares["road"] = _less(shown, "road")
+        found = [Estimate(f"contexts/alone/{name}", share) for name, share in shares.items()]
     if pasted is None:
         return found
     if reference is not None:
@@ -311,11 +307,10 @@ def _of_the_papers_pasting(
 
 def _as_printed(pasted: pd.DataFrame) -> stats.Interval:
     """How our composites taken for the context's class rank as the paper's counts of them do."""
-    ours = (
-        pasted.groupby(effects.PAIR)["taken_share"].mean().rename_axis(["context_class", "pasted"])
-    )
-    theirs = paper.printed("paste").set_index(["context_class", "pasted"])["predicted"]
-    return stats.spearman(*ours.to_frame("ours").join(theirs).to_numpy().T)
+    ours = pasted.rename(columns={"object_class": "pasted"})
+    ours = ours.groupby(["context_class", "pasted"])["taken_share"].mean().reset_index()
+    both = ours.merge(paper.printed("paste"))
+    return stats.spearman(both["taken_share"], both["predicted"])
 
 
 def of_gradcam(
@@ -339,10 +334,8 @@ def of_gradcam(
         coarse = tested[tested["pixels"] == tested.groupby("size")["pixels"].transform("min")]
         for size, part in coarse.groupby("size"):
             if known := effects.grids(part, "share", "class"):
-                of = {"size": size}
-                found.append(
-                    Estimate("suite/contexts/gradcam", stats.mean([*known.values()]).interval(), of)
-                )
+                mean = stats.mean([*known.values()]).interval()
+                found.append(Estimate("suite/contexts/gradcam", mean, {"size": size}))
     return found
 
 
@@ -415,12 +408,11 @@ def _of_each(
     claim: str, contexts: pd.DataFrame, measure: str, collection: Collection
 ) -> list[Estimate]:
     """A claim made of each context."""
-    return [
-        Estimate(
-            claim, _ends(row, measure), {"context": collection.context_of[name], "label": name}
-        )
-        for name, row in contexts.set_index("context_class").iterrows()
-    ]
+    found = []
+    for name, row in contexts.set_index("context_class").iterrows():
+        of = {"context": collection.context_of[name], "label": name}
+        found.append(Estimate(claim, _ends(row, measure), of))
+    return found
 
 
 def _ends(row: Mapping, name: str) -> tuple[float, float, float]:

@@ -105,8 +105,7 @@ def composites(
     """Stream the composites of a design's rows, as :func:`by_pasting` scores them.
 
     `neutral` is that of :func:`helpers.contexts.mosaics.neutral`, `softness` that of
-    :func:`helpers.contexts.pasting.cut`; `scale` and `position` are those of
-    :func:`helpers.contexts.pasting.batches`.
+    :func:`helpers.contexts.pasting.cut`, the rest are those of `pasting.batches`.
     """
     objects = pasting.objects(collection)
     cutouts = pasting.cut(objects.images, objects.masks, softness)
@@ -237,9 +236,8 @@ def overall(measured: pd.DataFrame) -> dict[tuple[str, str, str], stats.Interval
 def other_reference(name: str, images: Images, recipe: Recipe, seed: int) -> list | None:
     """Reference trainings that have nothing in common with the model's; None outside the world.
 
-    Where nothing is planted, the trainings of `experiment.without_bias` are the model itself. To
-    see how often a method is wrong there, the reference must be other trainings: those that follow
-    the model's own, with other seeds and other training images.
+    Where nothing is planted, those of `experiment.without_bias` are the model itself. These follow
+    the model's own trainings, with other seeds and other training images.
     """
     twice = replace(recipe, trainings=2 * recipe.trainings)
     found = experiment.without_bias(name, images, twice, seed)
@@ -251,8 +249,7 @@ def at_doses(
 ) -> dict[float, pd.DataFrame]:
     """What :func:`measured` says of each dose's model, beyond :func:`other_reference` too.
 
-    Models that are not stored are trained. `name` is that of the model, such as ``model-C``;
-    `images`, `recipe` and `seed` are those of a world, and `asked` is for :func:`measured`.
+    `name` is that of the model, such as ``model-C``; `asked` is for :func:`measured`.
     """
     found, reference = {}, other_reference(name, images, recipe, seed)
     for dose in progress(doses, desc="doses"):

@@ -160,10 +160,9 @@ def ask(
 ) -> dict[str, pd.DataFrame]:
     """Effects on each object image beside each of several neutral partners, by `effects.per_image`.
 
-    All networks answer each mosaic in one pass, and the mosaics with contexts are asked once,
-    however many neutral `partners` (as from :func:`neutral`, by name) the effects are measured
-    beside. Networks are numbered as trainings are, from 0. `drawn` are more arguments of
-    :func:`design`.
+    All networks answer each mosaic in one pass, numbered as trainings are, from 0, and the mosaics
+    with contexts are asked once. `partners` are by name, such as from :func:`neutral`; `drawn` are
+    more arguments of :func:`design`.
     """
     table = design(objects.labels, contexts, objects.classes, **drawn)
     plain = table["kind"] == "neutral"  # the last rows of a design

@@ -53,14 +53,9 @@ def of_mosaics(collection: Collection) -> pd.DataFrame:
 def agreement(images: pd.DataFrame) -> pd.DataFrame:
     """How alike a run and the paper rank the pairs, in each quantity that the paper prints.
 
-    `images` are those of :func:`helpers.contexts.effects.per_image`. The interval of Spearman's
-    correlation speaks of other trainings and images (`effects.agreement`).
-
-    Returns
-    -------
-    DataFrame
-        quantity (a column of `images`), pairs (how many the paper prints), rank_correlation, low,
-        high, and the means over these pairs: ours, paper.
+    `images` are those of :func:`helpers.contexts.effects.per_image`. A row a quantity (a column of
+    `images`): pairs (how many the paper prints), rank_correlation with low and high (of other
+    trainings and images: `effects.agreement`), and the means over these pairs: ours, paper.
     """
     table = printed("distance").merge(printed("flips"), on=effects.PAIR, how="left")
     theirs = {
@@ -81,15 +76,13 @@ def agreement(images: pd.DataFrame) -> pd.DataFrame:
 
 
 def pairs() -> pd.DataFrame:
-    """The shares by both methods of the pairs that both were printed for.
+    """The mosaic_share and paste_share of the pairs for which the paper prints both.
 
-    Columns context_class, object_class, mosaic_share and paste_share. These are eleven of the
-    twelve: of fire hydrants beside the sky the paper gives only how many kept the highest logit.
+    These are eleven of the twelve: of fire hydrants beside the sky the paper gives only how many
+    kept the highest logit.
     """
     pasted = printed("paste").rename(columns={"pasted": "object_class"})
-    both = (
-        printed("flips").dropna(subset="flips").merge(pasted, on=["context_class", "object_class"])
-    )
+    both = printed("flips").dropna(subset="flips").merge(pasted, on=effects.PAIR)
     both["mosaic_share"] = both["flips"] / both["mosaics"]
     both["paste_share"] = both["predicted"] / both["images"]
-    return both[["context_class", "object_class", "mosaic_share", "paste_share"]]
+    return both[[*effects.PAIR, "mosaic_share", "paste_share"]]
