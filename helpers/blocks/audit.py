@@ -1,6 +1,6 @@
 """From a table of predictions to one page: who is in it, whose rates differ, and what is not known.
 
-    python -m helpers.blocks.audit predictions.csv --sensitive race,sex --out audit.html
+    python -m helpers audit predictions.csv --sensitive race,sex --out audit.html
 
 No network is loaded. `tally` counts the table, the rest follows from the counts.
 """
@@ -225,7 +225,7 @@ def _role(text: str) -> tuple[str, str]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """``python -m helpers.blocks.audit TABLE``: write the page of a table."""
+    """``python -m helpers audit TABLE``: write the page of a table."""
     parser = argparse.ArgumentParser(description="One page about a table of predictions.")
     add, names = parser.add_argument, {"type": lambda text: text.split(",")}
     add("table", help="CSV or Parquet: a file, a folder or a pattern")
@@ -252,7 +252,3 @@ def main(arguments: list[str] | None = None) -> None:
     except (ValueError, OSError) as error:
         raise SystemExit(f"audit: {error}") from None
     print(f"{len(found.counted):,} rows, {len(found.gaps)} gaps: open {out}")
-
-
-if __name__ == "__main__":
-    main()

@@ -310,8 +310,28 @@ def groups(by: Any, intersect: str = "each") -> Groups:
     sizes = {"each": [1], "joint": [count], "all": range(1, count + 1)}
     if intersect not in sizes:
         raise ValueError(f"intersect={intersect!r} is not known; give 'each', 'joint' or 'all'")
-    crossed = [s for size in sizes[intersect] for s in itertools.combinations(range(count), size)]
-    return _crossed(parts, crossed)
+    subsets = [s for size in sizes[intersect] for s in itertools.combinations(range(count), size)]
+    names, full, rows = [], [], []
+    labels, titles = [of for _, of in parts.values()], list(parts)
+    atoms, values = _atoms({f"group column {t!r}": found for t, (found, _) in parts.items()})
+    for subset in subsets:
+        seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
+        found = len(names) + len(seen)
+        if found > MOST_GROUPS:
+            raise ValueError(
+                f"{', '.join(titles)}: {found:,} groups, more than the {MOST_GROUPS:,} allowed; is "
+                "it an identifier? Merge rare values, or cut numbers into ranges (pandas.cut)"
+            )
+        rows.append(len(names) + place.reshape(-1))
+        for combination in seen:
+            each = [labels[c][v] for c, v in zip(subset, combination, strict=True)]
+            names.append(AND.join(each))
+            full.append(AND.join(f"{titles[c]}={v}" for c, v in zip(subset, each, strict=True)))
+    k = np.tile(np.arange(len(values)), len(subsets))
+    shape = (len(names), len(values))
+    member = scipy.sparse.csr_array((np.ones(len(k)), (np.concatenate(rows), k)), shape=shape)
+    names = names if len(set(names)) == len(names) else full  # two columns share a value
+    return Groups(tuple(names), atoms, member)
 
 
 def branches(*dimensions: Mapping[str, Any], **named: Any) -> Groups:
@@ -342,28 +362,3 @@ def _atoms(parts: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         atoms, seen = pd.factorize(atoms * width + part, sort=True)
         values = np.column_stack([values[seen // width], seen % width])
     return atoms, values
-
-
-def _crossed(parts: dict, subsets: list[tuple[int, ...]]) -> Groups:
-    """Groups from coded columns: the combinations of values that occur in each subset."""
-    names, full, rows = [], [], []
-    labels, titles = [of for _, of in parts.values()], list(parts)
-    atoms, values = _atoms({f"group column {t!r}": found for t, (found, _) in parts.items()})
-    for subset in subsets:
-        seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
-        count = len(names) + len(seen)
-        if count > MOST_GROUPS:
-            raise ValueError(
-                f"{', '.join(titles)}: {count:,} groups, more than the {MOST_GROUPS:,} allowed; is "
-                "it an identifier? Merge rare values, or cut numbers into ranges (pandas.cut)"
-            )
-        rows.append(len(names) + place.reshape(-1))
-        for combination in seen:
-            each = [labels[c][v] for c, v in zip(subset, combination, strict=True)]
-            names.append(AND.join(each))
-            full.append(AND.join(f"{titles[c]}={v}" for c, v in zip(subset, each, strict=True)))
-    k = np.tile(np.arange(len(values)), len(subsets))
-    shape = (len(names), len(values))
-    member = scipy.sparse.csr_array((np.ones(len(k)), (np.concatenate(rows), k)), shape=shape)
-    names = names if len(set(names)) == len(names) else full  # two columns share a value
-    return Groups(tuple(names), atoms, member)

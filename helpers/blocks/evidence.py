@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy.sparse
 import scipy.stats
 
 from helpers import stats
@@ -46,24 +45,23 @@ def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Itera
     """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
     rng = np.random.default_rng([seed, int(null)])
     by_rows = any(of.of_counts is None for of in grid.measures)
-    by_rows |= null and not (data.clusters is None and data.sample_weight is None)
+    by_rows |= not (data.clusters is None and data.sample_weight is None)
+    rows = (_shuffled_rows if null else _drawn_rows)(data, draws, rng)
     size = max(1, min(AT_ONCE // data.counts.size, MOST // 4 // _most_pairs(data, grid)))
-    sizes = [min(size, draws - start) for start in range(0, draws, size)]
-    if by_rows:
-        rows = (_shuffled_rows if null else _drawn_rows)(data, draws, rng)
-        for number in sizes:
-            parts = []
-            for of, atoms, mass in itertools.islice(rows, number):
-                table = np.bincount(places(of, atoms), mass, minlength=data.counts.size)
-                table = table.reshape(1, *data.counts.shape)
-                parts.append(blocks.drawn(of, grid, table, atoms, mass))
+    for start in range(0, draws, size):
+        number, parts = min(size, draws - start), []
+        for of, atoms, mass in itertools.islice(rows, number) if by_rows else ():
+            table = np.bincount(places(of, atoms), mass, minlength=data.counts.size)
+            table = table.reshape(1, *data.counts.shape)
+            parts.append(blocks.drawn(of, grid, table, atoms, mass))
+        if by_rows:
             yield _joined(parts)
-    else:
-        for number in sizes:
-            tables = (
-                shuffled_counts(data.counts, number, rng) if null else _drawn(data, number, rng)
-            )
-            yield blocks.drawn(data, grid, tables)
+        elif null:
+            yield blocks.drawn(data, grid, shuffled_counts(data.counts, number, rng))
+        else:
+            n, shape = data.counts.sum(), (number, *data.counts.shape)
+            tables = rng.multinomial(n, data.counts.ravel() / n, size=number)
+            yield blocks.drawn(data, grid, tables.reshape(shape))
 
 
 def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -83,27 +81,6 @@ def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) ->
     return found
 
 
-def _drawn(data: Table, draws: int, rng) -> np.ndarray:
-    """Tables of as many rows, or clusters, drawn with replacement: (draws, *counts.shape)."""
-    size = data.counts.size
-    if data.clusters is None and data.sample_weight is None:
-        n = int(data.counts.sum())
-        tables = rng.multinomial(n, data.counts.reshape(-1) / n, size=draws)
-    else:
-        unit, each = _units(data)
-        shape = int(unit.max()) + 1, size
-        held = scipy.sparse.csr_array((each, (unit, places(data, data.groups.atoms))), shape=shape)
-        tables = np.concatenate([(held.T @ times.T).T for times in _times(data, draws, rng)])
-    return tables.reshape(draws, *data.counts.shape)
-
-
-def _units(data: Table) -> tuple[np.ndarray, np.ndarray]:
-    """What is drawn as a whole, a cluster or a row, for each row, and its mass when drawn once."""
-    if data.clusters is None:
-        return np.arange(len(data)), data.mass / data.number
-    return data.clusters, data.mass
-
-
 def _times(data: Table, draws: int, rng) -> Iterator[np.ndarray]:
     """How often each cluster (else each row) is drawn, (some draws, clusters), in stacks."""
     units = len(data) if data.clusters is None else int(data.clusters.max()) + 1
@@ -118,7 +95,9 @@ def _times(data: Table, draws: int, rng) -> Iterator[np.ndarray]:
 
 def _drawn_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
     """The table, its atoms, and the mass of each row when rows, or clusters, are drawn anew."""
-    unit, each = _units(data)
+    whole = data.clusters is not None
+    unit = data.clusters if whole else np.arange(len(data))
+    each = data.mass if whole else data.mass / data.number
     for times in itertools.chain.from_iterable(_times(data, draws, rng)):
         yield data, data.groups.atoms, times[unit] * each
 
