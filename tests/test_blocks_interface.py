@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helpers.blocks import blocks, counts, examples, named, report
 from helpers.blocks import paper as fb
@@ -120,21 +118,6 @@ def test_groups_and_their_intersections():
     shared = {"a": ["x", "x", "y"], "b": ["x", "y", "y"]}
     assert counts.groups(shared, "joint").names == ("x & x", "x & y", "y & y"), "no empty ones"
     assert counts.groups(shared).names == ("a=x", "a=y", "b=x", "b=y")
-
-
-@given(
-    st.lists(st.sampled_from(["a", "b", "Z", None, float("nan"), 3, True]), min_size=1),
-    st.integers(1, 4),
-)
-def test_text_is_coded_as_pandas_would(values, copies):
-    """Equal texts are one value, whether or not they are one object."""
-    again = ["".join(["", v]) if isinstance(v, str) else v for v in values]  # same objects or not
-    column = np.array((values + again) * copies, dtype=object)
-    found = counts._factorized(column)
-    place, names = pd.factorize(column)
-    back = np.array([*found[1], None], dtype=object)[found[0]]
-    truth = np.array([*names, None], dtype=object)[place]
-    assert back.tolist() == truth.tolist()
 
 
 def test_from_a_cell_to_pairs_counts_and_rows():

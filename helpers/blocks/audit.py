@@ -1,12 +1,12 @@
 """From a table of predictions to one page: who is in it, whose rates differ, and what is not known.
 
-    python -m helpers.blocks.audit predictions.csv --sensitive race,sex --out audit.html
+    python -m helpers audit predictions.csv --sensitive race,sex --out audit.html
 
 No network is loaded. `tally` counts the table, the rest follows from the counts.
 """
 
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
@@ -17,8 +17,6 @@ from helpers import stats
 from helpers.blocks import blocks, counts, evidence, report, tally
 from helpers.blocks.tally import Tally
 
-ASKED = ("pr", "tpr", "fpr", "ppv", "npv", "acc", "score", "calibration", "auc", "prevalence")
-"""Measures of the page; fnr, tnr and error are what is left of tpr, fpr and acc."""
 WORDS = {
     "pr": "positive rate",
     "tpr": "true positive rate",
@@ -31,21 +29,7 @@ WORDS = {
     "auc": "area under the roc curve",
     "prevalence": "share of positive labels",
 }
-MEANS = {
-    "pr": "of all rows, those predicted positive",
-    "tpr": "of the positives, those predicted positive",
-    "fpr": "of the negatives, those predicted positive",
-    "ppv": "of those predicted positive, the positives",
-    "npv": "of those predicted negative, the negatives",
-    "acc": "of all rows, those predicted right",
-    "score": "the mean of the scores",
-    "calibration": "how far scores are from shares of positives, in ten bins",
-    "auc": "how often a positive has a higher score than a negative",
-    "prevalence": "of all rows, those with a positive label",
-}
-FEW = 30  # rows of a group below which its rates say little
-WIDEST = 5
-LEVEL = 0.05
+"""Measures of the page; fnr, tnr and error are what is left of tpr, fpr and acc."""
 WORK = 20_000_000  # draws x rows, where rows are drawn
 GAP = (["pairs"], ["abs"], ["max"])
 
@@ -63,7 +47,7 @@ class Audit:
     ratios : attribute, smallest and largest (groups), value, low, high, verdict; the smallest
         positive rate over the largest
     intersections : group, measure, n, value, low, high, of all attributes at once
-    unsaid, how : sentences
+    unsaid : what the table has no columns for
     """
 
     name: str
@@ -76,8 +60,9 @@ class Audit:
     fixed: pd.DataFrame
     ratios: pd.DataFrame
     intersections: pd.DataFrame
-    unsaid: list[str] = field(default_factory=list)
-    how: list[str] = field(default_factory=list)
+    unsaid: list[str]
+    auc_error: float
+    draws: int
 
     @property
     def html(self) -> str:
@@ -86,10 +71,9 @@ class Audit:
 
         folder = jinja2.FileSystemLoader(Path(__file__).parent)
         environment = jinja2.Environment(loader=folder, trim_blocks=True, autoescape=True)
-        environment.filters |= {"p": _p, "number": "{:,.0f}".format, "share": "{:.3f}".format}
         picture = figures.svg(figures.audit(self.rates, WORDS))
-        known = {"words": WORDS, "means": MEANS, "picture": picture, "widest": WIDEST}
-        return environment.get_template("audit.html.jinja").render(audit=self, **known)
+        template = environment.get_template("audit.html.jinja")
+        return template.render(audit=self, words=WORDS, picture=picture)
 
     def _repr_html_(self) -> str:
         return self.html
@@ -112,22 +96,21 @@ def make(
     difference : the largest accepted difference of two groups, of any measure; None for none
     draws : of the intervals and of the nulls; fewer where rows have to be drawn and are many
     """
-    by = {name: _table(counted, [name]) for name in counted.columns.sensitive_features}
+    by = {name: _table(counted, [name]) for name in counted.sensitive_features}
     by = {name: data for name, data in by.items() if data is not None}
     if not by:
         raise ValueError("each group column has one value only: there is nothing to compare")
-    unsaid = [f"{WORDS[of]}: it needs {what}." for of, what in _lacking(next(iter(by.values())))]
-    resampling = {"draws": draws, "seed": seed}
+    first, resampling = next(iter(by.values())), {"draws": draws, "seed": seed}
+    lacking = blocks.lacking(first)
+    unsaid = [f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS]
     every = [_gaps(data, attribute, unsaid, **resampling) for attribute, data in by.items()]
     fixed = []
-    for attribute in by if counted.columns.strata else ():
+    for attribute in by if counted.strata else ():
         data = _table(counted, [attribute], fixed=True)
         fixed.append(_gaps(data, attribute, unsaid, **resampling))
-    ratios = [
-        _ratio(data, a, limit, **resampling) for a, data in by.items() if "y_pred" in data.has
-    ]
+    decided = by if "y_pred" in first.has else {}
     joint = _table(counted, list(by), "joint") if len(by) > 1 else None
-    found = Audit(
+    return Audit(
         name=name,
         counted=counted,
         limit=limit,
@@ -136,12 +119,12 @@ def make(
         rates=pd.concat([_rates(d, a, **resampling) for a, d in by.items()], ignore_index=True),
         gaps=_judged(every, difference),
         fixed=_judged(fixed, difference),
-        ratios=pd.DataFrame(ratios),
+        ratios=pd.DataFrame([_ratio(by[a], a, limit, **resampling) for a in decided]),
         intersections=pd.DataFrame() if joint is None else _intersections(joint),
+        unsaid=list(dict.fromkeys(unsaid)),
+        auc_error=blocks.auc_error(first).max() if counted.steps and "y_true" in first.has else 0,
+        draws=draws,
     )
-    found.unsaid = [*dict.fromkeys(unsaid), *_unsaid(found)]
-    found.how = _how(found, draws)
-    return found
 
 
 def _table(counted: Tally, by: list[str], intersect="each", fixed=False) -> counts.Table | None:
@@ -150,14 +133,10 @@ def _table(counted: Tally, by: list[str], intersect="each", fixed=False) -> coun
     return counted.table(by, intersect, fixed) if several else None
 
 
-def _lacking(data: counts.Table) -> list[tuple[str, str]]:
-    return [(of, what) for of, what in blocks.lacking(data).items() if of in ASKED]
-
-
 def _measures(data: counts.Table) -> list[str]:
     """The measures of the page that a table has the columns for; with strata rates only."""
     lacking = blocks.lacking(data)
-    held = [of for of in ASKED if of not in lacking]
+    held = [of for of in WORDS if of not in lacking]
     return [of for of in held if of in blocks.SHARES or data.strata is None]
 
 
@@ -174,20 +153,9 @@ def _affordable(data: counts.Table, draws: int) -> int:
 
 def _rates(data: counts.Table, attribute: str, draws: int, seed: int) -> pd.DataFrame:
     """Every measure of every group with its interval."""
-    measures, parts = _measures(data), []
-    for of in measures:
-        if of in blocks.SHARES:
-            parts.append(report.rates(data, of).assign(measure=of))
-    others = [of for of in measures if of not in blocks.SHARES]
-    if others:
-        grid = blocks.grid_of(data, others, [blocks.alone], ["none"], ["max"])
-        seen, groups = blocks.drawn(data, grid), len(data.groups)
-        ends = evidence.of_groups(data, grid, _affordable(data, draws), seed)
-        for of in others:
-            low, high = ends[of][:, :groups]
-            column = {"value": seen.f[of][..., :groups], "low": low, "high": high, "measure": of}
-            n = [int(data.number[data.groups.rows(g)].sum()) for g in data.groups.names]
-            parts.append(pd.DataFrame({"group": data.groups.names, "n": n, **column}))
+    options = {"draws": _affordable(data, draws), "seed": seed}
+    measures = sorted(_measures(data), key=lambda of: of not in blocks.SHARES)
+    parts = [report.rates(data, of, **options).assign(measure=of) for of in measures]
     return pd.concat(parts, ignore_index=True).assign(attribute=attribute)
 
 
@@ -240,134 +208,47 @@ def _verdicts(fails, passes) -> np.ndarray:
 
 def _intersections(data: counts.Table) -> pd.DataFrame:
     """Rates of all intersections, from the least to the most."""
-    of = next(of for of in ("acc", "pr", "prevalence", None) if of in (None, *_measures(data)))
-    if of is None:
+    measures = [of for of in ("acc", "pr", "prevalence") if of in _measures(data)]
+    if not measures:
         return pd.DataFrame()
-    found = report.rates(data, of).assign(measure=of)
+    found = report.rates(data, measures[0]).assign(measure=measures[0])
     return found.sort_values("value", ignore_index=True, kind="stable")
 
 
-def _unsaid(found: Audit) -> list[str]:
-    """What the table cannot say, beside measures without columns."""
-    small = found.who[found.who["rows"] < FEW]
-    sentences = [
-        f"{row.attribute} = {row.group}: {row.rows} rows are too few to say much."
-        for row in small.itertuples()
-    ]
-    empty = found.rates[found.rates["value"].isna()]
-    sentences += [
-        f"The {WORDS[row.measure]} of {row.attribute} = {row.group}: it has no row that counts."
-        for row in empty.itertuples()
-    ]
-    open_ = found.gaps[found.gaps["p_holm"] > LEVEL]
-    if len(open_):
-        sentences.append(
-            f"{len(open_)} of {len(found.gaps)} gaps are not told from chance. That is no proof "
-            "that there are none: their intervals say how large they may be."
-        )
-    if not found.counted.columns.strata:
-        sentences.append(
-            "Whether a gap comes from another mix of cases in the groups: no strata were given."
-        )
-    return [*sentences, "Whether a gap is unfair, and to whom: no number says that."]
-
-
-def _how(found: Audit, draws: int) -> list[str]:
-    columns, tested = found.counted.columns, found.gaps.dropna(subset=["p"])
-    said = [f"{name} is {role}" for role, name in columns.roles.items()]
-    sentences = [
-        f"Columns: {', '.join(said)}.",
-        "Intervals are of 95%. Rates have Wilson's, gaps and ratios those of a bootstrap "
-        f"({draws:,} draws, or fewer where rows have to be drawn one by one) that knows that the "
-        "widest of many gaps is too wide by chance.",
-    ]
-    if len(tested):
-        fewest = tested["shuffles"].min()
-        lowest = min(1, len(tested) / (fewest + 1))
-        sentences.append(
-            "p says how often groups that are shuffled show as wide a gap; p corrected is Holm's, "
-            f"over all {len(tested)} gaps. {fewest:,} shuffles cannot show a p below "
-            f"{1 / (fewest + 1):.3g}, nor a corrected one below {lowest:.2g} for the first gap."
-        )
-    if columns.cluster:
-        sentences.append(f"Rows of one {columns.cluster} are drawn and exchanged together.")
-    if found.counted.steps:
-        step = 1 / found.counted.steps
-        off = (
-            blocks.auc_error(found.counted.table(columns.sensitive_features[:1])).max()
-            if columns.y_true
-            else 0
-        )
-        sentences.append(
-            f"Scores were counted in steps of {step:g}: mean scores are off by {step / 2:g} at most"
-            + (f", areas under the roc curve by {off:.2g}." if columns.y_true else ".")
-        )
-    return sentences + list(found.counted.notes)
-
-
-def _p(value: float) -> str:
-    if np.isnan(value):
-        return "not tested"
-    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
-
-
-def write(path: str, out: str | Path, *, options: dict, **given) -> Audit:
-    """Count a table and write its page to `out`: `given` is for `tally.of_file`, `options` for
-    `make`."""
-    found = make(tally.of_file(path, **given), Path(path).name, **options)
-    Path(out).write_text(found.html, encoding="utf-8")
-    return found
+def _role(text: str) -> tuple[str, str]:
+    """ROLE=COLUMN of the command line."""
+    role, equals, column = text.partition("=")
+    roles = (*tally.ROLES, "cluster")
+    if role not in roles or not equals:
+        raise argparse.ArgumentTypeError(f"expected ROLE=COLUMN, with a role of {', '.join(roles)}")
+    return role, column
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """``python -m helpers.blocks.audit TABLE``: write the page of a table."""
-    words = {"sensitive": "group columns", "strata": "columns held fixed"}
-    one = {"cluster": "column that says which rows belong together", "weight": "sample weights"}
+    """``python -m helpers audit TABLE``: write the page of a table."""
     parser = argparse.ArgumentParser(description="One page about a table of predictions.")
-    parser.add_argument("table", help="CSV or Parquet: a file, a folder or a pattern")
-    parser.add_argument(
-        "--map",
-        nargs="*",
-        default=[],
-        metavar="ROLE=COLUMN",
-        help="y_true=, y_pred= or y_score= and the column's name",
-    )
-    for name, text in words.items():
-        parser.add_argument(f"--{name}", help=f"{text}, with commas between")
-    for name, text in one.items():
-        parser.add_argument(f"--{name}", help=text)
-    parser.add_argument("--positive", help="the value that counts as 1, against all others")
-    parser.add_argument("--threshold", type=float, help="scores from here on are positive")
-    parser.add_argument("--ratio", type=float, default=0.8, help="smallest accepted ratio")
-    parser.add_argument("--difference", type=float, help="largest accepted difference")
-    parser.add_argument("--draws", type=int, default=report.DRAWS)
-    parser.add_argument("--out", default="audit.html")
-    asked = parser.parse_args(arguments)
+    add, names = parser.add_argument, {"type": lambda text: text.split(",")}
+    add("table", help="CSV or Parquet: a file, a folder or a pattern")
+    roles = "y_true=, y_pred= or y_score= and the column's name"
+    add("--map", nargs="*", default=[], type=_role, metavar="ROLE=COLUMN", help=roles)
+    groups = "group columns, with commas between"
+    add("--sensitive", **names, dest="sensitive_features", help=groups)
+    add("--strata", **names, help="columns held fixed, with commas between")
+    add("--cluster", help="column that says which rows belong together")
+    add("--weight", dest="sample_weight", help="sample weights")
+    add("--positive", help="the value that counts as 1, against all others")
+    add("--threshold", type=float, help="scores from here on are positive")
+    add("--ratio", dest="limit", type=float, default=0.8, help="smallest accepted ratio")
+    add("--difference", type=float, help="largest accepted difference")
+    add("--draws", type=int, default=report.DRAWS)
+    add("--out", default="audit.html")
+    asked = vars(parser.parse_args(arguments))
+    path, out, roles = (asked.pop(name) for name in ("table", "out", "map"))
+    options = {name: asked.pop(name) for name in ("limit", "difference", "draws")}
+    given = {name: value for name, value in asked.items() if value is not None}
     try:
-        given = _given(asked)
-        options = {"limit": asked.ratio, "difference": asked.difference, "draws": asked.draws}
-        found = write(asked.table, asked.out, options=options, **given)
+        found = make(tally.of_file(path, **given, **dict(roles)), Path(path).name, **options)
+        Path(out).write_text(found.html, encoding="utf-8")
     except (ValueError, OSError) as error:
         raise SystemExit(f"audit: {error}") from None
-    print(f"{len(found.counted):,} rows, {len(found.gaps)} gaps: open {asked.out}")
-
-
-def _given(asked: argparse.Namespace) -> dict:
-    roles = (*tally.ROLES, "cluster")
-    given = {}
-    for pair in asked.map:
-        role, equals, column = pair.partition("=")
-        if role not in roles or not equals:
-            raise ValueError(
-                f"--map {pair}: expected ROLE=COLUMN, with a role of {', '.join(roles)}"
-            )
-        given[role] = column
-    lists = {"sensitive_features": asked.sensitive, "strata": asked.strata}
-    given |= {name: value.split(",") for name, value in lists.items() if value}
-    single = {"cluster": asked.cluster, "sample_weight": asked.weight}
-    single |= {"positive": asked.positive, "threshold": asked.threshold}
-    return given | {name: value for name, value in single.items() if value is not None}
-
-
-if __name__ == "__main__":
-    main()
+    print(f"{len(found.counted):,} rows, {len(found.gaps)} gaps: open {out}")

@@ -21,7 +21,6 @@ import scipy.sparse
 from helpers.blocks.counts import Table, ratio, unit_counts
 
 MOST_PAIRS = 4_000_000
-DENSE = 20_000_000  # atoms x distinct scores held in one array
 BINS = 10  # of the calibration error
 CURVE = "curve"  # the comparison of curves, of the measures that have one
 
@@ -31,11 +30,7 @@ CURVE = "curve"  # the comparison of curves, of the measures that have one
 
 @dataclass(frozen=True)
 class Measure:
-    """One base measure, with the columns it needs.
-
-    `of_counts` takes counts (..., 4) as in `counts.CELLS`. What counts do not say is computed for
-    all units by `of_rows`, from (Table, atoms, weights); `curve` compares curves of units i and j.
-    """
+    """One base measure: the columns it needs, and F of counts (..., 4) or else of rows."""
 
     name: str
     needs: frozenset[str]
@@ -56,7 +51,8 @@ def each_unit(of: Callable[[pd.DataFrame], float]) -> Callable:
     def of_rows(data: Table, atoms, weights) -> np.ndarray:
         rows = pd.DataFrame({name: getattr(data, name) for name in sorted(data.has)})
         times = np.round(weights).astype(int)  # a row that was drawn twice is there twice
-        chosen = (np.repeat(np.arange(len(rows)), times * i[atoms]) for i in _members(data))
+        members = _of_units(data, scipy.sparse.eye_array(data.groups.member.shape[1], format="csr"))
+        chosen = (np.repeat(np.arange(len(rows)), times * i[atoms].astype(int)) for i in members)
         return np.array([float(of(rows.iloc[at])) if len(at) else np.nan for at in chosen])
 
     return of_rows
@@ -86,10 +82,7 @@ def rocs(data: Table) -> dict[str, Roc]:
 
 
 def area_between(first: Roc, second: Roc) -> float:
-    """abroca: the integral over the false positive rate of |first - second| (Gardner et al. 2019).
-
-    Exact, ties included; NaN where one of the curves is not estimable.
-    """
+    """abroca, exact: the integral over the false positive rate of |first - second|."""
     if np.isnan(first.fpr).any() or np.isnan(second.fpr).any():
         return float("nan")
     x = np.union1d(first.fpr, second.fpr)
@@ -124,12 +117,13 @@ def _unit_sums(data: Table, atoms: np.ndarray, values: np.ndarray) -> np.ndarray
     return np.concatenate([inside, [total], total - inside])
 
 
-def _members(data: Table) -> Iterator[np.ndarray]:
-    """Which atoms are in each unit, 0 or 1: groups, everyone and complements, each (K,)."""
-    member = data.groups.member.astype(int)
-    yield from (member[[g]].toarray()[0] for g in range(len(data.groups)))
-    yield np.ones(member.shape[1], int)
-    yield from (1 - member[[g]].toarray()[0] for g in range(len(data.groups)))
+def _of_units(data: Table, per_atom: scipy.sparse.sparray) -> Iterator[np.ndarray]:
+    """Sums of (K, M) over the atoms of each unit: groups, everyone and complements, each (M,)."""
+    inside, total = (data.groups.member @ per_atom).tocsr(), per_atom.sum(0)
+    every = range(len(data.groups))
+    yield from (inside[[g]].toarray()[0] for g in every)
+    yield total
+    yield from ((total - inside[[g]].toarray()[0]).clip(0) for g in every)
 
 
 def _curves(data: Table, atoms, weights) -> list[Roc]:
@@ -149,40 +143,21 @@ def _curves(data: Table, atoms, weights) -> list[Roc]:
 def _by_score(data: Table, atoms, weights, label) -> Iterator[np.ndarray]:
     """What each unit has of every distinct score, highest first, by label 0 and 1: (S, 2)."""
     order, block = data.descending
-    member, levels = data.groups.member, int(block[-1]) + 1
-    place, shape = 2 * block + label[order], (member.shape[1], 2 * levels)
-    if shape[0] * shape[1] <= DENSE:
-        flat = np.bincount(
-            atoms[order] * shape[1] + place, weights[order], minlength=shape[0] * shape[1]
-        )
-        per_atom = flat.reshape(shape)
-        inside, row = member @ per_atom, lambda g: inside[g]
-    else:
-        per_atom = scipy.sparse.coo_array((weights[order], (atoms[order], place)), shape=shape)
-        inside = (member @ per_atom.tocsr()).tocsr()
-        row = lambda g: inside[[g]].toarray()[0]  # noqa: E731
-    total, groups = per_atom.sum(0), range(len(data.groups))
-    yield from (row(g).reshape(levels, 2) for g in groups)
-    yield total.reshape(levels, 2)
-    yield from ((total - row(g)).clip(0).reshape(levels, 2) for g in groups)
+    levels = int(block[-1]) + 1
+    at = atoms[order], 2 * block + label[order]
+    shape = data.groups.member.shape[1], 2 * levels
+    per_atom = scipy.sparse.coo_array((weights[order], at), shape=shape).tocsr()
+    yield from (mass.reshape(levels, 2) for mass in _of_units(data, per_atom))
 
 
 def auc_error(data: Table) -> np.ndarray:
-    """How far the auc of each unit may be off at most if scores were rounded: (2 G + 1,).
-
-    A positive and a negative of one step count as half a win, and may have been a whole one or
-    none: so the error is at most half the share of such pairs.
-    """
+    """Half the share of pairs of one score: how far auc is off at most if it was rounded."""
     every = _by_score(data, data.groups.atoms, data.mass, data.y_true)
     return np.array([ratio(mass.prod(1).sum(), 2 * mass.sum(0).prod()) for mass in every])
 
 
 def calibration_error(data: Table, atoms, weights) -> np.ndarray:
-    """How far scores are from shares of positives: the mean of |mean score - share| over `BINS`.
-
-    Bins are equally wide and weigh as much as they hold. Scores have to be probabilities. Chance
-    alone makes the error positive, and larger in smaller groups.
-    """
+    """The mean of |mean score - share of positives| over bins, by what they hold."""
     score, label = data.y_score, data.y_true
     bins = np.minimum((score * BINS).astype(int), BINS - 1)
     wrong = weights * (score - label)
@@ -221,11 +196,7 @@ MEASURES = {
 
 
 def measure(of: str | Measure | Callable[[pd.DataFrame], float]) -> Measure:
-    """A base measure by its name in `MEASURES`, or from a function of the reader's.
-
-    A function gets the rows of a group as a DataFrame (y_pred, y_true, y_score where there are any)
-    and returns a number; it is called once a group and draw.
-    """
+    """A base measure by its name, or from a function of a group's rows (a DataFrame)."""
     if isinstance(of, Measure):
         return of
     if callable(of):
@@ -389,11 +360,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Sample:
-    """F of every unit of a table of counts, or of a stack of resampled ones.
-
-    `f[measure]` (..., U), or (..., Z, U) by stratum, and the sizes alike; `curves` holds
-    comparisons of curves (..., P) by (measure, set, comparison).
-    """
+    """F (..., U), or (..., Z, U) by stratum, of every unit of a table or of resampled ones."""
 
     data: Table
     grid: Grid
@@ -402,10 +369,7 @@ class Sample:
     curves: dict[tuple, np.ndarray]
 
     def sides(self, name: str, which: str | Callable) -> tuple[np.ndarray, np.ndarray]:
-        """F of both sides of all comparisons of a set, (..., P) each.
-
-        Where strata are held fixed, with everyone's mix of those in which both are estimable.
-        """
+        """F of both sides of a set, (..., P) each; of strata, with everyone's mix of these."""
         f, (i, j) = self.f[name], sides(self.data, which)
         if self.data.strata is None:
             return f[..., i], f[..., j]
@@ -472,11 +436,7 @@ def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) 
 
 
 def drawn(data: Table, grid: Grid, counts=None, atoms=None, weights=None) -> Sample:
-    """F of every unit of the table, or of resampled ones.
-
-    `counts` are (..., K, 4), or (..., Z, K, 4) where strata are held fixed. What they do not say
-    follows from `atoms` and `weights` (n,). By default all are the table's own.
-    """
+    """F of every unit of the table, or of resampled counts and of atoms and weights of rows."""
     counts = data.counts if counts is None else counts
     units, f, curves = unit_counts(data.groups, counts), {}, {}
     sizes = units.sum(-1).round(9)

@@ -17,16 +17,19 @@ FRAMES = ("night", "snowy")
 HELD = {"nothing": "as it is", "scene": "with scene held fixed"}
 
 
-def of_compas(compas: counts.Table) -> list[Estimate]:
-    """Table 1 on the counts of COMPAS: four libraries' values, and what |deo| is there."""
+def of_paper(
+    compas: counts.Table,
+    whole: Report,
+    snippet: Report,
+    answers: pd.DataFrame,
+    unbiased: pd.DataFrame,
+) -> list[Estimate]:
+    """Notebook 09: COMPAS, the whole grid of an example and the report of the paper's `snippet`,
+    other toolkits' cells (`examples.answers`), and a null (`evidence.without_bias`).
+
+    The ends of a difference are those of the two intervals that lie farthest from each other.
+    """
     ours = named.table_1(compas, "African-American").set_index("measure")["value"]
-    same = np.isclose(ours[list(LIBRARIES)], list(LIBRARIES.values()), rtol=0, atol=1e-6)
-    apart = abs(ours["cv"] - ours["|deo|"])  # the row of |deo| as printed is that of cv
-    return [_exact("blocks/libraries", same.sum()), _exact("blocks/deo", apart)]
-
-
-def of_report(whole: Report, snippet: Report) -> list[Estimate]:
-    """Section 5.2, on the `whole` grid of an example and the report of the paper's `snippet`."""
     found, cells = 0, whole.cells[whole.cells["reduction"].isin(["max", "min", "mean"])]
     for names, part in cells.groupby(KEYS[:3], sort=False):
         behind = whole.pairs(*names)["compared"].agg(["max", "min", "mean"])
@@ -38,31 +41,25 @@ def of_report(whole: Report, snippet: Report) -> list[Estimate]:
         for one, other in (("tpr", "fnr"), ("tnr", "fpr"))
         for how in ("abs", "srel")
     ]
-    return [
-        _exact("blocks/backtracking", found),
-        _exact("blocks/snippet", _differ(printed, value.reindex(printed.index))),
-        _exact("blocks/balance", sum(same)),
-    ]
-
-
-def of_answers(answers: pd.DataFrame) -> list[Estimate]:
-    """Other toolkits' cells (`examples.answers`)."""
     plain = answers[~answers["example"].isin(examples.REASONS)]
-    return [_exact("blocks/toolkits", (~plain["agree"]).sum())]
-
-
-def of_null(unbiased: pd.DataFrame) -> list[Estimate]:
-    """How much more sixty groups read than two where there is no bias (`evidence.without_bias`).
-
-    The ends of a difference are those of the two intervals that lie farthest from each other.
-    """
     medians = unbiased[unbiased["n"] == 1000].set_index("groups")
-    return [Estimate("suite/blocks/sixty", _less(medians.loc[60], medians.loc[2], "median"))]
+    measured = {
+        "libraries": np.isclose(ours[list(LIBRARIES)], list(LIBRARIES.values()), 0, 1e-6).sum(),
+        "deo": abs(ours["cv"] - ours["|deo|"]),  # the row of |deo| as printed is that of cv
+        "backtracking": found,
+        "snippet": _differ(printed, value.reindex(printed.index)),
+        "balance": sum(same),
+        "toolkits": (~plain["agree"]).sum(),
+    }
+    return [
+        *(_exact(f"blocks/{claim}", measure) for claim, measure in measured.items()),
+        Estimate("suite/blocks/sixty", _less(medians.loc[60], medians.loc[2], "median")),
+    ]
 
 
 def of_readings(ten: pd.DataFrame, between: pd.DataFrame, gaps: pd.DataFrame) -> list[Estimate]:
     """Ten readings of one table, the areas `between` two curves that cross, and the gaps of the
-    other notebooks; ends as in `of_null`."""
+    other notebooks; ends as in `of_paper`."""
     by_value = ten.query("comparison == 'abs' and reduction == 'max'").sort_values("value")
     area, curve = between["value"]
     widest = gaps.loc[gaps["value"].idxmax()]

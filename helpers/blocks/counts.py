@@ -18,8 +18,6 @@ import scipy.sparse
 AND, EVERYONE, NOT = " & ", "everyone", "not "
 MOST_GROUPS = 100_000
 CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * y_pred + y_true
-SAMPLE = 10_000  # rows looked at for the objects that a column of text refers to
-FEW = 100  # most of them that comparing is faster for than hashing
 
 
 # --- columns: lists, numpy, torch, pandas ---
@@ -29,7 +27,7 @@ def array(values: Any, name: str) -> np.ndarray:
     """One column, from a list, array, tensor on any device or Series; `name` is for its errors."""
     if hasattr(values, "detach"):  # torch, without importing it
         values = values.detach().cpu().numpy()
-    found = values if isinstance(values, np.ndarray) else np.asarray(values)
+    found = np.asarray(values)
     if found.ndim != 1:
         raise ValueError(f"{name} has shape {found.shape}; expected one value a row, shape (n,)")
     if len(found) == 0:
@@ -39,7 +37,7 @@ def array(values: Any, name: str) -> np.ndarray:
 
 def binary(values: Any, name: str) -> np.ndarray:
     """A column of 0 and 1 (or False and True) as int8."""
-    found = _numbers(array(values, name), name)
+    found = _numbers(values, name)
     bad = (found != 0) & (found != 1)
     what = f"not 0 or 1, the first is {found[bad.argmax()]!s}"
     _refuse(bad, name, what, "give a class at a time (values == class), or y_score")
@@ -48,7 +46,7 @@ def binary(values: Any, name: str) -> np.ndarray:
 
 def real(values: Any, name: str) -> np.ndarray:
     """A column of finite numbers as float64."""
-    found = _numbers(array(values, name), name).astype(np.float64, copy=False)
+    found = _numbers(values, name).astype(np.float64, copy=False)
     advice = "drop these rows, or give them a score, before measuring"
     _refuse(~np.isfinite(found), name, "NaN or infinite, the first is", advice)
     return found
@@ -56,32 +54,30 @@ def real(values: Any, name: str) -> np.ndarray:
 
 def weights(values: Any) -> np.ndarray:
     """A column of weights as float64: finite, none negative, not all zero."""
-    found = real(values, "sample_weight")
-    _refuse(
-        found < 0, "sample_weight", "negative, the first is", "a weight says how much a row counts"
-    )
+    found, name = real(values, "sample_weight"), "sample_weight"
+    _refuse(found < 0, name, "negative, the first is", "a weight says how much a row counts")
     if not found.any():
         raise ValueError("sample_weight: all weights are 0, so nothing would count")
     return found
 
 
-def _numbers(found: np.ndarray, name: str) -> np.ndarray:
+def _numbers(values: Any, name: str) -> np.ndarray:
+    found = array(values, name)
     if found.dtype.kind in "biuf":
         return found
-    try:
-        return found.astype(np.float64)
-    except (TypeError, ValueError):
-        at = int(pd.isna(pd.to_numeric(pd.Series(found), errors="coerce")).argmax())
-        raise ValueError(f"{name} holds {str(found[at])!r} in row {at}: expected numbers") from None
+    numbers = pd.to_numeric(pd.Series(found), errors="coerce")
+    wrong = numbers.isna() & pd.notna(found)
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ValueError(f"{name} holds {str(found[at])!r} in row {at}: expected numbers")
+    return numbers.to_numpy(np.float64)
 
 
 def _refuse(bad: np.ndarray, name: str, what: str, advice: str) -> None:
     """Refuse a column with bad values: how many there are, what they are, and where the first."""
     if bad.any():
-        raise ValueError(
-            f"{name}: {bad.sum()} of {len(bad)} values are {what} in row {int(bad.argmax())}; "
-            f"{advice}"
-        )
+        where = f"{bad.sum()} of {len(bad)} values are {what} in row {int(bad.argmax())}"
+        raise ValueError(f"{name}: {where}; {advice}")
 
 
 def same_length(columns: Mapping[str, np.ndarray | None]) -> None:
@@ -93,17 +89,14 @@ def same_length(columns: Mapping[str, np.ndarray | None]) -> None:
 
 
 def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
-    """A categorical column as int64 codes and the names of its values, sorted where possible.
-
-    `name` is what an error calls the column, such as "group column 'age'".
-    """
+    """A categorical column as int64 codes and the names of its values, sorted where possible."""
     if not isinstance(values, pd.Series | pd.Categorical | pd.Index):
         values = array(values, name)
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = pd.Categorical(values)
         found, names = values.codes, list(values.categories)
     else:
-        found, names = _factorized(values)
+        found, names = pd.factorize(values, sort=True)
     advice = "name them (for example 'unknown') or drop the rows"
     _refuse(found < 0, name, "missing, the first is", advice)
     fractions = [v for v in names if isinstance(v, float) and not v.is_integer()]
@@ -113,25 +106,6 @@ def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
             "nothing. Leave it out, or cut it into ranges (pandas.cut)"
         )
     return found.astype(np.int64, copy=False), [str(value) for value in names]
-
-
-def _factorized(values: Any) -> tuple[np.ndarray, Any]:
-    """Codes and sorted names of a column; -1 where a value is missing.
-
-    Text read by pandas, or drawn from a list, refers to the same few objects again and again:
-    comparing references is over twenty times as fast as hashing the text of every row.
-    """
-    if values.dtype == object or getattr(values.dtype, "storage", "") == "python":
-        objects = np.ascontiguousarray(np.asarray(values, dtype=object))
-        references = np.frombuffer(objects, np.intp)
-        seen, first = np.unique(references[:SAMPLE], return_index=True)
-        found, names = pd.factorize(objects[first], sort=True)  # several objects can be equal
-        marks = np.zeros(len(objects), np.int8)  # code + 2; 1: missing, 0: no object seen so far
-        for reference, code in zip(seen, found, strict=True) if len(seen) <= FEW else ():
-            marks += (references == reference).view(np.int8) * np.int8(code + 2)
-        if marks.all():
-            return marks - np.int8(2), names
-    return pd.factorize(values, sort=True)
 
 
 # --- groups, and what is counted for them ---
@@ -336,8 +310,28 @@ def groups(by: Any, intersect: str = "each") -> Groups:
     sizes = {"each": [1], "joint": [count], "all": range(1, count + 1)}
     if intersect not in sizes:
         raise ValueError(f"intersect={intersect!r} is not known; give 'each', 'joint' or 'all'")
-    crossed = [s for size in sizes[intersect] for s in itertools.combinations(range(count), size)]
-    return _crossed(parts, crossed)
+    subsets = [s for size in sizes[intersect] for s in itertools.combinations(range(count), size)]
+    names, full, rows = [], [], []
+    labels, titles = [of for _, of in parts.values()], list(parts)
+    atoms, values = _atoms({f"group column {t!r}": found for t, (found, _) in parts.items()})
+    for subset in subsets:
+        seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
+        found = len(names) + len(seen)
+        if found > MOST_GROUPS:
+            raise ValueError(
+                f"{', '.join(titles)}: {found:,} groups, more than the {MOST_GROUPS:,} allowed; is "
+                "it an identifier? Merge rare values, or cut numbers into ranges (pandas.cut)"
+            )
+        rows.append(len(names) + place.reshape(-1))
+        for combination in seen:
+            each = [labels[c][v] for c, v in zip(subset, combination, strict=True)]
+            names.append(AND.join(each))
+            full.append(AND.join(f"{titles[c]}={v}" for c, v in zip(subset, each, strict=True)))
+    k = np.tile(np.arange(len(values)), len(subsets))
+    shape = (len(names), len(values))
+    member = scipy.sparse.csr_array((np.ones(len(k)), (np.concatenate(rows), k)), shape=shape)
+    names = names if len(set(names)) == len(names) else full  # two columns share a value
+    return Groups(tuple(names), atoms, member)
 
 
 def branches(*dimensions: Mapping[str, Any], **named: Any) -> Groups:
@@ -360,43 +354,11 @@ def branches(*dimensions: Mapping[str, Any], **named: Any) -> Groups:
 
 
 def _atoms(parts: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct combinations of the codes: the combination of each row, and each one's codes."""
+    """The combination of codes of each row, and the codes of each combination that occurs."""
     same_length(parts)
     atoms, values = np.int64(0), np.zeros((1, 0), np.int64)
     for part in parts.values():
         width = int(part.max()) + 1
-        joint = atoms * width + part
-        most = len(values) * width
-        if most > 50_000_000:
-            seen, atoms = np.unique(joint, return_inverse=True)
-        else:  # in a fraction of the time
-            seen, place = np.flatnonzero(np.bincount(joint)), np.empty(most, np.int64)
-            place[seen] = np.arange(len(seen))
-            atoms = place[joint]
+        atoms, seen = pd.factorize(atoms * width + part, sort=True)
         values = np.column_stack([values[seen // width], seen % width])
     return atoms, values
-
-
-def _crossed(parts: dict, subsets: list[tuple[int, ...]]) -> Groups:
-    """Groups from coded columns: the combinations of values that occur in each subset."""
-    names, full, rows = [], [], []
-    labels, titles = [of for _, of in parts.values()], list(parts)
-    atoms, values = _atoms({f"group column {t!r}": found for t, (found, _) in parts.items()})
-    for subset in subsets:
-        seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
-        count = len(names) + len(seen)
-        if count > MOST_GROUPS:
-            raise ValueError(
-                f"{', '.join(titles)}: {count:,} groups, more than the {MOST_GROUPS:,} allowed; is "
-                "it an identifier? Merge rare values, or cut numbers into ranges (pandas.cut)"
-            )
-        rows.append(len(names) + place.reshape(-1))
-        for combination in seen:
-            each = [labels[c][v] for c, v in zip(subset, combination, strict=True)]
-            names.append(AND.join(each))
-            full.append(AND.join(f"{titles[c]}={v}" for c, v in zip(subset, each, strict=True)))
-    k = np.tile(np.arange(len(values)), len(subsets))
-    shape = (len(names), len(values))
-    member = scipy.sparse.csr_array((np.ones(len(k)), (np.concatenate(rows), k)), shape=shape)
-    names = names if len(set(names)) == len(names) else full  # two columns share a value
-    return Groups(tuple(names), atoms, member)

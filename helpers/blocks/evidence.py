@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy.sparse
 import scipy.stats
 
 from helpers import stats
@@ -46,19 +45,23 @@ def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Itera
     """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
     rng = np.random.default_rng([seed, int(null)])
     by_rows = any(of.of_counts is None for of in grid.measures)
-    by_rows |= null and not (data.clusters is None and data.sample_weight is None)
+    by_rows |= not (data.clusters is None and data.sample_weight is None)
+    rows = (_shuffled_rows if null else _drawn_rows)(data, draws, rng)
     size = max(1, min(AT_ONCE // data.counts.size, MOST // 4 // _most_pairs(data, grid)))
-    sizes = [min(size, draws - start) for start in range(0, draws, size)]
-    if by_rows:
-        rows = _shuffled_rows(data, draws, rng) if null else _drawn_rows(data, draws, rng)
-        for number in sizes:
-            yield _joined([_of_rows(grid, *row) for row in itertools.islice(rows, number)])
-    else:
-        for number in sizes:
-            tables = (
-                shuffled_counts(data.counts, number, rng) if null else _drawn(data, number, rng)
-            )
-            yield blocks.drawn(data, grid, tables)
+    for start in range(0, draws, size):
+        number, parts = min(size, draws - start), []
+        for of, atoms, mass in itertools.islice(rows, number) if by_rows else ():
+            table = np.bincount(places(of, atoms), mass, minlength=data.counts.size)
+            table = table.reshape(1, *data.counts.shape)
+            parts.append(blocks.drawn(of, grid, table, atoms, mass))
+        if by_rows:
+            yield _joined(parts)
+        elif null:
+            yield blocks.drawn(data, grid, shuffled_counts(data.counts, number, rng))
+        else:
+            n, shape = data.counts.sum(), (number, *data.counts.shape)
+            tables = rng.multinomial(n, data.counts.ravel() / n, size=number)
+            yield blocks.drawn(data, grid, tables.reshape(shape))
 
 
 def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -78,41 +81,25 @@ def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) ->
     return found
 
 
-def _drawn(data: Table, draws: int, rng) -> np.ndarray:
-    """Tables of as many rows, or clusters, drawn with replacement: (draws, *counts.shape)."""
-    size = data.counts.size
-    if data.clusters is None and data.sample_weight is None:
-        n = int(data.counts.sum())
-        tables = rng.multinomial(n, data.counts.reshape(-1) / n, size=draws)
-    else:
-        unit = np.arange(len(data)) if data.clusters is None else data.clusters
-        each = data.mass if data.clusters is not None else data.mass / data.number
-        shape = int(unit.max()) + 1, size
-        held = scipy.sparse.csr_array((each, (unit, places(data, data.groups.atoms))), shape=shape)
-        tables = np.concatenate(list(_times(data, draws, rng, lambda times: (held.T @ times.T).T)))
-    return tables.reshape(draws, *data.counts.shape)
-
-
-def _times(data: Table, draws: int, rng, of) -> Iterator[np.ndarray]:
-    """`of` how often each cluster (else each row) is drawn, (some draws, clusters), in stacks."""
+def _times(data: Table, draws: int, rng) -> Iterator[np.ndarray]:
+    """How often each cluster (else each row) is drawn, (some draws, clusters), in stacks."""
     units = len(data) if data.clusters is None else int(data.clusters.max()) + 1
-    step = max(1, AT_ONCE // units)
+    step, n = max(1, AT_ONCE // units), int(data.number.sum())
     for start in range(0, draws, step):
         some = min(step, draws - start)
         if data.clusters is not None:
-            yield of(stats.cluster_bootstrap(units, some, rng))
+            yield stats.cluster_bootstrap(units, some, rng)
         else:
-            n = int(data.number.sum())
-            yield of(rng.multinomial(n, data.number / n, size=some))
+            yield rng.multinomial(n, data.number / n, size=some)
 
 
 def _drawn_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
     """The table, its atoms, and the mass of each row when rows, or clusters, are drawn anew."""
-    each = data.mass / data.number if data.clusters is None else data.mass
-    for stack in _times(data, draws, rng, lambda times: times):
-        for times in stack:
-            drawn = times if data.clusters is None else times[data.clusters]
-            yield data, data.groups.atoms, drawn * each
+    whole = data.clusters is not None
+    unit = data.clusters if whole else np.arange(len(data))
+    each = data.mass if whole else data.mass / data.number
+    for times in itertools.chain.from_iterable(_times(data, draws, rng)):
+        yield data, data.groups.atoms, times[unit] * each
 
 
 def _shuffled_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
@@ -121,27 +108,33 @@ def _shuffled_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
         yield from _shuffled_tally(data, draws, rng)
         return
     data = repeated(data)
-    parts = _exchangeable(data)
+    strata = np.zeros(len(data), int) if data.strata is None else data.strata
+    cluster = np.arange(len(data)) if data.clusters is None else data.clusters
+    strata = [np.flatnonzero(strata == z) for z in range(int(strata.max()) + 1)]
+    parts = [(rows, permutation.Clusters(cluster[rows])) for rows in strata]
     for _ in range(draws):
-        yield data, _exchanged(data.groups.atoms, parts, rng), data.mass
+        atoms = data.groups.atoms.copy()
+        for rows, clusters in parts:
+            whole = clusters.constant(atoms[rows])
+            given = atoms[rows][clusters.between(rng)]
+            atoms[rows] = given if whole else given[clusters.within(rng)]
+        yield data, atoms, data.mass
 
 
 def _shuffled_tally(data: Table, draws: int, rng) -> Iterator[tuple]:
     """As `_shuffled_rows`, of rows that stand for many: the table of atoms by outcomes is drawn."""
     fixed = np.zeros(len(data), int) if data.strata is None else data.strata
     names = ("y_pred", "y_true", "y_score", "sample_weight")
-    outcomes = {name: getattr(data, name) for name in names if getattr(data, name) is not None}
-    kinds, kind = np.unique(np.column_stack(list(outcomes.values())), axis=0, return_inverse=True)
+    outcomes = pd.DataFrame({n: getattr(data, n) for n in names if getattr(data, n) is not None})
+    alike = outcomes.groupby(list(outcomes))
+    kinds, kind = alike.size().reset_index()[list(outcomes)], alike.ngroup()
     shape = int(fixed.max()) + 1, data.groups.member.shape[1], len(kinds)
     held = np.zeros(shape, np.int64)
-    np.add.at(held, (fixed, data.groups.atoms, kind.ravel()), data.times)
+    np.add.at(held, (fixed, data.groups.atoms, kind), data.times)
     stratum, atoms, of = (place.ravel() for place in np.indices(shape))
-    columns = {name: kinds[of, c] for c, name in enumerate(outcomes)}
-    columns |= {
-        name: columns[name].astype(np.int8) for name in ("y_pred", "y_true") if name in columns
-    }
-    whole = replace(data.groups, atoms=atoms)
+    columns = {name: kinds[name].to_numpy()[of] for name in kinds}
     strata = None if data.strata is None else stratum
+    whole = replace(data.groups, atoms=atoms)
     crossed = replace(data, groups=whole, strata=strata, times=held.ravel(), **columns)
     weight = crossed.sample_weight if crossed.sample_weight is not None else 1
     step = max(1, AT_ONCE // held.size)
@@ -166,36 +159,12 @@ def repeated(data: Table) -> Table:
     return replace(data, groups=by, times=None, **columns)
 
 
-def _of_rows(grid: Grid, data: Table, atoms: np.ndarray, mass: np.ndarray) -> Sample:
-    """F of every unit of one table of which the rows have these atoms and masses."""
-    table = np.bincount(places(data, atoms), mass, minlength=data.counts.size)
-    return blocks.drawn(data, grid, table.reshape(1, *data.counts.shape), atoms, mass)
-
-
 def _joined(parts: list[Sample]) -> Sample:
     f, curves = (
         {key: np.concatenate([getattr(s, name)[key] for s in parts]) for key in values}
         for name, values in (("f", parts[0].f), ("curves", parts[0].curves))
     )
     return replace(parts[0], f=f, sizes=np.concatenate([s.sizes for s in parts]), curves=curves)
-
-
-def _exchangeable(data: Table) -> list[tuple[np.ndarray, permutation.Clusters]]:
-    """The rows of each stratum, within which groups are exchanged, and their clusters."""
-    strata = np.zeros(len(data), int) if data.strata is None else data.strata
-    parts = [np.flatnonzero(strata == z) for z in range(int(strata.max()) + 1)]
-    cluster = np.arange(len(data)) if data.clusters is None else data.clusters
-    return [(rows, permutation.Clusters(cluster[rows])) for rows in parts]
-
-
-def _exchanged(atoms: np.ndarray, parts: list, rng) -> np.ndarray:
-    """The atom of each row once groups are exchanged between clusters, and inside of them."""
-    found = atoms.copy()
-    for rows, clusters in parts:
-        given = atoms[rows][clusters.between(rng)]
-        whole = clusters.constant(atoms[rows])
-        found[rows] = given if whole else given[clusters.within(rng)]
-    return found
 
 
 def _most_pairs(data: Table, grid: Grid) -> int:
@@ -207,16 +176,11 @@ def _most_pairs(data: Table, grid: Grid) -> int:
 
 def null_draws(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray:
     """Values of all cells with the groups shuffled: float64 (draws, cells)."""
-    drawn = samples(data, grid, draws, seed, null=True)
-    return np.concatenate([sample.cells() for sample in drawn])
+    return np.concatenate([s.cells() for s in samples(data, grid, draws, seed, null=True)])
 
 
 def tails(grid: Grid) -> list[str]:
-    """Which end of the null speaks of bias, of every cell: "upper", "lower" or "both".
-
-    Differences without sign speak of bias when large, and so does a largest value; a smallest one
-    of measures or of signed differences when small; sums and means of either may err both ways.
-    """
+    """Which end of the null speaks of bias, of every cell: "upper", "lower" or "both"."""
     found = []
     for _, _, comparison in grid.combinations():
         for reduction in grid.reductions:
@@ -229,8 +193,7 @@ def p_values(observed: np.ndarray, null: np.ndarray, tails: list[str]) -> pd.Dat
     """p of every cell from its null (D, C), and corrected for the number of cells; one row a cell.
 
     p is (1 + draws as far out) / (1 + D), NaN where a cell is not estimable or cannot vary; a draw
-    that is not estimable counts as far out. p_holm and p_bh (Benjamini and Hochberg) are over all
-    cells with a p; p_minp is the share of draws whose smallest p is as small (Westfall and Young).
+    that is not estimable counts as far out. p_minp is that of Westfall and Young.
     """
     signs = {"upper": (1,), "lower": (-1,), "both": (1, -1)}
     both = np.vstack([observed, null])  # under the null the observed table is one draw more
@@ -317,12 +280,12 @@ def bootstrap(
     return pd.DataFrame(np.array(ends).reshape(-1, 2), columns=["low", "high"])
 
 
-def of_groups(data: Table, grid: Grid, draws: int, seed: int = 0) -> dict[str, np.ndarray]:
-    """Percentile intervals of every measure of the grid and every unit: name to (2, units)."""
+def of_groups(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray:
+    """Percentile intervals of the first measure of the grid and every unit: (2, units)."""
     drawn = _joined(list(samples(data, grid, draws, seed, null=False)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a unit that no draw can estimate is NaN
-        return {of: np.nanquantile(f, [SIDE, 1 - SIDE], axis=0) for of, f in drawn.f.items()}
+        return np.nanquantile(drawn.f[grid.measures[0].name], [SIDE, 1 - SIDE], axis=0)
 
 
 class Errors(NamedTuple):

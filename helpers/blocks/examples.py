@@ -34,18 +34,15 @@ def tables() -> dict[str, pd.DataFrame]:
     counts = pd.read_csv(project.root() / FOLDER / "blocks_examples.csv")
     scores = pd.read_csv(project.root() / FOLDER / "blocks_scores.csv")
     scores = scores.loc[scores.index.repeat(scores.pop("rows"))]
-    found = {name: rows(part) for name, part in counts.groupby("example", sort=False)}
+    found = {}
+    for name, part in counts.groupby("example", sort=False):
+        cells = part[list(CELLS)].to_numpy()
+        group, outcome = np.indices(cells.shape).reshape(2, -1).repeat(cells.ravel(), axis=1)
+        columns = {"y_pred": outcome // 2, "y_true": outcome % 2}
+        found[name] = pd.DataFrame({"group": part["group"].to_numpy()[group]} | columns)
     for name, part in scores.groupby("example", sort=False):
         found[name] = part.drop(columns="example").reset_index(drop=True)
     return found
-
-
-def rows(counts: pd.DataFrame) -> pd.DataFrame:
-    """Rows (group, y_pred, y_true) from counts (group, tn, fn, fp, tp)."""
-    cells = counts[list(CELLS)].to_numpy()
-    group, outcome = np.indices(cells.shape).reshape(2, -1).repeat(cells.ravel(), axis=1)
-    names = counts["group"].to_numpy()
-    return pd.DataFrame({"group": names[group], "y_pred": outcome // 2, "y_true": outcome % 2})
 
 
 def counted(example: pd.DataFrame) -> Table:

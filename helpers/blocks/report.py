@@ -126,14 +126,22 @@ def readings(
     return pd.DataFrame(found)
 
 
-def rates(data: Table, of: str = "pr") -> pd.DataFrame:
-    """A rate (`blocks.SHARES`) of every group, with Wilson's intervals: group, n, value, low, high.
+def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
+    """A base measure of every group, with its interval: group, n, value, low, high.
 
-    n is the number of rows that the rate is about, such as the positives for tpr. Where rows are
-    weighted or come in clusters, the interval is that of as many independent rows as have the same
-    error (Korn and Graubard, *Survey Methodology* 24, 1998). Where the table has strata also
-    adjusted: with everyone's mix of those the group has rows in.
+    Rates (`blocks.SHARES`) have Wilson's interval, all others that of a bootstrap. n is the number
+    of rows that the measure is about, such as the positives for tpr. Where rows are weighted or
+    come in clusters, the interval is that of as many independent rows as have the same error (Korn
+    and Graubard, *Survey Methodology* 24, 1998). Where the table has strata also adjusted: with
+    everyone's mix of those the group has rows in.
     """
+    grid = blocks.grid_of(data, [of], [blocks.alone], ["none"], ["max"])
+    names, whole = list(data.groups.names), blocks.drawn(data, grid)
+    if of not in blocks.SHARES:
+        low, high = evidence.of_groups(data, grid, draws, seed)[:, : len(names)]
+        ends = {"value": whole.f[of][: len(names)], "low": low, "high": high}
+        n = [int(data.number[data.groups.rows(group)].sum()) for group in names]
+        return pd.DataFrame({"group": names, "n": n} | ends)
     top, bottom = (list(cells) for cells in blocks.SHARES[of])
     counted = data.frame()[: len(data.groups)]
     held = counted[list(CELLS)].to_numpy()
@@ -149,31 +157,22 @@ def rates(data: Table, of: str = "pr") -> pd.DataFrame:
     found = pd.DataFrame({"group": counted["group"], "n": n, "value": value})
     found = found.assign(low=low, high=high)
     if data.strata is not None:
-        grid = blocks.grid_of(data, [of], [blocks.alone], ["none"], ["max"])
-        found["adjusted"] = blocks.drawn(data, grid).sides(of, blocks.alone)[0]
+        found["adjusted"] = whole.sides(of, blocks.alone)[0]
     return found
 
 
 def _independent(data: Table, top: list, bottom: list, value: np.ndarray) -> np.ndarray:
-    """How many independent rows would have the error that each group's rate has: (G,).
-
-    The error is that of a ratio by linearisation. Rates of 0 and 1 show none; there, the number of
-    rows or clusters counts, less the more unequal their weights are (Kish).
-    """
-    cell = sum(
-        step * column.astype(int)
-        for column, step in ((data.y_pred, 2), (data.y_true, 1))
-        if column is not None
-    )
+    """Rows with the error of each group's rate, by linearisation, or Kish's for 0 and 1."""
+    cell = places(data, data.groups.atoms) % len(CELLS)
     weight = data.mass / data.number
     found = np.zeros(len(value))
     for g, rate in enumerate(value):
         inside = data.groups.member[[g]].toarray()[0][data.groups.atoms]
         counts = inside * np.isin(cell, bottom)
-        off = weight * counts * (np.isin(cell, top) - rate)
         size = weight * counts
+        off = size * (np.isin(cell, top) - rate)
         if data.clusters is None:
-            squares, sizes = (data.number * off**2).sum(), (data.number * size**2).sum()
+            squares, sizes = ((data.number * part**2).sum() for part in (off, size))
         else:
             of_clusters = (np.bincount(data.clusters, data.number * part) for part in (off, size))
             squares, sizes = ((part**2).sum() for part in of_clusters)
@@ -205,10 +204,8 @@ def widget(report: Report):
     """Four menus over `explain`, for a kernel -> ipywidgets.VBox of the menus and their page."""
     import ipywidgets
 
-    menus = [
-        ipywidgets.Dropdown(options=list(report.cells[key].unique()), description=key)
-        for key in KEYS
-    ]
+    options = {key: list(report.cells[key].unique()) for key in KEYS}
+    menus = [ipywidgets.Dropdown(options=of, description=key) for key, of in options.items()]
     page = ipywidgets.HTML()
     look = {"float_format": "{:.3f}".format, "border": 0, "na_rep": "not estimable"}
 
