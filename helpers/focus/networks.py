@@ -128,18 +128,3 @@ def right(model: Model, images: ImageSet) -> np.ndarray:
     """Which images each training names right: bool (T, N)."""
     wanted = np.array([model.logit[name] for name in images.table["class"]])
     return logits(model.trainings, images.images).argmax(2).numpy() == wanted
-
-
-def taken_for(model: Model, images: ImageSet) -> pd.DataFrame:
-    """What a model takes single images for: shares of each class's images, over the trainings.
-
-    Classes down; answers across, and "another" where the networks have other logits, too.
-    """
-    named = {logit: name for name, logit in model.logit.items()}
-    best = logits(model.trainings, images.images).argmax(2).flatten().tolist()
-    said = [named.get(at, "another") for at in best]
-    wanted = np.tile(images.table["class"].to_numpy(), len(model.trainings))
-    shares = pd.crosstab(wanted, said, normalize="index")
-    columns = [*model.logit, *(["another"] if "another" in said else [])]
-    shares = shares.reindex(index=list(model.logit), columns=columns, fill_value=0.0)
-    return shares.rename_axis(index="class", columns="taken for")
