@@ -90,7 +90,7 @@ def knows_nothing(
     Returns
     -------
     DataFrame
-        A row a map or method, one that refuses the network included: control; method; setting; on;
+        A row a map or method, one that refuses the network included: control; method; setting;
         mosaics (with a Focus); mean, low, high (99.5%, over the networks); expected; holds; why
         not.
     """

@@ -36,12 +36,10 @@ class Model:
 
 def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
     """The images that mosaics are made of: test splits, or all images where nothing is trained."""
+    sets = collection.sets.items()
     if recipe.fit == AS_IT_IS:
-        return {
-            name: replace(s, table=s.table.assign(split="test"))
-            for name, s in collection.sets.items()
-        }
-    return {name: images.split("test") for name, images in collection.sets.items()}
+        return {name: replace(s, table=s.table.assign(split="test")) for name, s in sets}
+    return {name: images.split("test") for name, images in sets}
 
 
 def designs(
@@ -55,11 +53,8 @@ def designs(
     if collection.mosaics and recipe.fit == AS_IT_IS:
         ready = collection.mosaics.items()
         return {n: t.groupby("target").head(per_class).reset_index(drop=True) for n, t in ready}
-    images = held_out(collection, recipe)
-    return {
-        name: design(one.table, one.classes, per_class=per_class, seed=seed)
-        for name, one in images.items()
-    }
+    images, asked = held_out(collection, recipe).items(), {"per_class": per_class, "seed": seed}
+    return {name: design(one.table, one.classes, **asked) for name, one in images}
 
 
 def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "C") -> Model:

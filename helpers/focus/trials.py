@@ -130,8 +130,9 @@ def _trials(seed: int, shown: Sequence[ImageSet], dose: float, planted: str) -> 
             for found in feature.by_method(model, marked, before, METHODS).to_dict("records"):
                 row |= {f"{what}_{found['method']}": found[what] for what in ("share", "peaks")}
                 row["area"] = found["area"]
-            every = rate(model, images, design, "gradcam").groupby(pairs.PAIR)["focus"].mean()
-            row |= {f"{a} > {b}": every[a, b] for a, b in DRAWN}
+            every = rate(model, images, design, "gradcam").groupby([*pairs.PAIR, "training"])
+            means = every["focus"].mean().groupby(pairs.PAIR).mean()
+            row |= {f"{a} > {b}": means[a, b] for a, b in DRAWN}
         rows.append(row)
     return rows
 
