@@ -41,5 +41,7 @@ rule gather:
         expand(TRIAL, seed=SEEDS),
     output:
         OUT + "/trials.csv",
+    params:
+        seeds=SEEDS,
     shell:
-        "python -m helpers.focus.trials {output:q} --gather {input:q}"
+        "python -m helpers.focus.trials {output:q} --seeds {params.seeds}"  # from the store

@@ -13,7 +13,7 @@ import torch
 from helpers import focus
 from helpers.data import ImageSet
 from helpers.figures import focus as figures
-from helpers.focus import choices, pairs
+from helpers.focus import choices, look, pairs
 from helpers.focus.networks import Model
 from helpers.focus.rating import rate
 from helpers.run.parameters import Recipe
@@ -100,7 +100,7 @@ def test_matrix_writes_every_value_once_and_frames_the_planted_pair(n):
 def test_each_image_says_its_class_and_its_share_of_the_relevance(rated):
     model, held, table = rated
     ends, images = pairs.extremes(table, "red", "green", 2), held.images
-    figure = figures.mosaics_explained(**pairs.explained(model, held, ends, channel))
+    figure = figures.mosaics_explained(**look.explained(model, held, ends, channel))
     for row, ax in zip(ends.to_dict("records"), figure.axes[1:8:2], strict=True):
         named = [text.get_text().rsplit(" ", 1) for text in ax.texts]
         own = ["red" if row[f"is_target_{c}"] else "green" for c in range(4)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import permutations, product
 
 import numpy as np
@@ -16,7 +15,7 @@ from helpers import focus
 from helpers.data import ImageSet
 from helpers.focus import feature, pairs
 from helpers.focus.mosaics import IMAGES
-from helpers.focus.networks import Model, right, taken_for
+from helpers.focus.networks import Model
 from helpers.run.parameters import Recipe
 
 CLASSES = ("ant", "bee", "cat", "dog")
@@ -191,17 +190,3 @@ def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels():
     assert found["share"] == pytest.approx(np.mean(shares), rel=1e-5)
     assert found["area"] == pytest.approx(np.mean(areas))
     assert found["low"] < found["share"] < found["high"]
-
-
-def test_what_images_are_taken_for_is_counted():
-    pictures = torch.zeros(6, 3, 8, 8, dtype=torch.uint8)
-    for number, channel in enumerate((0, 1, 0, 1, 1, 2)):
-        pictures[number, channel] = 200
-    table = pd.DataFrame({"class": ["ant"] * 3 + ["bee"] * 3, "split": "test"})
-    held = ImageSet("C", pictures, torch.arange(6) // 3, CLASSES[:2], table)
-    model = Model(Recipe(), "C", [Channels()], LOGIT)
-    found = taken_for(model, held)
-    assert found.columns.tolist() == ["ant", "bee", "another"]
-    assert np.allclose(found.loc["ant"], [2 / 3, 1 / 3, 0])
-    assert np.allclose(found.loc["bee"], [0, 2 / 3, 1 / 3])
-    assert right(model, replace(held, images=pictures[[0, 0, 1, 1, 1, 0]])).mean() == 4 / 6

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import nn
@@ -68,6 +68,17 @@ def output_of(model: nn.Module, layer: str) -> Iterator[list[torch.Tensor]]:
         raise ValueError(f"Layer {layer!r} runs {len(kept)} times; name one that runs once.")
 
 
+@torch.enable_grad()
+def through(
+    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """What the images are at a layer, ``input`` being they themselves, and the targets' logits."""
+    kept, at = [images], nullcontext() if layer == "input" else output_of(model, layer)
+    with at as found:
+        logits = logits_of(model, images)
+    return (found or kept)[0], logits.gather(1, targets[:, None])[:, 0]
+
+
 def gradient_at(
     model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str = "input"
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -77,15 +88,10 @@ def gradient_at(
     precision at least: half precision overflows where they are multiplied and summed.
     """
     images = images.detach().requires_grad_()  # at a layer too: the model may be frozen
-    with torch.enable_grad():
-        if layer == "input":
-            kept, logits = [images], logits_of(model, images)
-        else:
-            with output_of(model, layer) as kept:
-                logits = logits_of(model, images)
-    [gradient] = torch.autograd.grad(logits.gather(1, targets[:, None]).sum(), kept[0])
+    kept, logits = through(model, images, targets, layer)
+    [gradient] = torch.autograd.grad(logits.sum(), kept)
     wide = torch.promote_types(gradient.dtype, torch.float32)
-    found = (kept[0].detach().to(wide), gradient.to(wide))
+    found = (kept.detach().to(wide), gradient.to(wide))
     return found if layer == "input" else tuple(as_map(one, layer) for one in found)
 
 

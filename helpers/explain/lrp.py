@@ -19,7 +19,7 @@ import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from helpers.explain.layers import logits_of, network_of, output_of, ran, reduced
+from helpers.explain.layers import network_of, ran, reduced, through
 
 #: Composite -> rule of the first convolution; the others have alpha1-beta0, linear layers epsilon.
 COMPOSITES = {"alpha1-beta0": "z-box", "epsilon-plus": "flat"}
@@ -55,15 +55,10 @@ def lrp(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """LRP (Bach et al. 2015) from the target's logit to the input, or to a layer's output.
 
-    The network may have convolutions, linear layers, rectifiers, pooling, sums and batch
-    normalisation. Both composites have alpha1-beta0 in convolutions and epsilon in linear layers.
-    In the first convolution "alpha1-beta0" has z^B (Montavon et al. 2017, by the range of pixel
-    values), the paper's choice, and "epsilon-plus" spreads relevance evenly over what a filter
-    sees.
-
-    What biases and stabilisers take is not in the map. With the maps comes, for each image, what is
-    lost without account as a share of what the map holds; more than `TOLERANCE` is refused
-    (NotConserved).
+    Both composites have alpha1-beta0 in convolutions and epsilon in linear layers. In the first
+    convolution "alpha1-beta0" has z^B (Montavon et al. 2017, by the range of pixel values), the
+    paper's choice, and "epsilon-plus" spreads relevance evenly over what a filter sees. With the
+    maps comes, for each image, what is :func:`lost`; more than `TOLERANCE` is refused.
     """
     relevance, logits, ledger = propagate(model, images, targets, composite, layer)
     if not ledger.arrived:
@@ -92,15 +87,9 @@ def propagate(
     ledger = Ledger()
     ruled = _with_rules(model, images[:1], COMPOSITES[composite], ledger)
     images = images.detach().requires_grad_()
-    with torch.enable_grad():
-        if layer == "input":
-            kept, logits = [], logits_of(ruled, images)
-        else:
-            with output_of(ruled, layer) as kept:
-                logits = logits_of(ruled, images)
-        logits = logits.gather(1, targets[:, None])[:, 0]
-    found = torch.autograd.grad(logits.sum(), [images, *kept], allow_unused=True)
-    relevance = sum(ledger.arrived) if layer == "input" else (kept[0] * found[1]).detach()
+    kept, logits = through(ruled, images, targets, layer)
+    _, found = torch.autograd.grad(logits.sum(), [images, kept], allow_unused=True)
+    relevance = sum(ledger.arrived) if layer == "input" else (kept * found).detach()
     return relevance, logits.detach(), ledger
 
 
@@ -119,18 +108,15 @@ def lost(logits: torch.Tensor, ledger: Ledger) -> torch.Tensor:
 
 
 def merged(model: nn.Module, image: torch.Tensor) -> tuple[nn.Module, str | None]:
-    """A copy of the model, its batch normalisation merged into the convolutions before it.
+    """A copy of the model, its batch normalisation merged into the convolutions before it, and the
+    name of the layer that runs first, where that is a convolution.
 
-    Which convolution is before it is seen by running one image: it is the one whose output is
-    what the batch normalisation gets. One that does not follow a convolution directly, or follows
-    one that is used several times, stays. The copy gives the same logits to rounding. With it comes
-    the name of the layer that runs first, where that is a convolution.
+    One image is run to see which convolution gives what the batch normalisation gets. One that
+    follows none directly, or one that is used several times, stays.
     """
     model = copy.deepcopy(model).eval()
-    network, runs = (
-        network_of(model),
-        [run for run in ran(model, image) if isinstance(run[1], AFFINE)],
-    )
+    network = network_of(model)
+    runs = [run for run in ran(model, image) if isinstance(run[1], AFFINE)]
     used = [name for name, *_ in runs]
     for name, module, into, _ in runs:
         before = [other for other in runs if other[3] is into and other[0] != name]
@@ -151,12 +137,9 @@ def _with_rules(model, image, first: str, ledger: Ledger) -> nn.Module:
         rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon
         if name == opening:
             rule = _box(ruled) if first == "z-box" else _flat
-        module.forward = _ruled(_linear(module), rule, ledger, name == opening)
+        asked = _linear(module), rule, ledger, name == opening
+        module.forward = lambda x, asked=asked: _Rule.apply(x, *asked)
     return ruled
-
-
-def _ruled(linear: Callable, rule: Callable, ledger: Ledger, opens: bool) -> Callable:
-    return lambda x: _Rule.apply(x, linear, rule, ledger, opens)
 
 
 class _Rule(torch.autograd.Function):

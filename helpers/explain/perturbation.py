@@ -38,8 +38,7 @@ def lime(
     count = int(places.max()) + 1
     draw = torch.Generator().manual_seed(seed)
     shown = torch.rand((samples, count), generator=draw) < 0.5
-    shown = torch.cat([torch.ones(1, count, dtype=torch.bool), shown]).to(images.device)
-    logits = _logits(model, images, targets, places, shown)
+    shown, logits = _logits(model, images, targets, places, shown)
     found = images.new_zeros(len(images), count)
     counts = places.flatten(1).amax(1) + 1
     for n in counts.unique():
@@ -54,10 +53,8 @@ def lime(
 def occlusion(model, images, targets, *, segments: int | str = 8) -> torch.Tensor:
     """Occlusion (Zeiler and Fergus 2014): what the logit loses when one superpixel is hidden."""
     places = superpixels(segments, images)
-    count = int(places.max()) + 1
-    alone = torch.eye(count, dtype=torch.bool)
-    shown = torch.cat([torch.ones(1, count, dtype=torch.bool), ~alone]).to(images.device)
-    logits = _logits(model, images, targets, places, shown)
+    alone = torch.eye(int(places.max()) + 1, dtype=torch.bool)
+    _, logits = _logits(model, images, targets, places, ~alone)
     return _spread((logits[0] - logits[1:]).T, places)
 
 
@@ -85,14 +82,16 @@ def _quickshift(images: torch.Tensor) -> torch.Tensor:
 
 
 @torch.no_grad()
-def _logits(model, images, targets, places, shown) -> torch.Tensor:
-    """Target logits (samples, B) with the superpixels hidden that `shown` (samples, n) lacks."""
+def _logits(model, images, targets, places, shown) -> tuple[torch.Tensor, torch.Tensor]:
+    """Samples, (1 + samples, n), the first showing all superpixels, and the target logits
+    (1 + samples, B) with what they do not show hidden."""
+    shown = torch.cat([torch.ones_like(shown[:1]), shown]).to(images.device)
     colour = images.mean((2, 3), keepdim=True)
     found = []
     for sample in shown:
         visible = images if sample.all() else torch.where(sample[places][:, None], images, colour)
         found.append(logits_of(model, visible).gather(1, targets[:, None])[:, 0])
-    return torch.stack(found)
+    return shown, torch.stack(found)
 
 
 def _ridge(shown, logits, penalty: float) -> torch.Tensor:

@@ -361,7 +361,7 @@ def mosaics_explained(
     """Mosaics, each beside the map of its relevance (Figure 2).
 
     The target's images are framed. In the map every image says its class and its share of the
-    relevance: those of the target sum to the Focus. All but the `title` is from `pairs.explained`;
+    relevance: those of the target sum to the Focus. All but the `title` is from `look.explained`;
     `patches` are outlined.
     """
     shown = [one for pair in zip(mosaics, maps, strict=True) for one in pair]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -60,13 +61,16 @@ def with_accuracy(
         mosaics), how ("own set", "other set" or "stopped early"), training, accuracy, and the mean
         Focus of those of LRP, LIME and GradCAM that are among the `methods`.
     """
-    cases = [(model, model.trained_on, "own set") for model in models]
     known = {model.trained_on for model in models}
     known = known if len(known) > 1 else set(images)  # sets that networks of this run have learned
-    for model in (model for model in models if model.recipe.fit != AS_IT_IS):
-        own = images[model.trained_on].classes
-        others = [on for on in images if on in known and images[on].classes == own]
-        cases += [(model, on, "other set") for on in others if on != model.trained_on]
+    cases = [(model, model.trained_on, "own set") for model in models]
+    cases += [
+        (model, on, "other set")
+        for model, on in product(models, images)
+        if model.recipe.fit != AS_IT_IS
+        and on in known - {model.trained_on}
+        and images[on].classes == images[model.trained_on].classes
+    ]
     cases += [(model, model.trained_on, "stopped early") for model in stopped]
     rows = []
     for model, on, how in progress(cases, desc="accuracy and Focus", delay=2):
@@ -88,11 +92,8 @@ def with_accuracy(
 
 def rises(table: pd.DataFrame) -> dict[str, float]:
     """By method, how much its Focus rises with accuracy: the slope of a least-squares line."""
-    found = {}
-    for name in (name for name in map(shown, FOLLOWED) if name in table):
-        known = table.dropna(subset=[name])
-        found[name] = float(np.polyfit(known["accuracy"], known[name], 1)[0])
-    return found
+    known = {name: table.dropna(subset=[name]) for name in map(shown, FOLLOWED) if name in table}
+    return {n: float(np.polyfit(rows["accuracy"], rows[n], 1)[0]) for n, rows in known.items()}
 
 
 def tried(
@@ -108,17 +109,16 @@ def tried(
     half = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
     fed = [Classifier(n.network, **half).to(device).eval() for n in model.trainings]
     found = []
-    for choice, method, option, changes in progress(TRIED, desc="choices", delay=2):
-        if method not in methods:
-            continue
+    options = [option for option in TRIED if option[1] in methods]
+    for choice, method, option, changes in progress(options, desc="choices", delay=2):
         asked = method_settings(method, "quick") | changes | {"shape": shape}
         on = replace(model, trainings=fed) if option == AUTHORS else model
         try:
             focus = rate(on, images, table, method, **asked)
         except NotConserved:
-            focus = pd.concat([table.assign(training=t) for t in range(len(model.trainings))])
-            focus = focus.assign(method=shown(method), focus=np.nan, set=images.name)
-            focus = focus.assign(architecture=model.recipe.architecture)
+            focus = table.merge(pd.DataFrame({"training": range(len(model.trainings))}), "cross")
+            about = {"set": images.name, "architecture": model.recipe.architecture}
+            focus = focus.assign(method=shown(method), focus=np.nan, **about)
         found.append(focus.assign(choice=choice, option=option))
     return pd.concat(found, ignore_index=True)
 

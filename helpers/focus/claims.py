@@ -32,11 +32,9 @@ def of_methods(rated: pd.DataFrame) -> list[Estimate]:
         networks = rated[rated["method"] == method].groupby(["architecture", "set"])
         name, least = min(((n, mean(p)) for n, p in networks), key=lambda one: one[1].estimate)
         found.append(Estimate(RELIABLE[method], least.interval(), note=" on set ".join(name)))
-    found += [
-        Estimate(claim, contrast(rated, weights).interval())
-        for claim, weights in COMBINED.items()
-        if methods >= set(weights)
-    ]
+    for claim, weights in COMBINED.items():
+        if methods >= set(weights):
+            found.append(Estimate(claim, contrast(rated, weights).interval()))
     by_network = rated.groupby(["training", "architecture", "set", "method"])["focus"]
     if methods >= {"LIME", "LRP"}:
         spread = by_network.std().unstack()
@@ -94,10 +92,7 @@ def of_controls(
     many there are.
     """
     lime = checked["method"] == "LIME"
-    found = [
-        _failed("suite/focus/blind", blind),
-        _failed("suite/focus/difull-input", checked[~lime]),
-    ]
+    found = [_failed("blind", blind), _failed("difull-input", checked[~lime])]
     if lime.any():
         best = checked[lime].iloc[-1]
         found.append(Estimate("suite/focus/difull-lime", tuple(best[["mean", "low", "high"]])))
@@ -105,32 +100,29 @@ def of_controls(
     for method in [m for m in ("GradCAM", "GradCAM++") if {m, "IG"} <= set(at_map["method"])]:
         gap = contrast(at_map, {method: 1, "IG": -1}).interval()
         found.append(Estimate("suite/focus/difull-cam", gap, {"method": method}))
-    known = sums.set_index("method").dropna(subset=["focus"])
-    for method in [m for m in ("IG", "GradCAM", "LRP") if m in known.index]:
-        part = known.loc[[method]]
-        apart = mean(part.assign(focus=part["focus"] - part["right"])).interval()
-        found.append(Estimate("suite/focus/sum", apart, {"method": method}))
-    if "IG" in known.index:
-        part = known.loc[["IG"]]
-        off = mean(part.assign(focus=(part["by_cell"] - part["right"]).abs())).interval()
-        found.append(Estimate("suite/focus/sum-cells", off))
+    known = sums.dropna(subset=["focus"])
+    apart = known.assign(focus=known["focus"] - known["right"])
+    for method in [m for m in ("IG", "GradCAM", "LRP") if m in set(known["method"])]:
+        interval = mean(apart[apart["method"] == method]).interval()
+        found.append(Estimate("suite/focus/sum", interval, {"method": method}))
+    by_cell = known.assign(focus=(known["by_cell"] - known["right"]).abs())
+    if "IG" in set(known["method"]):
+        interval = mean(by_cell[by_cell["method"] == "IG"]).interval()
+        found.append(Estimate("suite/focus/sum-cells", interval))
     return found
 
 
 def of_choices(chosen: pd.DataFrame) -> list[Estimate]:
     """The layer at which IG is read, and the authors' normalisation (`choices.tried`)."""
     found = []
-    for claim, choice, method in (
-        ("suite/focus/layer", "layer", "IG"),
-        ("suite/focus/normalisation", "normalisation", "GradCAM"),
-    ):
+    for choice, method in (("layer", "IG"), ("normalisation", "GradCAM")):
         part = chosen[(chosen["choice"] == choice) & (chosen["method"] == method)]
         if len(part):
             first, second = part["option"].unique()
             gap = contrast(part, {second: 1, first: -1}, of="option").interval()
             empty = int(part["focus"].isna().sum())
             note = f"{empty} of {len(part)} maps have no Focus and are left out" * (empty > 0)
-            found.append(Estimate(claim, gap, note=note))
+            found.append(Estimate(f"suite/focus/{choice}", gap, note=note))
     return found
 
 
@@ -139,7 +131,8 @@ def _failed(claim: str, rows: pd.DataFrame) -> Estimate:
     known = rows.dropna(subset=["mean"])
     silent = len(rows) - len(known)
     note = f"{silent} give no map and are not counted" * (silent > 0)
-    return Estimate(claim, (int((~known["holds"]).sum()),) * 3, {"asked": len(known)}, note=note)
+    failed = (int((~known["holds"]).sum()),) * 3
+    return Estimate(f"suite/focus/{claim}", failed, {"asked": len(known)}, note=note)
 
 
 def of_feature(
@@ -181,19 +174,18 @@ def of_trials(table: pd.DataFrame) -> list[Estimate]:
     gap = stats.mean(kept.dropna().groupby("seed").mean()).interval()
     found.append(Estimate("focus/remedy", gap, {"dose": f"{dose:g}", "seeds": seeds}))
     learned = full[full["learned"]]
-    counts = int(learned["found"].sum()), len(learned)
-    ends = counts[0] / counts[1], *stats.wilson(*counts)
-    found.append(Estimate("suite/focus/found", ends, {"trials": counts[1]}))
-    alarmed = none.groupby("seed")["found"].any()
-    ends = alarmed.mean(), *stats.wilson(alarmed.sum(), len(alarmed))
-    found.append(Estimate("suite/focus/alarms-by-seed", ends, {"seeds": len(alarmed)}))
-    ends = none["found"].mean(), *stats.wilson(none["found"].sum(), len(none))
-    found.append(Estimate("suite/focus/alarms", ends, {"trials": len(none)}))
+    for claim, of, known in (
+        ("found", "trials", learned["found"]),
+        ("alarms-by-seed", "seeds", none.groupby("seed")["found"].any()),
+        ("alarms", "trials", none["found"]),
+    ):
+        ends = known.mean(), *stats.wilson(known.sum(), len(known))
+        found.append(Estimate(f"suite/focus/{claim}", ends, {of: len(known)}))
     peaks = stats.mean(learned.groupby("seed")["peaks_finer"].mean()).interval()
     return [*found, Estimate("suite/focus/names", peaks, {"seeds": seeds})]
 
 
 def _focus_of_pair(rows: pd.DataFrame) -> pd.Series:
     """Mean Focus of each trial's own pair, by seed and pair."""
-    own = [row[f"{row['target']} > {row['outer']}"] for row in rows.to_dict("records")]
-    return rows.assign(own=own).set_index(["seed", *pairs.PAIR])["own"]
+    rows = rows.set_index(["seed", *pairs.PAIR])
+    return rows.apply(lambda row: row[f"{row.name[1]} > {row.name[2]}"], axis=1)

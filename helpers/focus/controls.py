@@ -33,19 +33,14 @@ NETWORKS = 12  # of random weights
 FEW = 2  # mosaics, and as many twins, that each explains
 LEVEL = 0.995  # of their intervals: about ten are looked at, and all are to hold together
 ROUNDING = 1e-3  # LIME's regression is solved, not summed
-FEWER = {
-    "smoothgrad": {"samples": 4},
-    "integrated-gradients": {"steps": 4},
-    "lime": {"samples": 24},
-}
+FEWER = {"smoothgrad": {"samples": 4}, "integrated-gradients": {"steps": 4}}
+FEWER |= {"lime": {"samples": 24}}
 MAP = "last map"
+AT_MAP = {"": {}, MAP: {"layer": MAP}}
 SETTINGS = {
-    "lime": {
-        "": {},
-        "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9},
-    },
-    "integrated-gradients": {"": {}, MAP: {"layer": MAP}},
-    "lrp": {"": {}, MAP: {"layer": MAP}},
+    "lime": {"": {}, "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9}},
+    "integrated-gradients": AT_MAP,
+    "lrp": AT_MAP,
 }
 """How methods are asked in disconnected networks; the others with their own settings only."""
 LAYOUT_NAMES = ("top", "left", "falling", "rising", "right", "bottom")  # in the order of LAYOUTS
@@ -95,7 +90,7 @@ def knows_nothing(
     Returns
     -------
     DataFrame
-        A row a map or method, one that refuses the network included: control; method; setting; on;
+        A row a map or method, one that refuses the network included: control; method; setting;
         mosaics (with a Focus); mean, low, high (99.5%, over the networks); expected; holds; why
         not.
     """
@@ -155,17 +150,8 @@ class Disconnected(Classifier):
     The last map is cut into cells, the classifier's head gives each cell the logits of all classes,
     and these are summed over the cells that count. With `apart` no convolution or pooling sees
     across a seam either (DiFull); else cells meet in the features (DiPart). `layer` names the last
-    map of the whole mosaic.
-
-    Parameters
-    ----------
-    model : Classifier
-        It stays as it is; its weights are copied.
-    mosaic : uint8 tensor (1, 3, H, W)
-        Sides of which are even.
-    cells : float tensor (L, 4)
-        How much each cell counts. The logits (B, L x classes) are those of all classes by the first
-        row, then by the second, and so on.
+    map of the whole mosaic. `cells`, (L, 4), say how much each cell counts: the logits
+    (B, L x classes) are those of all classes by the first row, then by the second, and so on.
     """
 
     def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor, apart: bool):
@@ -207,9 +193,9 @@ def disconnected(model: Model, mosaic: torch.Tensor, *, apart: bool = True) -> M
 
 def of_layouts(table: pd.DataFrame) -> pd.DataFrame:
     """A design whose targets are those of :func:`disconnected`."""
-    cells = [tuple(np.flatnonzero(row)) for row in table[TARGETS].to_numpy(dtype=bool)]
-    named = [LAYOUT_NAMES[LAYOUTS.index(at)] for at in cells]
-    return table.assign(target=table["target"] + ", " + named)
+    names = dict(zip(LAYOUTS, LAYOUT_NAMES, strict=True))
+    cells = [names[tuple(np.flatnonzero(row))] for row in table[TARGETS].to_numpy(dtype=bool)]
+    return table.assign(target=table["target"] + ", " + cells)
 
 
 def deep(
@@ -277,21 +263,19 @@ def sums(
     """
     mosaics = torch.cat(list(batches(table, images.images))).float() / 255
     targets = torch.tensor([model.logit[name] for name in table["target"]])
-    found = []
+    where, found = layouts(table), []
     for number, network in enumerate(model.trainings):
         whole = Disconnected(network, mosaics[:1], torch.ones(1, CELLS), apart=True).eval()
-        right = score(contributions(network, mosaics, targets), layouts(table))
+        right = score(contributions(network, mosaics, targets), where)
         for method in progress(methods, desc="sums of cells", delay=2):
-            settings = method_settings(method, "quick")
-            if METHODS[method].layer == MAP:
-                settings["layer"] = whole.layer
+            at = {"layer": whole.layer} if METHODS[method].layer == MAP else {}
+            settings = method_settings(method, "quick") | at
             try:
                 maps = explain.explain(whole, mosaics, targets, method, **settings).maps
             except NotConserved:
                 maps = torch.full_like(mosaics[:, 0], torch.nan)
             cells = adaptive_avg_pool2d(maps, 2)
-            scores = {"focus": score(maps, layouts(table)), "by_cell": score(cells, layouts(table))}
-            scores = {name: one.numpy() for name, one in (scores | {"right": right}).items()}
+            scores = {"focus": score(maps, where), "by_cell": score(cells, where), "right": right}
             found.append(table.assign(method=shown(method), training=number, **scores))
     rows = pd.concat(found, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
@@ -314,8 +298,8 @@ def six_layouts(table: pd.DataFrame) -> pd.DataFrame:
         cells = sorted(range(CELLS), key=lambda cell: not row[TARGETS[cell]])
         images = [row[IMAGES[cell]] for cell in cells]
         for name, layout in zip(LAYOUT_NAMES, LAYOUTS, strict=True):
-            made = row | placed(images, layout) | {"mosaic": len(rows)}
-            rows.append(made | {"group": group, "layout": name})
+            about = {"mosaic": len(rows), "group": group, "layout": name}
+            rows.append(row | placed(images, layout) | about)
     return pd.DataFrame(rows)
 
 

@@ -10,7 +10,7 @@ size set beforehand (`EFFECT`), and not with zero; with the rise when as much is
 elsewhere; and, where they can be trained, with networks that never learned the feature.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,11 +61,10 @@ def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     ValueError
         For masks of another shape, a mask that covers a whole image, or masks that cover nothing.
     """
-    if masks.dtype != torch.bool or masks.shape != (len(images), *images.shape[-2:]):
-        raise ValueError(
-            f"Masks must be bool and as large as the images, {(len(images), *images.shape[-2:])}, "
-            f"not {masks.dtype} of shape {tuple(masks.shape)}."
-        )
+    size = len(images), *images.shape[-2:]
+    if masks.dtype != torch.bool or masks.shape != size:
+        given = f"{masks.dtype} of shape {tuple(masks.shape)}"
+        raise ValueError(f"Masks must be bool and as large as the images, {size}, not {given}.")
     if not masks.any():
         raise ValueError("The masks cover nothing: there is nothing to paint over.")
     masks = max_pool2d(masks[:, None].float(), 2 * EDGE + 1, 1, EDGE)[:, 0] > 0
@@ -76,8 +75,7 @@ def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     painted = images.clone()
     for at in covered.any(1).nonzero().flatten().tolist():
         known = (~masks[at].numpy()).astype(float)
-        blur = SPREAD * images.shape[-1]
-        weight = gaussian_filter(known, blur)
+        blur, weight = SPREAD * images.shape[-1] / 2, np.zeros(1)
         while (weight <= 1e-6).any():  # the inside of a large mask sees no colour yet
             blur *= 2
             weight = gaussian_filter(known, blur)
@@ -128,11 +126,8 @@ def intervention(
     masks = of_class(images, masks, rows["outer"].iloc[0])
     versions = {BEFORE: images.images, OVER: paint_over(images.images, masks)}
     versions |= {ELSEWHERE: paint_over(images.images, elsewhere(masks))} | dict(also or {})
-    found = [
-        rate(model, replace(images, images=version), rows, method).assign(state=state)
-        for state, version in versions.items()
-    ]
-    return pd.concat(found, ignore_index=True)
+    rated = {n: rate(model, replace(images, images=v), rows, method) for n, v in versions.items()}
+    return pd.concat(rated, names=["state"]).reset_index("state").reset_index(drop=True)
 
 
 def states(rated: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -140,12 +135,9 @@ def states(rated: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
     `rated` is by the networks' name. Columns: networks, state, focus, low, high.
     """
-    rows = []
-    for name, part in rated.items():
-        for state, own in part.groupby("state", sort=False):
-            found = dict(zip(("focus", "low", "high"), mean(own).interval(), strict=True))
-            rows.append({"networks": name, "state": state} | found)
-    return pd.DataFrame(rows)
+    both = pd.concat(rated, names=["networks"]).groupby(["networks", "state"], sort=False)
+    rows = [(*names, *mean(part).interval()) for names, part in both]
+    return pd.DataFrame(rows, columns=["networks", "state", "focus", "low", "high"])
 
 
 def rise(rated: pd.DataFrame, state: str = OVER) -> Mean:
@@ -203,10 +195,7 @@ def located(
     tops = {name: peaks(found) for name, found in maps.items()}
     title = f"Where the relevance for {target} lies on images of {images.table['class'].iloc[0]}"
     if patches is not None:
-        on = {
-            k: sum(bool(m[p]) for m, p in zip(patches, at, strict=True)) for k, at in tops.items()
-        }
-        counted = ", ".join(f"{name} {number}" for name, number in on.items())
+        counted = ", ".join(f"{name} {sum(on(at, patches))}" for name, at in tops.items())
         title = f"Of {len(some)} images the largest relevance is on the eyespot in: {counted}"
     return {"images": some, "maps": maps, "tops": tops, "patches": patches, "title": title}
 
@@ -218,8 +207,8 @@ def held_out(collection: Collection, described: Images, recipe: Recipe, seed: in
     """
     if described.source != "world" or described.eyespot is None:
         return {BEFORE: networks.held_out(collection, recipe)["C"]}
-    asked = described.size, seed, described.per_class or 150, described.context_bias
-    return world.marked(*asked)
+    per_class = described.per_class or 150
+    return world.marked(described.size, seed, per_class, described.context_bias)
 
 
 def reference(described: Images, recipe: Recipe, seed: int) -> Model | None:
@@ -294,6 +283,11 @@ def peaks(maps: torch.Tensor) -> list[tuple[int, int]]:
     return [tuple(map(int, np.unravel_index(m.argmax(), m.shape))) for m in smooth]
 
 
+def on(places: Sequence[tuple[int, int]], masks: torch.Tensor) -> list[bool]:
+    """Whether each place is on the mask of its own."""
+    return [bool(mask[place]) for mask, place in zip(masks, places, strict=True)]
+
+
 def by_method(
     model: Model, images: ImageSet, rows: pd.DataFrame, methods: Mapping[str, tuple[str, dict]]
 ) -> pd.DataFrame:
@@ -325,8 +319,7 @@ def by_method(
             wrong = (maps.clamp(min=0) * wide).double()
             share = (wrong * patch).sum((1, 2)) / wrong.sum((1, 2))
             placed.append(own.assign(focus=share.numpy(), area=area.numpy()))
-            at = peaks(tiles(maps, outer))
-            tops += [bool(m[p]) for m, p in zip(tiles(patch, outer), at, strict=True)]
+            tops += on(peaks(tiles(maps, outer)), tiles(patch, outer))
         placed = pd.concat(placed).dropna(subset=["focus"])
         share, low, high = mean(placed).interval()
         row = {"method": name, "share": share, "low": low, "high": high}

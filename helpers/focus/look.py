@@ -1,4 +1,4 @@
-"""Paint over any part of a mosaic and see what becomes of its Focus: by hand, with widgets."""
+"""A walk through mosaics: their relevance, and what becomes of it when a part is painted over."""
 
 import ipywidgets
 import pandas as pd
@@ -11,32 +11,41 @@ from helpers.figures import style
 from helpers.focus.feature import disc, paint_over
 from helpers.focus.mosaics import batches, layouts
 from helpers.focus.networks import Model
-from helpers.focus.pairs import PAIR
+from helpers.focus.pairs import PAIR, in_mosaics
 from helpers.focus.score import score
 
 
-def painted(
-    model: Model, images: ImageSet, row: pd.DataFrame, method: str, mask: torch.Tensor
+def explained(
+    model: Model,
+    images: ImageSet,
+    rows: pd.DataFrame,
+    method: str,
+    mask: torch.Tensor | None = None,
 ) -> dict:
-    """A mosaic as it is and with a part painted over, explained in the first training.
+    """Mosaics of one pair and their relevance in the first training.
 
-    `row` is one row of a design, `mask` bool (2 H, 2 W). Returned is what
+    `rows` are of a design of `images`, whose `patches` are outlined, with a column kind that is
+    shown where there is one. With a `mask`, bool (2 H, 2 W), there is one row: its mosaic is shown
+    as it is, and with the mask painted over. Returned is what
     :func:`helpers.figures.focus.mosaics_explained` takes by name.
     """
-    [mosaic] = batches(row, images.images)
-    both = torch.cat([mosaic, paint_over(mosaic, mask[None])])
-    target, outer = row[PAIR].iloc[0]
-    maps = explain.explain(model.trainings[0], both, model.logit[target], method).maps
-    where = layouts(row).expand(2, -1, -1)
-    names = ("as it is", "painted over")
-    captions = [f"{n}: Focus {v:.2f}" for n, v in zip(names, score(maps, where), strict=True)]
+    target, outer = rows[PAIR].iloc[0]
+    mosaics = torch.cat(list(batches(rows, images.images)))
+    kinds = rows["kind"] + ": " if "kind" in rows else [""] * len(rows)
+    patches = None if images.patches is None else in_mosaics(rows, images.patches)
+    if mask is not None:
+        mosaics = torch.cat([mosaics, paint_over(mosaics, mask[None])])
+        kinds, patches = ("as it is: ", "painted over: "), mask.expand(2, -1, -1)
+    maps = explain.explain(model.trainings[0], mosaics, model.logit[target], method).maps
+    where = layouts(rows).expand(len(mosaics), -1, -1)
+    captions = [f"{k}Focus {v:.2f}" for k, v in zip(kinds, score(maps, where), strict=True)]
     return {
-        "mosaics": both,
+        "mosaics": mosaics,
         "maps": maps,
         "layouts": where,
         "captions": captions,
         "names": (target, outer),
-        "patches": mask.expand(2, -1, -1),
+        "patches": patches,
     }
 
 
@@ -45,7 +54,7 @@ def controls(model: Model, images: ImageSet, rows: pd.DataFrame, method: str) ->
 
     def show(number: int, row: int, column: int, radius: int) -> None:
         mask = disc((side, side), (row, column), radius)
-        shown = painted(model, images, rows.iloc[number : number + 1], method, mask)
+        shown = explained(model, images, rows.iloc[number : number + 1], method, mask)
         figure = figures.mosaics_explained(**shown)
         style.show(figure, "by-hand", f"mosaic {number} as it is, and with a disc painted over")
 

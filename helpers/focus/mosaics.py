@@ -28,32 +28,15 @@ def design(
     two_classes: bool = False,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Decide which four images each mosaic shows, and where.
+    """Decide which four images of a table with the column `class` each mosaic shows, and where.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Of held-out images, with the column `class`: the `table` of an image set's test split.
-    classes : sequence of str
-        At least two. Each is the target class in turn.
-    per_class : int
-        Mosaics of each target class; the paper's code takes 100.
-    two_classes : bool
-        Whether the other two images are both of one class, each other class in turn (section I-C),
-        or each of any other class (the rating).
-    seed : int
+    `per_class` mosaics of each class in turn (100 in the paper's code). With `two_classes` the
+    other two images are both of one class, each other class in turn (section I-C); else each is of
+    any other class (the rating).
 
-    Returns
-    -------
-    DataFrame, one row a mosaic
-        mosaic (its number); target (the class to explain); outer (the class of the other two
-        images, or both joined by " + "); image_0 ... image_3 (rows of `table`, cell by cell, row by
-        row; four different images); is_target_0 ... is_target_3 (bool, two of them true).
-
-    Raises
-    ------
-    ValueError
-        For training images, fewer than two classes, or classes of fewer than two images.
+    Returned is a row a mosaic: mosaic (its number); target (the class to explain); outer (the class
+    of the other two images, or both joined by " + "); image_0 ... image_3 (rows of `table`, cell by
+    cell, row by row); is_target_0 ... is_target_3 (bool, two of them true).
     """
     _check(table, list(classes))
     rng = np.random.default_rng(seed)

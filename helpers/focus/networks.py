@@ -36,12 +36,10 @@ class Model:
 
 def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
     """The images that mosaics are made of: test splits, or all images where nothing is trained."""
+    sets = collection.sets.items()
     if recipe.fit == AS_IT_IS:
-        return {
-            name: replace(s, table=s.table.assign(split="test"))
-            for name, s in collection.sets.items()
-        }
-    return {name: images.split("test") for name, images in collection.sets.items()}
+        return {name: replace(s, table=s.table.assign(split="test")) for name, s in sets}
+    return {name: images.split("test") for name, images in sets}
 
 
 def designs(
@@ -55,11 +53,8 @@ def designs(
     if collection.mosaics and recipe.fit == AS_IT_IS:
         ready = collection.mosaics.items()
         return {n: t.groupby("target").head(per_class).reset_index(drop=True) for n, t in ready}
-    images = held_out(collection, recipe)
-    return {
-        name: design(one.table, one.classes, per_class=per_class, seed=seed)
-        for name, one in images.items()
-    }
+    images, asked = held_out(collection, recipe).items(), {"per_class": per_class, "seed": seed}
+    return {name: design(one.table, one.classes, **asked) for name, one in images}
 
 
 def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "C") -> Model:
@@ -128,18 +123,3 @@ def right(model: Model, images: ImageSet) -> np.ndarray:
     """Which images each training names right: bool (T, N)."""
     wanted = np.array([model.logit[name] for name in images.table["class"]])
     return logits(model.trainings, images.images).argmax(2).numpy() == wanted
-
-
-def taken_for(model: Model, images: ImageSet) -> pd.DataFrame:
-    """What a model takes single images for: shares of each class's images, over the trainings.
-
-    Classes down; answers across, and "another" where the networks have other logits, too.
-    """
-    named = {logit: name for name, logit in model.logit.items()}
-    best = logits(model.trainings, images.images).argmax(2).flatten().tolist()
-    said = [named.get(at, "another") for at in best]
-    wanted = np.tile(images.table["class"].to_numpy(), len(model.trainings))
-    shares = pd.crosstab(wanted, said, normalize="index")
-    columns = [*model.logit, *(["another"] if "another" in said else [])]
-    shares = shares.reindex(index=list(model.logit), columns=columns, fill_value=0.0)
-    return shares.rename_axis(index="class", columns="taken for")

@@ -14,12 +14,10 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers import explain, stats
-from helpers.data import ImageSet
+from helpers import stats
 from helpers.focus.means import Means
-from helpers.focus.mosaics import LAYOUTS, batches, layouts, placed
+from helpers.focus.mosaics import LAYOUTS, batches, placed
 from helpers.focus.mosaics import design as _design
-from helpers.focus.networks import Model
 
 PAIR = ["target", "outer"]
 
@@ -107,28 +105,6 @@ def extremes(rated: pd.DataFrame, target: str, outer: str, n: int) -> pd.DataFra
     n = min(n, len(part) // 2)
     best, worst = part.head(n).assign(kind="best"), part.tail(n).assign(kind="worst")
     return pd.concat([best, worst])
-
-
-def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method: str) -> dict:
-    """Mosaics of one pair and their relevance in the first training.
-
-    `rows` are from :func:`helpers.focus.rate`, with a column kind that is shown where there is one;
-    `images`, whose `patches` are what is shared, are those that the rows count. Returned is what
-    :func:`helpers.figures.focus.mosaics_explained` takes by name.
-    """
-    target, outer = rows[PAIR].iloc[0]
-    mosaics = torch.cat(list(batches(rows, images.images)))
-    maps = explain.explain(model.trainings[0], mosaics, model.logit[target], method).maps
-    kinds = rows["kind"] + ": " if "kind" in rows else [""] * len(rows)
-    captions = [f"{k}Focus {value:.2f}" for k, value in zip(kinds, rows["focus"], strict=True)]
-    return {
-        "mosaics": mosaics,
-        "maps": maps,
-        "layouts": layouts(rows),
-        "captions": captions,
-        "names": (target, outer),
-        "patches": None if images.patches is None else in_mosaics(rows, images.patches),
-    }
 
 
 def in_mosaics(rows: pd.DataFrame, masks: torch.Tensor) -> torch.Tensor:

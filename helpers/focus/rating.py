@@ -6,6 +6,7 @@ on where it stopped.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -131,16 +132,12 @@ def maps_of(
     model: Model, mosaic: torch.Tensor, target: str, methods: Iterable[str], effort: str
 ) -> dict[str, torch.Tensor]:
     """Each method's map of one mosaic (1, 3, H, W) in the first training, by its shown name."""
-    found = {}
+    found, wanted = {}, torch.tensor([model.logit[target]])
     for method in methods:
-        asked = mosaic, torch.tensor([model.logit[target]]), method
-        try:
-            found[shown(method)] = _maps(
-                model.trainings[0], *asked, method_settings(method, effort)
-            )
-        except NotConserved:
-            continue
-    return {name: maps.maps[0] for name, maps in found.items()}
+        asked = mosaic, wanted, method, method_settings(method, effort)
+        with suppress(NotConserved):
+            found[shown(method)] = _maps(model.trainings[0], *asked).maps[0]
+    return found
 
 
 def method_settings(method: str | Callable, effort: str) -> dict:
@@ -173,9 +170,8 @@ def _maps(network, mosaics, wanted, method, settings) -> explain.Maps:
         return explain.explain(network, mosaics, wanted, method, **settings)
     except FloatingPointError:
         if len(mosaics) == 1:
-            return explain.Maps(
-                torch.full_like(mosaics[:, 0], torch.nan, dtype=torch.float32), "", {}
-            )
+            empty = torch.full_like(mosaics[:, 0], torch.nan, dtype=torch.float32)
+            return explain.Maps(empty, "", {})
     alone = zip(mosaics.split(1), wanted.split(1), strict=True)
     parts = [_maps(network, *one, method, settings) for one in alone]
     maps, seconds = torch.cat([part.maps for part in parts]), sum(part.seconds for part in parts)

@@ -5,7 +5,7 @@ A seed has its own images. At each dose an eyespot is moved to a target class
 images carry the eyespot, as in training at dose 1, and so do the images of one outer class, which
 never carried it in training at dose 1. Every seed tries all twelve ordered pairs at dose 0, where
 the eyespot says nothing, and at dose 1; the first four also try one target each at the doses
-between. The networks of dose 0 are the reference of all others.
+between.
 
     python -m helpers.focus.trials data/eyespot_trials.csv
 
@@ -16,18 +16,16 @@ once. A run that was stopped goes on from the seeds that it finds in the store.
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import torch
 
 from helpers import models
 from helpers.data import ImageSet, world
 from helpers.focus import feature, pairs
-from helpers.focus.mosaics import IMAGES, TARGETS
 from helpers.focus.networks import Model
 from helpers.focus.rating import rate
 from helpers.run import artifacts, project
@@ -45,11 +43,7 @@ PER_PAIR, MANY = 8, 24  # mosaics of a pair
 LEARNED = 2.0  # logits: an eyespot that adds more to the target was learned
 FINER = ("gradcam", {"layer": "layer2"})
 METHODS = {"gradcam": ("gradcam", {}), "finer": FINER, "lrp": ("lrp", {})}
-STATES = [("clean", "clean"), ("clean", "marked"), ("clean", "over")]
-STATES += [("marked", other) for other in ("clean", "marked", "over", "away", "sham")]
-"""Of the target's images and of the outer ones, in which mosaics are rated."""
-ALONE = {"focus": 0.0, "set": "C", "architecture": RECIPE.architecture}
-VERSION = 2
+VERSION = 3
 
 
 def run(seeds: Sequence[int]) -> pd.DataFrame:
@@ -61,13 +55,13 @@ def run(seeds: Sequence[int]) -> pd.DataFrame:
         dose; seed; planted (the class to which the eyespot is moved); target, outer (the pair that
         is asked about, not always the planted one); gain (of the target's logit by the eyespot on
         outer images, mean over trainings); rise_0 ... rise_3 (of Focus when it is painted over, by
-        training); erased, elsewhere, sham (rise with images that never carried it; when as much is
-        painted over elsewhere; of no mark beside a sham one); suspected (rise when what LRP points
-        at is painted over). Where the target is the planted class: share_*, area and peaks_* (the
-        wrong relevance on the eyespot, by method); p (rise beside the reference trainings); and the
-        mean Focus of each pair, "bench > mug" and so on, where both classes of the trial's pair
-        carry the eyespot. At dose 0: starred and starred_by_one, how many pairs are "significantly"
-        low where no image carries an eyespot, over all trainings and by one network.
+        training). Where the target is the planted class: erased, elsewhere, sham (rise with images
+        that never carried it; when as much is painted over elsewhere; of no mark beside a sham
+        one); suspected (rise when what LRP points at is painted over); share_*, area and peaks_*
+        (the wrong relevance on the eyespot, by method); and the mean Focus of each pair, "bench >
+        mug" and so on, where both classes of the trial's pair carry the eyespot. At dose 0:
+        starred and starred_by_one, how many pairs are "significantly" low where no image carries
+        an eyespot, over all trainings and by one network.
     """
     found = []
     for seed in progress(seeds, desc="trials"):
@@ -82,52 +76,14 @@ def run(seeds: Sequence[int]) -> pd.DataFrame:
 
 
 def _seed(seed: int) -> list[dict]:
-    """All trials of one seed: dose 0 first, whose networks are the reference of the others."""
-    shown = Shown.of(seed)
-    rows = _trials(shown, 0.0, CLASSES[0], {})
-    reference = {(row["target"], row["outer"]): _rises(row) for row in rows}
-    asked = list(product([1.0], CLASSES))
+    """All trials of one seed."""
+    every = dict.fromkeys(CLASSES, 1.0)
+    drawn = _images(seed, {}), _images(seed, every), _images(seed, every, "sham")
+    shown = [images.split("test") for images in drawn]
+    asked = [(0.0, CLASSES[0]), *product([1.0], CLASSES)]
     if seed < len(CLASSES):
         asked += product(BETWEEN, [CLASSES[seed]])
-    for dose, planted in asked:
-        rows += _trials(shown, dose, planted, reference)
-    return rows
-
-
-@dataclass(frozen=True)
-class Shown:
-    """One seed's held-out images in every state, and the mosaics made of them."""
-
-    seed: int
-    states: dict[str, ImageSet]
-    design: pd.DataFrame
-
-    @classmethod
-    def of(cls, seed: int) -> "Shown":
-        """Drawn clean, with the eyespot or a sham on all, and with the eyespot painted over."""
-        every = dict.fromkeys(CLASSES, 1.0)
-        clean = _images(seed, {}).split("test")
-        marked = _images(seed, every).split("test")
-        sham = _images(seed, every, "sham").split("test")
-        over = feature.paint_over(marked.images, marked.patches)
-        away = feature.paint_over(marked.images, feature.elsewhere(marked.patches))
-        states = {"clean": clean, "marked": marked, "sham": sham}
-        states |= {"over": replace(marked, images=over), "away": replace(marked, images=away)}
-        design = pairs.design(clean.table, CLASSES, per_pair=PER_PAIR, seed=seed)
-        return cls(seed, states, design)
-
-    def rated(self, model: Model) -> pd.DataFrame:
-        """Every mosaic in the `STATES` of its target's and of its outer images."""
-        names = list(self.states)
-        images = torch.cat([one.images for one in self.states.values()])
-        parts = []
-        for inner, outer in STATES:
-            at = np.where(self.design[TARGETS], names.index(inner), names.index(outer))
-            moved = self.design[IMAGES] + at * len(self.states["clean"])
-            parts.append(self.design.assign(**moved, inner=inner, beside=outer))
-        return rate(
-            model, replace(self.states["clean"], images=images), pd.concat(parts), "gradcam"
-        )
+    return [row for dose, planted in asked for row in _trials(seed, shown, dose, planted)]
 
 
 def _images(seed: int, marked: dict[str, float], look: str = "eyespot") -> ImageSet:
@@ -135,68 +91,59 @@ def _images(seed: int, marked: dict[str, float], look: str = "eyespot") -> Image
     return world.image_set("C", SIZE, seed, PER_CLASS, **planted)
 
 
-def _rises(row: dict) -> np.ndarray:
-    return np.array([row[f"rise_{t}"] for t in range(RECIPE.trainings)])
+def _mixed(one: ImageSet, classes: Sequence[str], other: ImageSet) -> ImageSet:
+    """The images of some classes from one set, and those of all other classes from another."""
+    mine = torch.tensor(one.table["class"].isin(classes).tolist())
+    return replace(one, images=torch.where(mine[:, None, None, None], one.images, other.images))
 
 
-def _trials(shown: Shown, dose: float, planted: str, reference: dict) -> list[dict]:
-    """The trials of the networks that are trained at one dose of one seed."""
-    own = _images(shown.seed, pictures.marked_shares(dose, planted, CLASSES))
+def _trials(seed: int, shown: Sequence[ImageSet], dose: float, planted: str) -> list[dict]:
+    """The trials of the networks that are trained at one dose; `shown` is clean, marked, sham."""
+    own = _images(seed, pictures.marked_shares(dose, planted, CLASSES))
     sets = own.split("train"), own.split("val")
-    settings = {"seed": shown.seed, "epochs": RECIPE.epochs, "store": project.store()}
+    settings = {"seed": seed, "epochs": RECIPE.epochs, "store": project.store()}
     trained = models.trainings(RECIPE.trainings, RECIPE.architecture, *sets, **settings)
     model = Model(RECIPE, "C", trained, {name: i for i, name in enumerate(CLASSES)})
-    rated = shown.rated(model)
-    focus = rated.groupby(["inner", "beside", *pairs.PAIR, "training"])["focus"].mean()
-    starred = {} if dose else _starred(shown, model)
+    clean, marked, sham = shown
+    design = pairs.design(clean.table, CLASSES, per_pair=PER_PAIR, seed=seed)
+    starred = {} if dose else _starred(model, clean, seed)
     rows = []
     for target, outer in DRAWN:
-        asked = dose == 0 or target == planted
-        inner = "marked" if asked else "clean"
-        rises = focus[inner, "over", target, outer] - focus[inner, "marked", target, outer]
-        gain = feature.gains(model, shown.states["clean"], shown.states["marked"], (target, outer))
-        row = {"seed": shown.seed, "dose": dose, "planted": planted if dose else ""}
-        row |= {"target": target, "outer": outer, "gain": gain.mean()} | starred
-        row |= {f"rise_{t}": value for t, value in enumerate(rises)}
+        pair, asked = (target, outer), dose == 0 or target == planted
+        images = _mixed(marked, pair if asked else [outer], clean)
+        also = {}
         if asked:
-            row |= _more(shown, model, focus, (target, outer))
-        if asked and dose:
-            row["p"] = feature.beyond(_rises(row), reference[target, outer])
+            guess = feature.paint_over(marked.images, feature.suspected(model, marked, pair))
+            also = {"suspected": guess, "sham": _mixed(sham, [outer], marked).images}
+            also["erased"] = _mixed(clean, [outer], marked).images
+        mine = pairs.of_pair(design, *pair)
+        rated = feature.intervention(model, images, mine, marked.patches, "gradcam", also)
+        row = {"seed": seed, "dose": dose, "planted": planted if dose else ""}
+        row |= {"target": target, "outer": outer} | starred
+        row["gain"] = feature.gains(model, clean, marked, pair).mean()
+        row |= {f"rise_{t}": value for t, value in enumerate(feature.rises(rated))}
+        if asked:
+            row |= {name: feature.rises(rated, name).mean() for name in ("erased", "suspected")}
+            row["elsewhere"] = feature.rises(rated, feature.ELSEWHERE).mean()
+            row["sham"] = row["erased"] - feature.rises(rated, "sham").mean()
+            before = rated[rated["state"] == feature.BEFORE]
+            for found in feature.by_method(model, marked, before, METHODS).to_dict("records"):
+                row |= {f"{what}_{found['method']}": found[what] for what in ("share", "peaks")}
+                row["area"] = found["area"]
+            every = rate(model, images, design, "gradcam").groupby([*pairs.PAIR, "training"])
+            means = every["focus"].mean().groupby(pairs.PAIR).mean()
+            row |= {f"{a} > {b}": means[a, b] for a, b in DRAWN}
         rows.append(row)
     return rows
 
 
-def _starred(shown: Shown, model: Model) -> dict:
+def _starred(model: Model, clean: ImageSet, seed: int) -> dict:
     """How many pairs are "significantly" low where no image carries a mark, over all trainings and
     by one network; with more mosaics than elsewhere, as one would take to be sure."""
-    clean = shown.states["clean"]
-    design = pairs.design(clean.table, CLASSES, per_pair=MANY, seed=shown.seed)
+    design = pairs.design(clean.table, CLASSES, per_pair=MANY, seed=seed)
     rated = rate(model, clean, design, "gradcam")
     several = {"starred": rated, "starred_by_one": rated[rated["training"] == 0]}
     return {name: int((pairs.ranked(r)["p_adjusted"] < 0.05).sum()) for name, r in several.items()}
-
-
-def _more(shown: Shown, model: Model, focus: pd.Series, pair: tuple[str, str]) -> dict:
-    """What is measured where the target's own images carry the eyespot."""
-    means = focus.groupby(level=[0, 1, 2, 3]).mean()
-    own = {beside: means["marked", beside, *pair] for _, beside in STATES[3:]}
-    row = {
-        "erased": own["clean"] - own["marked"],
-        "elsewhere": own["away"] - own["marked"],
-        "sham": own["clean"] - own["sham"],
-    }
-    marked = shown.states["marked"]
-    rows = pairs.of_pair(shown.design, *pair)
-    masks = feature.suspected(model, marked, pair)
-    over = replace(marked, images=feature.paint_over(marked.images, masks))
-    again = rate(model, over, rows, "gradcam")
-    row["suspected"] = again["focus"].mean() - own["marked"]
-    mine = pd.concat(rows.assign(training=t, **ALONE) for t in range(RECIPE.trainings))
-    for found in feature.by_method(model, marked, mine, METHODS).to_dict("records"):
-        row |= {f"{what}_{found['method']}": found[what] for what in ("share", "peaks")}
-        row["area"] = found["area"]
-    state = {name: "marked" if name in pair else "clean" for name in CLASSES}
-    return row | {f"{a} > {b}": means[state[a], state[b], a, b] for a, b in DRAWN}
 
 
 def judged(trials: pd.DataFrame) -> pd.DataFrame:
@@ -207,16 +154,15 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
     mean Focus of all, as the paper ranks them).
     """
     own = trials[(trials["dose"] == 0) | (trials["target"] == trials["planted"])]
-    own = own.reset_index(drop=True)
-    columns = [f"{a} > {b}" for a, b in DRAWN]
     rise = own.filter(like="rise_").mean(axis=1)
-    return own.assign(
+    judged = own.assign(
         rise=rise,
         found=rise >= feature.EFFECT,
         found_by_one=own["rise_0"] >= feature.EFFECT,
         learned=own["gain"] > LEARNED,
-        first=own[columns].idxmin(axis=1) == own["target"] + " > " + own["outer"],
+        first=own.filter(like=" > ").idxmin(axis=1) == own["target"] + " > " + own["outer"],
     )
+    return judged.reset_index(drop=True)
 
 
 def rates(judged: pd.DataFrame) -> pd.DataFrame:
@@ -224,8 +170,11 @@ def rates(judged: pd.DataFrame) -> pd.DataFrame:
     counted = judged.assign(trials=1, learned_and_found=judged["learned"] & judged["found"])
     sums = ["trials", "first", "learned", "learned_and_found", "found", "found_by_one"]
     means = ["gain", "rise", "erased", "elsewhere", "sham", "suspected"]
-    by = counted.groupby("dose")
-    return pd.concat([by[sums].sum().astype(int), by[means].mean()], axis=1).reset_index()
+    return (
+        counted.groupby("dose")
+        .agg(dict.fromkeys(sums, "sum") | dict.fromkeys(means, "mean"))
+        .reset_index()
+    )
 
 
 def starred(judged: pd.DataFrame) -> str:
@@ -245,19 +194,13 @@ def recorded(path: str = RECORDED) -> pd.DataFrame:
 
 
 def main() -> None:
-    """``python -m helpers.focus.trials FILE``: write trials as CSV, or gather files of them."""
+    """``python -m helpers.focus.trials FILE``: write the trials of some seeds as CSV."""
     parser = argparse.ArgumentParser(description="Plant an eyespot, and try to prove it.")
     parser.add_argument("file", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(10)), help="which")
-    parser.add_argument("--gather", type=Path, nargs="+", help="read these instead")
     asked = parser.parse_args()
     project.seed_everything(0)
-    if asked.gather:
-        found = pd.concat(map(pd.read_csv, asked.gather)).sort_values(
-            ["seed", "dose"], kind="stable"
-        )
-    else:
-        found = run(asked.seeds)
+    found = run(asked.seeds).sort_values(["seed", "dose"], kind="stable")
     artifacts.write_text(asked.file, found.to_csv(index=False, float_format="%.4g"))
 
 
