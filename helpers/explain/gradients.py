@@ -48,10 +48,9 @@ def smoothgrad(
 ) -> torch.Tensor:
     """SmoothGrad (Smilkov et al. 2017): the mean gradient of noisy copies of an image.
 
-    The sign is kept inside the mean; `reduce` acts on the mean. (captum's
-    `NoiseTunnel(Saliency)` averages absolute values, which is another map.) The standard deviation
-    of the noise, `sigma`, is a share of each image's own range. The noise is the same for every
-    image, so that no map depends on its batch.
+    `reduce` acts on the mean. (captum's `NoiseTunnel(Saliency)` averages absolute values, which is
+    another map.) The noise is the same for every image, so that no map depends on its batch, but
+    for `sigma`, its standard deviation as a share of the image's own range.
     """
     draw = torch.Generator().manual_seed(seed)
     noise = torch.randn((samples, *images.shape[1:]), generator=draw).to(images)
@@ -63,13 +62,7 @@ def smoothgrad(
 
 
 def integrated_gradients(
-    model,
-    images,
-    targets,
-    *,
-    steps: int = 32,
-    layer: str = "input",
-    reduce: str = "sum",
+    model, images, targets, *, steps: int = 32, layer: str = "input", reduce: str = "sum"
 ) -> torch.Tensor:
     """Integrated Gradients (Sundararajan et al. 2017), captum's with Gauss-Legendre steps.
 

@@ -28,11 +28,8 @@ def lime(
     Ridge regression on logits, every superpixel shown with a chance of one half, samples weighted
     by sqrt(exp(-d^2 / `WIDTH`^2)) with d the cosine distance to the whole image. (captum's default,
     Lasso, gives all zeros on logits.) What is hidden gets the image's mean colour. `segments` is
-    the number of cells a side of the grid, or "quickshift" for scikit-image's with the paper's
-    settings. `penalty` is on the coefficients, not on the intercept.
-
-    The map spreads each superpixel's coefficient evenly over its pixels. With `best` it is the
-    paper's binary mask: 1 in so many superpixels of the largest coefficients, where positive.
+    the cells a side of the grid, or "quickshift" (scikit-image's, as the paper has it). With `best`
+    the map is the paper's mask: 1 in so many superpixels of the largest positive coefficients.
     """
     places = superpixels(segments, images)
     count = int(places.max()) + 1

@@ -276,6 +276,7 @@ def sums(
                 maps = torch.full_like(mosaics[:, 0], torch.nan)
             cells = adaptive_avg_pool2d(maps, 2)
             scores = {"focus": score(maps, where), "by_cell": score(cells, where), "right": right}
+            scores = {name: one.numpy() for name, one in scores.items()}
             found.append(table.assign(method=shown(method), training=number, **scores))
     rows = pd.concat(found, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
