@@ -625,7 +625,7 @@ def two_methods(
 ) -> Figure:
     """Pasting against mosaics, a point a pair: in the paper's counts, and in logits beside neutral.
 
-    `counts` are those of `pasting.both_counts`, `pairs` those of `effects.apart`. `agreements` has
+    `counts` are those of `pasting.both_counts`, `pairs` those of both methods, with `ranks_apart`. `agreements` has
     the rank correlations: "counts", "logits", and "paper" where its counts are drawn in.
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6))
@@ -739,7 +739,7 @@ def context_half(tables: Mapping[str, pd.DataFrame], context_of: Names) -> Figur
 
 
 def fair_test(table: pd.DataFrame, context_of: Names) -> Figure:
-    """What GradCAM shows on the background beyond other networks, by `background.per_layer`.
+    """What GradCAM shows on the background beyond other networks, by `background.per_class`.
 
     Rows are classes; columns image sizes and layers, once for the share and once for the peak.
     """
