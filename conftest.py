@@ -7,7 +7,6 @@ elsewhere they are checked leniently, and the first line of a test run says so.
 import os
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 # tests run side by side: more threads would be in each other's way where kernels are not pinned
@@ -16,13 +15,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from helpers.run import project
 from helpers.run.stored import QUIET
 
-pd.set_option("mode.string_storage", "python")  # as every run has it (`project.seed_everything`)
 os.environ.update(QUIET)  # kernels started by nbval inherit it
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
     """Compare no outputs (nbval's lax mode) where this machine's numbers are not the suite's."""
+    import pandas as pd  # after helpers, which pins the kernels
+
+    pd.set_option("mode.string_storage", "python")  # as every run has it (`seed_everything`)
     if not config.option.nbval:
         return
     from helpers.models import machine

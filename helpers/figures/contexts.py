@@ -626,7 +626,8 @@ def two_methods(
     """Pasting against mosaics, a point a pair: in the paper's counts, and in logits beside neutral.
 
     `counts` are those of `pasting.both_counts`; `pairs` has the pairs by both methods, with
-    `ranks_apart`. `agreements` has the rank correlations: "counts", "logits", and "paper" where its counts are drawn in.
+    `ranks_apart`. `agreements` has the rank correlations: "counts", "logits", and "paper" where its
+    counts are drawn in.
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6))
     for row in counts.to_dict("records"):
