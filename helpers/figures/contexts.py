@@ -59,7 +59,7 @@ PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
 REFERENCE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
 # What the networks of `effects.readings` are called.
-LABELS = {"asked": "the model", "reference": "the same, nothing planted"}
+LABELS = {"asked": "the model", "reference": "the reference"}
 BY_SET = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOURS}
 
 
@@ -539,7 +539,7 @@ def planted_and_measured(table: pd.DataFrame, colours: Names, context_of: Names)
     axes[0].set_ylabel("effect beyond the reference (logits)")
     names = [context_name(name, context_of) for name in table["context_class"]]
     effect = table["context_effect"].to_numpy()
-    title = f"The {names[effect.argmax()]} draws most, the {names[effect.argmin()]} least"
+    title = f"Beyond the reference the {names[effect.argmax()]} draws most"
     headed(fig, title, _of_contexts(table, colours, context_of))
     note(fig, WHISKERS)
     return fig
@@ -656,7 +656,7 @@ def two_methods(
     right.set_title(said, fontsize=10)
     handles = _of_contexts(counts, colours, context_of)
     handles += _of_paper(counts.rename(columns={"paste_share_paper": "paper"}), "the paper's")
-    agree = "agree" if agreements["counts"] > 0.5 else "do not agree"
+    agree = "agree" if agreements["counts"] > 0.5 else "show no agreement"
     headed(fig, f"In the paper's counts the two methods {agree} on the pairs", handles)
     note(fig, WHISKERS + " A point is a pair of object and context, in the context's colour.")
     return fig
@@ -730,10 +730,13 @@ def background_share(tables: Mapping[str, pd.DataFrame]) -> Figure:
 
 def context_half(tables: Mapping[str, pd.DataFrame], context_of: Names) -> Figure:
     """GradCAM's relevance on the context's half of mosaics, by `background.per_context`."""
-    measures = {"context": "share on the context's half", "more": "less that on the neutral half"}
+    measures = {
+        "context": "share on the context's half",
+        "more": "less the share with a neutral image there",
+    }
     first = next(iter(tables.values()))
     clear = (first["more_low"] > 0).sum()
-    title = f"In {clear} of {len(first)} contexts the context's half gets more than a neutral half"
+    title = f"In {clear} of {len(first)} contexts the half clearly gets more than a neutral image"
     fig = by_context(_wide(tables, "context_class", measures), title, context_of)
     fig.axes[0].set_xlim(-0.02, 1.02)
     return fig
@@ -762,7 +765,7 @@ def fair_test(table: pd.DataFrame, context_of: Names) -> Figure:
     said = f"in {clear.sum()} of {clear.size} cells"
     headed(fig, f"GradCAM shows more background than without the bias {said}")
     text = WHISKERS.replace("Whiskers", "Brackets")
-    note(fig, text + " Orange: above zero; 1 in 40 is by chance.")
+    note(fig, text + " Orange: the whole interval is above zero (1 in 40 by chance).")
     return fig
 
 

@@ -172,8 +172,13 @@ def _chapter(
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = _unlinked(cell.source, executed)
-        elif cell.cell_type == "code" and _prepares(cell):
+        elif _prepares(cell):
             cell.metadata.tags = [exercises.FOLD]
+        for output in cell.get("outputs", []):  # their links are not those of Sphinx
+            text = output.get("data", {}).get("text/markdown")
+            if text:
+                pages = _unlinked(text, executed).replace(".ipynb)", ".html)")
+                output["data"]["text/markdown"] = pages
     return {
         "name": name,
         "title": f"{name.split('_')[0]} {opening['title'] or name}",
