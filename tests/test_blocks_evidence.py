@@ -64,7 +64,7 @@ def test_null_p_values_are_uniform_on_unbiased_data(monkeypatch):
     found = []
     for trial in range(250):
         held, _ = drawn([[0.3, 0.7]] * 5, [0.3, 0.25, 0.2, 0.15, 0.1], 3000, rng)
-        null = {"permutations": 99, "seed": trial}
+        null = {"permutations": 99, "bootstrap": 0, "seed": trial}
         cells = report.make(table_of(held), ["pr", "tpr", "acc"], **BLOCKS, **null).cells
         found.append(cells.loc[cells["tail"] == "upper", ["p", "p_minp"]].to_numpy())
     p = np.stack(found)[:, :, 0]
@@ -103,7 +103,8 @@ def test_intervals_cover(rates, lowest, highest):
         data = table_of(drawn(rates, shares, 3000, rng)[0])
         for cell_of in COVERED:
             only = [[b] for b in cell_of]
-            cell = report.make(data, ["pr", "tpr"], *only, bootstrap=300, seed=trial).cells
+            how = {"bootstrap": 300, "permutations": 0, "seed": trial}
+            cell = report.make(data, ["pr", "tpr"], *only, **how).cells
             true = np.array([blocks.bias(truth, of, *cell_of) for of in ("pr", "tpr")])
             hits.append((cell["low"] <= true + 1e-6) & (true <= cell["high"] + 1e-6))
     coverage = np.reshape(hits, (400, len(COVERED), 2)).mean(0)
