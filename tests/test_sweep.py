@@ -147,10 +147,11 @@ def test_the_sweep_plans_every_world(tmp_path):
 
 @pytest.mark.slow
 def test_a_sweep_runs_and_a_second_time_has_nothing_to_do(tmp_path):
-    config = ["seeds=[0]", "doses=[0.25,1]", "per_class=18", "trainings=2"]
-    done = snakemake(tmp_path, "--cores", "1", "--config", *config)
+    config = tmp_path / "small.yml"
+    config.write_text("{seeds: [0], doses: [0.25, 1], per_class: 18, trainings: 2}")
+    done = snakemake(tmp_path, "--cores", "1", "--configfile", str(config))
     assert done.returncode == 0, done.stderr[-3000:]
     written = sweep.recorded(tmp_path / "outputs" / "sweep" / "worlds.csv")
     assert set(written["dose"]) == {0.25, 1} and set(written["seed"]) == {0}
-    again = snakemake(tmp_path, "--cores", "1", "--config", *config)
+    again = snakemake(tmp_path, "--cores", "1", "--configfile", str(config))
     assert "Nothing to be done" in again.stdout + again.stderr
