@@ -1,6 +1,5 @@
 """Focus on photographs: methods and class pairs of ImageNet, and notebooks 06 and 07."""
 
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -126,25 +125,3 @@ def test_notebook_06_on_cats_and_dogs(cats_and_dogs, outputs, monkeypatch):
     print(f"accuracy {accuracy:.2f}\n", found[["mosaics", "mean", "mean_low", "mean_high"]])
     assert accuracy > 0.9
     assert found["mean_low"]["GradCAM"] > 0.5 and found["mean"]["LRP"] > 0.5
-
-
-def test_notebook_06b_on_cats_and_dogs(cats_and_dogs, outputs, monkeypatch):
-    given = {"mosaics": 2, "methods": ["gradcam", "lrp", "gradcam++"]}
-    tables = executed("06b", cats_and_dogs | given, outputs, monkeypatch)
-    checked = pd.read_csv(tables / "controls.csv")
-    assert set(checked["control"]) == {"random weights", "DiFull"}
-    assert checked.loc[checked["control"] == "DiFull", "holds"].all(), checked.to_string()
-
-
-def test_notebook_07_on_cats_and_dogs(cats_and_dogs, outputs, monkeypatch):
-    given = {"per_pair": 20}
-    tables = executed("07", cats_and_dogs | given, outputs, monkeypatch)
-    accuracy = pd.read_csv(tables / "accuracy.csv").iloc[0]
-    table = pd.read_csv(tables / "pairs.csv")
-    print(f"accuracy {accuracy['accuracy']:.3f} of {accuracy['images']:.0f}")
-    print(table[["target", "outer", "focus", "low", "high", "undefined"]].round(3).to_string())
-    assert accuracy["accuracy"] > 0.9
-    assert set(table["target"] + table["outer"]) == {"catdog", "dogcat"}
-    assert (table["focus"] > 0.6).all()
-    found = json.loads((outputs / "dogs/findings/07_focus_bias_pairs.json").read_text())
-    assert len(found["findings"]) >= 3
