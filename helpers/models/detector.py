@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pandas as pd
 import torch
+from PIL import Image
 from safetensors.torch import load_file, save_file
 from torch import nn
-from torchvision.io import ImageReadMode, decode_image
 from torchvision.models.detection import FasterRCNN, fasterrcnn_resnet50_fpn
 from torchvision.models.detection.anchor_utils import AnchorGenerator
 from torchvision.models.detection.faster_rcnn import FastRCNNPredictor
 from torchvision.ops import FeaturePyramidNetwork, MultiScaleRoIAlign
+from torchvision.transforms.v2.functional import pil_to_tensor
 
 import helpers
 from helpers.models import weights as weight_files
@@ -292,8 +293,9 @@ def _predict(detector: Detector, files: dict[str, Path], path: Path, target: Pat
 def _image(file: Path) -> torch.Tensor:
     """An image file as uint8 (3, H, W)."""
     try:
-        return decode_image(file, ImageReadMode.RGB)
-    except RuntimeError as error:
+        with Image.open(file) as image:
+            return pil_to_tensor(image.convert("RGB"))
+    except (OSError, SyntaxError) as error:
         raise ValueError(
             f"The image {file.name} cannot be read ({error}); replace it or take it out"
         ) from None

@@ -135,7 +135,7 @@ def write(
     """Write rendered frames as a folder like BDD100K's, with GPS tracks and incomes.
 
     The labels also tell what only a rendered street knows: the look of each thing and its distance.
-    As of BDD100K's videos, a tenth has no GPS track.
+    As of BDD100K's videos, a tenth has no GPS track. A folder that has been written stays.
 
     Returns
     -------
@@ -143,20 +143,24 @@ def write(
         images (a folder of PNG files), labels, gps, areas, incomes.
     """
     folder = Path(folder)
-    (folder / "images").mkdir(parents=True, exist_ok=True)
     of_image, rows = dict(list(boxes.groupby("image"))), []
     for number, frame in enumerate(frames.to_dict("records")):
-        picture = Image.fromarray(images[number].transpose(1, 2, 0))
-        picture.save(folder / "images" / frame["name"], compress_level=1)
-        about = {key: frame[key] for key in ("weather", "scene", "timeofday")}
-        rows.append({"name": frame["name"], "videoName": frame["video"], "attributes": about})
-        rows[-1]["size"] = {"width": WIDTH, "height": HEIGHT}
         found = of_image.get(number, boxes.iloc[:0]).to_dict("records")
-        rows[-1]["labels"] = [_label(box) for box in found]
-    labels = artifacts.write_text(folder / "labels.json", json.dumps(rows))
+        row = {"name": frame["name"], "videoName": frame["video"]}
+        row["attributes"] = {key: frame[key] for key in ("weather", "scene", "timeofday")}
+        row["size"] = {"width": WIDTH, "height": HEIGHT}
+        rows.append(row | {"labels": [_label(box) for box in found]})
+    labels, text = folder / "labels.json", json.dumps(rows)
+    paths = {"images": folder / "images", "labels": labels}
     groups = frames["income"].cat.codes.to_numpy()
-    place = city.write(folder, frames["video"].tolist(), groups, missing=0.1)
-    return {"images": folder / "images", "labels": labels} | place
+    paths |= city.write(folder, frames["video"].tolist(), groups, missing=0.1)
+    if not (labels.is_file() and labels.read_text() == text):  # they are written last
+        (folder / "images").mkdir(parents=True, exist_ok=True)
+        for name, image in zip(frames["name"], images, strict=True):
+            picture = Image.fromarray(image.transpose(1, 2, 0))
+            picture.save(folder / "images" / name, compress_level=1)
+        artifacts.write_text(labels, text)
+    return paths
 
 
 def _label(box: dict) -> dict:
