@@ -1,4 +1,4 @@
-"""The planted streets: frames, boxes and detections drawn from a stated law."""
+"""Planted streets: `street` renders frames; `make` draws boxes and detections from a law."""
 
 from helpers.worlds.driving.city import drives
 from helpers.worlds.driving.drive import DrivingWorld, make
