@@ -7,7 +7,7 @@ Labels and detections are read (`frames`, `reading`, `income`, `attributes`), ma
 paper's claims (`printed`, `claims`).
 """
 
-from helpers.icon2.analysis import analyse, change_each_choice, readable
+from helpers.icon2.analysis import analyse, change_each_choice
 from helpers.icon2.frames import planted, read
 from helpers.icon2.matching import match
 from helpers.icon2.nulls import delta_null, sigma_null
@@ -21,6 +21,5 @@ __all__ = [
     "match",
     "planted",
     "read",
-    "readable",
     "sigma_null",
 ]

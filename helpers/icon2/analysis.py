@@ -68,7 +68,7 @@ def analyse(
             name: estimate(matches.of(name), *given, map if workers == 1 else pool.map)
             for name in classes or matches.classes
         }
-    return Analysis(sensitive, found)
+    return Analysis(sensitive, found, options.averaged)
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,7 @@ class Analysis:
 
     sensitive: Attribute
     estimates: dict[str, Estimate]
+    averaged: str
 
     def groups(self) -> pd.DataFrame:
         """AP of every sensitive value and class (Table 1), first the mean over estimable classes.
@@ -136,10 +137,10 @@ class Analysis:
     def ranking(self) -> pd.DataFrame:
         """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first.
 
-        Columns ``class rank attribute proxy_sigma low high first plain_sigma plain_rank``:
-        ``first`` is the share of resamples in which the attribute ranks first, ``plain_sigma`` the
-        sigma of its own values' AP, which takes no account of the sensitive attribute. What could
-        not be estimated has no rank.
+        Columns ``class rank attribute proxy_sigma low high first plain_sigma``: ``first`` is the
+        share of resamples in which the attribute ranks first, ``plain_sigma`` the sigma of its own
+        values' AP, which takes no account of the sensitive attribute. What could not be estimated
+        has no rank.
         """
         tables = [_ranked(name, e.parts) for name, e in self.estimates.items()]
         return pd.concat(tables, ignore_index=True)
@@ -153,7 +154,8 @@ class Analysis:
         (share of boxes in them).
         """
         return pd.DataFrame(
-            {"class": name, "attribute": attribute} | _controlled(e.group_ap, part)
+            {"class": name, "attribute": attribute}
+            | _controlled(e.group_ap, part, formulas.controlled(part.cell_ap, self.averaged))
             for name, e in self.estimates.items()
             for attribute, part in e.parts.items()
         )
@@ -182,20 +184,17 @@ def _ranked(name: str, parts: dict[str, Part]) -> pd.DataFrame:
     spread = np.array([formulas.sigma(formulas.proxy(p.ap, p.cell_boxes)) for p in parts.values()])
     table = pd.DataFrame([_with_interval("proxy_sigma", one) for one in spread])
     table.insert(0, "class", name)
-    table.insert(1, "attribute", list(parts))
+    table.insert(1, "rank", table.proxy_sigma.rank(ascending=False, method="first").astype("Int64"))
+    table.insert(2, "attribute", list(parts))
     tops = np.nan_to_num(spread[:, 1:], nan=-1.0).argmax(0)  # of every resample
     often = pd.Series(np.bincount(tops, minlength=len(parts)) / max(len(tops), 1))
     table["first"] = often.where(table.proxy_sigma.notna() & (len(tops) > 0))
     table["plain_sigma"] = [POINTS * pd.Series(p.ap[0]).std() for p in parts.values()]
-    for rank, column in (("plain_rank", "plain_sigma"), ("rank", "proxy_sigma")):
-        table[rank] = table[column].rank(ascending=False, method="first").astype("Int64")
-    table.insert(1, "rank", table.pop("rank"))
     return table.sort_values("proxy_sigma", ascending=False, kind="stable", ignore_index=True)
 
 
-def _controlled(group_ap: np.ndarray, part: Part) -> dict:
-    before, after = formulas.sigma(group_ap), formulas.controlled(part.cell_ap)
-    adjusted = formulas.sigma(part.standardised)
+def _controlled(group_ap: np.ndarray, part: Part, after: np.ndarray) -> dict:
+    before, adjusted = formulas.sigma(group_ap), formulas.sigma(part.standardised)
     usable = ~np.isnan(part.cell_ap[0]).any(1)
     return {
         "sigma": POINTS * before[0],
@@ -226,27 +225,6 @@ def _rows(axes: dict, ap: np.ndarray, boxes: np.ndarray) -> pd.DataFrame:
     return table.assign(boxes=boxes[0].ravel().astype(int), estimable=table.AP.notna())
 
 
-def readable(control: pd.DataFrame) -> pd.DataFrame:
-    """Table 2 for reading: each fall of sigma in one cell with its interval.
-
-    Columns ``class attribute``; ``σ``; ``within strata`` and ``Δ [95%]``; ``standardised`` and
-    ``its fall [95%]``; ``strata`` and ``covered``.
-    """
-
-    def fall(name: str, low: str, high: str) -> list[str]:
-        rows = control[[name, low, high]].itertuples(index=False)
-        return ["–" if np.isnan(r[0]) else f"{r[0]:.2f} [{r[1]:.2f}, {r[2]:.2f}]" for r in rows]
-
-    table = control.round(2).assign(
-        delta=fall("delta", "low", "high"),
-        standardised_delta=fall("standardised_delta", "standardised_low", "standardised_high"),
-    )
-    names = {"sigma": "σ", "controlled": "within strata", "delta": "Δ [95%]"}
-    names["standardised_delta"] = "its fall [95%]"
-    ends = ["low", "high", "standardised_low", "standardised_high"]
-    return table.drop(columns=ends).rename(columns=names)
-
-
 def change_each_choice(
     matches: Matches,
     sensitive: Attribute,
@@ -256,21 +234,22 @@ def change_each_choice(
 ) -> pd.DataFrame:
     """Change one choice of `options` at a time, and compare the numbers of one class.
 
-    Columns ``choice instead cells delta sign``: the largest move of any AP (AP points), the largest
-    move of any Delta, and how many Deltas change their sign.
+    Columns ``choice instead cells delta sign first``: the largest move of any AP (AP points), the
+    largest move of any Delta, how many Deltas change their sign, and what then ranks first.
     """
 
-    def asked(**changed) -> tuple[pd.Series, pd.Series]:
+    def asked(**changed) -> tuple[pd.Series, pd.Series, str]:
         given = {"classes": [category], "options": replace(options, **changed)}
         found = analyse(matches, sensitive, explanatory, standardise=False, **given)
         tables = (found.groups(), found.values(), found.cells())
-        return pd.concat([t.AP for t in tables], ignore_index=True), found.control().delta
+        ap = pd.concat([t.AP for t in tables], ignore_index=True)
+        return ap, found.control().delta, found.ranking().attribute[0]
 
-    (ap, delta), rows = asked(), []
+    (ap, delta, _), rows = asked(), []
     for choice, allowed in CHOICES.items():
         for value in (one for one in allowed if one != getattr(options, choice)):
-            moved, then = asked(**{choice: value})
+            moved, then, first = asked(**{choice: value})
             row = {"choice": choice, "instead": value, "cells": (moved - ap).abs().max()}
             row |= {"delta": (then - delta).abs().max(), "sign": (then * delta < 0).sum()}
-            rows.append(row)
+            rows.append(row | {"first": first})
     return pd.DataFrame(rows)

@@ -22,13 +22,11 @@ class Frames(DrivingWorld):
 
     Images are numbered in the order of their names, by which COCO breaks ties among scores; their
     attributes are NaN where absent. `report` has a sentence for everything that was read, joined
-    or left out; `law` is what is planted (None: real data), `further` names the attributes that are
-    asked for besides the paper's five.
+    or left out; `law` is what is planted (None: real data).
     """
 
     report: tuple[str, ...] = ()
     law: driving.Law | None = None
-    further: tuple[str, ...] = ()
 
     def attribute(self, name: str) -> Attribute:
         """A sensitive attribute by the name of its column."""
@@ -36,8 +34,8 @@ class Frames(DrivingWorld):
             columns = [c for c in self.images if c not in ("name", "video")]
             raise DetectionDataError(
                 "parameter 'sensitive' is 'income', and no income is known of these frames: give "
-                "'gps', 'areas' and 'incomes', or a CSV with a column 'income' in 'further'; or "
-                f"make 'sensitive' another column: {', '.join(columns) or 'there is none'}"
+                "'gps', 'areas' and 'incomes'; or make 'sensitive' another column: "
+                f"{', '.join(columns) or 'there is none'}"
             )
         return attributes.from_column(self, name)
 
@@ -52,29 +50,13 @@ class Frames(DrivingWorld):
             )
         return self.images[name].astype(str).to_numpy()
 
-    def explanatory(self, sensitive: str) -> list[Attribute]:
-        """The paper's five and those asked for besides; not the sensitive one."""
+    def explanatory(self, sensitive: str, further: Sequence[str] | None = None) -> list[Attribute]:
+        """The paper's five but the sensitive one, and `further` columns of frames or boxes."""
         return [
             attributes.made(self, name)
-            for name in (*attributes.of_paper(self), *self.further)
+            for name in (*attributes.of_paper(self), *(further or ()))
             if sensitive not in (name, attributes.OF_PAPER.get(name))
         ]
-
-    def with_further(self, names: Sequence[str] | None) -> Frames:
-        """The same with further attributes.
-
-        `names` are ``aspect``, ``crowding``, columns of frames or boxes, and CSVs with a column
-        ``name`` (of the frame, with or without its extension) and one column an attribute.
-        """
-        frames = self
-        for name in names or ():
-            columns = [name]
-            if name.lower().endswith(".csv"):
-                table, said = attributes.from_csv(frames, name)
-                images, columns = frames.images.assign(**table), list(table)
-                frames = replace(frames, images=images, report=(*frames.report, *said))
-            frames = replace(frames, further=(*frames.further, *columns))
-        return frames
 
 
 def read(

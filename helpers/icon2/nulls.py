@@ -1,12 +1,9 @@
 """Permutation nulls: what sigma and Delta look like when nothing is there.
 
-Sigma is never negative and grows with noise: under no effect at all 150 boxes a group give about 2
-AP points. So the groups are permuted between images (`sigma_null`), or a confounder within each
-group, which keeps the shares P(e|a) (`delta_null`). Under that null Delta is negative for
-attributes of images, whose strata are small, and positive for those of boxes, whose values share
-their false positives. A small p says that e matters to detection, not yet that the groups differ in
-it: sigma shrinks in hard strata, so that Delta can be positive though P(e|a) is the same for all.
-Standardisation does not have that fault.
+Sigma is never negative and grows with noise, so the groups are permuted between images
+(`sigma_null`). Delta is not zero either where an attribute means nothing, so its values are
+permuted within each group, which keeps the shares P(e|a) (`delta_null`). A small p of Delta says
+that the attribute matters to detection, not that the groups differ in it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +16,7 @@ from helpers import stats
 from helpers.icon2 import formulas
 from helpers.icon2.analysis import ALL, POINTS
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.estimates import controlled, group_ap
+from helpers.icon2.estimates import evaluate, within
 from helpers.icon2.matching import Matches
 from helpers.icon2.options import PAPER, Options
 from helpers.stats import permutation
@@ -41,12 +38,13 @@ def sigma_null(
     95th percentile; the share of permutations with a sigma at least as large, and the same adjusted
     for the number of rows.
     """
-    category = matches.boxes.category.to_numpy()
+    category, ones = matches.boxes.category.to_numpy(), np.ones((1, matches.n_images))
     apart, found = category if sensitive.level == "box" else None, {}
     for name in matches.classes:
-        of_class = matches.of(name)
         moved = _permuted(matches, sensitive, apart, clusters, permutations, seed)
-        found[name] = np.array([group_ap(of_class, one, options) for one in moved])
+        found[name] = np.concatenate(
+            [evaluate(matches.of(name), (one,), ones, options)[0] for one in moved]
+        )
     kept = [ap for ap in found.values() if not np.isnan(ap[0]).any()]
     if len(kept) > 1:
         found = {ALL: np.mean(kept, axis=0)} | found
@@ -60,40 +58,39 @@ def delta_null(
     matches: Matches,
     sensitive: Attribute,
     explanatory: Sequence[Attribute],
+    category: str,
     *,
-    classes: Sequence[str],
     options: Options = PAPER,
     permutations: int = 100,
     seed: int = 0,
     clusters: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """Delta of each class and attribute against labels that mean nothing within each group.
+    """Delta of each attribute against labels that mean nothing within each group, for one class.
 
     Parameters are those of :func:`sigma_null`. Columns ``class attribute delta null_mean null_high
     p``.
     """
-    rows = []
-    for name in classes:
-        of_class = matches.of(name)
-        before = formulas.sigma(group_ap(of_class, sensitive, options))
-        group = np.full(len(matches.boxes), -1)
-        group[of_class.box_row] = of_class.codes(sensitive)
-        of_image = sensitive.codes if sensitive.level == "image" else None  # else no single group
-        for explaining in explanatory:
-            within = group if explaining.level == "box" else of_image
-            moved = _permuted(matches, explaining, within, clusters, permutations, seed)
-            after = np.array([controlled(of_class, sensitive, one, options) for one in moved])
-            row = {"class": name, "attribute": explaining.name}
-            rows.append(row | _compared("delta", before - after))
+    of_class, ones, rows = matches.of(category), np.ones((1, matches.n_images)), []
+    before = formulas.sigma(evaluate(of_class, (sensitive,), ones, options)[0])
+    group = np.full(len(matches.boxes), -1)
+    group[of_class.box_row] = of_class.codes(sensitive)
+    of_image = sensitive.codes if sensitive.level == "image" else None  # else no single group
+    for explaining in explanatory:
+        apart = group if explaining.level == "box" else of_image
+        moved = _permuted(matches, explaining, apart, clusters, permutations, seed)
+        cells = [within(of_class, sensitive, one, ones, options)[0] for one in moved]
+        after = formulas.controlled(np.concatenate(cells), options.averaged)
+        row = {"class": category, "attribute": explaining.name}
+        rows.append(row | _compared("delta", before - after))
     return pd.DataFrame(rows)
 
 
 def _permuted(
-    matches: Matches, attribute: Attribute, within, clusters, permutations: int, seed: int
+    matches: Matches, attribute: Attribute, apart, clusters, permutations: int, seed: int
 ) -> Iterator[Attribute]:
     """The attribute, and then with its known codes permuted, again and again.
 
-    Codes move only between entries with the same number in `within`. Those of boxes move from all
+    Codes move only between entries with the same number in `apart`. Those of boxes move from all
     boxes of an image to those of another, since single boxes, which resemble their neighbours,
     would give too narrow a null. With `clusters`, those of whole clusters of images move together.
     """
@@ -101,13 +98,13 @@ def _permuted(
     if attribute.level == "box":
         image = matches.boxes.image.to_numpy()
         together = image if together is None else together[image]
-    within = np.zeros(len(attribute.codes), int) if within is None else within
+    apart = np.zeros(len(attribute.codes), int) if apart is None else apart
     known, rng = attribute.codes >= 0, np.random.default_rng(seed)
     yield attribute
     for _ in range(permutations):
         codes = attribute.codes.copy()
-        for group in np.unique(within[known]):
-            where = np.flatnonzero(known & (within == group))
+        for group in np.unique(apart[known]):
+            where = np.flatnonzero(known & (apart == group))
             if together is None:
                 codes[where] = rng.permutation(codes[where])
             else:
