@@ -9,8 +9,10 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.patheffects import Normal, Stroke
 
-from helpers.figures.style import BLUE, FAINT, INK, RED, readable_on
+from helpers.figures.style import BLUE, FAINT, INK, RED, headed, name_rows, note, readable_on
 
 THREE = ("#5B0F2E", RED, "#F5C04A")  # groups from the first to the last, dark to light
 BEFORE, STRATA, STANDARD = "#4A4A4A", BLUE, "#009E73"
@@ -18,29 +20,96 @@ CHANCE = "chance (95% of permutations)"
 SLANTED = {"ha": "right", "rotation_mode": "anchor"}
 
 
+def overview(sensitive: str) -> Figure:
+    """The question as a causal diagram (Figure 1): what may lie between the groups and AP."""
+    fig, ax = plt.subplots(figsize=(8, 2.6))
+    ax.set(xlim=(0, 10), ylim=(0, 3))
+    ax.set_axis_off()
+    look = {"boxstyle": "round,pad=0.5", "fc": "white", "lw": 1.6}
+    places = {
+        f"sensitive attribute\n({sensitive})": (1.5, 0.6, INK),
+        "confounder\n(size, occlusion, time, ...)": (5, 2.4, BLUE),
+        "average precision\nof the group": (8.5, 0.6, INK),
+    }
+    for text, (x, y, colour) in places.items():
+        ax.text(x, y, text, ha="center", va="center", bbox=look | {"ec": colour})
+    arrows = (
+        ((2.2, 1.15), (3.7, 2.0), BLUE, (2.1, 1.85), "the groups' scenes differ"),
+        ((6.3, 2.0), (7.8, 1.15), BLUE, (7.9, 1.85), "and some are harder"),
+        ((3.1, 0.6), (7.1, 0.6), RED, (5.1, 0.85), "the detector is worse for a group?"),
+    )
+    for start, end, colour, place, text in arrows:
+        style = {"arrowstyle": "-|>", "lw": 2, "color": colour}
+        ax.annotate("", end, start, arrowprops=style)
+        ax.text(*place, text, ha="center", color=colour)
+    headed(fig, "Figure 1. Two ways in which a group can have a lower average precision")
+    return fig
+
+
+def frame(picture, boxes: pd.DataFrame, detections: pd.DataFrame, size: tuple[int, int]) -> Figure:
+    """A frame with its boxes and detections: hits, misses and false positives.
+
+    `picture` is an array (H, W, 3), or None for an empty frame of the `size` (width, height).
+    `boxes` have ``x1 y1 x2 y2 found``, `detections` ``x1 y1 x2 y2 score hit``.
+    """
+    fig, ax = plt.subplots(figsize=(9, 9 * size[1] / size[0] + 0.6))
+    if picture is None:
+        picture = np.full((size[1], size[0], 3), 238, np.uint8)
+    ax.imshow(picture)
+    looks = {
+        "a labelled box that was found": (boxes[boxes.found], "white", "-", INK),
+        "a miss: a labelled box that was not found": (boxes[~boxes.found], "#F5C04A", "-", INK),
+        "a hit: a detection that took a box": (detections[detections.hit], BLUE, "--", None),
+        "a false positive: it took no box": (detections[~detections.hit], RED, ":", None),
+    }
+    for rows, colour, line, behind in looks.values():
+        for row in rows.itertuples():
+            place = (row.x1, row.y1), row.x2 - row.x1, row.y2 - row.y1
+            if behind:
+                ax.add_patch(Rectangle(*place, fill=False, ec=behind, lw=3.4))
+            ax.add_patch(Rectangle(*place, fill=False, ec=colour, ls=line, lw=2))
+            if "score" in rows:
+                text = {"fontsize": 8, "color": "white", "va": "bottom"}
+                ax.text(row.x1, row.y1, f"{row.score:.2f}", backgroundcolor=colour, **text)
+    ax.set(xticks=[], yticks=[], xlim=(0, size[0]), ylim=(size[1], 0))
+    entries = [
+        Line2D([], [], color=colour, ls=line, lw=3, label=f"{name} ({len(rows)})")
+        for name, (rows, colour, line, _) in looks.items()
+    ]
+    entries[0].set(
+        markeredgecolor=INK, path_effects=[Stroke(linewidth=5, foreground=INK), Normal()]
+    )
+    found = f"{boxes.found.sum()} of {len(boxes)} boxes are found"
+    title = f"{found}; {(~detections.hit).sum()} of {len(detections)} detections are false"
+    fig.legend(handles=entries, loc="outside upper left", ncols=2, title=title)
+    return fig
+
+
 def printed_sigmas(table: pd.DataFrame) -> Figure:
-    """Sigma of the paper's Table 1 by two formulas, from :func:`helpers.icon2.printed.sigmas`."""
+    """Sigma of the paper's Table 1 by two formulas: `helpers.icon2.printed.formula_of_sigma`."""
     fig, ax = plt.subplots(figsize=(8.5, 3.6))
     y = np.arange(len(table))
     ax.hlines(y, table.population, table["sample"], color="#dddddd", lw=2, zorder=0)
     ax.plot(table.population, y, "o", mfc="white", mec=STRATA, ms=8, label="population (Eq. 5)")
     ax.plot(table["sample"], y, "o", color=STRATA, ms=9, label="sample (n - 1)")
     ax.plot(table.printed, y, "x", color=INK, ms=10, mew=2, label="printed in Table 1")
-    ax.set_yticks(y, table["class"])
-    ax.invert_yaxis()
-    ax.tick_params(axis="y", length=0)
+    name_rows(ax, table["class"])
     ax.set(xlabel="σ of AP over the three incomes (AP points)", xlim=(0, None))
-    nearer = f"{table.nearer.eq('sample').sum()} of {len(table)}"
+    off = table[["sample", "population"]].sub(table.printed, axis=0).abs()
+    nearer = f"{(off['sample'] < off.population).sum()} of {len(table)}"
     title = f"Table 1: the printed σ is nearer to the sample formula in {nearer} rows"
     fig.legend(loc="outside upper center", ncols=3, title=title)
     return fig
 
 
-def groups_by_class(groups: pd.DataFrame, sigmas: pd.DataFrame, by: str) -> Figure:
+def groups_by_class(
+    groups: pd.DataFrame, sigmas: pd.DataFrame, by: str, paper: pd.DataFrame
+) -> Figure:
     """AP of every group and class with intervals, and sigma beside its null (Table 1).
 
     From :meth:`Analysis.groups` and :meth:`Analysis.sigmas`, the latter with ``null_high`` and
-    ``p_holm`` of :func:`helpers.icon2.sigma_null`; `by` says what the groups are groups of.
+    ``p_holm`` of :func:`helpers.icon2.sigma_null`; `by` says what the groups are groups of. What
+    the `paper` prints for the same classes and groups is drawn in as crosses.
     """
     classes, names = list(sigmas["class"]), list(dict.fromkeys(groups.value))
     fig, (left, right) = plt.subplots(
@@ -51,16 +120,22 @@ def groups_by_class(groups: pd.DataFrame, sigmas: pd.DataFrame, by: str) -> Figu
         part = groups[groups.value == name].set_index("class").reindex(classes)
         left.hlines(y, part.low, part.high, color=colour, lw=2)
         left.plot(part.AP, y, "o", color=colour, mec=INK, mew=0.6, ms=7, label=name)
+        if name in paper:
+            left.plot(paper[name].reindex(classes), y, "x", color=colour, ms=7, mew=1.6)
     for y in np.flatnonzero(groups.groupby("class").AP.count().reindex(classes) == 0):
         left.text(left.get_xlim()[0], y, "  not estimable", va="center", fontsize=9, color=FAINT)
-    left.set_yticks(rows, classes)
-    left.set(xlabel="average precision (%)", ylim=(len(classes) - 0.4, -0.6))
+    name_rows(left, classes)
+    left.set_xlabel("average precision (%)")
     right.barh(rows, sigmas.null_high, 0.62, color="#dddddd", label=CHANCE)
     right.plot(sigmas.sigma, rows, "D", color=INK, ms=6, label="σ over the groups")
     right.hlines(rows, sigmas.low, sigmas.high, color=INK, lw=1.5)
+    if set(names) & set(paper):
+        right.plot(
+            paper.sigma.reindex(classes), rows, "x", color=RED, ms=7, label="the paper's (x)"
+        )
     right.set(xlabel="σ of AP (points)", xlim=(0, None))
-    for ax in (left, right):
-        ax.tick_params(axis="y", length=0)
+    right.tick_params(axis="y", length=0)
+    note(fig, "Whiskers: 95% intervals for other images. Crosses: the paper's values.")
     handles = [*left.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
     beyond, known = (sigmas.p_holm <= 0.05).sum(), sigmas.p_holm.notna().sum()
     title = f"Table 1, by {by}: AP differs by more than chance in {beyond} of {known} rows (Holm)"
@@ -120,11 +195,12 @@ def values_and_shares(values: pd.DataFrame, shares: pd.DataFrame, title: str) ->
     return fig
 
 
-def rankings(table: pd.DataFrame) -> Figure:
+def rankings(table: pd.DataFrame, paper: pd.Series) -> Figure:
     """Sigma of ProxyAP of every class and attribute as a heat map (Tables 2 and 3).
 
     From :meth:`Analysis.ranking`. In brackets stands the share of resamples in which the attribute
-    ranks first. A class of which fewer than two attributes are estimable has no ranking.
+    ranks first; below it what the `paper` prints, by class and attribute. A class of which fewer
+    than two attributes are estimable has no ranking.
     """
     several = table.groupby("class").proxy_sigma.transform("count") > 1
     shown = table.assign(proxy_sigma=table.proxy_sigma.where(several))
@@ -134,22 +210,24 @@ def rankings(table: pd.DataFrame) -> Figure:
     )
     wide = wide[wide.mean().sort_values(ascending=False).index]
     firsts = firsts[wide.columns].to_numpy()
-    fig, ax = plt.subplots(figsize=(7.5, 0.9 + 0.36 * len(wide)))
+    fig, ax = plt.subplots(figsize=(7.5, 0.9 + 0.5 * len(wide)))
     image = ax.imshow(wide, cmap="Blues", aspect="auto", vmin=0)
     for (row, column), value in np.ndenumerate(wide.to_numpy()):
         often = "" if np.isnan(firsts[row, column]) else f" ({100 * firsts[row, column]:.0f}%)"
         text = "–" if np.isnan(value) else f"{value:.2f}{often}"
+        theirs = paper.get((wide.index[row], wide.columns[column]))
+        text += "" if theirs is None else f"\npaper {theirs:.2f}"
         colour = readable_on(image.cmap(image.norm(np.nan_to_num(value))))
         bold = {"weight": "bold"} if value == wide.iloc[row].max() else {}
-        ax.text(column, row, text, ha="center", va="center", fontsize=9, color=colour, **bold)
+        ax.text(column, row, text, ha="center", va="center", fontsize=8, color=colour, **bold)
     ax.set_xticks(range(wide.shape[1]), wide.columns)
     ax.set_yticks(range(len(wide)), wide.index)
     ax.tick_params(length=0)
     sns.despine(ax=ax, left=True, bottom=True)
     tops = wide.dropna(how="all").idxmax(axis=1).value_counts()
     first = [f"{name} ranks first in {k} of {tops.sum()} classes" for name, k in tops.items()][:1]
-    what = "σ of ProxyAP over the groups (points), and how often it ranks first in resamples"
-    ax.set_title("\n".join([*first, what]))
+    headed(fig, "\n".join(["Tables 2 and 3: " + "".join(first)]))
+    note(fig, "σ of ProxyAP over the groups (points); in brackets how often it ranks first.")
     return fig
 
 
@@ -179,11 +257,12 @@ def controlled_cells(cells: pd.DataFrame, title: str) -> Figure:
     return fig
 
 
-def before_and_after(control: pd.DataFrame, null_high: float) -> Figure:
+def before_and_after(control: pd.DataFrame, null_high: float, paper: pd.DataFrame) -> Figure:
     """Sigma before, within strata, and after standardising, an attribute a row (Table 2).
 
     From :meth:`Analysis.control`, one class, in the order to draw. Whiskers are the intervals of
-    the falls, drawn from sigma before; `null_high` is what sigma reaches by chance.
+    the falls, drawn from sigma before; `null_high` is what sigma reaches by chance. The `paper`'s
+    sigma within strata (``attribute controlled``) is drawn in where it has this class.
     """
     fig, ax = plt.subplots(figsize=(8.5, 1.3 + 0.42 * len(control)))
     y = np.arange(len(control))
@@ -196,10 +275,12 @@ def before_and_after(control: pd.DataFrame, null_high: float) -> Figure:
         low, high = (control.sigma - control[f"{ends}{end}"] for end in ("high", "low"))
         ax.hlines(y + dy, low, high, color=colour, lw=2.5, alpha=0.5)
         ax.plot(control[column], y + dy, marker, color=colour, ms=8, label=name)
-    ax.set_yticks(y, control.attribute)
+    theirs = paper.set_index("attribute").controlled.reindex(control.attribute)
+    if theirs.notna().any():
+        ax.plot(theirs, y - 0.15, "x", color=RED, ms=8, mew=2, label="mean σ within strata, paper")
+    name_rows(ax, control.attribute)
     ax.set(xlabel="σ of AP over the groups (points)", xlim=(0, None))
-    ax.set_ylim(len(control) - 0.5, -0.5)
-    ax.tick_params(axis="y", length=0)
+    note(fig, "Whiskers: 95% intervals of the fall from σ before, for other images.")
     title = None
     known = control.dropna(subset="standardised").nsmallest(1, "standardised")
     for most in known.to_dict("records"):
@@ -211,52 +292,37 @@ def before_and_after(control: pd.DataFrame, null_high: float) -> Figure:
 
 
 def error_rates(rates: pd.DataFrame) -> Figure:
-    """How often each rule says that the confounder explains the gap, by kind of planted world.
+    """Hits and false alarms of each rule, by kind of planted world.
 
-    From :func:`helpers.icon2.error_rates.rates`, in the order to draw.
+    From :func:`helpers.icon2.verdicts.error_rates`.
     """
-    rules, worlds = list(dict.fromkeys(rates.rule)), list(dict.fromkeys(rates.world))
+    outcomes = {
+        "hit": ("names the planted confounder\n(should be 100)", BLUE),
+        "exact": ("and says rightly: the gap, or a part\n(should be 100)", STANDARD),
+        "false alarm": ("names another attribute\n(should be 0)", RED),
+    }
+    rules, worlds = (list(dict.fromkeys(rates[column])) for column in ("rule", "world"))
     fig, axes = plt.subplots(
-        1, len(worlds), figsize=(10, 1.5 + 0.42 * len(rules)), sharey=True, squeeze=False
+        1, len(outcomes), figsize=(10, 1.6 + 0.26 * len(rules) * len(worlds)), sharey=True
     )
-    y = np.arange(len(rules))
-    for ax, world in zip(axes[0], worlds, strict=True):
-        part = rates[rates.world == world].set_index("rule").loc[rules]
-        ax.barh(y, 100 * part.share, 0.62, color=np.where(part.right, BLUE, RED))
+    names = [(rule, world) for world in worlds for rule in rules]
+    for ax, (outcome, (title, colour)) in zip(axes, outcomes.items(), strict=True):
+        part = rates[rates.outcome == outcome].set_index(["rule", "world"]).reindex(names)
+        y = np.arange(len(names))
+        ax.barh(y, 100 * part.share.fillna(0), 0.7, color=colour)
         ax.hlines(y, 100 * part.low, 100 * part.high, color=INK, lw=1.3)
-        for at, value, high in zip(y, part.share, part.high, strict=True):
-            ax.text(100 * high + 3, at, f"{100 * value:.0f}", va="center", fontsize=9)
-        ax.set_title(f"planted: {world}", fontsize=10)
-        ax.set(xlim=(0, 122), xticks=(0, 50, 100), ylim=(len(rules) - 0.5, -0.5))
-        ax.tick_params(axis="y", length=0)
-    axes[0, 0].set_yticks(y, rules)
-    fig.supxlabel("worlds in which the rule says so (%)", fontsize=10)
-    _legend(fig, {"right: should be 100": BLUE, "wrong: should be 0": RED})
-    return fig
-
-
-def readings(table: pd.DataFrame) -> Figure:
-    """Confounded worlds by two readings of precision, from `error_rates.ask_readings`."""
-    questions, names = (list(dict.fromkeys(table[c])) for c in ("question", "confounder"))
-    colours = dict(zip(dict.fromkeys(table.by), (STRATA, STANDARD, FAINT), strict=False))
-    fig, axes = plt.subplots(1, len(questions), figsize=(10, 3.2), sharey=True, squeeze=False)
-    for ax, question in zip(axes[0], questions, strict=True):
-        asked = table[table.question == question]
-        kinds = list(dict.fromkeys(asked.by))
-        places = _beside(np.arange(len(names)), 0.8 / len(kinds), kinds)
-        for x, by in zip(places, kinds, strict=True):
-            part = asked[asked.by == by].set_index("confounder").loc[names]
-            ax.bar(x, 100 * part.share, 0.75 / len(kinds), color=colours[by])
-            ax.vlines(x, 100 * part.low, 100 * part.high, color=INK, lw=1.3)
-            for at, row in zip(x, part.itertuples(), strict=True):
-                ax.text(at, 100 * row.high + 2, f"{100 * row.share:.0f}", ha="center", fontsize=9)
-        ax.axhline(100 * asked.chance.iloc[0], color=INK, ls=":", lw=1.2)
-        ax.set_xticks(range(len(names)), names)
-        ax.set(title=f"the planted confounder: {question}", ylim=(0, 116), yticks=(0, 50, 100))
-        ax.tick_params(axis="x", length=0)
-    axes[0, 0].set_ylabel("confounded worlds (%)")
-    lot = Line2D([], [], color=INK, ls=":", lw=1.2, label="a ranking by lot")
-    _legend(fig, colours, lot)
+        for at, row in zip(y, part.itertuples(), strict=True):
+            if not np.isnan(row.share):
+                text = f"{row.times:.0f} of {row.of:.0f}"
+                ax.text(100 * row.high + 3, at, text, va="center", fontsize=8)
+        ax.set_title(title, fontsize=10)
+        ax.set(xlim=(0, 140), xticks=(0, 50, 100))
+        for edge in np.arange(1, len(worlds)) * len(rules) - 0.5:
+            ax.axhline(edge, color="#cccccc", lw=1)
+    name_rows(axes[0], [f"{world}: {rule}" for rule, world in names])
+    note(
+        fig, "% of planted worlds. Whiskers: 95% intervals. No bar: nothing is planted to be found."
+    )
     return fig
 
 

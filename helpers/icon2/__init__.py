@@ -3,8 +3,8 @@
 Labels and detections are read (`frames`, `reading`, `income`, `attributes`), matched once
 (`matching`), and every average precision is read off the matches (`average_precision`,
 `estimates`): ranking and control (`analysis`, by the paper's `formulas`), permutation nulls
-(`nulls`), verdicts and their error rates over planted worlds (`verdicts`, `error_rates`), and the
-paper's claims (`printed`, `claims`).
+(`nulls`), rules and their error rates over planted worlds (`verdicts`), and the paper's claims
+(`printed`, `claims`).
 """
 
 from helpers.icon2.analysis import analyse, change_each_choice

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.icon2 import formulas
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.average_precision import Curves, cells, whole
 from helpers.icon2.matching import ClassMatches

@@ -48,9 +48,10 @@ def paper_says(rank: int, proxy_sigma: float, delta: float) -> str:
     return EXPLAINS if proxy_sigma > 1 and rank == 1 and delta > 0 else NOT
 
 
-def suite_says(group_ap: np.ndarray, standardised: np.ndarray) -> str:
+def suite_says(group_ap: np.ndarray, standardised: np.ndarray, asked: int = 1) -> str:
     """The suite's rule, in words, from AP (1 + R, A) of the groups before and after standardising.
 
+    `asked` is the number of confounders that are asked about: doubt is shared among them.
     ``no gap beyond chance``: the groups' APs do not differ (Cochran's Q on bootstrap variances).
     Otherwise, after standardising every group to the same distribution of the confounder:
     ``explains the gap`` when they no longer differ and sigma fell, beyond its resamples' doubt
@@ -65,7 +66,7 @@ def suite_says(group_ap: np.ndarray, standardised: np.ndarray) -> str:
         return NO_GAP
     sigma = formulas.sigma(group_ap)
     fall = sigma - formulas.sigma(standardised)
-    doubt = scipy.stats.norm.isf(ALPHA) * fall[1:].std(ddof=1)
+    doubt = scipy.stats.norm.isf(ALPHA / asked) * fall[1:].std(ddof=1)
     if fall[0] > doubt:
         return EXPLAINS if formulas.cochrans_q(standardised) >= ALPHA else IN_PART
     return UNDECIDED if fall[0] + doubt >= sigma[0] / 2 else NOT
@@ -99,7 +100,7 @@ def table(analysis: Analysis, truth: Mapping[str, str] | None = None) -> pd.Data
     found[PAPER_RULE] = [paper_says(r.rank, r.proxy_sigma, r.delta) for r in rows]
     found[ANY_RULE] = np.where(found.delta > 0, EXPLAINS, NOT)
     found[SUITE_RULE] = [
-        suite_says(e.group_ap, e.parts[row.attribute].standardised)
+        suite_says(e.group_ap, e.parts[row.attribute].standardised, len(e.parts))
         for e, row in zip(estimates, rows, strict=True)
     ]
     unknown = found.delta.isna()
@@ -155,7 +156,9 @@ def error_rates(worlds: pd.DataFrame, rules: Sequence[str] = RULES) -> pd.DataFr
     for rule in rules:
         yes, is_cause = worlds[rule].isin(YES), worlds.truth.isin(YES)
         answers = worlds[["seed", "world", "confounder"]].assign(
-            hit=yes & is_cause, alarm=yes & ~is_cause, exact=is_cause & (worlds[rule] == worlds.truth)
+            hit=yes & is_cause,
+            alarm=yes & ~is_cause,
+            exact=is_cause & (worlds[rule] == worlds.truth),
         )
         each = answers.groupby(["world", "confounder", "seed"], sort=False).any().reset_index()
         for world, part in each.groupby("world", sort=False):
