@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import Normal, Stroke
 
-from helpers.figures.style import BLUE, FAINT, INK, RED, headed, name_rows, note, readable_on
+from helpers.figures.style import BLUE, FAINT, INK, RED, headed, name_rows, note
 
 THREE = ("#5B0F2E", RED, "#F5C04A")  # groups from the first to the last, dark to light
 BEFORE, STRATA, STANDARD = "#4A4A4A", BLUE, "#009E73"
@@ -166,93 +166,37 @@ def instance_counts(groups: pd.DataFrame, min_boxes: int, by: str) -> Figure:
     return fig
 
 
-def values_and_shares(values: pd.DataFrame, shares: pd.DataFrame, title: str) -> Figure:
-    """AP of every explanatory value, and P(e|a) below (Figures 2 and 3), for one class.
+def attributes_of_class(
+    values: pd.DataFrame, shares: pd.DataFrame, cells: pd.DataFrame, title: str
+) -> Figure:
+    """How hard each explanatory value is, who has it, and the groups within it, for one class.
 
-    From :meth:`Analysis.values` and :meth:`Analysis.shares`.
+    Figures 2 and 3 (AP of every value, P(e|a)) above Figures 4 and 5 (AP of every group within
+    every value). From :meth:`Analysis.values`, :meth:`Analysis.shares` and :meth:`Analysis.cells`.
     """
     names, groups = list(dict.fromkeys(values.attribute)), list(dict.fromkeys(shares.group))
     counts = [values.attribute.eq(n).sum() for n in names]
     fig, axes = plt.subplots(
-        2, len(names), figsize=(10, 5.2), width_ratios=counts, sharey="row", squeeze=False
+        3, len(names), figsize=(10, 7), width_ratios=counts, sharey="row", squeeze=False
     )
-    for (top, below), name in zip(axes.T, names, strict=True):
+    for (top, middle, below), name in zip(axes.T, names, strict=True):
         part = values[values.attribute == name]
-        x = np.arange(len(part))
+        x, order = np.arange(len(part)), list(part.value)
         top.bar(x, part.AP.fillna(0), 0.7, color=FAINT)
         top.vlines(x, part.low, part.high, color=INK, lw=1.3)
         for at, row in zip(x, part.itertuples(), strict=True):
-            text, colour = (f"{row.AP:.0f}", "white") if row.estimable else ("n < min", INK)
+            text, colour = (f"{row.AP:.0f}", "white") if row.estimable else ("too few", INK)
             top.text(at, 1, text, ha="center", va="bottom", fontsize=8, color=colour)
-        top.set_xticks(x, [])
+        _grouped_bars(middle, shares[shares.attribute == name], order, groups, "share", scale=100)
+        _grouped_bars(below, cells[cells.attribute == name], order, groups, "AP")
+        for ax in (top, middle):
+            ax.set_xticks(x, [])
+        below.set_xticks(x, order, rotation=35, **SLANTED)
         top.set_title(name)
-        share = shares[shares.attribute == name]
-        _grouped_bars(below, share, list(part.value), groups, "share", scale=100)
-        below.set_xticks(x, list(part.value), rotation=35, **SLANTED)
     axes[0, 0].set_ylabel("AP of the value (%)")
-    axes[1, 0].set_ylabel("share of boxes (%)")
-    _legend(fig, _colours(groups), title=title)
-    return fig
-
-
-def rankings(table: pd.DataFrame, paper: pd.Series) -> Figure:
-    """Sigma of ProxyAP of every class and attribute as a heat map (Tables 2 and 3).
-
-    From :meth:`Analysis.ranking`. In brackets stands the share of resamples in which the attribute
-    ranks first; below it what the `paper` prints, by class and attribute. A class of which fewer
-    than two attributes are estimable has no ranking.
-    """
-    several = table.groupby("class").proxy_sigma.transform("count") > 1
-    shown = table.assign(proxy_sigma=table.proxy_sigma.where(several))
-    wide, firsts = (
-        shown.pivot(index="class", columns="attribute", values=c).loc[shown["class"].unique()]
-        for c in ("proxy_sigma", "first")
-    )
-    wide = wide[wide.mean().sort_values(ascending=False).index]
-    firsts = firsts[wide.columns].to_numpy()
-    fig, ax = plt.subplots(figsize=(7.5, 0.9 + 0.5 * len(wide)))
-    image = ax.imshow(wide, cmap="Blues", aspect="auto", vmin=0)
-    for (row, column), value in np.ndenumerate(wide.to_numpy()):
-        often = "" if np.isnan(firsts[row, column]) else f" ({100 * firsts[row, column]:.0f}%)"
-        text = "–" if np.isnan(value) else f"{value:.2f}{often}"
-        theirs = paper.get((wide.index[row], wide.columns[column]))
-        text += "" if theirs is None else f"\npaper {theirs:.2f}"
-        colour = readable_on(image.cmap(image.norm(np.nan_to_num(value))))
-        bold = {"weight": "bold"} if value == wide.iloc[row].max() else {}
-        ax.text(column, row, text, ha="center", va="center", fontsize=8, color=colour, **bold)
-    ax.set_xticks(range(wide.shape[1]), wide.columns)
-    ax.set_yticks(range(len(wide)), wide.index)
-    ax.tick_params(length=0)
-    sns.despine(ax=ax, left=True, bottom=True)
-    tops = wide.dropna(how="all").idxmax(axis=1).value_counts()
-    first = [f"{name} ranks first in {k} of {tops.sum()} classes" for name, k in tops.items()][:1]
-    headed(fig, "\n".join(["Tables 2 and 3: " + "".join(first)]))
-    note(fig, "σ of ProxyAP over the groups (points); in brackets how often it ranks first.")
-    return fig
-
-
-def controlled_cells(cells: pd.DataFrame, title: str) -> Figure:
-    """AP of every group within every explanatory value (Figures 4 and 5), for one class.
-
-    From :meth:`Analysis.cells`. Cells that are not estimable are marked.
-    """
-    names, groups = list(dict.fromkeys(cells.attribute)), list(dict.fromkeys(cells.group))
-    values = [list(dict.fromkeys(cells.value[cells.attribute == n])) for n in names]
-    bars = sum(map(len, values)) * len(groups)
-    fig, axes = plt.subplots(
-        1,
-        len(names),
-        figsize=(min(10, 3.5 + 0.3 * bars), 3.6),
-        width_ratios=[len(v) for v in values],
-        sharey=True,
-        squeeze=False,
-    )
-    for ax, name, order in zip(axes[0], names, values, strict=True):
-        _grouped_bars(ax, cells[cells.attribute == name], order, groups, "AP")
-        slanted = {"rotation": 35, **SLANTED} if len(order) > 2 or len(names) > 1 else {}
-        ax.set_xticks(range(len(order)), order, **slanted)
-        ax.set_title(name)
-    axes[0, 0].set_ylabel("average precision (%)")
+    axes[1, 0].set_ylabel("share of the\ngroup's boxes (%)")
+    axes[2, 0].set_ylabel("AP of the group\nwithin the value (%)")
+    note(fig, "Whiskers: 95% intervals for other images. Too few: boxes, so AP is not estimated.")
     _legend(fig, _colours(groups), title=title)
     return fig
 
@@ -338,7 +282,7 @@ def _beside(places: np.ndarray, step: float, names: Sequence[str]) -> list[np.nd
 
 
 def _grouped_bars(ax: Axes, part: pd.DataFrame, order, groups, column: str, scale: float = 1.0):
-    """Bars of each value side by side for the groups, with intervals, and "n < min" for AP."""
+    """Bars of each value side by side for the groups, with intervals, and "too few" for AP."""
     width, places = 0.8 / len(groups), np.arange(len(order))
     pairs = zip(_beside(places, width, groups), _colours(groups).items(), strict=True)
     for x, (group, colour) in pairs:
@@ -347,7 +291,7 @@ def _grouped_bars(ax: Axes, part: pd.DataFrame, order, groups, column: str, scal
         ax.vlines(x, scale * rows.low, scale * rows.high, color=FAINT, lw=1.4)
         if column == "AP":
             for at in x[~rows.estimable.to_numpy(bool)]:
-                ax.text(at, 0.5, "n < min", rotation=90, ha="center", va="bottom", fontsize=7)
+                ax.text(at, 0.5, "too few", rotation=90, ha="center", va="bottom", fontsize=7)
 
 
 def _legend(fig: Figure, colours: Mapping[str, str], *more: Line2D, title: str | None = None):

@@ -134,6 +134,19 @@ class Analysis:
         tables = (_rows(axes | group, p.cell_ap, p.cell_boxes) for axes, p in self._parts())
         return pd.concat(tables, ignore_index=True)
 
+    def proxies(self) -> pd.DataFrame:
+        """ProxyAP of every group by each attribute (Eq. 6): ``class attribute group AP low high``."""
+        axes = {"group": self.sensitive.values}
+        tables = (
+            _table(
+                {"class": names["class"], "attribute": names["attribute"]} | axes,
+                "AP",
+                POINTS * formulas.proxy(p.ap, p.cell_boxes),
+            )
+            for names, p in self._parts()
+        )
+        return pd.concat(tables, ignore_index=True)
+
     def ranking(self) -> pd.DataFrame:
         """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first.
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from helpers.icon2 import attributes, income
 from helpers.icon2.attributes import Attribute
+from helpers.icon2.matching import Matches
 from helpers.icon2.reading import DetectionDataError, read_detections, read_labels
 from helpers.worlds import driving
 from helpers.worlds.driving import DrivingWorld
@@ -112,6 +114,26 @@ def read(
         images["income"] = table["bin"]
         more.append(_counted(counts))
     return _reported(Frames(images, boxes, detections, driving.CLASSES), [*said, *more])
+
+
+def example(
+    frames: DrivingWorld, matches: Matches, name: str
+) -> tuple[int, pd.DataFrame, pd.DataFrame]:
+    """A frame that shows what matching does: its number, its boxes, and its detections.
+
+    The first frame in which a class has a hit, a miss and a false positive (or else the most of
+    the three) at the first threshold of the `matches`. The boxes have a column ``found``, the
+    detections ``hit`` and ``box`` (the row of the box that they took).
+    """
+    rows, ours = matches.rows(name), matches.of(name)
+    boxes = frames.boxes.loc[ours.box_row[~ours.box_ignored]]
+    boxes = boxes.assign(found=boxes.index.isin(rows.box[rows.hit]))
+    kinds = [rows.image[rows.hit], rows.image[~rows.hit], boxes.image[~boxes.found]]
+    seen = [np.bincount(kind, minlength=matches.n_images) > 0 for kind in kinds]
+    number = int(np.sum(seen, axis=0).argmax())
+    here = rows[rows.image == number].set_index("row")
+    detections = frames.detections.loc[here.index].assign(hit=here.hit, box=here.box)
+    return number, boxes[boxes.image == number], detections
 
 
 def planted(n_images: int, seed: int, law: driving.Law) -> Frames:
