@@ -135,7 +135,10 @@ class Analysis:
         return pd.concat(tables, ignore_index=True)
 
     def proxies(self) -> pd.DataFrame:
-        """ProxyAP of every group by each attribute (Eq. 6): ``class attribute group AP low high``."""
+        """ProxyAP of every group (Eq. 6).
+
+        Columns ``class attribute group AP low high``.
+        """
         axes = {"group": self.sensitive.values}
         tables = (
             _table(
