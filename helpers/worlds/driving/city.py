@@ -3,8 +3,13 @@
 The areas are squares on a grid, so that the area of every position is known without any join.
 """
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
+
+from helpers.run import artifacts
 
 SIDE = 6  # areas along each side of the city
 SOUTH, WEST, STEP = 40.5, -74.1, 0.02  # degrees
@@ -51,3 +56,34 @@ def _track(places: np.ndarray) -> dict:
         for (lat, lon), s in zip(places.tolist(), SECONDS, strict=True)
     ]
     return {"startTime": START, "locations": locations}
+
+
+def write(
+    folder: Path, videos: list[str], groups: np.ndarray, missing: float = 0.0, seed: int = 0
+) -> dict[str, Path]:
+    """Write the city as the files that a reader brings: GPS tracks, a map, a table of incomes.
+
+    Returns the paths by name: gps (a folder), areas (GeoJSON), incomes (CSV). The other parameters
+    are those of :func:`drives`.
+    """
+    for video, track in drives(videos, groups, missing, seed)[0].items():
+        artifacts.write_text(folder / "gps" / f"{video}.json", json.dumps(track))
+    table = incomes(seed)
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"area": name},
+            "geometry": {"type": "Polygon", "coordinates": [_square(*map(int, name.split("-")))]},
+        }
+        for name in table.area
+    ]
+    content = json.dumps({"type": "FeatureCollection", "features": features})
+    areas = artifacts.write_text(folder / "areas.geojson", content)
+    table.to_csv(folder / "incomes.csv", index=False)
+    return {"gps": folder / "gps", "areas": areas, "incomes": folder / "incomes.csv"}
+
+
+def _square(row: int, column: int) -> list[list[float]]:
+    south, west = SOUTH + STEP * row, WEST + STEP * column
+    north, east = south + STEP, west + STEP
+    return [[west, south], [east, south], [east, north], [west, north], [west, south]]

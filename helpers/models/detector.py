@@ -1,0 +1,309 @@
+"""Detectors: a small one that learns the rendered streets, and torchvision's, trained on COCO.
+
+The small one is torchvision's Faster R-CNN on seven convolutions with a feature pyramid; it learns
+in minutes on one core. Like every model of the suite it is kept in the store under a name made from
+all that decides it, and made anew when it is not there. What a detector finds is written as a
+predictions file in Scalabel's format, which is what ICON2 reads.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+from torchvision.io import ImageReadMode, decode_image
+from torchvision.models.detection import FasterRCNN, fasterrcnn_resnet50_fpn
+from torchvision.models.detection.anchor_utils import AnchorGenerator
+from torchvision.models.detection.faster_rcnn import FastRCNNPredictor
+from torchvision.ops import FeaturePyramidNetwork, MultiScaleRoIAlign
+
+import helpers
+from helpers.models import weights as weight_files
+from helpers.models.inference import default_device, single_thread
+from helpers.run import artifacts
+from helpers.run.progress import progress
+
+VERSION = 1  # raise when a change of the code changes what it trains
+WIDTHS = (16, 24, 32, 48, 48, 64, 64)  # channels of the convolutions
+STRIDES = (2, 1, 2, 1, 2, 1, 2)
+PYRAMID = {"2": 32, "4": 48, "6": 64}  # the convolution whose output is a level, and its channels
+ANCHORS = ((10,), (22,), (52,))  # pixels, at strides 4, 8 and 16
+BATCH, RATE = 4, 4e-3
+CORNERS = ["x1", "y1", "x2", "y2"]
+COCO = {  # number of a class of COCO: its name in BDD100K; COCO has no class of traffic signs
+    1: "pedestrian",
+    2: "bicycle",
+    3: "car",
+    4: "motorcycle",
+    6: "bus",
+    8: "truck",
+    10: "traffic light",
+}
+
+
+@dataclass(frozen=True)
+class Detector:
+    """A trained network, the classes that its labels mean, and what identifies it.
+
+    `network` takes lists of float images (3, H, W) in [0, 1], as torchvision's detectors do;
+    `classes` names its labels; what has another label is left out.
+    """
+
+    network: nn.Module
+    classes: dict[int, str]
+    identity: str
+
+
+class _Backbone(nn.Module):
+    """Seven convolutions, and a pyramid over three of them."""
+
+    def __init__(self):
+        super().__init__()
+        before, layers = 3, []
+        for width, stride in zip(WIDTHS, STRIDES, strict=True):
+            convolution = nn.Conv2d(before, width, 3, stride, 1, bias=False)
+            layers.append(nn.Sequential(convolution, nn.BatchNorm2d(width), nn.ReLU(inplace=True)))
+            before = width
+        self.body = nn.Sequential(*layers)
+        self.out_channels = 32
+        self.pyramid = FeaturePyramidNetwork(list(PYRAMID.values()), self.out_channels)
+
+    def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Maps (B, 32, h, w) at strides 4, 8 and 16."""
+        found = {}
+        for name, layer in self.body.named_children():
+            images = layer(images)
+            if name in PYRAMID:
+                found[name] = images
+        return self.pyramid(found)
+
+
+def build(n_classes: int, size: tuple[int, int], seed: int = 0) -> FasterRCNN:
+    """An untrained detector of `n_classes` kinds of things, for images of `size` (height, width).
+
+    It takes lists of float images (3, H, W) in [0, 1] and normalises them itself.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        hidden = nn.Sequential(
+            nn.Flatten(), nn.Linear(32 * 25, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU()
+        )
+        return FasterRCNN(
+            _Backbone(),
+            min_size=min(size),
+            max_size=max(size),
+            image_mean=[0.45] * 3,
+            image_std=[0.25] * 3,
+            rpn_anchor_generator=AnchorGenerator(ANCHORS, ((0.5, 1.0, 2.0),) * len(ANCHORS)),
+            rpn_pre_nms_top_n_train=400,
+            rpn_pre_nms_top_n_test=200,
+            rpn_post_nms_top_n_train=150,
+            rpn_post_nms_top_n_test=80,
+            rpn_batch_size_per_image=64,
+            box_roi_pool=MultiScaleRoIAlign(list(PYRAMID), output_size=5, sampling_ratio=2),
+            box_head=hidden,
+            box_predictor=FastRCNNPredictor(64, n_classes + 1),  # 0 is the background
+            box_batch_size_per_image=64,
+            box_score_thresh=0.02,
+            box_detections_per_img=60,
+        ).to(memory_format=torch.channels_last)
+
+
+def train(
+    network: FasterRCNN, images: torch.Tensor, boxes: pd.DataFrame, *, seed: int, epochs: int = 4
+) -> list[float]:
+    """Fit `network` in place, and return the mean loss of every epoch.
+
+    Parameters
+    ----------
+    network
+        From :func:`build`; it ends in eval mode.
+    images : uint8 tensor (N, 3, H, W)
+    boxes : DataFrame
+        A row a box: image (row of `images`), category (from 0), x1, y1, x2, y2 (pixels).
+    seed
+        Of the order, and of the proposals that the losses sample.
+
+    Raises
+    ------
+    FloatingPointError
+        When the loss is NaN or infinite.
+    """
+    targets = _targets(boxes, len(images))
+    optimizer = torch.optim.AdamW(network.parameters(), RATE, weight_decay=1e-4)
+    steps = len(images) // BATCH
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=epochs * steps)
+    history = []
+    network.train()
+    with single_thread(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for _ in progress(range(epochs), desc="detector", unit="epoch"):
+            total = 0.0
+            for rows in torch.randperm(len(images))[: steps * BATCH].split(BATCH):
+                batch = [images[i].float() / 255 for i in rows]
+                loss = sum(network(batch, [targets[i] for i in rows.tolist()]).values())
+                if not loss.isfinite():
+                    raise FloatingPointError("Training of the detector broke down: the loss is NaN")
+                optimizer.zero_grad()
+                loss.backward()
+                nn.utils.clip_grad_norm_(network.parameters(), 10.0)
+                optimizer.step()
+                schedule.step()
+                total += loss.item()
+            history.append(total / steps)
+    network.eval()
+    return history
+
+
+def trained(
+    images: torch.Tensor, boxes: pd.DataFrame, classes: Sequence[str], *, seed: int, store: Path
+) -> Detector:
+    """The detector that :func:`train` gives, trained once and then found in the folder `store`.
+
+    `classes` names the categories of `boxes`.
+    """
+    columns = ["image", "category", *CORNERS]
+    name = artifacts.key(
+        "detector", images=images, boxes=boxes[columns].to_numpy(float), classes=list(classes),
+        seed=seed, pinned=helpers.unpinned is None, versions=[VERSION, torch.__version__],
+    )  # fmt: skip
+    network = build(len(classes), tuple(images.shape[-2:]), seed)
+
+    def make(path: Path) -> None:
+        train(network, images, boxes, seed=seed)
+        save_file({key: value.contiguous() for key, value in network.state_dict().items()}, path)
+
+    path = artifacts.cached(Path(store) / f"{name}.safetensors", make)
+    with artifacts.reading(path):
+        network.load_state_dict(load_file(path))
+    return Detector(network.eval(), dict(enumerate(classes, 1)), name)
+
+
+def coco(path: str | Path) -> Detector:
+    """torchvision's `fasterrcnn_resnet50_fpn` with a weights file, trained on COCO's classes.
+
+    Its classes are called by their names in BDD100K. It is put on the GPU where there is one.
+    A file that is damaged or of another network (other classes, too) is a ValueError.
+    """
+    path = Path(path)
+    network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
+    weight_files.load(network, weight_files.read(path), path)
+    return Detector(network.to(default_device()).eval(), COCO, artifacts.file_digest(path))
+
+
+@torch.no_grad()
+def detect(detector: Detector, images: Iterable[torch.Tensor]) -> pd.DataFrame:
+    """What a detector finds in images, uint8 (3, H, W) each.
+
+    Columns image (number), category (name), x1, y1, x2, y2 (pixels), score.
+    """
+    device = next(detector.network.parameters()).device
+    parts = []
+    with single_thread():
+        for number, image in enumerate(progress(images, desc="detecting", delay=2)):
+            [found] = detector.network([image.to(device).float() / 255])
+            part = pd.DataFrame(found["boxes"].cpu().numpy(), columns=CORNERS)
+            names = [detector.classes.get(label) for label in found["labels"].tolist()]
+            part.insert(0, "image", number)
+            part.insert(1, "category", names)
+            part["score"] = found["scores"].cpu().numpy()
+            parts.append(part.dropna(subset="category"))
+    return pd.concat(parts, ignore_index=True)
+
+
+def predict(
+    detector: Detector,
+    folder: str | Path,
+    names: Sequence[str],
+    classes: Sequence[str],
+    store: Path,
+) -> tuple[Path, list[str]]:
+    """Write what a detector finds in a folder of images as predictions in Scalabel's format.
+
+    It is done once: the file is found in the folder `store` the next time. A run that was stopped
+    goes on where it was.
+
+    Parameters
+    ----------
+    folder, names
+        The images, and the names of the labelled ones, below `folder`.
+    classes
+        The classes that are labelled.
+
+    Returns
+    -------
+    The predictions file, and sentences about images that are missing and classes not known.
+
+    Raises
+    ------
+    ValueError
+        When no image is there, none of the classes is known, or an image cannot be read.
+    """
+    files = {name: Path(folder) / name for name in names}
+    missing = [name for name, file in files.items() if not file.is_file()]
+    unknown = [name for name in classes if name not in detector.classes.values()]
+    if len(missing) == len(files):
+        raise ValueError(
+            f"None of the {len(files):,} labelled images is in the folder {Path(folder).name!r}; "
+            f"the first is {missing[0]!r}"
+        )
+    if len(unknown) == len(classes):
+        known = ", ".join(detector.classes.values())
+        raise ValueError(f"The detector knows none of {', '.join(classes)}; it knows {known}")
+    said = []
+    if missing:
+        first = ", ".join(missing[:3]) + (" ..." if len(missing) > 3 else "")
+        said.append(f"{len(missing):,} labelled images are missing: {first}")
+    if unknown:
+        said.append(f"the detector does not know, and never finds: {', '.join(unknown)}")
+    there = {name: file for name, file in files.items() if file.is_file()}
+    state = {name: (file.stat().st_size, file.stat().st_mtime_ns) for name, file in there.items()}
+    name = artifacts.key("predictions", detector=detector.identity, images=state)
+    path = Path(store) / f"{name}.json"
+    return artifacts.cached(path, lambda partial: _predict(detector, there, path, partial)), said
+
+
+def _predict(detector: Detector, files: dict[str, Path], path: Path, target: Path) -> None:
+    """Add a line an image to a file beside `path`; when it has all, write them to `target`."""
+    lines = path.with_suffix(".lines")
+    done = lines.read_text() if lines.is_file() else ""
+    done = done[: done.rfind("\n") + 1]  # a run that was killed may leave half a line
+    lines.write_text(done)
+    rest = list(files.items())[done.count("\n") :]
+    with lines.open("a") as file:
+        for name, image in progress(rest, desc="predictions", initial=len(files) - len(rest)):
+            found = detect(detector, [_image(image)]).to_dict("records")
+            labels = [
+                {"category": one["category"], "score": one["score"]}
+                | {"box2d": {corner: one[corner] for corner in CORNERS}}
+                for one in found
+            ]
+            file.write(json.dumps({"name": name, "labels": labels}) + "\n")
+            file.flush()
+    frames = lines.read_text().replace("\n", ",\n").rstrip(",\n")
+    target.write_text(f"[\n{frames}\n]\n")
+    lines.unlink()
+
+
+def _image(file: Path) -> torch.Tensor:
+    """An image file as uint8 (3, H, W)."""
+    try:
+        return decode_image(file, ImageReadMode.RGB)
+    except RuntimeError as error:
+        raise ValueError(
+            f"The image {file.name} cannot be read ({error}); replace it or take it out"
+        ) from None
+
+
+def _targets(boxes: pd.DataFrame, n_images: int) -> list[dict[str, torch.Tensor]]:
+    """Boxes and labels of each image as torchvision's detectors take them."""
+    empty = {"boxes": torch.zeros(0, 4), "labels": torch.zeros(0, dtype=torch.int64)}
+    found = [empty] * n_images
+    for image, part in boxes.groupby("image"):
+        corners = torch.tensor(part[CORNERS].to_numpy("float32"))
+        found[image] = {"boxes": corners, "labels": torch.tensor(part["category"].to_numpy()) + 1}
+    return found

@@ -1,0 +1,333 @@
+"""Streets that can be rendered: a camera, a road, and cars, pedestrians, signs and trucks on it.
+
+A scene is a table before it is a picture: where each thing stands in metres, and which *look* it
+has. Cars and pedestrians come in two looks of the same footprint; signs and trucks in one. So the
+same scene can be rendered again with other looks, or with other light, and whatever a detector then
+does otherwise is due to that alone.
+
+Things are pasted from the farthest to the nearest: what hides what is as in a real street, and how
+much of each thing can be seen is counted in pixels.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from PIL import Image, ImageDraw
+
+from helpers.run import artifacts
+from helpers.run.progress import progress
+from helpers.worlds.driving import city
+from helpers.worlds.driving.law import GROUPS
+
+WIDTH, HEIGHT = 320, 160  # pixels
+FOCAL, CAMERA, HORIZON = 150.0, 1.4, 66  # pixels; metres above the road; row
+KINDS = ("car", "pedestrian", "traffic sign", "truck")
+TWO_LOOKS = ("car", "pedestrian")  # the others have one
+METRES = {  # width, height, and height of the lower edge over the ground
+    "car": (1.9, 1.55, 0.0),
+    "pedestrian": (0.7, 1.75, 0.0),
+    "traffic sign": (0.9, 0.9, 1.6),
+    "truck": (2.5, 3.1, 0.0),
+}
+BESIDE = {  # how far from the middle of the road, metres, either side
+    "car": (1.0, 5.0),
+    "pedestrian": (4.5, 8.0),
+    "traffic sign": (4.5, 7.0),
+    "truck": (1.2, 4.5),
+}
+NUMBER = {"car": 4.0, "pedestrian": 2.2, "traffic sign": 1.8, "truck": 0.7}  # of each a frame
+NEAR, FAR = 6.0, 40.0  # metres, of things
+VARIANTS = 24  # colours of each look
+SPRITE = 64  # pixels along the longer side of a sprite, before it is fitted to its distance
+SEEN, OCCLUDED = 0.25, 0.75  # shares of a thing: less is not labelled; less is labelled occluded
+LEAST = 5  # pixels of height, below which a thing is not labelled
+WEATHER = {"clear": 0.7, "rainy": 0.15, "snowy": 0.15}
+SCENES = {"city street": 58, "residential": 24}  # highest building, pixels
+
+
+def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Draw scenes: a third of the frames of each income group.
+
+    Parameters
+    ----------
+    n, seed
+        How many, and which.
+    harder
+        How much harder the scenes of the low-income group are. At 0 all groups are alike. At 1, low
+        against high income: things stand up to 50 m away against 30 m, there are 1.25 times the
+        usual number against .75 times, and .6 of the frames are at night against .2.
+
+    Returns
+    -------
+    frames : DataFrame
+        name, video, income, timeofday ("daytime", "night"), weather, scene, seed (of the ground).
+    things : DataFrame
+        frame (its row), kind, variant, distance and aside (metres), and chance (0 to 1), by which
+        :func:`dressed` gives a look.
+    """
+    rng = np.random.default_rng(seed)
+    group = rng.permutation(np.arange(n) % 3)
+    tilt = harder * (1 - group) / 2  # half at low, 0 at middle, minus half at high income
+    night = rng.random(n) < 0.4 + 0.4 * tilt
+    frames = pd.DataFrame(
+        {
+            "name": [f"street-{seed}-{i:05d}.png" for i in range(n)],
+            "video": [f"street-{seed}-{i:05d}" for i in range(n)],
+            "income": pd.Categorical.from_codes(group, GROUPS, ordered=True),
+            "timeofday": np.where(night, "night", "daytime"),
+            "weather": rng.choice(list(WEATHER), n, p=list(WEATHER.values())),
+            "scene": rng.choice(list(SCENES), n),
+            "seed": rng.integers(2**31, size=n),
+        }
+    )
+    parts = []
+    for kind in KINDS:
+        frame = np.repeat(np.arange(n), rng.poisson(NUMBER[kind] * (1 + 0.5 * tilt)))
+        near, far = np.log(NEAR), np.log(FAR * (1 + 0.5 * tilt[frame]))
+        distance = np.exp(near + (far - near) * rng.random(len(frame)) ** 0.7)
+        low, high = BESIDE[kind]
+        aside = rng.uniform(low, high, len(frame)) * rng.choice([-1, 1], len(frame))
+        rows = {"frame": frame, "kind": kind, "variant": rng.integers(VARIANTS, size=len(frame))}
+        rows |= {"distance": distance, "aside": aside, "chance": rng.random(len(frame))}
+        parts.append(pd.DataFrame(rows))
+    things = pd.concat(parts).sort_values(["frame", "distance"], ascending=[True, False])
+    return frames, things.reset_index(drop=True)
+
+
+def dressed(
+    frames: pd.DataFrame, things: pd.DataFrame, rare: float | tuple[float, float, float]
+) -> pd.DataFrame:
+    """The same things with a look each: 1, the rare look, for a share of cars and pedestrians.
+
+    `rare` is that share, one for all or one for each income group. Nothing else changes, so two
+    dressings of the same scenes differ by their looks alone.
+    """
+    share = np.broadcast_to(rare, len(GROUPS))[frames["income"].cat.codes.to_numpy()]
+    second = things["chance"] < share[things["frame"]]
+    return things.assign(look=(second & things["kind"].isin(TWO_LOOKS)).astype(int))
+
+
+def render(frames: pd.DataFrame, things: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
+    """Dressed scenes as images, uint8 (N, 3, 160, 320), and their labelled boxes.
+
+    The boxes have image (row of `frames`), category (place in `KINDS`), x1, y1, x2, y2 (pixels),
+    occluded, truncated, look, distance (metres), visible (share of the thing's pixels inside the
+    frame that nothing hides) and ignore (False).
+    """
+    of_frame = dict(list(things.groupby("frame")))
+    images = np.empty((len(frames), 3, HEIGHT, WIDTH), np.uint8)
+    parts = []
+    for number, frame in enumerate(progress(frames.to_dict("records"), desc="frames", delay=2)):
+        picture, boxes = _rendered(frame, of_frame.get(number, things.iloc[:0]))
+        images[number] = picture.transpose(2, 0, 1)
+        parts.append(boxes.assign(image=number))
+    boxes = pd.concat(parts, ignore_index=True).assign(ignore=False)
+    boxes["category"] = pd.Index(KINDS).get_indexer(boxes["category"])
+    return images, boxes
+
+
+def write(
+    folder: str | Path, frames: pd.DataFrame, images: np.ndarray, boxes: pd.DataFrame
+) -> dict[str, Path]:
+    """Write rendered frames as a folder like BDD100K's, with GPS tracks and incomes.
+
+    The labels also tell what only a rendered street knows: the look of each thing and its distance.
+    As of BDD100K's videos, a tenth has no GPS track.
+
+    Returns
+    -------
+    dict of paths
+        images (a folder of PNG files), labels, gps, areas, incomes.
+    """
+    folder = Path(folder)
+    (folder / "images").mkdir(parents=True, exist_ok=True)
+    of_image, rows = dict(list(boxes.groupby("image"))), []
+    for number, frame in enumerate(frames.to_dict("records")):
+        picture = Image.fromarray(images[number].transpose(1, 2, 0))
+        picture.save(folder / "images" / frame["name"], compress_level=1)
+        about = {key: frame[key] for key in ("weather", "scene", "timeofday")}
+        rows.append({"name": frame["name"], "videoName": frame["video"], "attributes": about})
+        rows[-1]["size"] = {"width": WIDTH, "height": HEIGHT}
+        found = of_image.get(number, boxes.iloc[:0]).to_dict("records")
+        rows[-1]["labels"] = [_label(box) for box in found]
+    labels = artifacts.write_text(folder / "labels.json", json.dumps(rows))
+    groups = frames["income"].cat.codes.to_numpy()
+    place = city.write(folder, frames["video"].tolist(), groups, missing=0.1)
+    return {"images": folder / "images", "labels": labels} | place
+
+
+def _label(box: dict) -> dict:
+    """A box as BDD100K's labels have it."""
+    about = {"occluded": bool(box["occluded"]), "truncated": bool(box["truncated"])}
+    about |= {"look": ("common", "rare")[box["look"]], "distance": round(box["distance"], 1)}
+    corners = {name: float(box[name]) for name in ("x1", "y1", "x2", "y2")}
+    return {"category": KINDS[box["category"]], "attributes": about, "box2d": corners}
+
+
+def _rendered(frame: dict, things: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
+    """One frame, uint8 (160, 320, 3), and its boxes; `things` are in order, the farthest first."""
+    rng = np.random.default_rng(frame["seed"])
+    picture = _ground(rng, SCENES[frame["scene"]])
+    owner = np.full((HEIGHT, WIDTH), -1, np.int16)
+    rows, places = [], []
+    for number, thing in enumerate(things.itertuples()):
+        wide, high, over = METRES[thing.kind]
+        scale = FOCAL / thing.distance
+        size = max(1, round(wide * scale)), max(1, round(high * scale))
+        left = round(WIDTH / 2 + thing.aside * scale - size[0] / 2)
+        top = round(HORIZON + (CAMERA - over - high) * scale)
+        sprite = _sprite(thing.kind, thing.look, thing.variant).resize(size, Image.Resampling.BOX)
+        picture.paste(sprite, (left, top), sprite)
+        x1, y1 = max(left, 0), max(top, 0)
+        x2, y2 = min(left + size[0], WIDTH), min(top + size[1], HEIGHT)
+        if x2 <= x1 or y2 <= y1:
+            continue
+        solid = np.asarray(sprite)[y1 - top : y2 - top, x1 - left : x2 - left, 3] > 127
+        owner[y1:y2, x1:x2][solid] = number
+        cut = (x2 - x1, y2 - y1) != size
+        rows.append((thing.kind, x1, y1, x2, y2, cut, thing.look, thing.distance))
+        places.append((number, max(int(solid.sum()), 1)))
+    seen = np.bincount(owner[owner >= 0], minlength=len(things))
+    columns = ["category", "x1", "y1", "x2", "y2", "truncated", "look", "distance"]
+    boxes = pd.DataFrame(rows, columns=columns)
+    boxes["visible"] = [seen[number] / area for number, area in places]
+    boxes["occluded"] = boxes["visible"] < OCCLUDED
+    fit = (boxes["visible"] >= SEEN) & (boxes["y2"] - boxes["y1"] >= LEAST)
+    return _weathered(np.asarray(picture), frame, rng), boxes[fit].reset_index(drop=True)
+
+
+def _ground(rng, tallest: int) -> Image.Image:
+    """Sky, buildings, pavement and road."""
+    grey, blue = int(rng.integers(150, 215)), int(rng.integers(10, 36))
+    picture = Image.new("RGB", (WIDTH, HEIGHT), (grey, grey + 8, grey + blue))
+    draw = ImageDraw.Draw(picture)
+    x = -rng.integers(30)
+    while x < WIDTH:
+        wide, high = int(rng.integers(18, 60)), int(rng.integers(12, tallest))
+        shade = int(rng.integers(70, 170))
+        tint = (shade, shade + int(rng.integers(-14, 6)), shade + int(rng.integers(-24, 4)))
+        draw.rectangle((x, HORIZON - high, x + wide, HORIZON + 4), fill=tint)
+        for wx in range(int(x) + 4, int(x) + wide - 4, 9):
+            for wy in range(HORIZON - high + 4, HORIZON - 6, 11):
+                draw.rectangle((wx, wy, wx + 3, wy + 4), fill=tuple(c * 2 // 3 for c in tint))
+        x += wide
+    draw.rectangle((0, HORIZON + 3, WIDTH, HEIGHT), fill=(128, 122, 112))
+    road = [(WIDTH / 2 + s * 5.5 * FOCAL / d, HORIZON + CAMERA * FOCAL / d) for s, d in
+            ((-1, 60), (1, 60), (1, 2.2), (-1, 2.2))]  # fmt: skip
+    draw.polygon(road, fill=(86, 86, 90))
+    for d in np.geomspace(3, 50, 14):
+        y, half = HORIZON + CAMERA * FOCAL / d, max(0.08 * FOCAL / d, 0.5)
+        line = (WIDTH / 2 - half, y, WIDTH / 2 + half, y + max(20 / d, 1))
+        draw.rectangle(line, fill="#c8c8b4")
+    return picture
+
+
+def _weathered(picture: np.ndarray, frame: dict, rng) -> np.ndarray:
+    """Night (gain and noise), rain (streaks, less contrast) and snow (specks), in integers."""
+    image = picture.astype(np.int16)
+    if frame["weather"] == "rainy":
+        image = image * 3 // 4 + 30
+        for x, y in rng.integers((WIDTH, HEIGHT - 9), size=(130, 2)):
+            image[y : y + 9, x] += 28
+    elif frame["weather"] == "snowy":
+        image = image * 4 // 5 + 36
+        y, x = rng.integers((HEIGHT, WIDTH), size=(420, 2)).T
+        image[y, x] = 245
+    if frame["timeofday"] == "night":
+        image = image * 2 // 5
+        image += rng.integers(-22, 23, image.shape, dtype=np.int16)
+    else:
+        image += rng.integers(-6, 7, image.shape, dtype=np.int16)
+    return image.clip(0, 255).astype(np.uint8)
+
+
+@cache
+def _sprite(kind: str, look: int, variant: int) -> Image.Image:
+    """One look of a thing in one colour, RGBA, drawn four times as large and reduced."""
+    wide, high, _ = METRES[kind]
+    scale = 4 * SPRITE / max(wide, high)
+    size = round(wide * scale), round(high * scale)
+    picture = Image.new("RGBA", size)
+    rng = np.random.default_rng([KINDS.index(kind), look, variant])
+    colour = tuple(rng.integers(40, 225, 3).tolist())
+    dark = tuple(c * 5 // 9 for c in colour)
+    draw = _Unit(ImageDraw.Draw(picture), size)
+    {"car": _car, "pedestrian": _pedestrian, "traffic sign": _sign, "truck": _truck}[kind](
+        draw, look, colour, dark, rng
+    )
+    return picture.resize((size[0] // 4, size[1] // 4), Image.Resampling.BOX)
+
+
+class _Unit:
+    """Drawing in the unit square."""
+
+    def __init__(self, draw: ImageDraw.ImageDraw, size: tuple[int, int]):
+        self.draw, self.size = draw, np.array(size)
+
+    def shape(self, how: str, points, fill) -> None:
+        """A polygon, rectangle or ellipse with these points, each (x, y) from 0 to 1."""
+        at = [tuple((np.array(point) * self.size).tolist()) for point in points]
+        getattr(self.draw, how)(at, fill=fill)
+
+
+def _car(draw: _Unit, look: int, colour, dark, rng) -> None:
+    """A sedan from behind, or a three-wheeler with a canopy."""
+    glass, tyre = (60, 75, 90), (25, 25, 28)
+    if look == 0:
+        for x in (0.08, 0.76):
+            draw.shape("rectangle", [(x, 0.72), (x + 0.16, 1)], tyre)
+        draw.shape("rectangle", [(0, 0.42), (1, 0.86)], colour)
+        draw.shape("polygon", [(0.12, 0.44), (0.22, 0.04), (0.78, 0.04), (0.88, 0.44)], dark)
+        draw.shape("polygon", [(0.2, 0.4), (0.28, 0.12), (0.72, 0.12), (0.8, 0.4)], glass)
+        for x in (0.03, 0.83):
+            draw.shape("rectangle", [(x, 0.5), (x + 0.14, 0.62)], (200, 40, 35))
+        draw.shape("rectangle", [(0.36, 0.66), (0.64, 0.76)], (225, 225, 215))
+    else:
+        for x in (0.1, 0.78):
+            draw.shape("ellipse", [(x, 0.74), (x + 0.12, 1)], tyre)
+        draw.shape("ellipse", [(0.02, 0), (0.98, 0.5)], dark)
+        draw.shape("rectangle", [(0.06, 0.24), (0.94, 0.56)], (38, 36, 40))
+        draw.shape("rectangle", [(0.02, 0.52), (0.98, 0.84)], colour)
+        draw.shape("rectangle", [(0.02, 0.64), (0.98, 0.7)], (235, 215, 60))
+        for x in (0.06, 0.47, 0.88):
+            draw.shape("rectangle", [(x, 0.2), (x + 0.06, 0.56)], dark)
+
+
+def _pedestrian(draw: _Unit, look: int, colour, dark, rng) -> None:
+    """A walker in coat and trousers, or one in a long dress who carries a load on the head."""
+    skin = tuple((np.array([224, 190, 160]) * rng.uniform(0.4, 1)).astype(int).tolist())
+    if look == 0:
+        draw.shape("ellipse", [(0.34, 0), (0.66, 0.16)], skin)
+        draw.shape("rectangle", [(0.2, 0.16), (0.8, 0.56)], colour)
+        draw.shape("polygon", [(0.26, 0.54), (0.5, 0.54), (0.42, 1), (0.18, 1)], dark)
+        draw.shape("polygon", [(0.5, 0.54), (0.74, 0.54), (0.84, 1), (0.6, 1)], dark)
+    else:
+        draw.shape("rectangle", [(0.1, 0), (0.9, 0.13)], (150, 110, 60))
+        draw.shape("ellipse", [(0.36, 0.11), (0.64, 0.26)], skin)
+        draw.shape("polygon", [(0.38, 0.24), (0.62, 0.24), (0.95, 1), (0.05, 1)], colour)
+        draw.shape("polygon", [(0.46, 0.4), (0.54, 0.4), (0.62, 1), (0.38, 1)], dark)
+
+
+def _sign(draw: _Unit, look: int, colour, dark, rng) -> None:
+    """A round sign with a red or blue ring, or a triangle."""
+    rim = ((190, 30, 35), (30, 70, 170))[int(rng.integers(2))]
+    if rng.integers(2):
+        draw.shape("ellipse", [(0, 0), (1, 1)], rim)
+        draw.shape("ellipse", [(0.18, 0.18), (0.82, 0.82)], (240, 240, 235))
+    else:
+        draw.shape("polygon", [(0.5, 0), (1, 1), (0, 1)], rim)
+        draw.shape("polygon", [(0.5, 0.3), (0.8, 0.88), (0.2, 0.88)], (240, 240, 235))
+
+
+def _truck(draw: _Unit, look: int, colour, dark, rng) -> None:
+    """The back of a box truck."""
+    for x in (0.06, 0.78):
+        draw.shape("rectangle", [(x, 0.86), (x + 0.16, 1)], (25, 25, 28))
+    draw.shape("rectangle", [(0, 0), (1, 0.86)], colour)
+    draw.shape("rectangle", [(0.05, 0.05), (0.95, 0.78)], tuple(min(c + 30, 255) for c in colour))
+    draw.shape("rectangle", [(0.49, 0.05), (0.51, 0.78)], dark)
+    for x in (0.02, 0.86):
+        draw.shape("rectangle", [(x, 0.8), (x + 0.12, 0.85)], (200, 40, 35))
