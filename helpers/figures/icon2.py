@@ -12,7 +12,19 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import Normal, Stroke
 
-from helpers.figures.style import BLUE, FAINT, INK, RED, headed, name_rows, note
+from helpers.figures.style import (
+    BLUE,
+    FAINT,
+    INK,
+    RED,
+    ZERO,
+    estimates,
+    headed,
+    marks,
+    name_rows,
+    note,
+    series,
+)
 
 THREE = ("#5B0F2E", RED, "#F5C04A")  # groups from the first to the last, dark to light
 BEFORE, STRATA, STANDARD = "#4A4A4A", BLUE, "#009E73"
@@ -46,15 +58,14 @@ def overview(sensitive: str) -> Figure:
     return fig
 
 
-def frame(picture, boxes: pd.DataFrame, detections: pd.DataFrame, size: tuple[int, int]) -> Figure:
+def frame(picture: np.ndarray, boxes: pd.DataFrame, detections: pd.DataFrame) -> Figure:
     """A frame with its boxes and detections: hits, misses and false positives.
 
-    `picture` is an array (H, W, 3), or None for an empty frame of the `size` (width, height).
-    `boxes` have ``x1 y1 x2 y2 found``, `detections` ``x1 y1 x2 y2 score hit``.
+    `picture` is an array (H, W, 3); `boxes` have ``x1 y1 x2 y2 found``, `detections` ``x1 y1 x2 y2
+    score hit``.
     """
-    fig, ax = plt.subplots(figsize=(9, 9 * size[1] / size[0] + 0.6))
-    if picture is None:
-        picture = np.full((size[1], size[0], 3), 238, np.uint8)
+    height, width = picture.shape[:2]
+    fig, ax = plt.subplots(figsize=(9, 9 * height / width + 0.7))
     ax.imshow(picture)
     looks = {
         "a labelled box that was found": (boxes[boxes.found], "white", "-", INK),
@@ -71,7 +82,7 @@ def frame(picture, boxes: pd.DataFrame, detections: pd.DataFrame, size: tuple[in
             if "score" in rows:
                 text = {"fontsize": 8, "color": "white", "va": "bottom"}
                 ax.text(row.x1, row.y1, f"{row.score:.2f}", backgroundcolor=colour, **text)
-    ax.set(xticks=[], yticks=[], xlim=(0, size[0]), ylim=(size[1], 0))
+    ax.set(xticks=[], yticks=[], xlim=(0, width), ylim=(height, 0))
     entries = [
         Line2D([], [], color=colour, ls=line, lw=3, label=f"{name} ({len(rows)})")
         for name, (rows, colour, line, _) in looks.items()
@@ -254,6 +265,37 @@ def before_and_after(control: pd.DataFrame, null_high: float, paper: pd.DataFram
         title += "{controlled:.1f} (strata) or {standardised:.1f} (standardised)"
         title = title.format(**most)
     fig.legend(loc="outside upper center", ncols=2, title=title)
+    return fig
+
+
+def divided(record: pd.DataFrame) -> Figure:
+    """The gap of each class and world, and its two parts by intervention, a mark a training.
+
+    From ``data/streets.csv``, one measure.
+    """
+    worlds, classes = (list(dict.fromkeys(record[column])) for column in ("world", "class"))
+    looks = dict(zip(("gap", "scenes", "looks"), series("abc").values(), strict=True))
+    fig, axes = plt.subplots(1, len(worlds), figsize=(10, 4), sharex=True, sharey=True)
+    for ax, world in zip(np.atleast_1d(axes), worlds, strict=True):
+        part = record[record.world == world]
+        for nudge, (what, look) in zip((-0.25, 0, 0.25), looks.items(), strict=True):
+            for training, rows in part.groupby("training"):
+                places = [classes.index(name) + nudge + 0.09 * training for name in rows["class"]]
+                estimates(ax, rows, what, places, **look | {"ms": 5, "elinewidth": 1})
+        ax.axvline(0, **ZERO)
+        ax.set_title(f"planted: {world}", fontsize=10)
+        name_rows(ax, classes)
+    texts = {"gap": "the gap", "scenes": "due to the scenes", "looks": "due to the looks"}
+    entries = marks({texts[what]: look for what, look in looks.items()})
+    largest = record[record.world == worlds[-1]].groupby("class")[["gap", "scenes"]].mean()
+    first = largest.loc[largest.gap.idxmax()]
+    headed(
+        fig,
+        f"Of the {first.name}'s gap of {first.gap:.0f} points in the world '{worlds[-1]}', "
+        f"{first.scenes:.0f} are due to the scenes",
+        entries,
+    )
+    note(fig, "AP points, high less low income. A mark a training. Whiskers: 95%, other layouts.")
     return fig
 
 

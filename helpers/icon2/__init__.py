@@ -8,7 +8,7 @@ Labels and detections are read (`frames`, `reading`, `income`, `attributes`), ma
 """
 
 from helpers.icon2.analysis import analyse, change_each_choice
-from helpers.icon2.frames import planted, read
+from helpers.icon2.frames import read
 from helpers.icon2.matching import match
 from helpers.icon2.nulls import delta_null, sigma_null
 from helpers.icon2.options import Options
@@ -19,7 +19,6 @@ __all__ = [
     "change_each_choice",
     "delta_null",
     "match",
-    "planted",
     "read",
     "sigma_null",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from helpers.icon2.reading import DetectionDataError
+from helpers.icon2.reading import WIDTH, DetectionDataError
 from helpers.worlds.driving import DrivingWorld
 
 OF_PAPER = {  # the paper's five, and the column that each is made from
@@ -23,6 +23,7 @@ OF_PAPER = {  # the paper's five, and the column that each is made from
 }
 # Upper bounds of the area in square pixels, as in COCO; the paper does not print its own. A box of
 # exactly 32 x 32 pixels is medium here, where COCO's evaluator counts it as small and as medium.
+# They are for frames as wide as BDD100K's, and scaled for others.
 SIZES = {"small": 32**2, "medium": 96**2, "large": np.inf}
 DISTINCT = 6  # numbers with more distinct values are cut into thirds
 
@@ -47,8 +48,8 @@ def of_paper(frames: DrivingWorld) -> list[str]:
 def made(frames: DrivingWorld, name: str) -> Attribute:
     """One of the paper's attributes by its name, or one from a column of images or boxes."""
     if name == "size":
-        found = _sized(frames.boxes)
-        return replace(found, of_detection=_sized(frames.detections).codes)
+        found = _sized(frames.boxes, frames.images)
+        return replace(found, of_detection=_sized(frames.detections, frames.images).codes)
     if name == "occlusion" and "occluded" in frames.boxes:
         words = frames.boxes["occluded"].map({False: "visible", True: "occluded"})
         return _coded(name, words.astype(pd.CategoricalDtype(["visible", "occluded"])), "box")
@@ -88,9 +89,11 @@ def _binned(name: str, numbers: np.ndarray, bounds: dict[str, float], level: str
     return Attribute(name, tuple(bounds), codes, level)
 
 
-def _sized(table: pd.DataFrame) -> Attribute:
-    area = (table.x2 - table.x1) * (table.y2 - table.y1)
-    return _binned("size", area.to_numpy(float), SIZES, "box")
+def _sized(table: pd.DataFrame, images: pd.DataFrame) -> Attribute:
+    area = ((table.x2 - table.x1) * (table.y2 - table.y1)).to_numpy(float)
+    if "width" in images:
+        area *= (WIDTH / images["width"].to_numpy()[table["image"]]) ** 2
+    return _binned("size", area, SIZES, "box")
 
 
 def report(attributes: Sequence[Attribute]) -> pd.DataFrame:

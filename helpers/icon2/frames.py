@@ -1,12 +1,14 @@
-"""What notebook 08 analyses: the reader's BDD100K, or the planted streets."""
+"""What notebook 08 analyses: BDD100K, or planted streets that are written as it is given out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from PIL import Image
 
 from helpers.icon2 import attributes, income
 from helpers.icon2.attributes import Attribute
@@ -15,20 +17,17 @@ from helpers.icon2.reading import DetectionDataError, read_detections, read_labe
 from helpers.worlds import driving
 from helpers.worlds.driving import DrivingWorld
 
-WITHOUT_GPS = 0.1  # share of planted frames
-
 
 @dataclass(frozen=True)
 class Frames(DrivingWorld):
-    """Frames and detections, as tables like those of a planted world, and what is known of them.
+    """Frames and detections as tables, and what is known of them.
 
     Images are numbered in the order of their names, by which COCO breaks ties among scores; their
     attributes are NaN where absent. `report` has a sentence for everything that was read, joined
-    or left out; `law` is what is planted (None: real data).
+    or left out.
     """
 
     report: tuple[str, ...] = ()
-    law: driving.Law | None = None
 
     def attribute(self, name: str) -> Attribute:
         """A sensitive attribute by the name of its column."""
@@ -113,7 +112,8 @@ def read(
         table, counts = income.join(images["video"], **place, edges=edges)
         images["income"] = table["bin"]
         more.append(_counted(counts))
-    return _reported(Frames(images, boxes, detections, driving.CLASSES), [*said, *more])
+    found, left_out = _present(images, boxes, detections)
+    return _reported(found, [*said, *more, *left_out])
 
 
 def example(
@@ -136,15 +136,22 @@ def example(
     return number, boxes[boxes.image == number], detections
 
 
-def planted(n_images: int, seed: int, law: driving.Law) -> Frames:
-    """Planted streets; as of BDD100K's, the income of a tenth of the frames is not known."""
-    world = driving.make(n_images, seed, law)
-    videos, group = world.images["video"], world.images["income"]
-    tracks, _ = driving.drives(videos.tolist(), group.cat.codes.to_numpy(), WITHOUT_GPS, seed)
-    images = world.images.assign(income=group.where(videos.isin(tracks)))
-    joined = {income.JOINED: len(tracks), income.NO_GPS: n_images - len(tracks)}
-    frames = Frames(images, world.boxes, world.detections, world.classes, law=law)
-    return _reported(frames, [_counted({"frames": n_images} | joined)])
+def picture(frames: DrivingWorld, folder: str | Path | None, number: int) -> np.ndarray:
+    """The picture of a frame, uint8 (H, W, 3); grey of the usual size where there is none."""
+    file = Path(folder or "") / frames.images["name"][number]
+    if file.is_file():
+        return np.asarray(Image.open(file).convert("RGB"))
+    return np.full((720, 1280, 3), 238, np.uint8)
+
+
+def _present(images, boxes, detections) -> tuple[Frames, list[str]]:
+    """Frames of the classes that have a labelled box, and what is said of the others."""
+    codes = np.unique(boxes["category"])
+    kept = detections[detections["category"].isin(codes)].reset_index(drop=True)
+    boxes, kept = (t.assign(category=np.searchsorted(codes, t["category"])) for t in (boxes, kept))
+    left = len(detections) - len(kept)
+    said = [f"{left:,} detections left out: no box of their class is labelled"] if left else []
+    return Frames(images, boxes, kept, tuple(driving.CLASSES[c] for c in codes)), said
 
 
 def _counted(counts: dict[str, int]) -> str:
