@@ -92,7 +92,7 @@ def _binned(name: str, numbers: np.ndarray, bounds: dict[str, float], level: str
 def _sized(table: pd.DataFrame, images: pd.DataFrame) -> Attribute:
     area = ((table.x2 - table.x1) * (table.y2 - table.y1)).to_numpy(float)
     if "width" in images:
-        area *= (WIDTH / images["width"].to_numpy()[table["image"]]) ** 2
+        area = area * (WIDTH / images["width"].to_numpy()[table["image"]]) ** 2
     return _binned("size", area, SIZES, "box")
 
 

@@ -136,6 +136,12 @@ def example(
     return number, boxes[boxes.image == number], detections
 
 
+def labelled(path: str | Path) -> tuple[list[str], list[str]]:
+    """Names of the frames of a labels file, and of the classes that are labelled in it."""
+    images, boxes, _ = read_labels(path)
+    return list(images["name"]), [driving.CLASSES[code] for code in np.unique(boxes["category"])]
+
+
 def picture(frames: DrivingWorld, folder: str | Path | None, number: int) -> np.ndarray:
     """The picture of a frame, uint8 (H, W, 3); grey of the usual size where there is none."""
     file = Path(folder or "") / frames.images["name"][number]
