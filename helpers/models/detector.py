@@ -7,19 +7,22 @@ predictions file in Scalabel's format, which is what ICON2 reads.
 """
 
 import json
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 import torch
+from PIL import Image
 from safetensors.torch import load_file, save_file
 from torch import nn
-from torchvision.io import ImageReadMode, decode_image
+from torchvision.models._utils import IntermediateLayerGetter
 from torchvision.models.detection import FasterRCNN, fasterrcnn_resnet50_fpn
 from torchvision.models.detection.anchor_utils import AnchorGenerator
 from torchvision.models.detection.faster_rcnn import FastRCNNPredictor
 from torchvision.ops import FeaturePyramidNetwork, MultiScaleRoIAlign
+from torchvision.transforms.v2.functional import pil_to_tensor
 
 import helpers
 from helpers.models import weights as weight_files
@@ -31,6 +34,7 @@ VERSION = 1  # raise when a change of the code changes what it trains
 WIDTHS = (16, 24, 32, 48, 48, 64, 64)  # channels of the convolutions
 STRIDES = (2, 1, 2, 1, 2, 1, 2)
 PYRAMID = {"2": 32, "4": 48, "6": 64}  # the convolution whose output is a level, and its channels
+CHANNELS = 32  # of every level of the pyramid
 ANCHORS = ((10,), (22,), (52,))  # pixels, at strides 4, 8 and 16
 BATCH, RATE = 4, 4e-3
 CORNERS = ["x1", "y1", "x2", "y2"]
@@ -58,28 +62,18 @@ class Detector:
     identity: str
 
 
-class _Backbone(nn.Module):
-    """Seven convolutions, and a pyramid over three of them."""
-
-    def __init__(self):
-        super().__init__()
-        before, layers = 3, []
-        for width, stride in zip(WIDTHS, STRIDES, strict=True):
-            convolution = nn.Conv2d(before, width, 3, stride, 1, bias=False)
-            layers.append(nn.Sequential(convolution, nn.BatchNorm2d(width), nn.ReLU(inplace=True)))
-            before = width
-        self.body = nn.Sequential(*layers)
-        self.out_channels = 32
-        self.pyramid = FeaturePyramidNetwork(list(PYRAMID.values()), self.out_channels)
-
-    def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Maps (B, 32, h, w) at strides 4, 8 and 16."""
-        found = {}
-        for name, layer in self.body.named_children():
-            images = layer(images)
-            if name in PYRAMID:
-                found[name] = images
-        return self.pyramid(found)
+def _backbone() -> nn.Sequential:
+    """Seven convolutions, and a pyramid over three: maps (B, 32, h, w) at strides 4, 8 and 16."""
+    before, layers = 3, []
+    for width, stride in zip(WIDTHS, STRIDES, strict=True):
+        convolution = nn.Conv2d(before, width, 3, stride, 1, bias=False)
+        layers.append(nn.Sequential(convolution, nn.BatchNorm2d(width), nn.ReLU(inplace=True)))
+        before = width
+    body = IntermediateLayerGetter(nn.Sequential(*layers), {name: name for name in PYRAMID})
+    pyramid = FeaturePyramidNetwork(list(PYRAMID.values()), CHANNELS)
+    backbone = nn.Sequential(OrderedDict(body=body, pyramid=pyramid))
+    backbone.out_channels = CHANNELS  # torchvision asks for it
+    return backbone
 
 
 def build(n_classes: int, size: tuple[int, int], seed: int = 0) -> FasterRCNN:
@@ -90,10 +84,10 @@ def build(n_classes: int, size: tuple[int, int], seed: int = 0) -> FasterRCNN:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         hidden = nn.Sequential(
-            nn.Flatten(), nn.Linear(32 * 25, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU()
+            nn.Flatten(), nn.Linear(CHANNELS * 25, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU()
         )
         return FasterRCNN(
-            _Backbone(),
+            _backbone(),
             min_size=min(size),
             max_size=max(size),
             image_mean=[0.45] * 3,
@@ -292,8 +286,9 @@ def _predict(detector: Detector, files: dict[str, Path], path: Path, target: Pat
 def _image(file: Path) -> torch.Tensor:
     """An image file as uint8 (3, H, W)."""
     try:
-        return decode_image(file, ImageReadMode.RGB)
-    except RuntimeError as error:
+        with Image.open(file) as image:
+            return pil_to_tensor(image.convert("RGB"))
+    except Exception as error:  # damaged files make decoders raise nearly anything
         raise ValueError(
             f"The image {file.name} cannot be read ({error}); replace it or take it out"
         ) from None

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from city_files import write_city, write_tracks
 
 from helpers import icon2
 from helpers.figures import icon2 as figures
@@ -13,6 +12,7 @@ from helpers.icon2.options import CHOICES
 from helpers.icon2.reading import DetectionDataError
 from helpers.run.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
 from helpers.worlds import driving
+from helpers.worlds.driving import city
 
 LAW = driving.Law(confounding=0.4)
 
@@ -46,11 +46,9 @@ def on_disk(tmp_path_factory):
         frames = as_scalabel(world, boxes, name == "predictions")
         (folder / f"{name}.json").write_text(json.dumps(frames))
     group = world.images.income.cat.codes.to_numpy()
-    tracks, _ = driving.drives(world.images.video.tolist(), group, missing=0.2)
-    areas, incomes = write_city(folder)
+    where = (world.images.video.tolist(), group, 0.2)
     both = (folder / "labels.json", folder / "predictions.json")
-    place = {"gps": write_tracks(tracks, folder / "gps"), "areas": areas, "incomes": incomes}
-    return world, tracks, both, place
+    return world, driving.drives(*where)[0], both, city.write(folder, *where)
 
 
 def test_ones_own_files_give_what_the_planted_world_gives(on_disk):

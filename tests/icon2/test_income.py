@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from city_files import write_city, write_tracks
 
 from helpers.icon2 import income
 from helpers.icon2.reading import DetectionDataError
@@ -19,8 +18,8 @@ def town(tmp_path_factory):
     folder = tmp_path_factory.mktemp("city")
     groups = np.random.default_rng(0).integers(0, 3, len(VIDEOS))
     tracks, areas = city.drives(VIDEOS, groups, missing=0.32, seed=1)
-    map_, incomes = write_city(folder, seed=1)
-    return tracks, areas, (write_tracks(tracks, folder / "gps"), map_, incomes)
+    files = city.write(folder, VIDEOS, groups, missing=0.32, seed=1)
+    return tracks, areas, tuple(files.values())
 
 
 def with_incomes(town, folder, rows):

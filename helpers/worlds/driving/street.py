@@ -47,6 +47,64 @@ LEAST = 5  # pixels of height, below which a thing is not labelled
 WEATHER = {"clear": 0.7, "rainy": 0.15, "snowy": 0.15}
 SCENES = {"city street": 58, "residential": 24}  # highest building, pixels
 
+SHAPES = {  # of each look: shape, colour and corners (x, y from 0 to 1)
+    "car": (
+        [  # a sedan from behind
+            ("rectangle", "#19191c", 0.08, 0.72, 0.24, 1),
+            ("rectangle", "#19191c", 0.76, 0.72, 0.92, 1),
+            ("rectangle", "paint", 0, 0.42, 1, 0.86),
+            ("polygon", "dark", 0.12, 0.44, 0.22, 0.04, 0.78, 0.04, 0.88, 0.44),
+            ("polygon", "#3c4b5a", 0.2, 0.4, 0.28, 0.12, 0.72, 0.12, 0.8, 0.4),
+            ("rectangle", "#c82823", 0.03, 0.5, 0.17, 0.62),
+            ("rectangle", "#c82823", 0.83, 0.5, 0.97, 0.62),
+            ("rectangle", "#e1e1d7", 0.36, 0.66, 0.64, 0.76),
+        ],
+        [  # a three-wheeler with a canopy
+            ("ellipse", "#19191c", 0.1, 0.74, 0.22, 1),
+            ("ellipse", "#19191c", 0.78, 0.74, 0.9, 1),
+            ("ellipse", "dark", 0.02, 0, 0.98, 0.5),
+            ("rectangle", "#262428", 0.06, 0.24, 0.94, 0.56),
+            ("rectangle", "paint", 0.02, 0.52, 0.98, 0.84),
+            ("rectangle", "#ebd73c", 0.02, 0.64, 0.98, 0.7),
+            ("rectangle", "dark", 0.06, 0.2, 0.12, 0.56),
+            ("rectangle", "dark", 0.47, 0.2, 0.53, 0.56),
+            ("rectangle", "dark", 0.88, 0.2, 0.94, 0.56),
+        ],
+    ),
+    "pedestrian": (
+        [  # a walker in coat and trousers
+            ("ellipse", "skin", 0.34, 0, 0.66, 0.16),
+            ("rectangle", "paint", 0.2, 0.16, 0.8, 0.56),
+            ("polygon", "dark", 0.26, 0.54, 0.5, 0.54, 0.42, 1, 0.18, 1),
+            ("polygon", "dark", 0.5, 0.54, 0.74, 0.54, 0.84, 1, 0.6, 1),
+        ],
+        [  # one in a long dress, with a load on the head
+            ("rectangle", "#966e3c", 0.1, 0, 0.9, 0.13),
+            ("ellipse", "skin", 0.36, 0.11, 0.64, 0.26),
+            ("polygon", "paint", 0.38, 0.24, 0.62, 0.24, 0.95, 1, 0.05, 1),
+            ("polygon", "dark", 0.46, 0.4, 0.54, 0.4, 0.62, 1, 0.38, 1),
+        ],
+    ),
+    "traffic sign": (
+        [
+            ("polygon", "rim", 0.5, 0, 1, 1, 0, 1),
+            ("polygon", "#f0f0eb", 0.5, 0.3, 0.8, 0.88, 0.2, 0.88),
+        ],
+        [("ellipse", "rim", 0, 0, 1, 1), ("ellipse", "#f0f0eb", 0.18, 0.18, 0.82, 0.82)],
+    ),
+    "truck": (
+        [  # the back of a box truck
+            ("rectangle", "#19191c", 0.06, 0.86, 0.22, 1),
+            ("rectangle", "#19191c", 0.78, 0.86, 0.94, 1),
+            ("rectangle", "paint", 0, 0, 1, 0.86),
+            ("rectangle", "light", 0.05, 0.05, 0.95, 0.78),
+            ("rectangle", "dark", 0.49, 0.05, 0.51, 0.78),
+            ("rectangle", "#c82823", 0.02, 0.8, 0.14, 0.85),
+            ("rectangle", "#c82823", 0.86, 0.8, 0.98, 0.85),
+        ],
+    ),
+}
+
 
 def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Draw scenes: a third of the frames of each income group.
@@ -135,7 +193,7 @@ def write(
     """Write rendered frames as a folder like BDD100K's, with GPS tracks and incomes.
 
     The labels also tell what only a rendered street knows: the look of each thing and its distance.
-    As of BDD100K's videos, a tenth has no GPS track.
+    As of BDD100K's videos, a tenth has no GPS track. A folder that has been written stays.
 
     Returns
     -------
@@ -143,20 +201,24 @@ def write(
         images (a folder of PNG files), labels, gps, areas, incomes.
     """
     folder = Path(folder)
-    (folder / "images").mkdir(parents=True, exist_ok=True)
     of_image, rows = dict(list(boxes.groupby("image"))), []
     for number, frame in enumerate(frames.to_dict("records")):
-        picture = Image.fromarray(images[number].transpose(1, 2, 0))
-        picture.save(folder / "images" / frame["name"], compress_level=1)
-        about = {key: frame[key] for key in ("weather", "scene", "timeofday")}
-        rows.append({"name": frame["name"], "videoName": frame["video"], "attributes": about})
-        rows[-1]["size"] = {"width": WIDTH, "height": HEIGHT}
         found = of_image.get(number, boxes.iloc[:0]).to_dict("records")
-        rows[-1]["labels"] = [_label(box) for box in found]
-    labels = artifacts.write_text(folder / "labels.json", json.dumps(rows))
+        row = {"name": frame["name"], "videoName": frame["video"]}
+        row["attributes"] = {key: frame[key] for key in ("weather", "scene", "timeofday")}
+        row["size"] = {"width": WIDTH, "height": HEIGHT}
+        rows.append(row | {"labels": [_label(box) for box in found]})
+    labels, text = folder / "labels.json", json.dumps(rows)
+    paths = {"images": folder / "images", "labels": labels}
     groups = frames["income"].cat.codes.to_numpy()
-    place = city.write(folder, frames["video"].tolist(), groups, missing=0.1)
-    return {"images": folder / "images", "labels": labels} | place
+    paths |= city.write(folder, frames["video"].tolist(), groups, missing=0.1)
+    if not (labels.is_file() and labels.read_text() == text):  # they are written last
+        (folder / "images").mkdir(parents=True, exist_ok=True)
+        for name, image in zip(frames["name"], images, strict=True):
+            picture = Image.fromarray(image.transpose(1, 2, 0))
+            picture.save(folder / "images" / name, compress_level=1)
+        artifacts.write_text(labels, text)
+    return paths
 
 
 def _label(box: dict) -> dict:
@@ -249,85 +311,19 @@ def _sprite(kind: str, look: int, variant: int) -> Image.Image:
     """One look of a thing in one colour, RGBA, drawn four times as large and reduced."""
     wide, high, _ = METRES[kind]
     scale = 4 * SPRITE / max(wide, high)
-    size = round(wide * scale), round(high * scale)
-    picture = Image.new("RGBA", size)
+    size = np.array([round(wide * scale), round(high * scale)])
+    picture = Image.new("RGBA", tuple(size.tolist()))
     rng = np.random.default_rng([KINDS.index(kind), look, variant])
-    colour = tuple(rng.integers(40, 225, 3).tolist())
-    dark = tuple(c * 5 // 9 for c in colour)
-    draw = _Unit(ImageDraw.Draw(picture), size)
-    {"car": _car, "pedestrian": _pedestrian, "traffic sign": _sign, "truck": _truck}[kind](
-        draw, look, colour, dark, rng
-    )
-    return picture.resize((size[0] // 4, size[1] // 4), Image.Resampling.BOX)
-
-
-class _Unit:
-    """Drawing in the unit square."""
-
-    def __init__(self, draw: ImageDraw.ImageDraw, size: tuple[int, int]):
-        self.draw, self.size = draw, np.array(size)
-
-    def shape(self, how: str, points, fill) -> None:
-        """A polygon, rectangle or ellipse with these points, each (x, y) from 0 to 1."""
-        at = [tuple((np.array(point) * self.size).tolist()) for point in points]
-        getattr(self.draw, how)(at, fill=fill)
-
-
-def _car(draw: _Unit, look: int, colour, dark, rng) -> None:
-    """A sedan from behind, or a three-wheeler with a canopy."""
-    glass, tyre = (60, 75, 90), (25, 25, 28)
-    if look == 0:
-        for x in (0.08, 0.76):
-            draw.shape("rectangle", [(x, 0.72), (x + 0.16, 1)], tyre)
-        draw.shape("rectangle", [(0, 0.42), (1, 0.86)], colour)
-        draw.shape("polygon", [(0.12, 0.44), (0.22, 0.04), (0.78, 0.04), (0.88, 0.44)], dark)
-        draw.shape("polygon", [(0.2, 0.4), (0.28, 0.12), (0.72, 0.12), (0.8, 0.4)], glass)
-        for x in (0.03, 0.83):
-            draw.shape("rectangle", [(x, 0.5), (x + 0.14, 0.62)], (200, 40, 35))
-        draw.shape("rectangle", [(0.36, 0.66), (0.64, 0.76)], (225, 225, 215))
-    else:
-        for x in (0.1, 0.78):
-            draw.shape("ellipse", [(x, 0.74), (x + 0.12, 1)], tyre)
-        draw.shape("ellipse", [(0.02, 0), (0.98, 0.5)], dark)
-        draw.shape("rectangle", [(0.06, 0.24), (0.94, 0.56)], (38, 36, 40))
-        draw.shape("rectangle", [(0.02, 0.52), (0.98, 0.84)], colour)
-        draw.shape("rectangle", [(0.02, 0.64), (0.98, 0.7)], (235, 215, 60))
-        for x in (0.06, 0.47, 0.88):
-            draw.shape("rectangle", [(x, 0.2), (x + 0.06, 0.56)], dark)
-
-
-def _pedestrian(draw: _Unit, look: int, colour, dark, rng) -> None:
-    """A walker in coat and trousers, or one in a long dress who carries a load on the head."""
-    skin = tuple((np.array([224, 190, 160]) * rng.uniform(0.4, 1)).astype(int).tolist())
-    if look == 0:
-        draw.shape("ellipse", [(0.34, 0), (0.66, 0.16)], skin)
-        draw.shape("rectangle", [(0.2, 0.16), (0.8, 0.56)], colour)
-        draw.shape("polygon", [(0.26, 0.54), (0.5, 0.54), (0.42, 1), (0.18, 1)], dark)
-        draw.shape("polygon", [(0.5, 0.54), (0.74, 0.54), (0.84, 1), (0.6, 1)], dark)
-    else:
-        draw.shape("rectangle", [(0.1, 0), (0.9, 0.13)], (150, 110, 60))
-        draw.shape("ellipse", [(0.36, 0.11), (0.64, 0.26)], skin)
-        draw.shape("polygon", [(0.38, 0.24), (0.62, 0.24), (0.95, 1), (0.05, 1)], colour)
-        draw.shape("polygon", [(0.46, 0.4), (0.54, 0.4), (0.62, 1), (0.38, 1)], dark)
-
-
-def _sign(draw: _Unit, look: int, colour, dark, rng) -> None:
-    """A round sign with a red or blue ring, or a triangle."""
-    rim = ((190, 30, 35), (30, 70, 170))[int(rng.integers(2))]
-    if rng.integers(2):
-        draw.shape("ellipse", [(0, 0), (1, 1)], rim)
-        draw.shape("ellipse", [(0.18, 0.18), (0.82, 0.82)], (240, 240, 235))
-    else:
-        draw.shape("polygon", [(0.5, 0), (1, 1), (0, 1)], rim)
-        draw.shape("polygon", [(0.5, 0.3), (0.8, 0.88), (0.2, 0.88)], (240, 240, 235))
-
-
-def _truck(draw: _Unit, look: int, colour, dark, rng) -> None:
-    """The back of a box truck."""
-    for x in (0.06, 0.78):
-        draw.shape("rectangle", [(x, 0.86), (x + 0.16, 1)], (25, 25, 28))
-    draw.shape("rectangle", [(0, 0), (1, 0.86)], colour)
-    draw.shape("rectangle", [(0.05, 0.05), (0.95, 0.78)], tuple(min(c + 30, 255) for c in colour))
-    draw.shape("rectangle", [(0.49, 0.05), (0.51, 0.78)], dark)
-    for x in (0.02, 0.86):
-        draw.shape("rectangle", [(x, 0.8), (x + 0.12, 0.85)], (200, 40, 35))
+    paint = rng.integers(40, 225, 3)
+    colours = {"paint": paint, "dark": paint * 5 // 9, "light": (paint + 30).clip(max=255)}
+    if kind == "pedestrian":
+        colours["skin"] = (np.array([224, 190, 160]) * rng.uniform(0.4, 1)).astype(int)
+    if kind == "traffic sign":
+        colours["rim"] = np.array([(190, 30, 35), (30, 70, 170)][rng.integers(2)])
+        look = rng.integers(2)  # a triangle or a ring, alike everywhere
+    draw = ImageDraw.Draw(picture)
+    for shape, colour, *corners in SHAPES[kind][look]:
+        places = (np.reshape(corners, (-1, 2)) * size).tolist()
+        fill = tuple(colours[colour].tolist()) if colour in colours else colour
+        getattr(draw, shape)([tuple(place) for place in places], fill=fill)
+    return picture.resize(tuple((size // 4).tolist()), Image.Resampling.BOX)

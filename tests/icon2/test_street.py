@@ -1,0 +1,147 @@
+"""The rendered street: its pictures, its boxes, its files, and the division of a gap."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from helpers import icon2
+from helpers.icon2 import intervention
+from helpers.icon2.intervention import CELLS, RARE
+from helpers.worlds.driving import DrivingWorld, street
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """Thirty frames of clear days."""
+    frames, things = street.scenes(30, 3, 1.0)
+    return frames.assign(timeofday="daytime", weather="clear"), street.dressed(frames, things, 0.5)
+
+
+def changed(images, others):
+    """Pixels (N, 160, 320) that differ."""
+    return (images != others).any(axis=1)
+
+
+def test_the_visible_share_is_that_of_the_pictures(scene):
+    frames, things = scene
+    images, boxes = street.render(frames, things)
+    empty, _ = street.render(frames, things.iloc[:0])
+    checked = 0
+    for row in boxes[boxes["y2"] - boxes["y1"] > 16].itertuples():
+        here = things[things["frame"] == row.image]
+        one = here.index[here["distance"] == row.distance]
+        given = frames.iloc[[row.image]]
+        alone, _ = street.render(given, here.loc[one].assign(frame=0))
+        without, _ = street.render(given, here.drop(one).assign(frame=0))
+        whole = changed(alone, empty[[row.image]])[0]
+        seen = changed(images[[row.image]], without)[0]
+        assert seen.sum() / whole.sum() == pytest.approx(row.visible, abs=0.12)  # soft edges
+        y, x = np.nonzero(whole)
+        assert row.x1 <= x.min() and x.max() < row.x2  # a walker's arms do not reach the sides
+        assert np.ptp(x) > 0.5 * (row.x2 - row.x1 - 1)
+        np.testing.assert_allclose([y.min(), y.max() + 1], [row.y1, row.y2], atol=1)
+        checked += row.visible < 0.9
+    assert checked > 3
+
+
+def test_boxes_lie_inside_and_a_seed_gives_the_same(scene):
+    images, boxes = street.render(*scene)
+    again, same = street.render(*scene)
+    assert (images == again).all() and boxes.equals(same)
+    assert (boxes[["x1", "y1"]] >= 0).all(axis=None)
+    assert (boxes["x2"] <= street.WIDTH).all() and (boxes["y2"] <= street.HEIGHT).all()
+    assert boxes["visible"].between(street.SEEN, 1).all()
+    assert boxes["occluded"].any()
+
+
+def test_other_looks_change_the_things_that_have_them_and_nothing_else(scene):
+    frames, things = scene
+    common, rare = (street.dressed(frames, things, share) for share in (0, 1))
+    assert (rare["look"] == things["kind"].isin(["car", "pedestrian"])).all()
+    pictures = [street.render(frames, dressed)[0] for dressed in (common, rare)]
+    one_look = things[~things["kind"].isin(street.TWO_LOOKS)]
+    assert (street.render(frames, one_look)[0] == street.render(frames, one_look)[0]).all()
+    for number in range(len(frames)):
+        y, x = np.nonzero(changed(*pictures)[number])
+        near = np.zeros((street.HEIGHT, street.WIDTH), bool)
+        for kind, distance, aside in (
+            things.loc[things["frame"] == number, ["kind", "distance", "aside"]]
+        ).itertuples(index=False):
+            if kind in street.TWO_LOOKS:
+                wide, high, _ = street.METRES[kind]
+                scale = street.FOCAL / distance
+                left, right = 160 + (aside + np.array([-0.5, 0.5]) * wide) * scale
+                top, bottom = street.HORIZON + (street.CAMERA - np.array([high, 0])) * scale
+                rows = slice(max(int(top) - 2, 0), int(bottom) + 3)
+                near[rows, max(int(left) - 2, 0) : max(int(right) + 3, 0)] = True
+        assert near[y, x].all()
+
+
+def test_harder_scenes_are_farther_fuller_and_darker_where_income_is_low():
+    for harder, differ in ((0.0, False), (1.0, True)):
+        frames, things = street.scenes(3000, 0, harder)
+        income = frames["income"].astype(str)
+        of_thing = income.iloc[things["frame"]].to_numpy()
+        far = things["distance"].groupby(of_thing).median()
+        number = things.groupby(of_thing).size()
+        dark = (frames["timeofday"] == "night").groupby(income).mean()
+        for low_to_high in (far, number, dark):
+            assert (low_to_high["low"] / low_to_high["high"] > 1.15) == differ
+    share = street.dressed(frames, things, RARE).query("kind == 'car'")
+    by = share["look"].groupby(income.iloc[share["frame"]].to_numpy()).mean()
+    np.testing.assert_allclose(by[["low", "middle", "high"]], RARE, atol=0.03)
+
+
+@pytest.fixture(scope="module")
+def perfect(scene):
+    """The frames with a detector that finds every box exactly."""
+    frames, things = scene
+    images, boxes = street.render(frames, things)
+    found = boxes[["image", "category", "x1", "y1", "x2", "y2"]].assign(score=0.9)
+    return images, DrivingWorld(frames, boxes, found, street.KINDS)
+
+
+def test_the_files_are_read_back_as_they_were_drawn(perfect, tmp_path):
+    images, world = perfect
+    files = street.write(tmp_path, world.images, images, world.boxes)
+    first = world.images["name"][0]
+    drawn = np.asarray(Image.open(files["images"] / first)).transpose(2, 0, 1)
+    assert (drawn == images[0]).all()
+    names = world.images["name"].to_numpy()
+    rows = [
+        {"category": street.KINDS[box.category], "score": box.score}
+        | {"box2d": {corner: float(getattr(box, corner)) for corner in ("x1", "y1", "x2", "y2")}}
+        for box in world.detections.itertuples()
+    ]
+    of = pd.Series(rows).groupby(names[world.detections["image"]]).agg(list)
+    predictions = tmp_path / "predictions.json"
+    predictions.write_text(json.dumps([{"name": k, "labels": v} for k, v in of.items()]))
+    place = {name: str(files[name]) for name in ("gps", "areas", "incomes")}
+    data = icon2.read(str(files["labels"]), str(predictions), **place)
+    assert len(data.images) == 30 and len(data.boxes) == len(world.boxes)
+    assert data.boxes["look"].eq("rare").sum() == world.boxes["look"].sum()
+    changed_at = (files["images"] / first).stat().st_mtime_ns
+    street.write(tmp_path, world.images, images, world.boxes)
+    assert (files["images"] / first).stat().st_mtime_ns == changed_at
+
+
+def test_a_gap_is_divided_as_it_was_put_together():
+    scenes, looks, both = 8.0, 5.0, 2.0  # what both together add is halved
+    state = {"low": 0, "high": 1, "own": 0, "other": 1}
+    ap = []
+    for cell in CELLS:
+        group, whose = cell.split(", ")
+        easy, common = state[group], state[group] ^ state[whose]
+        ap.append(50 + scenes * easy + looks * common + both * easy * common)
+    found = intervention.divided(np.array([ap]))
+    assert found["gap"] == 15 and found["scenes"] == 9 and found["looks"] == 6
+
+
+def test_a_perfect_detector_has_no_gap(perfect):
+    _, world = perfect
+    ap = intervention.swapped(world, world, resamples=3)["car"]
+    np.testing.assert_allclose(ap[0], 100)
+    assert all(np.ptp(part) < 1e-9 for part in intervention.divided(ap).values())

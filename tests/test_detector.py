@@ -1,0 +1,146 @@
+"""The small detector, torchvision's, and predictions as files."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torchvision.models.detection import fasterrcnn_resnet50_fpn
+from torchvision.ops import box_iou
+
+from helpers.models import detector
+from helpers.worlds.driving import street
+
+
+@pytest.fixture(scope="module")
+def four():
+    """Four frames of clear days, and their larger boxes."""
+    frames, things = street.scenes(4, 8)
+    frames = frames.assign(timeofday="daytime", weather="clear")
+    images, boxes = street.render(frames, street.dressed(frames, things, 0.5))
+    large = boxes[(boxes["y2"] - boxes["y1"] >= 12) & ~boxes["occluded"]]
+    return frames, torch.from_numpy(images), large.reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def learned(four):
+    """A detector trained on four frames until it knows them, and the losses of its epochs."""
+    _, images, boxes = four
+    network = detector.build(4, (160, 320))
+    losses = detector.train(network, images, boxes, seed=0, epochs=70)
+    return detector.Detector(network, dict(enumerate(street.KINDS, 1)), "learned"), losses
+
+
+def test_the_loss_falls_and_four_frames_are_learned(four, learned):
+    _, images, boxes = four
+    ours, losses = learned
+    assert losses[-1] < 0.4 * losses[0]
+    found = detector.detect(ours, images).query("score > 0.3")
+    hits = 0
+    for box in boxes.itertuples():
+        same = found[
+            (found["image"] == box.image) & (found["category"] == street.KINDS[box.category])
+        ]
+        if len(same):
+            corners = torch.tensor([[box.x1, box.y1, box.x2, box.y2]], dtype=torch.float)
+            theirs = torch.tensor(same[detector.CORNERS].to_numpy("float32"))
+            hits += bool(box_iou(corners, theirs).max() > 0.5)
+    assert hits >= 0.8 * len(boxes)
+
+
+def test_a_seed_gives_the_same_detector_which_is_found_again(four, tmp_path, monkeypatch):
+    _, images, boxes = four
+    states = []
+    for _ in range(2):
+        network = detector.build(4, (160, 320))
+        detector.train(network, images, boxes, seed=1, epochs=1)
+        states.append(network.state_dict())
+    assert all(torch.equal(value, states[1][name]) for name, value in states[0].items())
+    made = detector.trained(images, boxes, street.KINDS, seed=2, store=tmp_path)
+    monkeypatch.setattr(detector, "train", None)
+    again = detector.trained(images, boxes, street.KINDS, seed=2, store=tmp_path)
+    assert again.identity == made.identity
+    assert detector.detect(again, images).equals(detector.detect(made, images))
+
+
+def test_a_training_that_breaks_down_says_so(four):
+    _, images, boxes = four
+    network = detector.build(4, (160, 320))
+    next(network.parameters()).data[:] = float("nan")
+    with pytest.raises((FloatingPointError, AssertionError)):
+        detector.train(network, images, boxes, seed=0, epochs=1)
+
+
+@pytest.fixture
+def folder(four, tmp_path):
+    """The four frames as image files."""
+    frames, images, _ = four
+    for name, image in zip(frames["name"], images, strict=True):
+        Image.fromarray(image.permute(1, 2, 0).numpy()).save(tmp_path / name)
+    return tmp_path
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(four, learned, folder, monkeypatch):
+    names, (ours, _) = four[0]["name"].tolist(), learned
+    given = (ours, folder, names, street.KINDS)
+    whole, said = detector.predict(*given, folder / "whole")
+    assert said == []
+    read, asked = detector._image, []
+
+    def dies(file):
+        asked.append(file.name)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return read(file)
+
+    monkeypatch.setattr(detector, "_image", dies)
+    with pytest.raises(KeyboardInterrupt):
+        detector.predict(*given, folder / "killed")
+    [lines] = (folder / "killed").glob("*.lines")
+    with lines.open("a") as file:
+        file.write('{"name": "half a li')
+    again, _ = detector.predict(*given, folder / "killed")
+    assert asked == [*names[:3], *names[2:]]
+    assert again.read_text() == whole.read_text()
+    content = json.loads(again.read_text())
+    assert [one["name"] for one in content] == names
+    found = detector.detect(ours, four[1])
+    assert sum(len(one["labels"]) for one in content) == len(found)
+    score = [label["score"] for one in content for label in one["labels"]]
+    np.testing.assert_allclose(score, found["score"])
+    assert not list((folder / "killed").glob("*.lines"))
+    detector.predict(*given, folder / "killed")  # reads no image again
+    assert len(asked) == 5
+
+
+def test_what_is_missing_or_broken_is_named(four, learned, folder):
+    names, (ours, _) = four[0]["name"].tolist(), learned
+    _, said = detector.predict(ours, folder, [*names, "a.jpg", "b.jpg"], ["car", "bus"], folder)
+    assert said == [
+        "2 labelled images are missing: a.jpg, b.jpg",
+        "the detector does not know, and never finds: bus",
+    ]
+    with pytest.raises(ValueError, match="None of the 1 labelled images"):
+        detector.predict(ours, folder, ["a.jpg"], ["car"], folder)
+    with pytest.raises(ValueError, match="knows none of bus, train; it knows car, pedestrian"):
+        detector.predict(ours, folder, names, ["bus", "train"], folder)
+    (folder / names[2]).write_bytes((folder / names[2]).read_bytes()[:300])
+    with pytest.raises(ValueError, match=f"image {names[2]} cannot be read"):
+        detector.predict(ours, folder, names, ["car"], folder)
+
+
+@pytest.mark.slow
+def test_torchvisions_detector_takes_a_file_and_speaks_of_bdd100ks_classes(four, tmp_path):
+    torch.manual_seed(0)
+    network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
+    predictor = network.roi_heads.box_predictor
+    predictor.cls_score.bias.data[3] = 9.0  # COCO's car
+    predictor.cls_score.bias.data[13] = 9.0  # its stop sign, which is no class here
+    torch.save(network.state_dict(), tmp_path / "weights.pth")
+    theirs = detector.coco(tmp_path / "weights.pth")
+    assert set(detector.detect(theirs, four[1][:1])["category"]) <= {"car"}
+    assert "traffic sign" not in theirs.classes.values()
+    torch.save(detector.build(4, (160, 320)).state_dict(), tmp_path / "other.pth")
+    with pytest.raises(ValueError, match=r"other\.pth does not fit"):
+        detector.coco(tmp_path / "other.pth")
