@@ -34,7 +34,7 @@ SLANTED = {"ha": "right", "rotation_mode": "anchor"}
 
 def overview(sensitive: str) -> Figure:
     """The question as a causal diagram (Figure 1): what may lie between the groups and AP."""
-    fig, ax = plt.subplots(figsize=(8, 2.6))
+    fig, ax = plt.subplots(figsize=(8.5, 2.6))
     ax.set(xlim=(0, 10), ylim=(0, 3))
     ax.set_axis_off()
     look = {"boxstyle": "round,pad=0.5", "fc": "white", "lw": 1.6}
@@ -80,8 +80,9 @@ def frame(picture: np.ndarray, boxes: pd.DataFrame, detections: pd.DataFrame) ->
                 ax.add_patch(Rectangle(*place, fill=False, ec=behind, lw=3.4))
             ax.add_patch(Rectangle(*place, fill=False, ec=colour, ls=line, lw=2))
             if "score" in rows:
-                text = {"fontsize": 8, "color": "white", "va": "bottom"}
-                ax.text(row.x1, row.y1, f"{row.score:.2f}", backgroundcolor=colour, **text)
+                text = {"fontsize": 8, "color": "white", "backgroundcolor": colour}
+                place = (row.x1, row.y1, "bottom") if row.hit else (row.x2, row.y2, "top")
+                ax.text(*place[:2], f"{row.score:.2f}", va=place[2], **text)
     ax.set(xticks=[], yticks=[], xlim=(0, width), ylim=(height, 0))
     entries = [
         Line2D([], [], color=colour, ls=line, lw=3, label=f"{name} ({len(rows)})")
@@ -191,6 +192,7 @@ def instance_counts(groups: pd.DataFrame, min_boxes: int, by: str) -> Figure:
     said = f"below {min_boxes}:\nnot estimable"
     ax.text(len(classes) - 0.45, 0.93 * min_boxes, said, va="top", fontsize=9)
     ax.set_yscale("log")
+    ax.set_ylim(bottom=min(groups.boxes.clip(lower=1).min(), min_boxes) / 2)
     ax.set(ylabel="boxes (log scale)", xlim=(-0.6, len(classes) + 0.6))
     ax.set_xticks(range(len(classes)), classes, rotation=20, **SLANTED)
     few = (groups.groupby("class").boxes.min() < min_boxes).sum()

@@ -8,6 +8,7 @@ whose answer is known; what it says of a figure is judged in its direction.
 import numpy as np
 import pandas as pd
 
+from helpers import stats
 from helpers.icon2 import formulas, printed, verdicts
 from helpers.icon2.analysis import POINTS, Analysis
 from helpers.icon2.verdicts import ANY_RULE, PAPER_RULE, SUITE_RULE
@@ -105,6 +106,20 @@ def _control(analysis: Analysis) -> list[Estimate]:
     firsts = [t.query("rank == 1")[of] for t in (analysis.ranking(), printed.read("control"))]
     both = analysis.control().merge(firsts[0]).merge(firsts[1]).set_index("class")
     return [Estimate(f"icon2/control/{name}", tuple(row[ends])) for name, row in both.iterrows()]
+
+
+def of_streets(beside: pd.DataFrame) -> list[Estimate]:
+    """What the intervention says of the paper's rule and of control.
+
+    From :func:`helpers.icon2.verdicts.beside_truth`: shares of its rows, a class of a training.
+    """
+    right = (beside[PAPER_RULE] == verdicts.EXPLAINS) == beside["scenes?"]
+    caused = beside[beside["scenes?"]]
+    less = caused["standardised"] < caused["due to scenes"]
+    return [
+        Estimate(claim, (said.mean(), *stats.wilson(said.sum(), len(said))))
+        for claim, said in {"icon2/rule/street": right, "suite/icon2/undershoots": less}.items()
+    ]
 
 
 def of_worlds(rates: pd.DataFrame, found_by: pd.DataFrame) -> list[Estimate]:

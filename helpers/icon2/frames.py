@@ -68,8 +68,8 @@ def read(
     areas: str | None = None,
     incomes: str | None = None,
     edges: str = "equal",
-) -> Frames | None:
-    """Read the reader's frames and detections, with their incomes where these are given.
+) -> Frames:
+    """Read frames and detections, with their incomes where these are given.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def read(
 
     Returns
     -------
-    Frames, or None where no file is named.
+    Frames
 
     Raises
     ------
@@ -96,16 +96,9 @@ def read(
         For files that are missing or unusable, or of which nothing can be joined.
     """
     place = {"gps": gps, "areas": areas, "incomes": incomes}
-    for given in ({"labels": labels, "predictions": predictions}, place):
-        absent = [name for name, value in given.items() if value is None]
-        if absent and len(absent) < len(given):
-            raise DetectionDataError(
-                f"parameter {absent[0]!r} is missing: {', '.join(given)} belong together"
-            )
-    if labels is None and gps is not None:
-        raise DetectionDataError("parameter 'labels' is missing: incomes are joined to its frames")
-    if labels is None:
-        return None
+    _together(labels=labels, predictions=predictions)
+    if any(place.values()):
+        _together(**place)
     images, boxes, said = read_labels(labels)
     detections, more = read_detections(predictions, images)
     if gps is not None:
@@ -114,6 +107,14 @@ def read(
         more.append(_counted(counts))
     found, left_out = _present(images, boxes, detections)
     return _reported(found, [*said, *more, *left_out])
+
+
+def _together(**given) -> None:
+    for name, value in given.items():
+        if value is None:
+            raise DetectionDataError(
+                f"parameter {name!r} is missing: {', '.join(given)} belong together"
+            )
 
 
 def example(
@@ -136,9 +137,10 @@ def example(
     return number, boxes[boxes.image == number], detections
 
 
-def labelled(path: str | Path) -> tuple[list[str], list[str]]:
+def labelled(labels: str | Path | None) -> tuple[list[str], list[str]]:
     """Names of the frames of a labels file, and of the classes that are labelled in it."""
-    images, boxes, _ = read_labels(path)
+    _together(labels=labels)
+    images, boxes, _ = read_labels(labels)
     return list(images["name"]), [driving.CLASSES[code] for code in np.unique(boxes["category"])]
 
 

@@ -144,6 +144,27 @@ def ask_worlds(
     return pd.concat(rows, ignore_index=True)
 
 
+def beside_truth(record: pd.DataFrame) -> pd.DataFrame:
+    """Control beside what the intervention measured, where there is a gap beyond doubt.
+
+    From ``data/streets.csv``, one measure. Columns ``world training class gap``; ``due to scenes``
+    (share of the gap), ``attribute`` (that ranks first), ``Δ / σ`` (the paper's control) and
+    ``standardised`` (ours); what the paper's rule says, and ``scenes?``: whether the part of the
+    scenes is above zero beyond doubt.
+    """
+    known = record[record["gap_low"] > 0].reset_index(drop=True)
+    said = [paper_says(1, row.proxy_sigma, row.delta) for row in known.itertuples()]
+    return known[["world", "training", "class", "gap", "attribute"]].assign(
+        **{
+            "due to scenes": known.scenes / known.gap,
+            "Δ / σ": known.delta / known.sigma,
+            "standardised": known.standardised_delta / known.sigma,
+            PAPER_RULE: said,
+            "scenes?": known.scenes_low > 0,
+        }
+    )
+
+
 def error_rates(worlds: pd.DataFrame, rules: Sequence[str] = RULES) -> pd.DataFrame:
     """How often each rule of :func:`ask_worlds` finds what was planted, and blames what was not.
 
