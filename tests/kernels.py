@@ -36,8 +36,10 @@ from torch.nn.functional import interpolate
 from helpers import explain, icon2, models, stats
 from helpers.blocks import counts, report
 from helpers.icon2.average_precision import Curves, whole
+from helpers.models import detector
 from helpers.run import artifacts
 from helpers.worlds import driving, pictures
+from helpers.worlds.driving import street
 
 STORED = Path(__file__).with_name("kernel_digests.json")
 ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet10-eighth")
@@ -82,6 +84,19 @@ def worlds():
     found = [Curves(of, whole(of)) for of in map(matches.of, drawn.classes)]
     ones = np.ones(len(drawn.images))
     yield "matching", [matches.taken, *[each.average_precision(ones) for each in found]]
+
+
+def detectors():
+    """Rendered streets, and two batches of the small detector: weights, loss, detections."""
+    frames, things = street.scenes(8, 0)
+    images, boxes = street.render(frames, street.dressed(frames, things, 0.5))
+    yield "street", [images, columns(boxes)]
+    network = detector.build(len(street.KINDS), images.shape[-2:])
+    loss = detector.train(network, torch.from_numpy(images), boxes, seed=0, epochs=1)
+    found = detector.detect(
+        detector.Detector(network, dict(enumerate(street.KINDS, 1)), ""), torch.from_numpy(images)
+    )
+    yield "detector", [network.state_dict(), loss, columns(found)]
 
 
 def statistics():
@@ -169,7 +184,7 @@ def columns(table: pd.DataFrame) -> dict:
 def digests(show=lambda name, digest: None) -> dict[str, str]:
     """The digest of every item, by name, each shown as soon as it is there."""
     found = {}
-    for part in (arrays, tensors, statistics, worlds, trainings):
+    for part in (arrays, tensors, statistics, worlds, trainings, detectors):
         for name, result in part():
             found[name] = artifacts.key("digest", result=result).removeprefix("digest-")[:12]
             show(name, found[name])
