@@ -32,7 +32,7 @@ class Frames(DrivingWorld):
     def attribute(self, name: str) -> Attribute:
         """A sensitive attribute by the name of its column."""
         if name == "income" and name not in self.images:
-            columns = [c for c in self.images if c not in ("name", "video")]
+            columns = [c for c in self.images if c not in ("name", "video", "width")]
             raise DetectionDataError(
                 "parameter 'sensitive' is 'income', and no income is known of these frames: give "
                 "'gps', 'areas' and 'incomes'; or make 'sensitive' another column: "

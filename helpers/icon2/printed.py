@@ -7,7 +7,6 @@ from helpers.icon2 import formulas
 from helpers.run import project
 
 GROUPS = ["low", "middle", "high"]
-ENDS = ["low_half_width", "middle_half_width", "high_half_width"]
 ABOUT = 5  # percentage points that "about" in the text may be off
 
 

@@ -11,7 +11,6 @@ from helpers.icon2 import (
     Options,
     analyse,
     attributes,
-    delta_null,
     formulas,
     match,
     printed,
@@ -154,16 +153,6 @@ def test_the_null_of_sigma_finds_a_real_gap_only():
         p[name] = sigma_null(matches, income, permutations=30).p[0]
     assert p[verdicts.WORSE] == pytest.approx(1 / 31)
     assert p[verdicts.NEITHER] > 0.1
-
-
-def test_the_null_of_delta_finds_the_confounder(world):
-    _, matches, income, others = world
-    some = [others[0], others[3]]
-    table = delta_null(matches, income, some, "car", permutations=25)
-    table = table.set_index("attribute")
-    assert table.p["size"] == pytest.approx(1 / 26)
-    assert table.p["scene"] > 0.1, "the scene changes nothing in the planted law"
-    assert (table.null_mean < table.null_high).all()
 
 
 def test_the_null_of_what_boxes_share_is_that_of_their_images():
