@@ -8,8 +8,9 @@ import pytest
 from PIL import Image
 
 from helpers import icon2
-from helpers.icon2 import intervention
+from helpers.icon2 import attributes, intervention
 from helpers.icon2.intervention import CELLS, RARE
+from helpers.run import project
 from helpers.worlds.driving import DrivingWorld, street
 
 
@@ -145,3 +146,24 @@ def test_a_perfect_detector_has_no_gap(perfect):
     ap = intervention.swapped(world, world, resamples=3)["car"]
     np.testing.assert_allclose(ap[0], 100)
     assert all(np.ptp(part) < 1e-9 for part in intervention.divided(ap).values())
+
+
+def test_two_attributes_are_crossed_box_by_box(perfect):
+    _, world = perfect
+    group = attributes.from_column(world, "income")
+    look = attributes.from_column(world, "look")
+    both = intervention.crossed(world, group, look)
+    income = world.images["income"].iloc[world.boxes["image"]].astype(str)
+    expected = [f"{a}, {b}" for a, b in zip(income, world.boxes["look"], strict=True)]
+    assert [both.values[code] for code in both.codes] == expected
+
+
+def test_the_record_holds_every_world_and_its_parts_sum_to_the_gap():
+    table = pd.read_csv(project.root() / "data" / "streets.csv")
+    assert set(table["world"]) == set(intervention.WORLDS)
+    assert (table.groupby(["world", "class", "measure"])["training"].nunique() == 2).all()
+    np.testing.assert_allclose(table["scenes"] + table["looks"], table["gap"], atol=0.0021)
+    for part in ("gap", "scenes", "looks"):
+        assert (table[f"{part}_low"] <= table[f"{part}_high"]).all()
+    # signs and trucks have one look: whatever is planted, looks move them by a point or two at most
+    assert table.loc[~table["class"].isin(street.TWO_LOOKS), "looks"].abs().max() < 2.5
