@@ -119,18 +119,19 @@ def chance_by_boxes(table: pd.DataFrame) -> Figure:
 
     `table` has a row a class: ``class boxes null_mean null_high sigma paper``.
     """
+    table = table.dropna(subset="null_high").sort_values("boxes")
     fig, ax = plt.subplots(figsize=(8.5, 4))
     ax.vlines(table.boxes, table.null_mean, table.null_high, color=FAINT, lw=6, alpha=0.5)
     ax.plot(table.boxes, table.null_mean, "o", color=INK, ms=7, label="mean of the permutations")
     ax.plot([], [], color=FAINT, lw=6, alpha=0.5, label="up to the highest 5%")
     ax.plot(table.boxes, table.paper, "x", color=RED, ms=8, mew=2, label="σ printed in Table 1")
-    for row in table.dropna(subset="null_high").itertuples():
+    for n, (name, row) in enumerate(table.set_index("class").iterrows()):
         top = np.nanmax([row.null_high, row.paper])
-        text = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center", "fontsize": 9}
-        ax.annotate(table.loc[row.Index, "class"], (row.boxes, top), **text)
+        text = {"xytext": (0, 5 + 12 * (n % 2)), "textcoords": "offset points", "ha": "center"}
+        ax.annotate(name, (row.boxes, top), fontsize=9, **text)
     ax.set_xscale("log")
     ax.set(xlabel="boxes in a group, here (log scale)", ylabel="σ of AP (points)", ylim=(0, None))
-    few, many = table.null_mean[table.boxes.idxmin()], table.null_mean[table.boxes.idxmax()]
+    few, many = table.null_mean.iloc[[0, -1]]
     title = f"Where groups mean nothing, σ is {many:.1f} for many boxes and {few:.1f} for few"
     fig.legend(loc="outside upper center", ncols=3, title=title)
     return fig

@@ -148,21 +148,20 @@ def beside_truth(record: pd.DataFrame) -> pd.DataFrame:
     """Control beside what the intervention measured, where there is a gap beyond doubt.
 
     From ``data/streets.csv``, one measure. Columns ``world training class gap``; ``due to scenes``
-    (share of the gap), ``attribute`` (that ranks first), ``Δ / σ`` (the paper's control) and
-    ``standardised`` (ours); what the paper's rule says, and ``scenes?``: whether the part of the
+    (share of the gap); ``attribute`` (that ranks first), and the share of sigma that goes with it by
+    the paper's control (``Δ / σ``) and ours (``standardised``), and with size and time controlled
+    at once (``together``); what the paper's rule says; and ``scenes?``, whether the part of the
     scenes is above zero beyond doubt.
     """
     known = record[record["gap_low"] > 0].reset_index(drop=True)
-    said = [paper_says(1, row.proxy_sigma, row.delta) for row in known.itertuples()]
-    return known[["world", "training", "class", "gap", "attribute"]].assign(
-        **{
-            "due to scenes": known.scenes / known.gap,
-            "Δ / σ": known.delta / known.sigma,
-            "standardised": known.standardised_delta / known.sigma,
-            PAPER_RULE: said,
-            "scenes?": known.scenes_low > 0,
-        }
-    )
+    found = known[["world", "training", "class", "gap"]].copy()
+    found["due to scenes"] = known.scenes / known.gap
+    found["attribute"] = known.attribute
+    falls = {"Δ / σ": "delta", "standardised": "standardised_delta", "together": "together"}
+    for name, column in falls.items():
+        found[name] = known[column] / known.sigma
+    found[PAPER_RULE] = [paper_says(1, row.proxy_sigma, row.delta) for row in known.itertuples()]
+    return found.assign(**{"scenes?": known.scenes_low > 0})
 
 
 def error_rates(worlds: pd.DataFrame, rules: Sequence[str] = RULES) -> pd.DataFrame:

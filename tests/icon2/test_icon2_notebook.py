@@ -80,7 +80,7 @@ def test_what_is_missing_is_named(on_disk):
         icon2.read(*both, **place | {"areas": None})
     with pytest.raises(DetectionDataError, match="'labels' is missing"):
         icon2.read(None, None, **place)
-    message = "give 'gps', 'areas' and 'incomes', .* another column: weather, scene, timeofday"
+    message = "give 'gps', 'areas' and 'incomes'; .* another column: weather, scene, timeofday"
     with pytest.raises(DetectionDataError, match=message):
         icon2.read(*both).attribute("income")
 
