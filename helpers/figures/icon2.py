@@ -170,7 +170,8 @@ def groups_by_class(
         )
     right.set(xlabel="σ of AP (points)", xlim=(0, None))
     right.tick_params(axis="y", length=0)
-    note(fig, "Whiskers: 95% intervals for other images. Crosses: the paper's values.")
+    crosses = " Crosses: the paper's values." if len(paper) else ""
+    note(fig, f"Whiskers: 95% intervals for other images.{crosses}")
     handles = [*left.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
     beyond, known = (sigmas.p_holm <= 0.05).sum(), sigmas.p_holm.notna().sum()
     title = f"Table 1, by {by}: AP differs by more than chance in {beyond} of {known} rows (Holm)"

@@ -122,8 +122,8 @@ def example(
 ) -> tuple[int, pd.DataFrame, pd.DataFrame]:
     """A frame that shows what matching does: its number, its boxes, and its detections.
 
-    The first frame in which a class has a hit, a miss and a false positive (or else the most of
-    the three) at the first threshold of the `matches`. The boxes have a column ``found``, the
+    The frame with the fewest boxes in which a class has a hit, a miss and a false positive (or else
+    the most of the three) at the first threshold of the `matches`. The boxes have a column ``found``, the
     detections ``hit`` and ``box`` (the row of the box that they took).
     """
     rows, ours = matches.rows(name), matches.of(name)
@@ -131,7 +131,8 @@ def example(
     boxes = boxes.assign(found=boxes.index.isin(rows.box[rows.hit]))
     kinds = [rows.image[rows.hit], rows.image[~rows.hit], boxes.image[~boxes.found]]
     seen = [np.bincount(kind, minlength=matches.n_images) > 0 for kind in kinds]
-    number = int(np.sum(seen, axis=0).argmax())
+    crowd = np.bincount(boxes.image, minlength=matches.n_images)
+    number = int(np.lexsort((crowd, -np.sum(seen, axis=0)))[0])
     here = rows[rows.image == number].set_index("row")
     detections = frames.detections.loc[here.index].assign(hit=here.hit, box=here.box)
     return number, boxes[boxes.image == number], detections
