@@ -5,7 +5,7 @@ Average precision is in points (0 to 100) in every table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -110,45 +110,36 @@ class Analysis:
 
         Columns ``class attribute value AP low high boxes estimable``.
         """
-        tables = (_rows(axes, p.ap, p.boxes) for axes, p in self._parts())
-        return pd.concat(tables, ignore_index=True)
+        return self._each(lambda axes, group, p: _rows(axes, p.ap, p.boxes))
 
     def shares(self) -> pd.DataFrame:
         """P(e|a) by boxes (Figures 2 and 3, below).
 
         Columns ``class attribute value group share low high``; shares are in 0..1.
         """
-        group = {"group": self.sensitive.values}
-        tables = (
-            _table(axes | group, "share", formulas.shares(p.cell_boxes))
-            for axes, p in self._parts()
+        return self._each(
+            lambda axes, group, p: _table(axes | group, "share", formulas.shares(p.cell_boxes))
         )
-        return pd.concat(tables, ignore_index=True)
 
     def cells(self) -> pd.DataFrame:
         """AP of every sensitive value within every explanatory value (Figures 4 and 5).
 
         Columns ``class attribute value group AP low high boxes estimable``.
         """
-        group = {"group": self.sensitive.values}
-        tables = (_rows(axes | group, p.cell_ap, p.cell_boxes) for axes, p in self._parts())
-        return pd.concat(tables, ignore_index=True)
+        return self._each(lambda axes, group, p: _rows(axes | group, p.cell_ap, p.cell_boxes))
 
     def proxies(self) -> pd.DataFrame:
         """ProxyAP of every group (Eq. 6).
 
         Columns ``class attribute group AP low high``.
         """
-        axes = {"group": self.sensitive.values}
-        tables = (
-            _table(
-                {"class": names["class"], "attribute": names["attribute"]} | axes,
+        return self._each(
+            lambda axes, group, p: _table(
+                {name: axes[name] for name in ("class", "attribute")} | group,
                 "AP",
                 POINTS * formulas.proxy(p.ap, p.cell_boxes),
             )
-            for names, p in self._parts()
         )
-        return pd.concat(tables, ignore_index=True)
 
     def ranking(self) -> pd.DataFrame:
         """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first.
@@ -189,11 +180,15 @@ class Analysis:
         boxes = np.sum([e.group_boxes for e in kept], 0)
         return {ALL: Estimate(overall, ap, boxes, {})} | self.estimates
 
-    def _parts(self) -> Iterator[tuple[dict, Part]]:
-        """Each class, attribute and its values, and what was estimated of them."""
-        for name, e in self.estimates.items():
-            for attribute, part in e.parts.items():
-                yield {"class": [name], "attribute": [attribute], "value": part.values}, part
+    def _each(self, table: Callable[[dict, dict, Part], pd.DataFrame]) -> pd.DataFrame:
+        """A table of every class and attribute, from the axes of values and groups and the part."""
+        group = {"group": self.sensitive.values}
+        tables = [
+            table({"class": [name], "attribute": [attribute], "value": part.values}, group, part)
+            for name, e in self.estimates.items()
+            for attribute, part in e.parts.items()
+        ]
+        return pd.concat(tables, ignore_index=True)
 
 
 def _ranked(name: str, parts: dict[str, Part]) -> pd.DataFrame:

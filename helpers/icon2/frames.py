@@ -123,8 +123,8 @@ def example(
     """A frame that shows what matching does: its number, its boxes, and its detections.
 
     The frame with the fewest boxes in which a class has a hit, a miss and a false positive (or else
-    the most of the three) at the first threshold of the `matches`. The boxes have a column ``found``, the
-    detections ``hit`` and ``box`` (the row of the box that they took).
+    the most of the three) at the first threshold of the `matches`. The boxes have a column
+    ``found``, the detections ``hit`` and ``box`` (the row of the box that they took).
     """
     rows, ours = matches.rows(name), matches.of(name)
     boxes = frames.boxes.loc[ours.box_row[~ours.box_ignored]]

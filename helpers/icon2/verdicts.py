@@ -72,21 +72,14 @@ def suite_says(group_ap: np.ndarray, standardised: np.ndarray, asked: int = 1) -
     return UNDECIDED if fall[0] + doubt >= sigma[0] / 2 else NOT
 
 
-def planted(law: Law, attribute: str) -> str:
-    """The right verdict on one of the paper's five attributes, where income is what groups.
-
-    ``""`` for attributes of which the law says nothing.
-    """
-    if attribute not in (*CONFOUNDERS, "scene"):
-        return ""
-    if not (law.confounding or law.inequity):
-        return NO_GAP
-    if not law.tilt(attribute):
-        return NOT
-    return IN_PART if law.inequity else EXPLAINS
+def truth(kind: str, confounder: str) -> dict[str, str]:
+    """The right verdict on each of the paper's five attributes in a kind of planted world."""
+    cause = IN_PART if kind == BOTH else EXPLAINS
+    other = NO_GAP if kind == NEITHER else NOT
+    return {name: cause if name == confounder else other for name in attributes.OF_PAPER}
 
 
-def table(analysis: Analysis, truth: Mapping[str, str] | None = None) -> pd.DataFrame:
+def table(analysis: Analysis, right: Mapping[str, str] | None = None) -> pd.DataFrame:
     """What each of the `RULES` says of every class and confounder, from an analysis with resamples.
 
     Columns ``class attribute rank proxy_sigma plain_sigma delta``, one for each rule, and ``truth``
@@ -105,7 +98,7 @@ def table(analysis: Analysis, truth: Mapping[str, str] | None = None) -> pd.Data
     ]
     unknown = found.delta.isna()
     found.loc[unknown, [PAPER_RULE, ANY_RULE]] = UNKNOWN
-    return found if truth is None else found.assign(truth=found.attribute.map(truth))
+    return found if right is None else found.assign(truth=found.attribute.map(right))
 
 
 def laws(confounders: Iterable[str] = CONFOUNDERS) -> dict[tuple[str, str], Law]:
@@ -139,7 +132,7 @@ def ask_worlds(
         given = {"options": options, "resamples": resamples, "seed": seed}
         given["standardise"] = resamples > 0
         found = analyse(match(world, THRESHOLDS), income, others, **given)
-        said = table(found, {name: planted(law, name) for name in attributes.OF_PAPER})
+        said = table(found, truth(kind, confounder))
         rows.append(said.assign(seed=seed, world=kind, confounder=confounder))
     return pd.concat(rows, ignore_index=True)
 
@@ -150,7 +143,7 @@ def beside_truth(record: pd.DataFrame) -> pd.DataFrame:
     From ``data/streets.csv``, one measure. Columns ``world training class gap``; ``due to scenes``
     (share of the gap); ``attribute`` (that ranks first), and the share of sigma that goes with it
     by the paper's control (``Δ / σ``) and ours (``standardised``), and with size and time
-    controlled at once (``together``); what the paper's rule says; and ``scenes?``, whether the part
+    controlled at once (``together``, where it was recorded); what the paper's rule says; and ``scenes?``, whether the part
     of the scenes is above zero beyond doubt.
     """
     known = record[record["gap_low"] > 0].reset_index(drop=True)
@@ -159,7 +152,8 @@ def beside_truth(record: pd.DataFrame) -> pd.DataFrame:
     found["attribute"] = known.attribute
     falls = {"Δ / σ": "delta", "standardised": "standardised_delta", "together": "together"}
     for name, column in falls.items():
-        found[name] = known[column] / known.sigma
+        if column in known:
+            found[name] = known[column] / known.sigma
     found[PAPER_RULE] = [paper_says(1, row.proxy_sigma, row.delta) for row in known.itertuples()]
     return found.assign(**{"scenes?": known.scenes_low > 0})
 

@@ -211,10 +211,17 @@ def test_heterogeneity_is_cochrans_q():
 
 
 def test_verdicts_in_words():
-    for law in (Law(), Law(0.8), Law(inequity=0.6), Law(0.8, inequity=0.6)):
+    laws = {
+        verdicts.NEITHER: Law(),
+        verdicts.HARDER: Law(0.8),
+        verdicts.WORSE: Law(inequity=0.6),
+        verdicts.BOTH: Law(0.8, inequity=0.6),
+    }
+    for kind, law in laws.items():
         drawn, matches, income = streets(900, 4, law, thresholds=(0.5, 0.75))
         analysis = analyse(matches, income, [made(drawn, "size")], resamples=40)
-        table = verdicts.table(analysis, {"size": verdicts.planted(law, "size")})
+        confounder = "size" if kind in (verdicts.HARDER, verdicts.BOTH) else ""
+        table = verdicts.table(analysis, verdicts.truth(kind, confounder))
         assert table[verdicts.SUITE_RULE][0] == table.truth[0]
 
 
