@@ -143,8 +143,8 @@ def beside_truth(record: pd.DataFrame) -> pd.DataFrame:
     From ``data/streets.csv``, one measure. Columns ``world training class gap``; ``due to scenes``
     (share of the gap); ``attribute`` (that ranks first), and the share of sigma that goes with it
     by the paper's control (``Δ / σ``) and ours (``standardised``), and with size and time
-    controlled at once (``together``, where it was recorded); what the paper's rule says; and ``scenes?``, whether the part
-    of the scenes is above zero beyond doubt.
+    controlled at once (``together``, where it was recorded); what the paper's rule says; and
+    ``scenes?``, whether the part of the scenes is above zero beyond doubt.
     """
     known = record[record["gap_low"] > 0].reset_index(drop=True)
     found = known[["world", "training", "class", "gap"]].copy()
