@@ -9,8 +9,22 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.patheffects import Normal, Stroke
 
-from helpers.figures.style import BLUE, FAINT, INK, RED, readable_on
+from helpers.figures.style import (
+    BLUE,
+    FAINT,
+    INK,
+    RED,
+    ZERO,
+    estimates,
+    headed,
+    marks,
+    name_rows,
+    note,
+    series,
+)
 
 THREE = ("#5B0F2E", RED, "#F5C04A")  # groups from the first to the last, dark to light
 BEFORE, STRATA, STANDARD = "#4A4A4A", BLUE, "#009E73"
@@ -18,29 +32,119 @@ CHANCE = "chance (95% of permutations)"
 SLANTED = {"ha": "right", "rotation_mode": "anchor"}
 
 
+def overview(sensitive: str) -> Figure:
+    """The question as a causal diagram (Figure 1): what may lie between the groups and AP."""
+    fig, ax = plt.subplots(figsize=(8.5, 2.6))
+    ax.set(xlim=(0, 10), ylim=(0, 3))
+    ax.set_axis_off()
+    look = {"boxstyle": "round,pad=0.5", "fc": "white", "lw": 1.6}
+    places = {
+        f"sensitive attribute\n({sensitive})": (1.5, 0.6, INK),
+        "confounder\n(size, occlusion, time, ...)": (5, 2.4, BLUE),
+        "average precision\nof the group": (8.5, 0.6, INK),
+    }
+    for text, (x, y, colour) in places.items():
+        ax.text(x, y, text, ha="center", va="center", bbox=look | {"ec": colour})
+    arrows = (
+        ((2.2, 1.15), (3.7, 2.0), BLUE, (2.1, 1.85), "the groups' scenes differ"),
+        ((6.3, 2.0), (7.8, 1.15), BLUE, (7.9, 1.85), "and some are harder"),
+        ((3.1, 0.6), (7.1, 0.6), RED, (5.1, 0.85), "the detector is worse for a group?"),
+    )
+    for start, end, colour, place, text in arrows:
+        style = {"arrowstyle": "-|>", "lw": 2, "color": colour}
+        ax.annotate("", end, start, arrowprops=style)
+        ax.text(*place, text, ha="center", color=colour)
+    headed(fig, "Figure 1. Two ways in which a group can have a lower average precision")
+    return fig
+
+
+def frame(picture: np.ndarray, boxes: pd.DataFrame, detections: pd.DataFrame) -> Figure:
+    """A frame with its boxes and detections: hits, misses and false positives.
+
+    `picture` is an array (H, W, 3); `boxes` have ``x1 y1 x2 y2 found``, `detections` ``x1 y1 x2 y2
+    score hit``.
+    """
+    height, width = picture.shape[:2]
+    fig, ax = plt.subplots(figsize=(9, 9 * height / width + 0.7))
+    ax.imshow(picture)
+    looks = {
+        "a labelled box that was found": (boxes[boxes.found], "white", "-", INK),
+        "a miss: a labelled box that was not found": (boxes[~boxes.found], "#F5C04A", "-", INK),
+        "a hit: a detection that took a box": (detections[detections.hit], BLUE, "--", None),
+        "a false positive: it took no box": (detections[~detections.hit], RED, ":", None),
+    }
+    for rows, colour, line, behind in looks.values():
+        for row in rows.itertuples():
+            place = (row.x1, row.y1), row.x2 - row.x1, row.y2 - row.y1
+            if behind:
+                ax.add_patch(Rectangle(*place, fill=False, ec=behind, lw=3.4))
+            ax.add_patch(Rectangle(*place, fill=False, ec=colour, ls=line, lw=2))
+            if "score" in rows:
+                text = {"fontsize": 8, "color": "white", "backgroundcolor": colour}
+                place = (row.x1, row.y1, "bottom") if row.hit else (row.x2, row.y2, "top")
+                ax.text(*place[:2], f"{row.score:.2f}", va=place[2], **text)
+    ax.set(xticks=[], yticks=[], xlim=(0, width), ylim=(height, 0))
+    entries = [
+        Line2D([], [], color=colour, ls=line, lw=3, label=f"{name} ({len(rows)})")
+        for name, (rows, colour, line, _) in looks.items()
+    ]
+    entries[0].set(
+        markeredgecolor=INK, path_effects=[Stroke(linewidth=5, foreground=INK), Normal()]
+    )
+    found = f"{boxes.found.sum()} of {len(boxes)} boxes are found"
+    title = f"{found}; {(~detections.hit).sum()} of {len(detections)} detections are false"
+    fig.legend(handles=entries, loc="outside upper left", ncols=2, title=title)
+    return fig
+
+
 def printed_sigmas(table: pd.DataFrame) -> Figure:
-    """Sigma of the paper's Table 1 by two formulas, from :func:`helpers.icon2.printed.sigmas`."""
+    """Sigma of the paper's Table 1 by two formulas: `helpers.icon2.printed.formula_of_sigma`."""
     fig, ax = plt.subplots(figsize=(8.5, 3.6))
     y = np.arange(len(table))
     ax.hlines(y, table.population, table["sample"], color="#dddddd", lw=2, zorder=0)
     ax.plot(table.population, y, "o", mfc="white", mec=STRATA, ms=8, label="population (Eq. 5)")
     ax.plot(table["sample"], y, "o", color=STRATA, ms=9, label="sample (n - 1)")
     ax.plot(table.printed, y, "x", color=INK, ms=10, mew=2, label="printed in Table 1")
-    ax.set_yticks(y, table["class"])
-    ax.invert_yaxis()
-    ax.tick_params(axis="y", length=0)
+    name_rows(ax, table["class"])
     ax.set(xlabel="σ of AP over the three incomes (AP points)", xlim=(0, None))
-    nearer = f"{table.nearer.eq('sample').sum()} of {len(table)}"
+    off = table[["sample", "population"]].sub(table.printed, axis=0).abs()
+    nearer = f"{(off['sample'] < off.population).sum()} of {len(table)}"
     title = f"Table 1: the printed σ is nearer to the sample formula in {nearer} rows"
     fig.legend(loc="outside upper center", ncols=3, title=title)
     return fig
 
 
-def groups_by_class(groups: pd.DataFrame, sigmas: pd.DataFrame, by: str) -> Figure:
+def chance_by_boxes(table: pd.DataFrame) -> Figure:
+    """Sigma under permuted groups against the boxes of a group, with the paper's sigma beside it.
+
+    `table` has a row a class: ``class boxes null_mean null_high sigma paper``.
+    """
+    table = table.dropna(subset="null_high").sort_values("boxes")
+    fig, ax = plt.subplots(figsize=(8.5, 4))
+    ax.vlines(table.boxes, table.null_mean, table.null_high, color=FAINT, lw=6, alpha=0.5)
+    ax.plot(table.boxes, table.null_mean, "o", color=INK, ms=7, label="mean of the permutations")
+    ax.plot([], [], color=FAINT, lw=6, alpha=0.5, label="up to the highest 5%")
+    ax.plot(table.boxes, table.paper, "x", color=RED, ms=8, mew=2, label="σ printed in Table 1")
+    for n, (name, row) in enumerate(table.set_index("class").iterrows()):
+        top = np.nanmax([row.null_high, row.paper])
+        text = {"xytext": (0, 5 + 12 * (n % 2)), "textcoords": "offset points", "ha": "center"}
+        ax.annotate(name, (row.boxes, top), fontsize=9, **text)
+    ax.set_xscale("log")
+    ax.set(xlabel="boxes in a group, here (log scale)", ylabel="σ of AP (points)", ylim=(0, None))
+    few, many = table.null_mean.iloc[[0, -1]]
+    title = f"Where groups mean nothing, σ is {many:.1f} for many boxes and {few:.1f} for few"
+    fig.legend(loc="outside upper center", ncols=3, title=title)
+    return fig
+
+
+def groups_by_class(
+    groups: pd.DataFrame, sigmas: pd.DataFrame, by: str, paper: pd.DataFrame
+) -> Figure:
     """AP of every group and class with intervals, and sigma beside its null (Table 1).
 
     From :meth:`Analysis.groups` and :meth:`Analysis.sigmas`, the latter with ``null_high`` and
-    ``p_holm`` of :func:`helpers.icon2.sigma_null`; `by` says what the groups are groups of.
+    ``p_holm`` of :func:`helpers.icon2.sigma_null`; `by` says what the groups are groups of. What
+    the `paper` prints for the same classes and groups is drawn in as crosses.
     """
     classes, names = list(sigmas["class"]), list(dict.fromkeys(groups.value))
     fig, (left, right) = plt.subplots(
@@ -51,16 +155,23 @@ def groups_by_class(groups: pd.DataFrame, sigmas: pd.DataFrame, by: str) -> Figu
         part = groups[groups.value == name].set_index("class").reindex(classes)
         left.hlines(y, part.low, part.high, color=colour, lw=2)
         left.plot(part.AP, y, "o", color=colour, mec=INK, mew=0.6, ms=7, label=name)
+        if name in paper:
+            left.plot(paper[name].reindex(classes), y, "x", color=colour, ms=7, mew=1.6)
     for y in np.flatnonzero(groups.groupby("class").AP.count().reindex(classes) == 0):
         left.text(left.get_xlim()[0], y, "  not estimable", va="center", fontsize=9, color=FAINT)
-    left.set_yticks(rows, classes)
-    left.set(xlabel="average precision (%)", ylim=(len(classes) - 0.4, -0.6))
+    name_rows(left, classes)
+    left.set_xlabel("average precision (%)")
     right.barh(rows, sigmas.null_high, 0.62, color="#dddddd", label=CHANCE)
     right.plot(sigmas.sigma, rows, "D", color=INK, ms=6, label="σ over the groups")
     right.hlines(rows, sigmas.low, sigmas.high, color=INK, lw=1.5)
+    if set(names) & set(paper):
+        right.plot(
+            paper.sigma.reindex(classes), rows, "x", color=RED, ms=7, label="the paper's (x)"
+        )
     right.set(xlabel="σ of AP (points)", xlim=(0, None))
-    for ax in (left, right):
-        ax.tick_params(axis="y", length=0)
+    right.tick_params(axis="y", length=0)
+    crosses = " Crosses: the paper's values." if len(paper) else ""
+    note(fig, f"Whiskers: 95% intervals for other images.{crosses}")
     handles = [*left.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
     beyond, known = (sigmas.p_holm <= 0.05).sum(), sigmas.p_holm.notna().sum()
     title = f"Table 1, by {by}: AP differs by more than chance in {beyond} of {known} rows (Holm)"
@@ -83,6 +194,7 @@ def instance_counts(groups: pd.DataFrame, min_boxes: int, by: str) -> Figure:
     said = f"below {min_boxes}:\nnot estimable"
     ax.text(len(classes) - 0.45, 0.93 * min_boxes, said, va="top", fontsize=9)
     ax.set_yscale("log")
+    ax.set_ylim(bottom=min(groups.boxes.clip(lower=1).min(), min_boxes) / 2)
     ax.set(ylabel="boxes (log scale)", xlim=(-0.6, len(classes) + 0.6))
     ax.set_xticks(range(len(classes)), classes, rotation=20, **SLANTED)
     few = (groups.groupby("class").boxes.min() < min_boxes).sum()
@@ -91,99 +203,47 @@ def instance_counts(groups: pd.DataFrame, min_boxes: int, by: str) -> Figure:
     return fig
 
 
-def values_and_shares(values: pd.DataFrame, shares: pd.DataFrame, title: str) -> Figure:
-    """AP of every explanatory value, and P(e|a) below (Figures 2 and 3), for one class.
+def attributes_of_class(
+    values: pd.DataFrame, shares: pd.DataFrame, cells: pd.DataFrame, title: str
+) -> Figure:
+    """How hard each explanatory value is, who has it, and the groups within it, for one class.
 
-    From :meth:`Analysis.values` and :meth:`Analysis.shares`.
+    Figures 2 and 3 (AP of every value, P(e|a)) above Figures 4 and 5 (AP of every group within
+    every value). From :meth:`Analysis.values`, :meth:`Analysis.shares` and :meth:`Analysis.cells`.
     """
     names, groups = list(dict.fromkeys(values.attribute)), list(dict.fromkeys(shares.group))
     counts = [values.attribute.eq(n).sum() for n in names]
     fig, axes = plt.subplots(
-        2, len(names), figsize=(10, 5.2), width_ratios=counts, sharey="row", squeeze=False
+        3, len(names), figsize=(10, 7), width_ratios=counts, sharey="row", squeeze=False
     )
-    for (top, below), name in zip(axes.T, names, strict=True):
+    for (top, middle, below), name in zip(axes.T, names, strict=True):
         part = values[values.attribute == name]
-        x = np.arange(len(part))
+        x, order = np.arange(len(part)), list(part.value)
         top.bar(x, part.AP.fillna(0), 0.7, color=FAINT)
         top.vlines(x, part.low, part.high, color=INK, lw=1.3)
         for at, row in zip(x, part.itertuples(), strict=True):
-            text, colour = (f"{row.AP:.0f}", "white") if row.estimable else ("n < min", INK)
+            text, colour = (f"{row.AP:.0f}", "white") if row.estimable else ("too few", INK)
             top.text(at, 1, text, ha="center", va="bottom", fontsize=8, color=colour)
-        top.set_xticks(x, [])
+        _grouped_bars(middle, shares[shares.attribute == name], order, groups, "share", scale=100)
+        _grouped_bars(below, cells[cells.attribute == name], order, groups, "AP")
+        for ax in (top, middle):
+            ax.set_xticks(x, [])
+        below.set_xticks(x, order, rotation=35, **SLANTED)
         top.set_title(name)
-        share = shares[shares.attribute == name]
-        _grouped_bars(below, share, list(part.value), groups, "share", scale=100)
-        below.set_xticks(x, list(part.value), rotation=35, **SLANTED)
     axes[0, 0].set_ylabel("AP of the value (%)")
-    axes[1, 0].set_ylabel("share of boxes (%)")
+    axes[1, 0].set_ylabel("share of the\ngroup's boxes (%)")
+    axes[2, 0].set_ylabel("AP of the group\nwithin the value (%)")
+    note(fig, "Whiskers: 95% intervals for other images. Too few: boxes, so AP is not estimated.")
     _legend(fig, _colours(groups), title=title)
     return fig
 
 
-def rankings(table: pd.DataFrame) -> Figure:
-    """Sigma of ProxyAP of every class and attribute as a heat map (Tables 2 and 3).
-
-    From :meth:`Analysis.ranking`. In brackets stands the share of resamples in which the attribute
-    ranks first. A class of which fewer than two attributes are estimable has no ranking.
-    """
-    several = table.groupby("class").proxy_sigma.transform("count") > 1
-    shown = table.assign(proxy_sigma=table.proxy_sigma.where(several))
-    wide, firsts = (
-        shown.pivot(index="class", columns="attribute", values=c).loc[shown["class"].unique()]
-        for c in ("proxy_sigma", "first")
-    )
-    wide = wide[wide.mean().sort_values(ascending=False).index]
-    firsts = firsts[wide.columns].to_numpy()
-    fig, ax = plt.subplots(figsize=(7.5, 0.9 + 0.36 * len(wide)))
-    image = ax.imshow(wide, cmap="Blues", aspect="auto", vmin=0)
-    for (row, column), value in np.ndenumerate(wide.to_numpy()):
-        often = "" if np.isnan(firsts[row, column]) else f" ({100 * firsts[row, column]:.0f}%)"
-        text = "–" if np.isnan(value) else f"{value:.2f}{often}"
-        colour = readable_on(image.cmap(image.norm(np.nan_to_num(value))))
-        bold = {"weight": "bold"} if value == wide.iloc[row].max() else {}
-        ax.text(column, row, text, ha="center", va="center", fontsize=9, color=colour, **bold)
-    ax.set_xticks(range(wide.shape[1]), wide.columns)
-    ax.set_yticks(range(len(wide)), wide.index)
-    ax.tick_params(length=0)
-    sns.despine(ax=ax, left=True, bottom=True)
-    tops = wide.dropna(how="all").idxmax(axis=1).value_counts()
-    first = [f"{name} ranks first in {k} of {tops.sum()} classes" for name, k in tops.items()][:1]
-    what = "σ of ProxyAP over the groups (points), and how often it ranks first in resamples"
-    ax.set_title("\n".join([*first, what]))
-    return fig
-
-
-def controlled_cells(cells: pd.DataFrame, title: str) -> Figure:
-    """AP of every group within every explanatory value (Figures 4 and 5), for one class.
-
-    From :meth:`Analysis.cells`. Cells that are not estimable are marked.
-    """
-    names, groups = list(dict.fromkeys(cells.attribute)), list(dict.fromkeys(cells.group))
-    values = [list(dict.fromkeys(cells.value[cells.attribute == n])) for n in names]
-    bars = sum(map(len, values)) * len(groups)
-    fig, axes = plt.subplots(
-        1,
-        len(names),
-        figsize=(min(10, 3.5 + 0.3 * bars), 3.6),
-        width_ratios=[len(v) for v in values],
-        sharey=True,
-        squeeze=False,
-    )
-    for ax, name, order in zip(axes[0], names, values, strict=True):
-        _grouped_bars(ax, cells[cells.attribute == name], order, groups, "AP")
-        slanted = {"rotation": 35, **SLANTED} if len(order) > 2 or len(names) > 1 else {}
-        ax.set_xticks(range(len(order)), order, **slanted)
-        ax.set_title(name)
-    axes[0, 0].set_ylabel("average precision (%)")
-    _legend(fig, _colours(groups), title=title)
-    return fig
-
-
-def before_and_after(control: pd.DataFrame, null_high: float) -> Figure:
+def before_and_after(control: pd.DataFrame, null_high: float, paper: pd.DataFrame) -> Figure:
     """Sigma before, within strata, and after standardising, an attribute a row (Table 2).
 
     From :meth:`Analysis.control`, one class, in the order to draw. Whiskers are the intervals of
-    the falls, drawn from sigma before; `null_high` is what sigma reaches by chance.
+    the falls, drawn from sigma before; `null_high` is what sigma reaches by chance. The `paper`'s
+    sigma within strata (``attribute controlled``) is drawn in where it has this class.
     """
     fig, ax = plt.subplots(figsize=(8.5, 1.3 + 0.42 * len(control)))
     y = np.arange(len(control))
@@ -196,10 +256,12 @@ def before_and_after(control: pd.DataFrame, null_high: float) -> Figure:
         low, high = (control.sigma - control[f"{ends}{end}"] for end in ("high", "low"))
         ax.hlines(y + dy, low, high, color=colour, lw=2.5, alpha=0.5)
         ax.plot(control[column], y + dy, marker, color=colour, ms=8, label=name)
-    ax.set_yticks(y, control.attribute)
+    theirs = paper.set_index("attribute").controlled.reindex(control.attribute)
+    if theirs.notna().any():
+        ax.plot(theirs, y - 0.15, "x", color=RED, ms=8, mew=2, label="mean σ within strata, paper")
+    name_rows(ax, control.attribute)
     ax.set(xlabel="σ of AP over the groups (points)", xlim=(0, None))
-    ax.set_ylim(len(control) - 0.5, -0.5)
-    ax.tick_params(axis="y", length=0)
+    note(fig, "Whiskers: 95% intervals of the fall from σ before, for other images.")
     title = None
     known = control.dropna(subset="standardised").nsmallest(1, "standardised")
     for most in known.to_dict("records"):
@@ -210,53 +272,69 @@ def before_and_after(control: pd.DataFrame, null_high: float) -> Figure:
     return fig
 
 
-def error_rates(rates: pd.DataFrame) -> Figure:
-    """How often each rule says that the confounder explains the gap, by kind of planted world.
+def divided(record: pd.DataFrame) -> Figure:
+    """The gap of each class and world, and its two parts by intervention, a mark a training.
 
-    From :func:`helpers.icon2.error_rates.rates`, in the order to draw.
+    From ``data/streets.csv``, one measure.
     """
-    rules, worlds = list(dict.fromkeys(rates.rule)), list(dict.fromkeys(rates.world))
-    fig, axes = plt.subplots(
-        1, len(worlds), figsize=(10, 1.5 + 0.42 * len(rules)), sharey=True, squeeze=False
-    )
-    y = np.arange(len(rules))
-    for ax, world in zip(axes[0], worlds, strict=True):
-        part = rates[rates.world == world].set_index("rule").loc[rules]
-        ax.barh(y, 100 * part.share, 0.62, color=np.where(part.right, BLUE, RED))
-        ax.hlines(y, 100 * part.low, 100 * part.high, color=INK, lw=1.3)
-        for at, value, high in zip(y, part.share, part.high, strict=True):
-            ax.text(100 * high + 3, at, f"{100 * value:.0f}", va="center", fontsize=9)
+    worlds, classes = (list(dict.fromkeys(record[column])) for column in ("world", "class"))
+    looks = dict(zip(("gap", "scenes", "looks"), series("abc").values(), strict=True))
+    fig, axes = plt.subplots(1, len(worlds), figsize=(10, 4), sharex=True, sharey=True)
+    for ax, world in zip(np.atleast_1d(axes), worlds, strict=True):
+        part = record[record.world == world]
+        for nudge, (what, look) in zip((-0.25, 0, 0.25), looks.items(), strict=True):
+            for training, rows in part.groupby("training"):
+                places = [classes.index(name) + nudge + 0.09 * training for name in rows["class"]]
+                estimates(ax, rows, what, places, **look | {"ms": 5, "elinewidth": 1})
+        ax.axvline(0, **ZERO)
         ax.set_title(f"planted: {world}", fontsize=10)
-        ax.set(xlim=(0, 122), xticks=(0, 50, 100), ylim=(len(rules) - 0.5, -0.5))
-        ax.tick_params(axis="y", length=0)
-    axes[0, 0].set_yticks(y, rules)
-    fig.supxlabel("worlds in which the rule says so (%)", fontsize=10)
-    _legend(fig, {"right: should be 100": BLUE, "wrong: should be 0": RED})
+        name_rows(ax, classes)
+    texts = {"gap": "the gap", "scenes": "due to the scenes", "looks": "due to the looks"}
+    entries = marks({texts[what]: look for what, look in looks.items()})
+    largest = record[record.world == worlds[-1]].groupby("class")[["gap", "scenes"]].mean()
+    first = largest.loc[largest.gap.idxmax()]
+    headed(
+        fig,
+        f"Of the {first.name}'s gap of {first.gap:.0f} points in the world '{worlds[-1]}', "
+        f"{first.scenes:.0f} are due to the scenes",
+        entries,
+    )
+    note(fig, "AP points, high less low income. A mark a training. Whiskers: 95%, other layouts.")
     return fig
 
 
-def readings(table: pd.DataFrame) -> Figure:
-    """Confounded worlds by two readings of precision, from `error_rates.ask_readings`."""
-    questions, names = (list(dict.fromkeys(table[c])) for c in ("question", "confounder"))
-    colours = dict(zip(dict.fromkeys(table.by), (STRATA, STANDARD, FAINT), strict=False))
-    fig, axes = plt.subplots(1, len(questions), figsize=(10, 3.2), sharey=True, squeeze=False)
-    for ax, question in zip(axes[0], questions, strict=True):
-        asked = table[table.question == question]
-        kinds = list(dict.fromkeys(asked.by))
-        places = _beside(np.arange(len(names)), 0.8 / len(kinds), kinds)
-        for x, by in zip(places, kinds, strict=True):
-            part = asked[asked.by == by].set_index("confounder").loc[names]
-            ax.bar(x, 100 * part.share, 0.75 / len(kinds), color=colours[by])
-            ax.vlines(x, 100 * part.low, 100 * part.high, color=INK, lw=1.3)
-            for at, row in zip(x, part.itertuples(), strict=True):
-                ax.text(at, 100 * row.high + 2, f"{100 * row.share:.0f}", ha="center", fontsize=9)
-        ax.axhline(100 * asked.chance.iloc[0], color=INK, ls=":", lw=1.2)
-        ax.set_xticks(range(len(names)), names)
-        ax.set(title=f"the planted confounder: {question}", ylim=(0, 116), yticks=(0, 50, 100))
-        ax.tick_params(axis="x", length=0)
-    axes[0, 0].set_ylabel("confounded worlds (%)")
-    lot = Line2D([], [], color=INK, ls=":", lw=1.2, label="a ranking by lot")
-    _legend(fig, colours, lot)
+def error_rates(rates: pd.DataFrame) -> Figure:
+    """Hits and false alarms of each rule, by kind of planted world.
+
+    From :func:`helpers.icon2.verdicts.error_rates`.
+    """
+    outcomes = {
+        "hit": ("names the planted confounder\n(should be 100)", BLUE),
+        "exact": ("and says rightly: the gap, or a part\n(should be 100)", STANDARD),
+        "false alarm": ("names another attribute\n(should be 0)", RED),
+    }
+    rules, worlds = (list(dict.fromkeys(rates[column])) for column in ("rule", "world"))
+    fig, axes = plt.subplots(
+        1, len(outcomes), figsize=(10, 1.6 + 0.26 * len(rules) * len(worlds)), sharey=True
+    )
+    names = [(rule, world) for world in worlds for rule in rules]
+    for ax, (outcome, (title, colour)) in zip(axes, outcomes.items(), strict=True):
+        part = rates[rates.outcome == outcome].set_index(["rule", "world"]).reindex(names)
+        y = np.arange(len(names))
+        ax.barh(y, 100 * part.share.fillna(0), 0.7, color=colour)
+        ax.hlines(y, 100 * part.low, 100 * part.high, color=INK, lw=1.3)
+        for at, row in zip(y, part.itertuples(), strict=True):
+            if not np.isnan(row.share):
+                text = f"{row.times:.0f} of {row.of:.0f}"
+                ax.text(100 * row.high + 3, at, text, va="center", fontsize=8)
+        ax.set_title(title, fontsize=10)
+        ax.set(xlim=(0, 140), xticks=(0, 50, 100))
+        for edge in np.arange(1, len(worlds)) * len(rules) - 0.5:
+            ax.axhline(edge, color="#cccccc", lw=1)
+    name_rows(axes[0], [f"{world}: {rule}" for rule, world in names])
+    note(
+        fig, "% of planted worlds. Whiskers: 95% intervals. No bar: nothing is planted to be found."
+    )
     return fig
 
 
@@ -272,7 +350,7 @@ def _beside(places: np.ndarray, step: float, names: Sequence[str]) -> list[np.nd
 
 
 def _grouped_bars(ax: Axes, part: pd.DataFrame, order, groups, column: str, scale: float = 1.0):
-    """Bars of each value side by side for the groups, with intervals, and "n < min" for AP."""
+    """Bars of each value side by side for the groups, with intervals, and "too few" for AP."""
     width, places = 0.8 / len(groups), np.arange(len(order))
     pairs = zip(_beside(places, width, groups), _colours(groups).items(), strict=True)
     for x, (group, colour) in pairs:
@@ -281,7 +359,7 @@ def _grouped_bars(ax: Axes, part: pd.DataFrame, order, groups, column: str, scal
         ax.vlines(x, scale * rows.low, scale * rows.high, color=FAINT, lw=1.4)
         if column == "AP":
             for at in x[~rows.estimable.to_numpy(bool)]:
-                ax.text(at, 0.5, "n < min", rotation=90, ha="center", va="bottom", fontsize=7)
+                ax.text(at, 0.5, "too few", rotation=90, ha="center", va="bottom", fontsize=7)
 
 
 def _legend(fig: Figure, colours: Mapping[str, str], *more: Line2D, title: str | None = None):

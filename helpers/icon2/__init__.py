@@ -2,25 +2,22 @@
 
 Labels and detections are read (`frames`, `reading`, `income`, `attributes`), matched once
 (`matching`), and every average precision is read off the matches (`average_precision`,
-`estimates`): ranking and control (`analysis`, by the paper's `formulas`), permutation nulls
-(`nulls`), verdicts and their error rates over planted worlds (`verdicts`, `error_rates`), and the
-paper's claims (`printed`, `claims`).
+`estimates`): ranking and control (`analysis`, by the paper's `formulas`), a permutation null
+(`nulls`), rules and their error rates over planted worlds (`verdicts`), and the paper's claims
+(`printed`, `claims`).
 """
 
-from helpers.icon2.analysis import analyse, change_each_choice, readable
-from helpers.icon2.frames import planted, read
+from helpers.icon2.analysis import analyse, change_each_choice
+from helpers.icon2.frames import read
 from helpers.icon2.matching import match
-from helpers.icon2.nulls import delta_null, sigma_null
+from helpers.icon2.nulls import sigma_null
 from helpers.icon2.options import Options
 
 __all__ = [
     "Options",
     "analyse",
     "change_each_choice",
-    "delta_null",
     "match",
-    "planted",
     "read",
-    "readable",
     "sigma_null",
 ]

@@ -5,7 +5,7 @@ Average precision is in points (0 to 100) in every table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -68,7 +68,7 @@ def analyse(
             name: estimate(matches.of(name), *given, map if workers == 1 else pool.map)
             for name in classes or matches.classes
         }
-    return Analysis(sensitive, found)
+    return Analysis(sensitive, found, options.averaged)
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,7 @@ class Analysis:
 
     sensitive: Attribute
     estimates: dict[str, Estimate]
+    averaged: str
 
     def groups(self) -> pd.DataFrame:
         """AP of every sensitive value and class (Table 1), first the mean over estimable classes.
@@ -109,37 +110,44 @@ class Analysis:
 
         Columns ``class attribute value AP low high boxes estimable``.
         """
-        tables = (_rows(axes, p.ap, p.boxes) for axes, p in self._parts())
-        return pd.concat(tables, ignore_index=True)
+        return self._each(lambda axes, group, p: _rows(axes, p.ap, p.boxes))
 
     def shares(self) -> pd.DataFrame:
         """P(e|a) by boxes (Figures 2 and 3, below).
 
         Columns ``class attribute value group share low high``; shares are in 0..1.
         """
-        group = {"group": self.sensitive.values}
-        tables = (
-            _table(axes | group, "share", formulas.shares(p.cell_boxes))
-            for axes, p in self._parts()
+        return self._each(
+            lambda axes, group, p: _table(axes | group, "share", formulas.shares(p.cell_boxes))
         )
-        return pd.concat(tables, ignore_index=True)
 
     def cells(self) -> pd.DataFrame:
         """AP of every sensitive value within every explanatory value (Figures 4 and 5).
 
         Columns ``class attribute value group AP low high boxes estimable``.
         """
-        group = {"group": self.sensitive.values}
-        tables = (_rows(axes | group, p.cell_ap, p.cell_boxes) for axes, p in self._parts())
-        return pd.concat(tables, ignore_index=True)
+        return self._each(lambda axes, group, p: _rows(axes | group, p.cell_ap, p.cell_boxes))
+
+    def proxies(self) -> pd.DataFrame:
+        """ProxyAP of every group (Eq. 6).
+
+        Columns ``class attribute group AP low high``.
+        """
+        return self._each(
+            lambda axes, group, p: _table(
+                {name: axes[name] for name in ("class", "attribute")} | group,
+                "AP",
+                POINTS * formulas.proxy(p.ap, p.cell_boxes),
+            )
+        )
 
     def ranking(self) -> pd.DataFrame:
         """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first.
 
-        Columns ``class rank attribute proxy_sigma low high first plain_sigma plain_rank``:
-        ``first`` is the share of resamples in which the attribute ranks first, ``plain_sigma`` the
-        sigma of its own values' AP, which takes no account of the sensitive attribute. What could
-        not be estimated has no rank.
+        Columns ``class rank attribute proxy_sigma low high first plain_sigma``: ``first`` is the
+        share of resamples in which the attribute ranks first, ``plain_sigma`` the sigma of its own
+        values' AP, which takes no account of the sensitive attribute. What could not be estimated
+        has no rank.
         """
         tables = [_ranked(name, e.parts) for name, e in self.estimates.items()]
         return pd.concat(tables, ignore_index=True)
@@ -153,7 +161,8 @@ class Analysis:
         (share of boxes in them).
         """
         return pd.DataFrame(
-            {"class": name, "attribute": attribute} | _controlled(e.group_ap, part)
+            {"class": name, "attribute": attribute}
+            | _controlled(e.group_ap, part, formulas.controlled(part.cell_ap, self.averaged))
             for name, e in self.estimates.items()
             for attribute, part in e.parts.items()
         )
@@ -171,31 +180,32 @@ class Analysis:
         boxes = np.sum([e.group_boxes for e in kept], 0)
         return {ALL: Estimate(overall, ap, boxes, {})} | self.estimates
 
-    def _parts(self) -> Iterator[tuple[dict, Part]]:
-        """Each class, attribute and its values, and what was estimated of them."""
-        for name, e in self.estimates.items():
-            for attribute, part in e.parts.items():
-                yield {"class": [name], "attribute": [attribute], "value": part.values}, part
+    def _each(self, table: Callable[[dict, dict, Part], pd.DataFrame]) -> pd.DataFrame:
+        """A table of every class and attribute, from the axes of values and groups and the part."""
+        group = {"group": self.sensitive.values}
+        tables = [
+            table({"class": [name], "attribute": [attribute], "value": part.values}, group, part)
+            for name, e in self.estimates.items()
+            for attribute, part in e.parts.items()
+        ]
+        return pd.concat(tables, ignore_index=True)
 
 
 def _ranked(name: str, parts: dict[str, Part]) -> pd.DataFrame:
     spread = np.array([formulas.sigma(formulas.proxy(p.ap, p.cell_boxes)) for p in parts.values()])
     table = pd.DataFrame([_with_interval("proxy_sigma", one) for one in spread])
     table.insert(0, "class", name)
-    table.insert(1, "attribute", list(parts))
+    table.insert(1, "rank", table.proxy_sigma.rank(ascending=False, method="first").astype("Int64"))
+    table.insert(2, "attribute", list(parts))
     tops = np.nan_to_num(spread[:, 1:], nan=-1.0).argmax(0)  # of every resample
     often = pd.Series(np.bincount(tops, minlength=len(parts)) / max(len(tops), 1))
     table["first"] = often.where(table.proxy_sigma.notna() & (len(tops) > 0))
     table["plain_sigma"] = [POINTS * pd.Series(p.ap[0]).std() for p in parts.values()]
-    for rank, column in (("plain_rank", "plain_sigma"), ("rank", "proxy_sigma")):
-        table[rank] = table[column].rank(ascending=False, method="first").astype("Int64")
-    table.insert(1, "rank", table.pop("rank"))
     return table.sort_values("proxy_sigma", ascending=False, kind="stable", ignore_index=True)
 
 
-def _controlled(group_ap: np.ndarray, part: Part) -> dict:
-    before, after = formulas.sigma(group_ap), formulas.controlled(part.cell_ap)
-    adjusted = formulas.sigma(part.standardised)
+def _controlled(group_ap: np.ndarray, part: Part, after: np.ndarray) -> dict:
+    before, adjusted = formulas.sigma(group_ap), formulas.sigma(part.standardised)
     usable = ~np.isnan(part.cell_ap[0]).any(1)
     return {
         "sigma": POINTS * before[0],
@@ -226,27 +236,6 @@ def _rows(axes: dict, ap: np.ndarray, boxes: np.ndarray) -> pd.DataFrame:
     return table.assign(boxes=boxes[0].ravel().astype(int), estimable=table.AP.notna())
 
 
-def readable(control: pd.DataFrame) -> pd.DataFrame:
-    """Table 2 for reading: each fall of sigma in one cell with its interval.
-
-    Columns ``class attribute``; ``σ``; ``within strata`` and ``Δ [95%]``; ``standardised`` and
-    ``its fall [95%]``; ``strata`` and ``covered``.
-    """
-
-    def fall(name: str, low: str, high: str) -> list[str]:
-        rows = control[[name, low, high]].itertuples(index=False)
-        return ["–" if np.isnan(r[0]) else f"{r[0]:.2f} [{r[1]:.2f}, {r[2]:.2f}]" for r in rows]
-
-    table = control.round(2).assign(
-        delta=fall("delta", "low", "high"),
-        standardised_delta=fall("standardised_delta", "standardised_low", "standardised_high"),
-    )
-    names = {"sigma": "σ", "controlled": "within strata", "delta": "Δ [95%]"}
-    names["standardised_delta"] = "its fall [95%]"
-    ends = ["low", "high", "standardised_low", "standardised_high"]
-    return table.drop(columns=ends).rename(columns=names)
-
-
 def change_each_choice(
     matches: Matches,
     sensitive: Attribute,
@@ -256,21 +245,22 @@ def change_each_choice(
 ) -> pd.DataFrame:
     """Change one choice of `options` at a time, and compare the numbers of one class.
 
-    Columns ``choice instead cells delta sign``: the largest move of any AP (AP points), the largest
-    move of any Delta, and how many Deltas change their sign.
+    Columns ``choice instead cells delta sign first``: the largest move of any AP (AP points), the
+    largest move of any Delta, how many Deltas change their sign, and what then ranks first.
     """
 
-    def asked(**changed) -> tuple[pd.Series, pd.Series]:
+    def asked(**changed) -> tuple[pd.Series, pd.Series, str]:
         given = {"classes": [category], "options": replace(options, **changed)}
         found = analyse(matches, sensitive, explanatory, standardise=False, **given)
         tables = (found.groups(), found.values(), found.cells())
-        return pd.concat([t.AP for t in tables], ignore_index=True), found.control().delta
+        ap = pd.concat([t.AP for t in tables], ignore_index=True)
+        return ap, found.control().delta, found.ranking().attribute[0]
 
-    (ap, delta), rows = asked(), []
+    (ap, delta, _), rows = asked(), []
     for choice, allowed in CHOICES.items():
         for value in (one for one in allowed if one != getattr(options, choice)):
-            moved, then = asked(**{choice: value})
+            moved, then, first = asked(**{choice: value})
             row = {"choice": choice, "instead": value, "cells": (moved - ap).abs().max()}
             row |= {"delta": (then - delta).abs().max(), "sign": (then * delta < 0).sum()}
-            rows.append(row)
+            rows.append(row | {"first": first})
     return pd.DataFrame(rows)

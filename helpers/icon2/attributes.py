@@ -1,19 +1,17 @@
 """Attributes: what is known of each image or each box, as codes into named values.
 
-ICON2, section 3.3: size, occlusion, truncation, aspect ratio and crowding follow from the labels,
-weather, scene and time of day from the files. Any column that a reader adds to the images is an
-attribute as well.
+ICON2, section 3.3: size and occlusion follow from the labels, weather, scene and time of day from
+the files. Any other column of the images or the boxes is an attribute as well.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from helpers.icon2.reading import DetectionDataError, read_csv
+from helpers.icon2.reading import WIDTH, DetectionDataError
 from helpers.worlds.driving import DrivingWorld
 
 OF_PAPER = {  # the paper's five, and the column that each is made from
@@ -23,12 +21,10 @@ OF_PAPER = {  # the paper's five, and the column that each is made from
     "scene": "scene",
     "weather": "weather",
 }
-# Upper bounds; the bound itself belongs to the next value. The paper does not print its own.
-SHAPES = {
-    "size": {"small": 32**2, "medium": 96**2, "large": np.inf},  # COCO's, pixels squared
-    "aspect": {"tall": 0.8, "square": 1.25, "wide": np.inf},  # width over height
-}
-CROWDS = {"1 to 4": 5, "5 to 14": 15, "15 or more": np.inf}  # labelled boxes in the image
+# Upper bounds of the area in square pixels, as in COCO; the paper does not print its own. A box of
+# exactly 32 x 32 pixels is medium here, where COCO's evaluator counts it as small and as medium.
+# They are for frames as wide as BDD100K's, and scaled for others.
+SIZES = {"small": 32**2, "medium": 96**2, "large": np.inf}
 DISTINCT = 6  # numbers with more distinct values are cut into thirds
 
 
@@ -40,7 +36,7 @@ class Attribute:
     values: tuple[str, ...]
     codes: np.ndarray  # of each image or box: place in `values`, -1 where the attribute is absent
     level: str  # image or box
-    of_detection: np.ndarray | None = None  # for COCO's rule, of what detections have too: a size
+    of_detection: np.ndarray | None = None  # for COCO's rule: the size of each detection
 
 
 def of_paper(frames: DrivingWorld) -> list[str]:
@@ -51,15 +47,12 @@ def of_paper(frames: DrivingWorld) -> list[str]:
 
 def made(frames: DrivingWorld, name: str) -> Attribute:
     """One of the paper's attributes by its name, or one from a column of images or boxes."""
-    if name in SHAPES:
-        found = _shaped(name, frames.boxes)
-        return replace(found, of_detection=_shaped(name, frames.detections).codes)
+    if name == "size":
+        found = _sized(frames.boxes, frames.images)
+        return replace(found, of_detection=_sized(frames.detections, frames.images).codes)
     if name == "occlusion" and "occluded" in frames.boxes:
         words = frames.boxes["occluded"].map({False: "visible", True: "occluded"})
         return _coded(name, words.astype(pd.CategoricalDtype(["visible", "occluded"])), "box")
-    if name == "crowding":
-        number = np.bincount(frames.boxes["image"], minlength=len(frames.images)).astype(float)
-        return _binned(name, np.where(number > 0, number, np.nan), CROWDS, "image")
     return replace(from_column(frames, OF_PAPER.get(name, name)), name=name)
 
 
@@ -96,33 +89,11 @@ def _binned(name: str, numbers: np.ndarray, bounds: dict[str, float], level: str
     return Attribute(name, tuple(bounds), codes, level)
 
 
-def _shaped(name: str, table: pd.DataFrame) -> Attribute:
-    """The size (area) or the aspect ratio of boxes."""
-    width, height = table.x2 - table.x1, table.y2 - table.y1
-    measured = width * height if name == "size" else width / height
-    return _binned(name, measured.to_numpy(float), SHAPES[name], "box")
-
-
-def from_csv(frames: DrivingWorld, path: str | Path) -> tuple[pd.DataFrame, list[str]]:
-    """Columns of a reader's CSV for every frame, and sentences about what is left out."""
-    source, table = Path(path).name, read_csv(path, "name", [])
-    table.index = table.pop("name").map(lambda name: Path(str(name)).stem).rename(None)
-    stem = frames.images["name"].map(lambda name: Path(name).stem)
-    taken = {*frames.images, *frames.boxes, *OF_PAPER, *SHAPES, "crowding"}
-    known = [column for column in table if column in taken]
-    twice = table.index[table.index.duplicated()]
-    unlisted, strange = (~stem.isin(table.index)).sum(), (~table.index.isin(stem)).sum()
-    for wrong, what in (
-        (table.columns.empty, "no column but 'name'"),
-        (known, f"column {known[:1]} is taken; name your attributes otherwise"),
-        (len(twice), f"frame {twice[:1].tolist()} is listed twice"),
-        (unlisted == len(stem), "none of its names is that of a frame"),
-    ):
-        if wrong:
-            raise DetectionDataError(f"{source}: {what}")
-    report = [f"{unlisted:,} frames are not listed in {source}"] if unlisted else []
-    report += [f"{strange:,} rows of {source} are of no frame here"] if strange else []
-    return table.reindex(stem).reset_index(drop=True), report
+def _sized(table: pd.DataFrame, images: pd.DataFrame) -> Attribute:
+    area = ((table.x2 - table.x1) * (table.y2 - table.y1)).to_numpy(float)
+    if "width" in images:
+        area = area * (WIDTH / images["width"].to_numpy()[table["image"]]) ** 2
+    return _binned("size", area, SIZES, "box")
 
 
 def report(attributes: Sequence[Attribute]) -> pd.DataFrame:

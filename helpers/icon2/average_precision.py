@@ -32,11 +32,6 @@ class Cells:
     images: np.ndarray
     counted: np.ndarray
 
-    def alone(self, cell: int) -> "Cells":
-        """One cell by itself."""
-        of_box = np.where(self.of_box == cell, 0, -1)
-        return Cells(of_box, self.images[:, [cell]], self.counted[[cell]])
-
 
 def whole(of_class: ClassMatches) -> Cells:
     """One cell: all boxes of a class in all images."""

@@ -1,4 +1,4 @@
-"""What notebook 08 measures for the claims of ICON2 and of this suite.
+"""What notebooks 08 and 08b measure for the claims of ICON2 and of this suite.
 
 The paper's detector and its income table are not to be had, so its values are not compared with
 ours. What its printed numbers allow is recomputed; what its method promises is tested on worlds
@@ -9,43 +9,39 @@ import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.icon2 import error_rates as asked
-from helpers.icon2 import formulas, printed
+from helpers.icon2 import formulas, printed, verdicts
 from helpers.icon2.analysis import POINTS, Analysis
+from helpers.icon2.verdicts import ANY_RULE, PAPER_RULE, SUITE_RULE
 from helpers.run.claims import Estimate
 
 CARS = 102_506  # in BDD100K's validation set; the paper's groups are a part of it, so have fewer
 ENDS = ["share", "low", "high"]
-OF_READINGS = {  # what is asked about every confounder
-    "icon2/ranks-first": (asked.FIRST, asked.EQ3),
-    "suite/icon2/ranks-first-per-image": (asked.FIRST, asked.PER_IMAGE),
-    "icon2/falls": (asked.FALLS, asked.EQ3),
-    "suite/icon2/falls-per-image": (asked.FALLS, asked.PER_IMAGE),
-}
 OF_RULES = {
-    "icon2/rule/harder": (asked.PAPER_RULE, asked.CONFOUNDED),
-    "icon2/rule/worse": (asked.PAPER_RULE, asked.REAL),
-    "suite/icon2/fall-alone": (asked.FALL_RULE, asked.REAL),
-    "suite/icon2/verdict/harder": (asked.SUITE_RULE, asked.CONFOUNDED),
-    "suite/icon2/verdict/worse": (asked.PART_RULE, asked.REAL),
-    "suite/icon2/verdict/both": (asked.PART_RULE, asked.BOTH),
+    "icon2/rule/hit": (PAPER_RULE, verdicts.HARDER, "hit"),
+    "icon2/rule/alarm": (PAPER_RULE, verdicts.WORSE, "false alarm"),
+    "suite/icon2/fall-alone": (ANY_RULE, verdicts.WORSE, "false alarm"),
+    "suite/icon2/verdict/part": (SUITE_RULE, verdicts.BOTH, "exact"),
+    "suite/icon2/verdict/alarm": (SUITE_RULE, verdicts.WORSE, "false alarm"),
 }
+OF_METHOD = {"icon2/ranks-first": verdicts.FIRST, "icon2/falls": verdicts.FALLS}
 
 
 def of_printed() -> list[Estimate]:
     """What the paper's Tables 1 to 3 say when they are computed again."""
-    averages, deltas, foretold = printed.averages(), printed.deltas(), printed.foretold()
-    first = printed.read("control").groupby("class").proxy_sigma.max()
-    least = foretold.loc[foretold[printed.CORRELATION].idxmin(), "class"]
-    pairs = deltas[deltas["class"] == least]
-    correlation = tuple(stats.spearman(pairs.proxy_sigma, pairs.delta))
+    numbers, sigma = printed.numbers(), printed.formula_of_sigma()
+    control, formula = printed.read("control"), sigma.set_index("class")
+    nearer = (formula.population - formula.printed).abs() < (
+        formula["sample"] - formula.printed
+    ).abs()
+    mean = numbers[(numbers.of == "all classes") & (numbers.quantity != "sigma")]
+    largest = control.groupby("class").delta.max()
+    first = control[control["rank"] == 1].set_index("class")
     return [
-        _exact("formula", (printed.sigmas().nearer == "population").sum()),
-        _exact("mean-row", (averages.printed - averages["mean of the classes"]).abs().max()),
-        _exact("delta", deltas.rounding.sum()),
-        _exact("table-3", (printed.read("ranking").proxy_sigma < first.min()).sum()),
-        _exact("largest-fall", foretold[printed.LARGEST].sum()),
-        Estimate("icon2/lower-ranks", correlation, {"class": least}),
+        _exact("formula", nearer.sum()),
+        _exact("mean-row", (mean.printed - mean.recomputed).abs().max()),
+        _exact("delta", numbers[numbers.quantity == "delta"].fits.sum()),
+        _exact("table-3", (printed.read("ranking").proxy_sigma < first.proxy_sigma.min()).sum()),
+        _exact("largest-fall", (first.delta == largest).sum()),
     ]
 
 
@@ -74,16 +70,14 @@ def of_analysis(analysis: Analysis, null: pd.DataFrame, planted: bool) -> list[E
 
 
 def _incomes(analysis: Analysis) -> list[Estimate]:
-    """High less low income: AP of all classes and of cars; low less high: share of small cars."""
+    """High less low income: AP of all classes; low less high: share of small cars."""
     groups, every = analysis.sensitive.values, analysis.estimable()
     if analysis.sensitive.name != "income" or not {"low", "high"} <= set(groups) or not every:
         return []
     low, high = groups.index("low"), groups.index("high")
-    ap = {name: analysis.estimates[name].group_ap for name in every}
-    mean = np.mean(list(ap.values()), axis=0)
+    mean = np.mean([analysis.estimates[name].group_ap for name in every], axis=0)
     more = {"icon2/falls-with-income": mean[:, high] - mean[:, low]}
-    if "car" in ap:
-        more["icon2/car-rises"] = ap["car"][:, high] - ap["car"][:, low]
+    if "car" in every:
         size = analysis.estimates["car"].parts["size"]
         share = formulas.shares(size.cell_boxes)[:, size.values.index("small")]
         more["icon2/small-cars"] = share[:, low] - share[:, high]
@@ -114,19 +108,30 @@ def _control(analysis: Analysis) -> list[Estimate]:
     return [Estimate(f"icon2/control/{name}", tuple(row[ends])) for name, row in both.iterrows()]
 
 
-def of_error_rates(ranked: pd.DataFrame, rates: pd.DataFrame) -> list[Estimate]:
-    """What the planted worlds say of the method: often right, and seldom wrong?
+def of_streets(beside: pd.DataFrame) -> list[Estimate]:
+    """What the intervention says of the paper's rule and of control.
 
-    From :func:`helpers.icon2.error_rates.ask_readings` and :func:`helpers.icon2.error_rates.rates`.
-    A claim about every confounder is judged by that with the least share of worlds.
+    From :func:`helpers.icon2.verdicts.beside_truth`: shares of its rows, a class of a training.
     """
-    found = []
-    for claim, (question, by) in OF_READINGS.items():
-        answers = ranked[(ranked.question == question) & (ranked.by == by)]
+    right = (beside[PAPER_RULE] == verdicts.EXPLAINS) == beside["scenes?"]
+    caused = beside[beside["scenes?"]]
+    less = caused["standardised"] < caused["due to scenes"]
+    return [
+        Estimate(claim, (said.mean(), *stats.wilson(said.sum(), len(said))))
+        for claim, said in {"icon2/rule/street": right, "suite/icon2/undershoots": less}.items()
+    ]
+
+
+def of_worlds(rates: pd.DataFrame, found_by: pd.DataFrame) -> list[Estimate]:
+    """What the planted worlds say of the rules and of the method: often right, seldom wrong?
+
+    From :func:`helpers.icon2.verdicts.error_rates` and :func:`helpers.icon2.verdicts.found_by`. A
+    claim about every confounder is judged by that with the least share of worlds.
+    """
+    share = rates.set_index(["rule", "world", "outcome"])[ENDS]
+    found = [Estimate(claim, tuple(share.loc[rule])) for claim, rule in OF_RULES.items()]
+    for claim, question in OF_METHOD.items():
+        answers = found_by[found_by.question == question]
         least = answers.loc[answers.share.idxmin()]
         found.append(Estimate(claim, tuple(least[ENDS]), {"least": least.confounder}))
-    times = ranked[ranked.question == asked.FIRST].groupby("by")[["times", "of"]].sum()
-    more = stats.newcombe(*times.loc[asked.EQ3], *times.loc[asked.PLAIN])
-    found.append(Estimate("icon2/own-sigma", tuple(more)))
-    share = rates.set_index(["rule", "world"])[ENDS]
-    return found + [Estimate(claim, tuple(share.loc[rule])) for claim, rule in OF_RULES.items()]
+    return found

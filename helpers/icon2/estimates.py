@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.icon2 import formulas
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.average_precision import Curves, cells, whole
 from helpers.icon2.matching import ClassMatches
@@ -50,8 +49,8 @@ def estimate(
     """
 
     def part(explaining: Attribute) -> Part:
-        ap, boxes = _evaluate(of_class, (explaining,), weights, options)
-        cell_ap, cell_boxes = _within(of_class, sensitive, explaining, weights, options)
+        ap, boxes = evaluate(of_class, (explaining,), weights, options)
+        cell_ap, cell_boxes = within(of_class, sensitive, explaining, weights, options)
         usable = ~np.isnan(cell_ap[0]).any(1) & standardise
         adjusted = _standardised(
             of_class, sensitive, explaining, weights, options, cell_boxes, usable
@@ -59,28 +58,16 @@ def estimate(
         return Part(explaining.values, ap, boxes, cell_ap, cell_boxes, adjusted)
 
     overall = Curves(of_class, whole(of_class)).average_precision(weights[0]).mean()
-    groups = _evaluate(of_class, (sensitive,), weights, options)
+    groups = evaluate(of_class, (sensitive,), weights, options)
     names = [attribute.name for attribute in explanatory]
     return Estimate(float(overall), *groups, dict(zip(names, map(part, explanatory), strict=True)))
 
 
-def group_ap(of_class: ClassMatches, sensitive: Attribute, options: Options) -> np.ndarray:
-    """AP of each sensitive value (A,), for the data as they are."""
-    weights = np.ones((1, of_class.n_images))
-    return _evaluate(of_class, (sensitive,), weights, options)[0][0]
+def evaluate(of_class, attributes, weights, options, strata: int = 1) -> list[np.ndarray]:
+    """AP and boxes (R, C) of the combined values of some attributes.
 
-
-def controlled(
-    of_class: ClassMatches, sensitive: Attribute, explaining: Attribute, options: Options
-) -> float:
-    """Mean sigma over the sensitive values within the values of an attribute (3.2.2)."""
-    weights = np.ones((1, of_class.n_images))
-    cell_ap, _ = _within(of_class, sensitive, explaining, weights, options)
-    return float(formulas.controlled(cell_ap)[0])
-
-
-def _evaluate(of_class, attributes, weights, options, strata: int = 1) -> list[np.ndarray]:
-    """AP and boxes (R, C); cells are compared within each of `strata` equal runs of them."""
+    Cells are compared within each of `strata` equal runs of them.
+    """
     chosen = cells(of_class, attributes, options)
     arranged = Curves(of_class, chosen)
     ap, boxes = np.empty((2, len(weights), arranged.n_cells))
@@ -93,10 +80,10 @@ def _evaluate(of_class, attributes, weights, options, strata: int = 1) -> list[n
     return [ap, boxes]
 
 
-def _within(of_class, sensitive, explaining, weights, options) -> list[np.ndarray]:
+def within(of_class, sensitive, explaining, weights, options) -> list[np.ndarray]:
     """AP and boxes (R, E, A) of every sensitive value within every explanatory value."""
     strata = len(explaining.values)
-    found = _evaluate(of_class, (explaining, sensitive), weights, options, strata)
+    found = evaluate(of_class, (explaining, sensitive), weights, options, strata)
     return [part.reshape(len(weights), strata, -1) for part in found]
 
 
@@ -106,28 +93,24 @@ def _standardised(
     """AP of each group (R, A) as if all had the distribution of e that they have together.
 
     Boxes weigh P(e) / P(e|a), and so do the detections that took them. False positives weigh by
-    their image where e is an attribute of images; where it is one of boxes they have no e, and
-    weigh one. Only values of e in which every group is estimable take part.
+    their image where a and e are attributes of images; where one is of boxes they weigh one. Only
+    values of e in which every group is estimable take part.
     """
-    groups = range(len(sensitive.values))
-    found = np.full((len(weights), len(groups)), np.nan)
+    found = np.full((len(weights), len(sensitive.values)), np.nan)
     if not usable.any():
         return found
-    of_images = explaining.level == "image"
-    code = explaining.codes if of_images else of_class.codes(explaining)
-    grouped = cells(of_class, (sensitive,), options)
-    arranged = [Curves(of_class, grouped.alone(a)) for a in groups]
+    chosen = cells(of_class, (sensitive,), options)
+    arranged = Curves(of_class, chosen)
+    of_images = explaining.level == sensitive.level == "image"
     for r, weight in enumerate(weights):
-        ratio = _ratios(boxes[r], usable)[code]
-        by_image = [weight * ratio[:, a] if of_images else weight for a in groups]
-        seen = np.array([w @ grouped.images[:, a] for a, w in enumerate(by_image)])
-        normal = _normal(boxes[r][usable].sum(0), seen, 1, options)
-        for a, one in enumerate(arranged):
-            found[r, a] = one.average_precision(
-                by_image[a],
-                None if normal is None else normal[a : a + 1],
-                None if of_images else ratio[:, a],
-            ).mean()
+        ratio = _ratios(boxes[r], usable)
+        if of_images:
+            by_image, by_box = weight * ratio[explaining.codes, sensitive.codes], None
+        else:
+            group = of_class.codes(sensitive)
+            by_image, by_box = weight, ratio[of_class.codes(explaining), group]
+        normal = _normal(boxes[r][usable].sum(0), by_image @ chosen.images, 1, options)
+        found[r] = arranged.average_precision(by_image, normal, by_box).mean(1)
     return found
 
 

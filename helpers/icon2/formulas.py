@@ -33,12 +33,15 @@ def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     return np.where((known.sum(-1) >= 2)[..., None], found, np.nan)
 
 
-def controlled(cell_ap: np.ndarray) -> np.ndarray:
+def controlled(cell_ap: np.ndarray, averaged: str = "sigma") -> np.ndarray:
     """Mean over e of sigma within e (section 3.2.2), from the AP of every cell (..., E, A).
 
-    Only values of e in which all groups are estimable take part; NaN where there is none.
+    Only values of e in which all groups are estimable take part; NaN where there is none. The text
+    of the paper averages the ``variance``; its root is then returned, so that it is in AP too.
     """
-    return np.ma.filled(np.ma.masked_invalid(sigma(cell_ap)).mean(-1), np.nan)
+    power = {"sigma": 1, "variance": 2}[averaged]
+    mean = np.ma.masked_invalid(sigma(cell_ap) ** power).mean(-1)
+    return np.ma.filled(mean, np.nan) ** (1 / power)
 
 
 def image_weights(n_images: int, resamples: int, seed: int = 0, clusters=None) -> np.ndarray:

@@ -1,43 +1,42 @@
-"""What notebook 08 analyses: the reader's BDD100K, or the planted streets."""
+"""What notebook 08 analyses: BDD100K, or planted streets that are written as it is given out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
+from PIL import Image
 
 from helpers.icon2 import attributes, income
 from helpers.icon2.attributes import Attribute
+from helpers.icon2.matching import Matches
 from helpers.icon2.reading import DetectionDataError, read_detections, read_labels
 from helpers.worlds import driving
 from helpers.worlds.driving import DrivingWorld
 
-WITHOUT_GPS = 0.1  # share of planted frames
-
 
 @dataclass(frozen=True)
 class Frames(DrivingWorld):
-    """Frames and detections, as tables like those of a planted world, and what is known of them.
+    """Frames and detections as tables, and what is known of them.
 
     Images are numbered in the order of their names, by which COCO breaks ties among scores; their
     attributes are NaN where absent. `report` has a sentence for everything that was read, joined
-    or left out; `law` is what is planted (None: real data), `further` names the attributes that are
-    asked for besides the paper's five.
+    or left out.
     """
 
     report: tuple[str, ...] = ()
-    law: driving.Law | None = None
-    further: tuple[str, ...] = ()
 
     def attribute(self, name: str) -> Attribute:
         """A sensitive attribute by the name of its column."""
         if name == "income" and name not in self.images:
-            columns = [c for c in self.images if c not in ("name", "video")]
+            columns = [c for c in self.images if c not in ("name", "video", "width")]
             raise DetectionDataError(
                 "parameter 'sensitive' is 'income', and no income is known of these frames: give "
-                "'gps', 'areas' and 'incomes', or a CSV with a column 'income' in 'further'; or "
-                f"make 'sensitive' another column: {', '.join(columns) or 'there is none'}"
+                "'gps', 'areas' and 'incomes'; or make 'sensitive' another column: "
+                f"{', '.join(columns) or 'there is none'}"
             )
         return attributes.from_column(self, name)
 
@@ -52,29 +51,13 @@ class Frames(DrivingWorld):
             )
         return self.images[name].astype(str).to_numpy()
 
-    def explanatory(self, sensitive: str) -> list[Attribute]:
-        """The paper's five and those asked for besides; not the sensitive one."""
+    def explanatory(self, sensitive: str, further: Sequence[str] | None = None) -> list[Attribute]:
+        """The paper's five but the sensitive one, and `further` columns of frames or boxes."""
         return [
             attributes.made(self, name)
-            for name in (*attributes.of_paper(self), *self.further)
+            for name in (*attributes.of_paper(self), *(further or ()))
             if sensitive not in (name, attributes.OF_PAPER.get(name))
         ]
-
-    def with_further(self, names: Sequence[str] | None) -> Frames:
-        """The same with further attributes.
-
-        `names` are ``aspect``, ``crowding``, columns of frames or boxes, and CSVs with a column
-        ``name`` (of the frame, with or without its extension) and one column an attribute.
-        """
-        frames = self
-        for name in names or ():
-            columns = [name]
-            if name.lower().endswith(".csv"):
-                table, said = attributes.from_csv(frames, name)
-                images, columns = frames.images.assign(**table), list(table)
-                frames = replace(frames, images=images, report=(*frames.report, *said))
-            frames = replace(frames, further=(*frames.further, *columns))
-        return frames
 
 
 def read(
@@ -85,8 +68,8 @@ def read(
     areas: str | None = None,
     incomes: str | None = None,
     edges: str = "equal",
-) -> Frames | None:
-    """Read the reader's frames and detections, with their incomes where these are given.
+) -> Frames:
+    """Read frames and detections, with their incomes where these are given.
 
     Parameters
     ----------
@@ -105,7 +88,7 @@ def read(
 
     Returns
     -------
-    Frames, or None where no file is named.
+    Frames
 
     Raises
     ------
@@ -113,34 +96,71 @@ def read(
         For files that are missing or unusable, or of which nothing can be joined.
     """
     place = {"gps": gps, "areas": areas, "incomes": incomes}
-    for given in ({"labels": labels, "predictions": predictions}, place):
-        absent = [name for name, value in given.items() if value is None]
-        if absent and len(absent) < len(given):
-            raise DetectionDataError(
-                f"parameter {absent[0]!r} is missing: {', '.join(given)} belong together"
-            )
-    if labels is None and gps is not None:
-        raise DetectionDataError("parameter 'labels' is missing: incomes are joined to its frames")
-    if labels is None:
-        return None
+    _together(labels=labels, predictions=predictions)
+    if any(place.values()):
+        _together(**place)
     images, boxes, said = read_labels(labels)
     detections, more = read_detections(predictions, images)
     if gps is not None:
         table, counts = income.join(images["video"], **place, edges=edges)
         images["income"] = table["bin"]
         more.append(_counted(counts))
-    return _reported(Frames(images, boxes, detections, driving.CLASSES), [*said, *more])
+    found, left_out = _present(images, boxes, detections)
+    return _reported(found, [*said, *more, *left_out])
 
 
-def planted(n_images: int, seed: int, law: driving.Law) -> Frames:
-    """Planted streets; as of BDD100K's, the income of a tenth of the frames is not known."""
-    world = driving.make(n_images, seed, law)
-    videos, group = world.images["video"], world.images["income"]
-    tracks, _ = driving.drives(videos.tolist(), group.cat.codes.to_numpy(), WITHOUT_GPS, seed)
-    images = world.images.assign(income=group.where(videos.isin(tracks)))
-    joined = {income.JOINED: len(tracks), income.NO_GPS: n_images - len(tracks)}
-    frames = Frames(images, world.boxes, world.detections, world.classes, law=law)
-    return _reported(frames, [_counted({"frames": n_images} | joined)])
+def _together(**given) -> None:
+    for name, value in given.items():
+        if value is None:
+            raise DetectionDataError(
+                f"parameter {name!r} is missing: {', '.join(given)} belong together"
+            )
+
+
+def example(
+    frames: DrivingWorld, matches: Matches, name: str
+) -> tuple[int, pd.DataFrame, pd.DataFrame]:
+    """A frame that shows what matching does: its number, its boxes, and its detections.
+
+    The frame with the fewest boxes in which a class has a hit, a miss and a false positive (or else
+    the most of the three) at the first threshold of the `matches`. The boxes have a column
+    ``found``, the detections ``hit`` and ``box`` (the row of the box that they took).
+    """
+    rows, ours = matches.rows(name), matches.of(name)
+    boxes = frames.boxes.loc[ours.box_row[~ours.box_ignored]]
+    boxes = boxes.assign(found=boxes.index.isin(rows.box[rows.hit]))
+    kinds = [rows.image[rows.hit], rows.image[~rows.hit], boxes.image[~boxes.found]]
+    seen = [np.bincount(kind, minlength=matches.n_images) > 0 for kind in kinds]
+    crowd = np.bincount(boxes.image, minlength=matches.n_images)
+    number = int(np.lexsort((crowd, -np.sum(seen, axis=0)))[0])
+    here = rows[rows.image == number].set_index("row")
+    detections = frames.detections.loc[here.index].assign(hit=here.hit, box=here.box)
+    return number, boxes[boxes.image == number], detections
+
+
+def labelled(labels: str | Path | None) -> tuple[list[str], list[str]]:
+    """Names of the frames of a labels file, and of the classes that are labelled in it."""
+    _together(labels=labels)
+    images, boxes, _ = read_labels(labels)
+    return list(images["name"]), [driving.CLASSES[code] for code in np.unique(boxes["category"])]
+
+
+def picture(frames: DrivingWorld, folder: str | Path | None, number: int) -> np.ndarray:
+    """The picture of a frame, uint8 (H, W, 3); grey of the usual size where there is none."""
+    file = Path(folder or "") / frames.images["name"][number]
+    if file.is_file():
+        return np.asarray(Image.open(file).convert("RGB"))
+    return np.full((720, 1280, 3), 238, np.uint8)
+
+
+def _present(images, boxes, detections) -> tuple[Frames, list[str]]:
+    """Frames of the classes that have a labelled box, and what is said of the others."""
+    codes = np.unique(boxes["category"])
+    kept = detections[detections["category"].isin(codes)].reset_index(drop=True)
+    boxes, kept = (t.assign(category=np.searchsorted(codes, t["category"])) for t in (boxes, kept))
+    left = len(detections) - len(kept)
+    said = [f"{left:,} detections left out: no box of their class is labelled"] if left else []
+    return Frames(images, boxes, kept, tuple(driving.CLASSES[c] for c in codes)), said
 
 
 def _counted(counts: dict[str, int]) -> str:

@@ -20,6 +20,7 @@ PAPER_EDGES = (21_400.0, 62_100.0, 93_400.0, 250_000.0)  # dollars, section 4.1
 BINS = ("low", "middle", "high")
 PLACE = ["latitude", "longitude"]
 LABELLED_AT = 10.0  # seconds into the video, of BDD100K's labelled frame
+GAP = 5.0  # seconds from the nearest fix, above which the position is not known
 JOINED, NO_GPS = "joined", "without GPS"
 NO_AREA, NO_INCOME = "outside of every area", "in an area without income"
 OUTSIDE = "outside of the bins' edges"
@@ -76,13 +77,15 @@ def positions(videos: Iterable[str], folder: Path) -> pd.DataFrame:
 
 
 def _position(path: Path) -> tuple[float, float]:
-    """Latitude and longitude, between two fixes interpolated."""
+    """Latitude and longitude, between two fixes interpolated; NaN in a gap of the track."""
     track = valid(_Track, load_json(path), path.name) if path.is_file() else _Track()
     if not track.locations:
         return np.nan, np.nan
     fixes = pd.DataFrame([dict(fix) for fix in track.locations]).sort_values("timestamp")
     begin = fixes.timestamp.iloc[0] if track.startTime is None else track.startTime
     moment = begin + 1000 * LABELLED_AT
+    if (fixes.timestamp - moment).abs().min() > 1000 * GAP:
+        return np.nan, np.nan
     latitude, longitude = (np.interp(moment, fixes.timestamp, fixes[axis]) for axis in PLACE)
     return float(latitude), float(longitude)
 

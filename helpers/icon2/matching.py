@@ -47,6 +47,18 @@ class Matches:
             raise ValueError(f"class {name!r} is not known; there are: {', '.join(self.classes)}")
         return ClassMatches(self, self.classes.index(name))
 
+    def rows(self, name: str) -> pd.DataFrame:
+        """The detections of one class by falling score, and what each took at the first threshold.
+
+        Columns ``image score row`` (in the detections that were given), ``box`` (the row of the box
+        that it took, -1 for none) and ``hit``. One that took a region to ignore is left out.
+        """
+        kept = (self.detections["category"] == self.of(name).category).to_numpy()
+        box = self.taken[0][kept]
+        found = self.detections[kept].drop(columns="category").assign(box=box, hit=box >= 0)
+        ignored = self.boxes["ignore"].to_numpy()[box] & found["hit"]
+        return found[~ignored].reset_index(drop=True)
+
 
 class ClassMatches:
     """The matches of one class, as the arrays that average precision needs.
@@ -58,7 +70,8 @@ class ClassMatches:
         boxes, detections = (
             table[table["category"] == category] for table in (matches.boxes, matches.detections)
         )
-        self.n_images, self.n_thresholds = matches.n_images, len(matches.thresholds)
+        self.category, self.n_images = category, matches.n_images
+        self.n_thresholds = len(matches.thresholds)
         self.box_row = boxes.index.to_numpy()
         self.box_image = boxes["image"].to_numpy(np.int32)
         self.box_ignored = boxes["ignore"].to_numpy()
@@ -127,14 +140,14 @@ def _overlapping(given: pd.DataFrame, frames: DrivingWorld, ignored: np.ndarray,
         detection = np.repeat(part, n)
         step = np.arange(len(detection)) - np.repeat(np.cumsum(n) - n, n)
         box = order[np.repeat(first[part], n) + step]
-        iou = _iou(ours[:, detection], theirs[:, box], ignored[box])
-        near = iou >= min(least, 1 - 1e-10)
-        found.append((detection[near], box[near], iou[near]))
+        overlaps = iou(ours[:, detection], theirs[:, box], ignored[box])
+        near = overlaps >= min(least, 1 - 1e-10)
+        found.append((detection[near], box[near], overlaps[near]))
     return tuple(np.concatenate(part) for part in zip(*found, strict=True))
 
 
-def _iou(ours: np.ndarray, theirs: np.ndarray, ignored: np.ndarray) -> np.ndarray:
-    """Intersection over union of boxes (4, n); over our own area for a region to ignore."""
+def iou(ours: np.ndarray, theirs: np.ndarray, ignored: np.ndarray | bool = False) -> np.ndarray:
+    """Intersection over union of boxes (4, n), x1 y1 x2 y2; over our own area if `ignored`."""
     sides = np.minimum(ours[2:], theirs[2:]) - np.maximum(ours[:2], theirs[:2])
     width, height = np.maximum(sides, 0)
     shared = width * height

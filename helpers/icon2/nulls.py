@@ -1,15 +1,9 @@
-"""Permutation nulls: what sigma and Delta look like when nothing is there.
+"""A permutation null: what sigma looks like when the groups mean nothing.
 
-Sigma is never negative and grows with noise: under no effect at all 150 boxes a group give about 2
-AP points. So the groups are permuted between images (`sigma_null`), or a confounder within each
-group, which keeps the shares P(e|a) (`delta_null`). Under that null Delta is negative for
-attributes of images, whose strata are small, and positive for those of boxes, whose values share
-their false positives. A small p says that e matters to detection, not yet that the groups differ in
-it: sigma shrinks in hard strata, so that Delta can be positive though P(e|a) is the same for all.
-Standardisation does not have that fault.
+Sigma is never negative and grows with noise, so the groups are permuted between images.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +13,7 @@ from helpers import stats
 from helpers.icon2 import formulas
 from helpers.icon2.analysis import ALL, POINTS
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.estimates import controlled, group_ap
+from helpers.icon2.estimates import evaluate
 from helpers.icon2.matching import Matches
 from helpers.icon2.options import PAPER, Options
 from helpers.stats import permutation
@@ -41,73 +35,42 @@ def sigma_null(
     95th percentile; the share of permutations with a sigma at least as large, and the same adjusted
     for the number of rows.
     """
-    category = matches.boxes.category.to_numpy()
-    apart, found = category if sensitive.level == "box" else None, {}
+    ones, found = np.ones((1, matches.n_images)), {}
+    moved = list(_permuted(matches, sensitive, clusters, permutations, seed))
     for name in matches.classes:
         of_class = matches.of(name)
-        moved = _permuted(matches, sensitive, apart, clusters, permutations, seed)
-        found[name] = np.array([group_ap(of_class, one, options) for one in moved])
+        found[name] = np.concatenate(
+            [evaluate(of_class, (one,), ones, options)[0] for one in moved]
+        )
     kept = [ap for ap in found.values() if not np.isnan(ap[0]).any()]
     if len(kept) > 1:
         found = {ALL: np.mean(kept, axis=0)} | found
     table = pd.DataFrame(
-        {"class": name} | _compared("sigma", formulas.sigma(ap)) for name, ap in found.items()
+        {"class": name} | _compared(formulas.sigma(ap)) for name, ap in found.items()
     )
     return table.assign(p_holm=stats.adjust(table.p))
 
 
-def delta_null(
-    matches: Matches,
-    sensitive: Attribute,
-    explanatory: Sequence[Attribute],
-    *,
-    classes: Sequence[str],
-    options: Options = PAPER,
-    permutations: int = 100,
-    seed: int = 0,
-    clusters: np.ndarray | None = None,
-) -> pd.DataFrame:
-    """Delta of each class and attribute against labels that mean nothing within each group.
-
-    Parameters are those of :func:`sigma_null`. Columns ``class attribute delta null_mean null_high
-    p``.
-    """
-    rows = []
-    for name in classes:
-        of_class = matches.of(name)
-        before = formulas.sigma(group_ap(of_class, sensitive, options))
-        group = np.full(len(matches.boxes), -1)
-        group[of_class.box_row] = of_class.codes(sensitive)
-        of_image = sensitive.codes if sensitive.level == "image" else None  # else no single group
-        for explaining in explanatory:
-            within = group if explaining.level == "box" else of_image
-            moved = _permuted(matches, explaining, within, clusters, permutations, seed)
-            after = np.array([controlled(of_class, sensitive, one, options) for one in moved])
-            row = {"class": name, "attribute": explaining.name}
-            rows.append(row | _compared("delta", before - after))
-    return pd.DataFrame(rows)
-
-
 def _permuted(
-    matches: Matches, attribute: Attribute, within, clusters, permutations: int, seed: int
+    matches: Matches, attribute: Attribute, clusters, permutations: int, seed: int
 ) -> Iterator[Attribute]:
     """The attribute, and then with its known codes permuted, again and again.
 
-    Codes move only between entries with the same number in `within`. Those of boxes move from all
-    boxes of an image to those of another, since single boxes, which resemble their neighbours,
-    would give too narrow a null. With `clusters`, those of whole clusters of images move together.
+    Codes of boxes move within their class, and from all boxes of an image to those of another,
+    since single boxes, which resemble their neighbours, would give too narrow a null. With
+    `clusters`, those of whole clusters of images move together.
     """
     together = None if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    apart = np.zeros(len(attribute.codes), int)
     if attribute.level == "box":
-        image = matches.boxes.image.to_numpy()
+        image, apart = matches.boxes.image.to_numpy(), matches.boxes.category.to_numpy()
         together = image if together is None else together[image]
-    within = np.zeros(len(attribute.codes), int) if within is None else within
     known, rng = attribute.codes >= 0, np.random.default_rng(seed)
     yield attribute
     for _ in range(permutations):
         codes = attribute.codes.copy()
-        for group in np.unique(within[known]):
-            where = np.flatnonzero(known & (within == group))
+        for group in np.unique(apart[known]):
+            where = np.flatnonzero(known & (apart == group))
             if together is None:
                 codes[where] = rng.permutation(codes[where])
             else:
@@ -115,12 +78,12 @@ def _permuted(
         yield replace(attribute, codes=codes)
 
 
-def _compared(name: str, values: np.ndarray) -> dict[str, float]:
-    """The first value beside its null, the others: mean, 95th percentile, and p-value."""
+def _compared(values: np.ndarray) -> dict[str, float]:
+    """The first sigma beside its null, the others: mean, 95th percentile, and p-value."""
     observed, null = values[0], values[1:][~np.isnan(values[1:])]
     known = len(null) and not np.isnan(observed)
     return {
-        name: POINTS * observed,
+        "sigma": POINTS * observed,
         "null_mean": POINTS * null.mean() if known else np.nan,
         "null_high": POINTS * np.quantile(null, 0.95) if known else np.nan,
         "p": (1 + (null >= observed).sum()) / (1 + len(null)) if known else np.nan,

@@ -25,10 +25,13 @@ class Options:
         Who gets the false positives of an attribute of boxes: ``hoiem``, every value all of them
         (the paper takes its precision from Hoiem et al., and a false positive has no
         occlusion); or ``coco``, only detections that have the value themselves, which can be said
-        of size and aspect ratio only; other attributes stay with Hoiem's rule.
+        of size only; other attributes stay with Hoiem's rule.
     images
         Images whose false positives count: those ``with the value`` (a box of the class with that
         value; section 3.1 of the paper), ``with the class``, or ``all``.
+    averaged
+        What is averaged over the values of a confounder: ``sigma`` (the paper's Table 2), or
+        ``variance`` (its section 3.2.2), of which the root is then taken.
     min_boxes
         Boxes below which a cell is not estimable. The paper has no such rule, and leaves out by
         eye the classes whose "counts are too low".
@@ -38,9 +41,10 @@ class Options:
     number: Literal["compared", "all cells"] = "compared"
     false_positives: Literal["hoiem", "coco"] = "hoiem"
     images: Literal["with the value", "with the class", "all"] = "with the value"
+    averaged: Literal["sigma", "variance"] = "sigma"
     min_boxes: PositiveInt = 30
 
 
 CHOICES = {name: get_args(kind) for name, kind in get_type_hints(Options).items() if get_args(kind)}
 PAPER = Options()
-SOUND = Options(precision="per image", images="with the class")
+PER_IMAGE = Options(precision="per image")

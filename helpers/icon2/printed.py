@@ -1,4 +1,4 @@
-"""What the paper's printed numbers say when they are computed again."""
+"""What the paper prints, and what its printed numbers say when they are computed again."""
 
 import numpy as np
 import pandas as pd
@@ -7,67 +7,79 @@ from helpers.icon2 import formulas
 from helpers.run import project
 
 GROUPS = ["low", "middle", "high"]
-LARGEST = "first has the largest Δ"
-CORRELATION, GONE = "Spearman (5 attributes)", "share of σ gone"
+ABOUT = 5  # percentage points that "about" in the text may be off
 
 
 def read(name: str) -> pd.DataFrame:
-    """A table of the paper: ``groups``, ``control`` or ``ranking`` (Tables 1 to 3)."""
+    """A table of the paper: ``groups``, ``control``, ``ranking`` (Tables 1 to 3) or ``text``."""
     return pd.read_csv(project.root() / "data" / "paper" / f"icon2_{name}.csv")
 
 
-def sigmas() -> pd.DataFrame:
-    """Table 1: sigma of each row by both formulas, beside the printed one.
+def numbers() -> pd.DataFrame:
+    """Every number of the paper's tables and of its section 4, and the same computed from others.
 
-    Columns ``class printed sample population nearer``.
+    Returns
+    -------
+    DataFrame
+        exhibit, of, quantity : str
+        printed : float
+        recomputed : float
+            From other printed numbers; NaN for what can only be transcribed.
+        rounding : float
+            How far rounding lets the two be apart: half a unit of the last digit of each number
+            that takes part, or what "about" allows.
+        fits : bool
+            Whether they are no farther apart.
     """
-    table = read("groups")
-    found = table[["class", "sigma"]].rename(columns={"sigma": "printed"})
-    found["sample"] = formulas.sigma(table[GROUPS].to_numpy())
-    found["population"] = np.std(table[GROUPS].to_numpy(), axis=1)
-    off = found[["sample", "population"]].sub(found.printed, axis=0).abs()
-    return found.assign(nearer=off.idxmin(axis=1))
+    table = pd.concat([_table_1(), _table_2(), _table_3(), _text()], ignore_index=True)
+    off = (table.printed - table.recomputed).abs()
+    return table.assign(fits=off.round(6) <= table.rounding)
 
 
-def averages() -> pd.DataFrame:
-    """Table 1: the row "All Classes" beside the mean of the eight class rows."""
-    table = read("groups").set_index("class")[["overall", *GROUPS]]
-    both = {
-        "printed": table.loc["all classes"].astype(float),
-        "mean of the classes": table.drop("all classes").mean(),
-    }
-    return pd.DataFrame(both).rename_axis("column").reset_index()
-
-
-def deltas() -> pd.DataFrame:
-    """Table 2: Delta computed from the printed sigmas, beside the printed one.
-
-    ``rounding`` says whether rounding allows the difference: Delta and both sigmas are printed with
-    two decimals, so each may be .005 off.
-    """
-    table = read("control").drop(columns="source")
-    sigma = read("groups").set_index("class").sigma
-    table["recomputed"] = (table["class"].map(sigma) - table.controlled).round(4)
-    table["off"] = (table.delta - table.recomputed).round(4)
-    table["rounding"] = table.off.abs() <= 3 * 0.005
-    return table
-
-
-def foretold() -> pd.DataFrame:
-    """Table 2: does a larger sigma of ProxyAP foretell a larger Delta? A row a class."""
-    sigma = read("groups").set_index("class").sigma
-    return pd.DataFrame(
-        {
-            "class": name,
-            LARGEST: bool(one.delta.iloc[0] == one.delta.max()),
-            CORRELATION: one.proxy_sigma.corr(one.delta, method="spearman"),
-            GONE: one.delta.iloc[0] / sigma[name],
-        }
-        for name, one in deltas().groupby("class", sort=False)
+def _table_1() -> pd.DataFrame:
+    wide = read("groups").set_index("class").drop(columns="source")
+    again = pd.DataFrame(np.nan, wide.index, wide.columns)
+    again["sigma"] = formulas.sigma(wide[GROUPS].to_numpy())
+    again.loc["all classes", ["overall", *GROUPS]] = wide.drop("all classes").mean()
+    # three APs off by .05 each move their sigma by no more than .05 sqrt(3 / 2)
+    rounding = {"sigma": 0.005 + 0.05 * np.sqrt(1.5)} | dict.fromkeys(["overall", *GROUPS], 0.1)
+    long = (
+        wide.rename_axis("of").reset_index().melt("of", var_name="quantity", value_name="printed")
     )
+    long["recomputed"] = again.melt().value.to_numpy()
+    return long.assign(exhibit="Table 1", rounding=long.quantity.map(rounding))
 
 
-def rising() -> list[str]:
-    """Table 1: classes whose AP rises from low to middle to high income."""
-    table = read("groups").set_index("class")
-    return table.index[(table.low < table.middle) & (table.middle < table.high)].tolist()
+def _table_2() -> pd.DataFrame:
+    table = read("control")
+    sigma = read("groups").set_index("class").sigma
+    table["of"] = table["class"] + ", " + table.attribute
+    long = table.melt("of", ["proxy_sigma", "controlled", "delta"], "quantity", "printed")
+    again = (table["class"].map(sigma) - table.controlled).set_axis(table.of)
+    long["recomputed"] = long.of.map(again).where(long.quantity == "delta")
+    return long.assign(exhibit="Table 2", rounding=0.015)
+
+
+def _table_3() -> pd.DataFrame:
+    table = read("ranking")
+    of = table["class"] + ", " + table.attribute
+    long = pd.DataFrame({"of": of, "quantity": "proxy_sigma", "printed": table.proxy_sigma})
+    return long.assign(exhibit="Table 3", recomputed=np.nan, rounding=np.nan)
+
+
+def _text() -> pd.DataFrame:
+    table = read("text")
+    long = table.rename(columns={"statement": "of", "value": "printed", "source": "exhibit"})
+    rows = read("groups").set_index("class")
+    first = read("control").query("rank == 1").set_index("class")
+    gone = 100 * first.delta / rows.sigma
+    again = [*rows.loc["all classes", GROUPS], np.nan, np.nan, *gone.loc[list(first.index)]]
+    return long.assign(quantity="in the text", recomputed=again, rounding=[0.05] * 5 + [ABOUT] * 3)
+
+
+def formula_of_sigma() -> pd.DataFrame:
+    """Table 1: sigma by both formulas beside the printed: ``class printed sample population``."""
+    table = read("groups")
+    sample = formulas.sigma(table[GROUPS].to_numpy())
+    given = {"class": table["class"], "printed": table.sigma, "sample": sample}
+    return pd.DataFrame(given | {"population": sample * np.sqrt(2 / 3)})

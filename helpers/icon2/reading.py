@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pydantic import BaseModel, FiniteFloat, TypeAdapter, ValidationError
+from pydantic import BaseModel, FiniteFloat, PositiveInt, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from helpers.worlds.driving import CLASSES
 
+WIDTH = 1280  # pixels of BDD100K's frames; other widths stand in the labels, in "size"
 CORNERS = ["x1", "y1", "x2", "y2"]
 RENAMED = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
 HIDDEN = "attributes left out: they are named as a field of the frame or box"
@@ -45,9 +46,15 @@ class _Objects(BaseModel, strict=True):
     objects: list[_Label] | None = None
 
 
+class _Size(BaseModel, strict=True):
+    width: PositiveInt
+    height: PositiveInt
+
+
 class _Frame(BaseModel, strict=True):
     name: str
     videoName: str | None = None
+    size: _Size | None = None
     attributes: dict[str, Any] | None = None
     labels: list[_Label] | None = None
     frames: list[_Objects] | None = None  # the older style
@@ -56,12 +63,14 @@ class _Frame(BaseModel, strict=True):
 def read_labels(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """Images and boxes of BDD100K's labels, and sentences about what is missing or left out.
 
-    An attribute that is named as a field of the frame or box does not replace it.
+    An attribute that is named as a field of the frame or box does not replace it. The images have
+    ``name video width`` (pixels) and their attributes.
     """
     frames, left_out = sorted(_frames(path), key=lambda one: one[1].name), Counter()
     rows = []
     for _, frame in frames:
         fields = {"name": frame.name, "video": frame.videoName or Path(frame.name).stem}
+        fields["width"] = frame.size.width if frame.size else WIDTH
         left_out[HIDDEN] += len((frame.attributes or {}).keys() & fields)
         rows.append(fields | (frame.attributes or {}) | fields)
     images = pd.DataFrame(rows)

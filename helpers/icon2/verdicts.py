@@ -1,35 +1,41 @@
 """From numbers to words: does a confounder explain the gap between groups?
 
-The paper's rule and this suite's. :mod:`helpers.icon2.error_rates` measures their error rates on
-worlds with a known answer.
+Three rules say so: the paper's, "Delta > 0 for any", and this suite's. Their error rates are
+counted on worlds with a known answer (:func:`error_rates`).
 """
+
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 import scipy.stats
 
-from helpers.icon2 import formulas
-from helpers.icon2.analysis import Analysis
+from helpers import stats
+from helpers.icon2 import attributes, formulas
+from helpers.icon2.analysis import Analysis, analyse
+from helpers.icon2.matching import match
+from helpers.icon2.options import PAPER, Options
+from helpers.run.progress import progress
+from helpers.worlds import driving
 from helpers.worlds.driving import CONFOUNDERS, Law
 
 NO_GAP = "no gap beyond chance"
 EXPLAINS = "explains the gap"
 IN_PART = "explains a part"
 NOT = "does not explain it"
+UNDECIDED = "undecided"
 UNKNOWN = "not estimable"
-PAPER_YES, PAPER_NO = "explains it", "does not"  # the paper's rule knows no parts
+YES = (EXPLAINS, IN_PART)
+PAPER_RULE, ANY_RULE, SUITE_RULE = "paper's rule", "Δ > 0 for any", "suite's rule"
+RULES = (PAPER_RULE, ANY_RULE, SUITE_RULE)
 
 ALPHA = 0.05
-
-
-def is_right(said: str, truth: str) -> bool:
-    """Whether a verdict agrees with what was planted.
-
-    The paper's rule knows no parts: its "explains it" is right where the truth is a part.
-    """
-    if said in (PAPER_YES, PAPER_NO):
-        return (said == PAPER_YES) == (truth in (EXPLAINS, IN_PART))
-    return said == truth
+HARDER, WORSE, BOTH, NEITHER = "scenes harder", "detector worse", "both", "neither"
+# Strengths at which each confounder alone makes a gap of about the same size, and the inequity too.
+STRENGTH = {"size": 0.3, "occlusion": 0.8, "time": 1.2, "weather": 1.5}
+INEQUITY = 0.25
+FIRST, PLAIN, FALLS = "ranks first", "ranks first by plain σ", "σ falls within strata"
+CATEGORY, THRESHOLDS = "car", (0.5, 0.75)  # one class, and two IoU thresholds, to be quick
 
 
 def paper_says(rank: int, proxy_sigma: float, delta: float) -> str:
@@ -39,70 +45,166 @@ def paper_says(rank: int, proxy_sigma: float, delta: float) -> str:
     makes it "a more probable explanation" (section 4.2.1); and controlling for it lowers sigma, so
     that Delta is positive (section 3.2.2).
     """
-    return PAPER_YES if proxy_sigma > 1 and rank == 1 and delta > 0 else PAPER_NO
+    return EXPLAINS if proxy_sigma > 1 and rank == 1 and delta > 0 else NOT
 
 
-def verdict(group_ap: np.ndarray, standardised: np.ndarray) -> str:
+def suite_says(group_ap: np.ndarray, standardised: np.ndarray, asked: int = 1) -> str:
     """The suite's rule, in words, from AP (1 + R, A) of the groups before and after standardising.
 
+    `asked` is the number of confounders that are asked about: doubt is shared among them.
     ``no gap beyond chance``: the groups' APs do not differ (Cochran's Q on bootstrap variances).
     Otherwise, after standardising every group to the same distribution of the confounder:
     ``explains the gap`` when they no longer differ and sigma fell, beyond its resamples' doubt
-    (one-sided); ``explains a part`` when sigma fell beyond doubt but they still differ; ``does not
-    explain it`` when sigma did not fall beyond doubt.
+    (one-sided); ``explains a part`` when sigma fell beyond doubt but they still differ. Where sigma
+    did not fall beyond doubt: ``undecided`` if it may have fallen by half, else ``does not explain
+    it``.
     """
     gap = formulas.cochrans_q(group_ap)
     if np.isnan(gap) or np.isnan(standardised).any():
         return UNKNOWN
     if gap >= ALPHA:
         return NO_GAP
-    fall = formulas.sigma(group_ap) - formulas.sigma(standardised)
-    if not fall[0] > scipy.stats.norm.isf(ALPHA) * fall[1:].std(ddof=1):
-        return NOT
-    return EXPLAINS if formulas.cochrans_q(standardised) >= ALPHA else IN_PART
+    sigma = formulas.sigma(group_ap)
+    fall = sigma - formulas.sigma(standardised)
+    doubt = scipy.stats.norm.isf(ALPHA / asked) * fall[1:].std(ddof=1)
+    if fall[0] > doubt:
+        return EXPLAINS if formulas.cochrans_q(standardised) >= ALPHA else IN_PART
+    return UNDECIDED if fall[0] + doubt >= sigma[0] / 2 else NOT
 
 
-def planted(law: Law | None, attribute: str) -> str:
-    """The right verdict on one of the paper's five attributes, where income is what groups.
+def truth(kind: str, confounder: str) -> dict[str, str]:
+    """The right verdict on each of the paper's five attributes in a kind of planted world."""
+    cause = IN_PART if kind == BOTH else EXPLAINS
+    other = NO_GAP if kind == NEITHER else NOT
+    return {name: cause if name == confounder else other for name in attributes.OF_PAPER}
 
-    ``""`` for real data (no law) and for attributes of which the law says nothing.
+
+def table(analysis: Analysis, right: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """What each of the `RULES` says of every class and confounder, from an analysis with resamples.
+
+    Columns ``class attribute rank proxy_sigma plain_sigma delta``, one for each rule, and ``truth``
+    where the right verdict on each attribute is given.
     """
-    if law is None or attribute not in (*CONFOUNDERS, "scene"):
-        return ""
-    if not (law.confounding or law.inequity):
-        return NO_GAP
-    if not law.tilt(attribute):
-        return NOT
-    return IN_PART if law.inequity else EXPLAINS
+    kept = ["class", "attribute", "rank", "proxy_sigma", "plain_sigma"]
+    falls = analysis.control()[["class", "attribute", "delta"]]
+    found = analysis.ranking()[kept].merge(falls, on=["class", "attribute"])
+    rows = list(found.itertuples())
+    estimates = [analysis.estimates[name] for name in found["class"]]
+    found[PAPER_RULE] = [paper_says(r.rank, r.proxy_sigma, r.delta) for r in rows]
+    found[ANY_RULE] = np.where(found.delta > 0, EXPLAINS, NOT)
+    found[SUITE_RULE] = [
+        suite_says(e.group_ap, e.parts[row.attribute].standardised, len(e.parts))
+        for e, row in zip(estimates, rows, strict=True)
+    ]
+    unknown = found.delta.isna()
+    found.loc[unknown, [PAPER_RULE, ANY_RULE]] = UNKNOWN
+    return found if right is None else found.assign(truth=found.attribute.map(right))
 
 
-def table(analysis: Analysis, law: Law | None = None) -> pd.DataFrame:
-    """The verdict on every class and confounder of an analysis with resamples.
+def laws(confounders: Iterable[str] = CONFOUNDERS) -> dict[tuple[str, str], Law]:
+    """The law of each kind of world, by its kind and its confounder ("" where there is none)."""
+    found = {(NEITHER, ""): Law(), (WORSE, ""): Law(inequity=INEQUITY)}
+    for name in confounders:
+        found[HARDER, name] = Law(STRENGTH[name], name)
+        found[BOTH, name] = Law(STRENGTH[name], name, INEQUITY)
+    return found
 
-    Columns ``class attribute rank paper verdict``, and ``truth`` where a law says what was planted.
+
+def ask_worlds(
+    seeds: Iterable[int],
+    *,
+    n_images: int = 800,
+    resamples: int = 20,
+    options: Options = PAPER,
+    confounders: Sequence[str] = CONFOUNDERS,
+) -> pd.DataFrame:
+    """Ask every rule about planted worlds with a simulated detector, one of each kind a seed.
+
+    A row a world and attribute: ``seed world confounder`` and the columns of :func:`table`. The
+    suite's rule needs `resamples` of the bootstrap.
     """
-    ranked = analysis.ranking().merge(analysis.control(), on=["class", "attribute"])
-    estimates = [analysis.estimates[name] for name in ranked["class"]]
-    found = ranked[["class", "attribute", "rank"]].assign(
-        paper=[paper_says(r.rank, r.proxy_sigma, r.delta) for r in ranked.itertuples()],
-        verdict=[
-            verdict(e.group_ap, e.parts[name].standardised)
-            for e, name in zip(estimates, ranked.attribute, strict=True)
-        ],
+    asked = [(seed, *kind, law) for seed in seeds for kind, law in laws(confounders).items()]
+    rows = []
+    for seed, kind, confounder, law in progress(asked, desc="worlds", delay=2):
+        world = driving.make(n_images, seed, law, (CATEGORY,))
+        income = attributes.from_column(world, "income")
+        others = [attributes.made(world, name) for name in attributes.OF_PAPER]
+        given = {"options": options, "resamples": resamples, "seed": seed}
+        given["standardise"] = resamples > 0
+        found = analyse(match(world, THRESHOLDS), income, others, **given)
+        said = table(found, truth(kind, confounder))
+        rows.append(said.assign(seed=seed, world=kind, confounder=confounder))
+    return pd.concat(rows, ignore_index=True)
+
+
+def beside_truth(record: pd.DataFrame) -> pd.DataFrame:
+    """Control beside what the intervention measured, where there is a gap beyond doubt.
+
+    From ``data/streets.csv``, one measure. Columns ``world training class gap``; ``due to scenes``
+    (share of the gap); ``attribute`` (that ranks first), and the share of sigma that goes with it
+    by the paper's control (``Δ / σ``) and ours (``standardised``), and with size and time
+    controlled at once (``together``, where it was recorded); what the paper's rule says; and
+    ``scenes?``, whether the part of the scenes is above zero beyond doubt.
+    """
+    known = record[record["gap_low"] > 0].reset_index(drop=True)
+    found = known[["world", "training", "class", "gap"]].copy()
+    found["due to scenes"] = known.scenes / known.gap
+    found["attribute"] = known.attribute
+    falls = {"Δ / σ": "delta", "standardised": "standardised_delta", "together": "together"}
+    for name, column in falls.items():
+        if column in known:
+            found[name] = known[column] / known.sigma
+    found[PAPER_RULE] = [paper_says(1, row.proxy_sigma, row.delta) for row in known.itertuples()]
+    return found.assign(**{"scenes?": known.scenes_low > 0})
+
+
+def error_rates(worlds: pd.DataFrame, rules: Sequence[str] = RULES) -> pd.DataFrame:
+    """How often each rule of :func:`ask_worlds` finds what was planted, and blames what was not.
+
+    A rule says yes where it says that an attribute explains the gap or a part of it. Columns ``rule
+    world outcome times of share low high``, with Wilson intervals. Outcomes: ``hit`` and ``miss``
+    (of worlds with a confounder: is it named?), ``false alarm`` (of all worlds: is any other
+    attribute named?), and ``exact`` (of worlds with a confounder: is "the gap" or "a part" right?).
+    """
+    rows = []
+    for rule in rules:
+        yes, is_cause = worlds[rule].isin(YES), worlds.truth.isin(YES)
+        answers = worlds[["seed", "world", "confounder"]].assign(
+            hit=yes & is_cause,
+            alarm=yes & ~is_cause,
+            exact=is_cause & (worlds[rule] == worlds.truth),
+        )
+        each = answers.groupby(["world", "confounder", "seed"], sort=False).any().reset_index()
+        for world, part in each.groupby("world", sort=False):
+            outcomes = {"false alarm": part.alarm}
+            if world in (HARDER, BOTH):
+                outcomes |= {"hit": part.hit, "miss": ~part.hit, "exact": part.exact}
+            rows += [
+                {"rule": rule, "world": world, "outcome": outcome, "times": said.sum()}
+                | {"of": len(said)}
+                for outcome, said in outcomes.items()
+            ]
+    return _with_shares(pd.DataFrame(rows))
+
+
+def found_by(worlds: pd.DataFrame) -> pd.DataFrame:
+    """Where only the scenes are harder: does the method find the confounder that was planted?
+
+    Columns ``confounder question times of share low high``; the questions are whether it ranks
+    first by ProxyAP, whether it would by the plain sigma of its own values, and whether sigma falls
+    within its strata.
+    """
+    harder = worlds[worlds.world == HARDER]
+    top = harder.groupby(["seed", "confounder"]).plain_sigma.transform("max")
+    answers = harder.assign(
+        **{FIRST: harder["rank"] == 1, PLAIN: harder.plain_sigma == top, FALLS: harder.delta > 0}
     )
-    if law is None:
-        return found
-    return found.assign(truth=[planted(law, name) for name in found.attribute])
+    own = answers[answers.attribute == answers.confounder]
+    long = own.melt("confounder", [FIRST, PLAIN, FALLS], "question", "yes")
+    by = long.groupby(["confounder", "question"], sort=False).yes
+    return _with_shares(by.agg(times="sum", of="count").reset_index())
 
 
-def right(said: pd.DataFrame) -> pd.DataFrame:
-    """Which rows of :func:`table` are right: ``class attribute paper verdict``, the last two bool.
-
-    Rows without a truth are left out.
-    """
-    known = said[said.truth != ""]
-    judged = {
-        rule: [is_right(*pair) for pair in zip(known[rule], known.truth, strict=True)]
-        for rule in ("paper", "verdict")
-    }
-    return known[["class", "attribute"]].assign(**judged)
+def _with_shares(counts: pd.DataFrame) -> pd.DataFrame:
+    low, high = stats.wilson(counts.times, counts.of)
+    return counts.assign(share=counts.times / counts.of, low=low, high=high)

@@ -234,10 +234,11 @@ class Declared:
     mosaics: Annotated[int, Field(ge=1, le=10_000)]
     per_pair: Annotated[int, Field(ge=2, le=10_000)]
     masks: There | None
-    # 08
-    planted_frames: Annotated[int, Field(ge=100)]
+    # 08 and 08b
     labels: There | None
     predictions: There | None
+    frames: There | None
+    weights: There | None
     gps: There | None
     areas: There | None
     incomes: There | None
@@ -246,11 +247,10 @@ class Declared:
     shown: Annotated[list[CLASSES], Field(min_length=1)]
     further: list[str] | None
     choices: dict[str, str] | None
-    min_boxes: Count
     resamples: Annotated[int, Field(ge=10, le=10_000)]
-    confounder: Literal["size", "occlusion", "time", "weather"]
-    confounding: Annotated[float, Field(ge=0, le=5)]
-    inequity: Annotated[float, Field(ge=0, le=5)]
+    planted_frames: Annotated[int, Field(ge=100)]
+    harder: Annotated[float, Field(ge=0, le=3)]
+    rare: Annotated[float, Field(ge=0, le=1)]
     worlds: Annotated[int, Field(ge=2, le=10_000)]
     # 09
     table: There | None

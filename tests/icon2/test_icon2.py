@@ -11,12 +11,9 @@ from helpers.icon2 import (
     Options,
     analyse,
     attributes,
-    delta_null,
-    error_rates,
     formulas,
     match,
     printed,
-    readable,
     sigma_null,
     verdicts,
 )
@@ -56,6 +53,7 @@ def test_formulas_by_hand():
     np.testing.assert_allclose(with_gap, [0.3, 0.5], err_msg="what is not estimable is left out")
     cell = np.array([[0.1, 0.2, 0.3], [0.5, 0.5, 0.5], [0.1, np.nan, 0.9]])
     assert formulas.controlled(cell) == pytest.approx(0.05)
+    assert formulas.controlled(cell, "variance") == pytest.approx(np.sqrt(0.01 / 2))
     assert np.isnan(formulas.controlled(cell[2:]))
 
 
@@ -150,21 +148,11 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
 
 def test_the_null_of_sigma_finds_a_real_gap_only():
     p = {}
-    for name, law in error_rates.laws("size", 0.0, 0.5).items():
+    for name, law in {verdicts.WORSE: Law(inequity=0.5), verdicts.NEITHER: Law()}.items():
         _, matches, income = streets(400, 5, law)
         p[name] = sigma_null(matches, income, permutations=30).p[0]
-    assert p[error_rates.REAL] == pytest.approx(1 / 31)
-    assert p[error_rates.NEITHER] > 0.1
-
-
-def test_the_null_of_delta_finds_the_confounder(world):
-    _, matches, income, others = world
-    some = [others[0], others[3]]
-    table = delta_null(matches, income, some, classes=["car"], permutations=25)
-    table = table.set_index("attribute")
-    assert table.p["size"] == pytest.approx(1 / 26)
-    assert table.p["scene"] > 0.1, "the scene changes nothing in the planted law"
-    assert (table.null_mean < table.null_high).all()
+    assert p[verdicts.WORSE] == pytest.approx(1 / 31)
+    assert p[verdicts.NEITHER] > 0.1
 
 
 def test_the_null_of_what_boxes_share_is_that_of_their_images():
@@ -223,21 +211,43 @@ def test_heterogeneity_is_cochrans_q():
 
 
 def test_verdicts_in_words():
-    for name, law in error_rates.laws("size", 0.8, 0.6).items():
+    laws = {
+        verdicts.NEITHER: Law(),
+        verdicts.HARDER: Law(0.8),
+        verdicts.WORSE: Law(inequity=0.6),
+        verdicts.BOTH: Law(0.8, inequity=0.6),
+    }
+    for kind, law in laws.items():
         drawn, matches, income = streets(900, 4, law, thresholds=(0.5, 0.75))
-        table = verdicts.table(analyse(matches, income, [made(drawn, "size")], resamples=40), law)
-        assert table.verdict[0] == table.truth[0] == error_rates.TRUTH[name]
-        assert verdicts.right(table).verdict.all()
+        analysis = analyse(matches, income, [made(drawn, "size")], resamples=40)
+        confounder = "size" if kind in (verdicts.HARDER, verdicts.BOTH) else ""
+        table = verdicts.table(analysis, verdicts.truth(kind, confounder))
+        assert table[verdicts.SUITE_RULE][0] == table.truth[0]
+
+
+def test_the_rules_on_numbers_worked_by_hand():
+    assert verdicts.paper_says(1, 1.01, 0.1) == verdicts.EXPLAINS
+    for rank, proxy_sigma, delta in ((2, 1.5, 0.1), (1, 0.99, 0.1), (1, 1.5, -0.1)):
+        assert verdicts.paper_says(rank, proxy_sigma, delta) == verdicts.NOT
+    rng, gap = np.random.default_rng(0), np.array([0.3, 0.4, 0.5])
+
+    def resampled(ap, sd):
+        return np.vstack([ap, ap + rng.normal(0, sd, (400, 3))])
+
+    assert verdicts.suite_says(resampled(gap, 0.01), resampled(gap, 0.01)) == verdicts.NOT
+    flat = np.full(3, 0.4)
+    assert verdicts.suite_says(resampled(gap, 0.01), resampled(flat, 0.01)) == verdicts.EXPLAINS
+    half = flat + (gap - flat) / 2
+    assert verdicts.suite_says(resampled(gap, 0.01), resampled(half, 0.01)) == verdicts.IN_PART
+    assert verdicts.suite_says(resampled(gap, 0.03), resampled(gap, 0.09)) == verdicts.UNDECIDED
+    assert verdicts.suite_says(resampled(flat, 0.1), resampled(flat, 0.1)) == verdicts.NO_GAP
 
 
 def test_a_sensitive_attribute_of_boxes(world):
     _, matches, _, others = world
     analysis = analyse(matches, others[1], [others[0], others[4]], resamples=3)
     assert analysis.groups().value.tolist() == ["visible", "occluded"]
-    control, read = analysis.control(), readable(analysis.control())
-    assert control.delta.notna().all()
-    row = control.iloc[0]
-    assert read["Δ [95%]"][0] == f"{row.delta:.2f} [{row.low:.2f}, {row.high:.2f}]"
+    assert analysis.control()[["delta", "standardised_delta"]].notna().all(axis=None)
 
 
 def test_all_classes_is_the_mean_of_those_that_are_estimable():
@@ -285,22 +295,18 @@ def test_absent_values_are_counted_and_take_no_part(little):
     assert table.boxes.tolist() == [(weather[boxes.image] == v).sum() for v in ("clear", "rainy")]
 
 
-def test_the_papers_sigmas_are_the_sample_formula():
-    table = printed.sigmas()
-    assert (table.nearer == "sample").all()
-    assert (table["sample"] - table.printed).abs().max() < 0.04
-
-
-def test_the_papers_inconsistencies():
-    off = printed.deltas()
-    assert (off.off != 0).sum() == 4
-    assert off.off.abs().max() == pytest.approx(0.01)
-    averages = printed.averages().set_index("column")
-    np.testing.assert_allclose(
-        averages["mean of the classes"], [36.19, 38.40, 37.20, 35.49], atol=0.005
-    )
-    assert printed.foretold()[printed.LARGEST].all()
-    assert printed.rising() == ["car", "truck"]
+def test_what_the_papers_printed_numbers_settle():
+    sigma = printed.formula_of_sigma()
+    assert (sigma["sample"] - sigma.printed).abs().max() < 0.04
+    assert ((sigma.population - sigma.printed).abs() > 0.04).all()
+    numbers = printed.numbers()
+    known = numbers[numbers.recomputed.notna()]
+    assert known.quantity.value_counts()[["sigma", "delta"]].tolist() == [9, 15]
+    off = known[known.quantity == "delta"].eval("printed - recomputed").abs().round(4)
+    assert sorted(off)[-5:] == [0, 0.01, 0.01, 0.01, 0.01]
+    misfit = known[~known.fits].iloc[0]
+    assert (misfit.of, misfit.quantity) == ("all classes", "overall") and (~known.fits).sum() == 1
+    assert misfit.recomputed == pytest.approx(36.1875)
 
 
 def test_few_boxes_are_not_estimable_shown_and_without_a_rank(world):
@@ -315,8 +321,8 @@ def test_few_boxes_are_not_estimable_shown_and_without_a_rank(world):
     assert ranking["rank"][known].tolist() == list(range(1, known.sum() + 1))
     assert ranking["rank"][~known].isna().all() and ranking["first"].sum() == pytest.approx(1)
     nothing = analyse(matches, income, others, options=Options(min_boxes=10**6), resamples=4)
-    assert nothing.ranking()[["rank", "plain_rank", "first"]].isna().all(axis=None)
-    assert (verdicts.table(nothing).verdict == verdicts.UNKNOWN).all()
+    assert nothing.ranking()[["rank", "first"]].isna().all(axis=None)
+    assert (verdicts.table(nothing)[list(verdicts.RULES)] == verdicts.UNKNOWN).all(axis=None)
 
 
 def test_the_tables_of_an_analysis_hold_together(world):
@@ -331,35 +337,51 @@ def test_the_tables_of_an_analysis_hold_together(world):
     values, share = analysis.values(), analysis.shares()
     both = share.merge(values[["attribute", "value", "AP"]])
     proxy = (both.share * both.AP).groupby([both.attribute, both.group]).sum()
+    named = analysis.proxies().set_index(["attribute", "group"]).AP
+    np.testing.assert_allclose(named.loc[list(proxy.index)], proxy)
     sigma = proxy.groupby("attribute").std()
     np.testing.assert_allclose(ranking.proxy_sigma, sigma[ranking.attribute])
     control = analysis.control()
     np.testing.assert_allclose(control.delta, control.sigma - control.controlled)
 
 
-def test_attributes_from_labels():
+def test_sizes_are_cocos_in_frames_as_wide_as_bdd100ks():
     drawn = scene(0, 10, 1)
-    sides = [(t.x2 - t.x1, t.y2 - t.y1) for t in (drawn.boxes, drawn.detections)]
-    size, aspect = made(drawn, "size"), made(drawn, "aspect")
-    assert [size.values[c] for c in size.codes] == [
-        "small" if a < 1024 else "medium" if a < 9216 else "large"
-        for a in sides[0][0] * sides[0][1]
-    ]
-    assert ((aspect.of_detection == 2) == (sides[1][0] >= 1.25 * sides[1][1])).all()
-    crowding = made(drawn, "crowding")
-    assert (crowding.codes == (np.bincount(drawn.boxes.image, minlength=10) >= 5)).all()
+    area = (drawn.boxes.x2 - drawn.boxes.x1) * (drawn.boxes.y2 - drawn.boxes.y1)
+    for width, scale in ((1280, 1), (640, 4)):
+        images = drawn.images.assign(width=width)
+        size = made(replace(drawn, images=images), "size")
+        assert [size.values[c] for c in size.codes] == [
+            "small" if a < 1024 else "medium" if a < 9216 else "large" for a in scale * area
+        ]
+    given = drawn.boxes.iloc[:1].assign(x1=0.0, y1=0.0, x2=32.0, y2=32.0)
+    assert made(replace(drawn, boxes=given), "size").codes[0] == 1, "the bound itself is medium"
 
 
 def test_rates_count_the_answers_over_many_worlds():
-    table = error_rates.ask_rules(range(2), n_images=150, resamples=5)
-    rates = error_rates.rates(table)
-    assert len(table) == 8 and (rates.of == 2).all()
+    table = verdicts.ask_worlds(range(2), n_images=150, resamples=5, confounders=("size",))
+    rates = verdicts.error_rates(table).set_index(["rule", "world", "outcome"])
+    assert len(table) == 2 * 4 * 5 and (rates.of == 2).all()
     assert ((rates.low <= rates.share) & (rates.share <= rates.high)).all()
-    times = rates.set_index(["rule", "world"]).times[error_rates.FALL_RULE]
-    for world, group in table.groupby("world"):
-        assert times[world] == (group.controlled < group.sigma).sum()
-    assert table[error_rates.FALL_RULE][table[error_rates.PAPER_RULE]].all(), "a part of the rule"
-    right = rates[rates.right].groupby("rule").world.agg(list)
-    assert right[error_rates.PAPER_RULE] == [error_rates.CONFOUNDED, error_rates.BOTH]
-    assert right[error_rates.SUITE_RULE] == [error_rates.CONFOUNDED]
-    assert right[error_rates.PART_RULE] == [error_rates.BOTH]
+    for rule in verdicts.RULES:
+        for world, part in table.groupby("world"):
+            said = part[part[rule].isin(verdicts.YES)]
+            alarms = said[~said.truth.isin(verdicts.YES)].seed.nunique()
+            assert rates.times[rule, world, "false alarm"] == alarms
+            if world in (verdicts.HARDER, verdicts.BOTH):
+                hits = said[said.attribute == "size"].seed.nunique()
+                assert rates.times[rule, world, "hit"] == hits
+                assert rates.times[rule, world, "miss"] == 2 - hits
+    found = verdicts.found_by(table).set_index("question").times
+    own = table.query("world == @verdicts.HARDER and attribute == 'size'")
+    assert found[verdicts.FIRST] == (own["rank"] == 1).sum()
+    assert found[verdicts.FALLS] == (own.delta > 0).sum()
+
+
+def test_the_rows_of_a_class_are_what_its_average_precision_is_made_of(little):
+    drawn, matches = little
+    rows = matches.rows("class 0")
+    positives = (~drawn.boxes.ignore).sum()
+    expected = plain_ap([(hit, 1.0) for hit in rows.hit], positives)
+    assert average_precision(matches)[0, 0] == pytest.approx(expected)
+    assert not drawn.boxes.ignore[rows.box[rows.hit]].any()

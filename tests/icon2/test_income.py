@@ -64,6 +64,9 @@ def test_the_position_is_the_one_at_ten_seconds(tmp_path):
     (tmp_path / "v.json").write_text(json.dumps(track))
     row = income.positions(["v"], tmp_path).iloc[0]
     assert (row.latitude, row.longitude) == (10.5, 22.0)
+    track["locations"][0]["timestamp"], track["locations"][1]["timestamp"] = 2000, 60_000
+    (tmp_path / "gap.json").write_text(json.dumps(track))
+    assert income.positions(["gap"], tmp_path)[income.PLACE].isna().all(axis=None)
 
 
 def test_holes_and_several_parts(tmp_path):
