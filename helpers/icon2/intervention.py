@@ -115,7 +115,6 @@ def icon2_says(world: DrivingWorld, resamples: int = 0, seed: int = 0) -> pd.Dat
         :func:`crossed`); with resamples also delta_low, delta_high and so on.
     """
     known = {name: attributes.made(world, name) for name in attributes.OF_PAPER}
-    known["size"] = _size(world.boxes, world.detections)
     both = crossed(world, known["size"], known["time"])
     income = attributes.from_column(world, "income")
     asked = (match(world), income, [*known.values(), both])
@@ -164,16 +163,6 @@ def crossed(world: DrivingWorld, first: Attribute, second: Attribute) -> Attribu
     codes = np.where((one >= 0) & (two >= 0), one * len(second.values) + two, -1)
     values = tuple(f"{a}, {b}" for a in first.values for b in second.values)
     return Attribute(f"{first.name} and {second.name}", values, codes, "box")
-
-
-def _size(boxes: pd.DataFrame, detections: pd.DataFrame) -> Attribute:
-    """COCO's three sizes, for frames a quarter as wide as BDD100K's."""
-    bounds = [8**2, 24**2]
-    of_box, of_detection = (
-        np.digitize((table.x2 - table.x1) * (table.y2 - table.y1), bounds)
-        for table in (boxes, detections)
-    )
-    return Attribute("size", ("small", "medium", "large"), of_box, "box", of_detection)
 
 
 def main() -> None:

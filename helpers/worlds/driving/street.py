@@ -121,7 +121,8 @@ def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.Dat
     Returns
     -------
     frames : DataFrame
-        name, video, income, timeofday ("daytime", "night"), weather, scene, seed (of the ground).
+        name, video, income, timeofday ("daytime", "night"), weather, scene, width (pixels), seed
+        (of the ground).
     things : DataFrame
         frame (its row), kind, variant, distance and aside (metres), and chance (0 to 1), by which
         :func:`dressed` gives a look.
@@ -138,6 +139,7 @@ def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.Dat
             "timeofday": np.where(night, "night", "daytime"),
             "weather": rng.choice(list(WEATHER), n, p=list(WEATHER.values())),
             "scene": rng.choice(list(SCENES), n),
+            "width": WIDTH,
             "seed": rng.integers(2**31, size=n),
         }
     )
