@@ -114,11 +114,10 @@ def test_intervals_cover(rates, lowest, highest):
 def test_interval_of_a_single_comparison_is_the_normal_one():
     rng = np.random.default_rng(6)
     draws = 0.5 + rng.normal(0, 0.1, (20_000, 1))
-    errors = evidence.errors_of(np.array([0.5]), draws)
-    found = evidence.largest(*errors)
+    found = evidence.extreme(np.array([0.5]), draws)
     assert found == pytest.approx((0.5 - 0.196, 0.5 + 0.196), abs=0.005)
-    linear = evidence.weighted(errors, np.ones(1), True)
-    assert linear == pytest.approx(found, abs=0.005)
+    least = evidence.extreme(np.array([0.5, 3.0]), np.hstack([draws, draws + 2.5]), least=True)
+    assert least == pytest.approx(found, abs=0.005)
 
 
 def test_p_values_by_definition():

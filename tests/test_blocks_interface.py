@@ -140,7 +140,7 @@ def test_from_a_cell_to_pairs_counts_and_rows():
 OK = {"y_pred": [0, 1, 1, 0], "y_true": [0, 1, 0, 1]}
 AB = {"sensitive_features": list("aabb")}
 REFUSED = [
-    (AB | {"y_pred": [0, 1, 1]}, "y_pred has 3.*group columns has 4"),
+    (AB | {"y_pred": [0, 1, 1]}, "group columns has 4.*y_pred has 3"),
     (AB | OK | {"y_true": [0, 1, 2, 1]}, "y_true: 1 of 4 .* first is 2 in row 2"),
     (AB | {"y_pred": ["0", "1", "x", "0"]}, "y_pred holds 'x' in row 2: expected numbers"),
     (AB | {"y_score": [0, math.nan, 1, 1]}, "y_score: 1 of 4 .* row 1"),

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from helpers.blocks.counts import Table, ratio, unit_counts
+from helpers.blocks.counts import Table, count, ratio, unit_counts
 
 MOST_PAIRS = 4_000_000
 BINS = 10  # of the calibration error
@@ -49,7 +49,7 @@ def each_unit(of: Callable[[pd.DataFrame], float]) -> Callable:
     """A reader's function of a group's rows, for every unit; NaN for a group without rows."""
 
     def of_rows(data: Table, atoms, weights) -> np.ndarray:
-        rows = pd.DataFrame({name: getattr(data, name) for name in sorted(data.has)})
+        rows = data.columns()[sorted(data.has)]
         times = np.round(weights).astype(int)  # a row that was drawn twice is there twice
         members = _of_units(data, scipy.sparse.eye_array(data.groups.member.shape[1], format="csr"))
         chosen = (np.repeat(np.arange(len(rows)), times * i[atoms].astype(int)) for i in members)
@@ -436,12 +436,15 @@ def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) 
 
 
 def drawn(data: Table, grid: Grid, counts=None, atoms=None, weights=None) -> Sample:
-    """F of every unit of the table, or of resampled counts and of atoms and weights of rows."""
-    counts = data.counts if counts is None else counts
-    units, f, curves = unit_counts(data.groups, counts), {}, {}
+    """F of every unit of the table, of resampled counts, or of rows with other atoms and weights.
+
+    Of rows, the result has a first axis of length 1.
+    """
+    if atoms is not None:
+        counts = count(data, atoms, weights)[None]
+    units, f, curves = unit_counts(data.groups, data.counts if counts is None else counts), {}, {}
     sizes = units.sum(-1).round(9)
-    atoms = data.groups.atoms if atoms is None else atoms
-    rows = data, atoms, data.mass if weights is None else weights
+    rows = (data, data.groups.atoms, data.mass) if atoms is None else (data, atoms, weights)
     for of in grid.measures:
         values = of.of_counts(units) if of.of_counts else of.of_rows(*rows)
         f[of.name] = np.broadcast_to(values, sizes.shape)
