@@ -58,7 +58,7 @@ def reduced(v, w, how):
     if how == "gini":
         differences = np.abs(v[:, None] - v).sum()
         return differences / (2 * len(v) * v.sum()) if v.min() >= 0 and v.sum() else NAN
-    found = {"max": v.max(), "min": v.min(), "mean": v.sum() / len(v), "sum": v.sum()}
+    found = {"max": v.max(), "min": v.min(), "mean": v.sum() / len(v)}
     return (found | {"wmean": v @ w, "wmean_normalised": v @ w / w.sum()})[how]
 
 

@@ -96,8 +96,12 @@ def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
         found, names = values.codes, list(values.categories)
     else:
         found, names = pd.factorize(values, sort=True)
-    advice = "name them (for example 'unknown') or drop the rows"
-    numbers(found, name, lambda code: code >= 0, "missing", advice)
+    missing = found < 0
+    if missing.any():
+        raise ValueError(
+            f"{name}: {missing.sum()} of {len(found)} values are missing, the first is in row "
+            f"{int(missing.argmax())}; name them (for example 'unknown') or drop the rows"
+        )
     fractions = [v for v in names if isinstance(v, float) and not v.is_integer()]
     if fractions:
         raise ValueError(

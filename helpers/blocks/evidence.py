@@ -155,38 +155,33 @@ def null_draws(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray
     return np.concatenate([s.cells() for s in samples(data, grid, draws, seed, null=True)])
 
 
-def tails(grid: Grid) -> list[str]:
-    """Which end of the null speaks of bias, of every cell: "upper", "lower" or "both"."""
-    found = []
-    for _, _, comparison in grid.combinations():
-        for reduction in grid.reductions:
-            signed = comparison in ("none", "sabs", "srel") and reduction not in ("max", "gini")
-            found.append(("lower" if reduction == "min" else "both") if signed else "upper")
-    return found
+def tested(grid: Grid) -> np.ndarray:
+    """Whether more is more bias, of every cell: no sign is left, or a largest one is kept."""
+    blocks_ = itertools.product(grid.combinations(), grid.reductions)
+    signed = ("none", "sabs", "srel")
+    return np.array([how not in signed or last in ("max", "gini") for (_, _, how), last in blocks_])
 
 
-def p_values(observed: np.ndarray, null: np.ndarray, tails: list[str]) -> pd.DataFrame:
+def p_values(observed: np.ndarray, null: np.ndarray, tested: np.ndarray) -> pd.DataFrame:
     """p of every cell from its null (D, C), and corrected for the number of cells; one row a cell.
 
-    p is (1 + draws as far out) / (1 + D), NaN where a cell is not estimable or cannot vary; a draw
-    that is not estimable counts as far out. p_minp is that of Westfall and Young.
+    p is (1 + draws as large) / (1 + D), NaN where a cell is not `tested`, not estimable or cannot
+    vary; a draw that is not estimable counts as large. p_minp is that of Westfall and Young.
     """
-    signs = {"upper": (1,), "lower": (-1,), "both": (1, -1)}
-    both = np.vstack([observed, null])  # under the null the observed table is one draw more
-    p_all = np.ones(both.shape)
-    for c, end in enumerate(tails):
-        found = [_upper(sign * both[:, c]) for sign in signs[end]]
-        p_all[:, c] = np.minimum(1, len(found) * np.min(found, axis=0))
     with np.errstate(invalid="ignore"):  # all draws may be infinite
         spread = np.nanmax(null, axis=0, initial=-np.inf) - np.nanmin(null, axis=0, initial=np.inf)
-    untested = np.isnan(observed) | ~(spread > 1e-12)
-    p = np.where(untested, np.nan, p_all[0])
-    smallest = np.sort(p_all[:, ~untested].min(1)) if (~untested).any() else np.ones(1)
-    minp = np.searchsorted(smallest, p + 1e-12, side="right") / len(smallest)
-    several = len(p) > 1  # one cell needs no correction, and statsmodels takes its time
-    holm, bh = (stats.adjust(p, how) if several else p for how in ("holm", "fdr_bh"))
-    minp = np.where(untested, np.nan, minp)
-    return pd.DataFrame({"p": p, "p_holm": holm, "p_bh": bh, "p_minp": minp, "tail": tails})
+    tested = tested & ~np.isnan(observed) & (spread > 1e-12)
+    p = np.full((len(null) + 1, len(observed)), np.nan)
+    for c in np.flatnonzero(tested):  # under the null the observed table is one draw more
+        p[:, c] = _upper(np.append(observed[c], null[:, c]))
+    smallest = np.sort(p[:, tested].min(1, initial=1))
+    minp = np.searchsorted(smallest, p[0] + 1e-12, side="right") / len(smallest)
+    several = len(observed) > 1  # one cell needs no correction, and statsmodels takes its time
+    found = {of: stats.adjust(p[0], of) if several else p[0] for of in ("holm", "fdr_bh")}
+    minp = np.where(tested, minp, np.nan)
+    return pd.DataFrame(
+        {"p": p[0], "p_holm": found["holm"], "p_bh": found["fdr_bh"], "p_minp": minp}
+    )
 
 
 def _upper(values: np.ndarray) -> np.ndarray:
@@ -262,7 +257,6 @@ def of_groups(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray:
 
 
 LINEAR = {  # what each comparison counts in a reduction, of the weights and the estimable ones
-    "sum": lambda weight, known: np.ones(len(weight)),
     "mean": lambda weight, known: np.full(len(weight), 1 / max(known.sum(), 1)),
     "wmean": lambda weight, known: weight,
     "wmean_normalised": lambda weight, known: weight / (weight[known].sum() or 1),
