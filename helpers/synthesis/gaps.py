@@ -175,8 +175,9 @@ def remedies(found: dict[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
     if table is None:
         return pd.DataFrame()
     table = table[table["test_set"].isin(["C", "C, mixed"])]
-    every = {name: gap(part, "test_set", "accuracy") for name, part in table.groupby("model")}
-    return pd.DataFrame(every).T.rename_axis("training").reset_index()
+    both = [(name, part) for name, part in table.groupby("model") if len(part) == 2]
+    every = [{"training": name, **gap(part, "test_set", "accuracy")} for name, part in both]
+    return pd.DataFrame(every)
 
 
 def verdicts(folder: Path | None = None) -> pd.DataFrame:
