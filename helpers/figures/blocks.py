@@ -88,13 +88,10 @@ def group_rates(table: pd.DataFrame, label: str, fixed: str) -> Figure:
 
     `table` has panel, group, n, value, low, high, adjusted, adjusted_low and adjusted_high.
     """
-    panels = dict(list(table.groupby("panel", sort=False)))
-    sizes, height = [len(part) for part in panels.values()], 0.8 + 0.4 * (len(table) + len(panels))
-    options = {"sharex": True, "squeeze": False, "height_ratios": sizes}
-    figure, axes = plt.subplots(len(panels), 1, figsize=(7.2, height), **options)
+    figure, panels = _panels(table, "panel", 0.4)
     looks = {"as it is": {"marker": "o", "color": BLUE}}
     looks[f"{fixed} held fixed"] = {"marker": "D", "mfc": "white", "mew": 1.6, "color": RED}
-    for ax, (name, part) in zip(axes[:, 0], panels.items(), strict=True):
+    for ax, name, part in panels:
         y = np.arange(len(part))
         for value, up, look in zip(
             ("value", "adjusted"), (-0.14, 0.14), looks.values(), strict=True
@@ -105,8 +102,18 @@ def group_rates(table: pd.DataFrame, label: str, fixed: str) -> Figure:
     most = table.loc[(table["adjusted"] - table["value"]).abs().idxmax()]
     ends = f"from {most['value']:.2f} to {most['adjusted']:.2f}"
     headed(figure, f"Holding the {fixed} fixed moves {most['group']} most: {ends}", marks(looks))
-    axes[-1, 0].set_xlabel(label)
+    ax.set_xlabel(label)
     return figure
+
+
+def _panels(table: pd.DataFrame, by: str, line: float) -> tuple[Figure, list]:
+    """Panels below each other, one a value of `by`: the axes, the value and its rows."""
+    parts = list(table.groupby(by, sort=False))
+    sizes = [len(part) + 1 for _, part in parts]
+    options = {"sharex": True, "squeeze": False, "height_ratios": sizes}
+    size = 7.6, 0.8 + line * sum(sizes)
+    figure, axes = plt.subplots(len(parts), 1, figsize=size, **options)
+    return figure, [(ax, *part) for ax, part in zip(axes[:, 0], parts, strict=True)]
 
 
 def suite(table: pd.DataFrame) -> Figure:
@@ -125,7 +132,7 @@ def suite(table: pd.DataFrame) -> Figure:
     name_rows(axes, table["notebook"].str.split("_").str[0] + ": " + table["asks"], fontsize=9)
     axes.set_xlim(-0.01, 1.45 * table["high"].max())
     axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= 1.01])
-    axes.set_xlabel("largest difference between two groups (share)")
+    axes.set_xlabel("largest difference between two groups (share), with a 95% interval")
     title = f"{found.sum()} of {len(table)} gaps are more than chance gives (Holm)"
     headed(figure, title, marks(looks))
     return figure
@@ -133,18 +140,15 @@ def suite(table: pd.DataFrame) -> Figure:
 
 def tried(table: pd.DataFrame) -> Figure:
     """How methods did where the truth is known (`gaps.tried`): a panel a measure."""
-    panels = dict(list(table.groupby("measure", sort=False)))
-    sizes = [len(part) + 1 for part in panels.values()]
-    options = {"sharex": True, "squeeze": False, "height_ratios": sizes}
-    figure, axes = plt.subplots(len(panels), 1, figsize=(7.6, 0.8 + 0.31 * sum(sizes)), **options)
-    for ax, (measure, part) in zip(axes[:, 0], panels.items(), strict=True):
+    figure, panels = _panels(table, "measure", 0.31)
+    for ax, measure, part in panels:
         part = part.sort_values("value", ascending=False, kind="stable")
         estimates(ax, part, "value", np.arange(len(part)), color=BLUE, ms=6)
         name_rows(ax, part["method"], fontsize=9)
         ax.plot(part["chance"], np.arange(len(part)), "|", color=INK, ms=12)
         ax.set_title(f"{part['notebook'].iloc[0]}: {measure}", fontsize=10)
         ax.set_xlim(0.2, 1.03)
-    axes[-1, 0].set_xlabel("1 is perfect")
+    ax.set_xlabel("1 is perfect (lines: 95% intervals)")
     sure = (table["low"] > table["chance"]).sum()
     title = f"{sure} of {len(table)} ways of asking do better than knowing nothing"
     headed(figure, title, [mark("an answer that knows nothing", marker="|", color=INK, ms=12)])
@@ -158,7 +162,9 @@ def remedies(table: pd.DataFrame) -> Figure:
     estimates(axes, table, "value", table.index, color=BLUE, ms=7)
     name_rows(axes, table["training"])
     axes.axvline(0, **ZERO)
-    axes.set_xlabel("accuracy in the typical contexts less accuracy in mixed ones")
+    axes.set_xlabel(
+        "accuracy in typical contexts less accuracy in mixed ones (lines: 95% intervals)"
+    )
     first, last = table.iloc[0], table.iloc[-1]
     ends = f"from {last['value']:.2f} ({last['training']}) to {first['value']:.2f}"
     headed(figure, f"The gap falls {ends} ({first['training']})")
