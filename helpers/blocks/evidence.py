@@ -231,16 +231,20 @@ def bootstrap(
     for of, which, how in grid.combinations():
         signed = of, which, SIGNED.get(how, how)
         estimate, many = seen.compared(signed), drawn.compared(signed)
-        weight = seen.weights(which)
+        known, named = ~np.isnan(estimate), not callable(which)
+        weight = seen.weights(which)[known]
+        off = errors(estimate[known], many[:, known]) if known.any() else None
         for reduction in grid.reductions:
-            linear = LINEAR.get(reduction) if grid.epsilon is None else None
+            linear = LINEAR.get(reduction) if grid.epsilon is None and off else None
+            least, unsigned = reduction == "min", how in SIGNED
             if how != blocks.CURVE and reduction in ("max", "min"):
-                both_ways = signed[2] == "srel" and not callable(which)
-                of_cell = extreme_ratio if both_ways else extreme
-                found = of_cell(estimate, many, how in SIGNED, reduction == "min")
+                if named and signed[2] == "srel":
+                    found = extreme_ratio(estimate, many, unsigned, least)
+                else:  # named sets hold each difference with both signs
+                    found = extreme(estimate, many, unsigned and (least or not named), least)
                 found = blocks.threshold(np.array(found), grid.epsilon)
             elif how != blocks.CURVE and linear:
-                found = total(estimate, many, linear(weight, ~np.isnan(estimate)), how in SIGNED)
+                found = total(estimate[known], *off, linear(weight), unsigned)
             else:
                 size = blocks.threshold(np.abs(many) if how in SIGNED else many, grid.epsilon)
                 found = outer(values[len(ends)], blocks.reduce(size, reduction, heavy[which]))
@@ -256,10 +260,10 @@ def of_groups(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray:
         return np.nanquantile(drawn.f[grid.measures[0].name], [SIDE, 1 - SIDE], axis=0)
 
 
-LINEAR = {  # what each comparison counts in a reduction, of the weights and the estimable ones
-    "mean": lambda weight, known: np.full(len(weight), 1 / max(known.sum(), 1)),
-    "wmean": lambda weight, known: weight,
-    "wmean_normalised": lambda weight, known: weight / (weight[known].sum() or 1),
+LINEAR = {  # what each comparison counts in a reduction, of their weights
+    "mean": lambda weight: np.full(len(weight), 1 / len(weight)),
+    "wmean": lambda weight: weight,
+    "wmean_normalised": lambda weight: weight / (weight.sum() or 1),
 }
 
 
@@ -311,13 +315,8 @@ def extreme_ratio(estimate, draws, unsigned: bool, least: bool) -> tuple[float, 
         return tuple(-np.expm1(-most))
 
 
-def total(estimate, draws, weight: np.ndarray, unsigned: bool) -> tuple[float, float]:
+def total(estimate, error, spread, weight: np.ndarray, unsigned: bool) -> tuple[float, float]:
     """Ends of an interval for sum(weight * x), or with `unsigned` for sum(weight * |x|)."""
-    known = ~np.isnan(estimate)
-    if not known.any():
-        return np.nan, np.nan
-    estimate, weight = estimate[known], weight[known]
-    error, spread = errors(estimate, draws[:, known])
     if not unsigned:
         return tuple(estimate @ weight - np.quantile(error @ weight, [1 - SIDE, SIDE]))
     doubtful = np.abs(estimate) < _reach(estimate, spread)
