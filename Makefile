@@ -100,10 +100,11 @@ exercises: $(READY)
 class: exercises
 	@jupyter lab outputs/class/00_start_here.ipynb
 
-# 01 shows the verdicts that the lessons after it are stored with
+# 01 and 09c show what the other lessons are stored with
 notebooks: $(READY)
-	@python -m helpers.run.stored notebooks/00_template.ipynb notebooks/0[2-9]*.ipynb notebooks/01_datasets.ipynb \
-	  notebooks/00_start_here.ipynb
+	@python -m helpers.run.stored notebooks/00_template.ipynb $(filter-out notebooks/09c%,$(wildcard notebooks/0[2-9]*.ipynb))
+	@python -m helpers.synthesis.gaps outputs/demo
+	@python -m helpers.run.stored notebooks/01_datasets.ipynb notebooks/09c*.ipynb notebooks/00_start_here.ipynb
 
 bench: $(READY)
 	@for file in tests/benchmarks/bench_*.py; do TQDM_DISABLE=1 python $$file || exit 1; done

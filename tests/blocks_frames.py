@@ -39,19 +39,21 @@ def frames(path) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def served(rows: pd.DataFrame) -> pd.DataFrame:
+def served(rows: pd.DataFrame, draws: int = 999) -> pd.DataFrame:
     """Share of frames whose scene is predicted right, by time of day and by weather."""
     found = []
     for by in PANELS:
         data = table(rows[by], y_pred=rows["right"], strata=rows["scene"])
         part = report.rates(data)
         part.insert(0, "panel", by)
-        part[["adjusted_low", "adjusted_high"]] = [ends(data, g, "none")[1:] for g in part["group"]]
+        part[["adjusted_low", "adjusted_high"]] = [
+            ends(data, g, "none", draws)[1:] for g in part["group"]
+        ]
         found.append(part)
     return pd.concat(found, ignore_index=True)
 
 
-def contrasts(rows: pd.DataFrame) -> pd.DataFrame:
+def contrasts(rows: pd.DataFrame, draws: int = 999) -> pd.DataFrame:
     """How much worse each group is served than the other frames, the worst first."""
     found = []
     for by in PANELS:
@@ -59,7 +61,7 @@ def contrasts(rows: pd.DataFrame) -> pd.DataFrame:
             data = table(rows[by], y_pred=rows["right"], strata=strata)
             within = pd.Series(0, rows.index) if strata is None else strata
             for group in data.groups.names:
-                worse = ends(data, group, "sabs")
+                worse = ends(data, group, "sabs", draws)
                 p = exchange_p(worse[0], rows[by] == group, rows["right"], within)
                 found.append([group, fixed, *worse, p])
     every = pd.DataFrame(found, columns=["group", "fixed", "worse", "low", "high", "p"])
@@ -68,8 +70,11 @@ def contrasts(rows: pd.DataFrame) -> pd.DataFrame:
     return every.sort_values("group", key=lambda g: g.map(held), kind="stable", ignore_index=True)
 
 
-def ends(data: Table, group: str, how: str) -> list:
-    """A group's own rate ("none"), or the others' less its rate ("sabs"): value, low, high."""
+def ends(data: Table, group: str, how: str, draws: int = 999) -> list:
+    """A group's own rate ("none"), or the others' less its rate ("sabs"): value, low, high.
+
+    Without draws the ends are NaN.
+    """
     at = data.groups.names.index(group)
     own, rest = np.array([at]), np.array([len(data.groups) + 1 + at])
 
@@ -79,8 +84,8 @@ def ends(data: Table, group: str, how: str) -> list:
     def only(compared, weights):
         return float(compared[0])
 
-    made = report.make(data, ["pr"], [sides], [how], [only], bootstrap=999)
-    return made.cells.loc[0, ["value", "low", "high"]].tolist()
+    made = report.make(data, ["pr"], [sides], [how], [only], bootstrap=draws, permutations=0)
+    return made.cells.loc[0].reindex(["value", "low", "high"]).tolist()
 
 
 def exchange_p(gap: float, inside: pd.Series, right: pd.Series, strata: pd.Series) -> float:

@@ -196,14 +196,9 @@ def test_scores_in_steps_miss_auc_by_no_more_than_is_said(rows, monkeypatch):
         assert bound.max() < 1 / steps
 
 
-def test_calibration_error_by_hand_and_a_reference_group():
+def test_calibration_error_by_hand():
     score = np.array([0.05, 0.05, 0.95, 0.55, 0.58, 1.0])
     data = counts.table(list("aaabbb"), y_true=[0, 1, 1, 1, 0, 1], y_score=score)
     grid = blocks.grid_of(data, ["calibration"], ["pairs"], ["none"], ["max"])
     found = blocks.drawn(data, grid).f["calibration"]
     assert found[:2] == pytest.approx([(0.9 + 0.05) / 3, 0.13 / 3])
-    three = counts.table(list("aabbcc"), y_pred=[1, 1, 1, 0, 0, 0])
-    cells = report.make(
-        three, ["pr"], [blocks.against(three, "b")], ["abs"], ["max"], bootstrap=0, permutations=0
-    ).cells
-    assert cells.loc[0, ["value", "compared"]].tolist() == [0.5, 4]

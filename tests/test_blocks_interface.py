@@ -131,16 +131,18 @@ def test_from_a_cell_to_pairs_counts_and_rows():
     of = found["counts"].set_index("unit").loc[cell["group_i"]]
     assert of["tp"] / (of["tp"] + of["fn"]) == pytest.approx(cell["f_i"])
     assert (RACES[whole.rows(cell["group_i"])] == cell["group_i"]).all()
-    menus, page = (box := report.widget(whole)).children[0].children, box.children[1]
-    menus[0].value, menus[3].value = "ppv", "min"
-    worst = whole.cell("ppv", menus[1].value, menus[2].value, "min")
-    assert worst["group_i"] in page.value and "ppv" in page.value
+    box = report.widget(whole)
+    menus = {menu.description: menu for menu in box.children if hasattr(menu, "options")}
+    menus["measure"].value, menus["reduction"].value = "ppv", "min"
+    box.update()
+    worst = whole.cell(*(menus[key].value for key in report.KEYS))
+    assert worst["group_i"] in box.result.data and "ppv" in box.result.data
 
 
 OK = {"y_pred": [0, 1, 1, 0], "y_true": [0, 1, 0, 1]}
 AB = {"sensitive_features": list("aabb")}
 REFUSED = [
-    (AB | {"y_pred": [0, 1, 1]}, "y_pred has 3.*group columns has 4"),
+    (AB | {"y_pred": [0, 1, 1]}, "group columns has 4.*y_pred has 3"),
     (AB | OK | {"y_true": [0, 1, 2, 1]}, "y_true: 1 of 4 .* first is 2 in row 2"),
     (AB | {"y_pred": ["0", "1", "x", "0"]}, "y_pred holds 'x' in row 2: expected numbers"),
     (AB | {"y_score": [0, math.nan, 1, 1]}, "y_score: 1 of 4 .* row 1"),

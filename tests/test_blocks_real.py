@@ -4,7 +4,7 @@ import blocks_frames
 import pandas as pd
 import pytest
 
-from helpers.blocks import examples
+from helpers.blocks import counts, examples
 
 pytestmark = pytest.mark.real
 
@@ -30,6 +30,13 @@ def test_rates_and_standardised_rates_are_those_of_pandas(rows):
 
 
 def test_recorded_tables_are_what_the_frames_give(rows):
-    found = blocks_frames.served(rows), blocks_frames.contrasts(rows)
-    for table, recorded in zip(found, examples.frames(), strict=True):
-        pd.testing.assert_frame_equal(table, recorded, check_dtype=False, atol=1e-5)
+    """All values and p values, and the intervals of one group, which are drawn."""
+    served, contrasts = examples.frames()
+    found = blocks_frames.served(rows, 0), blocks_frames.contrasts(rows, 0)
+    drawn = (["adjusted_low", "adjusted_high"], ["low", "high"])
+    for table, recorded, ends in zip(found, (served, contrasts), drawn, strict=True):
+        both = [one.drop(columns=ends) for one in (table, recorded)]
+        pd.testing.assert_frame_equal(*both, check_dtype=False, atol=1e-5)
+    data = counts.table(rows["time"], y_pred=rows["right"], strata=rows["scene"])
+    recorded = contrasts.query("group == 'night' and fixed == 'scene'")[["worse", "low", "high"]]
+    assert blocks_frames.ends(data, "night", "sabs") == pytest.approx(recorded.iloc[0].tolist())

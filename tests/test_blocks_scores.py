@@ -15,7 +15,8 @@ from helpers.blocks import blocks, counts, examples
 
 def of_units(name, data, weights=None):
     grid = blocks.grid_of(data, [name], ["vsany"], ["none"], ["max"])
-    return blocks.drawn(data, grid, data.counts, weights=weights).f[name]
+    weights = data.mass if weights is None else weights
+    return blocks.drawn(data, grid, None, data.groups.atoms, weights).f[name][0]
 
 
 def auc_by_hand(scores, labels):

@@ -1,58 +1,61 @@
-"""What the other notebooks measure, as rows with groups: the suite in one bias report."""
-
-import math
+"""What the lessons say together: gaps from tables, tests on a known truth, remedies."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from helpers import stats
 from helpers.synthesis import gaps
 
 
-def parts():
+def shares(hits, n):
+    """A table of shares with Wilson's intervals."""
+    low, high = stats.wilson(np.array(hits), np.full(len(hits), n))
+    value = np.array(hits) / n
+    return pd.DataFrame({"g": list("abcdefgh")[: len(hits)], "v": value, "low": low, "high": high})
+
+
+def test_the_gap_of_two_shares_is_newcombes():
+    found = gaps.gap(shares([30, 70], 100), "g", "v")
+    assert (found["lowest"], found["highest"]) == ("a", "b")
+    newcombe = stats.newcombe(70, 100, 30, 100)
+    assert found[["value", "low", "high"]].tolist() == pytest.approx(list(newcombe))
+
+
+def test_the_widest_of_many_pairs_covers_and_p_is_no_smaller_than_uniform():
+    """Eight groups without any difference: false findings, and the truth (0) in the interval."""
     rng = np.random.default_rng(0)
-    group, easy = rng.integers(0, 3, 600), rng.integers(0, 2, 600)
-    rows = pd.DataFrame({"g": group.astype(str), "e": easy.astype(str)})
-    rows["right"] = (rng.random(600) < 0.9 - 0.4 * (group == 2)).astype(int)
-    same = rows.assign(right=rng.integers(0, 2, 600))
-    return [
-        gaps.Part("01_a", "said", same, "g"),
-        gaps.Part("02_b", "kept", rows, "g", "e"),
-    ]
+    found = [gaps.gap(shares(rng.binomial(400, 0.4, 8), 400), "g", "v") for _ in range(300)]
+    assert np.mean([one["p"] <= 0.05 for one in found]) <= 0.05 + 0.03
+    assert np.mean([one["low"] > 0 for one in found]) <= 0.05 + 0.03
 
 
-def test_the_suites_report_ranks_by_evidence():
-    table = gaps.one_report(parts(), draws=99)
-    assert table["notebook"].tolist() == ["02_b", "01_a"]
-    assert table.loc[0, "worst"] == "2" and table.loc[0, "p_holm"] == 0.02
-    assert table.loc[1, "value"] < table.loc[1, "null_high"] * 1.5
+def test_questions_are_answered_where_there_is_a_table():
+    rows = shares([50, 90, 60], 100).rename(columns={"g": "test_set", "v": "accuracy"})
+    key = "02_cross_evaluation", "accuracy"
+    found = gaps.gaps({key: pd.concat([rows.assign(train_set="C"), rows.assign(train_set="NC")])})
+    assert found["notebook"].tolist() == ["02_cross_evaluation"]
+    assert found.loc[0, ["lowest", "highest", "value"]].tolist() == ["a", "b", 0.4]
+    one_group = rows[:1].assign(train_set="C")
+    assert gaps.gaps({key: one_group}).empty and gaps.gaps({}).empty
+    assert gaps.tried({}).empty and gaps.remedies({}).empty
+    assert gaps.estimates(gaps.gaps({}), gaps.remedies({})) == []
 
 
-def test_findings_are_ranked_by_how_far_they_are_from_their_threshold():
-    columns = ["notebook", "claim", "verdict", "bound", "measured", "low", "high"]
-    rows = [
-        ["01", "near", "holds", 0.5, 0.6, 0.55, 0.65],
-        ["02", "far", "does not hold", 0.5, 0.9, 0.85, 0.95],
-        ["03", "exact", "holds", 4, 4, 4, 4],
-        ["04", "none", "no counterpart here", 0.5, math.nan, math.nan, math.nan],
-        ["05", "nobody", "no counterpart here", math.nan, math.nan, math.nan, math.nan],
-    ]
-    found = gaps.ranked(pd.DataFrame(rows, columns=columns))
-    assert found["claim"].tolist() == ["exact", "far", "near", "none", "nobody"]
-    assert found["evidence"].tolist()[1:3] == pytest.approx([8, 2])
-    assert found["evidence"].isna().sum() == 2
-    empty = gaps.ranked(pd.DataFrame(columns=columns))
-    assert empty.empty
+def test_a_rule_that_says_the_same_everywhere_knows_nothing():
+    kinds = pd.DataFrame({"right": [True, False, False, False], "of": 50, "times": 0})
+    table = pd.concat([kinds.assign(rule="never"), kinds.assign(rule="always", times=50)])
+    found = gaps.tried({("08_icon2", "error-rates"): table}).set_index("method")
+    assert found["value"].tolist() == [0.75, 0.25] and (found["chance"] == 0.75).all()
 
 
-def test_rows_of_the_driving_world():
-    rows = gaps.driving(frames=120)
-    assert {"frame", "income", "class", "size", "right"} == set(rows)
-    assert 0 < rows["right"].mean() < 1
-
-
-def test_rates_at_a_limit_are_marked():
-    rows = pd.DataFrame({"group": list("aabbcc"), "right": [1, 1, 0, 1, 0, 1], "id": range(6)})
-    part = gaps.Part("02", "right", rows, "group", None, "id")
-    assert gaps._at_limit(part, pd.Index(["a", "b"]))
-    assert not gaps._at_limit(part, pd.Index(["b", "c"]))
+def test_tables_of_a_run_become_those_of_the_stored_lessons(tmp_path, monkeypatch):
+    rows = shares([50, 90], 100)
+    (tmp_path / "tables" / "06_focus_rating").mkdir(parents=True)
+    rows.to_csv(tmp_path / "tables" / "06_focus_rating" / "pooled.csv", index=False)
+    monkeypatch.setattr(gaps, "STORED", tmp_path / "stored")
+    assert gaps.tables() == {}
+    gaps.main(str(tmp_path))
+    [(key, table)] = gaps.tables().items()
+    assert key == ("06_focus_rating", "pooled")
+    pd.testing.assert_frame_equal(table, rows)

@@ -119,7 +119,7 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
         ({"model": {"architecture": "alexnet", "fit": "x"}}, "'scratch', 'fine-tuned', 'probe'"),
         ({"model": []}, "'model': names no model"),
         ({"model": 7}, "7 is neither an architecture nor the keys of a model"),
-        ({"model": ["alexnet", "vgg11"]}, "only notebooks 06 and 09b take several"),
+        ({"model": ["alexnet", "vgg11"]}, "only notebook 06 takes several"),
         ({"model": {"architecture": "alexnet", "fit": "as it is"}}, "for notebooks 06 and 07"),
         ({"images": "focus"}, "'focus' are ready-made mosaics"),
     ],

@@ -126,18 +126,18 @@ def test_values_are_checked_by_the_notebooks_that_run_only():
 
 def test_a_folder_without_contexts_leaves_out_what_needs_them(tmp_path, capsys):
     given = {"images": {"folder": str(photographs(tmp_path))}}
-    names = ["01_datasets", "04_paste_check", "08_icon2", "09b_deeper_blocks"]
-    assert list(plan(given, notebooks=names)[1]) == ["01_datasets", "09b_deeper_blocks"]
+    names = ["01_datasets", "04_paste_check", "08_icon2", "09c_what_to_do"]
+    assert list(plan(given, notebooks=names)[1]) == ["01_datasets", "09c_what_to_do"]
     said = capsys.readouterr().out
     assert "holds no context images, so 04_paste_check is left out" in said
     assert "08_icon2 is not about photographs" in said
     (tmp_path / "labels.json").write_text("[]")
     with_data = plan(given | {"labels": str(tmp_path / "labels.json")}, notebooks=names)[1]
-    assert list(with_data) == ["01_datasets", "08_icon2", "09b_deeper_blocks"]
+    assert list(with_data) == ["01_datasets", "08_icon2", "09c_what_to_do"]
     with pytest.raises(ValueError, match="no notebook is left to run"):
         plan(given, notebooks=["04_paste_check"])
 
 
 def test_only_the_last_notebook_reads_findings():
-    assert preflight.reads_findings(NOTEBOOKS / "09b_deeper_blocks.ipynb")
+    assert preflight.reads_findings(NOTEBOOKS / "09c_what_to_do.ipynb")
     assert not preflight.reads_findings(NOTEBOOKS / "08_icon2.ipynb")

@@ -96,30 +96,33 @@ def make(
     difference : the largest accepted difference of two groups, of any measure; None for none
     draws : of the intervals and of the nulls; fewer where rows have to be drawn and are many
     """
-    by = {name: _table(counted, [name]) for name in counted.sensitive_features}
-    by = {name: data for name, data in by.items() if data is not None}
-    if not by:
+    several = [n for n in counted.sensitive_features if counted.rows[n].nunique() > 1]
+    if not several:
         raise ValueError("each group column has one value only: there is nothing to compare")
-    first, resampling = next(iter(by.values())), {"draws": draws, "seed": seed}
+    by, unsaid, resampling = {n: counted.table([n]) for n in several}, [], (draws, seed)
+    first = by[several[0]]
     lacking = blocks.lacking(first)
-    unsaid = [f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS]
-    every = [_gaps(data, attribute, unsaid, **resampling) for attribute, data in by.items()]
-    fixed = []
-    for attribute in by if counted.strata else ():
-        data = _table(counted, [attribute], fixed=True)
-        fixed.append(_gaps(data, attribute, unsaid, **resampling))
+    unsaid += [f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS]
+    held = {n: counted.table([n], fixed=True) for n in several} if counted.strata else {}
+    gaps, fixed = (
+        [_gaps(data, name, unsaid, *resampling) for name, data in tables.items()]
+        for tables in (by, held)
+    )
     decided = by if "y_pred" in first.has else {}
-    joint = _table(counted, list(by), "joint") if len(by) > 1 else None
+    rows = counted.rows.rename(columns={"times": "rows"})
+    who = [rows.groupby(n)["rows"].sum().rename_axis("group").reset_index() for n in several]
+    who = pd.concat([part.assign(attribute=n) for n, part in zip(several, who, strict=True)])
+    joint = counted.table(several, "joint") if len(several) > 1 else None
     return Audit(
         name=name,
         counted=counted,
         limit=limit,
         difference=difference,
-        who=pd.concat([_who(counted, attribute) for attribute in by], ignore_index=True),
-        rates=pd.concat([_rates(d, a, **resampling) for a, d in by.items()], ignore_index=True),
-        gaps=_judged(every, difference),
+        who=who.assign(share=who["rows"] / len(counted)),
+        rates=pd.concat([_rates(d, n, *resampling) for n, d in by.items()], ignore_index=True),
+        gaps=_judged(gaps, difference),
         fixed=_judged(fixed, difference),
-        ratios=pd.DataFrame([_ratio(by[a], a, limit, **resampling) for a in decided]),
+        ratios=pd.DataFrame([_ratio(d, n, limit, *resampling) for n, d in decided.items()]),
         intersections=pd.DataFrame() if joint is None else _intersections(joint),
         unsaid=list(dict.fromkeys(unsaid)),
         auc_error=blocks.auc_error(first).max() if counted.steps and "y_true" in first.has else 0,
@@ -127,23 +130,11 @@ def make(
     )
 
 
-def _table(counted: Tally, by: list[str], intersect="each", fixed=False) -> counts.Table | None:
-    """The table of some group columns; None where a column has one value."""
-    several = (counted.rows[by].nunique() > 1).all()
-    return counted.table(by, intersect, fixed) if several else None
-
-
 def _measures(data: counts.Table) -> list[str]:
     """The measures of the page that a table has the columns for; with strata rates only."""
     lacking = blocks.lacking(data)
     held = [of for of in WORDS if of not in lacking]
     return [of for of in held if of in blocks.SHARES or data.strata is None]
-
-
-def _who(counted: Tally, attribute: str) -> pd.DataFrame:
-    rows = counted.rows.groupby(attribute)["times"].sum()
-    found = {"attribute": attribute, "group": rows.index, "rows": rows, "share": rows / rows.sum()}
-    return pd.DataFrame(found)
 
 
 def _affordable(data: counts.Table, draws: int) -> int:
@@ -161,22 +152,17 @@ def _rates(data: counts.Table, attribute: str, draws: int, seed: int) -> pd.Data
 
 def _gaps(data: counts.Table, attribute: str, unsaid: list, draws: int, seed: int) -> pd.DataFrame:
     """The widest difference between two groups, by measure, with its evidence."""
-    measures = _measures(data)
+    measures, parts, rows = _measures(data), [], int(data.number.sum())
     rates = [of for of in measures if of in blocks.SHARES]
-    parts = []
-    for names in (rates, [of for of in measures if of not in rates]):
-        if not names:
-            continue
-        drawn = draws if names is rates and data.clusters is None else _affordable(data, draws)
-        shuffled = drawn
-        if data.clusters is not None and data.number.sum() > evidence.MOST_ROWS:
-            shuffled = 0
-            unsaid.append("p values: rows in clusters are too many to be exchanged one by one.")
-        elif data.clusters is not None:
-            shuffled = max(99, min(drawn, WORK // int(data.number.sum())))
+    clustered = data.clusters is not None
+    if clustered and rows > evidence.MOST_ROWS:
+        unsaid.append("p values: rows in clusters are too many to be exchanged one by one.")
+    for names in filter(None, (rates, [of for of in measures if of not in rates])):
+        drawn = draws if names is rates and not clustered else _affordable(data, draws)
+        most = max(99, WORK // rows) if rows <= evidence.MOST_ROWS else 0
+        shuffled = min(drawn, most) if clustered else drawn
         options = {"bootstrap": drawn, "permutations": shuffled, "seed": seed}
         cells = report.make(data, names, *GAP, **options).cells
-        cells = cells if shuffled else cells.assign(p=np.nan)
         parts.append(cells.assign(attribute=attribute, shuffles=shuffled))
     return pd.concat(parts, ignore_index=True)
 
@@ -186,7 +172,7 @@ def _judged(every: list[pd.DataFrame], difference: float | None) -> pd.DataFrame
     if not every:
         return pd.DataFrame()
     found = pd.concat(every, ignore_index=True).dropna(subset=["value"])
-    found["p_holm"] = stats.adjust(found["p"])
+    found["p_holm"] = stats.adjust(found["p"]) if "p" in found else np.nan
     if difference is not None:
         found["verdict"] = _verdicts(found["low"] > difference, found["high"] <= difference)
     return found.sort_values("value", ascending=False, ignore_index=True, kind="stable")

@@ -9,6 +9,7 @@ where its denominator is zero. Comparisons and reductions work on the last axis 
 thousand resampled tables are handled like one.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from helpers.blocks.counts import Table, ratio, unit_counts
+from helpers.blocks.counts import Table, count, ratio, unit_counts
 
 MOST_PAIRS = 4_000_000
 BINS = 10  # of the calibration error
@@ -49,7 +50,7 @@ def each_unit(of: Callable[[pd.DataFrame], float]) -> Callable:
     """A reader's function of a group's rows, for every unit; NaN for a group without rows."""
 
     def of_rows(data: Table, atoms, weights) -> np.ndarray:
-        rows = pd.DataFrame({name: getattr(data, name) for name in sorted(data.has)})
+        rows = data.columns()[sorted(data.has)]
         times = np.round(weights).astype(int)  # a row that was drawn twice is there twice
         members = _of_units(data, scipy.sparse.eye_array(data.groups.member.shape[1], format="csr"))
         chosen = (np.repeat(np.arange(len(rows)), times * i[atoms].astype(int)) for i in members)
@@ -60,12 +61,7 @@ def each_unit(of: Callable[[pd.DataFrame], float]) -> Callable:
 
 def auc(data: Table, atoms, weights) -> np.ndarray:
     """Area under the roc curve: how often a positive outscores a negative, ties counting half."""
-    found = []
-    for mass in _by_score(data, atoms, weights, data.y_true):
-        negative, positive = mass.T
-        wins = negative @ (np.cumsum(positive) - positive / 2)
-        found.append(ratio(wins, negative.sum() * positive.sum()))
-    return np.array(found)
+    return np.array([np.trapezoid(roc.tpr, roc.fpr) for roc in _curves(data, atoms, weights)])
 
 
 class Roc(NamedTuple):
@@ -101,12 +97,9 @@ def _apart(first: Roc, second: Roc, x: np.ndarray) -> np.ndarray:
 
 def between_rocs(data: Table, atoms, weights, i, j) -> np.ndarray:
     """abroca of all pairs of units (i, j): (P,)."""
-    curves, known = _curves(data, atoms, weights), {}
-    both = list(zip(i.tolist(), j.tolist(), strict=True))
-    for pair in both:
-        if pair not in known:
-            known[pair] = known[pair[::-1]] = area_between(*(curves[u] for u in pair))
-    return np.array([known[pair] for pair in both])
+    curves = _curves(data, atoms, weights)
+    area = functools.cache(lambda a, b: area_between(curves[a], curves[b]))
+    return np.array([area(min(pair), max(pair)) for pair in zip(i, j, strict=True)])
 
 
 def _unit_sums(data: Table, atoms: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -316,7 +309,6 @@ REDUCTIONS = {
     "wmean_normalised": lambda x, known, weight: ratio(
         _sum(x * weight, known), np.where(known, weight, 0).sum(-1)
     ),
-    "sum": lambda x, known, weight: _sum(x, known),
     "gini": _gini,
 }
 
@@ -436,12 +428,15 @@ def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) 
 
 
 def drawn(data: Table, grid: Grid, counts=None, atoms=None, weights=None) -> Sample:
-    """F of every unit of the table, or of resampled counts and of atoms and weights of rows."""
-    counts = data.counts if counts is None else counts
-    units, f, curves = unit_counts(data.groups, counts), {}, {}
+    """F of every unit of the table, of resampled counts, or of rows with other atoms and weights.
+
+    Of rows, the result has a first axis of length 1.
+    """
+    if atoms is not None:
+        counts = count(data, atoms, weights)[None]
+    units, f, curves = unit_counts(data.groups, data.counts if counts is None else counts), {}, {}
     sizes = units.sum(-1).round(9)
-    atoms = data.groups.atoms if atoms is None else atoms
-    rows = data, atoms, data.mass if weights is None else weights
+    rows = (data, data.groups.atoms, data.mass) if atoms is None else (data, atoms, weights)
     for of in grid.measures:
         values = of.of_counts(units) if of.of_counts else of.of_rows(*rows)
         f[of.name] = np.broadcast_to(values, sizes.shape)

@@ -57,17 +57,13 @@ def of_paper(
     ]
 
 
-def of_readings(ten: pd.DataFrame, between: pd.DataFrame, gaps: pd.DataFrame) -> list[Estimate]:
-    """Ten readings of one table, the areas `between` two curves that cross, and the gaps of the
-    other notebooks; ends as in `of_paper`."""
+def of_readings(ten: pd.DataFrame, between: pd.DataFrame) -> list[Estimate]:
+    """Ten readings of one table, and the areas `between` two curves that cross; ends as there."""
     by_value = ten.query("comparison == 'abs' and reduction == 'max'").sort_values("value")
     area, curve = between["value"]
-    widest = gaps.loc[gaps["value"].idxmax()]
-    ends = tuple(widest[["value", "low", "high"]])
     return [
         _exact("blocks/crossing", curve - area),
         Estimate("suite/blocks/readings", _less(by_value.iloc[-1], by_value.iloc[0], "value")),
-        Estimate("suite/blocks/widest", ends, p=widest["p_holm"]),
     ]
 
 

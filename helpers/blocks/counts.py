@@ -6,7 +6,7 @@ of atoms, so what is counted once for the atoms is counted for all groups, overl
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ import scipy.sparse
 AND, EVERYONE, NOT = " & ", "everyone", "not "
 MOST_GROUPS = 100_000
 CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * y_pred + y_true
+ROWS = ("y_pred", "y_true", "y_score", "strata", "clusters", "sample_weight")
 
 
 # --- columns: lists, numpy, torch, pandas ---
@@ -35,49 +36,47 @@ def array(values: Any, name: str) -> np.ndarray:
     return found
 
 
+def numbers(
+    values: Any,
+    name: str,
+    allowed: Callable = np.isfinite,
+    what: str = "NaN or infinite",
+    advice: str = "drop these rows, or give them a number, before measuring",
+) -> np.ndarray:
+    """A column of numbers as float64; refused are those not `allowed`, with the first of them."""
+    found = array(values, name)
+    if found.dtype.kind not in "biuf":
+        as_numbers = pd.to_numeric(pd.Series(found), errors="coerce")
+        wrong = as_numbers.isna() & pd.notna(found)
+        if wrong.any():
+            at = int(wrong.argmax())
+            raise ValueError(f"{name} holds {str(found[at])!r} in row {at}: expected numbers")
+        found = as_numbers
+    found = np.asarray(found, np.float64)
+    bad = ~allowed(found)
+    if bad.any():
+        first = int(bad.argmax())
+        where = f"the first is {found[first]:g} in row {first}"
+        raise ValueError(f"{name}: {bad.sum()} of {len(bad)} values are {what}, {where}; {advice}")
+    return found
+
+
 def binary(values: Any, name: str) -> np.ndarray:
     """A column of 0 and 1 (or False and True) as int8."""
-    found = _numbers(values, name)
-    bad = (found != 0) & (found != 1)
-    what = f"not 0 or 1, the first is {found[bad.argmax()]!s}"
-    _refuse(bad, name, what, "give a class at a time (values == class), or y_score")
-    return found.astype(np.int8)
-
-
-def real(values: Any, name: str) -> np.ndarray:
-    """A column of finite numbers as float64."""
-    found = _numbers(values, name).astype(np.float64, copy=False)
-    advice = "drop these rows, or give them a score, before measuring"
-    _refuse(~np.isfinite(found), name, "NaN or infinite, the first is", advice)
-    return found
+    advice = "give a class at a time (values == class), or y_score"
+    return numbers(values, name, lambda x: (x == 0) | (x == 1), "not 0 or 1", advice).astype(
+        np.int8
+    )
 
 
 def weights(values: Any) -> np.ndarray:
     """A column of weights as float64: finite, none negative, not all zero."""
-    found, name = real(values, "sample_weight"), "sample_weight"
-    _refuse(found < 0, name, "negative, the first is", "a weight says how much a row counts")
+    name, advice = "sample_weight", "a weight says how much a row counts"
+    right = lambda x: np.isfinite(x) & (x >= 0)  # noqa: E731
+    found = numbers(values, name, right, "negative, NaN or infinite", advice)
     if not found.any():
-        raise ValueError("sample_weight: all weights are 0, so nothing would count")
+        raise ValueError(f"{name}: all weights are 0, so nothing would count")
     return found
-
-
-def _numbers(values: Any, name: str) -> np.ndarray:
-    found = array(values, name)
-    if found.dtype.kind in "biuf":
-        return found
-    numbers = pd.to_numeric(pd.Series(found), errors="coerce")
-    wrong = numbers.isna() & pd.notna(found)
-    if wrong.any():
-        at = int(wrong.argmax())
-        raise ValueError(f"{name} holds {str(found[at])!r} in row {at}: expected numbers")
-    return numbers.to_numpy(np.float64)
-
-
-def _refuse(bad: np.ndarray, name: str, what: str, advice: str) -> None:
-    """Refuse a column with bad values: how many there are, what they are, and where the first."""
-    if bad.any():
-        where = f"{bad.sum()} of {len(bad)} values are {what} in row {int(bad.argmax())}"
-        raise ValueError(f"{name}: {where}; {advice}")
 
 
 def same_length(columns: Mapping[str, np.ndarray | None]) -> None:
@@ -97,8 +96,12 @@ def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
         found, names = values.codes, list(values.categories)
     else:
         found, names = pd.factorize(values, sort=True)
-    advice = "name them (for example 'unknown') or drop the rows"
-    _refuse(found < 0, name, "missing, the first is", advice)
+    missing = found < 0
+    if missing.any():
+        raise ValueError(
+            f"{name}: {missing.sum()} of {len(found)} values are missing, the first is in row "
+            f"{int(missing.argmax())}; name them (for example 'unknown') or drop the rows"
+        )
     fractions = [v for v in names if isinstance(v, float) and not v.is_integer()]
     if fractions:
         raise ValueError(
@@ -170,10 +173,14 @@ class Table:
         """How much each row counts, as a number of rows or as their weight: (n,)."""
         return self.number if self.sample_weight is None else self.number * self.sample_weight
 
+    def columns(self) -> pd.DataFrame:
+        """The columns of `ROWS` that there are, one row a row of the table."""
+        return pd.DataFrame({n: getattr(self, n) for n in ROWS if getattr(self, n) is not None})
+
     @property
     def has(self) -> frozenset[str]:
         """Which of y_pred, y_true and y_score there are."""
-        return frozenset(n for n in ("y_pred", "y_true", "y_score") if getattr(self, n) is not None)
+        return frozenset(n for n in ROWS[:3] if getattr(self, n) is not None)
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -240,30 +247,24 @@ def table(
     """
     if y_pred is None and y_score is None and y_true is None:
         raise ValueError("nothing to measure: give y_pred (decisions), y_score (scores) or y_true")
-    given = {
-        "y_pred": None if y_pred is None else binary(y_pred, "y_pred"),
-        "y_true": None if y_true is None else binary(y_true, "y_true"),
-        "y_score": None if y_score is None else real(y_score, "y_score"),
-    }
+    checks = {"y_pred": binary, "y_true": binary, "y_score": numbers}
+    given = {"y_pred": y_pred, "y_true": y_true, "y_score": y_score}
+    given = {n: None if c is None else checks[n](c, n) for n, c in given.items()}
     by = groups(sensitive_features, intersect)
-    fixed = None if strata is None else groups(strata, "joint").atoms
-    together = None if clusters is None else codes(clusters, "clusters")[0]
-    weight = None if sample_weight is None else weights(sample_weight)
-    times = None if times is None else array(times, "times").astype(np.int64)
-    others = {"the group columns": by.atoms, "strata": fixed, "clusters": together}
-    others |= {"sample_weight": weight, "times": times}
-    same_length(given | others)
-    if together is not None:
-        together = np.unique(together, return_inverse=True)[1]
-        if together.max() == 0:
+    given["strata"] = None if strata is None else groups(strata, "joint").atoms
+    given["clusters"] = None if clusters is None else codes(clusters, "clusters")[0]
+    given["sample_weight"] = None if sample_weight is None else weights(sample_weight)
+    given["times"] = None if times is None else array(times, "times").astype(np.int64)
+    same_length({"the group columns": by.atoms} | given)
+    if clusters is not None:
+        given["clusters"] = np.unique(given["clusters"], return_inverse=True)[1]
+        if given["clusters"].max() == 0:
             raise ValueError(f"clusters: all {len(by.atoms)} rows belong to one; give two or more")
-    columns = given | {"strata": fixed, "clusters": together}
-    found = Table(by, np.empty(0), **columns, sample_weight=weight, times=times)
-    shape = (*(() if fixed is None else (int(fixed.max()) + 1,)), by.member.shape[1], 4)
-    mass = None if weight is None and times is None else found.mass  # counting alone is faster
-    counts = np.bincount(places(found, by.atoms), mass, minlength=int(np.prod(shape)))
-    counts = counts if weight is not None else np.round(counts).astype(np.int64)
-    return replace(found, counts=counts.reshape(shape))
+    found = Table(by, np.empty(0), **given)
+    mass = None if sample_weight is None and times is None else found.mass  # without is faster
+    counts = count(found, by.atoms, mass)
+    exact = counts if sample_weight is not None else np.round(counts).astype(np.int64)
+    return replace(found, counts=exact)
 
 
 def ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
@@ -289,6 +290,13 @@ def places(data: Table, atoms: np.ndarray) -> np.ndarray:
         if column is not None:
             place += column * step
     return place
+
+
+def count(data: Table, atoms: np.ndarray, mass: np.ndarray | None) -> np.ndarray:
+    """Counts (K, 4), or (Z, K, 4) by stratum, of rows with these atoms and masses."""
+    strata = () if data.strata is None else (int(data.strata.max()) + 1,)
+    shape = (*strata, data.groups.member.shape[1], 4)
+    return np.bincount(places(data, atoms), mass, minlength=np.prod(shape)).reshape(shape)
 
 
 def groups(by: Any, intersect: str = "each") -> Groups:

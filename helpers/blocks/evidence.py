@@ -10,15 +10,15 @@ rows and for ten million. Scores need rows drawn; clusters are drawn and exchang
 The percentile interval fails for a worst case: the largest of many noisy differences is too large
 already, and resampling adds the noise again. Intervals of max and min are bounds for the largest of
 several quantities instead (Chernozhukov, Lee and Rosen, *Intersection bounds*, Econometrica 81,
-2013). In sums and means without sign, what is of doubtful sign counts with the size of its error.
-All else has the outer ends of the percentile and the reversed ("basic") interval.
+2013), of ratios on the scale of their logarithms. In sums and means without sign, what is of
+doubtful sign counts with the size of its error. All else has the outer ends of the percentile and
+the reversed ("basic") interval.
 """
 
 import itertools
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ import scipy.stats
 from helpers import stats
 from helpers.blocks import blocks
 from helpers.blocks.blocks import Grid, Sample
-from helpers.blocks.counts import Table, places
+from helpers.blocks.counts import Table
 from helpers.stats import permutation
 
 AT_ONCE = 8_000_000  # numbers in one block of resampled counts
@@ -49,13 +49,10 @@ def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Itera
     rows = (_shuffled_rows if null else _drawn_rows)(data, draws, rng)
     size = max(1, min(AT_ONCE // data.counts.size, MOST // 4 // _most_pairs(data, grid)))
     for start in range(0, draws, size):
-        number, parts = min(size, draws - start), []
-        for of, atoms, mass in itertools.islice(rows, number) if by_rows else ():
-            table = np.bincount(places(of, atoms), mass, minlength=data.counts.size)
-            table = table.reshape(1, *data.counts.shape)
-            parts.append(blocks.drawn(of, grid, table, atoms, mass))
+        number = min(size, draws - start)
         if by_rows:
-            yield _joined(parts)
+            some = itertools.islice(rows, number)
+            yield _joined([blocks.drawn(of, grid, None, *parts) for of, *parts in some])
         elif null:
             yield blocks.drawn(data, grid, shuffled_counts(data.counts, number, rng))
         else:
@@ -68,38 +65,20 @@ def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) ->
     """Tables with the groups shuffled over the rows (of each stratum): (draws, *counts.shape)."""
     if counts.ndim == 3:
         return np.stack([shuffled_counts(part, draws, rng) for part in counts], axis=1)
-    found = np.zeros((draws, *counts.shape), np.int64)
-    left = np.broadcast_to(counts.sum(0), (draws, counts.shape[1])).copy()
-    for k, size in enumerate(counts.sum(1)):
-        needed, rest = np.full(draws, int(size)), left.sum(1)
-        for outcome in range(counts.shape[1] - 1):
-            rest = rest - left[:, outcome]
-            found[:, k, outcome] = rng.hypergeometric(left[:, outcome], rest, needed)
-            needed = needed - found[:, k, outcome]
-        found[:, k, -1] = needed
-        left -= found[:, k]
-    return found
-
-
-def _times(data: Table, draws: int, rng) -> Iterator[np.ndarray]:
-    """How often each cluster (else each row) is drawn, (some draws, clusters), in stacks."""
-    units = len(data) if data.clusters is None else int(data.clusters.max()) + 1
-    step, n = max(1, AT_ONCE // units), int(data.number.sum())
-    for start in range(0, draws, step):
-        some = min(step, draws - start)
-        if data.clusters is not None:
-            yield stats.cluster_bootstrap(units, some, rng)
-        else:
-            yield rng.multinomial(n, data.number / n, size=some)
+    tables = scipy.stats.random_table(counts.sum(1), counts.sum(0))
+    return tables.rvs(size=draws, method="patefield", random_state=rng)
 
 
 def _drawn_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
     """The table, its atoms, and the mass of each row when rows, or clusters, are drawn anew."""
-    whole = data.clusters is not None
-    unit = data.clusters if whole else np.arange(len(data))
-    each = data.mass if whole else data.mass / data.number
-    for times in itertools.chain.from_iterable(_times(data, draws, rng)):
-        yield data, data.groups.atoms, times[unit] * each
+    n = int(data.number.sum())
+    for _ in range(draws):
+        if data.clusters is None:
+            mass = rng.multinomial(n, data.number / n) * data.mass / data.number
+        else:
+            clusters = int(data.clusters.max()) + 1
+            mass = stats.cluster_bootstrap(clusters, 1, rng)[0][data.clusters] * data.mass
+        yield data, data.groups.atoms, mass
 
 
 def _shuffled_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
@@ -108,10 +87,10 @@ def _shuffled_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
         yield from _shuffled_tally(data, draws, rng)
         return
     data = repeated(data)
-    strata = np.zeros(len(data), int) if data.strata is None else data.strata
     cluster = np.arange(len(data)) if data.clusters is None else data.clusters
-    strata = [np.flatnonzero(strata == z) for z in range(int(strata.max()) + 1)]
-    parts = [(rows, permutation.Clusters(cluster[rows])) for rows in strata]
+    strata = pd.Series(0 if data.strata is None else data.strata, np.arange(len(data)))
+    parts = strata.groupby(strata).indices.values()
+    parts = [(rows, permutation.Clusters(cluster[rows])) for rows in parts]
     for _ in range(draws):
         atoms = data.groups.atoms.copy()
         for rows, clusters in parts:
@@ -123,24 +102,21 @@ def _shuffled_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
 
 def _shuffled_tally(data: Table, draws: int, rng) -> Iterator[tuple]:
     """As `_shuffled_rows`, of rows that stand for many: the table of atoms by outcomes is drawn."""
-    fixed = np.zeros(len(data), int) if data.strata is None else data.strata
-    names = ("y_pred", "y_true", "y_score", "sample_weight")
-    outcomes = pd.DataFrame({n: getattr(data, n) for n in names if getattr(data, n) is not None})
-    alike = outcomes.groupby(list(outcomes))
-    kinds, kind = alike.size().reset_index()[list(outcomes)], alike.ngroup()
-    shape = int(fixed.max()) + 1, data.groups.member.shape[1], len(kinds)
-    held = np.zeros(shape, np.int64)
-    np.add.at(held, (fixed, data.groups.atoms, kind), data.times)
-    stratum, atoms, of = (place.ravel() for place in np.indices(shape))
+    rows = data.columns().assign(atom=data.groups.atoms, times=data.times)
+    outcomes = [name for name in rows if name not in ("atom", "strata", "times")]
+    kind, kinds = rows.groupby(outcomes).ngroup(), rows[outcomes].drop_duplicates()
+    kinds = kinds.sort_values(outcomes, ignore_index=True)
+    stratum = rows.get("strata", pd.Series(0, rows.index))
+    held = np.zeros((stratum.max() + 1, data.groups.member.shape[1], len(kinds)), np.int64)
+    np.add.at(held, (stratum, data.groups.atoms, kind), data.times)
+    stratum, atoms, of = (place.ravel() for place in np.indices(held.shape))
     columns = {name: kinds[name].to_numpy()[of] for name in kinds}
-    strata = None if data.strata is None else stratum
-    whole = replace(data.groups, atoms=atoms)
-    crossed = replace(data, groups=whole, strata=strata, times=held.ravel(), **columns)
-    weight = crossed.sample_weight if crossed.sample_weight is not None else 1
-    step = max(1, AT_ONCE // held.size)
-    for start in range(0, draws, step):
-        for times in shuffled_counts(held, min(step, draws - start), rng):
-            yield crossed, atoms, times.ravel() * weight
+    columns |= {} if data.strata is None else {"strata": stratum}
+    by = replace(data.groups, atoms=atoms)
+    crossed = replace(data, groups=by, times=held.ravel(), **columns)
+    weight = columns.get("sample_weight", 1)
+    for _ in range(draws):
+        yield crossed, atoms, shuffled_counts(held, 1, rng).ravel() * weight
 
 
 def repeated(data: Table) -> Table:
@@ -152,10 +128,10 @@ def repeated(data: Table) -> Table:
             f"clusters: groups are exchanged between {data.times.sum():,} rows, more than "
             f"{MOST_ROWS:,}; leave out the permutations, and judge by the intervals"
         )
-    names = ("y_pred", "y_true", "y_score", "strata", "clusters", "sample_weight")
-    columns = {name: getattr(data, name) for name in names if getattr(data, name) is not None}
-    columns = {name: np.repeat(column, data.times) for name, column in columns.items()}
-    by = replace(data.groups, atoms=np.repeat(data.groups.atoms, data.times))
+    every = np.repeat(np.arange(len(data)), data.times)
+    columns = data.columns().iloc[every].to_dict("series")
+    columns = {name: column.to_numpy() for name, column in columns.items()}
+    by = replace(data.groups, atoms=data.groups.atoms[every])
     return replace(data, groups=by, times=None, **columns)
 
 
@@ -179,38 +155,33 @@ def null_draws(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray
     return np.concatenate([s.cells() for s in samples(data, grid, draws, seed, null=True)])
 
 
-def tails(grid: Grid) -> list[str]:
-    """Which end of the null speaks of bias, of every cell: "upper", "lower" or "both"."""
-    found = []
-    for _, _, comparison in grid.combinations():
-        for reduction in grid.reductions:
-            signed = comparison in ("none", "sabs", "srel") and reduction not in ("max", "gini")
-            found.append(("lower" if reduction == "min" else "both") if signed else "upper")
-    return found
+def tested(grid: Grid) -> np.ndarray:
+    """Whether more is more bias, of every cell: no sign is left, or a largest one is kept."""
+    blocks_ = itertools.product(grid.combinations(), grid.reductions)
+    signed = ("none", "sabs", "srel")
+    return np.array([how not in signed or last in ("max", "gini") for (_, _, how), last in blocks_])
 
 
-def p_values(observed: np.ndarray, null: np.ndarray, tails: list[str]) -> pd.DataFrame:
+def p_values(observed: np.ndarray, null: np.ndarray, tested: np.ndarray) -> pd.DataFrame:
     """p of every cell from its null (D, C), and corrected for the number of cells; one row a cell.
 
-    p is (1 + draws as far out) / (1 + D), NaN where a cell is not estimable or cannot vary; a draw
-    that is not estimable counts as far out. p_minp is that of Westfall and Young.
+    p is (1 + draws as large) / (1 + D), NaN where a cell is not `tested`, not estimable or cannot
+    vary; a draw that is not estimable counts as large. p_minp is that of Westfall and Young.
     """
-    signs = {"upper": (1,), "lower": (-1,), "both": (1, -1)}
-    both = np.vstack([observed, null])  # under the null the observed table is one draw more
-    p_all = np.ones(both.shape)
-    for c, end in enumerate(tails):
-        found = [_upper(sign * both[:, c]) for sign in signs[end]]
-        p_all[:, c] = np.minimum(1, len(found) * np.min(found, axis=0))
     with np.errstate(invalid="ignore"):  # all draws may be infinite
         spread = np.nanmax(null, axis=0, initial=-np.inf) - np.nanmin(null, axis=0, initial=np.inf)
-    untested = np.isnan(observed) | ~(spread > 1e-12)
-    p = np.where(untested, np.nan, p_all[0])
-    smallest = np.sort(p_all[:, ~untested].min(1)) if (~untested).any() else np.ones(1)
-    minp = np.searchsorted(smallest, p + 1e-12, side="right") / len(smallest)
-    several = len(p) > 1  # one cell needs no correction, and statsmodels takes its time
-    holm, bh = (stats.adjust(p, how) if several else p for how in ("holm", "fdr_bh"))
-    minp = np.where(untested, np.nan, minp)
-    return pd.DataFrame({"p": p, "p_holm": holm, "p_bh": bh, "p_minp": minp, "tail": tails})
+    tested = tested & ~np.isnan(observed) & (spread > 1e-12)
+    p = np.full((len(null) + 1, len(observed)), np.nan)
+    for c in np.flatnonzero(tested):  # under the null the observed table is one draw more
+        p[:, c] = _upper(np.append(observed[c], null[:, c]))
+    smallest = np.sort(p[:, tested].min(1, initial=1))
+    minp = np.searchsorted(smallest, p[0] + 1e-12, side="right") / len(smallest)
+    several = len(observed) > 1  # one cell needs no correction, and statsmodels takes its time
+    found = {of: stats.adjust(p[0], of) if several else p[0] for of in ("holm", "fdr_bh")}
+    minp = np.where(tested, minp, np.nan)
+    return pd.DataFrame(
+        {"p": p[0], "p_holm": found["holm"], "p_bh": found["fdr_bh"], "p_minp": minp}
+    )
 
 
 def _upper(values: np.ndarray) -> np.ndarray:
@@ -257,26 +228,27 @@ def bootstrap(
     seen = blocks.drawn(data, plain)
     drawn = _joined(list(samples(data, plain, draws, seed, null=False)))
     heavy = {which: drawn.weights(which) for which in grid.sets}
-    for block in grid.combinations():
-        of, which, how = block
+    for of, which, how in grid.combinations():
         signed = of, which, SIGNED.get(how, how)
-        estimate, many, logs = seen.compared(signed), drawn.compared(signed), None
-        known = ~np.isnan(estimate)
-        errors = None if how == blocks.CURVE else errors_of(estimate, many)
-        if signed[2] == "srel" and not callable(which):
-            ratios = (of, which, _log_ratio)
-            logs = errors_of(seen.compared(ratios), drawn.compared(ratios))
+        estimate, many = seen.compared(signed), drawn.compared(signed)
+        known, named = ~np.isnan(estimate), not callable(which)
+        weight = seen.weights(which)[known]
+        off = errors(estimate[known], many[:, known]) if known.any() else None
         for reduction in grid.reductions:
-            found = None
-            if errors and (grid.epsilon is None or reduction in ("max", "min")):
-                found = _of_ratios(how, reduction, errors, logs)
-                found = found or _of_cell(block, reduction, errors, seen.weights(which)[known])
-                found = found and blocks.threshold(np.array(found), grid.epsilon)
-            if found is None:
+            linear = LINEAR.get(reduction) if grid.epsilon is None and off else None
+            least, unsigned = reduction == "min", how in SIGNED
+            if how != blocks.CURVE and reduction in ("max", "min"):
+                if named and signed[2] == "srel":
+                    found = extreme_ratio(estimate, many, unsigned, least)
+                else:  # named sets hold each difference with both signs
+                    found = extreme(estimate, many, unsigned and (least or not named), least)
+                found = blocks.threshold(np.array(found), grid.epsilon)
+            elif how != blocks.CURVE and linear:
+                found = total(estimate[known], *off, linear(weight), unsigned)
+            else:
                 size = blocks.threshold(np.abs(many) if how in SIGNED else many, grid.epsilon)
                 found = outer(values[len(ends)], blocks.reduce(size, reduction, heavy[which]))
-                found = np.maximum(found, 0) if how in SIGNED else found
-            ends.append(found)
+            ends.append(np.maximum(found, 0) if how in SIGNED else found)
     return pd.DataFrame(np.array(ends).reshape(-1, 2), columns=["low", "high"])
 
 
@@ -288,57 +260,75 @@ def of_groups(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray:
         return np.nanquantile(drawn.f[grid.measures[0].name], [SIDE, 1 - SIDE], axis=0)
 
 
-class Errors(NamedTuple):
-    """Estimable comparisons, signed, and how far each bootstrap draw is off."""
-
-    estimate: np.ndarray  # (P,)
-    error: np.ndarray  # (D, P), draw less estimate, 0 where a draw is not estimable
-    spread: np.ndarray  # (P,), standard errors
-
-
-def errors_of(estimate: np.ndarray, draws: np.ndarray) -> Errors:
-    """Errors and their spread, from estimates (P,) and draws (D, P)."""
-    known = ~np.isnan(estimate)
-    if not known.all():
-        estimate, draws = estimate[known], draws[:, known]
-    with np.errstate(invalid="ignore"):
-        error = draws - estimate
-    if np.isfinite(error).all():
-        return Errors(estimate, error, error.std(0))
-    error = np.nan_to_num(error, nan=0.0, posinf=FAR, neginf=-FAR)
-    low, high = np.quantile(error, [0.1587, 0.8413], axis=0)  # a few infinite draws do not matter
-    return Errors(estimate, error, (high - low) / 2)
+LINEAR = {  # what each comparison counts in a reduction, of their weights
+    "mean": lambda weight: np.full(len(weight), 1 / len(weight)),
+    "wmean": lambda weight: weight,
+    "wmean_normalised": lambda weight: weight / (weight.sum() or 1),
+}
 
 
-def largest(estimate: np.ndarray, error: np.ndarray, spread: np.ndarray) -> tuple[float, float]:
-    """Ends of an interval for the largest of several quantities (P,), with errors (D, P)."""
-    if len(estimate) == 0:
-        return np.nan, np.nan
-    reach = _reach(len(estimate)) * spread
-    near = estimate + reach >= np.max(estimate - reach)
-    estimate, error = estimate[near], error[:, near]
+def errors(estimate: np.ndarray, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far draws (D, P) are from estimates (P,), and the standard error of each."""
+    with np.errstate(invalid="ignore"):  # infinite ratios
+        error = np.nan_to_num(draws - estimate, nan=0.0, posinf=FAR, neginf=-FAR)
     spread = error.std(0)
-    steps = np.divide(error, spread, out=np.zeros_like(error), where=spread > 0)
-    step = np.quantile(steps.max(1), 1 - SIDE)
-    low = np.max(estimate - step * spread)
-    high = np.max(estimate - np.quantile(error, SIDE, axis=0))
-    return float(low), float(max(high, estimate.max()))
+    if spread.max() > FAR / 1e20:  # a few infinite draws do not matter
+        spread = np.subtract(*np.quantile(error, [0.8413, 0.1587], axis=0)) / 2
+    return error, spread
 
 
-def weighted(drawn: Errors, weight: np.ndarray, unsigned: bool) -> tuple[float, float]:
-    """Ends of an interval for sum(weight * x), or with `unsigned` for sum(weight * |x|)."""
-    if len(drawn.estimate) == 0:
+def extreme(estimate, draws, unsigned: bool = False, least: bool = False) -> tuple[float, float]:
+    """Ends of an interval for the largest of several quantities.
+
+    From estimates (P,) and bootstrap draws (D, P). `unsigned`: for the largest without sign;
+    `least`: for the smallest instead.
+    """
+    known = ~np.isnan(estimate)
+    if not known.any():
         return np.nan, np.nan
+    estimate, draws = estimate[known], draws[:, known]
+    if unsigned and least:
+        estimate, draws = np.abs(estimate), np.abs(draws)
+    elif unsigned:
+        estimate, draws = (np.concatenate([x, -x], axis=-1) for x in (estimate, draws))
+    if least:
+        low, high = extreme(-estimate, -draws)
+        return -high, -low
+    error, spread = errors(estimate, draws)
+    near = estimate + _reach(estimate, spread) >= np.max(estimate - _reach(estimate, spread))
+    estimate, error, spread = estimate[near], error[:, near], spread[near]
+    steps = np.divide(error, spread, out=np.zeros_like(error), where=spread > 0)
+    low = np.max(estimate - np.quantile(steps.max(1), 1 - SIDE) * spread)
+    high = np.max(estimate - np.quantile(error, SIDE, axis=0))
+    ends = float(low), float(max(high, estimate.max()))
+    return tuple(np.copysign(np.inf, e) if abs(e) > FAR / 1e20 else e for e in ends)
+
+
+def extreme_ratio(estimate, draws, unsigned: bool, least: bool) -> tuple[float, float]:
+    """`extreme` of 1 - fi / fj, where every pair is there both ways, from that of log(fj / fi)."""
+    if unsigned and least:
+        return extreme(estimate, draws, unsigned, least)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        most = np.clip(extreme(-np.log1p(-estimate), -np.log1p(-draws)), 0, None)
+        if unsigned or least:
+            return tuple(sorted(np.expm1(most) * (1 if unsigned else -1)))
+        return tuple(-np.expm1(-most))
+
+
+def total(estimate, error, spread, weight: np.ndarray, unsigned: bool) -> tuple[float, float]:
+    """Ends of an interval for sum(weight * x), or with `unsigned` for sum(weight * |x|)."""
     if not unsigned:
-        off = np.quantile(drawn.error @ weight, [1 - SIDE, SIDE])
-        return tuple((drawn.estimate @ weight - off).tolist())
-    size = np.abs(drawn.estimate)
-    doubtful = size < _reach(len(size)) * drawn.spread
-    signed = drawn.error @ (np.sign(drawn.estimate) * weight)
-    over = drawn.error @ (np.where(doubtful, 0, np.sign(drawn.estimate)) * weight)
-    over += np.abs(drawn.error[:, doubtful]) @ weight[doubtful]
-    low, high = np.quantile(over, 1 - SIDE), np.quantile(signed, SIDE)
-    return float(max(size @ weight - low, 0)), float(size @ weight - high)
+        return tuple(estimate @ weight - np.quantile(error @ weight, [1 - SIDE, SIDE]))
+    doubtful = np.abs(estimate) < _reach(estimate, spread)
+    signed = np.sign(estimate) * weight
+    over = error @ np.where(doubtful, 0, signed) + np.abs(error[:, doubtful]) @ weight[doubtful]
+    least = np.quantile(over, 1 - SIDE), np.quantile(error @ signed, SIDE)
+    return tuple(np.abs(estimate) @ weight - least)
+
+
+def _reach(estimate: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """What all estimates at once stay within, nineteen times in twenty."""
+    return scipy.stats.norm.ppf(1 - 0.05 / (2 * len(estimate))) * spread
 
 
 def outer(estimate: float, draws: np.ndarray) -> tuple[float, float]:
@@ -351,54 +341,3 @@ def outer(estimate: float, draws: np.ndarray) -> tuple[float, float]:
     with np.errstate(invalid="ignore"):
         ends = [low, high, 2 * estimate - high, 2 * estimate - low]
     return float(np.nanmin(ends)), float(np.nanmax(ends))
-
-
-def _of_cell(block, reduction, drawn: Errors, weight: np.ndarray) -> tuple[float, float] | None:
-    """Interval of a cell made of the named blocks; None for other reductions."""
-    _, which, how = block
-    x, error, spread = drawn
-    one_way = how == "abs" and callable(which)  # named sets hold each difference with both signs
-    if reduction == "max" and (how == "rel" or one_way):
-        ends = largest(np.hstack([x, -x]), np.hstack([error, -error]), np.hstack([spread, spread]))
-    elif reduction == "max":
-        ends = largest(x, error, spread)
-    elif reduction == "min":
-        if how in SIGNED:
-            with np.errstate(invalid="ignore"):  # an infinite ratio is never the smallest
-                x, error = np.abs(x), np.abs(x + error) - np.abs(x)
-        low, high = largest(-x, -error, spread)
-        ends = -high, -low
-    else:
-        linear = {"sum": 1, "mean": 1 / max(len(x), 1), "wmean": weight}
-        linear["wmean_normalised"] = weight / weight.sum() if weight.any() else 1
-        if reduction not in linear:
-            return None
-        ends = weighted(drawn, linear[reduction] * np.ones(len(x)), how in SIGNED)
-    if how in SIGNED:
-        ends = max(ends[0], 0.0), ends[1]
-    return tuple(np.copysign(np.inf, e) if abs(e) > FAR / 1e20 else e for e in ends)
-
-
-def _log_ratio(fi: np.ndarray, fj: np.ndarray) -> np.ndarray:
-    """log(fj / fi), with which 1 - fi / fj increases; NaN where a side is negative."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(fj) - np.log(fi)
-
-
-def _of_ratios(how: str, reduction, errors: Errors, logs: Errors | None) -> tuple | None:
-    """Interval of a largest or smallest relative comparison, from that of the largest log ratio x.
-
-    The named sets hold every pair both ways: the largest of 1 - fi / fj is 1 - exp(-x), the
-    smallest 1 - exp(x), and the largest |1 - fi / fj| is exp(x) - 1. None where a side is 0.
-    """
-    of = {("rel", "max"): (1, 1), ("srel", "max"): (-1, -1), ("srel", "min"): (1, -1)}
-    if logs is None or len(logs.estimate) < len(errors.estimate) or (how, reduction) not in of:
-        return None
-    inside, outside = of[how, reduction]
-    with np.errstate(over="ignore"):
-        return tuple(sorted(outside * np.expm1(inside * np.clip(largest(*logs), 0, None))))
-
-
-def _reach(count: int) -> float:
-    """Standard errors that all estimates at once stay within, nineteen times in twenty."""
-    return float(scipy.stats.norm.ppf(1 - 0.05 / (2 * count)))

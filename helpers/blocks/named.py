@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.spatial.distance import pdist
 
 from helpers.blocks import blocks
-from helpers.blocks.counts import Table, real
+from helpers.blocks.counts import Table, numbers
 
 TABLE_1 = {
     "|dfpr|": ("fpr", "compl", "sabs", "max"),
@@ -71,7 +71,7 @@ def individual_bias(outcomes: Any, features: Any) -> float:
     (n,) and `features` (n, d) are finite; a Euclidean distance of 1 between features has to mean
     "may differ by 1 in outcome".
     """
-    outcomes, features = real(outcomes, "outcomes"), np.asarray(features, float)
+    outcomes, features = numbers(outcomes, "outcomes"), np.asarray(features, float)
     n = len(outcomes)
     if features.shape[:1] != (n,) or not np.isfinite(features).all() or n > MOST_INDIVIDUALS:
         raise ValueError(

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from helpers import stats
 from helpers.blocks import blocks, counts, report
 from helpers.blocks.report import KEYS, Report
 
@@ -82,7 +81,7 @@ def figure_1(found: Report) -> pd.DataFrame:
     and corrected.
 
     `gap` is whether the column compares groups, and `size` then how large its gap is, from 0. p is
-    that of the gap by itself where the report has one, `corrected` for all gaps of the table
+    that of the gap by itself where the report has one, `corrected` for all cells of the report
     (Benjamini and Hochberg).
     """
     rows = []
@@ -93,7 +92,7 @@ def figure_1(found: Report) -> pd.DataFrame:
             cell = found.cell(of.name, which, how, reduction) if gap else {}
             printed = 1 - value if column == "minratio" else value
             size = value if gap else np.nan
-            rows.append([of.name, column, printed, best, gap, size, cell.get("p", np.nan)])
-    names = ["measure", "column", "value", "best", "gap", "size", "p"]
-    table = pd.DataFrame(rows, columns=names)
-    return table.assign(corrected=stats.adjust(table["p"], "fdr_bh"))
+            p = [cell.get(name, np.nan) for name in ("p", "p_bh")]
+            rows.append([of.name, column, printed, best, gap, size, *p])
+    names = ["measure", "column", "value", "best", "gap", "size", "p", "corrected"]
+    return pd.DataFrame(rows, columns=names)

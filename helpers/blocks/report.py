@@ -4,7 +4,7 @@ The paper's Figure 2 explores a report by clicking; here each step is a function
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import pandas as pd
 from helpers import stats
 from helpers.blocks import blocks, evidence
 from helpers.blocks.blocks import Sample
-from helpers.blocks.counts import CELLS, Table, places, unit_counts
+from helpers.blocks.counts import CELLS, Table, places
 
 DRAWS = 999
 KEYS = ["measure", "set", "comparison", "reduction"]
@@ -30,7 +30,7 @@ class Report:
         skipped (comparisons that were, or were not, estimable); group_i, group_j, f_i, f_j, n_i,
         n_j: the two sides of the comparison that decides (the largest for max, the smallest for
         min, else the one that contributes most); with bootstrap low and high; with permutations p,
-        p_holm, p_bh, p_minp and tail.
+        p_holm, p_bh and p_minp, where more is more bias.
     sample : F of every unit, with the data and the grid it was made from.
     null : values of all cells with the groups shuffled, (permutations, cells).
     """
@@ -106,7 +106,7 @@ def make(
         parts.append(evidence.bootstrap(data, grid, values, bootstrap, seed))
     if permutations:
         null = evidence.null_draws(data, grid, permutations, seed)
-        parts.append(evidence.p_values(values, null, evidence.tails(grid)))
+        parts.append(evidence.p_values(values, null, evidence.tested(grid)))
     return Report(pd.concat(parts, axis=1), sample, null)
 
 
@@ -143,42 +143,38 @@ def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> 
         n = [int(data.number[data.groups.rows(group)].sum()) for group in names]
         return pd.DataFrame({"group": names, "n": n} | ends)
     top, bottom = (list(cells) for cells in blocks.SHARES[of])
-    counted = data.frame()[: len(data.groups)]
-    held = counted[list(CELLS)].to_numpy()
-    value = blocks.ratio(held[:, top].sum(1), held[:, bottom].sum(1))
-    n = trials = held[:, bottom].sum(1)
+    held = data.frame()[: len(names)][list(CELLS)].to_numpy()
+    value, n = blocks.ratio(held[:, top].sum(1), held[:, bottom].sum(1)), held[:, bottom].sum(1)
+    trials = n
     if data.clusters is not None or data.sample_weight is not None:
-        plain = replace(data, sample_weight=None)
-        rows = np.bincount(places(plain, data.groups.atoms), data.number, data.counts.size)
-        rows = rows.reshape(-1, *data.counts.shape[-2:]).sum(0)
-        n = unit_counts(data.groups, rows)[: len(value), bottom].sum(1).astype(int)
-        trials = np.nan_to_num(_independent(data, top, bottom, value))
+        n, trials = _independent(data, top, bottom, value)
     low, high = stats.wilson(np.nan_to_num(value).clip(0, 1) * trials, trials)
-    found = pd.DataFrame({"group": counted["group"], "n": n, "value": value})
-    found = found.assign(low=low, high=high)
+    found = pd.DataFrame({"group": names, "n": n, "value": value, "low": low, "high": high})
     if data.strata is not None:
         found["adjusted"] = whole.sides(of, blocks.alone)[0]
     return found
 
 
-def _independent(data: Table, top: list, bottom: list, value: np.ndarray) -> np.ndarray:
-    """Rows with the error of each group's rate, by linearisation, or Kish's for 0 and 1."""
-    cell = places(data, data.groups.atoms) % len(CELLS)
-    weight = data.mass / data.number
-    found = np.zeros(len(value))
-    for g, rate in enumerate(value):
-        inside = data.groups.member[[g]].toarray()[0][data.groups.atoms]
-        counts = inside * np.isin(cell, bottom)
-        size = weight * counts
-        off = size * (np.isin(cell, top) - rate)
+def _independent(data: Table, top: list, bottom: list, value: np.ndarray) -> tuple:
+    """The rows of each group's rate, and as many independent ones as have its error.
+
+    By linearisation, and for rates of 0 and 1 by Kish's design effect.
+    """
+    cell, weight = places(data, data.groups.atoms) % len(CELLS), data.mass / data.number
+    hit, counts, n, trials = np.isin(cell, top), np.isin(cell, bottom), [], []
+    for group, rate in zip(data.groups.names, value, strict=True):
+        rows = data.groups.rows(group)
+        rows = rows[counts[rows]]
+        number, size = data.number[rows], weight[rows]
+        part = size if rate in (0, 1) else size * (hit[rows] - rate)
         if data.clusters is None:
-            squares, sizes = ((data.number * part**2).sum() for part in (off, size))
+            squares = (number * part**2).sum()
         else:
-            of_clusters = (np.bincount(data.clusters, data.number * part) for part in (off, size))
-            squares, sizes = ((part**2).sum() for part in of_clusters)
-        total = (data.number * size).sum()
-        found[g] = total**2 / sizes if rate in (0, 1) else rate * (1 - rate) * total**2 / squares
-    return found
+            squares = (np.bincount(data.clusters[rows], number * part) ** 2).sum()
+        spread = 1 if rate in (0, 1) else rate * (1 - rate)
+        n.append(int(number.sum()))
+        trials.append(spread * (number * size).sum() ** 2 / squares if squares else 0)
+    return n, np.array(trials, float)
 
 
 def explain(report: Report, measure: str, set: str, comparison: str, reduction: str, top: int = 5):
@@ -201,25 +197,21 @@ def explain(report: Report, measure: str, set: str, comparison: str, reduction: 
 
 
 def widget(report: Report):
-    """Four menus over `explain`, for a kernel -> ipywidgets.VBox of the menus and their page."""
+    """Four menus over `explain`, for a kernel -> ipywidgets.interactive."""
     import ipywidgets
+    from IPython.display import HTML
 
-    options = {key: list(report.cells[key].unique()) for key in KEYS}
-    menus = [ipywidgets.Dropdown(options=of, description=key) for key, of in options.items()]
-    page = ipywidgets.HTML()
     look = {"float_format": "{:.3f}".format, "border": 0, "na_rep": "not estimable"}
 
-    def show(_=None) -> None:
+    def show(**cell) -> HTML:
         try:
-            found = explain(report, *(menu.value for menu in menus))
-            page.value = "".join(f"<h4>{k}</h4>{t.to_html(**look)}" for k, t in found.items())
+            found = explain(report, **cell)
         except (KeyError, ValueError) as error:
-            page.value = f"<p>{error.args[0]}</p>"
+            return HTML(f"<p>{error.args[0]}</p>")
+        return HTML("".join(f"<h4>{k}</h4>{table.to_html(**look)}" for k, table in found.items()))
 
-    for menu in menus:
-        menu.observe(show, names="value")
-    show()
-    return ipywidgets.VBox([ipywidgets.HBox(menus), page])
+    options = {key: list(report.cells[key].unique()) for key in KEYS}
+    return ipywidgets.interactive(show, **options)
 
 
 def _names(block: tuple) -> list[str]:

@@ -74,10 +74,9 @@ class Tally:
         if self.steps and fixed:  # rates need no scores
             roles.remove("y_score")
         rows = _collapsed(self.rows[list(dict.fromkeys([*by, *strata, *roles, "times"]))])
-        given = {role: rows[role] for role in roles if role != "cluster"}
-        given["clusters"] = rows.get("cluster")
+        given = rows[[*roles, "times"]].rename(columns={"cluster": "clusters"}).to_dict("series")
         given["strata"] = rows[strata] if strata else None
-        return counts.table(rows[by], **given, intersect=intersect, times=rows["times"])
+        return counts.table(rows[by], intersect=intersect, **given)
 
 
 def read(source: str | Path | pd.DataFrame) -> Any:
@@ -100,16 +99,15 @@ def read(source: str | Path | pd.DataFrame) -> Any:
     database = ibis.duckdb.connect(memory_limit="1GB")
     reader = database.read_csv if endings == {".csv"} else database.read_parquet
     try:
-        first, *others = [(p.name, set(reader(p).columns)) for p in found]
-        for name, columns in others:
-            if columns != first[1]:
-                differ = ", ".join(sorted(columns ^ first[1]))
-                raise ValueError(f"{name} and {first[0]} have different columns: {differ}")
-        return reader([str(p) for p in found], union_by_name=True)
-    except ValueError:
-        raise
+        columns = {p.name: set(reader(p).columns) for p in found}
+        table = reader([str(p) for p in found], union_by_name=True)
     except Exception as error:  # DuckDB has many kinds
         raise ValueError(f"{path.name}: cannot be read ({str(error).splitlines()[0]})") from None
+    first = found[0].name
+    for name, its in columns.items():
+        if differ := ", ".join(sorted(its ^ columns[first])):
+            raise ValueError(f"{name} and {first} have different columns: {differ}")
+    return table
 
 
 def recognised(table: Any, given: dict) -> tuple[dict, list[str]]:
@@ -132,22 +130,21 @@ def recognised(table: Any, given: dict) -> tuple[dict, list[str]]:
             "y_score: say which is, such as y_true=outcome"
         )
     head, notes = table.limit(LOOKED_AT).execute(), []
+    values = head.nunique()
     for name in itertools.chain(*lists.values()):
-        values = head[name].nunique()
-        if values > MOST:
+        if values[name] > MOST:
             raise ValueError(
-                f"{name} has {values:,} different values or more, too many for groups (at most "
-                f"{MOST:,}): is it an identifier? Give it as cluster if it says which rows belong "
-                "together, or merge its values"
+                f"{name} has {values[name]:,} different values or more, too many for groups (at "
+                f"most {MOST:,}): is it an identifier? Give it as cluster if it says which rows "
+                "belong together, or merge its values"
             )
     free = [n for n in table.columns if n not in asked and n not in found.values()]
     for name in free if "sensitive_features" not in given else ():
-        values = head[name].nunique()
-        fractions = head[name].dtype.kind == "f" and (head[name].dropna() % 1 != 0).any()
-        if values > MANY or fractions:
-            why = "numbers with fractions" if fractions else f"{values:,} different values"
-            notes.append(f"The column {name} holds {why}, so it is not taken for groups.")
-        elif values < 2:
+        if head[name].dtype.kind == "f" and (head[name].dropna() % 1 != 0).any():
+            notes.append(f"The column {name} holds numbers with fractions: no groups.")
+        elif values[name] > MANY:
+            notes.append(f"The column {name} holds {values[name]:,} different values: no groups.")
+        elif values[name] < 2:
             notes.append(f"The column {name} has one value only: there is nothing to compare.")
         else:
             lists["sensitive_features"].append(name)

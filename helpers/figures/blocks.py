@@ -1,4 +1,4 @@
-"""Figures of notebook 09: whole reports, single gaps beside their nulls, and crossing curves."""
+"""Figures of notebooks 09: reports, gaps beside their nulls, curves, and the whole suite."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,7 @@ from helpers.figures.style import (
     FAINT,
     INK,
     RED,
+    ZERO,
     cells,
     estimates,
     headed,
@@ -87,13 +88,10 @@ def group_rates(table: pd.DataFrame, label: str, fixed: str) -> Figure:
 
     `table` has panel, group, n, value, low, high, adjusted, adjusted_low and adjusted_high.
     """
-    panels = dict(list(table.groupby("panel", sort=False)))
-    sizes, height = [len(part) for part in panels.values()], 0.8 + 0.4 * (len(table) + len(panels))
-    options = {"sharex": True, "squeeze": False, "height_ratios": sizes}
-    figure, axes = plt.subplots(len(panels), 1, figsize=(7.2, height), **options)
+    figure, panels = _panels(table, "panel", 0.4)
     looks = {"as it is": {"marker": "o", "color": BLUE}}
     looks[f"{fixed} held fixed"] = {"marker": "D", "mfc": "white", "mew": 1.6, "color": RED}
-    for ax, (name, part) in zip(axes[:, 0], panels.items(), strict=True):
+    for ax, name, part in panels:
         y = np.arange(len(part))
         for value, up, look in zip(
             ("value", "adjusted"), (-0.14, 0.14), looks.values(), strict=True
@@ -104,42 +102,72 @@ def group_rates(table: pd.DataFrame, label: str, fixed: str) -> Figure:
     most = table.loc[(table["adjusted"] - table["value"]).abs().idxmax()]
     ends = f"from {most['value']:.2f} to {most['adjusted']:.2f}"
     headed(figure, f"Holding the {fixed} fixed moves {most['group']} most: {ends}", marks(looks))
-    axes[-1, 0].set_xlabel(label)
+    ax.set_xlabel(label)
     return figure
 
 
-def suite(table: pd.DataFrame) -> Figure:
-    """All notebooks in one report (`gaps.one_report`): worst gaps, intervals and nulls.
+def _panels(table: pd.DataFrame, by: str, line: float) -> tuple[Figure, list]:
+    """Panels below each other, one a value of `by`: the axes, the value and its rows."""
+    parts = list(table.groupby(by, sort=False))
+    sizes = [len(part) + 1 for _, part in parts]
+    options = {"sharex": True, "squeeze": False, "height_ratios": sizes}
+    size = 7.6, 0.8 + line * sum(sizes)
+    figure, axes = plt.subplots(len(parts), 1, figsize=size, **options)
+    return figure, [(ax, *part) for ax, part in zip(axes[:, 0], parts, strict=True)]
 
-    The two groups are printed beside the gap; what is at a limit is drawn hollow.
-    """
-    table = table.reset_index(drop=True)
-    figure, axes = plt.subplots(figsize=(8.4, 1.3 + 0.42 * len(table)))
-    axes.hlines(table.index, 0, table["null_high"], lw=9, color=WITHOUT_BIAS["color"])
-    looks = {
-        "more than chance": {"marker": "o", "color": RED},
-        "not told from chance": {"marker": "o", "color": FAINT},
-    }
+
+def suite(table: pd.DataFrame) -> Figure:
+    """The widest gap of each question (`gaps.gaps`), with the two groups and the interval."""
+    figure, axes = plt.subplots(figsize=(8.4, 1.3 + 0.5 * len(table)))
     found = table["p_holm"] <= LEVEL
+    looks = {
+        "more than chance gives": {"marker": "o", "color": RED},
+        "not told from chance": {"marker": "s", "color": FAINT, "mfc": "white"},
+    }
     for which, look in zip((found, ~found), looks.values(), strict=True):
-        part = table[which]
-        estimates(axes, part, "value", part.index, **look)
-    looks["reached without bias (95%)"] = WITHOUT_BIAS
-    hollow = table[table["at_limit"]]
-    axes.plot(hollow["value"], hollow.index, "o", ms=3, color="white", zorder=5)
-    if len(hollow):
-        text = "holds a rate of 0 or 1: interval too short"
-        looks[text] = {"marker": "o", "color": INK, "mfc": "white", "ms": 6, "mew": 2}
+        estimates(axes, table[which], "value", table.index[which], **look)
     for row in table.itertuples():
-        ends = f"  {row.worst} – {row.best}"
-        axes.text(max(row.high, row.null_high), row.Index, ends, va="center", fontsize=8)
-    names = table["notebook"].str[:2] + ": " + table["groups"] + "\n" + table["reading"]
-    name_rows(axes, names, fontsize=8)
-    axes.set_xlim(0, 1.3 * table["high"].max())
-    axes.set_xticks([tick for tick in axes.get_xticks() if tick <= 1.01])
-    axes.set_xlabel("largest difference between two groups in the share served right")
-    title = f"{found.sum()} of {len(table)} gaps are larger than chance gives (Holm)"
+        ends = f"most: {row.highest}\nleast: {row.lowest}"
+        axes.text(row.high + 0.02, row.Index, ends, va="center", fontsize=8)
+    name_rows(axes, table["notebook"].str.split("_").str[0] + ": " + table["asks"], fontsize=9)
+    axes.set_xlim(-0.01, 1.45 * table["high"].max())
+    axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= 1.01])
+    axes.set_xlabel("largest difference between two groups (share), with a 95% interval")
+    title = f"{found.sum()} of {len(table)} gaps are more than chance gives (Holm)"
     headed(figure, title, marks(looks))
+    return figure
+
+
+def tried(table: pd.DataFrame) -> Figure:
+    """How methods did where the truth is known (`gaps.tried`): a panel a measure."""
+    figure, panels = _panels(table, "measure", 0.31)
+    for ax, measure, part in panels:
+        part = part.sort_values("value", ascending=False, kind="stable")
+        estimates(ax, part, "value", np.arange(len(part)), color=BLUE, ms=6)
+        name_rows(ax, part["method"], fontsize=9)
+        ax.plot(part["chance"], np.arange(len(part)), "|", color=INK, ms=12)
+        ax.set_title(f"{part['notebook'].iloc[0]}: {measure}", fontsize=10)
+        ax.set_xlim(0.2, 1.03)
+    ax.set_xlabel("1 is perfect (lines: 95% intervals)")
+    sure = (table["low"] > table["chance"]).sum()
+    title = f"{sure} of {len(table)} ways of asking do better than knowing nothing"
+    headed(figure, title, [mark("an answer that knows nothing", marker="|", color=INK, ms=12)])
+    return figure
+
+
+def remedies(table: pd.DataFrame) -> Figure:
+    """What each way of training leaves of a gap (`gaps.remedies`)."""
+    table = table.sort_values("value", ignore_index=True)
+    figure, axes = plt.subplots(figsize=(7.2, 1.1 + 0.4 * len(table)))
+    estimates(axes, table, "value", table.index, color=BLUE, ms=7)
+    name_rows(axes, table["training"])
+    axes.axvline(0, **ZERO)
+    axes.set_xlabel(
+        "accuracy in typical contexts less accuracy in mixed ones (lines: 95% intervals)"
+    )
+    first, last = table.iloc[0], table.iloc[-1]
+    ends = f"from {last['value']:.2f} ({last['training']}) to {first['value']:.2f}"
+    headed(figure, f"The gap falls {ends} ({first['training']})")
     return figure
 
 
@@ -162,7 +190,7 @@ def figure_1(table: pd.DataFrame) -> Figure:
     gaps = table[table["gap"]]
     beyond = (gaps["corrected"] <= LEVEL).sum()
     title = f"Figure 1: {beyond} of {len(gaps)} gaps are more than chance gives"
-    headed(figure, title, [_dot("gaps here")])
+    headed(figure, title, [_dot()])
     return figure
 
 
@@ -187,7 +215,7 @@ def grid(values: pd.DataFrame, corrected: pd.DataFrame) -> Figure:
             axes.text(at - 0.4, -2.5, SET_NAMES[which], fontsize=10)
     beyond = (sure <= LEVEL).to_numpy().sum()
     title = f"The report: {beyond} of these {sure.size} gaps are more than chance gives"
-    headed(figure, title, [_dot("cells of the report")])
+    headed(figure, title, [_dot()])
     return figure
 
 
@@ -201,9 +229,9 @@ def _shaded(ax, values: pd.DataFrame, size: pd.DataFrame, corrected: pd.DataFram
     ax.xaxis.tick_top()
 
 
-def _dot(which: str):
+def _dot():
     """The legend's entry of a dot."""
-    text = f"more than chance gives, corrected for all {which} (p ≤ {LEVEL:g})"
+    text = f"more than chance gives, corrected for all cells of the report (p ≤ {LEVEL:g})"
     return mark(text, marker="o", color=RED, ms=5)
 
 

@@ -257,6 +257,7 @@ class Declared:
     groups: list[str] | None
     cluster: str | None  # 08, too
     draws: Annotated[int, Field(ge=99, le=100_000)]
+    tables: Literal["stored", "run"]
     # of the sweeps
     seeds: Annotated[list[Natural], Field(min_length=1), BeforeValidator(_so_many)]
 
@@ -313,8 +314,8 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
                 "fit 'as it is' is for notebooks 06 and 07, which explain a network; this one "
                 "compares trainings: take scratch, fine-tuned or probe"
             )
-        if len(recipes) > 1 and not {"methods", "draws"} & set(values):
-            raise ParameterError("parameter 'model': only notebooks 06 and 09b take several models")
+        if len(recipes) > 1 and "methods" not in values:
+            raise ParameterError("parameter 'model': only notebook 06 takes several models")
         if {"model", "images"} & set(given):
             faults = [_misfit(recipe, right["images"].size) for recipe in recipes]
             if any(faults):

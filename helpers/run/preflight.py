@@ -45,7 +45,8 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
     for path in asked:
         own = everywhere[path.stem]
         mine = {name: value for name, value in shared.items() if name in own}
-        given[path] = mine | of_notebooks(config, path.stem) | {"output": run}
+        read = {"tables": "run"} if reads_findings(path) else {}
+        given[path] = read | mine | of_notebooks(config, path.stem) | {"output": run}
         try:
             accepted[path] = parameters.accepted(own, given[path])
         except parameters.ParameterError as error:

@@ -1,219 +1,218 @@
-"""The gaps that the other notebooks measure: the suite in one bias report.
+"""What the lessons say together: their tables as gaps, as tests of methods, and as remedies.
 
-Every part is a table of plain columns: `right` (0 or 1, what counts as being served), and group
-columns. A part is added by adding its rows and a line that says by what to group and what to hold
-fixed; the report knows nothing of images. What the other notebooks judged is summed up at the end.
+Nothing is computed again. The tables are those of a run's folder, or those of the stored lessons,
+of which ``data/lessons`` keeps the few that are read here::
+
+    python -m helpers.synthesis.gaps outputs/demo      writes data/lessons anew
 """
 
-from collections.abc import Sequence
+import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy.stats
 
-from helpers import icon2, stats
-from helpers.blocks.counts import table
-from helpers.blocks.report import rates, readings
-from helpers.contexts import cross_evaluation, mosaics
-from helpers.data import Collection
-from helpers.focus import design, networks, rating
-from helpers.models.inference import logits
-from helpers.run.parameters import Recipe
-from helpers.worlds import driving as streets
+from helpers import stats
+from helpers.run import artifacts, claims, lessons, project
 
-METHODS_RATED = ("gradcam", "lrp", "smoothgrad", "integrated-gradients")
-MOSAICS = 2  # of each class
-WORST_GAP = ("pr", "pairs", "abs", "max")
+COLUMNS = ["notebook", "asks", "lowest", "highest", "value", "low", "high", "p", "do"]
+STORED = project.root() / "data" / "lessons"
+PERFECT = "DiFull"  # the network in which the right explanation is known
 
 
-class Part(NamedTuple):
-    """Rows of a notebook and one question about them."""
+class Question(NamedTuple):
+    """A table with a value of each group, and what to do about a wide gap between two of them."""
 
     notebook: str
-    served: str  # what `right` means
-    rows: pd.DataFrame
-    by: str  # the group column compared
-    fixed: str | None = None  # the column held fixed
-    cluster: str | None = None  # the column of what is drawn and exchanged together
+    table: str
+    asks: str
+    by: tuple[str, ...]  # the columns of the groups
+    value: str  # its interval is in <value>_low and <value>_high, or in low and high
+    do: str
+    only: str = ""  # a query of the rows that are meant
+    whole: float = 1  # what stands for all, such as 100 where shares are per cent
 
 
-def cross_evaluated(trainings, name: str, collection: Collection) -> pd.DataFrame:
-    """Rows of notebook 02: training, test set, class, image, right.
+QUESTIONS = (
+    Question(
+        "02_cross_evaluation", "accuracy", "Does the model need the background?",
+        ("test_set",), "accuracy", "train with each object in several contexts", "train_set == 'C'",
+    ),
+    Question(
+        "03_contextualized_mosaics", "table1", "Which context outscores which object?",
+        ("object_class", "context_class"), "flip_share",
+        "ask 03b whether the context is strong or the object weak",
+    ),
+    Question(
+        "06_focus_rating", "pooled", "Does it matter which explanation is read?",
+        ("method",), "mean", "read the highest, and check it with the controls of 06b",
+    ),
+    Question(
+        "07_focus_bias_pairs", "pairs", "Which two classes are confused?",
+        ("target", "outer"), "focus", "look what both classes show in the lowest pair's mosaics",
+    ),
+    Question(
+        "08_icon2", "table-1-groups", "Is the detector worse where income is low?",
+        ("value",), "AP", "hold the attribute fixed that ranks first, then blame the detector",
+        "`class` == 'car'", 100,
+    ),
+    Question(
+        "09b_deeper_blocks", "real-frames", "Is a time of day served worse, scenes alike?",
+        ("group",), "adjusted", "collect more frames of that time, of every scene",
+        "panel == 'time'",
+    ),
+)  # fmt: skip
+TRUTHS = {  # tables in which a method was tried where the truth is known
+    "05b_dose_and_worlds": "told-apart",
+    "06b_focus_controls": "controls",
+    "08_icon2": "error-rates",
+}
+REMEDIES = ("05b_dose_and_worlds", "mitigation")
+READ = {(q.notebook, q.table) for q in QUESTIONS} | set(TRUTHS.items()) | {REMEDIES}
 
-    `image` is the place in the test split: C and WB show the same object there.
+
+def tables(folder: Path | None = None) -> dict[tuple[str, str], pd.DataFrame]:
+    """The tables of `READ` that there are, of a run's folder or (None) of the stored lessons."""
+    where = STORED if folder is None else folder / "tables"
+    paths = {(notebook, name): where / notebook / f"{name}.csv" for notebook, name in sorted(READ)}
+    return {key: pd.read_csv(path) for key, path in paths.items() if path.is_file()}
+
+
+def gap(rows: pd.DataFrame, by: str, value: str) -> pd.Series:
+    """The widest difference between two groups, from each group's value and interval.
+
+    The interval of a difference follows from both intervals (Zou and Donner, *Statistics in
+    Medicine* 27, 2008). It is made wider for being the widest of all pairs (Bonferroni), as p is.
+
+    Returns
+    -------
+    Series
+        lowest, highest : the two groups
+        value, low, high : how far they are apart, with the ends of a 95% interval, 0 at least
+        p : of no difference
     """
-    rows = cross_evaluation.predictions({name: trainings}, collection.sets)
-    columns = ["training", "test_set", "class", "image", "right"]
-    return rows.assign(right=rows["right"].astype(int))[columns]
+    own = f"{value}_low", f"{value}_high"
+    ends = own if own[0] in rows else ("low", "high")
+    rows = rows.sort_values(value)
+    (a, a_low, a_high), (b, b_low, b_high) = rows[[value, *ends]].to_numpy(float)[[0, -1]]
+    pairs, z = len(rows) * (len(rows) - 1) / 2, scipy.stats.norm.isf(0.025)
+    down, up = np.hypot(a_high - a, b - b_low), np.hypot(a - a_low, b_high - b)
+    wider = scipy.stats.norm.isf(0.025 / pairs) / z
+    p = 2 * pairs * scipy.stats.norm.sf(z * (b - a) / down) if down else float(a == b)
+    found = {"value": b - a, "low": max(b - a - wider * down, 0), "high": b - a + wider * up}
+    first, last = rows[by].iloc[[0, -1]]
+    return pd.Series({"lowest": first, "highest": last} | found | {"p": min(p, 1)})
 
 
-def contextualized(trainings, collection: Collection, seed: int = 0) -> pd.DataFrame:
-    """Rows of notebook 03: training, class, object (its image), context, right and kept.
+def gaps(found: dict[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
+    """The widest gap of each of `QUESTIONS` that the tables answer, the widest first.
 
-    `right`: the mosaic is named as its object; `kept`: it is not named as its context's class.
-    One mosaic an object image and context.
+    DataFrame: notebook, asks, the columns of :func:`gap`, do, and p_holm (over the questions).
     """
-    objects, classes = collection.sets["C"].split("test"), np.array(collection.classes)
-    given = objects.labels, collection.contexts, collection.classes
-    shown = mosaics.design(*given, per_context=1, seed=seed, controls=False)
-    streamed = mosaics.batches(shown, objects.images, collection.contexts)
-    said = classes[logits(trainings, streamed).argmax(2).numpy()]
-    rows = pd.DataFrame({"class": shown["object_class"], "object": shown["object"]})
-    rows["context"] = shown["context_class"].map(collection.context_of)
-    parts = [rows.assign(training=training) for training in range(len(said))]
-    every = pd.concat(parts, ignore_index=True)
-    right = said == shown["object_class"].to_numpy()
-    kept = said != shown["context_class"].to_numpy()
-    return every.assign(right=right.ravel().astype(int), kept=kept.ravel().astype(int))
+    rows = []
+    for question in QUESTIONS:
+        table = found.get((question.notebook, question.table))
+        if table is None:
+            continue
+        table = table.query(question.only) if question.only else table
+        table = table.assign(group=table[list(question.by)].agg(" beside ".join, axis=1))
+        table = table.dropna(subset=question.value).drop_duplicates("group")
+        if len(table) > 1:
+            one = gap(table, "group", question.value)
+            one["value":"high"] = (one["value":"high"] / question.whole).clip(upper=1)
+            rows.append(
+                {"notebook": question.notebook, "asks": question.asks, **one} | {"do": question.do}
+            )
+    every = pd.DataFrame(rows, columns=COLUMNS).assign(p_holm=lambda t: stats.adjust(t["p"]))
+    return every.sort_values("value", ascending=False, ignore_index=True)
 
 
-def explained(collection: Collection, recipes: Sequence[Recipe], seed: int) -> pd.DataFrame:
-    """Rows of notebook 06: method, architecture, training, mosaic, focus, right.
+def tried(found: dict[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
+    """How methods did where the truth is known, with what knowing nothing gives.
 
-    `right`: more than half of the positive relevance lies on the two images of the target class;
-    that half is chance. A map without positive relevance has no Focus, and is not right. One recipe
-    an architecture; networks and ratings in the store are found there.
+    DataFrame: notebook, measure, method, value, low, high, chance.
+
+    Of 05b the area under the roc curve between worlds with and without a planted context, of 06b
+    the Focus of a network in which all relevance belongs on the right images, and of 08 the share
+    of worlds of four kinds in which a rule gives the right answer.
     """
-    images = networks.held_out(collection, recipes[0])["C"]
-    models = networks.every(collection, recipes, seed, ["C"])
-    shown = {"C": design(images.table, images.classes, per_class=MOSAICS, seed=seed)}
-    options = {"effort": "quick", "shape": "native"}
-    rated = rating.ratings(models, {"C": images}, shown, METHODS_RATED, **options)
-    right = (rated["focus"] > 0.5).astype(int)
-    return rated[["architecture", "training", "mosaic", "focus", "method"]].assign(right=right)
-
-
-def driving(frames: int = 600, seed: int = 0) -> pd.DataFrame:
-    """Rows of notebook 08: boxes of the driving world: frame, income, class, size, right.
-
-    The law of that notebook's demo: where income is low, boxes are smaller, and a box is detected
-    worse than one of its size elsewhere. Three classes of size hold most of the first fixed.
-    """
-    world = streets.make(frames, seed, streets.Law(confounding=0.3, inequity=0.15))
-    matches = icon2.match(world, [0.5])
-    boxes = world.boxes
-    side = np.sqrt((boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"]))
-    size = pd.cut(side, [0, 32, 96, np.inf], labels=["small", "medium", "large"])  # COCO's limits
-    return pd.DataFrame(
-        {
-            "frame": boxes["image"],
-            "income": world.images["income"].to_numpy()[boxes["image"]].astype(str),
-            "class": np.array(world.classes)[boxes["category"]],
-            "size": size.astype(str),
-            "right": np.isin(np.arange(len(boxes)), matches.taken[0]).astype(int),
+    parts = []
+    if (table := found.get(("05b_dose_and_worlds", "told-apart"))) is not None:
+        table = table[table["trainings"] == table["trainings"].max()]
+        names = table["method"] + ", " + table["quantity"] + ", " + table["reading"]
+        about = {
+            "notebook": "05b",
+            "measure": "worlds with a planted context told apart",
+            "method": names,
         }
-    )
+        parts.append(table.rename(columns={"auc": "value"}).assign(**about))
+    if (table := found.get(("06b_focus_controls", "controls"))) is not None:
+        table = table[(table["control"] == PERFECT) & table["setting"].isna()]
+        about = {"notebook": "06b", "measure": "relevance on the right images"}
+        parts.append(table.rename(columns={"mean": "value"}).assign(**about))
+    if (table := found.get(("08_icon2", "error-rates"))) is not None:
+        right = table["times"].where(table["right"], table["of"] - table["times"])
+        yes = table.groupby("rule", sort=False)["right"].mean()
+        table = table.assign(times=right).groupby("rule", sort=False)[["times", "of"]].sum()
+        low, high = stats.wilson(table["times"], table["of"])
+        about = {"notebook": "08", "measure": "worlds answered right", "method": table.index}
+        ends = {"value": table["times"] / table["of"], "low": low, "high": high}
+        ends["chance"] = np.maximum(yes, 1 - yes)  # of a rule that always says the same
+        parts.append(table.assign(**about, **ends))
+    columns = ["notebook", "measure", "method", "value", "low", "high", "chance"]
+    every = pd.DataFrame(columns=columns) if not parts else pd.concat(parts, ignore_index=True)
+    return every.reindex(columns=columns).fillna({"chance": 0.5})
 
 
-def parts(
-    trainings, name: str, collection: Collection, explained: pd.DataFrame, seed: int = 0
-) -> list[Part]:
-    """Every part there is, a line for each question; `explained` are the rows of notebook 06.
+def remedies(found: dict[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
+    """What each way of training leaves of the gap between contexts as they are and mixed ones.
 
-    What has one value cannot be compared, and there is nothing to hold fixed in it.
+    DataFrame: training, and the columns of :func:`gap`; empty where 05b has not run.
     """
-    evaluated = cross_evaluated(trainings, name, collection)
-    image = "image named right"
-    found = [
-        Part("02_cross_evaluation", image, evaluated, "test_set", "class", "image"),
-        Part("02_cross_evaluation", image, evaluated, "class", "test_set", "image"),
-    ]
-    if collection.contexts:
-        mixed, notebook = contextualized(trainings, collection, seed), "03_contextualized_mosaics"
-        kept = mixed.assign(right=mixed["kept"])
-        found += [
-            Part(notebook, "mosaic named as its object", mixed, "class", None, "object"),
-            Part(notebook, "mosaic not named as its context", kept, "context", "class", "object"),
-        ]
-    about, notebook = "mosaic explained by its class's images", "06_focus_rating"
-    found += [
-        Part(notebook, about, explained, "method", "architecture", "mosaic"),
-        Part(notebook, about, explained, "architecture", "method", "mosaic"),
-    ]
-    boxes = driving(seed=seed)
-    found += [Part("08_icon2", "box found", boxes, "income", f, "frame") for f in (None, "size")]
-    several = [part for part in found if part.rows[part.by].nunique() > 1]
-    constant = [part.fixed and part.rows[part.fixed].nunique() < 2 for part in several]
-    return [p._replace(fixed=None) if c else p for p, c in zip(several, constant, strict=True)]
+    table = found.get(REMEDIES)
+    if table is None:
+        return pd.DataFrame()
+    table = table[table["test_set"].isin(["C", "C, mixed"])]
+    both = [(name, part) for name, part in table.groupby("model") if len(part) == 2]
+    every = [{"training": name, **gap(part, "test_set", "accuracy")} for name, part in both]
+    return pd.DataFrame(every)
 
 
-def one_report(every: list[Part], draws: int = 999, seed: int = 0) -> pd.DataFrame:
-    """The worst gap of every part, ranked by its evidence.
-
-    DataFrame: notebook, reading, groups, value, low, high, null_high, p, p_holm (over the parts),
-    worst, best (the two groups), at_limit (a rate of the two is exactly 0 or 1, which resampling
-    cannot move: the interval is too short); smallest p first, then by the interval's lower end.
-    """
-    found, options = [], {"draws": draws, "seed": seed}
-    for part in every:
-        strata, clusters = (None if c is None else part.rows[c] for c in (part.fixed, part.cluster))
-        given = {"y_pred": part.rows["right"], "strata": strata, "clusters": clusters}
-        data = table(part.rows[part.by], **given)
-        cell = readings(data, {part.served: WORST_GAP}, **options).loc[0]
-        by_rate = rates(data).sort_values("adjusted" if part.fixed else "value")
-        worst, best = by_rate["group"].iloc[[0, -1]]
-        if "training" in part.rows:
-            cell[["low", "high"]] = _over_trainings(part, worst, best)
-        fixed = f", {part.fixed.replace('_', ' ')} fixed" if part.fixed else ""
-        numbers = cell[["value", "low", "high", "null_high", "p"]].astype(float)
-        found.append(
-            {
-                "notebook": part.notebook,
-                "reading": part.served,
-                "groups": part.by.replace("_", " ") + fixed,
-                **numbers.clip(upper=1),
-                "worst": worst,
-                "best": best,
-                "at_limit": _at_limit(part, [worst, best]),
-            }
-        )
-    every = pd.DataFrame(found)
-    every.insert(8, "p_holm", stats.adjust(every["p"]))
-    return every.sort_values(["p", "low"], ascending=[True, False], ignore_index=True)
+def verdicts(folder: Path | None = None) -> pd.DataFrame:
+    """How each notebook's claims were judged, in a run or (None) in the stored lessons."""
+    if folder is None:
+        names = sorted(path.stem for path in lessons.NOTEBOOKS.glob("0[1-9]*.ipynb"))
+        every = [lessons.verdicts(name).assign(notebook=name) for name in names]
+        judged = pd.concat(every, ignore_index=True)
+    else:
+        judged = claims.scorecard(folder)
+    return pd.crosstab(judged["notebook"], judged["verdict"]).rename_axis(columns=None)
 
 
-def _over_trainings(part: Part, worst: str, best: str) -> tuple[float, float]:
-    """Interval of the gap between two groups that speaks of other trainings and other images.
-
-    With something held fixed, every value of it has the weight that it has in all rows.
-    """
-    rows = part.rows.assign(fixed=part.rows[part.fixed] if part.fixed else "")
-    values, weights = [], []
-    for group, sign in ((best, 1), (worst, -1)):
-        mine = rows[rows[part.by] == group]
-        shares = rows.loc[rows["fixed"].isin(mine["fixed"].unique()), "fixed"]
-        for fixed, weight in shares.value_counts(normalize=True).sort_index().items():
-            here = mine[mine["fixed"] == fixed]
-            wide = here.pivot_table(index="training", columns=part.cluster, values="right")
-            values.append(wide.to_numpy())
-            weights.append(sign * weight)
-    return stats.mean(values, weights).interval()[1:]
-
-
-def _at_limit(part: Part, groups: list[str]) -> bool:
-    shown = part.rows[part.rows[part.by].isin(groups)]
-    by = [part.by, part.fixed] if part.fixed else part.by
-    return bool(shown.groupby(by)["right"].mean().isin([0, 1]).any())
+def estimates(widest: pd.DataFrame, left: pd.DataFrame) -> list[claims.Estimate]:
+    """What notebook 09c measures for its claims, from `gaps` and `remedies`."""
+    found, by = [], left.set_index("training") if len(left) else left
+    if len(widest):
+        top = widest.iloc[0]
+        ends = tuple(top[["value", "low", "high"]])
+        found.append(claims.Estimate("suite/blocks/widest", ends, p=top["p_holm"]))
+    if {"model-C", "other contexts"} <= set(by.index):
+        before, after = by.loc["model-C"], by.loc["other contexts"]
+        less = before["value"] - after["value"]
+        down = before["value"] - before["low"], after["high"] - after["value"]
+        up = before["high"] - before["value"], after["value"] - after["low"]
+        ends = less - np.hypot(*down), less + np.hypot(*up)
+        found.append(claims.Estimate("suite/synthesis/remedy", (less, *ends)))
+    return found
 
 
-# --- what the other notebooks judged ---
+def main(folder: str) -> None:
+    """Keep the tables of a run as those of the stored lessons."""
+    for (notebook, name), table in tables(Path(folder)).items():
+        artifacts.write_text(STORED / notebook / f"{name}.csv", table.to_csv(index=False))
 
 
-def verdicts(scorecard: pd.DataFrame) -> pd.DataFrame:
-    """How the claims of each notebook were judged: a row a notebook, a column a verdict."""
-    return pd.crosstab(scorecard["notebook"], scorecard["verdict"]).rename_axis(columns=None)
-
-
-def ranked(scorecard: pd.DataFrame) -> pd.DataFrame:
-    """Claims of a run (:func:`helpers.run.claims.scorecard`), the best supported first.
-
-    DataFrame: notebook, claim, verdict, evidence: how many times its own uncertainty (half the
-    interval) a value is away from the bound it was judged by; infinite for exact counts, NaN where
-    nothing was measured.
-    """
-    numbers = scorecard[["measured", "bound", "low", "high"]].astype(float)
-    away = (numbers["measured"] - numbers["bound"]).abs()
-    half = (numbers["high"] - numbers["low"]) / 2
-    evidence = (away / half.where(half > 0)).where(half != 0, np.inf).where(away.notna())
-    table = scorecard[["notebook", "claim", "verdict"]].assign(evidence=evidence)
-    return table.sort_values("evidence", ascending=False, ignore_index=True, kind="stable")
+if __name__ == "__main__":
+    main(*sys.argv[1:])
