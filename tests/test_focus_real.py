@@ -8,7 +8,7 @@ import pytest
 from torchvision.models import SqueezeNet1_0_Weights
 
 from helpers import data, focus
-from helpers.explain import PAPER_METHODS
+from helpers.explain import METHODS
 from helpers.focus import networks, pairs
 from helpers.run import project
 from helpers.run.parameters import Images, Recipe
@@ -53,7 +53,7 @@ def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path, monkey
     assert len(table) >= 200 and len(model.logit) == 57
     rated = [
         focus.rate(model, images, table, m, shape="squeezed", **FEW.get(m, {}))
-        for m in PAPER_METHODS
+        for m in METHODS
     ]
     found = focus.summary(pd.concat(rated)).set_index("method")
     print(found[["mean", "mean_low", "mean_high", "undefined", "seconds"]].round(3))
