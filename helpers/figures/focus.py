@@ -231,12 +231,13 @@ def controls(blind: pd.DataFrame, known: pd.DataFrame) -> Figure:
     right.set_title(title, fontsize=10)
     for one, must in ((ax, 0.5), (right, 1.0)):
         one.axvline(must, color=INK, lw=1.8, zorder=0)
-        one.set_xlabel("Focus (line: what it must be)")
+    ax.set_xlabel("Focus (line: 0.5, what it must be)")
+    right.set_xlabel("Focus (line: all in cells that the logit adds up)")
     full = known[(known["control"] == "DiFull") & (known["reads"] == "input")]
     least = full.groupby("method", sort=False)["focus"].min()
     wrong = ", ".join(least.index[least < 0.999])
-    said = f"Left, {int((~blind['holds']).sum())} of {len(blind)} are not 0.5; right, of what reads"
-    headed(fig, f"{said} the input {wrong or 'nothing'} shows cells that are not seen (● below 1)")
+    said = f"{int(blind['holds'].sum())} of {len(blind)} give 0.5 where nothing is known; at the"
+    headed(fig, f"{said} input of DiFull, {wrong or 'no method'} shows cells that are not seen")
     return fig
 
 
@@ -386,19 +387,26 @@ def located(
     return fig
 
 
-def interventions(table: pd.DataFrame, effect: float, pair: tuple[str, str]) -> Figure:
-    """Mean Focus of one pair's mosaics in each state, by networks (`focus.summary` of both)."""
+def interventions(table: pd.DataFrame, rise: Sequence[float], effect: float, pair: tuple) -> Figure:
+    """Mean Focus of one pair's mosaics in each state, by networks (`focus.summary` of both).
+
+    `rise` is that of the second state over the first in the first networks, with its interval.
+    """
     (first, second, *_), looks = table["state"].unique(), series(table["networks"])
     fig, ax = plt.subplots(figsize=(9.0, 1.6 + 0.5 * table["state"].nunique()))
     compared(ax, table, "mean", "state", "networks", looks)
-    focus = table[table["networks"] == next(iter(looks))].set_index("state")["mean"]
-    ax.axvline(focus[first] + effect, **COUNTS)
+    as_it_is = (table["networks"] == next(iter(looks))) & (table["state"] == first)
+    ax.axvline(table.loc[as_it_is, "mean"].item() + effect, **COUNTS)
     lines = "lines: 95% intervals over trainings and images"
     _focus(ax, f"mean Focus of {pair[0]} beside {pair[1]} ({lines})")
     looks[f"as it is + {effect:g}: the effect that counts"] = COUNTS
-    rise = focus[second] - focus[first]
-    said = "enough to count" if rise > effect else "too little to count"
-    title = f"{second.capitalize()}: Focus changes by {rise:+.2f}, {said}"
+    change, low, high = rise
+    counts = "it is undecided whether that counts"
+    if low > effect or high < effect:
+        counts = "enough to count" if low > effect else "too little to count"
+    title = (
+        f"{second.capitalize()}: Focus changes by {change:+.2f} [{low:.2f}, {high:.2f}], {counts}"
+    )
     headed(fig, title, [*marks(looks), BY_CHANCE])
     return fig
 

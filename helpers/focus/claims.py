@@ -170,8 +170,10 @@ def of_trials(table: pd.DataFrame) -> list[Estimate]:
     seeds = table["seed"].nunique()
     first = full.groupby("seed")["first"].mean() - none.groupby("seed")["first"].mean()
     found = [Estimate("focus/first", stats.mean(first).interval(), {"seeds": seeds})]
-    kept = table[table["dose"].between(0, 1, inclusive="neither")].groupby("dose")
-    kept = kept.apply(lambda rows: (_focus_of_pair(rows) - _focus_of_pair(full)).dropna())
+    between = table[table["dose"].between(0, 1, inclusive="neither")].groupby("dose")
+    whole = _focus_of_pair(full)
+    kept = {dose: (_focus_of_pair(rows) - whole).dropna() for dose, rows in between}
+    kept = pd.concat(kept, names=["dose"])
     by_seed, by_dose = (kept.groupby(level=name).mean() for name in ("seed", "dose"))
     note = ", ".join(f"dose {dose:g}: {gap:+.2f}" for dose, gap in by_dose.items())
     gap = stats.mean(by_seed).interval()

@@ -122,14 +122,16 @@ def ratings(
 
 
 def maps_of(
-    model: Model, mosaic: torch.Tensor, target: str, methods: Iterable[str], effort: str
+    model: Model, images: torch.Tensor, target: str, methods: Mapping[str, tuple[str, dict]]
 ) -> dict[str, torch.Tensor]:
-    """Each method's map of one mosaic (1, 3, H, W) in the first training, by its shown name."""
-    found, asked = {}, (model.trainings[0], mosaic, model.logit[target])
-    for method in methods:
+    """Each method's maps (N, H, W) of images (N, 3, H, W) in the first training.
+
+    `methods` are a method and its settings, by the name shown. One that refuses has no maps.
+    """
+    found, asked = {}, (model.trainings[0], images, model.logit[target])
+    for name, (method, settings) in methods.items():
         with suppress(NotConserved):
-            maps = explain.explain(*asked, method, **method_settings(method, effort)).maps
-            found[shown(method)] = maps[0]
+            found[name] = explain.explain(*asked, method, **settings).maps
     return found
 
 
