@@ -126,7 +126,7 @@ def test_notebook_06_on_cats_and_dogs(cats_and_dogs, outputs, monkeypatch):
     assert found["mean_low"]["GradCAM"] > 0.5 and found["mean"]["LRP"] > 0.5
 
 
-SMALL = {"size": 96, "per_class": 60}
+SMALL = {"size": 64, "per_class": 40}
 
 
 def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_drawn_world(
