@@ -59,7 +59,7 @@ def trainings():
         logits = models.logits(model, images)
         yield f"logits {name}", logits
         said = int(logits[0].argmax())  # a class with evidence for it: its maps are not empty
-        for method in explain.PAPER_METHODS:
+        for method in explain.METHODS:
             settings = {"samples": 48} if method == "lime" else {}
             maps = explain.explain(model, images[:1], said, method, **settings).maps
             yield f"{method} {name}", maps

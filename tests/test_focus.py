@@ -14,7 +14,7 @@ from torch import nn
 
 from helpers import explain, focus
 from helpers.data import Collection, ImageSet, mosaics
-from helpers.focus import networks, rating
+from helpers.focus import networks
 from helpers.focus.mosaics import IMAGES, TARGETS
 from helpers.focus.networks import Model
 from helpers.run.parameters import Recipe
@@ -299,28 +299,25 @@ def test_one_empty_map_and_one_that_is_not_finite_are_counted(calls):
     assert focus.summary(found)["undefined"].tolist() == [2]
 
 
-def test_an_interrupted_rating_goes_on_where_it_stopped(calls, monkeypatch):
-    monkeypatch.setattr(rating, "PART", 8)
-    asked = small(), image_set(), made(), "gradient"
-    whole, counted = focus.rate(*asked), explain.explain
-    monkeypatch.setattr(rating, "VERSION", 0)  # none of it is found
+def test_an_interrupted_rating_goes_on_with_the_next_training(calls, monkeypatch):
+    model = replace(small(), trainings=[Small(seed) for seed in range(3)])
+    counted = explain.explain
 
     def stopped(*args, **kwargs):
-        if len(calls) == 5 + 3:
+        if len(calls) == 2:
             raise KeyboardInterrupt
         return counted(*args, **kwargs)
 
     monkeypatch.setattr(explain, "explain", stopped)
     with pytest.raises(KeyboardInterrupt):
-        focus.rate(*asked)
+        focus.rate(model, image_set(), made(3), "gradcam")
     monkeypatch.setattr(explain, "explain", counted)
-    again = focus.rate(*asked)
-    assert len(calls) == 5 + 3 + 2, "three parts of five were done"
-    pd.testing.assert_frame_equal(again.drop(columns="seconds"), whole.drop(columns="seconds"))
+    found = focus.rate(model, image_set(), made(3), "gradcam")
+    assert len(calls) == 3 and found["training"].nunique() == 3
 
 
 def test_whatever_decides_the_scores_names_what_is_kept(calls):
-    def rate(model=None, images=None, table=None, method="gradient", **more):
+    def rate(model=None, images=None, table=None, method="gradcam", **more):
         table = made(3) if table is None else table
         focus.rate(model or small(), images or image_set(), table, method, **more)
         return len(calls)
@@ -329,8 +326,8 @@ def test_whatever_decides_the_scores_names_what_is_kept(calls):
     assert rate(model=small(seed=1)) == 2
     assert rate(images=image_set(seed=1)) == 3
     assert rate(table=made(3, seed=1)) == 4
-    assert rate(method="input-x-gradient") == 5
-    assert rate(reduce="absolute sum") == 6
+    assert rate(method="gradcam++") == 5
+    assert rate(layer="body.0") == 6
     assert rate(shape="squeezed") == 7
     assert rate(model=small("badc")) == 8
     assert rate() == 8

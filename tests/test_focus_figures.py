@@ -118,11 +118,12 @@ def test_interventions_say_whether_the_rise_counts():
         ("model", "painted over", 0.75),
         ("reference", "as it is", 0.9),
     ]
-    table = pd.DataFrame(rows, columns=["networks", "state", "focus"])
-    table = table.assign(low=table["focus"] - 0.1, high=table["focus"] + 0.1)
-    for effect, text in ((0.1, "enough"), (0.2, "too little")):
-        figure = figures.interventions(table, effect, ("a", "b"))
-        assert said(figure) == f"Painted over: Focus changes by +0.15, {text} to count"
+    table = pd.DataFrame(rows, columns=["networks", "state", "mean"])
+    table = table.assign(low=table["mean"] - 0.1, high=table["mean"] + 0.1)
+    for effect, text in ((0.1, "enough"), (0.2, "too little"), (0.15, "undecided")):
+        figure = figures.interventions(table, (0.15, 0.12, 0.18), effect, ("a", "b"))
+        assert said(figure).startswith("Painted over: Focus changes by +0.15 [0.12, 0.18]")
+        assert text in said(figure)
 
 
 def test_trials_write_what_is_proved():
@@ -171,17 +172,16 @@ def test_titles_say_what_the_tables_hold(methods):
     row = {"method": "LRP", "low": 0.3, "high": 0.6}
     kinds = [(0.4, True), (0.4, False), (np.nan, False)]
     blind = pd.DataFrame([{**row, "mean": mean, "holds": holds} for mean, holds in kinds])
-    deep = methods[methods["architecture"] == "one"].assign(setting="", reads="input")
+    deep = methods[methods["architecture"] == "one"].assign(reads="input")
+    deep["name"] = deep["method"]
     deep = pd.concat([deep.assign(control="DiFull", focus=1.0), deep.assign(control="DiPart")])
     deep.loc[deep["method"] == "LIME", "focus"] = 0.8
     figure = figures.controls(blind, deep)
-    assert said(figure).startswith("Left, 2 of 3 are not 0.5; right, of what reads the input")
-    assert "input LIME shows" in said(figure) and "gives no map" in texts(figure)
-    figure = figures.sums(one.assign(by_cell=0.9, right=0.9, focus=0.6))
+    assert said(figure).startswith("1 of 3 give 0.5 where nothing is known; at the input of DiFull")
+    assert "LIME shows" in said(figure) and "gives no map" in texts(figure)
+    sums = pd.DataFrame({"focus": 0.6, "by_cell": 0.9, "right": 0.9}, index=["IG"])
+    figure = figures.sums(sums)
     assert said(figure) == "Summed cell by cell, IG has 0.90 in place of 0.60; right is 0.90"
-    table = focus.summary(methods).assign(front=[True, True, False, False, False, False])
-    figure = figures.time_and_focus(table)
-    assert said(figure) == "No other is as fast and better (red): GradCAM, LRP"
 
 
 def test_accuracy_beside_focus_joins_the_cases_of_a_model():

@@ -8,7 +8,7 @@ import pytest
 from torchvision.models import SqueezeNet1_0_Weights
 
 from helpers import data, focus
-from helpers.explain import PAPER_METHODS
+from helpers.explain import METHODS
 from helpers.focus import networks, pairs
 from helpers.run import project
 from helpers.run.parameters import Images, Recipe
@@ -52,8 +52,7 @@ def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path, monkey
     table = focus.design(images.table, images.classes, per_class=4)
     assert len(table) >= 200 and len(model.logit) == 57
     rated = [
-        focus.rate(model, images, table, m, shape="squeezed", **FEW.get(m, {}))
-        for m in PAPER_METHODS
+        focus.rate(model, images, table, m, shape="squeezed", **FEW.get(m, {})) for m in METHODS
     ]
     found = focus.summary(pd.concat(rated)).set_index("method")
     print(found[["mean", "mean_low", "mean_high", "undefined", "seconds"]].round(3))
@@ -125,3 +124,28 @@ def test_notebook_06_on_cats_and_dogs(cats_and_dogs, outputs, monkeypatch):
     print(f"accuracy {accuracy:.2f}\n", found[["mosaics", "mean", "mean_low", "mean_high"]])
     assert accuracy > 0.9
     assert found["mean_low"]["GradCAM"] > 0.5 and found["mean"]["LRP"] > 0.5
+
+
+SMALL = {"size": 64, "per_class": 40}
+
+
+def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_drawn_world(
+    cats_and_dogs, outputs, monkeypatch
+):
+    """Small images and few mosaics, to the end: the last step is LRP's guess, painted over."""
+    given = cats_and_dogs | {"images": cats_and_dogs["images"] | SMALL, "per_pair": 3}
+    tables = executed("07", given, outputs, monkeypatch)
+    ranked = pd.read_csv(tables / "pairs.csv")
+    assert set(ranked["target"]) == {"cat", "dog"} and ranked["focus"].between(0, 1).all()
+    states = pd.read_csv(tables / "interventions.csv")
+    assert states["state"].tolist() == ["as it is", "painted over", "painted elsewhere"]
+    assert not (tables / "on-eyespot.csv").exists(), "nothing is planted"
+
+
+def test_notebook_06b_on_cats_and_dogs_runs_every_control(cats_and_dogs, outputs, monkeypatch):
+    given = cats_and_dogs | {"images": cats_and_dogs["images"] | SMALL, "mosaics": 1}
+    given |= {"methods": ["gradcam", "gradcam++", "integrated-gradients"]}
+    tables = executed("06b", given, outputs, monkeypatch)
+    known = pd.read_csv(tables / "disconnected.csv").set_index("name")
+    assert known["DiFull"]["IG"] > 0.999 and known["DiFull"]["GradCAM, last map"] < 0.999
+    assert (pd.read_csv(tables / "choices.csv")["maps"] == 4).all()

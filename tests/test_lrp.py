@@ -63,16 +63,13 @@ def epsilon_rule(linear, x, relevance):
     return ((w * x.flatten()) / (w @ x.flatten() + b)[:, None] * relevance[:, None]).sum(0)
 
 
-def first_rule(linear, x, relevance, composite):
+def first_rule(linear, x, relevance):
     w, _ = matrix(linear, x)
-    if composite == "epsilon-plus":
-        even = (w != 0).double()
-        return (even / even.sum(1, keepdim=True) * relevance[:, None]).sum(0)
     parts = w * x.flatten() - w.clamp(max=0)  # pixel values from 0 to 1
     return (parts / parts.sum(1, keepdim=True) * relevance[:, None]).sum(0)
 
 
-def by_hand(model, image, target, composite):
+def by_hand(model, image, target):
     """Relevance of one image, layer by layer with explicit matrices."""
     x0 = image[None]
     a = torch.relu(model.bn0(model.conv0(x0)))
@@ -95,31 +92,29 @@ def by_hand(model, image, target, composite):
     r = around.flatten() + alpha_beta(lambda v: model.bn1(model.conv1(v)), a, through.flatten())
     before = model.bn0(model.conv0(x0)).flatten()
     r = torch.where(before > 0, r, 0)
-    return first_rule(lambda v: model.bn0(model.conv0(v)), x0, r, composite).view(3, 6, 6).sum(0)
+    return first_rule(lambda v: model.bn0(model.conv0(v)), x0, r).view(3, 6, 6).sum(0)
 
 
-@pytest.mark.parametrize("composite", ["alpha1-beta0", "epsilon-plus"])
-def test_lrp_is_its_formulas(composite, monkeypatch):
+def test_lrp_is_its_formulas(monkeypatch):
     monkeypatch.setattr(lrp, "EPSILON", 1e-12)  # the formulas by hand have no stabiliser
     torch.manual_seed(0)
     model = stir(Residual()).double()
     images = torch.rand((3, 3, 6, 6), dtype=torch.float64)
     targets = torch.tensor([2, 0, 1])
-    found = explain.explain(model, images, targets, "lrp", composite=composite, batch_size=2)
+    found = explain.explain(model, images, targets, "lrp", batch_size=2)
     with torch.no_grad():
         for i in range(3):
-            wanted = by_hand(model, images[i], targets[i], composite).float()
+            wanted = by_hand(model, images[i], targets[i]).float()
             torch.testing.assert_close(found.maps[i], wanted, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize(
     "name", ["alexnet-quarter", "vgg11", "vgg11_bn", "resnet18", "squeezenet1_0"]
 )
-@pytest.mark.parametrize("composite", ["alpha1-beta0", "epsilon-plus"])
-def test_relevance_is_conserved(name, composite):
+def test_relevance_is_conserved(name):
     model = stir(models.build(name, 4))
     images, targets = torch.rand(2, 3, 64, 64), torch.tensor([1, 3])
-    _, logits, ledger = lrp.propagate(model, images, targets, composite)
+    _, logits, ledger = lrp.propagate(model, images, targets)
     with torch.no_grad():
         wanted = model(images).gather(1, targets[:, None])[:, 0]
     torch.testing.assert_close(logits, wanted, rtol=1e-4, atol=1e-5)
@@ -130,6 +125,7 @@ def test_relevance_is_conserved(name, composite):
 def test_lrp_equals_zennit(canonizer):
     composites = pytest.importorskip("zennit.composites")
     from zennit import attribution as theirs
+    from zennit import rules, types
     from zennit import torchvision as canonizers
 
     model = stir(models.build("resnet18" if canonizer[0] == "R" else "vgg11_bn", 4))
@@ -137,10 +133,16 @@ def test_lrp_equals_zennit(canonizer):
     inputs = (images - model.mean) / model.std
     with torch.no_grad():
         start = model(images) * nn.functional.one_hot(targets, 4)
-    composite = composites.EpsilonPlusFlat(canonizers=[getattr(canonizers, canonizer)()])
+    ends = ((value - model.mean[None]) / model.std for value in (0, 1))
+    plus = (types.Convolution, rules.AlphaBeta(alpha=1, beta=0))
+    composite = composites.SpecialFirstLayerMapComposite(
+        layer_map=[*composites.layer_map_base(), plus, (types.Linear, rules.Epsilon())],
+        first_map=[(types.Convolution, rules.ZBox(*ends))],
+        canonizers=[getattr(canonizers, canonizer)()],
+    )
     with theirs.Gradient(model.network, composite) as attributor:
         _, wanted = attributor(inputs, start)
-    found, _, _ = lrp.propagate(model, images, targets, "epsilon-plus")
+    found, _, _ = lrp.propagate(model, images, targets)
     assert (found - wanted).abs().max() < 1e-3 * wanted.abs().max()
 
 
@@ -166,13 +168,13 @@ def test_relevance_that_is_lost_is_refused_image_by_image():
     )
     model = models.wrap(model, mean=0, std=1)
     images = torch.rand(31, 3, 8, 8)
-    explain.explain(model, images, 0, "lrp", composite="epsilon-plus")
+    explain.explain(model, images, 0, "lrp")
     images[7] *= 100
     refusal = r"in 1 of {} images .* clipped rectifier such as ReLU6"
     with pytest.raises(explain.NotConserved, match=refusal.format(31)):
-        explain.explain(model, images, 0, "lrp", composite="epsilon-plus")
+        explain.explain(model, images, 0, "lrp")
     with pytest.raises(explain.NotConserved, match=refusal.format(1)):
-        explain.explain(model, images, 0, "lrp", composite="epsilon-plus", batch_size=1)
+        explain.explain(model, images, 0, "lrp", batch_size=1)
 
 
 def test_networks_that_the_rules_do_not_fit_are_refused():

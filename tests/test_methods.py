@@ -142,7 +142,7 @@ def test_planted_is_the_share_in_the_own_context(collection, by_colour):
 
 def test_the_browser_draws_one_choice_and_says_what_is_not_there(collection, by_colour):
     images = collection.sets["C"].split("test")
-    settings = {"method": "input-x-gradient"}
+    settings = {"method": "lrp"}
     assert isinstance(browser.look(by_colour[0], images, "mug", number=30, **settings), Figure)
     with pytest.raises(ValueError, match="no image of 'mug' in context 'the moon'"):
         browser.look(by_colour[0], images, "mug", "the moon", **settings)

@@ -15,9 +15,9 @@ from torch import nn
 
 from helpers.explain import layers
 from helpers.explain.lrp import NotConserved
-from helpers.explain.methods import METHODS, PAPER_METHODS
+from helpers.explain.methods import METHODS
 
-__all__ = ["METHODS", "PAPER_METHODS", "Maps", "NotConserved", "explain"]
+__all__ = ["METHODS", "Maps", "NotConserved", "explain"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ def explain(
     *,
     preset: str = "sound",
     batch_size: int = 32,
+    check_finite: bool = True,
     **settings,
 ) -> Maps:
     """Explain why a model gives images a class: one relevance map an image.
@@ -79,6 +80,8 @@ def explain(
         Settings to start from (`Method.sound`, `Method.paper`).
     batch_size : int
         Images explained at a time; the methods named here give the same maps for any.
+    check_finite : bool
+        Whether a map with NaN or infinite relevance is refused, or returned as it is.
     **settings
         Of the method. Most take `layer`: "input", "last map" (the last convolutional feature map)
         or a layer's name in the model's own network, such as ``layer4``; None is the method's own
@@ -97,7 +100,7 @@ def explain(
     NotConserved
         By LRP, for a network that it cannot explain.
     FloatingPointError
-        When relevance comes out as NaN or infinite.
+        When relevance comes out as NaN or infinite, and that is checked.
     """
     layers.check_input(model)
     targets = _targets(images, targets)
@@ -113,7 +116,7 @@ def explain(
             if isinstance(maps, tuple):
                 maps, lost = maps
                 unaccounted.append(lost.float().cpu())
-            found.append(_checked(maps, batch, name))
+            found.append(_checked(maps, batch, name, check_finite))
     finally:
         model.train(training)
     lost = torch.cat(unaccounted) if unaccounted else None
@@ -160,7 +163,7 @@ def _targets(images: torch.Tensor, targets: torch.Tensor | int) -> torch.Tensor:
     return targets
 
 
-def _checked(maps: torch.Tensor, images: torch.Tensor, method: str) -> torch.Tensor:
+def _checked(maps: torch.Tensor, images: torch.Tensor, method: str, finite: bool) -> torch.Tensor:
     """A batch of maps as float32 on the CPU, refused where it does not fit its images."""
     wanted = (len(images), *images.shape[-2:])
     if not isinstance(maps, torch.Tensor) or tuple(maps.shape) != wanted:
@@ -168,7 +171,7 @@ def _checked(maps: torch.Tensor, images: torch.Tensor, method: str) -> torch.Ten
         raise ValueError(f"{method} must return a tensor of shape {wanted}, not {given}.")
     maps = maps.detach().float().cpu()
     unfit = ~maps.isfinite().all(-1).all(-1)
-    if unfit.any():
+    if finite and unfit.any():
         raise FloatingPointError(
             f"{method} gave NaN or infinite relevance for {int(unfit.sum())} of {len(maps)} images."
         )

@@ -1,9 +1,9 @@
-"""Class activation maps: GradCAM, GradCAM++ and Guided GradCAM."""
+"""Class activation maps: GradCAM and GradCAM++."""
 
 import torch
 from torch import nn
 
-from helpers.explain.layers import gradient_at, reduced, resized
+from helpers.explain.layers import gradient_at, resized
 
 
 def gradcam(
@@ -34,41 +34,3 @@ def gradcam_plus_plus(
     share = torch.where(below != 0, gradient**2 / below, 0)
     weights = (share * gradient.relu()).sum((2, 3), keepdim=True)
     return resized((weights * activation).sum(1, keepdim=True).relu(), images)
-
-
-def guided_gradcam(
-    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, *, layer: str
-) -> torch.Tensor:
-    """Guided GradCAM: GradCAM times guided backpropagation (Springenberg et al. 2015); signed.
-
-    Only gradients that are positive pass a rectifier backwards. Guided backpropagation alone
-    hardly depends on the class (Adebayo et al. 2018), so what is localised here is GradCAM's.
-    Every rectifier must be a module of its own (`nn.ReLU`).
-    """
-    rectifiers = [m for m in model.modules() if isinstance(m, nn.ReLU)]
-    if not rectifiers:
-        raise ValueError("Guided GradCAM needs rectifiers that are modules (nn.ReLU); none found.")
-    forwards = [(m, m.__dict__.get("forward")) for m in rectifiers]
-    for rectifier in rectifiers:
-        rectifier.forward = _GuidedReLU.apply
-    try:
-        _, guided = gradient_at(model, images, targets)
-    finally:
-        for rectifier, before in forwards:
-            del rectifier.forward
-            if before is not None:
-                rectifier.forward = before
-    return reduced(guided, "sum", images) * gradcam(model, images, targets, layer=layer)
-
-
-class _GuidedReLU(torch.autograd.Function):
-    """A rectifier that passes only positive gradients back; reused and in-place ones included."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x > 0)
-        return x.relu()
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient.relu() * ctx.saved_tensors[0]

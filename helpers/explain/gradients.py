@@ -1,8 +1,8 @@
-"""Gradient methods, at the input or at any layer: plain, times input, SmoothGrad, IG (captum's).
+"""Gradient methods, at the input or at any layer: SmoothGrad, and captum's Integrated Gradients.
 
-Localisation depends on the layer as much as on the method (Rao et al. 2022), so each of them
-takes `layer`; relevance at a layer is brought to image size as GradCAM's is. `reduce` says how
-channels become one map (`layers.reduced`).
+Localisation depends on the layer as much as on the method (Rao et al. 2022), so both take `layer`;
+relevance at a layer is brought to image size as GradCAM's is. `reduce` says how channels become one
+map (`layers.reduced`).
 """
 
 import warnings
@@ -10,29 +10,8 @@ from functools import partial
 
 import torch
 from captum.attr import IntegratedGradients, LayerIntegratedGradients
-from torch import nn
 
 from helpers.explain.layers import gradient_at, logits_of, named, output_of, reduced
-
-
-def gradient(model, images, targets, *, layer: str = "input", reduce: str = "sum") -> torch.Tensor:
-    """Plain gradients (Simonyan et al. 2014) of the target's logit."""
-    _, found = gradient_at(model, images, targets, layer)
-    return reduced(found, reduce, images)
-
-
-def input_x_gradient(
-    model, images, targets, *, layer: str = "input", reduce: str = "sum"
-) -> torch.Tensor:
-    """Gradient times what it is taken of: a first-order account of the logit.
-
-    At the input that is the image's distance from the mean colour, which is the zero of the
-    normalised image.
-    """
-    activation, found = gradient_at(model, images, targets, layer)
-    if layer == "input":
-        activation = activation - _mean_colour(model, images)
-    return reduced(activation * found, reduce, images)
 
 
 def smoothgrad(
@@ -69,7 +48,7 @@ def integrated_gradients(
     The path begins at the mean colour, which is zero after the model's normalisation (the paper's
     zero), or at a layer's output for it.
     """
-    start = torch.zeros_like(images) + _mean_colour(model, images)
+    start = torch.zeros_like(images) + torch.as_tensor(model.mean).to(images)
     logits = partial(logits_of, model)
     method = IntegratedGradients(logits)
     if layer != "input":
@@ -90,9 +69,3 @@ def integrated_gradients(
                 "layer after that, or the block that holds both."
             ) from error
     return reduced(found.detach(), reduce, images)
-
-
-def _mean_colour(model: nn.Module, like: torch.Tensor) -> torch.Tensor | float:
-    """What counts as no input: the mean colour where the model normalises, else zero."""
-    mean = getattr(model, "mean", None)
-    return mean.to(like) if isinstance(mean, torch.Tensor) else 0.0

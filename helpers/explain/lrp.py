@@ -21,8 +21,6 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from helpers.explain.layers import network_of, ran, reduced, through
 
-#: Composite -> rule of the first convolution; the others have alpha1-beta0, linear layers epsilon.
-COMPOSITES = {"alpha1-beta0": "z-box", "epsilon-plus": "flat"}
 EPSILON = 1e-6  # stabiliser of the linear layers
 TOLERANCE = 0.01  # what may be lost without account, as a share of the relevance in the map
 AFFINE = (nn.Conv2d, nn.Linear, nn.BatchNorm2d)
@@ -49,18 +47,15 @@ def lrp(
     images: torch.Tensor,
     targets: torch.Tensor,
     *,
-    composite: str = "alpha1-beta0",
     layer: str = "input",
-    reduce: str = "sum",
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """LRP (Bach et al. 2015) from the target's logit to the input, or to a layer's output.
 
-    Both composites have alpha1-beta0 in convolutions and epsilon in linear layers. In the first
-    convolution "alpha1-beta0" has z^B (Montavon et al. 2017, by the range of pixel values), the
-    paper's choice, and "epsilon-plus" spreads relevance evenly over what a filter sees. With the
-    maps comes, for each image, what is :func:`lost`; more than `TOLERANCE` is refused.
+    The rules are the paper's: alpha1-beta0 in convolutions, z^B (Montavon et al. 2017, by the range
+    of pixel values) in the first of them, and epsilon in linear layers. With the maps comes, for
+    each image, what is :func:`lost`; more than `TOLERANCE` is refused.
     """
-    relevance, logits, ledger = propagate(model, images, targets, composite, layer)
+    relevance, logits, ledger = propagate(model, images, targets, layer)
     if not ledger.arrived:
         raise NotConserved("No relevance reached the input: the first layer is no convolution.")
     share = lost(logits, ledger)
@@ -73,19 +68,13 @@ def lrp(
             "do not fit (a product of activations, a softmax, a smooth or clipped rectifier such "
             "as ReLU6, normalisation that is not batch normalisation). Use another method."
         )
-    return reduced(relevance, reduce, images), share
+    return reduced(relevance, "sum", images), share
 
 
-def propagate(
-    model, images, targets, composite="alpha1-beta0", layer="input"
-) -> tuple[torch.Tensor, torch.Tensor, Ledger]:
+def propagate(model, images, targets, layer="input") -> tuple[torch.Tensor, torch.Tensor, Ledger]:
     """Relevance (B, C, h, w), target logits (B,) and the ledger; nothing is refused here."""
-    if composite not in COMPOSITES:
-        raise ValueError(
-            f"composite={composite!r} is not known; use one of {', '.join(COMPOSITES)}"
-        )
     ledger = Ledger()
-    ruled = _with_rules(model, images[:1], COMPOSITES[composite], ledger)
+    ruled = _with_rules(model, images[:1], ledger)
     images = images.detach().requires_grad_()
     kept, logits = through(ruled, images, targets, layer)
     _, found = torch.autograd.grad(logits.sum(), [images, kept], allow_unused=True)
@@ -128,7 +117,7 @@ def merged(model: nn.Module, image: torch.Tensor) -> tuple[nn.Module, str | None
     return model, used[0] if opens else None
 
 
-def _with_rules(model, image, first: str, ledger: Ledger) -> nn.Module:
+def _with_rules(model, image, ledger: Ledger) -> nn.Module:
     """A merged copy of the model whose layers propagate relevance into the ledger."""
     ruled, opening = merged(model, image)
     for name, module in network_of(ruled.requires_grad_(False)).named_modules():
@@ -136,7 +125,7 @@ def _with_rules(model, image, first: str, ledger: Ledger) -> nn.Module:
             continue
         rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon
         if name == opening:
-            rule = _box(ruled) if first == "z-box" else _flat
+            rule = _box(ruled)
         asked = _linear(module), rule, ledger, name == opening
         module.forward = lambda x, asked=asked: _Rule.apply(x, *asked)
     return ruled
@@ -227,17 +216,9 @@ def _alpha1_beta0(linear, x, relevance, _):
     return torch.where(x < 0, _back(linear, x, _negative, s), quotient) if signed else quotient
 
 
-def _flat(linear, x, relevance, _):
-    """Relevance spread evenly over what a filter sees."""
-    with torch.no_grad():
-        z = linear(torch.ones_like(x), torch.ones_like, torch.zeros_like)
-    return _back(linear, x, torch.ones_like, _over(relevance, z))
-
-
 def _box(model: nn.Module) -> Callable:
     """z^B: R_i = sum_j (x_i w_ij - low_i w_ij+ - high_i w_ij-) R_j / (the sum of these over i)."""
-    mean, std = getattr(model, "mean", None), getattr(model, "std", None)
-    low, high = (0.0, 1.0) if mean is None else ((0 - mean) / std, (1 - mean) / std)
+    low, high = (0 - model.mean) / model.std, (1 - model.mean) / model.std
 
     def rule(linear, x, relevance, _):
         low_x, high_x = torch.zeros_like(x) + low, torch.zeros_like(x) + high

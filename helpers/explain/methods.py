@@ -27,8 +27,7 @@ class Method:
 
 METHODS: dict[str, Method] = {
     "gradcam": Method("GradCAM", cam.gradcam, "last map"),
-    "lrp": Method("LRP", lrp.lrp, "input", {"composite": "alpha1-beta0"}),
-    "lrp-epsilon-plus": Method("LRP ε+", lrp.lrp, "input", {"composite": "epsilon-plus"}),
+    "lrp": Method("LRP", lrp.lrp, "input"),
     "smoothgrad": Method(
         "SmoothGrad",
         gradients.smoothgrad,
@@ -50,13 +49,5 @@ METHODS: dict[str, Method] = {
         sound={"steps": 32, "reduce": "sum"},
         paper={"steps": 50, "reduce": "sum"},
     ),
-    "gradient": Method("Gradient", gradients.gradient, "input", {"reduce": "sum"}),
-    "input-x-gradient": Method(
-        "Input × Gradient", gradients.input_x_gradient, "input", {"reduce": "sum"}
-    ),
-    "guided-gradcam": Method("Guided GradCAM", cam.guided_gradcam, "last map"),
-    "occlusion": Method("Occlusion", perturbation.occlusion, sound={"segments": 8}),
 }
-
-PAPER_METHODS = ("gradcam", "lrp", "smoothgrad", "lime", "gradcam++", "integrated-gradients")
 """The six that the paper rates, in its order."""

@@ -1,7 +1,7 @@
-"""Methods that hide parts of an image and watch the logit: LIME and occlusion, over superpixels.
+"""LIME: hide superpixels of an image and watch the logit.
 
 Superpixels are the cells of a grid by default. The samples are the same for every image, so that
-LIME's regression is solved once for all of them, and a sample is one forward pass of a batch.
+the regression is solved once for all of them, and a sample is one forward pass of a batch.
 """
 
 import numpy as np
@@ -45,14 +45,6 @@ def lime(
         return _spread(found, places)
     least = found.topk(best, dim=1).values[:, -1:]
     return ((found >= least) & (found > 0)).float().gather(1, places.flatten(1)).view(places.shape)
-
-
-def occlusion(model, images, targets, *, segments: int | str = 8) -> torch.Tensor:
-    """Occlusion (Zeiler and Fergus 2014): what the logit loses when one superpixel is hidden."""
-    places = superpixels(segments, images)
-    alone = torch.eye(int(places.max()) + 1, dtype=torch.bool)
-    _, logits = _logits(model, images, targets, places, ~alone)
-    return _spread((logits[0] - logits[1:]).T, places)
 
 
 def superpixels(segments: int | str, images: torch.Tensor) -> torch.Tensor:

@@ -15,7 +15,6 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import LogLocator
 
 from helpers.figures.style import (
     BLUE,
@@ -188,34 +187,22 @@ def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figur
 
 
 def choices(table: pd.DataFrame) -> Figure:
-    """Two options of each choice, and what the second changes (from `choices.paired`)."""
-    size = (9.5, 1.5 + 0.44 * len(table))
-    fig, (ax, gaps) = plt.subplots(1, 2, figsize=size, sharey=True)
-    _from_to(ax, table, "first_mean", "second_mean")
+    """What the second option of each choice changes (from `choices.paired`)."""
+    fig, ax = plt.subplots(figsize=(9.5, 1.2 + 0.36 * len(table)))
     clear = (table["low"] > 0) | (table["high"] < 0)
     for is_clear, part in table.reset_index(drop=True).groupby(clear.to_numpy()):
-        estimates(gaps, part, "difference", part.index, color=RED if is_clear else FAINT)
+        estimates(ax, part, "difference", part.index, color=RED if is_clear else FAINT)
     counts = zip(table["undefined"], table["maps"], strict=True)
-    lost = [f"   ({empty} of {maps} maps empty)" * bool(empty) for empty, maps in counts]
-    names = table["choice"] + " · " + table["method"] + lost
-    name_rows(ax, names + "\n● " + table["first"] + "   ○ " + table["second"], fontsize=8.5)
-    gaps.axvline(0, color=INK, lw=1)
-    gaps.tick_params(axis="y", length=0)
-    _focus(ax, "mean Focus (dotted: chance)")
-    gaps.set_xlabel("○ minus ●, with 95% interval (red: clear of zero)")
+    lost = [f" ({empty} of {maps} maps empty)" * bool(empty) for empty, maps in counts]
+    options = table["first"] + " → " + table["second"]
+    name_rows(ax, table["method"] + ", " + table["choice"] + ": " + options + lost, fontsize=8.5)
+    ax.axvline(0, color=INK, lw=1)
+    ax.set_xlabel("change of mean Focus, with 95% interval (red: clear of zero)")
     whole = table[table["undefined"] == 0]  # a choice that empties maps is not named
     most = whole.loc[whole["difference"].abs().idxmax()]
     said = f"{most['choice'].capitalize()} moves Focus most: {most['difference']:+.2f} for"
     headed(fig, f"{said} {most['method']}, {most['second']} in place of {most['first']}")
     return fig
-
-
-def _from_to(ax: Axes, table: pd.DataFrame, first: str, second: str) -> None:
-    """Two values of each row, joined: the first filled, the second open."""
-    y = np.arange(len(table))
-    ax.hlines(y, table[first], table[second], color=FAINT, lw=1.2, zorder=0)
-    ax.plot(table[first], y, "o", ms=8, color=BLUE)
-    ax.plot(table[second], y, ls="", ms=8, **OPEN)
 
 
 def _focus(ax: Axes, label: str, **limits) -> None:
@@ -224,15 +211,13 @@ def _focus(ax: Axes, label: str, **limits) -> None:
     ax.set(xlabel=label, **limits)
 
 
-def controls(blind: pd.DataFrame, deep: pd.DataFrame) -> Figure:
-    """Left what must be 0.5 (`controls.knows_nothing`); right `controls.deep`."""
-    name = deep["method"] + (", " + deep["setting"]).where(deep["setting"] != "", "")
-    says = [reads == "input" or reads in n for n, reads in zip(name, deep["reads"], strict=True)]
-    deep = deep.assign(name=name.where(says, name + ", " + deep["reads"]))
-    ends = deep.groupby(["name", "control"], sort=False)["focus"].agg(["mean", "min", "max"])
+def controls(blind: pd.DataFrame, known: pd.DataFrame) -> Figure:
+    """What must be 0.5 (`controls.knows_nothing`), and what must be 1 (`in_disconnected` there)."""
+    known = known[known["control"] != "sum"]
+    ends = known.groupby(["name", "control"], sort=False)["focus"].agg(["mean", "min", "max"])
     ends = ends.set_axis(["mean", "low", "high"], axis=1).reset_index()
-    names = list(deep["name"].unique())
-    size = (9.8, 1.6 + 0.3 * max(len(blind), len(names)))
+    names = list(known["name"].unique())
+    size = (9.8, 1.6 + 0.4 * max(len(blind), len(names)))
     fig, (ax, right) = plt.subplots(1, 2, figsize=size)
     looks = {True: {"marker": "o", "color": BLUE}, False: {"marker": "X", "color": RED}}
     for holds, part in blind.reset_index(drop=True).groupby("holds"):
@@ -241,40 +226,38 @@ def controls(blind: pd.DataFrame, deep: pd.DataFrame) -> Figure:
         ax.text(0.5, y, "gives no map", ha="center", va="center", color=RED, fontsize=8)
     name_rows(ax, blind["method"].str.replace("_", " "))
     ax.set_title("A map or a network that knows nothing: 0.5\n(99.5% intervals)", fontsize=10)
-    looks = {"DiFull": {"marker": "o", "color": BLUE}, "DiPart": OPEN}
-    compared(right, ends, "mean", "name", "control", looks, names)
+    compared(right, ends, "mean", "name", "control", {"DiFull": looks[True], "DiPart": OPEN})
     title = "Cells that never meet (●), or meet in the features (○)\n(worst to best mosaic)"
     right.set_title(title, fontsize=10)
-    for one, known in ((ax, 0.5), (right, 1.0)):
-        one.axvline(known, color=INK, lw=1.8, zorder=0)
-        one.set_xlabel("Focus (line: what it must be)")
-    known = deep[(deep["control"] == "DiFull") & (deep["reads"] == "input")]
-    known = known.groupby("method", sort=False)["focus"].min()
-    wrong = ", ".join(known.index[known < 0.999])
-    said = f"Left, {int((~blind['holds']).sum())} of {len(blind)} are not 0.5; right, of what reads"
-    headed(fig, f"{said} the input {wrong or 'nothing'} shows cells that are not seen (● below 1)")
+    for one, must in ((ax, 0.5), (right, 1.0)):
+        one.axvline(must, color=INK, lw=1.8, zorder=0)
+    ax.set_xlabel("Focus (line: 0.5, what it must be)")
+    right.set_xlabel("Focus (line: all in cells that the logit adds up)")
+    full = known[(known["control"] == "DiFull") & (known["reads"] == "input")]
+    least = full.groupby("method", sort=False)["focus"].min()
+    wrong = ", ".join(least.index[least < 0.999])
+    said = f"{int(blind['holds'].sum())} of {len(blind)} give 0.5 where nothing is known; at the"
+    headed(fig, f"{said} input of DiFull, {wrong or 'no method'} shows cells that are not seen")
     return fig
 
 
-def sums(table: pd.DataFrame) -> Figure:
-    """Focus of pixels and of sums of cells beside the right one (from `controls.sums`)."""
-    means = table.groupby("method", sort=False)[["focus", "by_cell", "right"]].mean()
+def sums(means: pd.DataFrame) -> Figure:
+    """Focus of pixels, and of sums of cells, beside the right one: three columns, by method."""
     means = means.dropna().sort_values("focus", ascending=False)
     fig, ax = plt.subplots(figsize=(8.5, 1.6 + 0.34 * len(means)))
-    _from_to(ax, means, "focus", "by_cell")
+    looks = {"focus": {"marker": "o", "color": BLUE}, "by_cell": OPEN}
+    for column, look in looks.items():
+        ax.plot(means[column], range(len(means)), ls="", ms=8, **look)
     name_rows(ax, means.index)
-    right = float(table["right"].mean())
-    ax.axvline(right, color=RED, lw=2, zorder=0)
+    right = float(means["right"].mean())
+    line = {"color": RED, "ls": "-", "lw": 2}
+    ax.axvline(right, zorder=0, **line)
     _focus(ax, "mean Focus")
-    looks = {
-        "right: the cells' known contributions": {"color": RED, "ls": "-", "lw": 2},
-        "Focus, of pixels": {"marker": "o", "color": BLUE},
-        "of sums of cells": OPEN,
-    }
+    entries = {"right: the cells' known contributions": line, "Focus, of pixels": looks["focus"]}
     moved = (means["by_cell"] - means["focus"]).idxmax()
     said = f"Summed cell by cell, {moved} has {means.loc[moved, 'by_cell']:.2f} in place of"
     said += f" {means.loc[moved, 'focus']:.2f}; right is {right:.2f}"
-    headed(fig, said, [*marks(looks), BY_CHANCE])
+    headed(fig, said, [*marks(entries | {"of sums of cells": OPEN}), BY_CHANCE])
     return fig
 
 
@@ -289,26 +272,6 @@ def trainings(rated: pd.DataFrame, order: Sequence[str]) -> Figure:
     widest = spread.idxmax()
     said = f"Trainings differ most for {widest}: by up to {spread[widest]:.2f}"
     headed(fig, said, [*marks(looks), BY_CHANCE])
-    return fig
-
-
-def time_and_focus(table: pd.DataFrame) -> Figure:
-    """The methods, the fastest first: what each takes, and its Focus (from `choices.timed`)."""
-    size = (9.0, 1.6 + 0.32 * len(table))
-    fig, (left, right) = plt.subplots(1, 2, figsize=size, sharey=True)
-    for front, part in table.reset_index(drop=True).groupby("front"):
-        left.plot(1e3 * part["seconds"], part.index, "o", color=RED if front else BLUE)
-        estimates(right, part, "mean", part.index, color=RED if front else BLUE)
-    left.set_xscale("log")
-    left.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    left.minorticks_off()
-    left.xaxis.set_major_formatter("{x:g}")
-    left.set_xlabel("time for a mosaic (ms, one core; logarithmic)")
-    for ax in (left, right):
-        name_rows(ax, table["method"])
-    _focus(right, "mean Focus, 95% interval (dotted: chance)", xlim=(None, 1.04))
-    best = ", ".join(table["method"][table["front"]])
-    headed(fig, f"No other is as fast and better (red): {best}")
     return fig
 
 
@@ -397,12 +360,19 @@ def located(
     maps: Mapping[str, torch.Tensor],
     tops: Mapping[str, Sequence[tuple[int, int]]],
     patches: torch.Tensor | None,
-    title: str,
+    names: tuple[str, str],
 ) -> Figure:
     """Images (N, 3, H, W), and below them each method's relevance with a cross at its peak.
 
-    `maps` (N, H, W) and `tops` (row, column) are by method; `patches` are outlined.
+    `maps` (N, H, W) and `tops` (row, column) are by method; `patches` (N, H, W) are outlined.
+    `names` are the class that is asked for, and that of the images.
     """
+    title = f"Where the relevance for {names[0]} lies on images of {names[1]}"
+    if patches is not None:
+        number = range(len(images))
+        hits = {n: patches[number, *np.transpose(at)].sum() for n, at in tops.items()}
+        counted = ", ".join(f"{name} {int(number)}" for name, number in hits.items())
+        title = f"Of {len(images)} images the largest relevance is on the eyespot in: {counted}"
     shown = [*images, *(one for part in maps.values() for one in part)]
     fig = framed(shown, cols=len(images), title=title, most=0.995, shade="Reds")
     lines = np.reshape(fig.axes, (-1, len(images)))
@@ -417,19 +387,26 @@ def located(
     return fig
 
 
-def interventions(table: pd.DataFrame, effect: float, pair: tuple[str, str]) -> Figure:
-    """Mean Focus of one pair's mosaics in each state, by networks (from `feature.states`)."""
+def interventions(table: pd.DataFrame, rise: Sequence[float], effect: float, pair: tuple) -> Figure:
+    """Mean Focus of one pair's mosaics in each state, by networks (`focus.summary` of both).
+
+    `rise` is that of the second state over the first in the first networks, with its interval.
+    """
     (first, second, *_), looks = table["state"].unique(), series(table["networks"])
     fig, ax = plt.subplots(figsize=(9.0, 1.6 + 0.5 * table["state"].nunique()))
-    compared(ax, table, "focus", "state", "networks", looks)
-    focus = table[table["networks"] == next(iter(looks))].set_index("state")["focus"]
-    ax.axvline(focus[first] + effect, **COUNTS)
+    compared(ax, table, "mean", "state", "networks", looks)
+    as_it_is = (table["networks"] == next(iter(looks))) & (table["state"] == first)
+    ax.axvline(table.loc[as_it_is, "mean"].item() + effect, **COUNTS)
     lines = "lines: 95% intervals over trainings and images"
     _focus(ax, f"mean Focus of {pair[0]} beside {pair[1]} ({lines})")
     looks[f"as it is + {effect:g}: the effect that counts"] = COUNTS
-    rise = focus[second] - focus[first]
-    said = "enough to count" if rise > effect else "too little to count"
-    title = f"{second.capitalize()}: Focus changes by {rise:+.2f}, {said}"
+    change, low, high = rise
+    counts = "it is undecided whether that counts"
+    if low > effect or high < effect:
+        counts = "enough to count" if low > effect else "too little to count"
+    title = (
+        f"{second.capitalize()}: Focus changes by {change:+.2f} [{low:.2f}, {high:.2f}], {counts}"
+    )
     headed(fig, title, [*marks(looks), BY_CHANCE])
     return fig
 

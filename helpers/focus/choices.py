@@ -1,4 +1,4 @@
-"""What moves a score besides the method: the network's accuracy, single choices, the time taken."""
+"""What moves a score besides the method: the network's accuracy, and single choices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,15 +9,16 @@ import pandas as pd
 
 from helpers.data import ImageSet
 from helpers.explain import NotConserved
-from helpers.focus.means import contrast, summary
+from helpers.focus.means import contrast
+from helpers.focus.mosaics import IMAGES, LAYOUTS, TARGETS, placed
 from helpers.focus.networks import AS_IT_IS, Model, right
-from helpers.focus.rating import method_settings, rate, shown
+from helpers.focus.rating import method_settings, rate, ratings, shown
 from helpers.models.networks import Classifier
 from helpers.run.progress import progress
 
 FOLLOWED = ("lrp", "lime", "gradcam")  # methods whose Focus is set beside accuracy
-FURTHER = ("lrp-epsilon-plus", "gradient", "input-x-gradient", "guided-gradcam", "occlusion")
 AUTHORS = "0.5"  # mean and deviation by which the authors' code normalises images
+PLACES = {"side by side": LAYOUTS[0], "on a diagonal": LAYOUTS[2]}  # cells of the targets
 TRIED = (
     ("sign", "smoothgrad", "signed", {}),
     ("sign", "smoothgrad", "absolute", {"reduce": "max absolute"}),
@@ -37,6 +38,7 @@ TRIED = (
         for method in ("gradcam", "lrp", "integrated-gradients")
         for option in ("as trained", AUTHORS)
     ),
+    *(("targets", "gradcam", option, {}) for option in PLACES),
 )
 """Choice, method, option and changed settings; what changes nothing is found in the store."""
 
@@ -67,24 +69,18 @@ def with_accuracy(
     cases += [
         (model, on, "other set")
         for model, on in product(models, images)
-        if model.recipe.fit != AS_IT_IS
-        and on in known - {model.trained_on}
+        if on in known - {model.trained_on}
+        and model.recipe.fit != AS_IT_IS
         and images[on].classes == images[model.trained_on].classes
     ]
     cases += [(model, model.trained_on, "stopped early") for model in stopped]
-    rows = []
+    rows, followed = [], [method for method in FOLLOWED if method in methods]
     for model, on, how in progress(cases, desc="accuracy and Focus", delay=2):
-        found = {"accuracy": right(model, images[on]).mean(1)}
-        for method in (m for m in FOLLOWED if m in methods):
-            try:
-                focus = rate(model, images[on], tables[on], method, **more)
-            except NotConserved:
-                continue
-            means = focus.groupby("training")["focus"].mean()
-            found[shown(method)] = means.reindex(range(len(model.trainings)))
+        rated = ratings([model], images, tables, followed, on=on, **more)
+        found = rated.groupby(["training", "method"])["focus"].mean().unstack().reset_index()
         name = model.name + f" stopped after {model.recipe.epochs}" * (how == "stopped early")
         case = {"architecture": model.recipe.architecture, "set": on, "how": how, "model": name}
-        rows.append(pd.DataFrame(found).assign(training=range(len(model.trainings)), **case))
+        rows.append(found.assign(accuracy=right(model, images[on]).mean(1), **case))
     table = pd.concat(rows, ignore_index=True)
     table.insert(0, "network", table["model"] + ", training " + table["training"].astype(str))
     return table
@@ -97,13 +93,14 @@ def rises(table: pd.DataFrame) -> dict[str, float]:
 
 
 def tried(
-    model: Model, images: ImageSet, table: pd.DataFrame, methods: Sequence[str], *, shape: str
+    model: Model, images: ImageSet, table: pd.DataFrame, methods: Sequence[str]
 ) -> pd.DataFrame:
     """What each choice does to Focus on the same mosaics, one choice at a time from quick settings.
 
-    The options are those of the authors' public code, and of Rao et al. (CVPR 2022) for the layer.
-    Methods that the run does not rate are left out. To the rows of :func:`helpers.focus.rate` come
-    the columns choice and option; a method that refuses has rows without a Focus.
+    The options are those of the authors' public code, of Rao et al. (CVPR 2022) for the layer, and
+    two places of the target images. Methods that the run does not rate are left out. To the rows of
+    :func:`helpers.focus.rate` come the columns choice and option; a method that refuses has rows
+    without a Focus.
     """
     device = next(model.trainings[0].parameters()).device
     half = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
@@ -111,16 +108,24 @@ def tried(
     found = []
     options = [option for option in TRIED if option[1] in methods]
     for choice, method, option, changes in progress(options, desc="choices", delay=2):
-        asked = method_settings(method, "quick") | changes | {"shape": shape}
         on = replace(model, trainings=fed) if option == AUTHORS else model
+        rows = moved(table, PLACES[option]) if option in PLACES else table
         try:
-            focus = rate(on, images, table, method, **asked)
+            focus = rate(on, images, rows, method, **method_settings(method, "quick") | changes)
         except NotConserved:
-            focus = table.merge(pd.DataFrame({"training": range(len(model.trainings))}), "cross")
+            focus = rows.merge(pd.DataFrame({"training": range(len(model.trainings))}), "cross")
             about = {"set": images.name, "architecture": model.recipe.architecture}
             focus = focus.assign(method=shown(method), focus=np.nan, **about)
         found.append(focus.assign(choice=choice, option=option))
     return pd.concat(found, ignore_index=True)
+
+
+def moved(table: pd.DataFrame, cells: tuple[int, int]) -> pd.DataFrame:
+    """A design with the same images in every mosaic, those of the target in these two cells."""
+    is_target = table[TARGETS].to_numpy(dtype=bool)
+    first = np.argsort(~is_target, axis=1, kind="stable")  # the cells of the targets, then others
+    images = np.take_along_axis(table[IMAGES].to_numpy(), first, 1)
+    return table.assign(**pd.DataFrame([placed(row, cells) for row in images], table.index))
 
 
 def paired(chosen: pd.DataFrame) -> pd.DataFrame:
@@ -144,16 +149,3 @@ def paired(chosen: pd.DataFrame) -> pd.DataFrame:
         row |= {"difference": gap.estimate, "low": gap.low, "high": gap.high}
         rows.append(row | {"undefined": len(wide) - len(known), "maps": len(wide)})
     return pd.DataFrame(rows)
-
-
-def timed(rated: pd.DataFrame) -> pd.DataFrame:
-    """The summary of one model's ratings, the fastest method first, with the column front.
-
-    It says that no other method is as fast (within 10%) and better.
-    """
-    found = summary(rated)
-    mean, seconds = found["mean"].to_numpy(), found["seconds"].to_numpy()
-    better = (mean[:, None] > mean) & (seconds[:, None] <= 1.1 * seconds)
-    faster = (mean[:, None] == mean) & (1.1 * seconds[:, None] < seconds)
-    found["front"] = found["mean"].notna() & ~(better | faster).any(0)
-    return found.sort_values("seconds", ignore_index=True)

@@ -10,6 +10,7 @@ from helpers.focus.controls import MAP
 from helpers.focus.means import CHANCE, contrast, mean
 from helpers.run.claims import Estimate
 
+ROUNDING = 1e-3
 RELIABLE = {"GradCAM": "focus/reliable/gradcam", "LRP": "focus/reliable/lrp"}
 MIDDLE = {"GradCAM": -0.5, CHANCE: -0.5}  # between GradCAM and chance
 COMBINED = {
@@ -83,56 +84,56 @@ def _slope(known: pd.DataFrame, method: str) -> tuple[float, float, float]:
     return fitted.params["accuracy"], *fitted.conf_int().loc["accuracy"]
 
 
-def of_controls(
-    blind: pd.DataFrame, deep: pd.DataFrame, checked: pd.DataFrame, sums: pd.DataFrame
-) -> list[Estimate]:
-    """What the controls must be, from the functions of these names and `knows_nothing`.
+def of_controls(blind: pd.DataFrame, known: pd.DataFrame) -> list[Estimate]:
+    """What the controls must be, from `controls.knows_nothing` and `controls.in_disconnected`.
 
     A method that gives no map of a control's network is in none of the counts; the note says how
     many there are.
     """
-    lime = checked["method"] == "LIME"
-    found = [_failed("blind", blind), _failed("difull-input", checked[~lime])]
-    if lime.any():
-        best = checked[lime].iloc[-1]
-        found.append(Estimate("suite/focus/difull-lime", tuple(best[["mean", "low", "high"]])))
-    at_map = deep[(deep["control"] == "DiFull") & (deep["reads"] == MAP)]
+    full = known[known["control"] == "DiFull"]
+    ends = full.groupby(["method", "setting", "reads"], sort=False)["focus"]
+    ends = ends.agg(["mean", "min", "max"]).reset_index()
+    lime = ends[ends["method"] == "LIME"]
+    input_ = ends[(ends["reads"] == "input") & (ends["method"] != "LIME")]
+    found = [
+        _failed("blind", blind["holds"][blind["mean"].notna()], len(blind)),
+        _failed("difull-input", input_["min"].dropna() > 1 - ROUNDING, len(input_)),
+    ]
+    if len(lime):
+        found.append(
+            Estimate("suite/focus/difull-lime", tuple(lime.iloc[-1][["mean", "min", "max"]]))
+        )
+    at_map = full[full["reads"] == MAP]
     for method in [m for m in ("GradCAM", "GradCAM++") if {m, "IG"} <= set(at_map["method"])]:
         gap = contrast(at_map, {method: 1, "IG": -1}).interval()
         found.append(Estimate("suite/focus/difull-cam", gap, {"method": method}))
-    known = sums.dropna(subset=["focus"])
-    apart = known.assign(focus=known["focus"] - known["right"])
-    for method in [m for m in ("IG", "GradCAM", "LRP") if m in set(known["method"])]:
-        interval = mean(apart[apart["method"] == method]).interval()
-        found.append(Estimate("suite/focus/sum", interval, {"method": method}))
-    by_cell = known.assign(focus=(known["by_cell"] - known["right"]).abs())
-    if "IG" in set(known["method"]):
-        interval = mean(by_cell[by_cell["method"] == "IG"]).interval()
-        found.append(Estimate("suite/focus/sum-cells", interval))
+    sums = known[(known["control"] == "sum") & (known["setting"] == "")].dropna(subset=["focus"])
+    for method in [m for m in ("IG", "GradCAM", "LRP") if m in set(sums["method"])]:
+        mine = sums[sums["method"] == method]
+        apart = mean(mine.assign(focus=mine["focus"] - mine["right"]))
+        found.append(Estimate("suite/focus/sum", apart.interval(), {"method": method}))
     return found
 
 
-def of_choices(chosen: pd.DataFrame) -> list[Estimate]:
-    """The layer at which IG is read, and the authors' normalisation (`choices.tried`)."""
+def _failed(claim: str, holds: pd.Series, asked: int) -> Estimate:
+    """How many controls fail of those that give a map."""
+    silent = asked - len(holds)
+    note = f"{silent} give no map and are not counted" * (silent > 0)
+    failed = (int((~holds.astype(bool)).sum()),) * 3
+    return Estimate(f"suite/focus/{claim}", failed, {"asked": len(holds)}, note=note)
+
+
+def of_choices(gaps: pd.DataFrame) -> list[Estimate]:
+    """The layer at which IG is read, and the authors' normalisation, from `choices.paired`."""
     found = []
     for choice, method in (("layer", "IG"), ("normalisation", "GradCAM")):
-        part = chosen[(chosen["choice"] == choice) & (chosen["method"] == method)]
-        if len(part):
-            first, second = part["option"].unique()
-            gap = contrast(part, {second: 1, first: -1}, of="option").interval()
-            empty = int(part["focus"].isna().sum())
-            note = f"{empty} of {len(part)} maps have no Focus and are left out" * (empty > 0)
-            found.append(Estimate(f"suite/focus/{choice}", gap, note=note))
+        rows = gaps[(gaps["choice"] == choice) & (gaps["method"] == method)]
+        for row in rows.to_dict("records"):
+            interval = row["difference"], row["low"], row["high"]
+            empty = row["undefined"]
+            note = f"{empty} of {row['maps']} pairs of maps have no Focus" * (empty > 0)
+            found.append(Estimate(f"suite/focus/{choice}", interval, note=note))
     return found
-
-
-def _failed(claim: str, rows: pd.DataFrame) -> Estimate:
-    """How many controls fail."""
-    known = rows.dropna(subset=["mean"])
-    silent = len(rows) - len(known)
-    note = f"{silent} give no map and are not counted" * (silent > 0)
-    failed = (int((~known["holds"]).sum()),) * 3
-    return Estimate(f"suite/focus/{claim}", failed, {"asked": len(known)}, note=note)
 
 
 def of_feature(
@@ -153,9 +154,9 @@ def of_feature(
         gap = stats.difference(*map(stats.mean, rises)).interval()
         found.append(Estimate("suite/focus/beyond", gap, about, p=feature.beyond(*rises)))
     if placed is not None:
-        first = placed.iloc[0]
-        on = first["share"], first["low"], first["high"]
-        note = f"{first['method']}; the feature is {first['area']:.0%} of the area"
+        finer = placed.iloc[1]  # the last map is too coarse to put most of it on a small feature
+        on = finer["share"], finer["low"], finer["high"]
+        note = f"{finer['method']}; the feature is {finer['area']:.0%} of the area"
         found.append(Estimate("focus/most-on-feature", on, note=note))
     return found
 
@@ -169,10 +170,14 @@ def of_trials(table: pd.DataFrame) -> list[Estimate]:
     seeds = table["seed"].nunique()
     first = full.groupby("seed")["first"].mean() - none.groupby("seed")["first"].mean()
     found = [Estimate("focus/first", stats.mean(first).interval(), {"seeds": seeds})]
-    dose = min(set(table["dose"]) - {0})
-    kept = _focus_of_pair(table[table["dose"] == dose]) - _focus_of_pair(full)
-    gap = stats.mean(kept.dropna().groupby("seed").mean()).interval()
-    found.append(Estimate("focus/remedy", gap, {"dose": f"{dose:g}", "seeds": seeds}))
+    between = table[table["dose"].between(0, 1, inclusive="neither")].groupby("dose")
+    whole = _focus_of_pair(full)
+    kept = {dose: (_focus_of_pair(rows) - whole).dropna() for dose, rows in between}
+    kept = pd.concat(kept, names=["dose"])
+    by_seed, by_dose = (kept.groupby(level=name).mean() for name in ("seed", "dose"))
+    note = ", ".join(f"dose {dose:g}: {gap:+.2f}" for dose, gap in by_dose.items())
+    gap = stats.mean(by_seed).interval()
+    found.append(Estimate("focus/remedy", gap, {"seeds": len(by_seed)}, note=note))
     learned = full[full["learned"]]
     for claim, of, known in (
         ("found", "trials", learned["found"]),

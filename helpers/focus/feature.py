@@ -130,16 +130,6 @@ def intervention(
     return pd.concat(rated, names=["state"]).reset_index("state").reset_index(drop=True)
 
 
-def states(rated: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Mean Focus of every state of :func:`intervention`, by networks: a row each.
-
-    `rated` is by the networks' name. Columns: networks, state, focus, low, high.
-    """
-    both = pd.concat(rated, names=["networks"]).groupby(["networks", "state"], sort=False)
-    rows = [(*names, *mean(part).interval()) for names, part in both]
-    return pd.DataFrame(rows, columns=["networks", "state", "focus", "low", "high"])
-
-
 def rise(rated: pd.DataFrame, state: str = OVER) -> Mean:
     """How much more Focus a state of :func:`intervention` has than the images as they are."""
     return contrast(rated, {state: 1, BEFORE: -1}, of="state")
@@ -178,26 +168,6 @@ def finer_layer(model: Model, images: ImageSet) -> str:
     """The last layer whose map of a mosaic has a value for every 8 pixels or fewer."""
     few = images.images[:1].float().tile(1, 1, 2, 2) / 255
     return layers.last_map(model.trainings[0], few, least=few.shape[-1] // 8)
-
-
-def located(
-    model: Model, images: ImageSet, target: str, methods: Mapping[str, tuple[str, dict]], n: int
-) -> dict:
-    """Relevance for a target on `n` images of another class, each alone, in the first training.
-
-    `methods` are a method and its settings, by the name shown. Returned is what
-    :func:`helpers.figures.focus.located` takes by name.
-    """
-    some = images.images[:n]
-    asked = model.trainings[0], some, model.logit[target]
-    maps = {k: explain.explain(*asked, name, **more).maps for k, (name, more) in methods.items()}
-    patches = None if images.patches is None else images.patches[:n]
-    tops = {name: peaks(found) for name, found in maps.items()}
-    title = f"Where the relevance for {target} lies on images of {images.table['class'].iloc[0]}"
-    if patches is not None:
-        counted = ", ".join(f"{name} {sum(on(at, patches))}" for name, at in tops.items())
-        title = f"Of {len(some)} images the largest relevance is on the eyespot in: {counted}"
-    return {"images": some, "maps": maps, "tops": tops, "patches": patches, "title": title}
 
 
 def held_out(collection: Collection, described: Images, recipe: Recipe, seed: int) -> dict:

@@ -1,13 +1,12 @@
-"""Rate methods: explain mosaics for their target, score the maps, keep the scores part by part.
+"""Rate methods: explain mosaics for their target, score the maps, keep the scores.
 
 Mosaics are built, explained and scored a batch at a time, so memory does not grow with their
-number. A part of the scores that is done is a file in the store; a rating that was interrupted goes
-on where it stopped.
+number. The scores of a method and a training are a file in the store; a study that was interrupted
+goes on with the next.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,18 +22,16 @@ from helpers.focus.score import score
 from helpers.run import artifacts, project
 from helpers.run.progress import progress
 
-PART = 128  # mosaics whose scores are kept together
 AT_A_TIME = 24  # mosaics: fewer wait for Python, and the gradients of more do not fit the cache
-VERSION = 1  # raise when a change of the code changes scores
+VERSION = 2  # raise when a change of the code changes scores
 EFFORTS = {
     "quick": {
         "smoothgrad": {"samples": 6},
         "integrated-gradients": {"steps": 6},
         "lime": {"segments": 5, "samples": 40},
-        "occlusion": {"segments": 5},
     },
-    "sound": {"lime": {"segments": 7}, "occlusion": {"segments": 7}},
-    "paper": {"occlusion": {"segments": 7}},
+    "sound": {"lime": {"segments": 7}},
+    "paper": {},
 }
 """What each effort changes: "quick" draws fewer samples, in about a tenth of the time.
 
@@ -76,7 +73,7 @@ def rate(
     DataFrame
         The rows of `table` once a training, and: method (its shown name, such as "IG"); focus (NaN:
         undefined, the map has no positive relevance or is not finite); seconds (wall time a mosaic
-        took, mean over its part, when it was explained); training (its number); architecture; set.
+        took on average, when it was explained); training (its number); architecture; set.
 
     Raises
     ------
@@ -87,16 +84,11 @@ def rate(
     if unknown:
         raise ValueError(f"The model has no class {unknown[0]!r} that mosaics have.")
     targets = torch.tensor([model.logit[name] for name in table["target"]])
-    settings = {**method_settings(method, effort), "shape": shape, **settings}
+    settings = {**method_settings(method, effort), **settings}
     found = []
-    for training, network in enumerate(model.trainings):
-        asked = network, images.images, table, targets, method
-        folder = _folder(*asked, settings) if isinstance(method, str) else None
-        scores = []
-        for start in progress(range(0, len(table), PART), desc=shown(method), delay=2):
-            make = partial(_scored, *asked, slice(start, start + PART), **settings)
-            scores.append(_kept(folder / f"{start // PART:05d}.npy", make) if folder else make())
-        focus, seconds = np.concatenate(scores, axis=1)
+    for training, network in enumerate(progress(model.trainings, desc=shown(method), delay=2)):
+        asked = network, images.images, table, targets, method, shape, settings
+        focus, seconds = _kept(*asked) if isinstance(method, str) else _scored(*asked)
         rows = table.assign(method=shown(method), focus=focus, seconds=seconds)
         found.append(rows.assign(training=training))
     rows = pd.concat(found, ignore_index=True)
@@ -108,9 +100,10 @@ def ratings(
     images: Mapping[str, ImageSet],
     tables: Mapping[str, pd.DataFrame],
     methods: Iterable[str],
+    on: str | None = None,
     **more,
 ) -> pd.DataFrame:
-    """Every method on every model, on the image set that the model was trained on.
+    """Every method on every model, on the image set that the model was trained on, or the one `on`.
 
     Images and their mosaics are given by the name of the set; `more` is `effort` and `shape`. A
     method that refuses a model, as LRP may, has no rows there; `attrs["refused"]` says why.
@@ -118,9 +111,9 @@ def ratings(
     found, refused = [], {}
     asked = [(model, method) for model in models for method in methods]
     for model, method in progress(asked, desc="rating", delay=2):
-        on = model.trained_on
+        name = on or model.trained_on
         try:
-            found.append(rate(model, images[on], tables[on], method, **more))
+            found.append(rate(model, images[name], tables[name], method, **more))
         except NotConserved as reason:
             refused[model.name, method] = str(reason)
     rows = pd.concat(found, ignore_index=True)
@@ -129,14 +122,16 @@ def ratings(
 
 
 def maps_of(
-    model: Model, mosaic: torch.Tensor, target: str, methods: Iterable[str], effort: str
+    model: Model, images: torch.Tensor, target: str, methods: Mapping[str, tuple[str, dict]]
 ) -> dict[str, torch.Tensor]:
-    """Each method's map of one mosaic (1, 3, H, W) in the first training, by its shown name."""
-    found, wanted = {}, torch.tensor([model.logit[target]])
-    for method in methods:
-        asked = mosaic, wanted, method, method_settings(method, effort)
+    """Each method's maps (N, H, W) of images (N, 3, H, W) in the first training.
+
+    `methods` are a method and its settings, by the name shown. One that refuses has no maps.
+    """
+    found, asked = {}, (model.trainings[0], images, model.logit[target])
+    for name, (method, settings) in methods.items():
         with suppress(NotConserved):
-            found[shown(method)] = _maps(model.trainings[0], *asked).maps[0]
+            found[name] = explain.explain(*asked, method, **settings).maps
     return found
 
 
@@ -151,53 +146,35 @@ def shown(method: str | Callable) -> str:
     return METHODS[method].name if method in METHODS else getattr(method, "__name__", str(method))
 
 
-def _scored(network, images, table, targets, method, part, *, shape, **settings) -> np.ndarray:
-    """Scores of a part of the mosaics, and the wall time that explaining one took: (2, N)."""
-    scores, seconds, table = [], 0.0, table[part]
+def _scored(network, images, table, targets, method, shape, settings) -> np.ndarray:
+    """Scores of the mosaics, and the wall time that explaining one took: (2, N)."""
+    scores, seconds = [], 0.0
     stream, places = batches(table, images, shape, AT_A_TIME), layouts(table).split(AT_A_TIME)
-    for mosaics, wanted, where in zip(stream, targets[part].split(AT_A_TIME), places, strict=True):
-        maps = _maps(network, mosaics, wanted, method, settings)
-        if maps.settings.get("layer"):  # found by name once, not in every batch
-            settings["layer"] = maps.settings["layer"]
-        seconds += maps.seconds
-        scores.append(score(maps.maps, where))
+    for mosaics, wanted, where in zip(stream, targets.split(AT_A_TIME), places, strict=True):
+        found = explain.explain(network, mosaics, wanted, method, check_finite=False, **settings)
+        if found.settings.get("layer"):  # found by name once, not in every batch
+            settings = settings | {"layer": found.settings["layer"]}
+        seconds += found.seconds
+        scores.append(score(found.maps, where))
     return np.stack([torch.cat(scores).numpy(), np.full(len(table), seconds / len(table))])
 
 
-def _maps(network, mosaics, wanted, method, settings) -> explain.Maps:
-    """Maps of a batch; if one is not finite, each mosaic is asked alone and that one's is NaN."""
-    try:
-        return explain.explain(network, mosaics, wanted, method, **settings)
-    except FloatingPointError:
-        if len(mosaics) == 1:
-            empty = torch.full_like(mosaics[:, 0], torch.nan, dtype=torch.float32)
-            return explain.Maps(empty, "", {})
-    alone = zip(mosaics.split(1), wanted.split(1), strict=True)
-    parts = [_maps(network, *one, method, settings) for one in alone]
-    maps, seconds = torch.cat([part.maps for part in parts]), sum(part.seconds for part in parts)
-    return explain.Maps(maps, "", {}, seconds)
-
-
-def _kept(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
-    """A part's scores and seconds, from the file where they are there already."""
-
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as file:
-            np.save(file, make())
-
-    with artifacts.reading(artifacts.cached(path, write)):
-        return np.load(path, allow_pickle=False)
-
-
-def _folder(network, images, table, targets, method: str, settings: dict) -> Path:
-    """Where a rating is kept, named by all that decides its scores."""
+def _kept(network, images, table, targets, method, shape, settings) -> np.ndarray:
+    """As `_scored`, from a file that is named by all that decides the scores, once there is one."""
     key = artifacts.key(
         "focus",
         model=[repr(network), dict([*network.named_parameters(), *network.named_buffers()])],
         images=images,
         design=table[[*IMAGES, *TARGETS]].to_numpy(dtype=np.int64),
         targets=targets,
-        method=[method, settings],
+        method=[method, shape, settings],
         versions=[VERSION, torch.__version__],
     )
-    return project.store() / "focus" / key
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as file:
+            np.save(file, _scored(network, images, table, targets, method, shape, settings))
+
+    path = artifacts.cached(project.store() / "focus" / f"{key}.npy", write)
+    with artifacts.reading(path):
+        return np.load(path, allow_pickle=False)

@@ -149,16 +149,14 @@ def _starred(model: Model, clean: ImageSet, seed: int) -> dict:
 def judged(trials: pd.DataFrame) -> pd.DataFrame:
     """The trials about the planted pair, and all of dose 0, each with its verdicts.
 
-    Added are rise (of Focus, mean over trainings); found (at least `EFFECT`); found_by_one (by the
-    first training alone); learned (the gain is above `LEARNED`); and first (the pair has the lowest
-    mean Focus of all, as the paper ranks them).
+    Added are rise (of Focus, mean over trainings); found (at least `EFFECT`); learned (the gain is
+    above `LEARNED`); and first (the pair has the lowest mean Focus of all, as the paper ranks).
     """
     own = trials[(trials["dose"] == 0) | (trials["target"] == trials["planted"])]
     rise = own.filter(like="rise_").mean(axis=1)
     judged = own.assign(
         rise=rise,
         found=rise >= feature.EFFECT,
-        found_by_one=own["rise_0"] >= feature.EFFECT,
         learned=own["gain"] > LEARNED,
         first=own.filter(like=" > ").idxmin(axis=1) == own["target"] + " > " + own["outer"],
     )
@@ -166,15 +164,10 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def rates(judged: pd.DataFrame) -> pd.DataFrame:
-    """By dose: trials, gain, rises, and how many are learned, found and first of the ranking."""
-    counted = judged.assign(trials=1, learned_and_found=judged["learned"] & judged["found"])
-    sums = ["trials", "first", "learned", "learned_and_found", "found", "found_by_one"]
-    means = ["gain", "rise", "erased", "elsewhere", "sham", "suspected"]
-    return (
-        counted.groupby("dose")
-        .agg(dict.fromkeys(sums, "sum") | dict.fromkeys(means, "mean"))
-        .reset_index()
-    )
+    """By dose: how many trials, first of the ranking, learned, found; and mean gain and rises."""
+    how = dict.fromkeys(["trials", "first", "learned", "found"], "sum")
+    how |= dict.fromkeys(["gain", "rise", "elsewhere", "suspected"], "mean")
+    return judged.assign(trials=1).groupby("dose").agg(how).reset_index()
 
 
 def starred(judged: pd.DataFrame) -> str:
