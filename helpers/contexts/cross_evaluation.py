@@ -61,16 +61,6 @@ def accuracies(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def confusions(table: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
-    """Confusion matrix by model and test set: mean counts over the trainings, true classes down."""
-    order, found = list(dict.fromkeys(table["class"])), {}
-    for pair, part in table.groupby(["model", "test_set"], sort=False):
-        counts = pd.crosstab(part["class"], part["predicted"])
-        counts = counts.reindex(index=order, columns=order, fill_value=0)
-        found[pair] = counts / part["training"].nunique()
-    return found
-
-
 def hidden(table: pd.DataFrame) -> pd.DataFrame:
     """What a random split would have hidden: accuracy lost outside the model's own set.
 

@@ -55,7 +55,7 @@ def contextualized(trainings, collection: Collection, seed: int = 0) -> pd.DataF
     """
     objects, classes = collection.sets["C"].split("test"), np.array(collection.classes)
     given = objects.labels, collection.contexts, collection.classes
-    shown = mosaics.design(*given, per_context=1, seed=seed, controls=False)
+    shown = mosaics.design(*given, per_context=1, seed=seed, controls=())
     streamed = mosaics.batches(shown, objects.images, collection.contexts)
     said = classes[logits(trainings, streamed).argmax(2).numpy()]
     rows = pd.DataFrame({"class": shown["object_class"], "object": shown["object"]})
