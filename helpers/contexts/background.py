@@ -213,4 +213,6 @@ def in_mosaics(
             table[name] = (maps[..., half:].sum((1, 2)) / maps.sum((1, 2))).numpy()
         parts.append(table.assign(more=table["context"] - table["neutral"]))
     found, order = pd.concat(parts, ignore_index=True), list(collection.classes).index
-    return found.sort_values("context_class", key=lambda c: c.map(order), kind="stable")
+    return found.sort_values(
+        "context_class", key=lambda c: c.map(order), kind="stable", ignore_index=True
+    )
