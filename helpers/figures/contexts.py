@@ -615,14 +615,15 @@ def effects_of_worlds(
     number of trainings of each panel.
     """
     fig, axes = plt.subplots(1, len(panels), figsize=(3.2 * len(panels), 3.6), squeeze=False)
+    draw = np.random.default_rng(0)
     for ax, (title, (*measure, trainings)) in zip(axes[0], panels.items(), strict=True):
         part = _of(worlds[worlds["trainings"] == trainings], *measure)
-        sns.swarmplot(part, x="dose", y="effect", native_scale=True, size=2.5, color=BLUE, ax=ax)
+        look = {"s": 9, "color": BLUE, "alpha": 0.45, "lw": 0}
+        ax.scatter(part["dose"] + draw.uniform(-0.05, 0.05, len(part)), part["effect"], **look)
         medians = part.groupby("dose")["effect"].median()
         ax.plot(medians.index, medians, color=INK, marker="_", ms=18, mew=2, lw=0, zorder=4)
         _nothing_planted(ax, nothing)
         ax.axhline(0, **ZERO)
-        ax.set(xlabel="", ylabel="")
         ax.set_title(title, fontsize=10)
         ax.set_xticks(medians.index, [f"{dose:g}" for dose in medians.index])
     fig.supxlabel("planted dose", fontsize=10)
