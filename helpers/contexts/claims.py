@@ -146,17 +146,18 @@ def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection
     least = [_next_to(drops[context], -1) for context in ("sky", "park", "wood")]
     farthest = [_next_to(distances[context], 1) for context in ("sky", "park")]
     mugs = [flips[context]["mug"] for context in ("sky", "park")]
+    across = [effects.mean({0: distances[c]["mug"]}, "mosaic_distance") for c in ("sky", "park")]
     beside = [effects.mean({0: one}, "mosaic_distance") for one in distances["road"].values()]
     found |= {
         "contexts/hydrants-move-least": max(least),
         "contexts/hydrants-farthest": min(farthest),
-        "contexts/hydrants-flips": min(
-            _next_to(flips["park"], -1, sign=-1), _next_to(flips["wood"], 1)
-        ),
+        "contexts/hydrants-flip-least": _next_to(flips["park"], -1),
+        "contexts/hydrants-flip-most": _next_to(flips["wood"], 1),
         "contexts/planes-on-road": _less(flips["road"], "plane"),
         "contexts/road-few": stats.share(max(flips["road"].values(), key=np.mean)),
         "contexts/mugs-flip": stats.share(min(mugs, key=np.mean)),
         "contexts/hydrants-kept": stats.share(kept["sky"]["fire hydrant"]),
+        "contexts/mugs-across": max(across),
         "contexts/road-not-across": min(beside),
     }
     return _estimates(found)
@@ -166,14 +167,11 @@ def _estimates(found: Mapping[str, tuple]) -> list[Estimate]:
     return [Estimate(claim, interval) for claim, interval in found.items()]
 
 
-def _next_to(groups: Mapping[str, np.ndarray], side: int, sign: int = 1) -> stats.Interval:
-    """Fire hydrants less the class next to them, times `sign`.
-
-    Next to them is the least (`side` -1) or the most (1) of the others.
-    """
+def _next_to(groups: Mapping[str, np.ndarray], side: int) -> stats.Interval:
+    """Fire hydrants less the class next to them: of the others the least (-1) or the most (1)."""
     others = [group for name, group in groups.items() if name != "fire hydrant"]
     other = max(others, key=lambda group: side * group.mean())
-    return stats.mean([groups["fire hydrant"], other], [sign, -sign]).interval()
+    return stats.mean([groups["fire hydrant"], other], [1, -1]).interval()
 
 
 def _less(groups: Mapping[str, np.ndarray], name: str, sign: int = 1) -> stats.Interval:
@@ -242,7 +240,7 @@ def of_pasting(
         return _estimates(found)
     if reference is not None:
         grids = effects.grids(effects.beyond(pasted, reference), "taken_effect", effects.PAIR)
-        found["suite/contexts/pasted-effect"] = effects.mean(grids, "taken_effect")
+        found["suite/contexts/pasted-effect"] = effects.mean(grids, "taken_share", differ=True)
     found["suite/contexts/methods-agree"] = effects.agreement(mosaics, pasted)
     if papers:
         found |= _of_the_papers_pasting(mosaics, pasted, shown["wood"])

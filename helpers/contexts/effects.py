@@ -37,10 +37,7 @@ OF_PAIRS = (
 )
 OF_CONTEXTS = ("flip_share", "context_effect", "taken_effect")
 # Measures that count images: shares of them, or differences of such shares.
-COUNTED = {
-    *("flip_share", "neutral_flip_share", "taken_share", "flip_effect", "taken_effect"),
-    *("peak", "peak_excess"),
-}
+COUNTED = {"flip_share", "neutral_flip_share", "taken_share", "flip_effect", "taken_effect", "peak"}
 READINGS = {"flip_share": "share of flips", "context_effect": "effect beside a neutral image"}
 BEYOND = ", beyond the reference"
 
@@ -311,19 +308,18 @@ def grids(images: pd.DataFrame, name: str, by="object_class") -> dict[str, np.nd
     return found
 
 
-def mean(groups: Mapping[object, np.ndarray], measure: str) -> stats.Interval:
+def mean(
+    groups: Mapping[object, np.ndarray], measure: str, *, differ: bool = False
+) -> stats.Interval:
     """The mean of :func:`grids` with its 95% interval, all groups alike; NaN without any group.
 
     This is the one rule by which intervals are chosen. A measure that counts images (`COUNTED`) is
-    a share (`stats.share`), or a difference of shares (`stats.mean`, which then knows how little a
-    few images say); any other is a plain mean.
+    a share (`stats.share`) or, if its values `differ`, a difference of shares (`stats.mean`, which
+    then knows how little a few images say); any other is a plain mean.
     """
     groups, counted = list(groups.values()), measure in COUNTED
     if not groups:
         return stats.Interval(np.nan, np.nan, np.nan)
-    differ = (
-        measure.endswith(("_effect", "_excess")) or min(np.nanmin(group) for group in groups) < 0
-    )
     if counted and not differ:
         return stats.share(groups)
     return stats.mean(groups, shares=counted).interval()
@@ -334,13 +330,15 @@ def intervals(
 ) -> pd.DataFrame:
     """The :func:`mean` of measures by group, with its ends (x_low, x_high); groups `within` equal.
 
-    `images` has a row a training and image (and pair), with training and object.
+    `images` has a row a training and image (and pair), with training and object. A measure with a
+    negative value anywhere is taken for a difference, as those of :func:`beyond` are.
     """
     rows = []
+    differ = {n: n.endswith("_effect") or bool((images[n] < 0).any()) for n in measures}
     for key, part in images.groupby(list(by), sort=False):
         row = dict(zip(by, key, strict=True))
         for name in measures:
-            ends = mean(grids(part, name, within), name)
+            ends = mean(grids(part, name, within), name, differ=differ[name])
             row |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
         rows.append(row)
     return pd.DataFrame(rows)

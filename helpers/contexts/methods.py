@@ -192,6 +192,5 @@ def at_doses(
 def _mean(part: pd.DataFrame) -> stats.Interval:
     """Mean of one measure's values, all pairs alike."""
     method, quantity, reading = part[MEASURE].iloc[0]
-    return effects.mean(
-        effects.grids(part, "value", effects.PAIR), QUANTITIES[method][quantity][reading != RAW]
-    )
+    groups = effects.grids(part, "value", effects.PAIR)
+    return effects.mean(groups, QUANTITIES[method][quantity][0], differ=reading != RAW)
