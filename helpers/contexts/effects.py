@@ -24,20 +24,13 @@ from helpers import stats
 
 PAIR = ["context_class", "object_class"]
 IMAGE = ["training", *PAIR, "object"]
-OF_PAIRS = (
-    "flip_share",
-    "mosaic_distance",
-    "single_distance",
-    "drop",
-    "neutral_distance",
-    "neutral_flip_share",
-    "context_effect",
-    "flip_effect",
-    "own_distance",
-)
+OF_PAIRS = [
+    *("flip_share", "mosaic_distance", "single_distance", "drop"),
+    *("neutral_distance", "context_effect", "own_distance"),
+]
 OF_CONTEXTS = ("flip_share", "context_effect", "taken_effect")
 # Measures that count images: shares of them, or differences of such shares.
-COUNTED = {"flip_share", "neutral_flip_share", "taken_share", "flip_effect", "taken_effect", "peak"}
+COUNTED = {"flip_share", "taken_share", "taken_effect", "peak"}
 READINGS = {"flip_share": "share of flips", "context_effect": "effect beside a neutral image"}
 BEYOND = ", beyond the reference"
 
