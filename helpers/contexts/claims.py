@@ -104,6 +104,8 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
 
     `predictions` is from :func:`helpers.contexts.cross_evaluation.predictions`.
     """
+    if predictions["test_set"].nunique() < 2:
+        return []
     accuracy = predictions.groupby(["model", "test_set"], sort=False)["right"].mean()
     asked, fresh = dict(ACCURACIES), {own: _outside(f"model-{own}") for own in SETS}
     if {pair for pairs in fresh.values() for pair in pairs} <= set(accuracy.index):
