@@ -193,4 +193,5 @@ def _mean(part: pd.DataFrame) -> stats.Interval:
     """Mean of one measure's values, all pairs alike."""
     method, quantity, reading = part[MEASURE].iloc[0]
     groups = effects.grids(part, "value", effects.PAIR)
-    return effects.mean(groups, QUANTITIES[method][quantity][0], differ=reading != RAW)
+    differ = reading != RAW or bool((part["value"] < 0).any())  # raw, but of two models
+    return effects.mean(groups, QUANTITIES[method][quantity][0], differ=differ)
