@@ -85,8 +85,7 @@ def test_empty_maps_are_counted_and_left_out(images):
     drawn[2] = -1
     table = background.relevance([maps_of(drawn)], images)
     assert table["share"].isna().sum() == 11
-    by_class = background.per_class(table).set_index("class")
-    assert by_class["undefined"].tolist() == [11, 0]
+    by_class = effects.intervals(table, ["class"], ["share"], "class")
     assert (by_class["share"] == 0).all()
 
 
@@ -94,8 +93,8 @@ def test_trainings_are_averaged_and_their_spread_is_in_the_interval(images):
     sides = [images.masks.float(), (~images.masks).float(), torch.ones(40, 8, 8)]
     table = background.relevance([maps_of(side) for side in sides], images)
     assert table["training"].value_counts().to_dict() == {0: 40, 1: 40, 2: 40}
-    row = background.per_class(table).iloc[0]
-    assert row["images"] == 20 and row["share"] == pytest.approx((0 + 1 + 0.75) / 3)
+    row = effects.intervals(table, ["class"], ["share", "excess"], "class").iloc[0]
+    assert row["share"] == pytest.approx((0 + 1 + 0.75) / 3)
     ends = scipy.stats.ttest_1samp([-0.75, 0.25, 0], 0).confidence_interval()  # of the excess
     assert (row["excess_low"], row["excess_high"]) == pytest.approx(tuple(ends))
 
@@ -116,10 +115,6 @@ def test_beyond_is_the_difference_image_by_image(images):
         )
         assert row["share"] == pytest.approx(a["share"].item() - b["share"].item())
         assert row["peak"] == a["peak"].item() - b["peak"].item()
-    by_class = background.per_class(less.assign(layer="features.0"))
-    assert by_class["share"].tolist() == pytest.approx(
-        less.groupby("class")["share"].mean().tolist()
-    )
 
 
 class Channels(torch.nn.Module):
@@ -150,12 +145,12 @@ def test_relevance_on_the_contexts_half_is_the_share_of_its_colour(trainings):
     assert len(table) == trainings * 20
     assert np.allclose(table["context"], 153 / (153 + 51))
     assert np.allclose(table["neutral"], 255 / (255 + 51))
-    summary = background.per_context(table)
-    assert np.allclose(summary["more"], 0.75 - 5 / 6) and (summary["empty"] == 0).all()
+    assert np.allclose(table["more"], 0.75 - 5 / 6)
     contexts["mug"][:] = images.images[:] = 0
-    summary = background.per_context(background.in_mosaics(model, collection, seed=0))
-    empty = summary.set_index("context_class").loc["mug"]
-    assert empty["empty"] == empty["maps"] and np.isnan(empty["more"])
+    table = background.in_mosaics(model, collection, seed=0)
+    assert table["context_class"].drop_duplicates().tolist() == list(CLASSES)
+    found = effects.intervals(table, ["context_class"], ["more"]).set_index("context_class")
+    assert np.isnan(found.loc["mug"]).all()
 
 
 def test_two_layers_are_those_of_the_architecture():
@@ -172,8 +167,8 @@ def test_two_layers_are_those_of_the_architecture():
 def test_a_class_without_any_relevance_has_no_number(images):
     drawn = images.masks.float()
     drawn[images.labels == 1] = 0
-    row = background.per_class(background.relevance([maps_of(drawn)], images)).iloc[1]
-    assert row["undefined"] == row["images"]
+    table = background.relevance([maps_of(drawn)], images)
+    row = effects.intervals(table, ["class"], ["share", "excess"], "class").iloc[1]
     assert np.isnan(row["share"]) and np.isnan(row["excess_low"])
 
 
@@ -189,5 +184,3 @@ def test_examples_come_from_the_classs_own_context_first():
     images.table["context"] = context
     shown = background.examples(images, {"bench": "park", "mug": "wood"}, n=2)
     assert shown == [8, 0, 9, 1]
-    unknown = images.table.assign(context="")
-    assert background.at_home(unknown, {"bench": "park", "mug": "wood"}).all()

@@ -8,7 +8,7 @@ from test_cross_evaluation import predicted
 
 from helpers.contexts import claims, effects, mosaics, paper, pasting
 from helpers.data import Collection
-from helpers.run.claims import AGREES, HOLDS, NO_COUNTERPART, UNDECIDED, judge
+from helpers.run.claims import AGREES, NO_COUNTERPART, UNDECIDED, judge
 from helpers.worlds import pictures
 
 
@@ -43,7 +43,6 @@ def test_on_the_papers_own_accuracies_its_claims_agree():
         "contexts/C-generalises-worst/NC",
         "contexts/C-on-NC-over-WB",  # printed, but five of a hundred images decide nothing
     }
-    assert found.pop("suite/contexts/own-test") == HOLDS
     assert (found.drop(made_up & set(found.index)) == AGREES).all()
     assert len(found) == 11 and NO_COUNTERPART not in set(found)
 
@@ -51,13 +50,12 @@ def test_on_the_papers_own_accuracies_its_claims_agree():
 def test_models_that_all_generalise_agree_with_no_claim():
     table = accuracies_like_the_paper().assign(right=True)
     found = verdicts("02", claims.of_cross_evaluation(table))
-    assert (found.drop("suite/contexts/own-test") == UNDECIDED).all()
+    assert (found == UNDECIDED).all()
 
 
 def test_with_one_set_nothing_can_be_compared():
     table = accuracies_like_the_paper().query("test_set == 'C' and train_set == 'C'")
-    [found] = claims.of_cross_evaluation(table)  # model-C is right on all of its own images
-    assert found.claim == "suite/contexts/own-test" and found.interval[0] == 0.5
+    assert claims.of_cross_evaluation(table) == []
 
 
 @pytest.fixture
@@ -106,9 +104,29 @@ def test_on_the_papers_own_paste_counts_its_claims_agree(collection):
     assert len(table) == 12 and len(printed) == 11
     np.testing.assert_allclose(printed["mosaic_share"], printed["mosaic_share_paper"], atol=0.02)
     np.testing.assert_allclose(printed["paste_share"], printed["paste_share_paper"])
-    ranks = pasting.agreements(beside, pasted, table)
-    assert ranks["paper"] == pytest.approx(0.83, abs=0.005)
-    assert ranks["counts"] == pytest.approx(ranks["paper"], abs=0.05)
+
+
+def test_on_the_papers_own_flips_its_claims_agree(collection):
+    """Its 125 mosaics a pair are an image each; 18 of 125 hydrants were not kept on the sky."""
+    table = paper.of_mosaics(collection)
+    rows = [
+        (row.context_class, row.object_class, training, image, image < row.flips)
+        for row in table.fillna({"flips": 18}).itertuples()
+        for training in range(2)
+        for image in range(125)
+    ]
+    images = pd.DataFrame(rows, columns=[*effects.PAIR, "training", "object", "flip_share"])
+    images = images.merge(table[[*effects.PAIR, "mosaic", "single"]]).astype({"flip_share": float})
+    shake = np.random.default_rng(0).normal(0, 0.1, len(images))
+    images["mosaic_distance"] = images["mosaic"] + shake
+    images["single_distance"] = images["single"]
+    images["drop"] = images["single_distance"] - images["mosaic_distance"]
+    images = images.assign(mosaics=1, flips=images["flip_share"], kept=1 - images["flip_share"])
+    others = set(effects.OF_PAIRS) | {"taken_effect"}
+    images = images.assign(**dict.fromkeys(others - set(images), np.nan))
+    found = verdicts("03", claims.of_mosaics(images, effects.of_pairs(images), collection))
+    close = found[found != AGREES]  # printed counts that lie too near to each other to decide
+    assert (close == UNDECIDED).all() and len(close) <= 4, close
 
 
 def test_gradcam_is_judged_at_each_sizes_coarser_layer(collection):

@@ -59,22 +59,6 @@ def test_accuracy_is_a_mean_over_trainings_and_images(table):
     assert row["low"] < 0.5 and row["high"] > 0.9  # of three trainings
 
 
-def test_confusions_count_every_image(table):
-    matrices = cross_evaluation.confusions(table)
-    assert list(matrices) == [
-        ("model-C", "C"),
-        ("model-WB", "C"),
-        ("model-C", "WB"),
-        ("model-WB", "WB"),
-    ]
-    for (model, test_set), matrix in matrices.items():
-        part = table[(table["model"] == model) & (table["test_set"] == test_set)]
-        for true in CLASSES:
-            for said in CLASSES:
-                both = ((part["class"] == true) & (part["predicted"] == said)).sum()
-                assert matrix.loc[true, said] == pytest.approx(both / 3)
-
-
 def test_hidden_is_own_minus_the_mean_of_the_others(table):
     row = cross_evaluation.hidden(table).set_index("model").loc["model-C"]
     right = table[table["model"] == "model-C"].groupby("test_set")["right"].mean()

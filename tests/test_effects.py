@@ -8,6 +8,7 @@ import pytest
 import scipy.stats
 import torch
 
+from helpers import stats
 from helpers.contexts import effects, mosaics
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
@@ -207,16 +208,6 @@ def test_contexts_are_compared_over_all_their_objects():
     assert effects.contrast(table, {"a": 1, "b": -1}) == pytest.approx(found)
 
 
-def test_a_slope_is_that_of_the_strengths():
-    known = {"a": 0.2, "b": 0.9, "c": 0.7, "d": 0.4}
-    table = images({(o, c): 3.0 * known[c] for o, c in PAIRS}, 1, noise=0.01)
-    found = effects.contrast(table, effects.slope(known))
-    assert found.estimate == pytest.approx(3, abs=0.02)
-    strengths = effects.of_contexts(table.assign(flip_share=0.0, taken_effect=0.0))
-    line = scipy.stats.linregress(strengths["context_class"].map(known), strengths.context_effect)
-    assert found.estimate == pytest.approx(line.slope)
-
-
 def test_a_reference_takes_away_what_it_shows_too():
     images = effects.per_image(effects.points(*planted()))
     both = pd.concat([images, images.assign(training=images["training"] + 3)])
@@ -227,9 +218,6 @@ def test_a_reference_takes_away_what_it_shows_too():
         assert read["effect beside a neutral image, beyond the reference", "asked", name] == 0
         raw = read["effect beside a neutral image"].xs(name, level="context_class")
         assert raw["asked"] == raw["reference"] == pytest.approx(PULL[name] / 2**0.5, abs=0.25)
-    assert (effects.told_apart(first, rest) == 0.5).all().all()
-    more = first.assign(context_effect=first["context_effect"] + 9)
-    assert (effects.told_apart(more, rest)["effect beside a neutral image"] == 1).all()
     gains = effects.own_gain(first).set_index("object_class")["own_gain"]
     assert gains.to_dict() == pytest.approx({n: PULL[n] / 2**0.5 for n in CLASSES}, abs=0.25)
 
@@ -241,6 +229,17 @@ def test_without_controls_their_columns_are_unknown():
     pairs, strengths = effects.of_pairs(images), effects.of_contexts(images)
     assert pairs["context_effect"].isna().all() and strengths["context_effect"].isna().all()
     assert pairs["flip_share"].notna().all() and strengths["flip_share"].notna().all()
+
+
+def test_one_rule_says_which_interval_a_measure_has():
+    """Counts are shares, for which 25 equal images still say little; logits are plain means."""
+    none, half = np.zeros((5, 25)), np.tile(np.arange(25) % 2.0, (5, 1))
+    assert effects.mean({"bench": none}, "taken_share") == stats.share(none)
+    low, high = effects.mean({"bench": none}, "taken_share", differ=True)[1:]
+    assert low < 0 < high, "a difference of counts that were all zero is not known to be zero"
+    assert effects.mean({"bench": none}, "context_effect") == (0, 0, 0)
+    assert effects.mean({"a": half, "b": half}, "drop") == stats.mean([half, half]).interval()
+    assert np.isnan(effects.mean({}, "drop")).all()
 
 
 def test_agreement_is_spearman_over_pairs():

@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from matplotlib.figure import Figure
 
 from helpers import data
-from helpers.contexts import browser, methods
+from helpers.contexts import effects, methods, pasting
 from helpers.models.networks import Classifier
 from helpers.run.parameters import Images
 
@@ -80,11 +79,11 @@ def test_a_model_that_answers_always_the_same_is_never_accused(collection):
 
 
 def test_raw_decisions_are_counted_by_hand(collection, by_colour):
-    scored = methods.by_pasting(by_colour, collection, seed=0)
-    images = torch.cat(list(methods.composites(scored.design, collection, seed=0)))
+    design = pasting.design(collection, 0)
+    images = torch.cat(list(pasting.composites(design, collection, seed=0)))
     with torch.no_grad():
         top = [collection.classes[i] for i in by_colour[0](images).argmax(1)]
-    rows = scored.design.assign(top=top).query("kind == 'context'")
+    rows = design.assign(top=top).query("kind == 'context'")
     by_hand = (rows["top"] == rows["context_class"]).groupby(rows["context_class"]).mean().to_dict()
     found = measured(by_colour, collection)
     asked = ("pasting", "decisions", "raw")
@@ -96,7 +95,7 @@ def test_beyond_the_reference_is_the_difference_of_two_measurements(collection, 
     """Scored in one pass or each by itself: the same, and nothing beyond oneself."""
     other = [Classifier(ByColour(torch.eye(4)[:, :3]), mean=(0, 0, 0), std=(1, 1, 1)).eval()] * 2
     both = measured(by_colour, collection, other)
-    keys = [*methods.MEASURE[:2], *methods.effects.IMAGE]
+    keys = [*methods.MEASURE[:2], *effects.IMAGE]
     alone = [
         table[table["reading"] == "beside neutral"].set_index(keys)["value"]
         for table in (measured(by_colour, collection), measured(other, collection))
@@ -109,21 +108,20 @@ def test_beyond_the_reference_is_the_difference_of_two_measurements(collection, 
         measured(by_colour, collection, other[:1])
 
 
-def test_by_pasting_scores_what_composites_show(collection, by_colour):
-    scored = methods.by_pasting(by_colour, collection, seed=0)
-    images = torch.cat(list(methods.composites(scored.design, collection, seed=0)))
+def test_pasting_scores_what_composites_show(collection, by_colour):
+    design, scored = pasting.design(collection, 0), pasting.ask(by_colour, collection, seed=0)
+    images = torch.cat(list(pasting.composites(design, collection, seed=0)))
     with torch.no_grad():
         logits = by_colour[0](images).numpy()
     number = {name: i for i, name in enumerate(collection.classes)}
     apart = {}
-    for row, said in zip(scored.design.itertuples(), logits, strict=True):
+    for row, said in zip(design.itertuples(), logits, strict=True):
         if row.kind == "context":
             gap = said[number[row.object_class]] - said[number[row.context_class]]
             apart[row.object, row.context_class] = gap / 2**0.5
-    found = scored.images[scored.images["training"] == 0].set_index(["object", "context_class"])
+    found = scored[scored["training"] == 0].set_index(["object", "context_class"])
     assert found["mosaic_distance"].to_dict() == pytest.approx(apart, abs=1e-4)
-    assert len(scored.images) == 2 * 3 * len(collection.sets["WB"].split("test"))
-    assert len(scored.first_rows()) == 12
+    assert len(scored) == 2 * 3 * len(collection.sets["WB"].split("test"))
 
 
 def test_without_masks_pasting_and_relevance_are_left_out(collection, by_colour):
@@ -138,18 +136,3 @@ def test_planted_is_the_share_in_the_own_context(collection, by_colour):
         rows = [r for r in table.to_dict("records") if r["class"] == name]
         own = [r for r in rows if r["context"] == collection.context_of[name]]
         assert share == pytest.approx(len(own) / len(rows))
-
-
-def test_the_browser_draws_one_choice_and_says_what_is_not_there(collection, by_colour):
-    images = collection.sets["C"].split("test")
-    settings = {"method": "lrp"}
-    assert isinstance(browser.look(by_colour[0], images, "mug", number=30, **settings), Figure)
-    with pytest.raises(ValueError, match="no image of 'mug' in context 'the moon'"):
-        browser.look(by_colour[0], images, "mug", "the moon", **settings)
-    widget = browser.controls(by_colour[0], images)
-    assert [child.description for child in widget.children[:4]] == [
-        "label",
-        "context",
-        "number",
-        "method",
-    ]

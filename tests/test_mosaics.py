@@ -89,7 +89,7 @@ def paper_design(**changes):
 
 
 def test_the_paper_has_1500_mosaics():
-    table = paper_design(controls=False)
+    table = paper_design(controls=())
     assert len(table) == 25 * 5 * 3 * 4 == 1500
     pairs = table.groupby(["object_class", "context_class"]).size()
     assert len(pairs) == 12 and (pairs == 125).all()

@@ -109,9 +109,8 @@ def test_eight_colours_stay_apart_for_every_reader(missing):
 
 @pytest.mark.parametrize("classes", [PAPER[:2], EIGHT])
 def test_figures_of_contexts_draw(classes):
-    points, pairs, strengths = tables(classes, 1)
+    points, pairs, _ = tables(classes, 1)
     colours, images = figures.palette(classes, CONTEXT_OF), effects.per_image(points)
-    shares = {"p_context_given_class": 0.5, "p_class_given_context": 0.25}
     nothing = paper.printed("distance").iloc[:0]
     for fig in (
         figures.logit_panels(points, nothing, colours, CONTEXT_OF),
@@ -119,7 +118,6 @@ def test_figures_of_contexts_draw(classes):
         figures.table_1_distances(pairs, colours, CONTEXT_OF, nothing),
         figures.by_context(effects.readings(images, images), "", CONTEXT_OF),
         figures.by_context(effects.readings(images, None), "", CONTEXT_OF),
-        figures.planted_and_measured(strengths.assign(**shares), colours, CONTEXT_OF),
     ):
         fig.draw_without_rendering()
 
@@ -158,14 +156,6 @@ def test_figure_2_shows_its_table():
     figures.accuracy_bars(table.assign(low=np.nan, high=np.nan), 3).draw_without_rendering()
 
 
-@pytest.mark.parametrize("classes", [PAPER[:2], EIGHT])
-def test_confusions_draw(classes):
-    matrix = np.arange(len(classes) ** 2).reshape(len(classes), -1)
-    fig = figures.confusion_grid({(m, t): matrix for m in "ab" for t in ("C", "NC")}, classes)
-    fig.draw_without_rendering()
-    assert sum(len(ax.texts) for ax in fig.axes) == 4 * (matrix.size - 1)  # no zeros
-
-
 def test_an_image_grid_holds_the_images():
     rows = {"mug": {"C": pictures(3), "NC": pictures(2)}, "cup": {"C": pictures(1)}}
     fig = figures.image_grid(rows, {"mug": "#F5A623"})
@@ -174,12 +164,6 @@ def test_an_image_grid_holds_the_images():
     assert (sheet[2:18, 22:38] == rows["mug"]["C"][1].permute(1, 2, 0).numpy()).all()
     assert [ax.get_title(loc="left") for ax in fig.axes] == ["C", "NC"]
     figures.image_grid({"a": pictures(4)}).draw_without_rendering()
-
-
-def test_the_planted_table_shows_counts_and_shares():
-    counts = pd.DataFrame([[9, 1], [0, 10]], index=["a", "b"], columns=["park", "sky"])
-    texts = {text.get_text() for text in figures.planted_bias(counts).axes[0].texts}
-    assert texts == {"9\n90%", "1\n10%", "0\n0%", "10\n100%"}
 
 
 def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(tmp_path, shell):

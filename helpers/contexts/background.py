@@ -12,7 +12,6 @@ nobody knows the background, a mosaic tells where the context is: one half of it
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import torch
 
@@ -28,16 +27,11 @@ SMALLER = {"per_class": 90, "trainings": 3}  # of a test at another size
 LEAST_MAP = 5  # pixels across and down below which a feature map cannot tell object from background
 
 
-def at_home(table: pd.DataFrame, context_of: Mapping[str, str]) -> np.ndarray:
-    """Which images of a table show their class's own context, bool (N,); all where none does."""
-    own = (table["context"] == table["class"].map(context_of)).to_numpy()
-    return own if own.any() else np.ones(len(table), dtype=bool)
-
-
 def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> list[int]:
     """Indices of the first `n` images of each class, those in its own context first."""
-    ranked = images.table.assign(other=~at_home(images.table, context_of))
-    ranked = ranked.reset_index(drop=True).sort_values("other", kind="stable")
+    other = images.table["context"] != images.table["class"].map(context_of)
+    ranked = images.table.assign(other=other).reset_index(drop=True)
+    ranked = ranked.sort_values("other", kind="stable")
     return [i for name in images.classes for i in ranked.index[ranked["class"] == name][:n]]
 
 
@@ -57,17 +51,6 @@ def mean_colours(images: ImageSet) -> dict[str, torch.Tensor]:
         region: (pixels * mask[:, None]).sum((2, 3)) / mask.sum((1, 2))[:, None]
         for region, mask in regions.items()
     }
-
-
-def colours_by_class(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
-    """Mean colour of every class in every set and region: red, green, blue from 0 to 255."""
-    rows = [
-        [name, region, label, *colours[images.labels == index].nanmean(0).tolist()]
-        for name, images in sets.items()
-        for region, colours in mean_colours(images).items()
-        for index, label in enumerate(images.classes)
-    ]
-    return pd.DataFrame(rows, columns=["set", "region", "class", "red", "green", "blue"])
 
 
 def guesses(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
@@ -207,11 +190,12 @@ def in_mosaics(
     DataFrame
         One row a training and mosaic: training, context_class, object_class, object, context
         (share of the relevance on the half with the context), neutral (the same half and class,
-        with the neutral image there), more (context - neutral). NaN where a map is empty.
+        with the neutral image there), more (context - neutral). NaN where a map is empty. Summed up
+        by `effects.intervals`.
     """
     objects, contexts = collection.sets["C"].split("test"), collection.contexts
     design = mosaics.design(
-        objects.labels, contexts, collection.classes, per_context=1, controls=False, seed=seed
+        objects.labels, contexts, collection.classes, per_context=1, controls=(), seed=seed
     )
     partner = mosaics.neutral(objects.images, neutral, seed)
     grounds = {"context": design, "neutral": design.assign(kind="neutral", context=0)}
@@ -228,37 +212,7 @@ def in_mosaics(
             maps = explain.explain(training, shown, targets, "gradcam", layer=layer).maps.double()
             table[name] = (maps[..., half:].sum((1, 2)) / maps.sum((1, 2))).numpy()
         parts.append(table.assign(more=table["context"] - table["neutral"]))
-    return pd.concat(parts, ignore_index=True)
-
-
-def per_context(table: pd.DataFrame) -> pd.DataFrame:
-    """The shares of :func:`in_mosaics` by context, with intervals over trainings and images.
-
-    A row a context_class: maps, empty (those without relevance beside the context), and context,
-    neutral, more with their ends (`_low`, `_high`). Object classes count equally; those of which
-    every map is empty are left out.
-    """
-    names = ["context_class"]
-    found = table.groupby(names, sort=False)["context"].agg(["size", "count"])
-    found["empty"] = found["size"] - found.pop("count")
-    shares = effects.intervals(table, names, ("context", "neutral", "more"))
-    return found.rename(columns={"size": "maps"}).reset_index().merge(shares, on=names)
-
-
-def per_class(table: pd.DataFrame) -> pd.DataFrame:
-    """Each class's mean share of relevance on the background, against a uniform map.
-
-    Of a table of :func:`relevance`, or of the differences of :func:`fair_test`, by size and layer.
-    A row a class: class, images, undefined (maps without positive relevance, of all trainings; left
-    out of the rest), area, and with intervals over trainings and images (`_low`, `_high`) share,
-    excess and peak.
-    """
-    keys = [name for name in ("size", "layer", "pixels", "class") if name in table]
-    found = table.groupby(keys, sort=False).agg(
-        images=("object", "nunique"),
-        undefined=("share", lambda share: share.isna().sum()),
-        area=("area", "mean"),
+    found, order = pd.concat(parts, ignore_index=True), list(collection.classes).index
+    return found.sort_values(
+        "context_class", key=lambda c: c.map(order), kind="stable", ignore_index=True
     )
-    shares = () if "layer" in table else ("peak",)
-    measured = effects.intervals(table, keys, ("share", "excess", "peak"), shares, within="class")
-    return found.reset_index().merge(measured, on=keys)

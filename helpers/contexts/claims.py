@@ -5,7 +5,7 @@ A function here returns estimates for as many of a notebook's claims as its tabl
 the paper says of its own classes is measured where the collection has these.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -26,33 +26,58 @@ from helpers.models import experiment
 from helpers.run.claims import Estimate
 
 PER_CLASS = [100, 25, 25]  # images for training, validation and test (section 2.1.2)
-# Differences of accuracies that the paper reports: (model, test set) to weight.
+SETS = experiment.SETS
+
+
+def _less_than(first: Sequence, second: Sequence) -> dict:
+    """Weights of a mean of accuracies, by model and test set, less another mean."""
+    sides = (first, 1 / len(first)), (second, -1 / len(second))
+    return {pair: weight for pairs, weight in sides for pair in pairs}
+
+
+def _outside(model: str) -> list[tuple[str, str]]:
+    """A model on each of the sets that it was not trained on."""
+    return [(model, name) for name in SETS if not model.endswith(f"-{name}")]
+
+
+def _lost(family: str) -> dict:
+    """Weights of what a family's models lose outside their own sets, on average."""
+    own = [(f"{family}-{name}", name) for name in SETS]
+    return _less_than(own, [pair for model, _ in own for pair in _outside(model)])
+
+
+# Differences of accuracies that the paper reports; of several the smallest is judged.
 ACCURACIES = {
-    "contexts/WB-over-C/NC": {("model-WB", "NC"): 1, ("model-C", "NC"): -1},
-    "contexts/WB-over-C/other": {("model-WB", "C"): 1, ("model-C", "WB"): -1},
-    "contexts/hardest-is-C/model-WB": {("model-WB", "NC"): 1, ("model-WB", "C"): -1},
-    "contexts/C-on-NC-over-WB": {("model-C", "NC"): 1, ("model-C", "WB"): -1},
+    "contexts/WB-over-C/NC": [_less_than([("model-WB", "NC")], [("model-C", "NC")])],
+    "contexts/WB-over-C/other": [_less_than([("model-WB", "C")], [("model-C", "WB")])],
+    "contexts/hardest-is-C/model-WB": [_less_than([("model-WB", "NC")], [("model-WB", "C")])],
+    "contexts/C-on-NC-over-WB": [_less_than([("model-C", "NC")], [("model-C", "WB")])],
+    "contexts/own-set": [
+        _less_than([(f"model-{own}", own)], [other])
+        for own in SETS
+        for other in _outside(f"model-{own}")
+    ],
+    "contexts/hardest-is-C/NC": [
+        _less_than([(name, "WB")], [(name, "C")]) for name in ("model-NC", "pt-NC")
+    ],
+    "contexts/pretrained-better": [
+        _less_than([(f"pt-{own}", test)], [(f"model-{own}", test)]) for own in SETS for test in SETS
+    ],
+    "contexts/pretrained-lose-less": [
+        _lost("model") | {pair: -weight for pair, weight in _lost("pt").items()}
+    ],
+    "contexts/C-generalises-worst/WB": [_less_than(_outside("model-WB"), _outside("model-C"))],
+    "contexts/C-generalises-worst/NC": [_less_than(_outside("model-NC"), _outside("model-C"))],
 }
-FRESH, TUNED = (
-    {of[1]: name for name, of in experiment.MODELS.items() if of[0] == family}
-    for family in ("scratch", "fine-tuned")
-)
+PASTED = {"object_class": "pasted"}  # as the printed counts name it
 # Stronger and weaker context by the paper's counts.
 STRONGER = (("park", "sky"), ("sky", "wood"), ("wood", "road"))
-TENTH = 0.1  # of the planted share, for which a slope is given
-SHARES = {
-    "p_context_given_class": "p(context | class)",
-    "p_class_given_context": "p(class | context)",
-}
 
 
-def of_datasets(
-    collection: Collection, guesses: pd.DataFrame, planted: pd.DataFrame | None
-) -> list[Estimate]:
+def of_datasets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]:
     """Section 2.1.1 on the image sets, and what colour alone gives away (notebook 01).
 
-    `guesses` is from :func:`helpers.contexts.background.guesses`, and `planted` from
-    :func:`helpers.models.experiment.planted`: None where nothing is known.
+    `guesses` is from :func:`helpers.contexts.background.guesses`.
     """
     found, counts = [], collection.summary().loc["C"]
     if collection.source != "world" and (counts["total"] == sum(PER_CLASS)).all():
@@ -71,11 +96,6 @@ def of_datasets(
         paired = rights["background"] - rights["object"]
         interval = stats.mean(paired, shares=True).interval()
         found.append(Estimate("suite/contexts/colour-of-background", interval))
-    if planted is not None:
-        shown = experiment.class_by_context(collection)
-        asked = planted.set_index("class")["p_context_given_class"] * shown.sum(axis=1)
-        off = float((np.diag(shown) - asked[shown.index]).abs().max().round(6))
-        found.append(Estimate("suite/contexts/planted", (off,) * 3))
     return found
 
 
@@ -84,60 +104,20 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
 
     `predictions` is from :func:`helpers.contexts.cross_evaluation.predictions`.
     """
+    if predictions["test_set"].nunique() < 2:
+        return []
     accuracy = predictions.groupby(["model", "test_set"], sort=False)["right"].mean()
-    elsewhere = predictions[predictions["test_set"] != predictions["train_set"]]
-    outside = {  # accuracies of each model on the sets it was not trained on
-        name: part.groupby(["model", "test_set"], sort=False)["right"].mean()
-        for name, part in elsewhere.groupby("model")
-    }
-    fresh, tuned = (
-        {own: name for own, name in family.items() if name in outside} for family in (FRESH, TUNED)
-    )
-    asked = {claim: [weights] for claim, weights in ACCURACIES.items()}
-    asked["contexts/own-set"] = [
-        {(name, own): 1, outside[name].idxmax(): -1} for own, name in fresh.items()
-    ]
-    asked["contexts/hardest-is-C/NC"] = [
-        {(family["NC"], "WB"): 1, (family["NC"], "C"): -1}
-        for family in (fresh, tuned)
-        if "NC" in family
-    ]
-    asked["contexts/pretrained-better"] = [
-        {(tuned[own], test): 1, (fresh[own], test): -1}
-        for own in fresh
-        if own in tuned
-        for test in predictions["test_set"].unique()
-    ]
-    if len(fresh) == len(FRESH):
-        worst = {own: outside[name].idxmin() for own, name in fresh.items()}
+    asked, fresh = dict(ACCURACIES), {own: _outside(f"model-{own}") for own in SETS}
+    if {pair for pairs in fresh.values() for pair in pairs} <= set(accuracy.index):
+        worst = {own: min(pairs, key=accuracy.get) for own, pairs in fresh.items()}
         rival = max(worst["C"], worst["NC"], key=accuracy.get)
-        asked["contexts/only-consistent"] = [{worst["WB"]: 1, rival: -1}]
-    for own in ("WB", "NC"):
-        if {"C", own} <= set(fresh):
-            sides = (outside[fresh[own]].index, 1), (outside[fresh["C"]].index, -1)
-            weights = {pair: sign / len(pairs) for pairs, sign in sides for pair in pairs}
-            asked[f"contexts/C-generalises-worst/{own}"] = [weights]
-    if fresh and tuned:
-        weights = {
-            pair: sign * weight / len(family)
-            for family, sign in ((fresh, 1), (tuned, -1))
-            for name in family.values()
-            for pair, weight in cross_evaluation.lost(predictions, name).items()
-        }
-        asked["contexts/pretrained-lose-less"] = [weights]
+        asked["contexts/only-consistent"] = [_less_than([worst["WB"]], [rival])]
     found = []
     for claim, several in asked.items():  # of several, that of which the sum is smallest
         there = [weights for weights in several if set(weights) <= set(accuracy.index)]
         if there:
             least = min(there, key=lambda weights: sum(w * accuracy[p] for p, w in weights.items()))
             found.append(Estimate(claim, cross_evaluation.contrast(predictions, least)))
-    own = predictions[predictions["test_set"] == predictions["train_set"]]
-    if len(own):
-        worst = own.groupby(["model", "test_set"])["right"].mean().idxmin()
-        tested = own.loc[own["test_set"] == worst[1], "class"]
-        chance = tested.value_counts(normalize=True).max()
-        above = np.subtract(cross_evaluation.contrast(predictions, {worst: 1}), chance)
-        found.append(Estimate("suite/contexts/own-test", tuple(above)))
     return found
 
 
@@ -148,82 +128,82 @@ def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection
     :mod:`helpers.contexts.effects`.
     """
     weakest = pairs.loc[pairs["drop"].idxmin()]
-    found = [Estimate("contexts/every-pair", _ends(weakest, "drop"))]
-    if collection.has_the_papers_classes():
-        found += _of_the_papers_mosaics(images, pairs)
-    return found
+    found = {"contexts/every-pair": _ends(weakest, "drop")}
+    if not collection.has_the_papers_classes():
+        return _estimates(found)
+    kept = images["kept"] / images["mosaics"]
+    by_context = {  # a measure by context, and by object class
+        name: {
+            context: effects.grids(part, name)
+            for context, label in CLASS_OF.items()
+            if len(part := images.assign(kept=kept)[images["context_class"] == label])
+        }
+        for name in ("flip_share", "drop", "mosaic_distance", "kept")
+    }
+    flips, drops, distances, kept = by_context.values()
+    for first, second in STRONGER:
+        weights = {CLASS_OF[first]: 1, CLASS_OF[second]: -1}
+        contrast = effects.contrast(images, weights, "flip_share")
+        found[f"contexts/stronger/{first}-{second}"] = contrast
+    least = [_next_to(drops[context], -1) for context in ("sky", "park", "wood")]
+    farthest = [_next_to(distances[context], 1) for context in ("sky", "park")]
+    mugs = [flips[context]["mug"] for context in ("sky", "park")]
+    across = [effects.mean({0: distances[c]["mug"]}, "mosaic_distance") for c in ("sky", "park")]
+    beside = [effects.mean({0: one}, "mosaic_distance") for one in distances["road"].values()]
+    found |= {
+        "contexts/hydrants-move-least": max(least),
+        "contexts/hydrants-farthest": min(farthest),
+        "contexts/hydrants-flip-least": _next_to(flips["park"], -1),
+        "contexts/hydrants-flip-most": _next_to(flips["wood"], 1),
+        "contexts/planes-on-road": _less(flips["road"], "plane"),
+        "contexts/road-few": stats.share(max(flips["road"].values(), key=np.mean)),
+        "contexts/mugs-flip": stats.share(min(mugs, key=np.mean)),
+        "contexts/hydrants-kept": stats.share(kept["sky"]["fire hydrant"]),
+        "contexts/mugs-across": max(across),
+        "contexts/road-not-across": min(beside),
+    }
+    return _estimates(found)
 
 
-def _of_the_papers_mosaics(images: pd.DataFrame, pairs: pd.DataFrame) -> list[Estimate]:
-    """What section 3 says of the paper's own classes and contexts."""
-    found = {
-        f"contexts/stronger/{first}-{second}": effects.contrast(
-            images, {CLASS_OF[first]: 1, CLASS_OF[second]: -1}, "flip_share"
-        )
-        for first, second in STRONGER
-    }
-    by_context = dict(list(images.groupby("context_class")))
-    beside = {  # hydrants less the next class, in logits: drop and mosaic distance
-        (measure, context): _next_to(by_context[CLASS_OF[context]], measure, last)
-        for measure, last in (("drop", -1), ("mosaic_distance", 1))
-        for context in ("sky", "park", "wood")
-    }
-    drops = [beside["drop", context] for context in ("sky", "park", "wood")]
-    far = [beside["mosaic_distance", context] for context in ("sky", "park")]
-    found["contexts/hydrants-move-least"] = max(drops, key=lambda one: one.estimate)
-    found["contexts/hydrants-farthest"] = min(far, key=lambda one: one.estimate)
-    road = effects.grids(by_context[CLASS_OF["road"]], "flip_share")
-    found["contexts/planes-on-road"] = _less(road, "plane")
-    found["contexts/road-few"] = stats.share(max(road.values(), key=np.mean))
-    mugs = [
-        effects.grids(by_context[CLASS_OF[context]], "flip_share")["mug"]
-        for context in ("sky", "park")
-    ]
-    found["contexts/mugs-flip"] = stats.share(min(mugs, key=np.mean))
-    sky = by_context[CLASS_OF["sky"]]
-    kept = effects.grids(sky.assign(kept_share=sky["kept"] / sky["mosaics"]), "kept_share")
-    found["contexts/hydrants-kept"] = stats.share(kept["fire hydrant"])
-    across = pairs.sort_values("mosaic_distance")
-    mugs = across.query("object_class == 'mug'")
-    mugs = mugs[mugs["context_class"].isin([CLASS_OF["sky"], CLASS_OF["park"]])]
-    found["contexts/mugs-across"] = _ends(mugs.iloc[-1], "mosaic_distance")
-    beside = across[across["context_class"] == CLASS_OF["road"]]
-    found["contexts/road-not-across"] = _ends(beside.iloc[0], "mosaic_distance")
+def _estimates(found: Mapping[str, tuple]) -> list[Estimate]:
     return [Estimate(claim, interval) for claim, interval in found.items()]
 
 
-def _next_to(images: pd.DataFrame, measure: str, side: int) -> stats.Interval:
-    """A measure of fire hydrants less that of the class next to them: the least (-1), the most."""
-    groups = effects.grids(images, measure)
-    hydrants = groups.pop("fire hydrant")
-    other = max(groups.values(), key=lambda group: side * group.mean())
-    return stats.mean([hydrants, other], [1, -1]).interval()
+def _next_to(groups: Mapping[str, np.ndarray], side: int) -> stats.Interval:
+    """Fire hydrants less the class next to them: of the others the least (-1) or the most (1)."""
+    others = [group for name, group in groups.items() if name != "fire hydrant"]
+    other = max(others, key=lambda group: side * group.mean())
+    return stats.mean([groups["fire hydrant"], other], [1, -1]).interval()
+
+
+def _less(groups: Mapping[str, np.ndarray], name: str, sign: int = 1) -> stats.Interval:
+    """Mean share of one group less that of the others, over trainings and images; times `sign`."""
+    weights = [sign * (1 if key == name else -1 / (len(groups) - 1)) for key in groups]
+    return stats.mean(list(groups.values()), weights, shares=True).interval()
 
 
 def of_controls(
-    images: pd.DataFrame,
-    reference: pd.DataFrame | None,
-    planted: pd.DataFrame | None,
-    collection: Collection,
+    images: pd.DataFrame, reference: pd.DataFrame | None, collection: Collection
 ) -> list[Estimate]:
     """Whether it is the context or the mosaic (notebook 03b).
 
-    `images` and `reference` are from :func:`helpers.contexts.effects.per_image`, `planted` from
-    :func:`helpers.models.experiment.planted`; the last two are None where they are not known.
+    `images` and `reference` are from :func:`helpers.contexts.effects.per_image`; the latter is None
+    where it is not known.
     """
-    if reference is None:
-        strengths = effects.of_contexts(images)
-        return _of_each("suite/contexts/effect", strengths, "context_effect", collection)
-    beyond = effects.beyond(images, reference)
-    strengths = effects.of_contexts(beyond)
-    found = _of_each("suite/contexts/effect-beyond", strengths, "context_effect", collection)
-    found += _of_each("suite/contexts/flips-beyond", strengths, "flip_share", collection)
-    for share in ("p_context_given_class", "p_class_given_context"):
-        known = planted.set_index("class")[share]
-        if known.nunique() > 1:
-            slope = effects.contrast(beyond, effects.slope(known / TENTH))
-            found.append(Estimate("suite/contexts/planted-slope", slope, {"share": SHARES[share]}))
-    return found
+    asked = {"effect": "context_effect"}
+    if reference is not None:
+        images = effects.beyond(images, reference)
+        asked = {"effect-beyond": "context_effect", "flips-beyond": "flip_share"}
+    contexts = effects.of_contexts(images).to_dict("records")
+    return [
+        Estimate(
+            f"suite/contexts/{claim}",
+            _ends(row, measure),
+            {"context": collection.context_of[row["context_class"]], "label": row["context_class"]},
+        )
+        for claim, measure in asked.items()
+        for row in contexts
+    ]
 
 
 def of_changed(images: pd.DataFrame, strongest: str, collection: Collection) -> list[Estimate]:
@@ -240,12 +220,6 @@ def of_changed(images: pd.DataFrame, strongest: str, collection: Collection) -> 
     ]
 
 
-def _less(groups: Mapping[str, np.ndarray], name: str) -> stats.Interval:
-    """Mean share of one group less that of the others, over trainings and images."""
-    weights = [1 if key == name else -1 / (len(groups) - 1) for key in groups]
-    return stats.mean(list(groups.values()), weights, shares=True).interval()
-
-
 def of_pasting(
     alone: Mapping[str, np.ndarray],
     mosaics: pd.DataFrame,
@@ -259,58 +233,47 @@ def of_pasting(
     from :func:`helpers.contexts.effects.per_image`, the last two None where nothing could be pasted
     and where there are no trainings without the bias.
     """
-    papers, found = collection.has_the_papers_classes(), []
+    papers, found = collection.has_the_papers_classes(), {}
     if papers:
         shown = {context: alone[label] for context, label in CLASS_OF.items()}
-        shares = {name: stats.share(said) for name, said in shown.items()}
-        shares["road"] = _less(shown, "road")
-        found = [Estimate(f"contexts/alone/{name}", share) for name, share in shares.items()]
+        found = {f"contexts/alone/{name}": stats.share(said) for name, said in shown.items()}
+        found["contexts/alone/road"] = _less(shown, "road")
     if pasted is None:
-        return found
+        return _estimates(found)
     if reference is not None:
         grids = effects.grids(effects.beyond(pasted, reference), "taken_effect", effects.PAIR)
-        beyond = stats.mean([*grids.values()], shares=True).interval()
-        found.append(Estimate("suite/contexts/pasted-effect", beyond))
-    found.append(Estimate("suite/contexts/methods-agree", effects.agreement(mosaics, pasted)))
-    return found + (_of_the_papers_pasting(mosaics, pasted, shown["wood"]) if papers else [])
+        found["suite/contexts/pasted-effect"] = effects.mean(grids, "taken_share", differ=True)
+    found["suite/contexts/methods-agree"] = effects.agreement(mosaics, pasted)
+    if papers:
+        found |= _of_the_papers_pasting(mosaics, pasted, shown["wood"])
+    return _estimates(found)
 
 
 def _of_the_papers_pasting(
     mosaics: pd.DataFrame, pasted: pd.DataFrame, wood: np.ndarray
-) -> list[Estimate]:
+) -> dict[str, stats.Interval]:
     """What Results Checks says of the paper's own classes and contexts; `wood` is that alone."""
     taken = {
         context: effects.grids(pasted[pasted["context_class"] == label], "taken_share")
         for context, label in CLASS_OF.items()
     }
-    least = min(taken["park"].values(), key=np.mean)
     # The eleven pairs that the paper prints both counts for, each method by what the paper counts.
-    printed = paper.pairs()[effects.PAIR]
     both = [
-        table.rename(columns={share: "share"}).merge(printed, on=effects.PAIR)
+        table.rename(columns={share: "share"}).merge(paper.pairs()[effects.PAIR])
         for table, share in ((mosaics, "flip_share"), (pasted, "taken_share"))
     ]
-    found = {
+    ours = pasted.groupby(effects.PAIR)["taken_share"].mean().rename_axis(index=PASTED)
+    counts = paper.printed("paste").merge(ours.reset_index())
+    return {
         "contexts/pasted/sky": _less(taken["sky"], "fire hydrant"),
-        "contexts/pasted/park": stats.share(least),
+        "contexts/pasted/park": stats.share(min(taken["park"].values(), key=np.mean)),
         "contexts/pasted/road": stats.share(list(taken["road"].values())),
-        "contexts/pasted/wood": stats.mean(
-            [*taken["wood"].values(), wood],
-            [*[1 / len(taken["wood"])] * len(taken["wood"]), -1],
-            shares=True,
-        ).interval(),
+        "contexts/pasted/wood": _less({"alone": wood, **taken["wood"]}, "alone", sign=-1),
         "contexts/consistent": effects.agreement(*both, value="share"),
-        "suite/contexts/counts-as-paper": _as_printed(pasted),
+        "suite/contexts/counts-as-paper": stats.spearman(
+            counts["taken_share"], counts["predicted"]
+        ),
     }
-    return [Estimate(claim, interval) for claim, interval in found.items()]
-
-
-def _as_printed(pasted: pd.DataFrame) -> stats.Interval:
-    """How our composites taken for the context's class rank as the paper's counts of them do."""
-    ours = pasted.rename(columns={"object_class": "pasted"})
-    ours = ours.groupby(["context_class", "pasted"])["taken_share"].mean().reset_index()
-    both = ours.merge(paper.printed("paste"))
-    return stats.spearman(both["taken_share"], both["predicted"])
 
 
 def of_gradcam(
@@ -334,7 +297,7 @@ def of_gradcam(
         coarse = tested[tested["pixels"] == tested.groupby("size")["pixels"].transform("min")]
         for size, part in coarse.groupby("size"):
             if known := effects.grids(part, "share", "class"):
-                mean = stats.mean([*known.values()]).interval()
+                mean = effects.mean(known, "share")
                 found.append(Estimate("suite/contexts/gradcam", mean, {"size": size}))
     return found
 
@@ -394,7 +357,6 @@ def of_mitigation(predictions: pd.DataFrame, change: pd.DataFrame) -> list[Estim
     `mitigation.WAYS`. `change` is from :func:`helpers.contexts.mitigation.change`: the first of
     these ways less "model-C".
     """
-
     found = []
     for name in ("NC", "WB"):
         weights = {(mitigation.CONTEXTS, name): 1, ("model-C", name): -1}
@@ -402,17 +364,6 @@ def of_mitigation(predictions: pd.DataFrame, change: pd.DataFrame) -> list[Estim
         found.append(Estimate(f"contexts/mitigation/{name}", gain))
     less = methods.overall(change)["mosaics", "logits", methods.NEUTRAL]
     return [*found, Estimate("contexts/mitigation/relies-less", less)]
-
-
-def _of_each(
-    claim: str, contexts: pd.DataFrame, measure: str, collection: Collection
-) -> list[Estimate]:
-    """A claim made of each context."""
-    found = []
-    for name, row in contexts.set_index("context_class").iterrows():
-        of = {"context": collection.context_of[name], "label": name}
-        found.append(Estimate(claim, _ends(row, measure), of))
-    return found
 
 
 def _ends(row: Mapping, name: str) -> tuple[float, float, float]:

@@ -61,16 +61,6 @@ def accuracies(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def confusions(table: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
-    """Confusion matrix by model and test set: mean counts over the trainings, true classes down."""
-    order, found = list(dict.fromkeys(table["class"])), {}
-    for pair, part in table.groupby(["model", "test_set"], sort=False):
-        counts = pd.crosstab(part["class"], part["predicted"])
-        counts = counts.reindex(index=order, columns=order, fill_value=0)
-        found[pair] = counts / part["training"].nunique()
-    return found
-
-
 def hidden(table: pd.DataFrame) -> pd.DataFrame:
     """What a random split would have hidden: accuracy lost outside the model's own set.
 
@@ -79,21 +69,15 @@ def hidden(table: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for name, part in table.groupby("model", sort=False):
-        own = part[part["test_set"] == part["train_set"]]
-        if len(own) and len(own) < len(part):
-            drop = contrast(table, lost(table, name))
-            right = own["right"].mean()
+        [own], tests = part["train_set"].unique(), part["test_set"].unique()
+        others = [test for test in tests if test != own]
+        if others and own in tests:
+            weights = {(name, own): 1.0} | {(name, test): -1 / len(others) for test in others}
+            drop = contrast(table, weights)
+            right = part.loc[part["test_set"] == own, "right"].mean()
             rows.append([name, right, right - drop.estimate, *drop])
     columns = ["model", "own", "others", "drop", "drop_low", "drop_high"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def lost(table: pd.DataFrame, name: str) -> dict[tuple[str, str], float]:
-    """Weights of "a model's accuracy on its own set less its mean accuracy on the others"."""
-    mine = table[table["model"] == name]
-    own, tests = mine["train_set"].iloc[0], mine["test_set"].unique()
-    others = [test for test in tests if test != own]
-    return {(name, own): 1.0} | {(name, test): -1 / len(others) for test in others}
 
 
 def contrast(table: pd.DataFrame, weights: Mapping[tuple[str, str], float]) -> stats.Interval:

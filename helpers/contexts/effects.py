@@ -24,19 +24,13 @@ from helpers import stats
 
 PAIR = ["context_class", "object_class"]
 IMAGE = ["training", *PAIR, "object"]
-OF_PAIRS = (
-    "flip_share",
-    "mosaic_distance",
-    "single_distance",
-    "drop",
-    "neutral_distance",
-    "neutral_flip_share",
-    "context_effect",
-    "flip_effect",
-    "own_distance",
-)
+OF_PAIRS = [
+    *("flip_share", "mosaic_distance", "single_distance", "drop"),
+    *("neutral_distance", "context_effect", "own_distance"),
+]
 OF_CONTEXTS = ("flip_share", "context_effect", "taken_effect")
-SHARES = ("flip_share", "neutral_flip_share")
+# Measures that count images: shares of them, or differences of such shares.
+COUNTED = {"flip_share", "taken_share", "taken_effect", "peak"}
 READINGS = {"flip_share": "share of flips", "context_effect": "effect beside a neutral image"}
 BEYOND = ", beyond the reference"
 
@@ -173,7 +167,7 @@ def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
     counts["mosaics"] = counts["mosaics"].astype(int)
     counts.insert(1, "images", pairs["object"].nunique())
     counts = counts.reset_index()[[*PAIR[::-1], *counts]]
-    return counts.merge(intervals(images, PAIR, OF_PAIRS, SHARES), on=PAIR)
+    return counts.merge(intervals(images, PAIR, OF_PAIRS), on=PAIR)
 
 
 def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
@@ -188,7 +182,7 @@ def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
         intervals flip_share, context_effect and taken_effect (the share of images taken for the
         context's class, less that on the neutral image).
     """
-    strengths = intervals(images, ["context_class"], OF_CONTEXTS, (*SHARES, "taken_effect"))
+    strengths = intervals(images, ["context_class"], OF_CONTEXTS)
     classes = images.groupby("context_class")["object_class"].nunique()
     strengths.insert(1, "object_classes", strengths["context_class"].map(classes))
     return strengths
@@ -208,13 +202,6 @@ def contrast(
     summed = part.assign(value=weight * part[measure]).groupby(keys, as_index=False)["value"].sum()
     groups = list(grids(summed, "value").values())
     return stats.mean(groups, [1] * len(groups), shares=measure.endswith("_share")).interval()
-
-
-def slope(known: Mapping[str, float]) -> dict[str, float]:
-    """Weights with which `contrast` is the least squares slope of strength on what is known."""
-    values = pd.Series(dict(known))
-    centred = values - values.mean()
-    return (centred / (centred**2).sum()).to_dict()
 
 
 def split(images: pd.DataFrame, trainings: int) -> tuple[pd.DataFrame, pd.DataFrame | None]:
@@ -259,24 +246,6 @@ def of_trainings(images: pd.DataFrame) -> pd.DataFrame:
     return named.melt(["training", "context_class"], var_name="reading")
 
 
-def told_apart(images: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """How often one training shows more than one training of the reference does: :func:`auc`.
-
-    A row a context_class, a column a raw reading.
-    """
-    keys = ["context_class", "reading"]
-    first, second = (
-        of_trainings(table).groupby(keys, sort=False)["value"] for table in (images, reference)
-    )
-    areas = {key: auc(values, second.get_group(key)) for key, values in first}
-    return pd.Series(areas).rename_axis(keys).unstack(sort=False)
-
-
-def auc(first, second) -> float:
-    """Area under the ROC curve: share of pairs in which the first is larger; a tie is a half."""
-    return float(np.sign(np.subtract.outer(np.ravel(first), np.ravel(second))).mean() / 2 + 0.5)
-
-
 def own_gain(images: pd.DataFrame) -> pd.DataFrame:
     """What its own context gives each object class, more than the neutral partner: in logits.
 
@@ -319,38 +288,50 @@ def agreement(
     return stats.bootstrap(correlation, [*groups[0], *groups[1]])
 
 
-def grid(images: pd.DataFrame, name: str) -> np.ndarray:
-    """A measure of one group of images as (trainings, images): what `stats.mean` takes."""
-    return images.pivot(index="training", columns="object", values=name).to_numpy(float)
-
-
 def grids(images: pd.DataFrame, name: str, by="object_class") -> dict[str, np.ndarray]:
-    """The :func:`grid` of each group in which the measure is known."""
-    found = {key: grid(part, name) for key, part in images.groupby(by, sort=False)}
-    return {key: values for key, values in found.items() if not np.isnan(values).all()}
+    """A measure as (trainings, images) for each group in which it is known, as `stats.mean` asks.
+
+    `by` names the column or columns by which the images are grouped.
+    """
+    found = {}
+    for key, part in images.groupby(by, sort=False):
+        values = part.pivot(index="training", columns="object", values=name).to_numpy(float)
+        if not np.isnan(values).all():
+            found[key] = values
+    return found
+
+
+def mean(
+    groups: Mapping[object, np.ndarray], measure: str, *, differ: bool = False
+) -> stats.Interval:
+    """The mean of :func:`grids` with its 95% interval, all groups alike; NaN without any group.
+
+    This is the one rule by which intervals are chosen. A measure that counts images (`COUNTED`) is
+    a share (`stats.share`) or, if its values `differ`, a difference of shares (`stats.mean`, which
+    then knows how little a few images say); any other is a plain mean.
+    """
+    groups, counted = list(groups.values()), measure in COUNTED
+    if not groups:
+        return stats.Interval(np.nan, np.nan, np.nan)
+    if counted and not differ:
+        return stats.share(groups)
+    return stats.mean(groups, shares=counted).interval()
 
 
 def intervals(
-    images: pd.DataFrame,
-    by: Sequence[str],
-    measures: Sequence[str],
-    shares: Sequence[str] = (),
-    within: str = "object_class",
+    images: pd.DataFrame, by: Sequence[str], measures: Sequence[str], within: str = "object_class"
 ) -> pd.DataFrame:
-    """Means of measures by group, with their intervals (x_low, x_high); groups `within` are equal.
+    """The :func:`mean` of measures by group, with its ends (x_low, x_high); groups `within` equal.
 
-    `shares` are those measures that are shares of images, or differences of such.
+    `images` has a row a training and image (and pair), with training and object. A measure with a
+    negative value anywhere is taken for a difference, as those of :func:`beyond` are.
     """
     rows = []
+    differ = {n: n.endswith("_effect") or bool((images[n] < 0).any()) for n in measures}
     for key, part in images.groupby(list(by), sort=False):
         row = dict(zip(by, key, strict=True))
         for name in measures:
-            groups, found = [*grids(part, name, within).values()], (np.nan,) * 3
-            differ = name.endswith("_effect") or (part[name] < 0).any()
-            if groups and name in shares and not differ:
-                found = stats.share(groups)
-            elif groups:
-                found = stats.mean(groups, shares=name in shares).interval()
-            row |= dict(zip((name, f"{name}_low", f"{name}_high"), found, strict=True))
+            ends = mean(grids(part, name, within), name, differ=differ[name])
+            row |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
         rows.append(row)
     return pd.DataFrame(rows)

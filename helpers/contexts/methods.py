@@ -19,13 +19,11 @@ a dose of 1/K makes class and context independent: there nothing is planted.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import torch
 
-from helpers import data, explain, models, stats
+from helpers import data, explain, stats
 from helpers.contexts import background, effects, mosaics, pasting
 from helpers.data import Collection
 from helpers.models import experiment
@@ -42,77 +40,6 @@ QUANTITIES = {
     "pasting": DECISIONS | LOGITS,
     "GradCAM": {"relevance": ("share", "excess"), "peak": ("peak", "peak_excess")},
 }
-
-
-class Scored(NamedTuple):
-    """A design of images, and the effects that a model shows on them."""
-
-    design: pd.DataFrame  # from `mosaics.design` or `pasting.design`
-    images: pd.DataFrame  # from `effects.per_image`
-
-    def first_rows(self) -> pd.DataFrame:
-        """The first row of the design for each pair of object and context, to look at."""
-        rows = self.design[self.design["kind"] == "context"]
-        return rows.drop_duplicates(effects.PAIR)
-
-
-def by_mosaics(
-    model, collection: Collection, *, seed: int, per_context: int = 5, neutral: str = "shuffled"
-) -> Scored:
-    """Score contextualized mosaics, beside other contexts and beside a neutral image (section 2.2).
-
-    `model` is the list of its trainings. `seed` and `per_context` are those of `mosaics.design`,
-    `neutral` is that of `mosaics.neutral`.
-    """
-    objects, contexts = collection.sets["C"].split("test"), collection.contexts
-    design = mosaics.design(
-        objects.labels, contexts, collection.classes, per_context=per_context, seed=seed
-    )
-    design = design[design["kind"] != "own"].reset_index(drop=True)  # nothing is asked of these
-    partner = mosaics.neutral(objects.images, neutral, seed)
-    stream = mosaics.batches(design, objects.images, contexts, partner)
-    return _scored(model, objects, design, stream)
-
-
-def by_pasting(model, collection: Collection, *, seed: int, **how) -> Scored | None:
-    """Score composites and their controls ("Results Checks"); None where there are no masks.
-
-    `model`, `collection` and `seed` are as for :func:`by_mosaics`, `how` is that of
-    :func:`composites`: neutral, softness, scale, position.
-    """
-    objects = pasting.objects(collection)
-    if objects is None:
-        return None
-    design = pasting.design(objects.labels, collection.contexts, collection.classes, seed=seed)
-    return _scored(model, objects, design, composites(design, collection, seed=seed, **how))
-
-
-def _scored(model, objects: data.ImageSet, design: pd.DataFrame, stream) -> Scored:
-    logits = models.logits(model, objects.images), models.logits(model, stream)
-    return Scored(design, effects.per_image(effects.points(*logits, design, objects.classes)))
-
-
-def composites(
-    design: pd.DataFrame,
-    collection: Collection,
-    *,
-    seed: int,
-    neutral: str = "mean",
-    softness: float = 0.5,
-    scale: float = 1.0,
-    position: str = "own",
-) -> Iterator[torch.Tensor]:
-    """Stream the composites of a design's rows, as :func:`by_pasting` scores them.
-
-    `neutral` is that of :func:`helpers.contexts.mosaics.neutral`, `softness` that of
-    :func:`helpers.contexts.pasting.cut`, the rest are those of `pasting.batches`.
-    """
-    objects = pasting.objects(collection)
-    cutouts = pasting.cut(objects.images, objects.masks, softness)
-    ground = mosaics.neutral(collection.sets["C"].split("test").images, neutral, seed)
-    return pasting.batches(
-        design, cutouts, collection.contexts, ground, scale=scale, position=position
-    )
 
 
 def measured(
@@ -140,7 +67,7 @@ def measured(
         As many trainings without the bias, such as :func:`helpers.models.experiment.without_bias`
         gives; without them there is no reading "beyond reference".
     seed, per_context, neutral
-        As for :func:`by_mosaics`.
+        `seed` and `per_context` are those of `mosaics.design`, `neutral` that of `mosaics.neutral`.
     maps
         The model's, from :func:`helpers.contexts.background.explained`, where they are made
         already.
@@ -167,10 +94,12 @@ def measured(
             "compared training by training, so give as many"
         )
     both = [*model, *reference]
-    on_mosaics = by_mosaics(both, collection, seed=seed, per_context=per_context, neutral=neutral)
-    pasted = by_pasting(both, collection, seed=seed)
-    tables = {"mosaics": on_mosaics.images} | ({"pasting": pasted.images} if pasted else {})
     test = collection.sets["C"].split("test")
+    partner = {neutral: mosaics.neutral(test.images, neutral, seed)}
+    drawn = {"per_context": per_context, "seed": seed, "controls": ["neutral"]}
+    tables = {"mosaics": mosaics.ask(both, test, collection.contexts, partner, **drawn)[neutral]}
+    if (pasted := pasting.ask(both, collection, seed=seed)) is not None:
+        tables["pasting"] = pasted
     if test.masks is not None:
         maps = list(maps or background.explained(model, test))
         layer = maps[0].settings["layer"]
@@ -260,7 +189,9 @@ def at_doses(
     return found
 
 
-def _mean(measured: pd.DataFrame) -> stats.Interval:
-    """Mean of the known values, all pairs alike; NaN where all maps are empty and none is known."""
-    known = [*effects.grids(measured, "value", effects.PAIR).values()]
-    return stats.mean(known).interval() if known else stats.Interval(np.nan, np.nan, np.nan)
+def _mean(part: pd.DataFrame) -> stats.Interval:
+    """Mean of one measure's values, all pairs alike."""
+    method, quantity, reading = part[MEASURE].iloc[0]
+    groups = effects.grids(part, "value", effects.PAIR)
+    differ = reading != RAW or bool((part["value"] < 0).any())  # raw, but of two models
+    return effects.mean(groups, QUANTITIES[method][quantity][0], differ=differ)

@@ -5,13 +5,12 @@ too, so here every model is trained on as many: a part of them is exchanged. The
 what is behind them changes.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pandas as pd
 import torch
 
-from helpers.contexts import methods, mosaics
+from helpers.contexts import mosaics
 from helpers.data import Collection, ImageSet, world
 from helpers.data.collection import Drawn
 
@@ -77,13 +76,3 @@ def change(after: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
     keys = [name for name in after.columns if name != "value"]
     difference = after.set_index(keys)["value"] - before.set_index(keys)["value"]
     return difference.reset_index()[after.columns]
-
-
-def left(measured: Mapping[str, pd.DataFrame], measure: tuple[str, str, str]) -> pd.DataFrame:
-    """What the contexts still do to each model, on average: model, effect, low and high.
-
-    `measured` has a table of :func:`helpers.contexts.methods.measured` for each model, `measure` is
-    a method, quantity and reading.
-    """
-    rows = [(name, *methods.overall(table)[measure]) for name, table in measured.items()]
-    return pd.DataFrame(rows, columns=["model", "effect", "low", "high"])

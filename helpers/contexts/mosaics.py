@@ -27,7 +27,7 @@ def design(
     *,
     per_context: int = 5,
     side: str = "left",
-    controls: bool = True,
+    controls: Sequence[str] = ("own", "neutral"),
     seed: int = 0,
 ) -> pd.DataFrame:
     """Decide which object image meets which context image (section 2.2).
@@ -50,7 +50,7 @@ def design(
     side : {"left", "right", "random"}
         Side of the *object*. The paper writes m = {img, ctx}: left. "random" alternates from a
         random start, so that the sides are even within every image (up to one).
-    controls : bool
+    controls : sequence of str
         Add what the paper lacks: the same object images beside their own class's context ("own"),
         and beside a neutral partner ("neutral"), so that the effect of *this context* can be told
         from that of *being in a mosaic*.
@@ -73,14 +73,14 @@ def design(
     for i, name in enumerate(classes):
         objects = np.flatnonzero(labels == i)
         for j, other in enumerate(classes):
-            if len(contexts.get(other, ())) and (controls or i != j):
+            if len(contexts.get(other, ())) and ("own" in controls or i != j):
                 rng = np.random.default_rng([seed, i, j])
                 hands = _deal(len(objects), per_context, len(contexts[other]), rng)
                 right = (np.arange(per_context) + rng.integers(2, size=(len(objects), 1))) % 2 == 1
                 sides = np.where(right, "right", "left") if side == "random" else side
                 kind = "own" if i == j else "context"
                 parts.append(_rows(objects, name, other, hands, sides, kind))
-        if controls:
+        if "neutral" in controls:
             sides = np.array(["left", "right"] if side == "random" else [side])
             hands = np.zeros((len(objects), len(sides)), dtype=np.int64)
             parts.append(_rows(objects, name, "neutral", hands, sides, "neutral"))

@@ -39,14 +39,27 @@ def beside(table: pd.DataFrame, collection: Collection, name: str, value: str) -
     return table.merge(theirs[[*keys, "paper"]], on=keys, how="left")
 
 
-def of_mosaics(collection: Collection) -> pd.DataFrame:
-    """What the paper prints of each pair; without rows for other classes and contexts.
+def of_pairs() -> pd.DataFrame:
+    """What the paper prints of each pair of object and context; NaN where it prints nothing.
 
-    Columns object_class, context_class; mosaic and single (Table 1, logits); flips (section 3, of
-    125 mosaics) and kept (how many kept the highest logit): NaN where the paper prints none.
+    Columns object_class, context_class; mosaic and single (Table 1, logits), drop (the latter less
+    the former); flips (section 3, of `mosaics`: 125), kept (how many kept the highest logit) and
+    mosaic_share (flips as a share); paste_share (Figures 11 to 14). Of fire hydrants beside the sky
+    the paper gives only how many kept the highest logit.
     """
-    counts = printed("flips").drop(columns="mosaics")
-    table = printed("distance").merge(counts, on=effects.PAIR, how="left")
+    pasted = printed("paste").rename(columns={"pasted": "object_class"})
+    table = printed("distance").merge(printed("flips"), on=effects.PAIR, how="left")
+    table = table.merge(pasted, on=effects.PAIR, how="left")
+    return table.assign(
+        drop=table["single"] - table["mosaic"],
+        mosaic_share=table["flips"] / table["mosaics"],
+        paste_share=table["predicted"] / table["images"],
+    )
+
+
+def of_mosaics(collection: Collection) -> pd.DataFrame:
+    """What the paper prints of mosaics, by :func:`of_pairs`; no row for other classes."""
+    table = of_pairs()[["object_class", "context_class", "mosaic", "single", "flips", "kept"]]
     return table if collection.has_the_papers_classes() else table.iloc[:0]
 
 
@@ -57,16 +70,15 @@ def agreement(images: pd.DataFrame) -> pd.DataFrame:
     `images`): pairs (how many the paper prints), rank_correlation with low and high (of other
     trainings and images: `effects.agreement`), and the means over these pairs: ours, paper.
     """
-    table = printed("distance").merge(printed("flips"), on=effects.PAIR, how="left")
     theirs = {
-        "flip_share": table["flips"] / table["mosaics"],
-        "mosaic_distance": table["mosaic"],
-        "single_distance": table["single"],
-        "drop": table["single"] - table["mosaic"],
+        "flip_share": "mosaic_share",
+        "mosaic_distance": "mosaic",
+        "single_distance": "single",
+        "drop": "drop",
     }
-    rows = []
-    for name, values in theirs.items():
-        of_pair = table[effects.PAIR].assign(paper=values).dropna()
+    rows, table = [], of_pairs()
+    for name, printed_as in theirs.items():
+        of_pair = table[effects.PAIR].assign(paper=table[printed_as]).dropna()
         both = images.merge(of_pair, on=effects.PAIR)
         found = effects.agreement(both, both.assign(**{name: both["paper"]}), name)
         means = both.groupby(effects.PAIR)[[name, "paper"]].mean().mean()
@@ -76,13 +88,6 @@ def agreement(images: pd.DataFrame) -> pd.DataFrame:
 
 
 def pairs() -> pd.DataFrame:
-    """The mosaic_share and paste_share of the pairs for which the paper prints both.
-
-    These are eleven of the twelve: of fire hydrants beside the sky the paper gives only how many
-    kept the highest logit.
-    """
-    pasted = printed("paste").rename(columns={"pasted": "object_class"})
-    both = printed("flips").dropna(subset="flips").merge(pasted, on=effects.PAIR)
-    both["mosaic_share"] = both["flips"] / both["mosaics"]
-    both["paste_share"] = both["predicted"] / both["images"]
-    return both[[*effects.PAIR, "mosaic_share", "paste_share"]]
+    """The mosaic_share and paste_share of the eleven pairs for which the paper prints both."""
+    shares = ["mosaic_share", "paste_share"]
+    return of_pairs().dropna(subset=shares)[[*effects.PAIR, *shares]]

@@ -17,7 +17,7 @@ import torch
 from scipy import ndimage
 from torch.nn.functional import interpolate, max_pool2d
 
-from helpers import stats
+from helpers import models, stats
 from helpers.contexts import effects, mosaics, paper
 from helpers.data import Collection, ImageSet
 
@@ -26,9 +26,9 @@ NO_MASKS = (
     "Pasting needs to know where the objects are, and nothing tells it here: there is no set WB "
     "(the same images with a white background). What remains is to show the contexts alone."
 )
+SOFTNESS = 0.5  # pixels, standard deviation of the blur of an edge
 MARGIN = 2  # pixels from the edge inwards that may be part object, part white
 NEAR_WHITE = 40.0  # grey levels from white, root mean square, below which colour tells no coverage
-DARK = 32  # the grey of the ground on which seams show
 
 
 class Cutouts(NamedTuple):
@@ -43,7 +43,7 @@ class Cutouts(NamedTuple):
     frame: tuple[int, int]  # height and width of the images
 
 
-def cut(images: torch.Tensor, masks: torch.Tensor, softness: float = 0.5) -> Cutouts:
+def cut(images: torch.Tensor, masks: torch.Tensor, softness: float = SOFTNESS) -> Cutouts:
     """Cut objects from a white ground, with soft edges and no white in them.
 
     Where an edge pixel is part object and part white, the object's colour is taken from the nearest
@@ -61,20 +61,6 @@ def cut(images: torch.Tensor, masks: torch.Tensor, softness: float = 0.5) -> Cut
         layers.append(_layer(image[box].astype(np.float32), *(w[box] for w in where), softness))
         corners.append([part.start for part in box])
     return Cutouts(layers, np.array(corners), frame)
-
-
-def seams(objects: ImageSet, softness: float) -> dict[str, torch.Tensor]:
-    """One object of each class on a dark ground: cut along its mask, and by :func:`cut`.
-
-    The objects are on white, with masks. Each row has uint8 images (classes, 3, H, W).
-    """
-    first = np.unique(objects.labels.numpy(), return_index=True)[1]
-    images, masks = objects.images[first], objects.masks[first]
-    dark = torch.full_like(images, DARK)
-    design = pd.DataFrame({"object": range(len(first)), "context_class": "dark", "kind": "context"})
-    design["context"] = design["object"]
-    ours = torch.cat([*batches(design, cut(images, masks, softness), {"dark": dark})])
-    return {"along the mask": torch.where(masks[:, None], images, dark), "by the helper": ours}
 
 
 def _box(mask: np.ndarray, pad: int) -> tuple[slice, slice]:
@@ -136,20 +122,6 @@ def _explained(pixels: np.ndarray, colours: np.ndarray) -> np.ndarray:
     return np.where(square > 3 * NEAR_WHITE**2, coverage.clip(0, 1), np.nan)
 
 
-def design(
-    labels: torch.Tensor, contexts: Mapping[str, Sequence], classes: Sequence[str], *, seed: int = 0
-) -> pd.DataFrame:
-    """Decide which object is pasted into which context image: once into each context.
-
-    In the paper 25 objects x 3 contexts x 4 classes = 300 composites. The arguments and the table
-    are those of `contexts.mosaics.design` (`side` means nothing here), with down, across (in
-    [0, 1)): the place of the object where it is random.
-    """
-    table = mosaics.design(labels, contexts, classes, per_context=1, seed=seed)
-    down, across = np.random.default_rng([seed, 1]).random((2, len(table)))
-    return table.assign(down=down, across=across)
-
-
 def batches(
     table: pd.DataFrame,
     cutouts: Cutouts,
@@ -157,15 +129,13 @@ def batches(
     neutral: torch.Tensor | None = None,
     *,
     scale: float = 1.0,
-    position: str = "own",
     batch_size: int = 64,
 ) -> Iterator[torch.Tensor]:
     """Stream the composites of a design, in its order: uint8 tensors (B, 3, H, W).
 
-    `table` is from :func:`design`, or any rows of it, and its objects are counted in `cutouts`;
+    `table` is from `mosaics.design`, or any rows of it, and its objects are counted in `cutouts`;
     `contexts` and `neutral` are as for :func:`helpers.contexts.mosaics.batches`. `scale` is the
-    object's, 1 its size in its own image. `position` is that of its box: "own" (its centre where it
-    was), "centre", or "random" (anywhere inside the frame; in the middle where it is larger).
+    object's, 1 its size in its own image; its centre stays where it was.
     """
     grounds, ground_of = mosaics.partners(table, contexts, neutral, cutouts.frame)
     grounds = grounds.permute(0, 2, 3, 1).contiguous().numpy()
@@ -173,8 +143,10 @@ def batches(
     # what each layer adds to an image (0.5: to uint8, rounded), and how much it leaves of it
     mixed = [(x[..., :3] + 0.5, np.repeat(1 - x[..., 3:], 3, -1)) for x in layers]
     objects = table["object"].to_numpy()
-    sizes = np.array([layer.shape[:2] for layer in layers])[objects]
-    places = _places(table, cutouts, sizes, position)
+    before, sizes = (
+        np.array([layer.shape[:2] for layer in several]) for several in (cutouts.layers, layers)
+    )
+    places = (cutouts.corners + (before - sizes) // 2)[objects]
     for start in range(0, len(table), batch_size):
         rows = slice(start, start + batch_size)
         canvas = grounds[ground_of[rows]]
@@ -193,6 +165,50 @@ def objects(collection: Collection) -> ImageSet | None:
         return None
     test = found.split("test")
     return test.where(test.masks.flatten(1).any(1).numpy())
+
+
+def design(collection: Collection, seed: int) -> pd.DataFrame:
+    """Which object is pasted into which context image: each once into each context.
+
+    In the paper 25 objects x 3 contexts x 4 classes = 300 composites. The table is that of
+    `contexts.mosaics.design`, controls included; `side` means nothing here.
+    """
+    given = objects(collection).labels, collection.contexts, collection.classes
+    return mosaics.design(*given, per_context=1, seed=seed)
+
+
+def composites(
+    table: pd.DataFrame,
+    collection: Collection,
+    *,
+    seed: int,
+    neutral: str = "mean",
+    scale: float = 1.0,
+) -> Iterator[torch.Tensor]:
+    """Stream the composites of any rows of a :func:`design`, as :func:`ask` scores them.
+
+    `neutral` and `seed` are those of :func:`helpers.contexts.mosaics.neutral`, `scale` is that of
+    :func:`batches`.
+    """
+    found = objects(collection)
+    ground = mosaics.neutral(collection.sets["C"].split("test").images, neutral, seed)
+    cutouts = cut(found.images, found.masks)
+    return batches(table, cutouts, collection.contexts, ground, scale=scale)
+
+
+def ask(networks: Sequence, collection: Collection, *, seed: int, **how) -> pd.DataFrame | None:
+    """Effects on composites ("Results Checks"), by `effects.per_image`; None without masks.
+
+    `networks` are trainings, numbered from 0; `how` are `neutral` and `scale` of
+    :func:`composites`.
+    """
+    found = objects(collection)
+    if found is None:
+        return None
+    table = design(collection, seed)
+    stream = composites(table, collection, seed=seed, **how)
+    logits = models.logits(networks, found.images), models.logits(networks, stream)
+    return effects.per_image(effects.points(*logits, table, found.classes))
 
 
 def alone(logits: Mapping[str, torch.Tensor], classes: Sequence[str]) -> dict[str, np.ndarray]:
@@ -225,18 +241,6 @@ def counts(alone: Mapping[str, np.ndarray], images: pd.DataFrame | None = None) 
     return pd.DataFrame(rows, columns=columns)
 
 
-def called(logits: Mapping[str, torch.Tensor], classes: Sequence[str]) -> pd.DataFrame:
-    """What contexts with nothing in them are called: contexts down, predicted classes across.
-
-    The numbers are means over the trainings; `logits` and `classes` are as for :func:`alone`.
-    """
-    said = {
-        name: np.bincount(one.argmax(2).flatten(), minlength=len(classes)) / len(one)
-        for name, one in logits.items()
-    }
-    return pd.DataFrame.from_dict(said, orient="index", columns=list(classes))
-
-
 def both_counts(
     flipped: pd.DataFrame, pasted: pd.DataFrame, collection: Collection
 ) -> pd.DataFrame:
@@ -244,33 +248,13 @@ def both_counts(
 
     `flipped` (mosaics) and `pasted` are from :func:`helpers.contexts.effects.per_image`. A row a
     pair: context_class, object_class, mosaic_share and paste_share (means over trainings and
-    images), ranks_apart (of these two among the pairs), and the paper's mosaic_share_paper and
-    paste_share_paper (NaN where it prints none).
+    images), and the paper's mosaic_share_paper and paste_share_paper (NaN where it prints none).
     """
     pairs = pasted.groupby(effects.PAIR, sort=False)["taken_share"].mean().to_frame("paste_share")
     pairs["mosaic_share"] = flipped.groupby(effects.PAIR)["flip_share"].mean()
-    pairs["ranks_apart"] = (pairs["mosaic_share"].rank() - pairs["paste_share"].rank()).abs()
     printed = paper.pairs() if collection.has_the_papers_classes() else paper.pairs().iloc[:0]
     printed = printed.set_index(effects.PAIR).add_suffix("_paper")
     return pairs.join(printed).reset_index()
-
-
-def agreements(
-    flipped: pd.DataFrame, pasted: pd.DataFrame, counts: pd.DataFrame
-) -> dict[str, float]:
-    """Rank correlations of mosaics and pasting over the pairs.
-
-    "counts" is that of the paper's quantities in our images, and "paper" that of the paper's own
-    numbers, over the pairs for which `counts`, from :func:`both_counts`, has these; where it has
-    none, "counts" is over all pairs. "logits" is that of the effects beside the neutral image.
-    """
-    printed = counts.dropna()
-    ranks = (printed if len(printed) else counts).corr("spearman", numeric_only=True)
-    found = {"counts": float(ranks.loc["mosaic_share", "paste_share"])}
-    found["logits"] = effects.agreement(flipped, pasted).estimate
-    if len(printed):
-        found["paper"] = float(ranks.loc["mosaic_share_paper", "paste_share_paper"])
-    return found
 
 
 def _lay(image: np.ndarray, adds: np.ndarray, leaves: np.ndarray, place: np.ndarray) -> None:
@@ -292,16 +276,3 @@ def _scaled(layer: np.ndarray, scale: float) -> np.ndarray:
     planes = torch.from_numpy(layer).permute(2, 0, 1)[None]
     sized = interpolate(planes, size, mode="bilinear", antialias=True, align_corners=False)
     return np.ascontiguousarray(sized[0].permute(1, 2, 0).numpy())
-
-
-def _places(table, cutouts: Cutouts, sizes: np.ndarray, position: str) -> np.ndarray:
-    """Row and column of the upper left pixel of each row's layer of size `sizes`: int (rows, 2)."""
-    free = np.array(cutouts.frame) - sizes
-    if position == "random":
-        share = table[["down", "across"]].to_numpy()
-        return np.where(free > 0, (share * (free + 1)).astype(int), free // 2)
-    if position == "centre":
-        return free // 2
-    objects = table["object"].to_numpy()
-    before = np.array([layer.shape[:2] for layer in cutouts.layers])[objects]
-    return cutouts.corners[objects] + (before - sizes) // 2

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.contexts import effects, methods
+from helpers.contexts import methods
 from helpers.run import artifacts, project
 from helpers.run.parameters import Images, Recipe
 
@@ -106,8 +106,9 @@ def by_world(part: pd.DataFrame) -> np.ndarray:
 
 
 def auc(values: np.ndarray) -> float:
-    """The area for effects of :func:`by_world`."""
-    return effects.auc(values[:, 0, 0], values[:, 0, 1])
+    """Area under the ROC curve for effects of :func:`by_world`: planted ones are larger."""
+    more = np.subtract.outer(values[:, 0, 0].ravel(), values[:, 0, 1].ravel())
+    return float(np.sign(more).mean() / 2 + 0.5)  # a tie is a half
 
 
 def main() -> None:

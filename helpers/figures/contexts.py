@@ -44,7 +44,6 @@ from helpers.figures.style import (
     palette,
     readable_on,
     series,
-    shades,
     show,
     style,
 )
@@ -66,36 +65,6 @@ BY_SET = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOU
 # Notebook 01
 
 
-def planted_bias(counts: pd.DataFrame) -> Figure:
-    """Heat map of the number of images of each class (down) in each context (across).
-
-    A class's own context is on the diagonal.
-    """
-    share = counts.div(counts.sum(axis=1), axis=0)
-    labels = counts.astype(str) + "\n" + (100 * share).round().astype(int).astype(str) + "%"
-    rows, columns = counts.shape
-    fig, ax = plt.subplots(figsize=(2.2 + 1.1 * columns, 1.1 + 0.62 * rows))
-    cells(ax, shades(share), labels, counts.index, counts.columns)
-    ax.set(xlabel="context", ylabel="class")
-    own = np.diag(counts).sum() / counts.to_numpy().sum()
-    ax.set_title(f"{own:.0%} of the images of C show their class's own context (diagonal)")
-    return fig
-
-
-def mean_colours(table: pd.DataFrame) -> Figure:
-    """The mean colours of `background.colours_by_class` as boxes: what classes share."""
-    rows = table["set"] + ", " + table["region"]
-    names, classes = rows.unique(), table["class"].unique()
-    rgb = table[["red", "green", "blue"]].to_numpy().reshape(len(names), len(classes), 3)
-    fig, ax = plt.subplots(figsize=(min(9.5, 1.6 + 1.7 * len(classes)), 0.8 + 0.6 * len(names)))
-    texts = [[" ".join(f"{value:.0f}" for value in box) for box in line] for line in rgb]
-    cells(ax, rgb / 255, texts, names, classes)
-    apart = names[np.ptp(rgb, axis=1).max(1).argmax()]
-    ax.set_title(f"The classes differ most in the mean colour of {apart}")
-    note(fig, "Mean red, green and blue, 0 to 255.")
-    return fig
-
-
 def colour_alone(table: pd.DataFrame) -> Figure:
     """How often one mean colour names the class, for each set and region, by `given_away`."""
     names = table["set"] + ", " + table["region"]
@@ -112,59 +81,6 @@ def colour_alone(table: pd.DataFrame) -> Figure:
     headed(fig, f"{title}: {names[most]}", marks(looks))
     note(fig, "Whiskers: 95% intervals for other test images.")
     return fig
-
-
-def steps(
-    objects: Mapping[str, torch.Tensor],
-    contexts: Mapping[str, torch.Tensor],
-    colours: Names,
-    context_of: Names,
-) -> Figure:
-    """The steps of the method (Figure 15): contexts, mosaics, and the question to the model.
-
-    An image of each class and one of each context, uint8 (3, H, W). The third step is a sketch.
-    """
-    across = len(contexts) - all(name in contexts for name in objects)
-    widths = [1, 1, 0.2, *[2] * across, 0.2, 3]
-    size = (9.5, 9.5 / sum(widths) * len(objects) + 0.8)
-    shape = {"figsize": size, "width_ratios": widths, "squeeze": False}
-    fig, axes = plt.subplots(len(objects), len(widths), **shape)
-    for ax in axes.flat:
-        ax.set_axis_off()
-    for line, (name, image) in zip(axes, objects.items(), strict=True):
-        others = [other for other in contexts if other != name]
-        heat(line[0], image)
-        line[0].text(
-            -0.1, 0.5, textwrap.fill(name, 9), ha="right", va="center", transform=line[0].transAxes
-        )
-        if name in contexts:
-            heat(line[1], contexts[name])
-        line[1].set_title(context_of.get(name, "none"), y=-0.35, loc="center", fontsize=9)
-        for ax, other in zip(line[3:], others, strict=False):
-            heat(ax, torch.cat([image, contexts[other]], -1))
-            ax.set_title(f"+ {context_of[other]}", y=-0.35, loc="center", fontsize=9)
-        if others:
-            _question(line[-1], name, others[0], colours)
-    titles = {0: "1. a context a class", 3: "2. mosaics", -1: "3. does the answer move?"}
-    for column, title in titles.items():
-        axes[0, column].set_title(title, fontsize=10)
-    headed(fig, "Figure 15: each object is put beside the contexts of the other classes")
-    drawn = "Step 3 is a sketch: triangle, the single image; star, its first mosaic; "
-    note(fig, drawn + "dashed, where both classes have the same logit.")
-    return fig
-
-
-def _question(ax: Axes, name: str, other: str, colours: Names) -> None:
-    """A line from one class to another, with a single image and an arrow to its mosaic."""
-    ax.axhline(0, color=FAINT, lw=1)
-    ax.axvline(0.5, ymin=0.3, ymax=0.7, **ZERO)
-    ax.annotate("", (0.62, 0), (0.2, 0), arrowprops={"arrowstyle": "->", "color": INK, "lw": 1.5})
-    ax.plot(0.16, 0, "^", color=colours[name], mec="black", ms=9)
-    ax.plot(0.68, 0, "*", color=colours[other], mec="black", ms=14)
-    look = {"fontsize": 8.5, "va": "top"}
-    ax.text(0, -0.35, textwrap.fill(name, 12), ha="left", **look)
-    ax.text(1, -0.35, textwrap.fill(other, 12), ha="right", **look)
-    ax.set(xlim=(0, 1), ylim=(-1, 1))
 
 
 # Notebook 02
@@ -197,35 +113,6 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int) -> Figure:
     ]
     headed(fig, title, handles + _of_paper(table, "the paper's value"))
     note(fig, WHISKERS)
-    return fig
-
-
-def confusion_grid(
-    matrices: Mapping[tuple[str, str], pd.DataFrame], classes: Sequence[str]
-) -> Figure:
-    """The matrices of `cross_evaluation.confusions`, a column a model and a row a test set."""
-    models, sets = (list(dict.fromkeys(of)) for of in zip(*matrices, strict=True))
-    cell = max(min(8.3 / len(models), 2.4), 0.22 * len(classes))
-    size = (1.2 + cell * len(models), 1.5 + cell * len(sets))
-    shared = {"squeeze": False, "sharex": True, "sharey": True}
-    fig, axes = plt.subplots(len(sets), len(models), figsize=size, **shared)
-    wrong, font = np.zeros(len(classes)), 6 if cell / len(classes) < 0.25 else 8
-    for (model, test), matrix in matrices.items():
-        ax, matrix = axes[sets.index(test), models.index(model)], np.asarray(matrix)
-        share = matrix / np.maximum(matrix.sum(1, keepdims=True), 1)
-        texts = np.where(matrix >= 0.5, np.char.mod("%.0f", matrix), "")
-        cells(ax, shades(share), texts, classes, classes, font)
-        ax.spines[:].set(visible=True, color=FAINT, linewidth=0.8)
-        look = {"rotation": 40, "ha": "right", "rotation_mode": "anchor", "fontsize": 8}
-        ax.set_xticks(range(len(classes)), classes, **look)
-        wrong += matrix.sum(0) - np.diag(matrix)
-    for row, test in zip(axes, sets, strict=True):
-        row[0].set_ylabel(f"tested on {test}\ntrue class")
-    for ax, model in zip(axes[0], models, strict=True):
-        ax.set_title(model)
-    fig.supxlabel("predicted class", fontsize=10)
-    most, share = classes[wrong.argmax()], wrong.max() / max(wrong.sum(), 1)
-    headed(fig, f"{share:.0%} of all mistakes name one class: {most}")
     return fig
 
 
@@ -282,10 +169,12 @@ def logit_panels(
     size = (side * across, 0.85 * side * len(met) + 0.7)
     fig, axes = plt.subplots(len(met), across, figsize=size, squeeze=False)
     theirs = paper.set_index(["object_class", "context_class"])
+    shown = points[points["kind"].isin(["single", "context"])]
+    frame = shown[["object_logit", "context_logit"]].quantile([0.005, 0.995])
     for line, (context, objects) in zip(axes, met.items(), strict=True):
         for ax, name in zip(line, objects, strict=False):
             pair = _pair(points, name, context)
-            _panel(ax, pair, colours[name], colours[context])
+            _panel(ax, pair, colours[name], colours[context], frame)
             ax.set_xlabel(f"logit of {name}", fontsize=8, labelpad=1)
             ax.set_ylabel(f"logit of {context}", fontsize=8, labelpad=1)
             mean = pair.groupby("kind")["distance"].mean()
@@ -307,7 +196,7 @@ def logit_panels(
     title = f"Figure 7: the mosaics' mean lies above the diagonal in {over.sum()} of {len(over)}"
     headed(fig, f"{title} pairs", handles)
     text = "Numbers: distance to the diagonal, mean of single images and then of mosaics."
-    note(fig, text + " The few points beyond a panel count at its edge.")
+    note(fig, text + " All panels have the same scales; a few points beyond count at their edge.")
     return fig
 
 
@@ -320,11 +209,11 @@ def _pair(points: pd.DataFrame, object_class: str, context_class: str) -> pd.Dat
     ]
 
 
-def _panel(ax: Axes, pair: pd.DataFrame, object_colour: str, context_colour: str) -> None:
-    """2-D histograms in shades of two colours, their margins and their means."""
-    logits = pair[["object_logit", "context_logit"]]
-    low, high = logits.quantile(0.005), logits.quantile(0.995)  # few lie beyond: no empty margins
-    xs, ys = (np.linspace(low[name], high[name], 17) for name in logits)
+def _panel(
+    ax: Axes, pair: pd.DataFrame, object_colour: str, context_colour: str, frame: pd.DataFrame
+) -> None:
+    """2-D histograms in shades of two colours, their margins and their means, inside a frame."""
+    xs, ys = (np.linspace(*frame[name], 25) for name in frame)
     ax.set(xlim=xs[[0, -1]], ylim=ys[[0, -1]])
     ax.axline((0, 0), slope=1, zorder=3, **ZERO)
     ax.top = ax.inset_axes([0, 1.02, 1, 0.17], sharex=ax)
@@ -336,9 +225,9 @@ def _panel(ax: Axes, pair: pd.DataFrame, object_colour: str, context_colour: str
         part = pair[pair["kind"] == kind]
         x, y = part["object_logit"].clip(*xs[[0, -1]]), part["context_logit"].clip(*ys[[0, -1]])
         ends = [(*to_rgb(colour), 0.3), (*to_rgb(colour), 0.95)]
-        shades = LinearSegmentedColormap.from_list("shades", ends)
+        tones = LinearSegmentedColormap.from_list("tones", ends)
         counts, _, _ = np.histogram2d(x, y, (xs, ys))
-        ax.pcolormesh(xs, ys, np.ma.masked_equal(counts.T, 0), cmap=shades)
+        ax.pcolormesh(xs, ys, np.ma.masked_equal(counts.T, 0), cmap=tones)
         look = {"color": colour, "alpha": 0.65, "density": True}
         ax.top.hist(x, bins=xs, **look)
         ax.side.hist(y, bins=ys, orientation="horizontal", **look)
@@ -422,39 +311,26 @@ def table_1_distances(
     return fig
 
 
-def paper_and_ours(
-    pairs: pd.DataFrame, paper: pd.DataFrame, colours: Names, context_of: Names
-) -> Figure:
-    """Each pair's flips and distance, the paper's across and ours up.
+def paper_and_ours(pairs: pd.DataFrame, paper: pd.DataFrame, context_of: Names) -> Figure:
+    """Each pair's share of flips, a line a pair: here, and in the paper where it prints them.
 
     `pairs` are those of `effects.of_pairs`, and `paper` is from `paper.of_mosaics`.
     """
     table = pairs.merge(paper, on=["object_class", "context_class"], suffixes=("", "_paper"))
-    table["flips_paper"] /= 125
-    measures = {
-        "flip_share": ("flips_paper", "share of mosaics that flip"),
-        "mosaic_distance": ("mosaic", "distance of the mosaics' mean (logits)"),
-    }
-    fig, axes = plt.subplots(1, 2, figsize=(9.5, 4.6))
-    for ax, (ours, (theirs, name)) in zip(axes, measures.items(), strict=True):
-        for row in table.dropna(subset=[theirs]).to_dict("records"):
-            look = {"mfc": colours[row["context_class"]], "mec": colours[row["object_class"]]}
-            look |= {"mew": 3, "ms": 11, "ecolor": "#999999", "elinewidth": 1}
-            estimates(ax, row, ours, row[theirs], vertical=True, **look)
-        ax.axline((0, 0), slope=1, **ZERO)
-        ax.set(title=name, xlabel="the paper", ylabel="here")
-    looks = {
-        "face: the context's class": {"marker": "o", "ms": 11, "color": "#bbbbbb"},
-        "rim: the object's class": {"marker": "o", "ms": 11, "mfc": "white", "mew": 3},
-        "as in the paper": ZERO,
-    }
-    for name in pairs["context_class"].unique():
-        label = f"{name}, {context_name(name, context_of)}"
-        looks[label] = {"marker": "s", "ms": 9, "color": colours[name]}
-    fig.legend(handles=marks(looks), loc="outside right center")
-    known = table.dropna(subset=["flips_paper"])
-    near = int(((known["flip_share"] - known["flips_paper"]).abs() <= 0.1).sum())
-    headed(fig, f"{near} of {len(known)} pairs flip as often as in the paper, give or take a tenth")
+    table["paper"] = table["flips_paper"] / 125
+    known = table.dropna(subset="paper").sort_values("paper", ascending=False)
+    contexts = [context_name(name, context_of) for name in known["context_class"]]
+    places = range(len(known))
+    fig, ax = plt.subplots(figsize=(8.5, 1.6 + 0.32 * len(known)))
+    ax.hlines(places, known["paper"], known["flip_share"], color=FAINT, lw=1)
+    estimates(ax, known, "flip_share", list(places), color=BLUE)
+    ax.plot(known["paper"], places, ls="", **PAPER)
+    name_rows(ax, known["object_class"] + " + " + contexts)
+    ax.set(xlim=(-0.02, 1), xlabel="share of mosaics that flip")
+    ax.xaxis.set_major_formatter(PercentFormatter(1))
+    near = int(((known["flip_share"] - known["paper"]).abs() <= 0.1).sum())
+    title = f"{near} of {len(known)} pairs flip as often as in the paper, give or take a tenth"
+    headed(fig, title, [mark("here", marker="o", color=BLUE), *_of_paper(known, "the paper")])
     note(fig, WHISKERS)
     return fig
 
@@ -516,35 +392,6 @@ def by_context(
     return fig
 
 
-def planted_and_measured(table: pd.DataFrame, colours: Names, context_of: Names) -> Figure:
-    """The strength of each context against what was planted, measured in two ways.
-
-    `table` has context_class, context_effect with its interval (`effects.of_contexts`), and
-    p_context_given_class and p_class_given_context (`experiment.planted`).
-    """
-    shares = {
-        "p_context_given_class": "share of the class's images in this context",
-        "p_class_given_context": "share of this context's images with the class",
-    }
-    fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), sharey=True)
-    for ax, (share, name) in zip(axes, shares.items(), strict=True):
-        beside = table.groupby(table[share].round(6)).cumcount()  # equal shares side by side
-        places = table[share] + 0.04 * beside * (np.ptp(table[share]) or 1)
-        for at, row in zip(places, table.to_dict("records"), strict=True):
-            colour = colours[row["context_class"]]
-            estimates(ax, row, "context_effect", at, vertical=True, color=colour)
-        ax.axhline(0, **ZERO)
-        ax.margins(x=0.15)
-        ax.set_xlabel(name)
-    axes[0].set_ylabel("effect beyond the reference (logits)")
-    names = [context_name(name, context_of) for name in table["context_class"]]
-    effect = table["context_effect"].to_numpy()
-    title = f"Beyond the reference the {names[effect.argmax()]} draws most"
-    headed(fig, title, _of_contexts(table, colours, context_of))
-    note(fig, WHISKERS)
-    return fig
-
-
 # Notebook 04
 
 
@@ -574,7 +421,7 @@ def paste_counts(
         mostly = int((made["share"] > 0.5).sum())
         title = f"Figures 11 to 14: the context wins in {mostly} of {len(made)} kinds of composite"
     headed(fig, title, _of_paper(table, "the paper's count"))
-    note(fig, WHISKERS)
+    note(fig, WHISKERS + " Bars have the colour of the pasted object's class.")
     return fig
 
 
@@ -598,22 +445,6 @@ def _bars(ax: Axes, part: pd.DataFrame, colours: Names, pictures: list[torch.Ten
         heat(inset, picture)
         inset.set_anchor("N")
         inset.set_axis_off()
-
-
-def pasted_beyond(tables: Mapping[str, pd.DataFrame], context_of: Names) -> Figure:
-    """The contexts' effects in pasting, of the model, the reference, and the one beyond the other.
-
-    `tables` are those of `effects.of_contexts` by what they are of; the last decides the title.
-    """
-    label, last = list(tables.items())[-1]
-    turned, moved = ((last[f"{name}_low"] > 0).sum() for name in ("taken_effect", "context_effect"))
-    title = f"{label.capitalize()}, {turned} of {len(last)} contexts turn decisions"
-    measures = {
-        "taken_effect": "decisions: share taken for the context, less on neutral ground",
-        "context_effect": "logits towards the context's class",
-    }
-    table = _wide(tables, "context_class", measures)
-    return by_context(table, f"{title}, and {moved} move logits", context_of)
 
 
 def two_methods(
@@ -690,82 +521,35 @@ def explained(
     return fig
 
 
-def gradcam_by_hand(
-    image: torch.Tensor, channels: torch.Tensor, weights: torch.Tensor, steps: torch.Tensor
+def side_by_side(
+    tables: Mapping[str, pd.DataFrame],
+    key: str,
+    measures: Mapping[str, str],
+    title: str,
+    context_of: Names,
+    *,
+    percent: bool = False,
 ) -> Figure:
-    """GradCAM's steps: the image, the channels that count most with their weights, sum and map.
+    """Tables of several networks: a row an entry of `key`, a panel a measure, a mark a network.
 
-    `image` is uint8 (3, H, W), `channels` float (n, h, w) with `weights` (n,), `steps` the positive
-    part of the weighted sum of all channels (h, w).
+    `tables` are from `effects.intervals`, by what they are of; `measures` names their columns.
     """
-    number, (height, width) = len(channels), steps.shape
-    names = [rf"$\alpha_k$ = {float(weight):+.2g}" for weight in weights]
-    names = ["image", *names, "sum, positive part", "enlarged"]
-    title = f"GradCAM by hand: {number} of the channels, their weights, and the sum of all of them"
-    title += f" ({width} by {height} pixels)"
-    fig = framed([image, *channels, steps, image], names, cols=number + 3, title=title)
-    limit = float(channels.abs().max())
-    for ax, channel in zip(fig.axes[1:], channels, strict=False):
-        ax.imshow(channel, cmap="Greys", vmin=0, vmax=limit)
-    _overlay(fig.axes[-1], image, steps)
-    return fig
-
-
-def background_share(tables: Mapping[str, pd.DataFrame]) -> Figure:
-    """Relevance and peaks on the background, by `background.per_class` of the model and others."""
-    first = next(iter(tables.values()))
-    measures = {"share": "relevance on the background", "peak": "peaks on the background"}
-    less = (first["share"] < first["area"]).sum()
-    title = (
-        f"In {less} of {len(first)} classes GradCAM puts less on the background than a uniform map"
-    )
-    names = {name: name for name in first["class"]}
-    handles = [mark("a uniform map", **REFERENCE)]
-    fig = by_context(_wide(tables, "class", measures), title, names, handles=handles)
-    fig.axes[0].plot(first["area"], range(len(first)), ls="", **REFERENCE)
-    for ax in fig.axes:
-        ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    return fig
-
-
-def context_half(tables: Mapping[str, pd.DataFrame], context_of: Names) -> Figure:
-    """GradCAM's relevance on the context's half of mosaics, by `background.per_context`."""
-    measures = {
-        "context": "share on the context's half",
-        "more": "less the share with a neutral image there",
-    }
-    first = next(iter(tables.values()))
-    clear = (first["more_low"] > 0).sum()
-    title = f"In {clear} of {len(first)} contexts the half clearly gets more than a neutral image"
-    fig = by_context(_wide(tables, "context_class", measures), title, context_of)
-    fig.axes[0].set_xlim(-0.02, 1.02)
-    return fig
-
-
-def fair_test(table: pd.DataFrame, context_of: Names) -> Figure:
-    """What GradCAM shows on the background beyond other networks, by `background.per_class`.
-
-    Rows are classes; columns image sizes and layers, once for the share and once for the peak.
-    """
-    setting = table["size"].map("{} px, ".format) + table["pixels"].map("{0}x{0}".format)
-    tables = {
-        f"{measure}\n{name}": part.set_index("class")[
-            [measure, f"{measure}_low", f"{measure}_high"]
-        ]
-        for measure in ("share", "peak")
-        for name, part in table.groupby(setting, sort=False)
-    }
-    ends = [pd.DataFrame({k: part.iloc[:, end] for k, part in tables.items()}) for end in range(3)]
-    ends = [end.loc[table["class"].unique()] for end in ends]
-    value, low, high = (end.map("{:+.2f}".format) for end in ends)
-    clear = (ends[1] > 0).to_numpy()
-    names = [f"{name} ({context_name(name, context_of)})" for name in value.index]
-    fig, ax = plt.subplots(figsize=(9.5, 1.5 + 0.62 * len(names)))
-    _yes_or_no(ax, clear, value + "\n[" + low + ", " + high + "]", names, value.columns)
-    said = f"in {clear.sum()} of {clear.size} cells"
-    headed(fig, f"GradCAM shows more background than without the bias {said}")
-    text = WHISKERS.replace("Whiskers", "Brackets")
-    note(fig, text + " Orange: the whole interval is above zero (1 in 40 by chance).")
+    parts = [
+        part.assign(
+            context_class=part[key],
+            network=network,
+            reading=label,
+            value=part[name],
+            low=part[f"{name}_low"],
+            high=part[f"{name}_high"],
+        )
+        for name, label in measures.items()
+        for network, part in tables.items()
+    ]
+    fig = by_context(pd.concat(parts, ignore_index=True), title, context_of)
+    if percent:
+        for ax in fig.axes:
+            ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     return fig
 
 
@@ -786,7 +570,9 @@ def answers(table: pd.DataFrame, context_of: Names) -> Figure:
         wide = wide.loc[contexts].reindex(columns=part["measure"].unique(), level=1)
         yes = (wide["answer"] == "yes").to_numpy()
         text = wide["answer"] + "\n" + wide["effect"].map("{:+.2f}".format)
-        _yes_or_no(ax, yes, text, names, text.columns)
+        grounds = np.where(yes[..., None], to_rgb(YES), to_rgb(NO))
+        cells(ax, grounds, text, names, text.columns, 8)
+        ax.xaxis.tick_top()
         ax.set_title(f"{reading}: {yes.sum()} of {yes.size} answers are yes")
     last = parts[-1][1]
     counts = (last["answer"] == "yes").groupby(last["method"], sort=False).agg(["sum", "size"])
@@ -832,11 +618,11 @@ def effects_of_worlds(
     draw = np.random.default_rng(0)
     for ax, (title, (*measure, trainings)) in zip(axes[0], panels.items(), strict=True):
         part = _of(worlds[worlds["trainings"] == trainings], *measure)
-        _nothing_planted(ax, nothing)
         look = {"s": 9, "color": BLUE, "alpha": 0.45, "lw": 0}
         ax.scatter(part["dose"] + draw.uniform(-0.05, 0.05, len(part)), part["effect"], **look)
         medians = part.groupby("dose")["effect"].median()
-        ax.plot(medians.index, medians, color=INK, marker="_", ms=18, mew=2, lw=0)
+        ax.plot(medians.index, medians, color=INK, marker="_", ms=18, mew=2, lw=0, zorder=4)
+        _nothing_planted(ax, nothing)
         ax.axhline(0, **ZERO)
         ax.set_title(title, fontsize=10)
         ax.set_xticks(medians.index, [f"{dose:g}" for dose in medians.index])
@@ -906,7 +692,7 @@ def mitigation(accuracy: pd.DataFrame, effects: Mapping[str, pd.DataFrame]) -> F
     axes[0].set_title("accuracy on")
     axes[0].xaxis.set_major_formatter(PercentFormatter(1))
     for ax, (title, table) in zip(axes[1:], effects.items(), strict=True):
-        compared(ax, table.assign(row=""), "effect", "row", "model", looks)
+        compared(ax, table.assign(row="all contexts"), "effect", "row", "model", looks)
         ax.axvline(0, **ZERO)
         ax.set_title(textwrap.fill(title, 18))
     changed = accuracy.pivot(index="test_set", columns="model", values="accuracy")[list(looks)]
@@ -941,25 +727,6 @@ def _of_paper(table: pd.DataFrame, label: str) -> list:
     return [mark(label, **PAPER)] if table["paper"].notna().any() else []
 
 
-def _wide(
-    tables: Mapping[str, pd.DataFrame], key: str, measures: Mapping[str, str]
-) -> pd.DataFrame:
-    """Tables of several networks as `by_context` takes them, a panel a column of theirs."""
-    parts = [
-        table.assign(
-            context_class=table[key],
-            network=network,
-            reading=label,
-            value=table[measure],
-            low=table[f"{measure}_low"],
-            high=table[f"{measure}_high"],
-        )
-        for measure, label in measures.items()
-        for network, table in tables.items()
-    ]
-    return pd.concat(parts, ignore_index=True)
-
-
 def _of_contexts(table: pd.DataFrame, colours: Names, context_of: Names) -> list:
     """The legend's entries of a table's contexts."""
     return [
@@ -974,13 +741,6 @@ def _overlay(ax: Axes, image: torch.Tensor, relevance: torch.Tensor) -> None:
     ax.imshow(image.float().mean(0).numpy(), cmap="gray", vmin=0, vmax=255)
     frame = (-0.5, width - 0.5, height - 0.5, -0.5)
     heat(ax, relevance, alpha=0.55, extent=frame, interpolation="bilinear")
-
-
-def _yes_or_no(ax: Axes, yes: np.ndarray, texts, rows, columns) -> None:
-    """Cells of which those with a yes are orange, the columns named above."""
-    grounds = np.where(yes[..., None], to_rgb(YES), to_rgb(NO))
-    cells(ax, grounds, texts, rows, columns, 8)
-    ax.xaxis.tick_top()
 
 
 def _against_dose(

@@ -218,8 +218,6 @@ class Declared:
     neutral: Literal["mean", "white", "shuffled"]
     changed: Bias
     scale: Annotated[float, Field(ge=0.1, le=4)]
-    position: Literal["own", "centre", "random"]
-    softness: Annotated[float, Field(ge=0, le=10)]
     layer: str | None
     doses: Annotated[list[Share], Field(min_length=1)]
     exchanged: Share

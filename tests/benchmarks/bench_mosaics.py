@@ -33,7 +33,7 @@ def inputs(size: int = 96):
         for name in CLASSES
     }
     labels = torch.arange(4).repeat_interleave(25)
-    return mosaics.design(labels, contexts, CLASSES, controls=False), objects, contexts
+    return mosaics.design(labels, contexts, CLASSES, controls=()), objects, contexts
 
 
 def bare(model, ready):

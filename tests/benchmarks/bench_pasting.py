@@ -17,7 +17,7 @@ import torch
 from PIL import Image, ImageFilter
 
 from helpers import models
-from helpers.contexts import pasting
+from helpers.contexts import mosaics, pasting
 from helpers.worlds import pictures
 
 CLASSES = pictures.CLASSES
@@ -33,8 +33,7 @@ def inputs(size: int = 96):
         name: torch.randint(0, 256, shape, dtype=torch.uint8, generator=draw) for name in CLASSES
     }
     labels = torch.arange(4).repeat_interleave(25)
-    design = pasting.design(labels, contexts, CLASSES)
-    design = design[design["kind"] == "context"]
+    design = mosaics.design(labels, contexts, CLASSES, per_context=1, controls=())
     return design, images, torch.from_numpy(made.masks), contexts
 
 
@@ -66,7 +65,7 @@ def plain(model, design, images, masks, contexts, settings):
             thing, mask = (part.resize((size, size)) for part in (thing, mask))
         mask = mask.filter(ImageFilter.GaussianBlur(0.5))
         free = ground.width - size
-        ground.paste(thing, (round(row.across * free), round(row.down * free)), mask)
+        ground.paste(thing, (free // 2, free // 2), mask)
         found.append(model(torch.from_numpy(np.array(ground)).permute(2, 0, 1)[None]))
     return torch.cat(found)
 
@@ -88,8 +87,8 @@ def main(rounds: int = 9) -> None:
     design, images, masks, contexts = inputs()
     cutouts = pasting.cut(images, masks)
     cases = {
-        "as they were": {"scale": 1.0, "position": "own"},
-        "smaller, anywhere": {"scale": 0.7, "position": "random"},
+        "as they were": {"scale": 1.0},
+        "smaller": {"scale": 0.7},
     }
     for name, settings in cases.items():
         ratios = {"pasted and scored": [], "cut, pasted and scored": [], "scored only": []}
