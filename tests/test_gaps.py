@@ -43,9 +43,10 @@ def test_questions_are_answered_where_there_is_a_table():
 
 
 def test_a_rule_that_says_the_same_everywhere_knows_nothing():
-    kinds = pd.DataFrame({"right": [True, False, False, False], "of": 50, "times": 0})
+    kinds = pd.DataFrame({"world": ["scenes harder", "neither", "detector worse", "neither"]})
+    kinds = kinds.assign(outcome=["hit", *3 * ["false alarm"]], of=50, times=0)
     table = pd.concat([kinds.assign(rule="never"), kinds.assign(rule="always", times=50)])
-    found = gaps.tried({("08_icon2", "error-rates"): table}).set_index("method")
+    found = gaps.tried({("08b_deeper_icon2", "error-rates"): table}).set_index("method")
     assert found["value"].tolist() == [0.75, 0.25] and (found["chance"] == 0.75).all()
 
 

@@ -67,7 +67,7 @@ QUESTIONS = (
 TRUTHS = {  # tables in which a method was tried where the truth is known
     "05b_dose_and_worlds": "told-apart",
     "06b_focus_controls": "controls",
-    "08_icon2": "error-rates",
+    "08b_deeper_icon2": "error-rates",
 }
 REMEDIES = ("05b_dose_and_worlds", "mitigation")
 READ = {(q.notebook, q.table) for q in QUESTIONS} | set(TRUTHS.items()) | {REMEDIES}
@@ -135,8 +135,8 @@ def tried(found: dict[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
     DataFrame: notebook, measure, method, value, low, high, chance.
 
     Of 05b the area under the roc curve between worlds with and without a planted context, of 06b
-    the Focus of a network in which all relevance belongs on the right images, and of 08 the share
-    of worlds of four kinds in which a rule gives the right answer.
+    the Focus of a network in which all relevance belongs on the right images, and of 08b the share
+    of planted worlds in which a rule blames an attribute that is a cause, or rightly none.
     """
     parts = []
     if (table := found.get(("05b_dose_and_worlds", "told-apart"))) is not None:
@@ -152,14 +152,17 @@ def tried(found: dict[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
         table = table[(table["control"] == PERFECT) & table["setting"].isna()]
         about = {"notebook": "06b", "measure": "relevance on the right images"}
         parts.append(table.rename(columns={"mean": "value"}).assign(**about))
-    if (table := found.get(("08_icon2", "error-rates"))) is not None:
-        right = table["times"].where(table["right"], table["of"] - table["times"])
-        yes = table.groupby("rule", sort=False)["right"].mean()
-        table = table.assign(times=right).groupby("rule", sort=False)[["times", "of"]].sum()
+    if (table := found.get(("08b_deeper_icon2", "error-rates"))) is not None:
+        cause = table["world"].isin(["scenes harder", "both"])
+        table = table[table["outcome"] == np.where(cause, "hit", "false alarm")]
+        right = table["times"].where(cause, table["of"] - table["times"])
+        table = table.assign(times=right, yes=table["of"].where(cause, 0))
+        table = table.groupby("rule", sort=False)[["times", "of", "yes"]].sum()
         low, high = stats.wilson(table["times"], table["of"])
-        about = {"notebook": "08", "measure": "worlds answered right", "method": table.index}
+        about = {"notebook": "08b", "measure": "worlds answered right", "method": table.index}
         ends = {"value": table["times"] / table["of"], "low": low, "high": high}
-        ends["chance"] = np.maximum(yes, 1 - yes)  # of a rule that always says the same
+        always = table["yes"] / table["of"]
+        ends["chance"] = np.maximum(always, 1 - always)  # of a rule that always says the same
         parts.append(table.assign(**about, **ends))
     columns = ["notebook", "measure", "method", "value", "low", "high", "chance"]
     every = pd.DataFrame(columns=columns) if not parts else pd.concat(parts, ignore_index=True)
