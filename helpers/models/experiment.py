@@ -42,7 +42,7 @@ def planted(images: Images) -> pd.DataFrame | None:
 
 
 def class_by_context(collection: Collection) -> pd.DataFrame:
-    """Numbers of C's images: classes down, their contexts across in the same order."""
+    """Numbers of the world's images in C: classes down, their contexts across in the same order."""
     table = collection.sets["C"].table
     order = [collection.context_of[name] for name in collection.classes]
     counts = pd.crosstab(table["class"], table["context"])
