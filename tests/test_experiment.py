@@ -54,6 +54,7 @@ def photographed(tmp_path_factory):
     ("name", "figures", "says"),
     [
         ("01_datasets", 2, ""),
+        ("01_datasets", 1, "There are no context images"),
         ("02_cross_evaluation", 2, ""),
         ("03_contextualized_mosaics", 2, ""),
         ("04_paste_check", 1, "Pasting needs to know where the objects are"),
@@ -69,6 +70,8 @@ def test_notebooks_run_on_real_photographs(real, tmp_path, photographed, name, f
         "fits": ["probe"],
         "trainings": 2,
     }
+    if says.startswith("There are no context"):
+        given["images"] = {"folder": str(real / "photos4" / "objects"), "size": 128}
     path = project.root() / "notebooks" / f"{name}.ipynb"
     known = {k: v for k, v in given.items() if k in parameters.defaults(path)}
     parameters.validated(path, known)
