@@ -672,9 +672,12 @@ def yes_rates(table: pd.DataFrame, measures: Pairs, *, nothing: float) -> Figure
         ax.yaxis.set_major_formatter(PercentFormatter(1))
     fig.supxlabel("planted dose", fontsize=10)
     none = table[(table["dose"] <= nothing) & (table["reading"] == "beside neutral")]
-    alarms = none.groupby("by", sort=False)["yes"].mean()
-    said = ", ".join(f"{rate:.0%} by {name}" for name, rate in alarms.items())
-    title = f"Answers of yes. False alarms beside neutral, all measures: {said}"
+    alarms = none.groupby(["by", "method", "quantity"], sort=False)["yes"].mean()
+    said = []
+    for name, rates in alarms.groupby("by", sort=False):
+        _, *measure = rates.idxmax()
+        said.append(f"{rates.max():.0%} by {name} ({', '.join(measure)})")
+    title = f"Most false alarms beside neutral: {'; '.join(said)}"
     headed(fig, title, [*marks(looks), _SHADE])
     return fig
 

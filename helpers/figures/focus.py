@@ -79,12 +79,12 @@ def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
 
 
 TIERS = {
-    "GradCAM": "reliable",
-    "LRP": "reliable",
-    "GradCAM++": "above chance, behind both",
-    "LIME": "varies most",
-    "SmoothGrad": "nearly random",
-    "IG": "nearly random",
+    "GradCAM": "consistently reliable",
+    "LRP": "consistently reliable",
+    "GradCAM++": "better than random, behind both",
+    "LIME": "even larger variance",
+    "SmoothGrad": "quasi-random",
+    "IG": "quasi-random",
 }
 """What the paper says of each method."""
 
