@@ -171,7 +171,7 @@ def recognised(table: Any, given: dict) -> tuple[dict, list[str]]:
 def _doubtful(head: pd.DataFrame, found: dict, free: list[str]) -> None:
     """Refuse to take a column for a group that may be the missing labels or predictions."""
     lacking = [role for role in ("y_true", "y_pred") if role not in found]
-    kinds = head.apply(lambda column: set(_plain(column.dropna())))
+    kinds = {name: set(_plain(head[name].dropna())) for name in head}
     for name in free if len(lacking) == 1 or "y_score" in found else ():
         said = [kinds[found[role]] for role in ("y_true", "y_pred") if role in found]
         if lacking and len(kinds[name]) > 1 and (kinds[name] in said or kinds[name] <= {*YES, *NO}):
