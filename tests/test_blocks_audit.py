@@ -67,7 +67,8 @@ def test_the_page_says_what_the_columns_give(rows, tmp_path):
     found = page(tmp_path / "all.csv", strata=["place"], sensitive_features=["race", "sex"])
     top = found.gaps.iloc[0]
     assert (top["attribute"], top["p_holm"] <= 0.2) == ("race", True)
-    assert set(found.fixed["measure"]) < set(found.gaps["measure"])
+    assert found.fixed["measure"].tolist() == found.gaps["measure"].tolist()  # the same rows
+    assert found.fixed.set_index("measure").loc["auc", "value"].isna().all()
     rates = rows.groupby("race")["y_pred"].apply(lambda said: (said == "yes").mean())
     assert found.ratios.loc[0, "value"] == pytest.approx(rates.min() / rates.max())
     assert found.ratios.loc[0, "verdict"] == "fails"
@@ -90,10 +91,15 @@ def test_the_command_writes_a_page(rows, tmp_path, capsys):
 REFUSED = [
     ({"sensitive_features": ["many"]}, "many has .* different values .* too many for groups"),
     ({"sensitive_features": ["age"]}, "there is no column 'age'; there are race"),
-    ({"y_score": "logit", "threshold": 0.5}, "logit: scores lie between -3 and 3, and not in"),
-    ({"sample_weight": "less"}, "sample_weight: 1 of .* are negative"),
+    (
+        {"y_score": "logit", "threshold": 0.5},
+        "logit: scores lie between -3 and 3, and 120,000 of 120,000 are not in",
+    ),
+    ({"sample_weight": "less"}, "less: 1 of 120,000 rows have a negative weight"),
     ({"sample_weight": "none"}, "sample_weight: all weights are 0"),
-    ({"y_true": "species"}, r"species has 3 values \(cat, cow, dog\); say which .* positive=cat"),
+    ({"y_true": "species"}, r"species has 3 values \(cat, cow, dog\); say which .* --positive cat"),
+    ({"y_true": "race", "positive": "maybe"}, "--positive maybe: race holds 0, 1, and no maybe"),
+    ({"y_true": "species", "positive": "dog"}, "--positive dog: y_pred holds 0, 1, and no dog"),
 ]
 
 
@@ -115,11 +121,56 @@ def test_a_table_that_would_mislead_is_refused(given, message, tmp_path):
 def test_shards_that_differ_and_names_that_are_not_known_are_refused(tmp_path):
     pd.DataFrame({"y_pred": [0, 1], "g": [0, 1]}).to_csv(tmp_path / "a.csv", index=False)
     pd.DataFrame({"y_pred": [0, 1], "h": [0, 1]}).to_csv(tmp_path / "b.csv", index=False)
-    with pytest.raises(ValueError, match=r"b.csv and a.csv have different columns: g, h"):
+    with pytest.raises(
+        ValueError, match=r"2 files .* different columns: a.csv lacks h; b.csv lacks g"
+    ):
         tally.of_file(tmp_path)
-    pd.DataFrame({"g": [0, 1], "x": [0, 1]}).to_csv(tmp_path / "c.csv", index=False)
-    with pytest.raises(ValueError, match="none of the columns g, x is recognised"):
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("g,x\n0,1\n1,0\n", "none of the columns g, x is recognised .* --map y_true=paid_back"),
+        ("", "the file is empty"),
+        ("y_pred,g\n", "the table has no rows"),
+        ("<html>log in\n</html>\n", "is it a table at all"),
+        ("y_pred,repaid,g\n0,1,a\n1,0,b\n", "repaid holds 0, 1: is it y_true.*--map y_true=repaid"),
+    ],
+)
+def test_a_file_that_is_no_table_or_in_doubt_is_refused(text, message, tmp_path):
+    (tmp_path / "c.csv").write_text(text)
+    with pytest.raises(ValueError, match=message):
         tally.of_file(tmp_path / "c.csv")
+
+
+def test_a_wide_gap_among_many_is_told_and_never_said_to_be_none(rows, monkeypatch):
+    """With fewer shuffles than the correction needs, the page says so; else there are enough."""
+    rng = np.random.default_rng(0)
+    many = rows[["y_pred", "label"]].assign(**{n: rng.integers(0, 2, N) for n in "abcdef"})
+    many["y_pred"] = np.where((many["a"] == 1) & (rng.random(N) < 0.6), "yes", many["y_pred"])
+    counted = tally.of_file(many, sensitive_features=list("abcdef"))
+    found = audit.make(counted, draws=99)
+    assert found.gaps.loc[0, "told"] == "yes"
+    assert len(found.gaps) / (found.gaps["shuffles"].min() + 1) < audit.LEVEL
+    monkeypatch.setattr(audit, "A_GAP", 0)
+    found = audit.make(counted, draws=99)
+    assert found.gaps.loc[0, "told"] == "cannot"
+    assert "cannot be told with 99 shuffles" in found.html and "none of" not in found.html
+
+
+def test_what_was_done_to_the_columns_is_said(rows, tmp_path):
+    percent = rows.assign(outcome=rows["label"], score=rows["score"] * 100).drop(columns="label")
+    counted = tally.of_file(percent, positive="yes", sensitive_features=["race"])
+    assert counted.roles["y_true"] == "outcome"
+    assert counted.notes[0].endswith(
+        "are not in [0, 1]; turn them into probabilities (divide by 100?)."
+    )
+    assert counted.notes[1] == "In outcome and y_pred, yes counts as 1 and all other values as 0."
+    (tmp_path / "a.html").write_text("an older page")
+    with pytest.raises(
+        SystemExit, match=r"no such file(.|\n)*a.html is the page of an earlier table"
+    ):
+        audit.main([str(tmp_path / "none.csv"), "--out", str(tmp_path / "a.html")])
 
 
 def test_several_classes_and_rows_without_values(tmp_path):
@@ -127,7 +178,8 @@ def test_several_classes_and_rows_without_values(tmp_path):
     pd.concat([said] * 10).to_csv(tmp_path / "c.csv", index=False)
     found = tally.of_file(tmp_path / "c.csv", positive="dog")
     assert found.table().frame()["fp"].tolist() == [10, 0, 10]
-    assert found.notes == ["10 rows without a y_pred are left out."]
+    assert found.notes[0] == "10 rows without a y_pred are left out."
+    assert "Accuracy over all classes is not on this page" in found.notes[1]
 
 
 def test_weights_are_weights_and_copies_are_rows():

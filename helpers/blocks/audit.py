@@ -31,6 +31,8 @@ WORDS = {
 }
 """Measures of the page; fnr, tnr and error are what is left of tpr, fpr and acc."""
 WORK = 20_000_000  # draws x rows, where rows are drawn
+A_GAP = 40  # shuffles for each gap that p values are corrected for, where rows are not too many
+LEVEL = 0.05
 GAP = (["pairs"], ["abs"], ["max"])
 
 
@@ -42,8 +44,9 @@ class Audit:
     ----------
     who : attribute, group, rows, share
     rates : attribute, group, measure, n, value, low, high
-    gaps, fixed : measure, attribute, value, low, high, p, p_holm, group_i, group_j, f_i, f_j, the
-        widest first; `fixed` with the strata held fixed
+    gaps, fixed : measure, attribute, value, low, high, p, p_holm, group_i, group_j, f_i, f_j, told
+        (yes; no; "cannot": more shuffles were needed), the widest first; `fixed` with the strata
+        held fixed, in the order of `gaps`, and NaN for what is no rate
     ratios : attribute, smallest and largest (groups), value, low, high, verdict; the smallest
         positive rate over the largest
     intersections : group, measure, n, value, low, high, of all attributes at once
@@ -94,7 +97,8 @@ def make(
     ----------
     limit : the smallest accepted ratio of two groups' positive rates; four fifths by default
     difference : the largest accepted difference of two groups, of any measure; None for none
-    draws : of the intervals and of the nulls; fewer where rows have to be drawn and are many
+    draws : of the intervals and of the nulls, of these `A_GAP` for each gap at least; fewer where
+        rows have to be drawn and are many
     """
     several = [n for n in counted.sensitive_features if counted.rows[n].nunique() > 1]
     if not several:
@@ -103,11 +107,14 @@ def make(
     first = by[several[0]]
     lacking = blocks.lacking(first)
     unsaid += [f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS]
+    if "y_score" in first.has and "y_pred" not in first.has:
+        unsaid.append("Decisions (y_pred) can be made from the scores: --threshold 0.5.")
     held = {n: counted.table([n], fixed=True) for n in several} if counted.strata else {}
     gaps, fixed = (
-        [_gaps(data, name, unsaid, *resampling) for name, data in tables.items()]
+        [_gaps(data, name, unsaid, len(tables), *resampling) for name, data in tables.items()]
         for tables in (by, held)
     )
+    gaps = _judged(gaps, difference)
     decided = by if "y_pred" in first.has else {}
     rows = counted.rows.rename(columns={"times": "rows"})
     who = [rows.groupby(n)["rows"].sum().rename_axis("group").reset_index() for n in several]
@@ -120,8 +127,8 @@ def make(
         difference=difference,
         who=who.assign(share=who["rows"] / len(counted)),
         rates=pd.concat([_rates(d, n, *resampling) for n, d in by.items()], ignore_index=True),
-        gaps=_judged(gaps, difference),
-        fixed=_judged(fixed, difference),
+        gaps=gaps,
+        fixed=_as_before(gaps, _judged(fixed, difference)) if fixed else pd.DataFrame(),
         ratios=pd.DataFrame([_ratio(d, n, limit, *resampling) for n, d in decided.items()]),
         intersections=pd.DataFrame() if joint is None else _intersections(joint),
         unsaid=list(dict.fromkeys(unsaid)),
@@ -150,7 +157,9 @@ def _rates(data: counts.Table, attribute: str, draws: int, seed: int) -> pd.Data
     return pd.concat(parts, ignore_index=True).assign(attribute=attribute)
 
 
-def _gaps(data: counts.Table, attribute: str, unsaid: list, draws: int, seed: int) -> pd.DataFrame:
+def _gaps(
+    data: counts.Table, attribute: str, unsaid: list, attributes: int, draws: int, seed: int
+) -> pd.DataFrame:
     """The widest difference between two groups, by measure, with its evidence."""
     measures, parts, rows = _measures(data), [], int(data.number.sum())
     rates = [of for of in measures if of in blocks.SHARES]
@@ -160,7 +169,9 @@ def _gaps(data: counts.Table, attribute: str, unsaid: list, draws: int, seed: in
     for names in filter(None, (rates, [of for of in measures if of not in rates])):
         drawn = draws if names is rates and not clustered else _affordable(data, draws)
         most = max(99, WORK // rows) if rows <= evidence.MOST_ROWS else 0
-        shuffled = min(drawn, most) if clustered else drawn
+        needed = max(draws, A_GAP * len(measures) * attributes)
+        shuffled = needed if names is rates else _affordable(data, needed)
+        shuffled = min(shuffled, most) if clustered else shuffled
         options = {"bootstrap": drawn, "permutations": shuffled, "seed": seed}
         cells = report.make(data, names, *GAP, **options).cells
         parts.append(cells.assign(attribute=attribute, shuffles=shuffled))
@@ -173,9 +184,19 @@ def _judged(every: list[pd.DataFrame], difference: float | None) -> pd.DataFrame
         return pd.DataFrame()
     found = pd.concat(every, ignore_index=True).dropna(subset=["value"])
     found["p_holm"] = stats.adjust(found["p"]) if "p" in found else np.nan
+    floor = found["p_holm"].count() / (found["shuffles"] + 1)
+    hidden = (floor > LEVEL) & (found["p_holm"] > LEVEL) & (found["p"] <= LEVEL)
+    found["told"] = np.where(found["p_holm"] <= LEVEL, "yes", np.where(hidden, "cannot", "no"))
     if difference is not None:
         found["verdict"] = _verdicts(found["low"] > difference, found["high"] <= difference)
     return found.sort_values("value", ascending=False, ignore_index=True, kind="stable")
+
+
+def _as_before(gaps: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
+    """The gaps with strata held fixed, in the order of the gaps before, whose size is `before`."""
+    keys = ["measure", "attribute"]
+    before = gaps[[*keys, "value", "told"]].rename(columns={"value": "before", "told": "sure"})
+    return before.merge(fixed, on=keys, how="left")
 
 
 def _ratio(data: counts.Table, attribute: str, limit: float, draws: int, seed: int) -> dict:
@@ -236,5 +257,7 @@ def main(arguments: list[str] | None = None) -> None:
         found = make(tally.of_file(path, **given, **dict(roles)), Path(path).name, **options)
         Path(out).write_text(found.html, encoding="utf-8")
     except (ValueError, OSError) as error:
-        raise SystemExit(f"audit: {error}") from None
+        hint = ' (to make, as ASK="...")' if "--" in str(error) else ""
+        old = f"\n{out} is the page of an earlier table." if Path(out).exists() else ""
+        raise SystemExit(f"audit: {error}{hint}{old}") from None
     print(f"{len(found.counted):,} rows, {len(found.gaps)} gaps: open {out}")

@@ -16,9 +16,9 @@ import pandas as pd
 from helpers.blocks import counts
 
 ROLES = {
-    "y_true": ("y_true", "label", "labels", "target"),
-    "y_pred": ("y_pred", "prediction", "predictions", "decision"),
-    "y_score": ("y_score", "score", "scores", "probability"),
+    "y_true": ("y_true", "label", "labels", "target", "outcome", "actual", "truth", "ground_truth"),
+    "y_pred": ("y_pred", "pred", "predicted", "prediction", "predictions", "decision", "y_hat"),
+    "y_score": ("y_score", "score", "scores", "probability", "proba"),
     "sample_weight": ("sample_weight", "weight", "weights"),
 }
 """What a column is taken for, by its name."""
@@ -98,15 +98,18 @@ def read(source: str | Path | pd.DataFrame) -> Any:
         )
     database = ibis.duckdb.connect(memory_limit="1GB")
     reader = database.read_csv if endings == {".csv"} else database.read_parquet
+    if empty := [p.name for p in found if p.stat().st_size == 0]:
+        raise ValueError(f"{empty[0]}: the file is empty")
     try:
         columns = {p.name: set(reader(p).columns) for p in found}
         table = reader([str(p) for p in found], union_by_name=True)
-    except Exception as error:  # DuckDB has many kinds
-        raise ValueError(f"{path.name}: cannot be read ({str(error).splitlines()[0]})") from None
-    first = found[0].name
-    for name, its in columns.items():
-        if differ := ", ".join(sorted(its ^ columns[first])):
-            raise ValueError(f"{name} and {first} have different columns: {differ}")
+    except Exception:  # DuckDB has many kinds
+        raise ValueError(f"{path.name}: this is no table in the form its ending says") from None
+    every = set().union(*columns.values())
+    lacking = {name: ", ".join(sorted(every - its)) for name, its in columns.items() if every - its}
+    if lacking:
+        said = "; ".join(f"{name} lacks {its}" for name, its in list(lacking.items())[:4])
+        raise ValueError(f"the {len(found)} files have different columns: {said}")
     return table
 
 
@@ -121,15 +124,19 @@ def recognised(table: Any, given: dict) -> tuple[dict, list[str]]:
     for role, names in ROLES.items():
         here = [name for name in names if name in table.columns and name not in asked]
         if role not in found and len(here) > 1:
-            raise ValueError(f"{' and '.join(here)} could both be {role}: say {role}=one of them")
+            raise ValueError(
+                f"{' and '.join(here)} could both be {role}: say --map {role}={here[0]}"
+            )
         if role not in found and here:
             found[role] = here[0]
     if not {"y_true", "y_pred", "y_score"} & set(found):
         raise ValueError(
             f"none of the columns {', '.join(table.columns)} is recognised as y_true, y_pred or "
-            "y_score: say which is, such as y_true=outcome"
+            "y_score: say which is, such as --map y_true=paid_back (is it a table at all?)"
         )
     head, notes = table.limit(LOOKED_AT).execute(), []
+    if head.empty:
+        raise ValueError("the table has no rows")
     values = head.nunique()
     for name in itertools.chain(*lists.values()):
         if values[name] > MOST:
@@ -139,21 +146,40 @@ def recognised(table: Any, given: dict) -> tuple[dict, list[str]]:
                 "belong together, or merge its values"
             )
     free = [n for n in table.columns if n not in asked and n not in found.values()]
+    if "sensitive_features" not in given:
+        _doubtful(head, found, free)
     for name in free if "sensitive_features" not in given else ():
         if head[name].dtype.kind == "f" and (head[name].dropna() % 1 != 0).any():
             notes.append(f"The column {name} holds numbers with fractions: no groups.")
         elif values[name] > MANY:
-            notes.append(f"The column {name} holds {values[name]:,} different values: no groups.")
+            notes.append(
+                f"The column {name} holds {values[name]:,} different values: no groups. Put "
+                "numbers such as ages into bands (18-29, 30-44) to compare them."
+            )
         elif values[name] < 2:
             notes.append(f"The column {name} has one value only: there is nothing to compare.")
         else:
             lists["sensitive_features"].append(name)
     if not lists["sensitive_features"]:
         raise ValueError(
-            f"no column is a group. {' '.join(notes)} Say which are: sensitive=race,sex"
+            f"no column is a group. {' '.join(notes)} Say which are: --sensitive race,sex"
         )
     roles = {role: found[role] for role in (*ROLES, "cluster") if role in found}
     return {"roles": roles} | lists, notes
+
+
+def _doubtful(head: pd.DataFrame, found: dict, free: list[str]) -> None:
+    """Refuse to take a column for a group that may be the missing labels or predictions."""
+    lacking = [role for role in ("y_true", "y_pred") if role not in found]
+    kinds = {name: set(_plain(head[name].dropna())) for name in head}
+    for name in free if len(lacking) == 1 or "y_score" in found else ():
+        said = [kinds[found[role]] for role in ("y_true", "y_pred") if role in found]
+        if lacking and len(kinds[name]) > 1 and (kinds[name] in said or kinds[name] <= {*YES, *NO}):
+            maps = " or ".join(f"--map {role}={name}" for role in lacking)
+            raise ValueError(
+                f"{name} holds {', '.join(sorted(kinds[name]))}: is it {' or '.join(lacking)}? "
+                f"Say {maps}, or name the group columns, such as --sensitive {name}"
+            )
 
 
 def of_file(
@@ -178,8 +204,9 @@ def of_file(
     Raises
     ------
     ValueError
-        For columns that are not there or not recognised, scores outside [0, 1] that are to be
-        counted in steps or are compared with a threshold, values that are not two, and bad weights.
+        For columns that are not there, not recognised or in doubt, scores outside [0, 1] that are
+        to be counted in steps or are compared with a threshold, values that are not two, a positive
+        that occurs nowhere, and bad weights.
     """
     table = read(source)
     columns, notes = recognised(table, given)
@@ -190,6 +217,7 @@ def of_file(
     if "y_score" in roles:
         score = keys["y_score"].cast("float64")
         aggregates |= {"lowest": score.min(), "highest": score.max()}
+        aggregates["outside"] = (~score.between(0, 1)).sum()
         if threshold is not None and "y_pred" not in roles:
             keys["y_pred"] = score >= threshold
         if steps:
@@ -208,33 +236,64 @@ def of_file(
         raise ValueError("there is no row in which nothing is missing")
     if "y_score" in roles:
         low, high = rows.pop("lowest").min(), rows.pop("highest").max()
-        if not (0 <= low <= high <= 1) and (steps or threshold is not None):
-            raise ValueError(
-                f"{roles['y_score']}: scores lie between {low:g} and {high:g}, and not in [0, 1]; "
-                "turn them into probabilities first"
+        if outside := int(rows.pop("outside").sum()):
+            sentence = (
+                f"{roles['y_score']}: scores lie between {low:g} and {high:g}, and {outside:,} of "
+                f"{rows['times'].sum():,} are not in [0, 1]; turn them into probabilities"
+                f"{' (divide by 100?)' if low >= 0 and 1 < high <= 100 else ''}."
             )
+            if steps or threshold is not None:
+                raise ValueError(sentence)
+            notes.append(sentence)
         exact = rows["y_score"].astype(float)
         rows["y_score"] = (exact + 0.5) / steps if steps else exact
-    for role in {"y_true", "y_pred"} & set(rows):
-        rows[role] = binary(rows[role], keys[role].get_name(), positive)
+    said = [role for role in ("y_true", "y_pred") if role in rows]
+    kinds = {roles[role]: set(_plain(rows[role])) for role in said if role in roles}
+    if positive is not None and kinds:
+        notes.append(_counted(positive, kinds))
+    for role in said:
+        known = role in roles  # else it was made from the scores
+        rows[role] = binary(rows[role], roles.get(role, role), positive if known else None)
     if "sample_weight" in roles:
+        below = rows.loc[rows["sample_weight"] < 0, "times"].sum()
+        if below:
+            name, all_rows = roles["sample_weight"], rows["times"].sum()
+            raise ValueError(f"{name}: {below:,} of {all_rows:,} rows have a negative weight")
         rows["sample_weight"] = counts.weights(rows["sample_weight"])
     rows[list(others)] = rows[list(others)].map(_text)
     return Tally(_collapsed(rows), notes=notes, steps=steps, **columns)
 
 
+def _plain(values: pd.Series) -> pd.Series:
+    """Values as texts in small letters, without spaces around them."""
+    return values.map(_text).str.strip().str.lower()
+
+
+def _counted(positive: str, kinds: dict[str, set]) -> str:
+    """What the positive value means in each column; refused where a column speaks otherwise."""
+    usual, wanted, every = {*YES, *NO}, positive.lower(), set().union(*kinds.values())
+    for name, its in kinds.items():
+        shared = any(its & other for of, other in kinds.items() if of != name and wanted in other)
+        if wanted not in its and not shared and not (wanted in YES and its <= usual):
+            shown = ", ".join(sorted(its)[:8])
+            raise ValueError(f"--positive {positive}: {name} holds {shown}, and no {positive}")
+    sentence = f"In {' and '.join(kinds)}, {positive} counts as 1 and all other values as 0."
+    more = " Accuracy over all classes is not on this page." if len(every - usual) > 2 else ""
+    return sentence + more
+
+
 def binary(values: pd.Series, name: str, positive: str | None = None) -> pd.Series:
     """A column as 0 and 1: by the value that is positive, or as yes and no are usually written."""
-    texts = values.map(_text).str.strip().str.lower()
+    texts = _plain(values)
     kinds = sorted(texts.unique())
-    if positive is not None and positive.lower() in kinds:
-        return (texts == positive.lower()).astype(np.int8)
-    if set(kinds) <= {*YES, *NO}:
+    if set(kinds) <= {*YES, *NO} and (positive is None or positive.lower() not in kinds):
         return texts.isin(YES).astype(np.int8)
+    if positive is not None:
+        return (texts == positive.lower()).astype(np.int8)
     shown = ", ".join([*kinds[:8], *(["..."] if len(kinds) > 8 else [])])
     raise ValueError(
         f"{name} has {len(kinds)} values ({shown}); "
-        f"say which one counts against the rest, such as positive={kinds[0]}"
+        f"say which one counts against the rest, such as --positive {kinds[0]}"
     )
 
 
