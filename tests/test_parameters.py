@@ -189,3 +189,11 @@ def test_every_notebook_declares_what_is_declared_here(tmp_path):
 def test_names_of_methods_and_classes_are_those_that_there_are():
     assert set(get_args(parameters.METHODS)) == set(explain.METHODS)
     assert set(get_args(parameters.CLASSES)) == set(reading.CLASSES)
+
+
+def test_a_fit_of_the_models_own_is_the_one_that_02_compares(tmp_path):
+    notebook = project.root() / "notebooks" / "02_cross_evaluation.ipynb"
+    probed = {"model": {"architecture": "alexnet-quarter", "fit": "probe"}}
+    assert parameters.validated(notebook, probed).fits == ["probe"]
+    assert parameters.validated(notebook, probed | {"fits": ["scratch"]}).fits == ["scratch"]
+    assert parameters.validated(notebook, {}).fits == ["scratch", "fine-tuned"]

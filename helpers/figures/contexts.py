@@ -108,6 +108,8 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int) -> Figure:
     best = table.loc[table.groupby("model")["accuracy"].idxmax()]
     own = int((best["train_set"] == best["test_set"]).sum())
     title = f"Figure 2: {own} of {len(best)} models do best on the set they were trained on"
+    if len(sets) == 1:
+        title = f"Figure 2: accuracy on {table['test_set'].iloc[0]}, the only set there is"
     handles = [
         mark(f"tested on {name}", marker="s", ms=10, color=SET_COLOURS[name]) for name, _ in sets
     ]
@@ -438,7 +440,7 @@ def _bars(ax: Axes, part: pd.DataFrame, colours: Names, pictures: list[torch.Ten
     ax.tick_params(axis="x", length=0)
     width = min(0.92 / len(part), 0.23)
     for x, (row, picture) in enumerate(zip(part.to_dict("records"), pictures, strict=True)):
-        label = f"{row['predicted']:g}/{row['images']}"
+        label = f"{row['predicted']:.3g}/{row['images']}"
         ax.text(x + 0.06, row["high"] + 0.016, label, fontsize=9)
         left = (x + 0.6) / (len(part) + 0.2) - width / 2
         inset = ax.inset_axes([left, -0.62, width, 0.46])

@@ -6,6 +6,7 @@ import torch
 
 from helpers import explain
 from helpers.data import ImageSet
+from helpers.data.mosaics import grid
 from helpers.figures import focus as figures
 from helpers.figures import style
 from helpers.focus.feature import disc, paint_over
@@ -34,7 +35,8 @@ def explained(
     kinds = rows["kind"] + ": " if "kind" in rows else [""] * len(rows)
     patches = None if images.patches is None else in_mosaics(rows, images.patches)
     if mask is not None:
-        mosaics = torch.cat([mosaics, paint_over(mosaics, mask[None])])
+        painted = paint_over(_cells(mosaics), _cells(mask[None]))
+        mosaics = torch.cat([mosaics, grid(painted[None], 2, 2, shape="native")])
         kinds, patches = ("as it is: ", "painted over: "), mask.expand(2, -1, -1)
     maps = explain.explain(model.trainings[0], mosaics, model.logit[target], method).maps
     where = layouts(rows).expand(len(mosaics), -1, -1)
@@ -47,6 +49,11 @@ def explained(
         "names": (target, outer),
         "patches": patches,
     }
+
+
+def _cells(mosaic: torch.Tensor) -> torch.Tensor:
+    """The four images of a mosaic (1, ..., 2 H, 2 W), row by row: (4, ..., H, W)."""
+    return torch.cat([half for row in mosaic.chunk(2, -2) for half in row.chunk(2, -1)])
 
 
 def controls(model: Model, images: ImageSet, rows: pd.DataFrame, method: str) -> ipywidgets.Widget:

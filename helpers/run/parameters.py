@@ -414,4 +414,7 @@ def accepted(own: Mapping[str, Any], given: Mapping[str, Any]) -> SimpleNamespac
     problems = [unknown(name, own) for name in given if name not in own]
     if problems:
         raise ParameterError("\n".join(problems))
-    return checked({**own, **given}, given)
+    settings = checked({**own, **given}, given)
+    if "fits" in own and "fits" not in given and settings.model.fit != "scratch":
+        settings.fits = [settings.model.fit]
+    return settings
