@@ -226,9 +226,9 @@ def test_verdicts_in_words():
 
 
 def test_the_rules_on_numbers_worked_by_hand():
-    assert verdicts.paper_says(1, 1.01, 0.1) == verdicts.EXPLAINS
+    assert verdicts.paper_says(1, 1.01, 0.1) == verdicts.NAMED
     for rank, proxy_sigma, delta in ((2, 1.5, 0.1), (1, 0.99, 0.1), (1, 1.5, -0.1)):
-        assert verdicts.paper_says(rank, proxy_sigma, delta) == verdicts.NOT
+        assert verdicts.paper_says(rank, proxy_sigma, delta) == verdicts.NOT_NAMED
     rng, gap = np.random.default_rng(0), np.array([0.3, 0.4, 0.5])
 
     def resampled(ap, sd):
