@@ -54,39 +54,51 @@ def overview(sensitive: str) -> Figure:
         style = {"arrowstyle": "-|>", "lw": 2, "color": colour}
         ax.annotate("", end, start, arrowprops=style)
         ax.text(*place, text, ha="center", color=colour)
-    headed(fig, "Figure 1. Two ways in which a group can have a lower average precision")
+    headed(fig, "After Figure 1: two ways in which a group can have a lower average precision")
     return fig
 
 
-def frame(picture: np.ndarray, boxes: pd.DataFrame, detections: pd.DataFrame) -> Figure:
+def frame(
+    picture: np.ndarray,
+    boxes: pd.DataFrame,
+    detections: pd.DataFrame,
+    looks: Mapping[str, np.ndarray],
+) -> Figure:
     """A frame with its boxes and detections: hits, misses and false positives.
 
     `picture` is an array (H, W, 3); `boxes` have ``x1 y1 x2 y2 found``, `detections` ``x1 y1 x2 y2
-    score hit``.
+    score hit``. Small pictures of the `looks` of a drawn street stand below.
     """
     height, width = picture.shape[:2]
-    fig, ax = plt.subplots(figsize=(9, 9 * height / width + 0.7))
+    rows = [["frame"] * max(len(looks), 1), list(looks)][: 1 + bool(looks)]
+    size = (9, 9 * height / width + 0.7 + 1.2 * bool(looks))
+    fig, axes = plt.subplot_mosaic(rows, figsize=size, height_ratios=[4, 1][: len(rows)])
+    ax = axes["frame"]
     ax.imshow(picture)
-    looks = {
+    for name, look in looks.items():
+        axes[name].imshow(look)
+        axes[name].set_title(name, fontsize=9)
+        axes[name].set_axis_off()
+    kinds = {
         "a labelled box that was found": (boxes[boxes.found], "white", "-", INK),
         "a miss: a labelled box that was not found": (boxes[~boxes.found], "#F5C04A", "-", INK),
         "a hit: a detection that took a box": (detections[detections.hit], BLUE, "--", None),
         "a false positive: it took no box": (detections[~detections.hit], RED, ":", None),
     }
-    for rows, colour, line, behind in looks.values():
-        for row in rows.itertuples():
+    for shown, colour, line, behind in kinds.values():
+        for row in shown.itertuples():
             place = (row.x1, row.y1), row.x2 - row.x1, row.y2 - row.y1
             if behind:
                 ax.add_patch(Rectangle(*place, fill=False, ec=behind, lw=3.4))
             ax.add_patch(Rectangle(*place, fill=False, ec=colour, ls=line, lw=2))
-            if "score" in rows:
+            if "score" in shown:
                 text = {"fontsize": 8, "color": "white", "backgroundcolor": colour}
                 place = (row.x1, row.y1, "bottom") if row.hit else (row.x2, row.y2, "top")
                 ax.text(*place[:2], f"{row.score:.2f}", va=place[2], **text)
     ax.set(xticks=[], yticks=[], xlim=(0, width), ylim=(height, 0))
     entries = [
-        Line2D([], [], color=colour, ls=line, lw=3, label=f"{name} ({len(rows)})")
-        for name, (rows, colour, line, _) in looks.items()
+        Line2D([], [], color=colour, ls=line, lw=3, label=f"{name} ({len(some)})")
+        for name, (some, colour, line, _) in kinds.items()
     ]
     entries[0].set(
         markeredgecolor=INK, path_effects=[Stroke(linewidth=5, foreground=INK), Normal()]
@@ -115,20 +127,18 @@ def printed_sigmas(table: pd.DataFrame) -> Figure:
 
 
 def chance_by_boxes(table: pd.DataFrame) -> Figure:
-    """Sigma under permuted groups against the boxes of a group, with the paper's sigma beside it.
+    """Sigma under permuted groups against the boxes of a group.
 
-    `table` has a row a class: ``class boxes null_mean null_high sigma paper``.
+    `table` has a row a class: ``class boxes null_mean null_high``.
     """
     table = table.dropna(subset="null_high").sort_values("boxes")
     fig, ax = plt.subplots(figsize=(8.5, 4))
     ax.vlines(table.boxes, table.null_mean, table.null_high, color=FAINT, lw=6, alpha=0.5)
     ax.plot(table.boxes, table.null_mean, "o", color=INK, ms=7, label="mean of the permutations")
     ax.plot([], [], color=FAINT, lw=6, alpha=0.5, label="up to the highest 5%")
-    ax.plot(table.boxes, table.paper, "x", color=RED, ms=8, mew=2, label="σ printed in Table 1")
     for n, (name, row) in enumerate(table.set_index("class").iterrows()):
-        top = np.nanmax([row.null_high, row.paper])
         text = {"xytext": (0, 5 + 12 * (n % 2)), "textcoords": "offset points", "ha": "center"}
-        ax.annotate(name, (row.boxes, top), fontsize=9, **text)
+        ax.annotate(name, (row.boxes, row.null_high), fontsize=9, **text)
     ax.set_xscale("log")
     ax.set(xlabel="boxes in a group, here (log scale)", ylabel="σ of AP (points)", ylim=(0, None))
     few, many = table.null_mean.iloc[[0, -1]]
@@ -174,7 +184,9 @@ def groups_by_class(
     note(fig, f"Whiskers: 95% intervals for other images.{crosses}")
     handles = [*left.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
     beyond, known = (sigmas.p_holm <= 0.05).sum(), sigmas.p_holm.notna().sum()
-    title = f"Table 1, by {by}: AP differs by more than chance in {beyond} of {known} rows (Holm)"
+    title = (
+        f"Like Table 1, by {by}: AP differs by more than chance in {beyond} of {known} rows (Holm)"
+    )
     fig.legend(handles=handles, loc="outside upper center", ncols=len(handles), title=title)
     return fig
 
@@ -198,7 +210,7 @@ def instance_counts(groups: pd.DataFrame, min_boxes: int, by: str) -> Figure:
     ax.set(ylabel="boxes (log scale)", xlim=(-0.6, len(classes) + 0.6))
     ax.set_xticks(range(len(classes)), classes, rotation=20, **SLANTED)
     few = (groups.groupby("class").boxes.min() < min_boxes).sum()
-    title = f"Figure 6, by {by}: too few boxes in {few} of {len(classes)} classes"
+    title = f"Like Figure 6, by {by}: too few boxes in {few} of {len(classes)} classes"
     _legend(fig, _colours(names), title=title)
     return fig
 
@@ -239,35 +251,36 @@ def attributes_of_class(
 
 
 def before_and_after(control: pd.DataFrame, null_high: float, paper: pd.DataFrame) -> Figure:
-    """Sigma before, within strata, and after standardising, an attribute a row (Table 2).
+    """The share of sigma that each control leaves, an attribute a row (Table 2).
 
     From :meth:`Analysis.control`, one class, in the order to draw. Whiskers are the intervals of
-    the falls, drawn from sigma before; `null_high` is what sigma reaches by chance. The `paper`'s
-    sigma within strata (``attribute controlled``) is drawn in where it has this class.
+    the falls, drawn from sigma before; `null_high` is what sigma reaches by chance. The share that
+    the `paper`'s control leaves (``attribute controlled delta``) is drawn in.
     """
     fig, ax = plt.subplots(figsize=(8.5, 1.3 + 0.42 * len(control)))
-    y = np.arange(len(control))
-    ax.axvspan(0, null_high, color="#e9e9e9", zorder=0, label=CHANCE)
-    ax.axvline(control.sigma.iloc[0], color=BEFORE, lw=2, label="σ before")
+    y, scale = np.arange(len(control)), 100 / control.sigma.iloc[0]
+    ax.axvspan(0, scale * null_high, color="#e9e9e9", zorder=0, label=CHANCE)
+    ax.axvline(100, color=BEFORE, lw=2, label="σ before")
     for column, ends, colour, marker, name, dy in (
         ("controlled", "", STRATA, "s", "mean σ within strata (the paper's control)", -0.15),
         ("standardised", "standardised_", STANDARD, "o", "σ after standardising", 0.15),
     ):
         low, high = (control.sigma - control[f"{ends}{end}"] for end in ("high", "low"))
-        ax.hlines(y + dy, low, high, color=colour, lw=2.5, alpha=0.5)
-        ax.plot(control[column], y + dy, marker, color=colour, ms=8, label=name)
-    theirs = paper.set_index("attribute").controlled.reindex(control.attribute)
+        ax.hlines(y + dy, scale * low, scale * high, color=colour, lw=2.5, alpha=0.5)
+        ax.plot(scale * control[column], y + dy, marker, color=colour, ms=8, label=name)
+    theirs = paper.set_index("attribute").eval("100 * controlled / (controlled + delta)")
+    theirs = theirs.reindex(control.attribute)
     if theirs.notna().any():
-        ax.plot(theirs, y - 0.15, "x", color=RED, ms=8, mew=2, label="mean σ within strata, paper")
+        ax.plot(theirs, y - 0.15, "x", color=RED, ms=8, mew=2, label="the same in the paper")
     name_rows(ax, control.attribute)
-    ax.set(xlabel="σ of AP over the groups (points)", xlim=(0, None))
+    ax.set(xlabel="share of σ that is left (%)", xlim=(0, None))
     note(fig, "Whiskers: 95% intervals of the fall from σ before, for other images.")
     title = None
     known = control.dropna(subset="standardised").nsmallest(1, "standardised")
     for most in known.to_dict("records"):
-        title = "Table 2, {class}: controlling for {attribute} takes σ from {sigma:.1f} to "
-        title += "{controlled:.1f} (strata) or {standardised:.1f} (standardised)"
-        title = title.format(**most)
+        left, ours = scale * most["controlled"], scale * most["standardised"]
+        title = f"Like Table 2, {most['class']}: controlling for {most['attribute']} leaves "
+        title += f"{left:.0f}% of σ (strata) or {ours:.0f}% (standardised)"
     fig.legend(loc="outside upper center", ncols=2, title=title)
     return fig
 
@@ -310,7 +323,7 @@ def error_rates(rates: pd.DataFrame) -> Figure:
     """
     outcomes = {
         "hit": ("names the planted confounder\n(should be 100)", BLUE),
-        "exact": ("and says rightly: the gap, or a part\n(should be 100)", STANDARD),
+        "exact": ("says rightly: the gap, or a part\n(suite's rule only; should be 100)", STANDARD),
         "false alarm": ("names another attribute\n(should be 0)", RED),
     }
     rules, worlds = (list(dict.fromkeys(rates[column])) for column in ("rule", "world"))
@@ -333,7 +346,9 @@ def error_rates(rates: pd.DataFrame) -> Figure:
             ax.axhline(edge, color="#cccccc", lw=1)
     name_rows(axes[0], [f"{world}: {rule}" for rule, world in names])
     note(
-        fig, "% of planted worlds. Whiskers: 95% intervals. No bar: nothing is planted to be found."
+        fig,
+        "% of planted worlds. Whiskers: 95% intervals. No number: the question has no answer "
+        "there.",
     )
     return fig
 

@@ -7,7 +7,7 @@ from helpers.icon2 import formulas
 from helpers.run import project
 
 GROUPS = ["low", "middle", "high"]
-ABOUT = 5  # percentage points that "about" in the text may be off
+ABOUT = [5, 2.5, 5]  # percentage points that "about" may be off: of 50, of 10, of 50
 
 
 def read(name: str) -> pd.DataFrame:
@@ -73,8 +73,9 @@ def _text() -> pd.DataFrame:
     rows = read("groups").set_index("class")
     first = read("control").query("rank == 1").set_index("class")
     gone = 100 * first.delta / rows.sigma
-    again = [*rows.loc["all classes", GROUPS], np.nan, np.nan, *gone.loc[list(first.index)]]
-    return long.assign(quantity="in the text", recomputed=again, rounding=[0.05] * 5 + [ABOUT] * 3)
+    mean = rows.drop("all classes")[GROUPS].mean()
+    again = [*mean, np.nan, np.nan, *gone.loc[list(first.index)]]
+    return long.assign(quantity="in the text", recomputed=again, rounding=[0.055] * 5 + ABOUT)
 
 
 def formula_of_sigma() -> pd.DataFrame:

@@ -20,32 +20,35 @@ from helpers.worlds import driving
 from helpers.worlds.driving import CONFOUNDERS, Law
 
 NO_GAP = "no gap beyond chance"
+NAMED, NOT_NAMED = "names it", "does not name it"  # of a rule that has no third answer
 EXPLAINS = "explains the gap"
 IN_PART = "explains a part"
 NOT = "does not explain it"
 UNDECIDED = "undecided"
 UNKNOWN = "not estimable"
-YES = (EXPLAINS, IN_PART)
+YES = (NAMED, EXPLAINS, IN_PART)
 PAPER_RULE, ANY_RULE, SUITE_RULE = "paper's rule", "Δ > 0 for any", "suite's rule"
 RULES = (PAPER_RULE, ANY_RULE, SUITE_RULE)
 
 ALPHA = 0.05
 HARDER, WORSE, BOTH, NEITHER = "scenes harder", "detector worse", "both", "neither"
-# Strengths at which each confounder alone makes a gap of about the same size, and the inequity too.
-STRENGTH = {"size": 0.3, "occlusion": 0.8, "time": 1.2, "weather": 1.5}
+# Strengths at which each confounder alone makes a sigma of about 3 to 5 AP points.
+STRENGTH = {"size": 0.3, "occlusion": 0.8, "time": 1.2, "weather": 3.0}
 INEQUITY = 0.25
-FIRST, PLAIN, FALLS = "ranks first", "ranks first by plain σ", "σ falls within strata"
+FIRST, PLAIN, FALLS = "ranks first", "ranks first by plain σ", "σ falls within its values"
+NAMES = "the paper's rule names it"
+LEVELS = {"size": "boxes", "occlusion": "boxes", "time": "frames", "weather": "frames"}
 CATEGORY, THRESHOLDS = "car", (0.5, 0.75)  # one class, and two IoU thresholds, to be quick
 
 
 def paper_says(rank: int, proxy_sigma: float, delta: float) -> str:
-    """The paper's rule: an attribute explains the gap where three things are true of it.
+    """The paper's rule: it names an attribute of which three things are true.
 
     It ranks first by sigma of its ProxyAP (Algorithm 1); that sigma is more than 1 AP point, which
     makes it "a more probable explanation" (section 4.2.1); and controlling for it lowers sigma, so
     that Delta is positive (section 3.2.2).
     """
-    return EXPLAINS if proxy_sigma > 1 and rank == 1 and delta > 0 else NOT
+    return NAMED if proxy_sigma > 1 and rank == 1 and delta > 0 else NOT_NAMED
 
 
 def suite_says(group_ap: np.ndarray, standardised: np.ndarray, asked: int = 1) -> str:
@@ -91,7 +94,7 @@ def table(analysis: Analysis, right: Mapping[str, str] | None = None) -> pd.Data
     rows = list(found.itertuples())
     estimates = [analysis.estimates[name] for name in found["class"]]
     found[PAPER_RULE] = [paper_says(r.rank, r.proxy_sigma, r.delta) for r in rows]
-    found[ANY_RULE] = np.where(found.delta > 0, EXPLAINS, NOT)
+    found[ANY_RULE] = np.where(found.delta > 0, NAMED, NOT_NAMED)
     found[SUITE_RULE] = [
         suite_says(e.group_ap, e.parts[row.attribute].standardised, len(e.parts))
         for e, row in zip(estimates, rows, strict=True)
@@ -141,21 +144,23 @@ def beside_truth(record: pd.DataFrame) -> pd.DataFrame:
     """Control beside what the intervention measured, where there is a gap beyond doubt.
 
     From ``data/streets.csv``, one measure. Columns ``world training class gap``; ``due to scenes``
-    (share of the gap); ``attribute`` (that ranks first), and the share of sigma that goes with it
-    by the paper's control (``Δ / σ``) and ours (``standardised``), and with size and time
-    controlled at once (``together``, where it was recorded); what the paper's rule says; and
-    ``scenes?``, whether the part of the scenes is above zero beyond doubt.
+    (share of the gap, and whether it goes the gap's way beyond doubt: ``scenes?``); ``attribute``
+    (that ranks first); what the paper's rule says of it; the share of sigma that is left after the
+    paper's control (``left``), ours (``standardised``), and ours for size and time at once
+    (``together``); and whether ``left`` is nearer than 1, the raw gap, to the share that the looks
+    cause (``nearer``).
     """
-    known = record[record["gap_low"] > 0].reset_index(drop=True)
+    known = record[(record["gap_low"] > 0) | (record["gap_high"] < 0)].reset_index(drop=True)
     found = known[["world", "training", "class", "gap"]].copy()
     found["due to scenes"] = known.scenes / known.gap
+    found["scenes?"] = np.where(known.gap > 0, known.scenes_low > 0, known.scenes_high < 0)
     found["attribute"] = known.attribute
-    falls = {"Δ / σ": "delta", "standardised": "standardised_delta", "together": "together"}
-    for name, column in falls.items():
-        if column in known:
-            found[name] = known[column] / known.sigma
     found[PAPER_RULE] = [paper_says(1, row.proxy_sigma, row.delta) for row in known.itertuples()]
-    return found.assign(**{"scenes?": known.scenes_low > 0})
+    falls = {"left": "delta", "standardised": "standardised_delta", "together": "together"}
+    for name, column in falls.items():
+        found[name] = 1 - known[column] / known.sigma
+    looks = known.looks / known.gap
+    return found.assign(nearer=(found["left"] - looks).abs() < (1 - looks).abs())
 
 
 def error_rates(worlds: pd.DataFrame, rules: Sequence[str] = RULES) -> pd.DataFrame:
@@ -164,7 +169,7 @@ def error_rates(worlds: pd.DataFrame, rules: Sequence[str] = RULES) -> pd.DataFr
     A rule says yes where it says that an attribute explains the gap or a part of it. Columns ``rule
     world outcome times of share low high``, with Wilson intervals. Outcomes: ``hit`` and ``miss``
     (of worlds with a confounder: is it named?), ``false alarm`` (of all worlds: is any other
-    attribute named?), and ``exact`` (of worlds with a confounder: is "the gap" or "a part" right?).
+    attribute named?), and ``exact`` of the suite's rule, which alone tells "the gap" from "a part".
     """
     rows = []
     for rule in rules:
@@ -178,7 +183,8 @@ def error_rates(worlds: pd.DataFrame, rules: Sequence[str] = RULES) -> pd.DataFr
         for world, part in each.groupby("world", sort=False):
             outcomes = {"false alarm": part.alarm}
             if world in (HARDER, BOTH):
-                outcomes |= {"hit": part.hit, "miss": ~part.hit, "exact": part.exact}
+                outcomes |= {"hit": part.hit, "miss": ~part.hit}
+                outcomes |= {"exact": part.exact} if rule == SUITE_RULE else {}
             rows += [
                 {"rule": rule, "world": world, "outcome": outcome, "times": said.sum()}
                 | {"of": len(said)}
@@ -187,21 +193,21 @@ def error_rates(worlds: pd.DataFrame, rules: Sequence[str] = RULES) -> pd.DataFr
     return _with_shares(pd.DataFrame(rows))
 
 
-def found_by(worlds: pd.DataFrame) -> pd.DataFrame:
+def found_by(worlds: pd.DataFrame, of: str = "confounder") -> pd.DataFrame:
     """Where only the scenes are harder: does the method find the confounder that was planted?
 
-    Columns ``confounder question times of share low high``; the questions are whether it ranks
-    first by ProxyAP, whether it would by the plain sigma of its own values, and whether sigma falls
-    within its strata.
+    A row for each value of the column `of` and question: ``times of share low high``; the questions
+    are whether it ranks first by ProxyAP, whether it would by the plain sigma of its own values,
+    whether sigma falls within its strata, and whether the paper's rule names it.
     """
     harder = worlds[worlds.world == HARDER]
     top = harder.groupby(["seed", "confounder"]).plain_sigma.transform("max")
     answers = harder.assign(
         **{FIRST: harder["rank"] == 1, PLAIN: harder.plain_sigma == top, FALLS: harder.delta > 0}
-    )
+    ).assign(**{NAMES: harder[PAPER_RULE] == NAMED})
     own = answers[answers.attribute == answers.confounder]
-    long = own.melt("confounder", [FIRST, PLAIN, FALLS], "question", "yes")
-    by = long.groupby(["confounder", "question"], sort=False).yes
+    long = own.melt(of, [FIRST, PLAIN, FALLS, NAMES], "question", "yes")
+    by = long.groupby([of, "question"], sort=False).yes
     return _with_shares(by.agg(times="sum", of="count").reset_index())
 
 

@@ -226,9 +226,9 @@ def test_verdicts_in_words():
 
 
 def test_the_rules_on_numbers_worked_by_hand():
-    assert verdicts.paper_says(1, 1.01, 0.1) == verdicts.EXPLAINS
+    assert verdicts.paper_says(1, 1.01, 0.1) == verdicts.NAMED
     for rank, proxy_sigma, delta in ((2, 1.5, 0.1), (1, 0.99, 0.1), (1, 1.5, -0.1)):
-        assert verdicts.paper_says(rank, proxy_sigma, delta) == verdicts.NOT
+        assert verdicts.paper_says(rank, proxy_sigma, delta) == verdicts.NOT_NAMED
     rng, gap = np.random.default_rng(0), np.array([0.3, 0.4, 0.5])
 
     def resampled(ap, sd):
@@ -304,9 +304,10 @@ def test_what_the_papers_printed_numbers_settle():
     assert known.quantity.value_counts()[["sigma", "delta"]].tolist() == [9, 15]
     off = known[known.quantity == "delta"].eval("printed - recomputed").abs().round(4)
     assert sorted(off)[-5:] == [0, 0.01, 0.01, 0.01, 0.01]
-    misfit = known[~known.fits].iloc[0]
-    assert (misfit.of, misfit.quantity) == ("all classes", "overall") and (~known.fits).sum() == 1
-    assert misfit.recomputed == pytest.approx(36.1875)
+    misfit = known[~known.fits]
+    np.testing.assert_allclose(misfit.printed, [36.5, 37.29, 35.43, 10])
+    again = [36.1875, 37.2, 35.4875, 100 * 0.35 / 4.8]
+    np.testing.assert_allclose(misfit.recomputed, again, atol=1e-9)
 
 
 def test_few_boxes_are_not_estimable_shown_and_without_a_rank(world):

@@ -117,19 +117,20 @@ def test_claims_are_judged(small):
     matches, group, _, analysis = small
     null = icon2.sigma_null(matches, group, permutations=200)
     worlds = verdicts.ask_worlds(range(2), n_images=150, resamples=5, confounders=("size", "time"))
-    deeper = claims.of_worlds(verdicts.error_rates(worlds), verdicts.found_by(worlds))
+    deeper = claims.of_worlds(worlds, verdicts.error_rates(worlds))
     verdict = judge("08b_deeper_icon2", claims.of_printed() + deeper).set_index("id")["verdict"]
-    assert (verdict["icon2/formula"], verdict["icon2/delta"]) == (CONTRADICTS, AGREES)
+    assert (verdict["icon2/formula"], verdict["icon2/table-3"]) == (CONTRADICTS, AGREES)
     assert len(verdict) == 12 and NO_COUNTERPART not in set(verdict)
     planted, own = (
         judge("08_icon2", claims.of_analysis(analysis, null, planted)).set_index("id")["verdict"]
         for planted in (True, False)
     )
-    assert planted["icon2/gap/car"] == planted["icon2/control/car"] == AGREES
-    assert planted["icon2/control/pedestrian"] == NO_COUNTERPART, "size ranks first, not occlusion"
+    assert own["icon2/gap/car"] == own["icon2/control/car"] == AGREES
+    assert own["icon2/control/pedestrian"] == NO_COUNTERPART, "size ranks first, not occlusion"
     incomes = ["icon2/falls-with-income", "icon2/small-cars"]
-    assert (planted[incomes] == NO_COUNTERPART).all(), "what is planted is not found"
     assert own[incomes].tolist() == [CONTRADICTS, AGREES]
+    cannot_fail = [*incomes, "icon2/gap/car", "icon2/gap/pedestrian", "icon2/control/car"]
+    assert (planted[cannot_fail] == NO_COUNTERPART).all(), "what is planted is not judged"
 
 
 def test_figures_mark_what_is_not_estimable(small):

@@ -170,6 +170,17 @@ def dressed(
     return things.assign(look=(second & things["kind"].isin(TWO_LOOKS)).astype(int))
 
 
+def looks() -> dict[str, np.ndarray]:
+    """A picture, uint8 (64, 64, 3), of each look of cars and of pedestrians, by its name."""
+    found = {}
+    for kind in TWO_LOOKS:
+        for look, name in enumerate(("common", "rare")):
+            sprite, ground = _sprite(kind, look, 0), Image.new("RGB", (SPRITE, SPRITE), "white")
+            ground.paste(sprite, ((SPRITE - sprite.width) // 2, SPRITE - sprite.height), sprite)
+            found[f"{kind}, {name} look"] = np.asarray(ground)
+    return found
+
+
 def render(frames: pd.DataFrame, things: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
     """Dressed scenes as images, uint8 (N, 3, 160, 320), and their labelled boxes.
 
