@@ -42,9 +42,12 @@ def planted(images: Images) -> pd.DataFrame | None:
 
 
 def class_by_context(collection: Collection) -> pd.DataFrame:
-    """Numbers of the world's images in C: classes down, their contexts across in the same order."""
+    """Numbers of C's images: classes down, their contexts across in the same order.
+
+    Where images tell no context, as photographs do not, or a class has none, the numbers are 0.
+    """
     table = collection.sets["C"].table
-    order = [collection.context_of[name] for name in collection.classes]
+    order = [collection.context_of.get(name, f"none of {name}") for name in collection.classes]
     counts = pd.crosstab(table["class"], table["context"])
     return counts.reindex(index=collection.classes, columns=order, fill_value=0)
 
