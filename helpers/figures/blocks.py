@@ -148,9 +148,10 @@ def tried(table: pd.DataFrame) -> Figure:
         ax.plot(part["chance"], np.arange(len(part)), "|", color=INK, ms=12)
         ax.set_title(f"{part['notebook'].iloc[0]}: {measure}", fontsize=10)
         ax.set_xlim(0.2, 1.03)
-    ax.set_xlabel("1 is perfect (lines: 95% intervals)")
+    ax.set_xlabel("1 is perfect (lines: 95% intervals, where the lesson gives some)")
     sure = (table["low"] > table["chance"]).sum()
-    title = f"{sure} of {len(table)} ways of asking do better than knowing nothing"
+    known = table["low"].notna().sum()
+    title = f"{sure} of {known} ways of asking with an interval do better than knowing nothing"
     headed(figure, title, [mark("an answer that knows nothing", marker="|", color=INK, ms=12)])
     return figure
 

@@ -66,7 +66,7 @@ QUESTIONS = (
 )  # fmt: skip
 TRUTHS = {  # tables in which a method was tried where the truth is known
     "05b_dose_and_worlds": "told-apart",
-    "06b_focus_controls": "controls",
+    "06b_focus_controls": "disconnected",
     "08b_deeper_icon2": "error-rates",
 }
 REMEDIES = ("05b_dose_and_worlds", "mitigation")
@@ -148,10 +148,10 @@ def tried(found: dict[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
             "method": names,
         }
         parts.append(table.rename(columns={"auc": "value"}).assign(**about))
-    if (table := found.get(("06b_focus_controls", "controls"))) is not None:
-        table = table[(table["control"] == PERFECT) & table["setting"].isna()]
+    if (table := found.get(("06b_focus_controls", "disconnected"))) is not None:
         about = {"notebook": "06b", "measure": "relevance on the right images"}
-        parts.append(table.rename(columns={"mean": "value"}).assign(**about))
+        named = table.rename(columns={"name": "method", PERFECT: "value"})
+        parts.append(named.assign(**about))
     if (table := found.get(("08b_deeper_icon2", "error-rates"))) is not None:
         cause = table["world"].isin(["scenes harder", "both"])
         table = table[table["outcome"] == np.where(cause, "hit", "false alarm")]
