@@ -58,7 +58,7 @@ def photographed(tmp_path_factory):
         ("02_cross_evaluation", 2, ""),
         ("03_contextualized_mosaics", 2, ""),
         ("04_paste_check", 1, "Pasting needs to know where the objects are"),
-        ("05_gradcam_comparison", 3, "No masks or no reference"),
+        ("05_gradcam_comparison", 3, "for the fair test are there: False"),
     ],
 )
 def test_notebooks_run_on_real_photographs(real, tmp_path, photographed, name, figures, says):
