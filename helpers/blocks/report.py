@@ -197,21 +197,25 @@ def explain(report: Report, measure: str, set: str, comparison: str, reduction: 
 
 
 def widget(report: Report):
-    """Four menus over `explain`, for a kernel -> ipywidgets.interactive."""
+    """Four menus over `explain`, for a kernel -> ipywidgets.VBox of the menus and their page."""
     import ipywidgets
-    from IPython.display import HTML
-
-    look = {"float_format": "{:.3f}".format, "border": 0, "na_rep": "not estimable"}
-
-    def show(**cell) -> HTML:
-        try:
-            found = explain(report, **cell)
-        except (KeyError, ValueError) as error:
-            return HTML(f"<p>{error.args[0]}</p>")
-        return HTML("".join(f"<h4>{k}</h4>{table.to_html(**look)}" for k, table in found.items()))
 
     options = {key: list(report.cells[key].unique()) for key in KEYS}
-    return ipywidgets.interactive(show, **options)
+    menus = [ipywidgets.Dropdown(options=of, description=key) for key, of in options.items()]
+    page = ipywidgets.HTML()
+    look = {"float_format": "{:.3f}".format, "border": 0, "na_rep": "not estimable"}
+
+    def show(_=None) -> None:
+        try:
+            found = explain(report, *(menu.value for menu in menus))
+            page.value = "".join(f"<h4>{k}</h4>{t.to_html(**look)}" for k, t in found.items())
+        except (KeyError, ValueError) as error:
+            page.value = f"<p>{error.args[0]}</p>"
+
+    for menu in menus:
+        menu.observe(show, names="value")
+    show()
+    return ipywidgets.VBox([ipywidgets.HBox(menus), page])
 
 
 def _names(block: tuple) -> list[str]:
