@@ -2,9 +2,10 @@
 
 Importing this package pins the kernels: before torch, numpy and scipy are loaded it sets the
 environment variables that make them compute the same bits on every x86-64 processor with AVX2,
-Intel or AMD (`tests/kernels.py` proves it). Programs started from here inherit them. Set
-``SUITE_PINNED=0`` to turn the pins off: faster, with all threads, but other last digits, hence
-other trained networks and other numbers.
+Intel or AMD (`tests/kernels.py` proves it). Programs started from here inherit them. Three
+functions of torch escape them and are not used here: the last digits of `sqrt`, `atan` and `acos`
+depend on the processor. Set ``SUITE_PINNED=0`` to turn the pins off: faster, with all threads, but
+other last digits, hence other trained networks and other numbers.
 """
 
 import os

@@ -36,6 +36,7 @@ from torch.nn.functional import interpolate
 from helpers import explain, icon2, models, stats
 from helpers.blocks import counts, report
 from helpers.icon2.average_precision import Curves, whole
+from helpers.models import detector
 from helpers.run import artifacts
 from helpers.worlds import driving, pictures
 from helpers.worlds.driving import street
@@ -86,10 +87,16 @@ def worlds():
 
 
 def detectors():
-    """Rendered streets; the detector is not yet the same under emulation, so it is not here."""
+    """Rendered streets, and two batches of the small detector: weights, loss, detections."""
     frames, things = street.scenes(8, 0)
     images, boxes = street.render(frames, street.dressed(frames, things, 0.5))
     yield "street", [images, columns(boxes)]
+    network = detector.build(len(street.KINDS), images.shape[-2:])
+    loss = detector.train(network, torch.from_numpy(images), boxes, seed=0, epochs=1)
+    found = detector.detect(
+        detector.Detector(network, dict(enumerate(street.KINDS, 1)), ""), torch.from_numpy(images)
+    )
+    yield "detector", [network.state_dict(), loss, columns(found)]
 
 
 def statistics():

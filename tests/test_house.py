@@ -35,3 +35,14 @@ def test_imports_run_one_way(path):
     assert rooms <= MAY[place.parts[0]] | beside, (
         f"{place} reaches into {rooms - MAY[place.parts[0]]}"
     )
+
+
+def test_no_function_of_torch_is_called_whose_last_digits_depend_on_the_processor():
+    calls = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                owner = getattr(node.func.value, "id", "")
+                if node.func.attr in ("sqrt", "atan", "acos") and owner not in ("np", "math"):
+                    calls[f"{path.name}:{node.lineno}"] = node.func.attr
+    assert not calls

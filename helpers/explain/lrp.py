@@ -169,7 +169,7 @@ def _linear(module: nn.Module) -> Callable:
         return lambda x, w, b: module._conv_forward(x, w(module.weight), bias(b))
     if isinstance(module, nn.Linear):
         return lambda x, w, b: nn.functional.linear(x, w(module.weight), bias(b))
-    scale = module.weight / (module.running_var + module.eps).sqrt()
+    scale = module.weight * (module.running_var + module.eps).rsqrt()
     shift = module.bias - module.running_mean * scale
     return lambda x, w, b: x * w(scale).view(-1, 1, 1) + b(shift).view(-1, 1, 1)
 

@@ -86,8 +86,8 @@ def _logits(model, images, targets, places, shown) -> tuple[torch.Tensor, torch.
 def _ridge(shown, logits, penalty: float) -> torch.Tensor:
     """Coefficients (n, B) of weighted ridge regressions that share their samples (float64)."""
     shown, y = shown.double(), logits.double()
-    distance = 1 - (shown.sum(1) / shown.shape[1]).sqrt()  # cosine, to a vector of ones
-    weight = (-(distance**2) / WIDTH**2).exp().sqrt()[:, None]
+    cosine = torch.linalg.vector_norm(shown, dim=1) / shown.shape[1] ** 0.5  # to a vector of ones
+    weight = (-((1 - cosine) ** 2) / (2 * WIDTH**2)).exp()[:, None]
     share = weight / weight.sum()
     x = shown - (share * shown).sum(0)  # centred: no penalty on the intercept
     y = y - (share * y).sum(0)
