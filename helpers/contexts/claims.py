@@ -5,70 +5,20 @@ A function here returns estimates for as many of a notebook's claims as its tabl
 the paper says of its own classes is measured where the collection has these.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.contexts import (
-    background,
-    cross_evaluation,
-    effects,
-    methods,
-    mitigation,
-    paper,
-    sweep,
-)
+from helpers.contexts import background, cross_evaluation, effects, methods, paper, sweep
+from helpers.contexts.mitigation import CONTEXTS
 from helpers.contexts.paper import CLASS_OF
 from helpers.data import Collection
-from helpers.models import experiment
+from helpers.models.experiment import SETS
 from helpers.run.claims import Estimate
 
 PER_CLASS = [100, 25, 25]  # images for training, validation and test (section 2.1.2)
-SETS = experiment.SETS
-
-
-def _less_than(first: Sequence, second: Sequence) -> dict:
-    """Weights of a mean of accuracies, by model and test set, less another mean."""
-    sides = (first, 1 / len(first)), (second, -1 / len(second))
-    return {pair: weight for pairs, weight in sides for pair in pairs}
-
-
-def _outside(model: str) -> list[tuple[str, str]]:
-    """A model on each of the sets that it was not trained on."""
-    return [(model, name) for name in SETS if not model.endswith(f"-{name}")]
-
-
-def _lost(family: str) -> dict:
-    """Weights of what a family's models lose outside their own sets, on average."""
-    own = [(f"{family}-{name}", name) for name in SETS]
-    return _less_than(own, [pair for model, _ in own for pair in _outside(model)])
-
-
-# Differences of accuracies that the paper reports; of several the smallest is judged.
-ACCURACIES = {
-    "contexts/WB-over-C/NC": [_less_than([("model-WB", "NC")], [("model-C", "NC")])],
-    "contexts/WB-over-C/other": [_less_than([("model-WB", "C")], [("model-C", "WB")])],
-    "contexts/hardest-is-C/model-WB": [_less_than([("model-WB", "NC")], [("model-WB", "C")])],
-    "contexts/C-on-NC-over-WB": [_less_than([("model-C", "NC")], [("model-C", "WB")])],
-    "contexts/own-set": [
-        _less_than([(f"model-{own}", own)], [other])
-        for own in SETS
-        for other in _outside(f"model-{own}")
-    ],
-    "contexts/hardest-is-C/NC": [
-        _less_than([(name, "WB")], [(name, "C")]) for name in ("model-NC", "pt-NC")
-    ],
-    "contexts/pretrained-better": [
-        _less_than([(f"pt-{own}", test)], [(f"model-{own}", test)]) for own in SETS for test in SETS
-    ],
-    "contexts/pretrained-lose-less": [
-        _lost("model") | {pair: -weight for pair, weight in _lost("pt").items()}
-    ],
-    "contexts/C-generalises-worst/WB": [_less_than(_outside("model-WB"), _outside("model-C"))],
-    "contexts/C-generalises-worst/NC": [_less_than(_outside("model-NC"), _outside("model-C"))],
-}
 PASTED = {"object_class": "pasted"}  # as the printed counts name it
 # Stronger and weaker context by the paper's counts.
 STRONGER = (("park", "sky"), ("sky", "wood"), ("wood", "road"))
@@ -88,15 +38,54 @@ def of_datasets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]
         for name, part in guesses[guesses["set"] == "C"].groupby("region", sort=False)
     }
     region = "background" if "background" in rights else "image"
-    table = background.given_away(guesses).set_index(["set", "region"])
-    row = table.loc[("C", region)]
+    row = background.given_away(guesses).set_index(["set", "region"]).loc[("C", region)]
     more = tuple(row[["accuracy", "low", "high"]] - row["chance"])
     found.append(Estimate("suite/contexts/colour", more, {"region": region}))
-    if "background" in rights:
+    if region == "background":
         paired = rights["background"] - rights["object"]
         interval = stats.mean(paired, shares=True).interval()
         found.append(Estimate("suite/contexts/colour-of-background", interval))
     return found
+
+
+def _less_than(first: list, second: list) -> dict:
+    """Weights of a mean of accuracies, by model and test set, less another mean."""
+    sides = (first, 1 / len(first)), (second, -1 / len(second))
+    return {pair: weight for pairs, weight in sides for pair in pairs}
+
+
+def _outside(model: str) -> list[tuple[str, str]]:
+    """A model on each of the sets that it was not trained on."""
+    return [(model, name) for name in SETS if not model.endswith(f"-{name}")]
+
+
+def _lost(family: str) -> dict:
+    """Weights of what a family's models lose outside their own sets, on average."""
+    own = [(f"{family}-{name}", name) for name in SETS]
+    return _less_than(own, [pair for model, _ in own for pair in _outside(model)])
+
+
+# Differences of accuracies that the paper reports; of several the smallest is judged.
+ACCURACIES = {
+    "contexts/WB-over-C/NC": [{("model-WB", "NC"): 1, ("model-C", "NC"): -1}],
+    "contexts/WB-over-C/other": [{("model-WB", "C"): 1, ("model-C", "WB"): -1}],
+    "contexts/hardest-is-C/model-WB": [{("model-WB", "NC"): 1, ("model-WB", "C"): -1}],
+    "contexts/C-on-NC-over-WB": [{("model-C", "NC"): 1, ("model-C", "WB"): -1}],
+    "contexts/own-set": [
+        {(f"model-{own}", own): 1, other: -1} for own in SETS for other in _outside(f"model-{own}")
+    ],
+    "contexts/hardest-is-C/NC": [
+        {(name, "WB"): 1, (name, "C"): -1} for name in ("model-NC", "pt-NC")
+    ],
+    "contexts/pretrained-better": [
+        {(f"pt-{own}", test): 1, (f"model-{own}", test): -1} for own in SETS for test in SETS
+    ],
+    "contexts/pretrained-lose-less": [
+        _lost("model") | {pair: -weight for pair, weight in _lost("pt").items()}
+    ],
+    "contexts/C-generalises-worst/WB": [_less_than(_outside("model-WB"), _outside("model-C"))],
+    "contexts/C-generalises-worst/NC": [_less_than(_outside("model-NC"), _outside("model-C"))],
+}
 
 
 def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
@@ -111,7 +100,7 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
     if {pair for pairs in fresh.values() for pair in pairs} <= set(accuracy.index):
         worst = {own: min(pairs, key=accuracy.get) for own, pairs in fresh.items()}
         rival = max(worst["C"], worst["NC"], key=accuracy.get)
-        asked["contexts/only-consistent"] = [_less_than([worst["WB"]], [rival])]
+        asked["contexts/only-consistent"] = [{worst["WB"]: 1, rival: -1}]
     found = []
     for claim, several in asked.items():  # of several, that of which the sum is smallest
         there = [weights for weights in several if set(weights) <= set(accuracy.index)]
@@ -127,32 +116,28 @@ def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection
     `images` and `pairs` are from ``per_image`` and ``of_pairs`` of
     :mod:`helpers.contexts.effects`.
     """
-    weakest = pairs.loc[pairs["drop"].idxmin()]
-    found = {"contexts/every-pair": _ends(weakest, "drop")}
+    found = {"contexts/every-pair": _ends(pairs.loc[pairs["drop"].idxmin()], "drop")}
     if not collection.has_the_papers_classes():
         return _estimates(found)
-    kept = images["kept"] / images["mosaics"]
-    by_context = {  # a measure by context, and by object class
-        name: {
-            context: effects.grids(part, name)
+    images = images.assign(kept=images["kept"] / images["mosaics"])
+    flips, drops, distances, kept = (  # a measure by context, and by object class
+        {
+            context: effects.grids(images[images["context_class"] == label], name)
             for context, label in CLASS_OF.items()
-            if len(part := images.assign(kept=kept)[images["context_class"] == label])
         }
         for name in ("flip_share", "drop", "mosaic_distance", "kept")
-    }
-    flips, drops, distances, kept = by_context.values()
+    )
     for first, second in STRONGER:
         weights = {CLASS_OF[first]: 1, CLASS_OF[second]: -1}
         contrast = effects.contrast(images, weights, "flip_share")
         found[f"contexts/stronger/{first}-{second}"] = contrast
-    least = [_next_to(drops[context], -1) for context in ("sky", "park", "wood")]
-    farthest = [_next_to(distances[context], 1) for context in ("sky", "park")]
     mugs = [flips[context]["mug"] for context in ("sky", "park")]
-    across = [effects.mean({0: distances[c]["mug"]}, "mosaic_distance") for c in ("sky", "park")]
-    beside = [effects.mean({0: one}, "mosaic_distance") for one in distances["road"].values()]
+    across = [stats.mean(distances[context]["mug"]).interval() for context in ("sky", "park")]
     found |= {
-        "contexts/hydrants-move-least": max(least),
-        "contexts/hydrants-farthest": min(farthest),
+        "contexts/hydrants-move-least": max(
+            _next_to(drops[c], -1) for c in ("sky", "park", "wood")
+        ),
+        "contexts/hydrants-farthest": min(_next_to(distances[c], 1) for c in ("sky", "park")),
         "contexts/hydrants-flip-least": _next_to(flips["park"], -1),
         "contexts/hydrants-flip-most": _next_to(flips["wood"], 1),
         "contexts/planes-on-road": _less(flips["road"], "plane"),
@@ -160,13 +145,19 @@ def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection
         "contexts/mugs-flip": stats.share(min(mugs, key=np.mean)),
         "contexts/hydrants-kept": stats.share(kept["sky"]["fire hydrant"]),
         "contexts/mugs-across": max(across),
-        "contexts/road-not-across": min(beside),
+        "contexts/road-not-across": min(
+            stats.mean(v).interval() for v in distances["road"].values()
+        ),
     }
     return _estimates(found)
 
 
 def _estimates(found: Mapping[str, tuple]) -> list[Estimate]:
     return [Estimate(claim, interval) for claim, interval in found.items()]
+
+
+def _ends(row: Mapping, name: str) -> tuple[float, float, float]:
+    return row[name], row[f"{name}_low"], row[f"{name}_high"]
 
 
 def _next_to(groups: Mapping[str, np.ndarray], side: int) -> stats.Interval:
@@ -194,16 +185,13 @@ def of_controls(
     if reference is not None:
         images = effects.beyond(images, reference)
         asked = {"effect-beyond": "context_effect", "flips-beyond": "flip_share"}
-    contexts = effects.of_contexts(images).to_dict("records")
-    return [
-        Estimate(
-            f"suite/contexts/{claim}",
-            _ends(row, measure),
-            {"context": collection.context_of[row["context_class"]], "label": row["context_class"]},
-        )
-        for claim, measure in asked.items()
-        for row in contexts
-    ]
+    found = []
+    for claim, measure in asked.items():
+        for row in effects.of_contexts(images).to_dict("records"):
+            label = row["context_class"]
+            of = {"context": collection.context_of[label], "label": label}
+            found.append(Estimate(f"suite/contexts/{claim}", _ends(row, measure), of))
+    return found
 
 
 def of_changed(images: pd.DataFrame, strongest: str, collection: Collection) -> list[Estimate]:
@@ -238,14 +226,13 @@ def of_pasting(
         shown = {context: alone[label] for context, label in CLASS_OF.items()}
         found = {f"contexts/alone/{name}": stats.share(said) for name, said in shown.items()}
         found["contexts/alone/road"] = _less(shown, "road")
-    if pasted is None:
-        return _estimates(found)
-    if reference is not None:
-        grids = effects.grids(effects.beyond(pasted, reference), "taken_effect", effects.PAIR)
-        found["suite/contexts/pasted-effect"] = effects.mean(grids, "taken_share", differ=True)
-    found["suite/contexts/methods-agree"] = effects.agreement(mosaics, pasted)
-    if papers:
-        found |= _of_the_papers_pasting(mosaics, pasted, shown["wood"])
+    if pasted is not None:
+        if reference is not None:
+            grids = effects.grids(effects.beyond(pasted, reference), "taken_effect", effects.PAIR)
+            found["suite/contexts/pasted-effect"] = effects.mean(grids, "taken_share", differ=True)
+        found["suite/contexts/methods-agree"] = effects.agreement(mosaics, pasted)
+        if papers:
+            found |= _of_the_papers_pasting(mosaics, pasted, shown["wood"])
     return _estimates(found)
 
 
@@ -264,15 +251,14 @@ def _of_the_papers_pasting(
     ]
     ours = pasted.groupby(effects.PAIR)["taken_share"].mean().rename_axis(index=PASTED)
     counts = paper.printed("paste").merge(ours.reset_index())
+    agreement = stats.spearman(counts["taken_share"], counts["predicted"])
     return {
         "contexts/pasted/sky": _less(taken["sky"], "fire hydrant"),
         "contexts/pasted/park": stats.share(min(taken["park"].values(), key=np.mean)),
         "contexts/pasted/road": stats.share(list(taken["road"].values())),
         "contexts/pasted/wood": _less({"alone": wood, **taken["wood"]}, "alone", sign=-1),
         "contexts/consistent": effects.agreement(*both, value="share"),
-        "suite/contexts/counts-as-paper": stats.spearman(
-            counts["taken_share"], counts["predicted"]
-        ),
+        "suite/contexts/counts-as-paper": agreement,
     }
 
 
@@ -303,10 +289,7 @@ def of_gradcam(
 
 
 def of_methods(overall: Mapping[tuple[str, str, str], stats.Interval]) -> list[Estimate]:
-    """What mosaics and pasting find beyond the reference trainings (notebook 05).
-
-    `overall` is from :func:`helpers.contexts.methods.overall`.
-    """
+    """What mosaics and pasting find beyond the reference, by `methods.overall` (notebook 05)."""
     return [
         Estimate("suite/contexts/beyond", mean, {"method": method, "quantity": quantity})
         for (method, quantity, reading), mean in overall.items()
@@ -332,39 +315,29 @@ def of_worlds(worlds: pd.DataFrame) -> list[Estimate]:
     flips = [parts["mosaics", "flips", reading] for reading in (methods.NEUTRAL, methods.RAW)]
     better = stats.bootstrap(lambda both: sweep.auc(both[0]) - sweep.auc(both[1]), flips)
     found.append(Estimate("suite/contexts/neutral", better))
-    asked = ("mosaics", "logits"), ("pasting", "logits"), ("GradCAM", "relevance")
-    for method, quantity in asked:
-        planted, nothing = parts[method, quantity, methods.NEUTRAL].mean(3)[:, 0].T
-        of = {"method": method, "quantity": quantity}
+    for of in (("mosaics", "logits"), ("pasting", "logits"), ("GradCAM", "relevance")):
+        planted, nothing = parts[*of, methods.NEUTRAL].mean(3)[:, 0].T
+        of = dict(zip(methods.MEASURE, of, strict=False))
         more = stats.mean(planted - nothing).interval()
         found.append(Estimate("suite/contexts/follows", more, of))
     none = worlds.query("dose <= @sweep.NOTHING and method == 'mosaics' and quantity == 'logits'")
-    alarms = (
-        none.assign(yes=none["low"] > 0).groupby(["reading", "trainings", "seed"])["yes"].mean()
-    )
+    yes = none.assign(yes=none["low"] > 0).groupby(["reading", "trainings", "seed"])["yes"].mean()
     for reading in (methods.NEUTRAL, methods.REFERENCE):
-        share = stats.share(alarms[reading, number].to_numpy())
+        share = stats.share(yes[reading, number].to_numpy())
         found.append(Estimate("suite/contexts/alarms", share, {"reading": reading}))
-    more = alarms[methods.NEUTRAL, 1] - alarms[methods.NEUTRAL, number]
-    found.append(Estimate("suite/contexts/one-training", stats.mean(more).interval()))
-    return found
+    more = stats.mean(yes[methods.NEUTRAL, 1] - yes[methods.NEUTRAL, number]).interval()
+    return [*found, Estimate("suite/contexts/one-training", more)]
 
 
 def of_mitigation(predictions: pd.DataFrame, change: pd.DataFrame) -> list[Estimate]:
     """Section 4: what other contexts for a part of the images do (notebook 05b).
 
     `predictions` is from :func:`helpers.contexts.cross_evaluation.predictions`, of "model-C" and
-    `mitigation.WAYS`. `change` is from :func:`helpers.contexts.mitigation.change`: the first of
-    these ways less "model-C".
+    `mitigation.CONTEXTS`; `change` is from :func:`helpers.contexts.mitigation.change`.
     """
-    found = []
+    found = {}
     for name in ("NC", "WB"):
-        weights = {(mitigation.CONTEXTS, name): 1, ("model-C", name): -1}
-        gain = cross_evaluation.contrast(predictions, weights)
-        found.append(Estimate(f"contexts/mitigation/{name}", gain))
+        weights = {(CONTEXTS, name): 1, ("model-C", name): -1}
+        found[f"contexts/mitigation/{name}"] = cross_evaluation.contrast(predictions, weights)
     less = methods.overall(change)["mosaics", "logits", methods.NEUTRAL]
-    return [*found, Estimate("contexts/mitigation/relies-less", less)]
-
-
-def _ends(row: Mapping, name: str) -> tuple[float, float, float]:
-    return row[name], row[f"{name}_low"], row[f"{name}_high"]
+    return _estimates(found | {"contexts/mitigation/relies-less": less})

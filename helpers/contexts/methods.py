@@ -12,12 +12,11 @@ model to its class?", in quantities of its own, and each quantity has three read
 
 The last two answer yes where their whole interval, over trainings and images, lies above zero.
 
-In the embedded world the same is asked of models that differ only in how strongly the contexts were
-planted. One seed makes the same objects at every dose; only their contexts change. With K contexts
-a dose of 1/K makes class and context independent: there nothing is planted.
+In the embedded world the same is asked at several doses of planted bias. One seed makes the same
+objects at every dose; only their contexts change. With K contexts nothing is planted at 1/K.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -57,20 +56,18 @@ def measured(
 
     Parameters
     ----------
-    model : list of nn.Module
-        Its trainings.
+    model, reference : list of nn.Module
+        Its trainings, and as many without the bias, such as those of
+        :func:`helpers.models.experiment.without_bias`; without them there is no reading "beyond
+        reference".
     collection
         With contexts. Without masks, pasting and GradCAM's measure are left out.
     images
         What the collection was made by.
-    reference : list of nn.Module, optional
-        As many trainings without the bias, such as :func:`helpers.models.experiment.without_bias`
-        gives; without them there is no reading "beyond reference".
     seed, per_context, neutral
-        `seed` and `per_context` are those of `mosaics.design`, `neutral` that of `mosaics.neutral`.
+        Those of `mosaics.design` and `mosaics.neutral`.
     maps
-        The model's, from :func:`helpers.contexts.background.explained`, where they are made
-        already.
+        The model's, from :func:`helpers.contexts.background.explained`, if they are made already.
 
     Returns
     -------
@@ -78,8 +75,7 @@ def measured(
         One row a measure, context, training and object image: method, quantity, reading (one of
         `READINGS`), context_class, object_class, training, object, value (NaN where it is not
         defined); seed; dose (share of C's images that were given their class's own context, mean of
-        the classes); planted (the share counted in the images of the context's class). These two
-        are NaN where not known.
+        the classes) and planted (that share in the context's class), NaN where not known.
 
         Quantities are *decisions* (share of images whose highest logit is that of the context's
         class: the paper's count for pasting), *flips* (share of mosaics in which that logit is
@@ -88,13 +84,7 @@ def measured(
         *relevance* (its share on the background) and *peak* (whether its largest pixel is there).
     """
     reference = list(reference or [])
-    if reference and len(reference) != len(model):
-        raise ValueError(
-            f"{len(reference)} reference trainings for {len(model)} of the model: they are "
-            "compared training by training, so give as many"
-        )
-    both = [*model, *reference]
-    test = collection.sets["C"].split("test")
+    both, test = [*model, *reference], collection.sets["C"].split("test")
     partner = {neutral: mosaics.neutral(test.images, neutral, seed)}
     drawn = {"per_context": per_context, "seed": seed, "controls": ["neutral"]}
     tables = {"mosaics": mosaics.ask(both, test, collection.contexts, partner, **drawn)[neutral]}
@@ -106,48 +96,29 @@ def measured(
         shares = background.relevance(maps + background.explained(reference, test, layer), test)
         shares["context_class"] = shares["object_class"] = shares["class"]
         tables["GradCAM"] = shares.assign(peak_excess=shares["peak"] - shares["area"])
-    parts = [
-        part.assign(method=method)
-        for method, table in tables.items()
-        for part in _readings(table, QUANTITIES[method], len(model))
-    ]
+    parts = []
+    for method, table in tables.items():
+        columns = {name for both in QUANTITIES[method].values() for name in both}
+        mine, other = effects.split(table[[*effects.IMAGE, *columns]], len(model))
+        beyond = None if other is None else effects.beyond(mine, other)
+        for quantity, (raw, beside) in QUANTITIES[method].items():
+            of = {"method": method, "quantity": quantity}
+            read = (RAW, mine, raw), (NEUTRAL, mine, beside), (REFERENCE, beyond, beside)
+            for reading, part, name in read[: 2 if beyond is None else 3]:
+                value = part[name].astype(float)
+                parts.append(part[effects.IMAGE].assign(value=value, reading=reading, **of))
     table = pd.concat(parts, ignore_index=True)[[*MEASURE, *effects.IMAGE, "value"]]
     asked, shown = experiment.planted(images), experiment.class_by_context(collection)
-    own = dict(zip(shown.index, np.diag(shown) / shown.sum(axis=1), strict=True))
-    return table.assign(
-        dose=np.nan if asked is None else asked["p_context_given_class"].mean(),
-        seed=seed,
-        planted=table["context_class"].map(own),
-    )
-
-
-def _readings(
-    table: pd.DataFrame, quantities: Mapping[str, tuple[str, str]], trainings: int
-) -> Iterator[pd.DataFrame]:
-    """Every quantity's readings: the first `trainings` are the model's, further ones a reference's.
-
-    `table` has a row a training, pair and object, and the columns that `quantities` names.
-    """
-    columns = list(dict.fromkeys(name for both in quantities.values() for name in both))
-    model, reference = effects.split(table[[*effects.IMAGE, *columns]], trainings)
-    beyond = None if reference is None else effects.beyond(model, reference)
-    for quantity, (raw, beside) in quantities.items():
-        for reading, part, name in (
-            (RAW, model, raw),
-            (NEUTRAL, model, beside),
-            (REFERENCE, beyond, beside),
-        ):
-            if part is not None:
-                found = part[effects.IMAGE].assign(value=part[name].astype(float))
-                yield found.assign(quantity=quantity, reading=reading)
+    dose = np.nan if asked is None else asked["p_context_given_class"].mean()
+    own = pd.Series(np.diag(shown) / shown.sum(axis=1), shown.index)
+    return table.assign(dose=dose, seed=seed, planted=table["context_class"].map(own))
 
 
 def answers(measured: pd.DataFrame) -> pd.DataFrame:
     """What each method answers for each context, by the table of :func:`measured`.
 
     A row a context and measure: dose, seed, context_class, planted, method, quantity, reading,
-    effect, low, high, answer ("yes" where low > 0, else "no"; "" for a raw reading, which nothing
-    says to be large or small).
+    effect, low, high, answer ("yes" where low > 0, else "no"; "" for a raw reading).
     """
     keys = ["dose", "seed", "context_class", "planted", *MEASURE]
     groups = measured.groupby(keys, sort=False, dropna=False)
@@ -163,10 +134,9 @@ def overall(measured: pd.DataFrame) -> dict[tuple[str, str, str], stats.Interval
 
 
 def other_reference(name: str, images: Images, recipe: Recipe, seed: int) -> list | None:
-    """Reference trainings that have nothing in common with the model's; None outside the world.
+    """Reference trainings of other seeds than the model's and other images; None outside the world.
 
-    Where nothing is planted, those of `experiment.without_bias` are the model itself. These follow
-    the model's own trainings, with other seeds and other training images.
+    Where nothing is planted, those of `experiment.without_bias` are the model itself.
     """
     twice = replace(recipe, trainings=2 * recipe.trainings)
     found = experiment.without_bias(name, images, twice, seed)

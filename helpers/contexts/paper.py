@@ -1,7 +1,4 @@
-"""What the paper prints, for the tables and figures that set it beside what a run measures.
-
-*Assessing Biases through Visual Contexts* prints these values in Table 1 and in its text.
-"""
+"""What *Assessing Biases through Visual Contexts* prints in Table 1 and in its text."""
 
 import numpy as np
 import pandas as pd
@@ -26,11 +23,9 @@ def printed(name: str) -> pd.DataFrame:
 
 
 def beside(table: pd.DataFrame, collection: Collection, name: str, value: str) -> pd.DataFrame:
-    """Set printed values beside ours.
+    """Set printed values (`name`, and their column `value`) beside ours, in a column paper.
 
-    `name` and `value` say which printed values to take, and which of their columns. The result
-    has a column paper: NaN where the paper prints nothing, and everywhere where the collection's
-    classes and contexts are not the paper's.
+    It is NaN where the paper prints nothing, and where the collection's classes are not its own.
     """
     if not collection.has_the_papers_classes():
         return table.assign(paper=np.nan)
@@ -44,8 +39,7 @@ def of_pairs() -> pd.DataFrame:
 
     Columns object_class, context_class; mosaic and single (Table 1, logits), drop (the latter less
     the former); flips (section 3, of `mosaics`: 125), kept (how many kept the highest logit) and
-    mosaic_share (flips as a share); paste_share (Figures 11 to 14). Of fire hydrants beside the sky
-    the paper gives only how many kept the highest logit.
+    mosaic_share (flips as a share); paste_share (Figures 11 to 14).
     """
     pasted = printed("paste").rename(columns={"pasted": "object_class"})
     table = printed("distance").merge(printed("flips"), on=effects.PAIR, how="left")
@@ -70,14 +64,11 @@ def agreement(images: pd.DataFrame) -> pd.DataFrame:
     `images`): pairs (how many the paper prints), rank_correlation with low and high (of other
     trainings and images: `effects.agreement`), and the means over these pairs: ours, paper.
     """
-    theirs = {
-        "flip_share": "mosaic_share",
-        "mosaic_distance": "mosaic",
-        "single_distance": "single",
-        "drop": "drop",
-    }
+    measures = "flip_share", "mosaic_distance", "single_distance", "drop"
     rows, table = [], of_pairs()
-    for name, printed_as in theirs.items():
+    for name, printed_as in zip(
+        measures, ("mosaic_share", "mosaic", "single", "drop"), strict=True
+    ):
         of_pair = table[effects.PAIR].assign(paper=table[printed_as]).dropna()
         both = images.merge(of_pair, on=effects.PAIR)
         found = effects.agreement(both, both.assign(**{name: both["paper"]}), name)
