@@ -160,34 +160,29 @@ def in_mosaics(
     """Explain mosaics for their *context's* class: how much relevance lies on the context's half?
 
     Every test image of C is put beside one image of each other class's context (the object on the
-    left), and beside the neutral image. No mask is needed: the context is the right half. `model`
-    is the sequence of its trainings. `seed` is that of `mosaics.design`, `neutral` that of
-    `mosaics.neutral`; without a `layer` it is :func:`layer_for`'s.
+    left), and beside the neutral image. No mask is needed: the context is the right half. `seed` is
+    that of `mosaics.design`, `neutral` that of `mosaics.neutral`; `layer` is :func:`layer_for`'s.
 
     One row a training and mosaic: training, context_class, object_class, object, context (share of
     the relevance on the half with the context), neutral (the same half and class, with the neutral
     image there), more (context - neutral). NaN where a map is empty.
     """
     objects, contexts = collection.sets["C"].split("test"), collection.contexts
-    design = mosaics.design(
-        objects.labels, contexts, collection.classes, per_context=1, controls=(), seed=seed
-    )
-    partner = mosaics.neutral(objects.images, neutral, seed)
-    grounds = {"context": design, "neutral": design.assign(kind="neutral", context=0)}
+    drawn = {"per_context": 1, "controls": (), "seed": seed}
+    design = mosaics.design(objects.labels, contexts, collection.classes, **drawn)
+    given = objects.images, contexts, mosaics.neutral(objects.images, neutral, seed)
     images = {
-        name: mosaics.build(rows, objects.images, contexts, partner)
-        for name, rows in grounds.items()
+        "context": mosaics.build(design, *given),
+        "neutral": mosaics.build(design.assign(kind="neutral", context=0), *given),
     }
-    targets = torch.tensor(design["context_class"].map(collection.classes.index).to_numpy())
-    layer = layer or layer_for(model[0], images["context"])
+    order = design["context_class"].map(list(collection.classes).index)
+    targets, layer = torch.tensor(order.to_numpy()), layer or layer_for(model[0], images["context"])
     half, parts = cells(objects.images.shape[-1], 2, "squeezed")[0], []
     for number, training in enumerate(model):
-        table = design[effects.IMAGE[1:]].assign(training=number)
+        table = design[effects.IMAGE[1:]].assign(training=number, order=order)
         for name, shown in images.items():
             maps = explain.explain(training, shown, targets, "gradcam", layer=layer).maps.double()
             table[name] = (maps[..., half:].sum((1, 2)) / maps.sum((1, 2))).numpy()
         parts.append(table.assign(more=table["context"] - table["neutral"]))
-    found, order = pd.concat(parts, ignore_index=True), list(collection.classes).index
-    return found.sort_values(
-        "context_class", key=lambda c: c.map(order), kind="stable", ignore_index=True
-    )
+    found = pd.concat(parts).sort_values("order", kind="stable", ignore_index=True)
+    return found.drop(columns="order")

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 import ipywidgets
-import torch
 from matplotlib.figure import Figure
 
 from helpers import models
@@ -15,8 +14,8 @@ from helpers.figures import contexts as figures
 def mosaic(
     networks: Sequence,
     images: ImageSet,
-    contexts: Mapping[str, torch.Tensor],
-    colours: Mapping[str, str],
+    contexts: Mapping,
+    colours: Mapping,
     label: str,
     context: str,
     number: int = 0,
@@ -40,10 +39,7 @@ def mosaic(
 
 
 def mosaic_controls(
-    networks: Sequence,
-    images: ImageSet,
-    contexts: Mapping[str, torch.Tensor],
-    colours: Mapping[str, str],
+    networks: Sequence, images: ImageSet, contexts: Mapping, colours: Mapping
 ) -> ipywidgets.Widget:
     """Widgets to choose object, context and side of a mosaic; a button has :func:`mosaic` draw."""
 

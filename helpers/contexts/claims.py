@@ -2,7 +2,9 @@
 
 The claims, what they are judged by and what the paper prints are rows of ``data/paper/claims.csv``.
 A function here returns estimates for as many of a notebook's claims as its tables can give; what
-the paper says of its own classes is measured where the collection has these.
+the paper says of its own classes is measured where the collection has these. Object `images` (of
+mosaics, pasted, or of a reference without the bias) are from `effects.per_image`; tables that
+could not be made are None.
 """
 
 from collections.abc import Mapping
@@ -25,10 +27,7 @@ STRONGER = (("park", "sky"), ("sky", "wood"), ("wood", "road"))
 
 
 def of_datasets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]:
-    """Section 2.1.1 on the image sets, and what colour alone gives away (notebook 01).
-
-    `guesses` is from :func:`helpers.contexts.background.guesses`.
-    """
+    """Section 2.1.1, and what colour alone gives away, by `background.guesses` (notebook 01)."""
     found, counts = [], collection.summary().loc["C"]
     if collection.source != "world" and (counts["total"] == sum(PER_CLASS)).all():
         other = int((counts[["train", "val", "test"]] != PER_CLASS).any(axis=1).sum())
@@ -89,10 +88,7 @@ ACCURACIES = {
 
 
 def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
-    """Section 2.1.3, as far as the models and sets are there (notebook 02).
-
-    `predictions` is from :func:`helpers.contexts.cross_evaluation.predictions`.
-    """
+    """Section 2.1.3 on the models and sets of `cross_evaluation.predictions` (notebook 02)."""
     if predictions["test_set"].nunique() < 2:
         return []
     accuracy = predictions.groupby(["model", "test_set"], sort=False)["right"].mean()
@@ -111,11 +107,7 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
 
 
 def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection) -> list[Estimate]:
-    """Section 3 on each context and each pair, in the paper's own quantities (notebook 03).
-
-    `images` and `pairs` are from ``per_image`` and ``of_pairs`` of
-    :mod:`helpers.contexts.effects`.
-    """
+    """Section 3 in the paper's own quantities, `pairs` by `effects.of_pairs` (notebook 03)."""
     found = {"contexts/every-pair": _ends(pairs.loc[pairs["drop"].idxmin()], "drop")}
     if not collection.has_the_papers_classes():
         return _estimates(found)
@@ -173,14 +165,8 @@ def _less(groups: Mapping[str, np.ndarray], name: str, sign: int = 1) -> stats.I
     return stats.mean(list(groups.values()), weights, shares=True).interval()
 
 
-def of_controls(
-    images: pd.DataFrame, reference: pd.DataFrame | None, collection: Collection
-) -> list[Estimate]:
-    """Whether it is the context or the mosaic (notebook 03b).
-
-    `images` and `reference` are from :func:`helpers.contexts.effects.per_image`; the latter is None
-    where it is not known.
-    """
+def of_controls(images: pd.DataFrame, reference, collection: Collection) -> list[Estimate]:
+    """Whether it is the context or the mosaic (notebook 03b)."""
     asked = {"effect": "context_effect"}
     if reference is not None:
         images = effects.beyond(images, reference)
@@ -195,10 +181,7 @@ def of_controls(
 
 
 def of_changed(images: pd.DataFrame, strongest: str, collection: Collection) -> list[Estimate]:
-    """Whether the one strongly planted context is found, by flips and by effect (notebook 03b).
-
-    `images` are as in :func:`of_controls`; `strongest` is the class of that context.
-    """
+    """Whether the one planted context, of the class `strongest`, is found (notebook 03b)."""
     others = [name for name in images["context_class"].unique() if name != strongest]
     weights = {strongest: 1, **dict.fromkeys(others, -1 / len(others))}
     of = {"context": collection.context_of[strongest]}
@@ -209,18 +192,9 @@ def of_changed(images: pd.DataFrame, strongest: str, collection: Collection) -> 
 
 
 def of_pasting(
-    alone: Mapping[str, np.ndarray],
-    mosaics: pd.DataFrame,
-    pasted: pd.DataFrame | None,
-    reference: pd.DataFrame | None,
-    collection: Collection,
+    alone: Mapping[str, np.ndarray], mosaics, pasted, reference, collection: Collection
 ) -> list[Estimate]:
-    """Results Checks, on contexts alone and with objects pasted into them (notebook 04).
-
-    `alone` is from :func:`helpers.contexts.pasting.alone`; `mosaics`, `pasted` and `reference` are
-    from :func:`helpers.contexts.effects.per_image`, the last two None where nothing could be pasted
-    and where there are no trainings without the bias.
-    """
+    """Results Checks, on contexts alone by `pasting.alone` and with objects (notebook 04)."""
     papers, found = collection.has_the_papers_classes(), {}
     if papers:
         shown = {context: alone[label] for context, label in CLASS_OF.items()}
@@ -262,14 +236,10 @@ def _of_the_papers_pasting(
     }
 
 
-def of_gradcam(
-    table: pd.DataFrame | None, tested: pd.DataFrame | None, collection: Collection
-) -> list[Estimate]:
-    """Section 4 on what GradCAM alone shows (notebook 05).
+def of_gradcam(table, tested, collection: Collection) -> list[Estimate]:
+    """Section 4 on GradCAM, by `background.relevance` and `background.fair_test` (notebook 05).
 
-    `table` is from :func:`helpers.contexts.background.relevance`, None without masks; `tested` from
-    :func:`helpers.contexts.background.fair_test`, None without trainings to compare with. Nothing
-    is estimated where all maps of a class are empty.
+    Nothing is estimated where all maps of a class are empty.
     """
     found = []
     if table is not None and collection.has_the_papers_classes():
@@ -298,10 +268,7 @@ def of_methods(overall: Mapping[tuple[str, str, str], stats.Interval]) -> list[E
 
 
 def of_worlds(worlds: pd.DataFrame) -> list[Estimate]:
-    """How often each method is right, in many worlds (notebook 05b); these are the units.
-
-    `worlds` is from :func:`helpers.contexts.sweep.recorded`.
-    """
+    """How often each method is right, in the many worlds of `sweep.recorded` (notebook 05b)."""
     number = worlds["trainings"].max()
     parts = {
         measure: sweep.by_world(part)
@@ -332,8 +299,7 @@ def of_worlds(worlds: pd.DataFrame) -> list[Estimate]:
 def of_mitigation(predictions: pd.DataFrame, change: pd.DataFrame) -> list[Estimate]:
     """Section 4: what other contexts for a part of the images do (notebook 05b).
 
-    `predictions` is from :func:`helpers.contexts.cross_evaluation.predictions`, of "model-C" and
-    `mitigation.CONTEXTS`; `change` is from :func:`helpers.contexts.mitigation.change`.
+    `predictions` are of "model-C" and `mitigation.CONTEXTS`, `change` is from `mitigation.change`.
     """
     found = {}
     for name in ("NC", "WB"):

@@ -153,10 +153,9 @@ def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
-    """Each context's strength as a shortcut: the mean of its effects over the other object classes.
+    """Each context's strength: the mean over object classes of flip_share and of its effects.
 
-    The images are those of :func:`per_image`; object classes count equally. One row a
-    context_class, with intervals of flip_share, context_effect and taken_effect.
+    The images are those of :func:`per_image`. One row a context_class, with intervals.
     """
     return intervals(images, ["context_class"], OF_CONTEXTS)
 
@@ -164,10 +163,7 @@ def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
 def contrast(
     images: pd.DataFrame, weights: Mapping[str, float], measure: str = "context_effect"
 ) -> stats.Interval:
-    """A weighted sum of the strengths of contexts, which are those of :func:`of_contexts`.
-
-    What an image adds to several contexts is added up within it: these are not independent.
-    """
+    """A weighted sum of the strengths of contexts, added up within an image first."""
     part = images[images["context_class"].isin(list(weights))]
     classes = part.groupby("context_class")["object_class"].nunique()
     weight = part["context_class"].map(pd.Series(dict(weights)) / classes)
@@ -178,10 +174,7 @@ def contrast(
 
 
 def split(images: pd.DataFrame, trainings: int) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """What a model's first trainings answered, and what the networks after them did, if any.
-
-    The latter are numbered from 0 again, as :func:`beyond` takes them.
-    """
+    """What a model's first trainings answered, and the rest, if any, numbered from 0 again."""
     first, rest = (images[images["training"] < trainings], images[images["training"] >= trainings])
     return first, rest.assign(training=rest["training"] - trainings) if len(rest) else None
 
@@ -226,11 +219,10 @@ def own_gain(images: pd.DataFrame) -> pd.DataFrame:
 def agreement(
     first: pd.DataFrame, second: pd.DataFrame, value: str = "context_effect"
 ) -> stats.Interval:
-    """How alike two methods rank the pairs of object and context: Spearman over the pairs.
+    """How alike two methods rank the pairs by the mean of `value`: Spearman over the pairs.
 
-    The images are those of :func:`per_image`, of the same pairs and trainings; the mean of `value`
-    is ranked. The interval speaks of other trainings and other images (`stats.bootstrap`); its ends
-    are NaN where all pairs are alike, so that there is no correlation.
+    The images are those of :func:`per_image`, of the same pairs and trainings. The interval speaks
+    of other trainings and images (`stats.bootstrap`); its ends are NaN where all pairs are alike.
     """
     groups, keys = [], ["training", "object"]
     for table in (first, second):
@@ -256,9 +248,7 @@ def grids(images: pd.DataFrame, name: str, by="object_class") -> dict[str, np.nd
     return found
 
 
-def mean(
-    groups: Mapping[object, np.ndarray], measure: str, *, differ: bool = False
-) -> stats.Interval:
+def mean(groups: Mapping, measure: str, *, differ: bool = False) -> stats.Interval:
     """The mean of :func:`grids` with its 95% interval, all groups alike; NaN without any group.
 
     This is the one rule by which intervals are chosen. A measure that counts images (`COUNTED`) is

@@ -1,14 +1,13 @@
 """Three methods asked about one model: what mosaics, pasting and GradCAM say of each context.
 
-A model is several trainings. Every method is asked the same question, "does this context draw the
-model to its class?", in quantities of its own, and each quantity has three readings:
+Every method is asked the same question, "does this context draw the model to its class?", in
+quantities of its own, and each quantity has three readings:
 
-- *raw*: what the model does, as the paper counts it: it does not say what there would be without a
-  bias, and answers nothing by itself.
+- *raw*: what the model does, as the paper counts it, which answers nothing by itself.
 - *beside neutral*: less what the same trainings do beside a neutral image. For GradCAM it is what
   lies on the background beyond its share of the area, which a uniform map would put there.
-- *beyond reference*: *beside neutral*, less the same of reference trainings, on the same images:
-  the same model, trained where class and context are independent.
+- *beyond reference*: *beside neutral*, less the same of trainings for which class and context were
+  independent, on the same images.
 
 The last two answer yes where their whole interval, over trainings and images, lies above zero.
 
@@ -57,13 +56,10 @@ def measured(
     Parameters
     ----------
     model, reference : list of nn.Module
-        Its trainings, and as many without the bias, such as those of
-        :func:`helpers.models.experiment.without_bias`; without them there is no reading "beyond
-        reference".
-    collection
-        With contexts. Without masks, pasting and GradCAM's measure are left out.
-    images
-        What the collection was made by.
+        Its trainings, and as many without the bias (`experiment.without_bias`); without them there
+        is no reading "beyond reference".
+    collection, images
+        With contexts, and what it was made by. Without masks there is only the method of mosaics.
     seed, per_context, neutral
         Those of `mosaics.design` and `mosaics.neutral`.
     maps

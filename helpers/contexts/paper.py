@@ -34,27 +34,24 @@ def beside(table: pd.DataFrame, collection: Collection, name: str, value: str) -
     return table.merge(theirs[[*keys, "paper"]], on=keys, how="left")
 
 
-def of_pairs() -> pd.DataFrame:
+def of_pairs(collection: Collection | None = None) -> pd.DataFrame:
     """What the paper prints of each pair of object and context; NaN where it prints nothing.
 
-    Columns object_class, context_class; mosaic and single (Table 1, logits), drop (the latter less
-    the former); flips (section 3, of `mosaics`: 125), kept (how many kept the highest logit) and
+    There is no row where a `collection` is given whose classes are not the paper's. Columns:
+    object_class, context_class; mosaic and single (Table 1, logits), drop (the latter less the
+    former); flips (section 3, of `mosaics`: 125), kept (how many kept the highest logit) and
     mosaic_share (flips as a share); paste_share (Figures 11 to 14).
     """
     pasted = printed("paste").rename(columns={"pasted": "object_class"})
     table = printed("distance").merge(printed("flips"), on=effects.PAIR, how="left")
     table = table.merge(pasted, on=effects.PAIR, how="left")
+    if collection is not None and not collection.has_the_papers_classes():
+        table = table.iloc[:0]
     return table.assign(
         drop=table["single"] - table["mosaic"],
         mosaic_share=table["flips"] / table["mosaics"],
         paste_share=table["predicted"] / table["images"],
     )
-
-
-def of_mosaics(collection: Collection) -> pd.DataFrame:
-    """What the paper prints of mosaics, by :func:`of_pairs`; no row for other classes."""
-    table = of_pairs()[["object_class", "context_class", "mosaic", "single", "flips", "kept"]]
-    return table if collection.has_the_papers_classes() else table.iloc[:0]
 
 
 def agreement(images: pd.DataFrame) -> pd.DataFrame:
@@ -64,12 +61,10 @@ def agreement(images: pd.DataFrame) -> pd.DataFrame:
     `images`): pairs (how many the paper prints), rank_correlation with low and high (of other
     trainings and images: `effects.agreement`), and the means over these pairs: ours, paper.
     """
-    measures = "flip_share", "mosaic_distance", "single_distance", "drop"
-    rows, table = [], of_pairs()
-    for name, printed_as in zip(
-        measures, ("mosaic_share", "mosaic", "single", "drop"), strict=True
-    ):
-        of_pair = table[effects.PAIR].assign(paper=table[printed_as]).dropna()
+    names = {"mosaic_share": "flip_share", "mosaic": "mosaic_distance", "single": "single_distance"}
+    rows, table = [], of_pairs().rename(columns=names)
+    for name in (*names.values(), "drop"):
+        of_pair = table[effects.PAIR].assign(paper=table[name]).dropna()
         both = images.merge(of_pair, on=effects.PAIR)
         found = effects.agreement(both, both.assign(**{name: both["paper"]}), name)
         means = both.groupby(effects.PAIR)[[name, "paper"]].mean().mean()
@@ -78,7 +73,6 @@ def agreement(images: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def pairs() -> pd.DataFrame:
+def pairs(collection: Collection | None = None) -> pd.DataFrame:
     """The mosaic_share and paste_share of the eleven pairs for which the paper prints both."""
-    shares = ["mosaic_share", "paste_share"]
-    return of_pairs().dropna(subset=shares)[[*effects.PAIR, *shares]]
+    return of_pairs(collection)[[*effects.PAIR, "mosaic_share", "paste_share"]].dropna()

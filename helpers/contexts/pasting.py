@@ -218,5 +218,5 @@ def both_counts(
     """
     pairs = pasted.groupby(effects.PAIR, sort=False)["taken_share"].mean().to_frame("paste_share")
     pairs["mosaic_share"] = flipped.groupby(effects.PAIR)["flip_share"].mean()
-    printed = paper.pairs() if collection.has_the_papers_classes() else paper.pairs().iloc[:0]
-    return pairs.join(printed.set_index(effects.PAIR).add_suffix("_paper")).reset_index()
+    printed = paper.pairs(collection).set_index(effects.PAIR)
+    return pairs.join(printed.add_suffix("_paper")).reset_index()
