@@ -44,10 +44,9 @@ def predictions(
 
 
 def accuracies(table: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy of every model on every test set, mean over its trainings (Figure 2).
+    """Accuracy of every model on every test set of `predictions`, over its trainings (Figure 2).
 
-    Columns model, train_set, test_set, accuracy, low, high (other trainings and other images:
-    :func:`helpers.stats.share`), images, trainings; models and sets in the order of `predictions`.
+    Columns model, train_set, test_set, accuracy, low, high, images, trainings.
     """
     rows, keys = [], ["model", "train_set", "test_set"]
     for of, part in table.groupby(keys, sort=False):

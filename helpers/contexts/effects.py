@@ -3,7 +3,7 @@
 *Assessing Biases through Visual Contexts*, section 3. A point is (logit of the object's class,
 logit of the context's class) of a single image or of a mosaic (Figure 7); its signed distance to
 the diagonal, where the two are equal, is (object logit - context logit) / sqrt(2) (Figure 9).
-Table 1 lists the distance of the mean point, which is the mean of the distances.
+Table 1 lists the mean of these distances.
 
 The paper compares a mosaic with the single image. That difference mixes the context with being
 squeezed into half a mosaic. Beside a neutral partner only the second happens, so the difference
@@ -129,11 +129,10 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def beyond(images: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """What was measured, less what the reference trainings show on the same images.
+    """What was measured, less what the reference trainings show, training by training and image.
 
     Both are from :func:`per_image` or both from :func:`helpers.contexts.background.relevance`:
-    `reference` is of networks that were trained where contexts tell nothing of the class. The
-    difference is taken training by training and image by image; NaN in either leaves NaN.
+    `reference` is of networks that were trained where contexts tell nothing of the class.
     """
     keys = [name for name in (*IMAGE, "class", "mosaics", "area") if name in images]
     return images.set_index(keys).sub(reference.set_index(keys)).reset_index()
@@ -207,10 +206,7 @@ def of_trainings(images: pd.DataFrame) -> pd.DataFrame:
 
 
 def own_gain(images: pd.DataFrame) -> pd.DataFrame:
-    """What its own context gives each object class, more than the neutral partner, in logits.
-
-    The distances to the diagonals of all other classes count equally.
-    """
+    """What its own context gives each object class, more than the neutral partner, in logits."""
     gain = images.assign(own_gain=images["own_distance"] - images["neutral_distance"])
     means = gain.groupby(["object_class", "training", "object"])["own_gain"].mean().reset_index()
     return intervals(means, ["object_class"], ["own_gain"])

@@ -130,10 +130,7 @@ def overall(measured: pd.DataFrame) -> dict[tuple[str, str, str], stats.Interval
 
 
 def other_reference(name: str, images: Images, recipe: Recipe, seed: int) -> list | None:
-    """Reference trainings of other seeds than the model's and other images; None outside the world.
-
-    Where nothing is planted, those of `experiment.without_bias` are the model itself.
-    """
+    """Reference trainings of other seeds and images than the model's; None outside the world."""
     twice = replace(recipe, trainings=2 * recipe.trainings)
     found = experiment.without_bias(name, images, twice, seed)
     return found and found[recipe.trainings :]
@@ -142,10 +139,7 @@ def other_reference(name: str, images: Images, recipe: Recipe, seed: int) -> lis
 def at_doses(
     doses: Sequence[float], name: str, images: Images, recipe: Recipe, seed: int, **asked
 ) -> dict[float, pd.DataFrame]:
-    """What :func:`measured` says of each dose's model, beyond :func:`other_reference` too.
-
-    `name` is that of the model, such as ``model-C``; `asked` is for :func:`measured`.
-    """
+    """What :func:`measured` (with `asked`) says of each dose's model, beyond another reference."""
     found, reference = {}, other_reference(name, images, recipe, seed)
     for dose in progress(doses, desc="doses"):
         dosed = replace(images, context_bias=dose)

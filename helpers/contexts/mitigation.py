@@ -42,8 +42,7 @@ def exchanged(images: ImageSet, unbiased: ImageSet, way: str, share: float) -> I
 def changed(biased: Collection, unbiased: Collection, way: str, share: float) -> Collection:
     """The collection `biased`, with a part of C :func:`exchanged` in what every training sees.
 
-    Both are the world's, of one seed. A training on it has the same number of images, of the same
-    objects, as the same training on either of the two (``helpers.models.experiment.model``).
+    Both are the world's, of one seed: a training has as many images of the same objects.
     """
 
     def redraw(name: str, number: int) -> Drawn:

@@ -1,9 +1,8 @@
 """How often is each method right about a context's bias? Many worlds, each at five doses of bias.
 
-A world is one seed: objects, context images, and at every dose a model of several trainings. With
-four contexts a dose of 0.25 makes class and context independent. There and at dose 0 a "yes" is a
-false alarm, at larger doses it is a hit. The reference trainings are others than the model's at
-every dose (`methods.other_reference`): a model compared with itself could not raise an alarm.
+A world is one seed. With four contexts a dose of 0.25 makes class and context independent. There
+and at dose 0 a "yes" is a false alarm, at larger doses it is a hit. The reference is never the
+model itself (`methods.other_reference`): compared with itself it could not raise an alarm.
 
     python -m helpers.contexts.sweep data/context_worlds.csv
 

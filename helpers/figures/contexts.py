@@ -246,10 +246,7 @@ def distance_construction(
 def table_1_distances(
     effects: pd.DataFrame, colours: Names, context_of: Names, paper: pd.DataFrame
 ) -> Figure:
-    """Table 1 as Figure 10: signed distances of mosaics (filled) and of single images (empty).
-
-    `effects` are those of `effects.of_pairs`, and `paper` is from `paper.of_pairs`.
-    """
+    """Table 1 as Figure 10, by `effects.of_pairs` and `paper.of_pairs`: mosaics are filled."""
     table = effects.merge(paper[[*PAIR, "mosaic", "single"]], on=PAIR, how="left")
     fig, ax = plt.subplots(figsize=(8.8, 1.9 + 0.33 * len(table)))
     for y, row in enumerate(table.to_dict("records")):
@@ -508,13 +505,12 @@ def dose_response(
 
 
 def effects_of_worlds(worlds: pd.DataFrame, panels: Mapping, *, nothing: float) -> Figure:
-    """Every context of every world, at each dose: do planted ones stand out?
+    """Every context of the `sweep.world`s, at each dose: do planted ones stand out?
 
-    `worlds` is that of `sweep.world`. `panels` gives a title to the method, quantity, reading and
-    number of trainings of each panel.
+    `panels` gives a title to the method, quantity, reading and number of trainings of each panel.
     """
     looks = {
-        "one context in one world": {"marker": "_", "color": BLUE, "ms": 12, "alpha": 0.5},
+        "one context in one world": {"marker": "o", "color": BLUE, "ms": 4, "alpha": 0.4},
         "median": {"marker": "_", "color": INK, "ms": 20, "mew": 3},
     }
     fig, axes = plt.subplots(1, len(panels), figsize=(3.2 * len(panels), 3.6), squeeze=False)
@@ -552,10 +548,7 @@ def told_apart(table: pd.DataFrame) -> Figure:
 
 
 def yes_rates(table: pd.DataFrame, measures: Pairs, *, nothing: float) -> Figure:
-    """Hits and false alarms: how often each measure answers yes at each dose.
-
-    `table` is that of `sweep.rates`: above for all trainings of a model, below for one alone.
-    """
+    """Hits and false alarms by `sweep.rates`: above all trainings of a model, below one alone."""
     table = table.sort_values("trainings", ascending=False, kind="stable")
     names = table["trainings"].map("{} trainings".format).replace("1 trainings", "one training")
     table, looks = table.assign(by=names), series(table["reading"])
@@ -575,10 +568,9 @@ def yes_rates(table: pd.DataFrame, measures: Pairs, *, nothing: float) -> Figure
 
 
 def mitigation(accuracy: pd.DataFrame, effects: Mapping[str, pd.DataFrame]) -> Figure:
-    """Before and after: accuracy by test set, then what the contexts still do; a mark a model.
+    """Before and after: `cross_evaluation.accuracies`, then what the contexts still do to models.
 
-    `accuracy` is that of `cross_evaluation.accuracies`; `effects` gives a title to tables with
-    model, effect, low and high.
+    `effects` gives a title to tables with model, effect, low and high.
     """
     looks = series(accuracy["model"])
     widths = [2.2] + [1] * len(effects)
@@ -633,10 +625,7 @@ def _of_contexts(table: pd.DataFrame, colours: Names, context_of: Names) -> list
 def _against_dose(
     table: pd.DataFrame, value: str, rows: str, by: str, looks: Mapping, nothing: float
 ) -> Figure:
-    """Estimates against the dose, a line an entry of `by`: a row of panels an entry of `rows`.
-
-    A column of panels is a measure. What has an answer, and not yes, is drawn open.
-    """
+    """Estimates by dose, a line an entry of `by`, panels by `rows` and measure; "no" is open."""
     measures, down = table[["method", "quantity"]].drop_duplicates(), table[rows].unique()
     size = (2.6 * len(measures) + 0.4, 2 * len(down) + 1.1)
     fig, axes = plt.subplots(len(down), len(measures), figsize=size, sharex=True, squeeze=False)
