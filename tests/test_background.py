@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.stats
 import torch
 
 from helpers import models
@@ -89,34 +88,6 @@ def test_empty_maps_are_counted_and_left_out(images):
     assert (by_class["share"] == 0).all()
 
 
-def test_trainings_are_averaged_and_their_spread_is_in_the_interval(images):
-    sides = [images.masks.float(), (~images.masks).float(), torch.ones(40, 8, 8)]
-    table = background.relevance([maps_of(side) for side in sides], images)
-    assert table["training"].value_counts().to_dict() == {0: 40, 1: 40, 2: 40}
-    row = effects.intervals(table, ["class"], ["share", "excess"], "class").iloc[0]
-    assert row["share"] == pytest.approx((0 + 1 + 0.75) / 3)
-    ends = scipy.stats.ttest_1samp([-0.75, 0.25, 0], 0).confidence_interval()  # of the excess
-    assert (row["excess_low"], row["excess_high"]) == pytest.approx(tuple(ends))
-
-
-def test_beyond_is_the_difference_image_by_image(images):
-    draw = torch.Generator().manual_seed(0)
-    first, second = (
-        background.relevance(
-            [maps_of(torch.rand(40, 8, 8, generator=draw)) for _ in range(2)], images
-        )
-        for _ in range(2)
-    )
-    less = effects.beyond(first, second.sample(frac=1, random_state=0))
-    for row in less.to_dict("records"):
-        a, b = (
-            table[(table["training"] == row["training"]) & (table["object"] == row["object"])]
-            for table in (first, second)
-        )
-        assert row["share"] == pytest.approx(a["share"].item() - b["share"].item())
-        assert row["peak"] == a["peak"].item() - b["peak"].item()
-
-
 class Channels(torch.nn.Module):
     """Logits are the means of two colour channels, so GradCAM's map is the channel itself."""
 
@@ -162,14 +133,6 @@ def test_two_layers_are_those_of_the_architecture():
     ):
         blank = torch.zeros(1, 3, size, size, dtype=torch.uint8)
         assert background.two_layers(model, blank) == found
-
-
-def test_a_class_without_any_relevance_has_no_number(images):
-    drawn = images.masks.float()
-    drawn[images.labels == 1] = 0
-    table = background.relevance([maps_of(drawn)], images)
-    row = effects.intervals(table, ["class"], ["share", "excess"], "class").iloc[1]
-    assert np.isnan(row["share"]) and np.isnan(row["excess_low"])
 
 
 def test_images_without_masks_are_refused():

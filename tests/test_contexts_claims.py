@@ -108,7 +108,7 @@ def test_on_the_papers_own_paste_counts_its_claims_agree(collection):
 
 def test_on_the_papers_own_flips_its_claims_agree(collection):
     """Its 125 mosaics a pair are an image each; 18 of 125 hydrants were not kept on the sky."""
-    table = paper.of_mosaics(collection)
+    table = paper.of_pairs(collection)
     rows = [
         (row.context_class, row.object_class, training, image, image < row.flips)
         for row in table.fillna({"flips": 18}).itertuples()

@@ -78,19 +78,6 @@ def test_a_model_that_answers_always_the_same_is_never_accused(collection):
     assert "yes" not in set(methods.answers(measured(same, collection))["answer"])
 
 
-def test_raw_decisions_are_counted_by_hand(collection, by_colour):
-    design = pasting.design(collection, 0)
-    images = torch.cat(list(pasting.composites(design, collection, seed=0)))
-    with torch.no_grad():
-        top = [collection.classes[i] for i in by_colour[0](images).argmax(1)]
-    rows = design.assign(top=top).query("kind == 'context'")
-    by_hand = (rows["top"] == rows["context_class"]).groupby(rows["context_class"]).mean().to_dict()
-    found = measured(by_colour, collection)
-    asked = ("pasting", "decisions", "raw")
-    mine = found[found[methods.MEASURE].agg(tuple, axis=1) == asked]
-    assert mine.groupby("context_class")["value"].mean().to_dict() == pytest.approx(by_hand)
-
-
 def test_beyond_the_reference_is_the_difference_of_two_measurements(collection, by_colour):
     """Scored in one pass or each by itself: the same, and nothing beyond oneself."""
     other = [Classifier(ByColour(torch.eye(4)[:, :3]), mean=(0, 0, 0), std=(1, 1, 1)).eval()] * 2
@@ -104,8 +91,6 @@ def test_beyond_the_reference_is_the_difference_of_two_measurements(collection, 
     pd.testing.assert_series_equal(beyond, alone[0] - alone[1], check_like=True)
     itself = measured(by_colour, collection, by_colour)
     assert (itself.loc[itself["reading"] == "beyond reference", "value"] == 0).all()
-    with pytest.raises(ValueError, match="1 reference trainings for 2"):
-        measured(by_colour, collection, other[:1])
 
 
 def test_pasting_scores_what_composites_show(collection, by_colour):

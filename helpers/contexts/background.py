@@ -1,12 +1,10 @@
 """What lies around the objects: its colour, and how much of an explanation falls on it.
 
-*Assessing Biases through Visual Contexts*, section 2.1.1, holds the objects' colour constant (all
-green) so that a model cannot tell classes by it; here that is measured, on the object and on what
-surrounds it. Section 4 and Figure 16 judge by eye where GradCAM looks; here it is measured how much
-of its relevance lies on the background. A uniform map would put there what the background has of
-the area; but a map of an object spreads beyond it, with or without a bias. So the share is compared
-with that of networks which were trained where contexts tell nothing, on the same images. Where
-nobody knows the background, a mosaic tells where the context is: one half of it.
+*Assessing Biases through Visual Contexts*, section 2.1.1, holds the objects' colour constant, and
+section 4 judges by eye where GradCAM looks (Figure 16). Both are measured here. A map of an object
+spreads beyond it, with or without a bias, so its share on the background is compared with that of
+networks which were trained where contexts tell nothing. Where nobody knows the background, a mosaic
+tells where the context is: one half of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,10 +27,10 @@ LEAST_MAP = 5  # pixels across and down below which a feature map cannot tell ob
 
 def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> list[int]:
     """Indices of the first `n` images of each class, those in its own context first."""
-    other = images.table["context"] != images.table["class"].map(context_of)
-    ranked = images.table.assign(other=other).reset_index(drop=True)
-    ranked = ranked.sort_values("other", kind="stable")
-    return [i for name in images.classes for i in ranked.index[ranked["class"] == name][:n]]
+    table = images.table.reset_index(drop=True)
+    other = table["context"] != table["class"].map(context_of)
+    ranked = table.loc[other.sort_values(kind="stable").index, "class"]
+    return [i for name in images.classes for i in ranked.index[ranked == name][:n]]
 
 
 def mean_colours(images: ImageSet) -> dict[str, torch.Tensor]:
@@ -44,12 +42,11 @@ def mean_colours(images: ImageSet) -> dict[str, torch.Tensor]:
     pixels = images.images.double()
     if images.masks is None:
         return {"image": pixels.mean((2, 3))}
-    regions = {"object": images.masks}
-    if images.name == "C":
-        regions["background"] = ~images.masks
+    regions = {"object": images.masks, "background": ~images.masks}
     return {
         region: (pixels * mask[:, None]).sum((2, 3)) / mask.sum((1, 2))[:, None]
         for region, mask in regions.items()
+        if region == "object" or images.name == "C"
     }
 
 
@@ -62,13 +59,11 @@ def guesses(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
     parts = []
     for name, images in sets.items():
         train, test = images.split("train"), images.split("test")
-        colours, learned = mean_colours(test), mean_colours(train)
-        for region in colours:
-            centres = [
-                learned[region][train.labels == i].nanmean(0) for i in range(len(images.classes))
-            ]
-            guess = torch.cdist(colours[region], torch.stack(centres)).argmin(1)
-            right = (guess == test.labels).numpy()
+        learned = mean_colours(train)
+        for region, colours in mean_colours(test).items():
+            of_class = [learned[region][train.labels == i] for i in range(len(images.classes))]
+            centres = torch.stack([part.nanmean(0) for part in of_class])
+            right = (torch.cdist(colours, centres).argmin(1) == test.labels).numpy()
             of = {"set": name, "region": region, "class": test.table["class"], "right": right}
             parts.append(pd.DataFrame(of))
     return pd.concat(parts, ignore_index=True)
@@ -80,27 +75,20 @@ def given_away(guesses: pd.DataFrame) -> pd.DataFrame:
     Columns set, region, accuracy, low, high (Wilson), chance (always the largest class), images.
     """
     by = ["set", "region"]
-    found = guesses.groupby(by, sort=False)["right"].agg(accuracy="mean", hits="sum", images="size")
-    found["low"], found["high"] = stats.wilson(found["hits"], found["images"])
-    largest = guesses.groupby([*by, "class"]).size().groupby(by).max()
-    found["chance"] = largest / found["images"]
+    groups = guesses.groupby(by, sort=False)
+    found = groups["right"].agg(accuracy="mean", images="size")
+    found["low"], found["high"] = stats.wilson(groups["right"].sum(), found["images"])
+    found["chance"] = groups["class"].agg(lambda names: names.value_counts().max() / len(names))
     return found.reset_index()[[*by, "accuracy", "low", "high", "chance", "images"]]
 
 
 def layer_for(model: torch.nn.Module, images: torch.Tensor) -> str:
-    """The last feature map that can tell where: of `LEAST_MAP` by `LEAST_MAP` pixels or more.
-
-    At its own image size that is an architecture's last map; AlexNet at quarter width and 96 pixels
-    pools its last map to 2 by 2 pixels, so the one before pooling is taken.
-    """
+    """The last feature map that can tell where: of `LEAST_MAP` by `LEAST_MAP` pixels or more."""
     return layers.last_map(model, images[:1].float() / 255, LEAST_MAP)
 
 
 def two_layers(model: torch.nn.Module, images: torch.Tensor) -> dict[str, int]:
-    """The layer of :func:`layer_for`, and the last one that is twice as fine; with their pixels.
-
-    Pixels are those of the map's shorter side.
-    """
+    """The layer of :func:`layer_for`, and the last one twice as fine; with their shorter sides."""
     found, least, one = {}, LEAST_MAP, images[:1].float() / 255
     for _ in range(2):
         name = layers.last_map(model, one, least)
@@ -114,14 +102,10 @@ def two_layers(model: torch.nn.Module, images: torch.Tensor) -> dict[str, int]:
 def relevance(trainings: Sequence[Maps], images: ImageSet) -> pd.DataFrame:
     """Share of each map's positive relevance that lies on the background, for each training.
 
-    `trainings` are from :func:`explained`, of these `images`, which have masks.
-
-    Returns
-    -------
-    DataFrame
-        training, object (index of the image), class, share (NaN where a map has no positive
-        relevance), area (the background's share of the image: what a uniform map gives), excess
-        (share - area), peak (the most relevant pixel is on the background; NaN as share).
+    `trainings` are from :func:`explained`, of these `images`; images without masks are refused. One
+    row a training and image: training, object (index of the image), class, share (NaN where a map
+    has no positive relevance), area (the background's share of the image: what a uniform map
+    gives), excess (share - area), peak (the most relevant pixel is on the background).
     """
     if images.masks is None:
         raise ValueError(f"set {images.name} has no masks: where the background is, is not known")
@@ -171,48 +155,34 @@ def explained(model: Sequence, images: ImageSet, layer: str | None = None) -> li
 
 
 def in_mosaics(
-    model: Sequence,
-    collection: Collection,
-    *,
-    seed: int,
-    layer: str | None = None,
-    neutral: str = "shuffled",
+    model: Sequence, collection: Collection, *, seed: int, layer=None, neutral="shuffled"
 ) -> pd.DataFrame:
     """Explain mosaics for their *context's* class: how much relevance lies on the context's half?
 
     Every test image of C is put beside one image of each other class's context (the object on the
-    left), and beside the neutral image. No mask is needed: the context is the right half. `model`
-    is the sequence of its trainings. `seed` is that of `mosaics.design`, `neutral` that of
-    `mosaics.neutral`; without a `layer` it is :func:`layer_for`'s.
+    left), and beside the neutral image. No mask is needed: the context is the right half. `seed` is
+    that of `mosaics.design`, `neutral` that of `mosaics.neutral`; `layer` is :func:`layer_for`'s.
 
-    Returns
-    -------
-    DataFrame
-        One row a training and mosaic: training, context_class, object_class, object, context
-        (share of the relevance on the half with the context), neutral (the same half and class,
-        with the neutral image there), more (context - neutral). NaN where a map is empty. Summed up
-        by `effects.intervals`.
+    One row a training and mosaic: training, context_class, object_class, object, context (share of
+    the relevance on the half with the context), neutral (the same half and class, with the neutral
+    image there), more (context - neutral). NaN where a map is empty.
     """
     objects, contexts = collection.sets["C"].split("test"), collection.contexts
-    design = mosaics.design(
-        objects.labels, contexts, collection.classes, per_context=1, controls=(), seed=seed
-    )
-    partner = mosaics.neutral(objects.images, neutral, seed)
-    grounds = {"context": design, "neutral": design.assign(kind="neutral", context=0)}
+    drawn = {"per_context": 1, "controls": (), "seed": seed}
+    design = mosaics.design(objects.labels, contexts, collection.classes, **drawn)
+    given = objects.images, contexts, mosaics.neutral(objects.images, neutral, seed)
     images = {
-        name: mosaics.build(rows, objects.images, contexts, partner)
-        for name, rows in grounds.items()
+        "context": mosaics.build(design, *given),
+        "neutral": mosaics.build(design.assign(kind="neutral", context=0), *given),
     }
-    targets = torch.tensor(design["context_class"].map(collection.classes.index).to_numpy())
-    layer = layer or layer_for(model[0], images["context"])
+    order = design["context_class"].map(list(collection.classes).index)
+    targets, layer = torch.tensor(order.to_numpy()), layer or layer_for(model[0], images["context"])
     half, parts = cells(objects.images.shape[-1], 2, "squeezed")[0], []
     for number, training in enumerate(model):
-        table = design[effects.IMAGE[1:]].assign(training=number)
+        table = design[effects.IMAGE[1:]].assign(training=number, order=order)
         for name, shown in images.items():
             maps = explain.explain(training, shown, targets, "gradcam", layer=layer).maps.double()
             table[name] = (maps[..., half:].sum((1, 2)) / maps.sum((1, 2))).numpy()
         parts.append(table.assign(more=table["context"] - table["neutral"]))
-    found, order = pd.concat(parts, ignore_index=True), list(collection.classes).index
-    return found.sort_values(
-        "context_class", key=lambda c: c.map(order), kind="stable", ignore_index=True
-    )
+    found = pd.concat(parts).sort_values("order", kind="stable", ignore_index=True)
+    return found.drop(columns="order")

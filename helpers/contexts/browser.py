@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 import ipywidgets
-import torch
 from matplotlib.figure import Figure
 
 from helpers import models
@@ -15,8 +14,8 @@ from helpers.figures import contexts as figures
 def mosaic(
     networks: Sequence,
     images: ImageSet,
-    contexts: Mapping[str, torch.Tensor],
-    colours: Mapping[str, str],
+    contexts: Mapping,
+    colours: Mapping,
     label: str,
     context: str,
     number: int = 0,
@@ -25,12 +24,11 @@ def mosaic(
 ) -> Figure:
     """One image of the class `label` beside one of the contexts, and all logits of the mosaic.
 
-    `contexts` are by name. `number` and `context_number` count from 0 and begin again beyond the
-    last; `side` is the object's. `colours` is the palette. The title says which classes outscore
-    the object's, and in how many trainings.
+    `contexts` are by name, `colours` is the palette. `number` and `context_number` count from 0;
+    `side` is the object's. The title says which classes outscore the object's.
     """
     chosen, bank = images.of(label).images, contexts[context]
-    parts = [chosen[number % len(chosen)][None], bank[context_number % len(bank)][None]]
+    parts = [chosen[number % len(chosen)][None], bank[context_number][None]]
     picture = grid(parts if side == "left" else parts[::-1], 1, 2)
     logits = models.logits(networks, picture)[:, 0]
     own = logits[:, images.classes.index(label), None]
@@ -41,10 +39,7 @@ def mosaic(
 
 
 def mosaic_controls(
-    networks: Sequence,
-    images: ImageSet,
-    contexts: Mapping[str, torch.Tensor],
-    colours: Mapping[str, str],
+    networks: Sequence, images: ImageSet, contexts: Mapping, colours: Mapping
 ) -> ipywidgets.Widget:
     """Widgets to choose object, context and side of a mosaic; a button has :func:`mosaic` draw."""
 

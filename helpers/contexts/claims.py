@@ -2,34 +2,52 @@
 
 The claims, what they are judged by and what the paper prints are rows of ``data/paper/claims.csv``.
 A function here returns estimates for as many of a notebook's claims as its tables can give; what
-the paper says of its own classes is measured where the collection has these.
+the paper says of its own classes is measured where the collection has these. Object `images` (of
+mosaics, pasted, or of a reference without the bias) are from `effects.per_image`; tables that
+could not be made are None.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.contexts import (
-    background,
-    cross_evaluation,
-    effects,
-    methods,
-    mitigation,
-    paper,
-    sweep,
-)
+from helpers.contexts import background, cross_evaluation, effects, methods, paper, sweep
+from helpers.contexts.mitigation import CONTEXTS
 from helpers.contexts.paper import CLASS_OF
 from helpers.data import Collection
-from helpers.models import experiment
+from helpers.models.experiment import SETS
 from helpers.run.claims import Estimate
 
 PER_CLASS = [100, 25, 25]  # images for training, validation and test (section 2.1.2)
-SETS = experiment.SETS
+PASTED = {"object_class": "pasted"}  # as the printed counts name it
+# Stronger and weaker context by the paper's counts.
+STRONGER = (("park", "sky"), ("sky", "wood"), ("wood", "road"))
 
 
-def _less_than(first: Sequence, second: Sequence) -> dict:
+def of_datasets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]:
+    """Section 2.1.1, and what colour alone gives away, by `background.guesses` (notebook 01)."""
+    found, counts = [], collection.summary().loc["C"]
+    if collection.source != "world" and (counts["total"] == sum(PER_CLASS)).all():
+        other = int((counts[["train", "val", "test"]] != PER_CLASS).any(axis=1).sum())
+        found.append(Estimate("contexts/images-a-class", (other,) * 3))
+    rights = {
+        name: part["right"].to_numpy(float)
+        for name, part in guesses[guesses["set"] == "C"].groupby("region", sort=False)
+    }
+    region = "background" if "background" in rights else "image"
+    row = background.given_away(guesses).set_index(["set", "region"]).loc[("C", region)]
+    more = tuple(row[["accuracy", "low", "high"]] - row["chance"])
+    found.append(Estimate("suite/contexts/colour", more, {"region": region}))
+    if region == "background":
+        paired = rights["background"] - rights["object"]
+        interval = stats.mean(paired, shares=True).interval()
+        found.append(Estimate("suite/contexts/colour-of-background", interval))
+    return found
+
+
+def _less_than(first: list, second: list) -> dict:
     """Weights of a mean of accuracies, by model and test set, less another mean."""
     sides = (first, 1 / len(first)), (second, -1 / len(second))
     return {pair: weight for pairs, weight in sides for pair in pairs}
@@ -48,20 +66,18 @@ def _lost(family: str) -> dict:
 
 # Differences of accuracies that the paper reports; of several the smallest is judged.
 ACCURACIES = {
-    "contexts/WB-over-C/NC": [_less_than([("model-WB", "NC")], [("model-C", "NC")])],
-    "contexts/WB-over-C/other": [_less_than([("model-WB", "C")], [("model-C", "WB")])],
-    "contexts/hardest-is-C/model-WB": [_less_than([("model-WB", "NC")], [("model-WB", "C")])],
-    "contexts/C-on-NC-over-WB": [_less_than([("model-C", "NC")], [("model-C", "WB")])],
+    "contexts/WB-over-C/NC": [{("model-WB", "NC"): 1, ("model-C", "NC"): -1}],
+    "contexts/WB-over-C/other": [{("model-WB", "C"): 1, ("model-C", "WB"): -1}],
+    "contexts/hardest-is-C/model-WB": [{("model-WB", "NC"): 1, ("model-WB", "C"): -1}],
+    "contexts/C-on-NC-over-WB": [{("model-C", "NC"): 1, ("model-C", "WB"): -1}],
     "contexts/own-set": [
-        _less_than([(f"model-{own}", own)], [other])
-        for own in SETS
-        for other in _outside(f"model-{own}")
+        {(f"model-{own}", own): 1, other: -1} for own in SETS for other in _outside(f"model-{own}")
     ],
     "contexts/hardest-is-C/NC": [
-        _less_than([(name, "WB")], [(name, "C")]) for name in ("model-NC", "pt-NC")
+        {(name, "WB"): 1, (name, "C"): -1} for name in ("model-NC", "pt-NC")
     ],
     "contexts/pretrained-better": [
-        _less_than([(f"pt-{own}", test)], [(f"model-{own}", test)]) for own in SETS for test in SETS
+        {(f"pt-{own}", test): 1, (f"model-{own}", test): -1} for own in SETS for test in SETS
     ],
     "contexts/pretrained-lose-less": [
         _lost("model") | {pair: -weight for pair, weight in _lost("pt").items()}
@@ -69,41 +85,10 @@ ACCURACIES = {
     "contexts/C-generalises-worst/WB": [_less_than(_outside("model-WB"), _outside("model-C"))],
     "contexts/C-generalises-worst/NC": [_less_than(_outside("model-NC"), _outside("model-C"))],
 }
-PASTED = {"object_class": "pasted"}  # as the printed counts name it
-# Stronger and weaker context by the paper's counts.
-STRONGER = (("park", "sky"), ("sky", "wood"), ("wood", "road"))
-
-
-def of_datasets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]:
-    """Section 2.1.1 on the image sets, and what colour alone gives away (notebook 01).
-
-    `guesses` is from :func:`helpers.contexts.background.guesses`.
-    """
-    found, counts = [], collection.summary().loc["C"]
-    if collection.source != "world" and (counts["total"] == sum(PER_CLASS)).all():
-        other = int((counts[["train", "val", "test"]] != PER_CLASS).any(axis=1).sum())
-        found.append(Estimate("contexts/images-a-class", (other,) * 3))
-    rights = {
-        name: part["right"].to_numpy(float)
-        for name, part in guesses[guesses["set"] == "C"].groupby("region", sort=False)
-    }
-    region = "background" if "background" in rights else "image"
-    table = background.given_away(guesses).set_index(["set", "region"])
-    row = table.loc[("C", region)]
-    more = tuple(row[["accuracy", "low", "high"]] - row["chance"])
-    found.append(Estimate("suite/contexts/colour", more, {"region": region}))
-    if "background" in rights:
-        paired = rights["background"] - rights["object"]
-        interval = stats.mean(paired, shares=True).interval()
-        found.append(Estimate("suite/contexts/colour-of-background", interval))
-    return found
 
 
 def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
-    """Section 2.1.3, as far as the models and sets are there (notebook 02).
-
-    `predictions` is from :func:`helpers.contexts.cross_evaluation.predictions`.
-    """
+    """Section 2.1.3 on the models and sets of `cross_evaluation.predictions` (notebook 02)."""
     if predictions["test_set"].nunique() < 2:
         return []
     accuracy = predictions.groupby(["model", "test_set"], sort=False)["right"].mean()
@@ -111,7 +96,7 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
     if {pair for pairs in fresh.values() for pair in pairs} <= set(accuracy.index):
         worst = {own: min(pairs, key=accuracy.get) for own, pairs in fresh.items()}
         rival = max(worst["C"], worst["NC"], key=accuracy.get)
-        asked["contexts/only-consistent"] = [_less_than([worst["WB"]], [rival])]
+        asked["contexts/only-consistent"] = [{worst["WB"]: 1, rival: -1}]
     found = []
     for claim, several in asked.items():  # of several, that of which the sum is smallest
         there = [weights for weights in several if set(weights) <= set(accuracy.index)]
@@ -122,37 +107,29 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
 
 
 def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection) -> list[Estimate]:
-    """Section 3 on each context and each pair, in the paper's own quantities (notebook 03).
-
-    `images` and `pairs` are from ``per_image`` and ``of_pairs`` of
-    :mod:`helpers.contexts.effects`.
-    """
-    weakest = pairs.loc[pairs["drop"].idxmin()]
-    found = {"contexts/every-pair": _ends(weakest, "drop")}
+    """Section 3 in the paper's own quantities, `pairs` by `effects.of_pairs` (notebook 03)."""
+    found = {"contexts/every-pair": _ends(pairs.loc[pairs["drop"].idxmin()], "drop")}
     if not collection.has_the_papers_classes():
         return _estimates(found)
-    kept = images["kept"] / images["mosaics"]
-    by_context = {  # a measure by context, and by object class
-        name: {
-            context: effects.grids(part, name)
+    images = images.assign(kept=images["kept"] / images["mosaics"])
+    flips, drops, distances, kept = (  # a measure by context, and by object class
+        {
+            context: effects.grids(images[images["context_class"] == label], name)
             for context, label in CLASS_OF.items()
-            if len(part := images.assign(kept=kept)[images["context_class"] == label])
         }
         for name in ("flip_share", "drop", "mosaic_distance", "kept")
-    }
-    flips, drops, distances, kept = by_context.values()
+    )
     for first, second in STRONGER:
         weights = {CLASS_OF[first]: 1, CLASS_OF[second]: -1}
         contrast = effects.contrast(images, weights, "flip_share")
         found[f"contexts/stronger/{first}-{second}"] = contrast
-    least = [_next_to(drops[context], -1) for context in ("sky", "park", "wood")]
-    farthest = [_next_to(distances[context], 1) for context in ("sky", "park")]
     mugs = [flips[context]["mug"] for context in ("sky", "park")]
-    across = [effects.mean({0: distances[c]["mug"]}, "mosaic_distance") for c in ("sky", "park")]
-    beside = [effects.mean({0: one}, "mosaic_distance") for one in distances["road"].values()]
+    across = [stats.mean(distances[context]["mug"]).interval() for context in ("sky", "park")]
     found |= {
-        "contexts/hydrants-move-least": max(least),
-        "contexts/hydrants-farthest": min(farthest),
+        "contexts/hydrants-move-least": max(
+            _next_to(drops[c], -1) for c in ("sky", "park", "wood")
+        ),
+        "contexts/hydrants-farthest": min(_next_to(distances[c], 1) for c in ("sky", "park")),
         "contexts/hydrants-flip-least": _next_to(flips["park"], -1),
         "contexts/hydrants-flip-most": _next_to(flips["wood"], 1),
         "contexts/planes-on-road": _less(flips["road"], "plane"),
@@ -160,13 +137,19 @@ def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection
         "contexts/mugs-flip": stats.share(min(mugs, key=np.mean)),
         "contexts/hydrants-kept": stats.share(kept["sky"]["fire hydrant"]),
         "contexts/mugs-across": max(across),
-        "contexts/road-not-across": min(beside),
+        "contexts/road-not-across": min(
+            stats.mean(v).interval() for v in distances["road"].values()
+        ),
     }
     return _estimates(found)
 
 
 def _estimates(found: Mapping[str, tuple]) -> list[Estimate]:
     return [Estimate(claim, interval) for claim, interval in found.items()]
+
+
+def _ends(row: Mapping, name: str) -> tuple[float, float, float]:
+    return row[name], row[f"{name}_low"], row[f"{name}_high"]
 
 
 def _next_to(groups: Mapping[str, np.ndarray], side: int) -> stats.Interval:
@@ -182,35 +165,23 @@ def _less(groups: Mapping[str, np.ndarray], name: str, sign: int = 1) -> stats.I
     return stats.mean(list(groups.values()), weights, shares=True).interval()
 
 
-def of_controls(
-    images: pd.DataFrame, reference: pd.DataFrame | None, collection: Collection
-) -> list[Estimate]:
-    """Whether it is the context or the mosaic (notebook 03b).
-
-    `images` and `reference` are from :func:`helpers.contexts.effects.per_image`; the latter is None
-    where it is not known.
-    """
+def of_controls(images: pd.DataFrame, reference, collection: Collection) -> list[Estimate]:
+    """Whether it is the context or the mosaic (notebook 03b)."""
     asked = {"effect": "context_effect"}
     if reference is not None:
         images = effects.beyond(images, reference)
         asked = {"effect-beyond": "context_effect", "flips-beyond": "flip_share"}
-    contexts = effects.of_contexts(images).to_dict("records")
-    return [
-        Estimate(
-            f"suite/contexts/{claim}",
-            _ends(row, measure),
-            {"context": collection.context_of[row["context_class"]], "label": row["context_class"]},
-        )
-        for claim, measure in asked.items()
-        for row in contexts
-    ]
+    found = []
+    for claim, measure in asked.items():
+        for row in effects.of_contexts(images).to_dict("records"):
+            label = row["context_class"]
+            of = {"context": collection.context_of[label], "label": label}
+            found.append(Estimate(f"suite/contexts/{claim}", _ends(row, measure), of))
+    return found
 
 
 def of_changed(images: pd.DataFrame, strongest: str, collection: Collection) -> list[Estimate]:
-    """Whether the one strongly planted context is found, by flips and by effect (notebook 03b).
-
-    `images` are as in :func:`of_controls`; `strongest` is the class of that context.
-    """
+    """Whether the one planted context, of the class `strongest`, is found (notebook 03b)."""
     others = [name for name in images["context_class"].unique() if name != strongest]
     weights = {strongest: 1, **dict.fromkeys(others, -1 / len(others))}
     of = {"context": collection.context_of[strongest]}
@@ -221,31 +192,21 @@ def of_changed(images: pd.DataFrame, strongest: str, collection: Collection) -> 
 
 
 def of_pasting(
-    alone: Mapping[str, np.ndarray],
-    mosaics: pd.DataFrame,
-    pasted: pd.DataFrame | None,
-    reference: pd.DataFrame | None,
-    collection: Collection,
+    alone: Mapping[str, np.ndarray], mosaics, pasted, reference, collection: Collection
 ) -> list[Estimate]:
-    """Results Checks, on contexts alone and with objects pasted into them (notebook 04).
-
-    `alone` is from :func:`helpers.contexts.pasting.alone`; `mosaics`, `pasted` and `reference` are
-    from :func:`helpers.contexts.effects.per_image`, the last two None where nothing could be pasted
-    and where there are no trainings without the bias.
-    """
+    """Results Checks, on contexts alone by `pasting.alone` and with objects (notebook 04)."""
     papers, found = collection.has_the_papers_classes(), {}
     if papers:
         shown = {context: alone[label] for context, label in CLASS_OF.items()}
         found = {f"contexts/alone/{name}": stats.share(said) for name, said in shown.items()}
         found["contexts/alone/road"] = _less(shown, "road")
-    if pasted is None:
-        return _estimates(found)
-    if reference is not None:
-        grids = effects.grids(effects.beyond(pasted, reference), "taken_effect", effects.PAIR)
-        found["suite/contexts/pasted-effect"] = effects.mean(grids, "taken_share", differ=True)
-    found["suite/contexts/methods-agree"] = effects.agreement(mosaics, pasted)
-    if papers:
-        found |= _of_the_papers_pasting(mosaics, pasted, shown["wood"])
+    if pasted is not None:
+        if reference is not None:
+            grids = effects.grids(effects.beyond(pasted, reference), "taken_effect", effects.PAIR)
+            found["suite/contexts/pasted-effect"] = effects.mean(grids, "taken_share", differ=True)
+        found["suite/contexts/methods-agree"] = effects.agreement(mosaics, pasted)
+        if papers:
+            found |= _of_the_papers_pasting(mosaics, pasted, shown["wood"])
     return _estimates(found)
 
 
@@ -264,26 +225,21 @@ def _of_the_papers_pasting(
     ]
     ours = pasted.groupby(effects.PAIR)["taken_share"].mean().rename_axis(index=PASTED)
     counts = paper.printed("paste").merge(ours.reset_index())
+    agreement = stats.spearman(counts["taken_share"], counts["predicted"])
     return {
         "contexts/pasted/sky": _less(taken["sky"], "fire hydrant"),
         "contexts/pasted/park": stats.share(min(taken["park"].values(), key=np.mean)),
         "contexts/pasted/road": stats.share(list(taken["road"].values())),
         "contexts/pasted/wood": _less({"alone": wood, **taken["wood"]}, "alone", sign=-1),
         "contexts/consistent": effects.agreement(*both, value="share"),
-        "suite/contexts/counts-as-paper": stats.spearman(
-            counts["taken_share"], counts["predicted"]
-        ),
+        "suite/contexts/counts-as-paper": agreement,
     }
 
 
-def of_gradcam(
-    table: pd.DataFrame | None, tested: pd.DataFrame | None, collection: Collection
-) -> list[Estimate]:
-    """Section 4 on what GradCAM alone shows (notebook 05).
+def of_gradcam(table, tested, collection: Collection) -> list[Estimate]:
+    """Section 4 on GradCAM, by `background.relevance` and `background.fair_test` (notebook 05).
 
-    `table` is from :func:`helpers.contexts.background.relevance`, None without masks; `tested` from
-    :func:`helpers.contexts.background.fair_test`, None without trainings to compare with. Nothing
-    is estimated where all maps of a class are empty.
+    Nothing is estimated where all maps of a class are empty.
     """
     found = []
     if table is not None and collection.has_the_papers_classes():
@@ -303,10 +259,7 @@ def of_gradcam(
 
 
 def of_methods(overall: Mapping[tuple[str, str, str], stats.Interval]) -> list[Estimate]:
-    """What mosaics and pasting find beyond the reference trainings (notebook 05).
-
-    `overall` is from :func:`helpers.contexts.methods.overall`.
-    """
+    """What mosaics and pasting find beyond the reference, by `methods.overall` (notebook 05)."""
     return [
         Estimate("suite/contexts/beyond", mean, {"method": method, "quantity": quantity})
         for (method, quantity, reading), mean in overall.items()
@@ -315,10 +268,7 @@ def of_methods(overall: Mapping[tuple[str, str, str], stats.Interval]) -> list[E
 
 
 def of_worlds(worlds: pd.DataFrame) -> list[Estimate]:
-    """How often each method is right, in many worlds (notebook 05b); these are the units.
-
-    `worlds` is from :func:`helpers.contexts.sweep.recorded`.
-    """
+    """How often each method is right, in the many worlds of `sweep.recorded` (notebook 05b)."""
     number = worlds["trainings"].max()
     parts = {
         measure: sweep.by_world(part)
@@ -332,39 +282,28 @@ def of_worlds(worlds: pd.DataFrame) -> list[Estimate]:
     flips = [parts["mosaics", "flips", reading] for reading in (methods.NEUTRAL, methods.RAW)]
     better = stats.bootstrap(lambda both: sweep.auc(both[0]) - sweep.auc(both[1]), flips)
     found.append(Estimate("suite/contexts/neutral", better))
-    asked = ("mosaics", "logits"), ("pasting", "logits"), ("GradCAM", "relevance")
-    for method, quantity in asked:
-        planted, nothing = parts[method, quantity, methods.NEUTRAL].mean(3)[:, 0].T
-        of = {"method": method, "quantity": quantity}
+    for of in (("mosaics", "logits"), ("pasting", "logits"), ("GradCAM", "relevance")):
+        planted, nothing = parts[*of, methods.NEUTRAL].mean(3)[:, 0].T
+        of = dict(zip(methods.MEASURE, of, strict=False))
         more = stats.mean(planted - nothing).interval()
         found.append(Estimate("suite/contexts/follows", more, of))
     none = worlds.query("dose <= @sweep.NOTHING and method == 'mosaics' and quantity == 'logits'")
-    alarms = (
-        none.assign(yes=none["low"] > 0).groupby(["reading", "trainings", "seed"])["yes"].mean()
-    )
+    yes = none.assign(yes=none["low"] > 0).groupby(["reading", "trainings", "seed"])["yes"].mean()
     for reading in (methods.NEUTRAL, methods.REFERENCE):
-        share = stats.share(alarms[reading, number].to_numpy())
+        share = stats.share(yes[reading, number].to_numpy())
         found.append(Estimate("suite/contexts/alarms", share, {"reading": reading}))
-    more = alarms[methods.NEUTRAL, 1] - alarms[methods.NEUTRAL, number]
-    found.append(Estimate("suite/contexts/one-training", stats.mean(more).interval()))
-    return found
+    more = stats.mean(yes[methods.NEUTRAL, 1] - yes[methods.NEUTRAL, number]).interval()
+    return [*found, Estimate("suite/contexts/one-training", more)]
 
 
 def of_mitigation(predictions: pd.DataFrame, change: pd.DataFrame) -> list[Estimate]:
     """Section 4: what other contexts for a part of the images do (notebook 05b).
 
-    `predictions` is from :func:`helpers.contexts.cross_evaluation.predictions`, of "model-C" and
-    `mitigation.WAYS`. `change` is from :func:`helpers.contexts.mitigation.change`: the first of
-    these ways less "model-C".
+    `predictions` are of "model-C" and `mitigation.CONTEXTS`, `change` is from `mitigation.change`.
     """
-    found = []
+    found = {}
     for name in ("NC", "WB"):
-        weights = {(mitigation.CONTEXTS, name): 1, ("model-C", name): -1}
-        gain = cross_evaluation.contrast(predictions, weights)
-        found.append(Estimate(f"contexts/mitigation/{name}", gain))
+        weights = {(CONTEXTS, name): 1, ("model-C", name): -1}
+        found[f"contexts/mitigation/{name}"] = cross_evaluation.contrast(predictions, weights)
     less = methods.overall(change)["mosaics", "logits", methods.NEUTRAL]
-    return [*found, Estimate("contexts/mitigation/relies-less", less)]
-
-
-def _ends(row: Mapping, name: str) -> tuple[float, float, float]:
-    return row[name], row[f"{name}_low"], row[f"{name}_high"]
+    return _estimates(found | {"contexts/mitigation/relies-less": less})

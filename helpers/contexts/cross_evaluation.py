@@ -20,27 +20,23 @@ def predictions(
 ) -> pd.DataFrame:
     """What each training of each model says of each test image, the test splits of `sets`.
 
-    Returns
-    -------
-    DataFrame
-        One row a model, training and test image: model, train_set (empty where the name is not one
-        of `experiment.MODELS`, such as ``model-C``), training, test_set, image (its place in the
-        test split), class, predicted, right.
+    One row a model, training and test image: model, train_set (empty where the name is not one of
+    `experiment.MODELS`, such as ``model-C``), training, test_set, image (its place in the test
+    split), class, predicted, right.
     """
     parts = []
     for set_name, images in sets.items():
         test = images.split("test")
         for model_name, trainings in networks.items():
-            said = models.logits(trainings, test.images).argmax(2)
-            for training, best in enumerate(said):
+            for training, best in enumerate(models.logits(trainings, test.images).argmax(2)):
                 rows = {
                     "model": model_name,
                     "train_set": experiment.MODELS.get(model_name, ("", ""))[1],
                     "training": training,
                     "test_set": set_name,
                     "image": np.arange(len(test)),
-                    "class": [test.classes[i] for i in test.labels],
-                    "predicted": [test.classes[i] for i in best],
+                    "class": np.take(test.classes, test.labels),
+                    "predicted": np.take(test.classes, best),
                     "right": (best == test.labels).numpy(),
                 }
                 parts.append(pd.DataFrame(rows))
@@ -48,10 +44,9 @@ def predictions(
 
 
 def accuracies(table: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy of every model on every test set, mean over its trainings (Figure 2).
+    """Accuracy of every model on every test set of `predictions`, over its trainings (Figure 2).
 
-    Columns model, train_set, test_set, accuracy, low, high (other trainings and other images:
-    :func:`helpers.stats.share`), images, trainings; models and sets in the order of `predictions`.
+    Columns model, train_set, test_set, accuracy, low, high, images, trainings.
     """
     rows, keys = [], ["model", "train_set", "test_set"]
     for of, part in table.groupby(keys, sort=False):
@@ -62,10 +57,9 @@ def accuracies(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def hidden(table: pd.DataFrame) -> pd.DataFrame:
-    """What a random split would have hidden: accuracy lost outside the model's own set.
+    """What a random split would have hidden: accuracy on the own set less the mean on the others.
 
-    One row a model: model, own (accuracy on its own set), others (mean accuracy on the other
-    sets), drop (own - others), drop_low, drop_high. Empty where there is one set only.
+    One row a model: model, drop, drop_low, drop_high. Empty where there is one set only.
     """
     rows = []
     for name, part in table.groupby("model", sort=False):
@@ -73,11 +67,8 @@ def hidden(table: pd.DataFrame) -> pd.DataFrame:
         others = [test for test in tests if test != own]
         if others and own in tests:
             weights = {(name, own): 1.0} | {(name, test): -1 / len(others) for test in others}
-            drop = contrast(table, weights)
-            right = part.loc[part["test_set"] == own, "right"].mean()
-            rows.append([name, right, right - drop.estimate, *drop])
-    columns = ["model", "own", "others", "drop", "drop_low", "drop_high"]
-    return pd.DataFrame(rows, columns=columns)
+            rows.append([name, *contrast(table, weights)])
+    return pd.DataFrame(rows, columns=["model", "drop", "drop_low", "drop_high"])
 
 
 def contrast(table: pd.DataFrame, weights: Mapping[tuple[str, str], float]) -> stats.Interval:
@@ -86,13 +77,12 @@ def contrast(table: pd.DataFrame, weights: Mapping[tuple[str, str], float]) -> s
     `weights` are by model and test set: ``{("model-WB", "C"): 1, ("model-C", "WB"): -1}``.
     """
     parts = dict(list(table.groupby(["model", "test_set"], sort=False)))
-    by_set: dict[str, np.ndarray] = {}
-    largest: dict[str, float] = {}
-    for pair, weight in weights.items():
-        by_set[pair[1]] = by_set.get(pair[1], 0.0) + weight * _right(parts[pair])
-        largest[pair[1]] = max(largest.get(pair[1], 0.0), abs(weight))
-    differences = [by_set[name] / largest[name] for name in by_set]
-    return stats.mean(differences, list(largest.values()), shares=True).interval()
+    differences, largest = [], []
+    for name in dict.fromkeys(test_set for _, test_set in weights):
+        mine = {pair: weight for pair, weight in weights.items() if pair[1] == name}
+        largest.append(max(map(abs, mine.values())))
+        differences.append(sum(w * _right(parts[pair]) for pair, w in mine.items()) / largest[-1])
+    return stats.mean(differences, largest, shares=True).interval()
 
 
 def _right(part: pd.DataFrame) -> np.ndarray:

@@ -3,15 +3,12 @@
 *Assessing Biases through Visual Contexts*, section 3. A point is (logit of the object's class,
 logit of the context's class) of a single image or of a mosaic (Figure 7); its signed distance to
 the diagonal, where the two are equal, is (object logit - context logit) / sqrt(2) (Figure 9).
-Table 1 lists the distance of the mean point, which is the mean of the distances.
+Table 1 lists the mean of these distances.
 
 The paper compares a mosaic with the single image. That difference mixes the context with being
 squeezed into half a mosaic. Beside a neutral partner only the second happens, so the difference
 between the neutral mosaic and the context mosaic of the same image is the context's own effect.
-Composites of pasted objects are measured in the same way: they are rows of the same kind of design.
-
-Every interval speaks of other *trainings* and other *object images* (`stats.mean`), beside these
-contexts: the mosaics of one image are not independent, and are averaged first.
+Every interval speaks of other *trainings* and other *object images* (`stats.mean`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,11 +21,8 @@ from helpers import stats
 
 PAIR = ["context_class", "object_class"]
 IMAGE = ["training", *PAIR, "object"]
-OF_PAIRS = [
-    *("flip_share", "mosaic_distance", "single_distance", "drop"),
-    *("neutral_distance", "context_effect", "own_distance"),
-]
-OF_CONTEXTS = ("flip_share", "context_effect", "taken_effect")
+OF_PAIRS = ["flip_share", "mosaic_distance", "single_distance", "drop", "context_effect"]
+OF_CONTEXTS = ["flip_share", "context_effect", "taken_effect"]
 # Measures that count images: shares of them, or differences of such shares.
 COUNTED = {"flip_share", "taken_share", "taken_effect", "peak"}
 READINGS = {"flip_share": "share of flips", "context_effect": "effect beside a neutral image"}
@@ -47,18 +41,16 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
         Of T trainings: for the N object images that `design["object"]` counts, and for the R
         mosaics or composites, one a row of `design`. Others, and infinite ones, are refused.
     design : DataFrame
-        From `mosaics.design` or `pasting.design`.
-    classes : sequence of K str
+        From `mosaics.design` or `pasting.design`; `classes` are its K classes.
 
     Returns
     -------
     DataFrame, one row a point
         training; object_class, context_class (the pair); kind ("single", "context", "own" or
-        "neutral"); object (index of the object image); side ("left" or "right", "" for single
-        images); mosaic (row of `design`, -1 for single images); object_logit, context_logit;
-        distance (signed, to the diagonal, positive on the object's side); flipped (the context
-        class's logit is above the object's); kept, taken (the object's, the context's class has the
-        highest logit of all).
+        "neutral"); object (index of the object image); side ("" for single images); mosaic (row of
+        `design`, -1 for single images); object_logit, context_logit; distance (signed, to the
+        diagonal, positive on the object's side); flipped (the context class's logit is above the
+        object's); kept, taken (the object's, the context's class has the highest logit of all).
     """
     classes = list(classes)
     single, mosaic = (np.asarray(logits, float) for logits in (single_logits, mosaic_logits))
@@ -113,88 +105,64 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
           prediction to its class; flip_effect, taken_effect: shares less those beside the neutral.
         - own_distance: beside its own context.
     """
-    kinds = {
-        kind: points[points["kind"] == kind] for kind in ("single", "context", "own", "neutral")
-    }
-    found = (
-        kinds["context"]
-        .groupby(IMAGE, sort=False)
-        .agg(
-            mosaics=("mosaic", "size"),
-            flips=("flipped", "sum"),
-            kept=("kept", "sum"),
-            flip_share=("flipped", "mean"),
-            taken_share=("taken", "mean"),
-            mosaic_distance=("distance", "mean"),
-        )
+    single, made, own, neutral = (
+        points[points["kind"] == kind] for kind in ("single", "context", "own", "neutral")
     )
-    found["single_distance"] = kinds["single"].groupby(IMAGE)["distance"].mean()
+    found = made.groupby(IMAGE, sort=False).agg(
+        mosaics=("mosaic", "size"),
+        flips=("flipped", "sum"),
+        kept=("kept", "sum"),
+        flip_share=("flipped", "mean"),
+        taken_share=("taken", "mean"),
+        mosaic_distance=("distance", "mean"),
+    )
+    found["single_distance"] = single.groupby(IMAGE)["distance"].mean()
     found["drop"] = found["single_distance"] - found["mosaic_distance"]
-    twins = kinds["context"][[*IMAGE, "side"]].merge(kinds["neutral"], on=[*IMAGE, "side"])
+    twins = made[[*IMAGE, "side"]].merge(neutral, on=[*IMAGE, "side"])
     beside = twins.groupby(IMAGE)[["distance", "flipped", "taken"]].mean()
     found[["neutral_distance", "neutral_flip_share"]] = beside[["distance", "flipped"]]
     found["context_effect"] = found["neutral_distance"] - found["mosaic_distance"]
     found["flip_effect"] = found["flip_share"] - found["neutral_flip_share"]
     found["taken_effect"] = found["taken_share"] - beside["taken"]
-    found["own_distance"] = kinds["own"].groupby(IMAGE)["distance"].mean()
+    found["own_distance"] = own.groupby(IMAGE)["distance"].mean()
     return found.reset_index()
 
 
 def beyond(images: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """What was measured, less what the reference trainings show on the same images.
+    """What was measured, less what the reference trainings show, training by training and image.
 
     Both are from :func:`per_image` or both from :func:`helpers.contexts.background.relevance`:
-    `reference` is of networks that were trained where contexts tell nothing of the class. The
-    difference is taken training by training and image by image; NaN in either leaves NaN.
+    `reference` is of networks that were trained where contexts tell nothing of the class.
     """
     keys = [name for name in (*IMAGE, "class", "mosaics", "area") if name in images]
     return images.set_index(keys).sub(reference.set_index(keys)).reset_index()
 
 
 def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
-    """What each context does to each object class (section 3, Table 1, Figure 10), by `per_image`.
+    """What each context does to each object class (section 3, Table 1, Figure 10).
 
-    Returns
-    -------
-    DataFrame
-        One row a pair (object_class, context_class), in the order of the classes by context:
-        mosaics and images (how many); flips and kept (mosaics with the context class's logit above
-        the object's, and with the object's on top of all; means over the trainings); and with
-        intervals (x_low, x_high; NaN where nothing is known) the measures of :func:`per_image`.
+    The images are those of :func:`per_image`. One row a pair (context_class, object_class), in the
+    order of the classes by context: mosaics, flips and kept (counts, means over the trainings), and
+    with intervals (x_low, x_high; NaN where nothing is known) flip_share, mosaic_distance,
+    single_distance, drop and context_effect.
     """
-    pairs = images.groupby(PAIR, sort=False)
-    counts = pairs[["mosaics", "flips", "kept"]].sum() / images["training"].nunique()
-    counts["mosaics"] = counts["mosaics"].astype(int)
-    counts.insert(1, "images", pairs["object"].nunique())
-    counts = counts.reset_index()[[*PAIR[::-1], *counts]]
-    return counts.merge(intervals(images, PAIR, OF_PAIRS), on=PAIR)
+    counts = images.groupby(PAIR, sort=False)[["mosaics", "flips", "kept"]].sum()
+    counts /= images["training"].nunique()
+    return counts.reset_index().merge(intervals(images, PAIR, OF_PAIRS), on=PAIR)
 
 
 def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
-    """Each context's strength as a shortcut: the mean of its effects over the other object classes.
+    """Each context's strength: the mean over object classes of flip_share and of its effects.
 
-    The images are those of :func:`per_image`; object classes count equally.
-
-    Returns
-    -------
-    DataFrame
-        One row a context_class, in the order of the classes: object_classes (int), and with
-        intervals flip_share, context_effect and taken_effect (the share of images taken for the
-        context's class, less that on the neutral image).
+    The images are those of :func:`per_image`. One row a context_class, with intervals.
     """
-    strengths = intervals(images, ["context_class"], OF_CONTEXTS)
-    classes = images.groupby("context_class")["object_class"].nunique()
-    strengths.insert(1, "object_classes", strengths["context_class"].map(classes))
-    return strengths
+    return intervals(images, ["context_class"], OF_CONTEXTS)
 
 
 def contrast(
     images: pd.DataFrame, weights: Mapping[str, float], measure: str = "context_effect"
 ) -> stats.Interval:
-    """A weighted sum of the strengths of contexts, which are those of :func:`of_contexts`.
-
-    What an image adds to several contexts is added up within it: these are not independent.
-    """
+    """A weighted sum of the strengths of contexts, added up within an image first."""
     part = images[images["context_class"].isin(list(weights))]
     classes = part.groupby("context_class")["object_class"].nunique()
     weight = part["context_class"].map(pd.Series(dict(weights)) / classes)
@@ -205,10 +173,7 @@ def contrast(
 
 
 def split(images: pd.DataFrame, trainings: int) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """What a model's first trainings answered, and what the networks after them did, if any.
-
-    The latter are numbered from 0 again, as :func:`beyond` takes them.
-    """
+    """What a model's first trainings answered, and the rest, if any, numbered from 0 again."""
     first, rest = (images[images["training"] < trainings], images[images["training"] >= trainings])
     return first, rest.assign(training=rest["training"] - trainings) if len(rest) else None
 
@@ -217,23 +182,17 @@ def readings(images: pd.DataFrame, reference: pd.DataFrame | None) -> pd.DataFra
     """Each context's strength, read raw, beside the neutral partner and beyond the reference.
 
     `images` and `reference` are as for :func:`beyond`; without a reference, what needs one is left
-    out.
-
-    Returns
-    -------
-    DataFrame
-        One row a reading, network and context: reading, network ("asked" or "reference"),
-        context_class, value, low, high.
+    out. One row a reading, network ("asked" or "reference") and context_class: value, low, high.
     """
     tables = [("asked", "", images)]
     if reference is not None:
         tables += [("reference", "", reference), ("asked", BEYOND, beyond(images, reference))]
     parts = []
     for network, ending, table in tables:
-        strengths = of_contexts(table).set_index("context_class")
+        strengths = of_contexts(table)
         for measure, reading in READINGS.items():
-            part = strengths[[measure, f"{measure}_low", f"{measure}_high"]].reset_index()
-            part.columns = ["context_class", "value", "low", "high"]
+            part = strengths[["context_class", measure, f"{measure}_low", f"{measure}_high"]]
+            part = part.set_axis(["context_class", "value", "low", "high"], axis=1)
             parts.append(part.assign(reading=reading + ending, network=network))
     return pd.concat(parts, ignore_index=True)
 
@@ -247,11 +206,7 @@ def of_trainings(images: pd.DataFrame) -> pd.DataFrame:
 
 
 def own_gain(images: pd.DataFrame) -> pd.DataFrame:
-    """What its own context gives each object class, more than the neutral partner: in logits.
-
-    Columns object_class, and with its interval own_gain. The distances to the diagonals of all
-    other classes count equally.
-    """
+    """What its own context gives each object class, more than the neutral partner, in logits."""
     gain = images.assign(own_gain=images["own_distance"] - images["neutral_distance"])
     means = gain.groupby(["object_class", "training", "object"])["own_gain"].mean().reset_index()
     return intervals(means, ["object_class"], ["own_gain"])
@@ -260,39 +215,27 @@ def own_gain(images: pd.DataFrame) -> pd.DataFrame:
 def agreement(
     first: pd.DataFrame, second: pd.DataFrame, value: str = "context_effect"
 ) -> stats.Interval:
-    """How alike two methods rank the pairs of object and context: Spearman over the pairs.
+    """How alike two methods rank the pairs by the mean of `value`: Spearman over the pairs.
 
-    The images are those of :func:`per_image`, of the same pairs and trainings; the mean of `value`
-    is ranked. The interval speaks of other trainings and other images (`stats.bootstrap`); its ends
-    are NaN where all pairs are alike, so that there is no correlation.
+    The images are those of :func:`per_image`, of the same pairs and trainings. The interval speaks
+    of other trainings and images (`stats.bootstrap`); its ends are NaN where all pairs are alike.
     """
-    keys = ["training", "object"]
-    groups = [
-        [
-            part.pivot(index=keys, columns="context_class", values=value)
-            .to_numpy()
-            .reshape(part["training"].nunique(), -1, part["context_class"].nunique())
-            for _, part in table.groupby("object_class")
-        ]
-        for table in (first, second)
-    ]
-    number = len(groups[0])
+    groups, keys = [], ["training", "object"]
+    for table in (first, second):
+        for _, part in table.groupby("object_class"):
+            wide = part.pivot(index=keys, columns="context_class", values=value).to_numpy()
+            groups.append(wide.reshape(part["training"].nunique(), -1, wide.shape[1]))
 
     def correlation(parts: list[np.ndarray]) -> float:
-        x, y = (
-            scipy.stats.rankdata(np.concatenate([part.mean((0, 1)) for part in of_method]))
-            for of_method in (parts[:number], parts[number:])
-        )
+        means = np.concatenate([part.mean((0, 1)) for part in parts])
+        x, y = scipy.stats.rankdata(means.reshape(2, -1), axis=1)
         return float(np.corrcoef(x, y)[0, 1]) if x.std() and y.std() else np.nan
 
-    return stats.bootstrap(correlation, [*groups[0], *groups[1]])
+    return stats.bootstrap(correlation, groups)
 
 
 def grids(images: pd.DataFrame, name: str, by="object_class") -> dict[str, np.ndarray]:
-    """A measure as (trainings, images) for each group in which it is known, as `stats.mean` asks.
-
-    `by` names the column or columns by which the images are grouped.
-    """
+    """A measure, (trainings, images), of each group that has it, as `stats.mean` takes them."""
     found = {}
     for key, part in images.groupby(by, sort=False):
         values = part.pivot(index="training", columns="object", values=name).to_numpy(float)
@@ -301,9 +244,7 @@ def grids(images: pd.DataFrame, name: str, by="object_class") -> dict[str, np.nd
     return found
 
 
-def mean(
-    groups: Mapping[object, np.ndarray], measure: str, *, differ: bool = False
-) -> stats.Interval:
+def mean(groups: Mapping, measure: str, *, differ: bool = False) -> stats.Interval:
     """The mean of :func:`grids` with its 95% interval, all groups alike; NaN without any group.
 
     This is the one rule by which intervals are chosen. A measure that counts images (`COUNTED`) is

@@ -1,8 +1,7 @@
 """Less bias by other training images: what the paper advises, and masks (section 4).
 
-The paper would "add more benches without a vegetation context". How many images there are matters
-too, so here every model is trained on as many: a part of them is exchanged. The objects stay, only
-what is behind them changes.
+How many images there are matters too, so every model is trained on as many: a part is exchanged.
+The objects stay, only what is behind them changes.
 """
 
 from dataclasses import replace
@@ -21,11 +20,9 @@ def exchanged(images: ImageSet, unbiased: ImageSet, way: str, share: float) -> I
     """Put something else behind the last `share` of each class's objects, in each split.
 
     `images` and `unbiased` are C of one seed of the world at two doses of bias: the same objects,
-    in other contexts. Either the image of `unbiased` is taken, or the object is kept alone, on
-    shuffled pixels (of all images, as `mosaics.neutral` mixes them), with the context "".
+    in other contexts. `way` is "other contexts" (the image of `unbiased` is taken) or "masked" (the
+    object is kept alone, on shuffled pixels of all images, with the context "").
     """
-    if way not in WAYS:
-        raise ValueError(f"way={way!r} is not known; use {' or '.join(WAYS)}")
     groups = images.table.groupby(["class", "split"])
     last = groups.cumcount() >= (1 - share) * groups["class"].transform("size")
     chosen, contexts = torch.tensor(last.to_numpy()), unbiased.table["context"]
@@ -45,19 +42,15 @@ def exchanged(images: ImageSet, unbiased: ImageSet, way: str, share: float) -> I
 def changed(biased: Collection, unbiased: Collection, way: str, share: float) -> Collection:
     """The collection `biased`, with a part of C :func:`exchanged` in what every training sees.
 
-    Both are the world's, of one seed. A training on it has the same number of images, of the same
-    objects, as the same training on either of the two (``helpers.models.experiment.model``).
+    Both are the world's, of one seed: a training has as many images of the same objects.
     """
 
     def redraw(name: str, number: int) -> Drawn:
         recipes = [collection.redraw(name, number).recipe for collection in (biased, unbiased)]
 
         def draw() -> tuple[torch.Tensor, ...]:
-            drawn = (
-                world.image_set(**{key: of for key, of in recipe.items() if key != "world"})
-                for recipe in recipes
-            )
-            mixed = exchanged(*drawn, way, share)
+            given = ({key: r[key] for key in r if key != "world"} for r in recipes)
+            mixed = exchanged(*(world.image_set(**of) for of in given), way, share)
             parts = [mixed.split(split) for split in ("train", "val")]
             return tuple(tensor for part in parts for tensor in (part.images, part.labels))
 
@@ -68,11 +61,7 @@ def changed(biased: Collection, unbiased: Collection, way: str, share: float) ->
 
 
 def change(after: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
-    """What was measured of one model, less what was of another, on the same images.
-
-    Both are from :func:`helpers.contexts.methods.measured`, and so is the form of what is returned:
-    training by training and image by image `value` is the difference.
-    """
+    """The `value` of one table of `methods.measured` less another's, image by image."""
     keys = [name for name in after.columns if name != "value"]
     difference = after.set_index(keys)["value"] - before.set_index(keys)["value"]
     return difference.reset_index()[after.columns]

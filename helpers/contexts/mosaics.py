@@ -1,9 +1,7 @@
 """Contextualized mosaics: an object image beside an image of another class's context.
 
 *Assessing Biases through Visual Contexts*, section 2.2 and Figure 6. `design` decides which object
-image goes beside which context image, with two controls that the paper lacks: the object's own
-context, and a neutral image. `batches` makes the pixels. `ask` has networks answer all of them, and
-`contexts.effects` measures the answers.
+image goes beside which context image, `batches` makes the pixels, and `ask` has networks answer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +13,7 @@ import torch
 from helpers import models
 from helpers.contexts import effects
 from helpers.data import ImageSet
-from helpers.data.mosaics import cells, check_images, check_shape, resize
+from helpers.data.mosaics import cells, resize
 
 KINDS = ["context", "own", "neutral"]
 
@@ -42,26 +40,19 @@ def design(
     labels : int64 tensor (N,)
         Class of every object image, an index into `classes`.
     contexts : mapping from class name to its context images
-        Only their number is used; fewer than `per_context` are refused. A class without context
-        images is never a `context_class`.
-    classes : sequence of str
-    per_context : int
-        Context images an object image meets, of each context.
+        Only their number is used; fewer than `per_context` are refused.
     side : {"left", "right", "random"}
-        Side of the *object*. The paper writes m = {img, ctx}: left. "random" alternates from a
-        random start, so that the sides are even within every image (up to one).
+        Side of the *object*; the paper's is left. "random" alternates from a random start.
     controls : sequence of str
-        Add what the paper lacks: the same object images beside their own class's context ("own"),
-        and beside a neutral partner ("neutral"), so that the effect of *this context* can be told
-        from that of *being in a mosaic*.
-    seed : int
+        Mosaics that the paper lacks: the same object images beside their own class's context
+        ("own"), and beside a neutral partner ("neutral", one for each image and side in use).
 
     Returns
     -------
     DataFrame, one row a mosaic
         object (index in `labels`), object_class, context_class ("neutral" where `kind` is), context
         (index in `contexts[context_class]`), side ("left" or "right", where the object is), kind
-        ("context", "own" or "neutral"; of the last one row for each image and side in use).
+        ("context", "own" or "neutral").
     """
     for name, images in contexts.items():
         if 0 < len(images) < per_context:
@@ -90,22 +81,18 @@ def design(
 
 
 def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Tensor:
-    """Make the neutral partner: an image that speaks for no class more than for another.
+    """Make the neutral partner, uint8 (1, 3, H, W): it speaks for no class more than for another.
 
-    No image is neutral to every network, so there is more than one. Where contexts tell nothing of
-    the class, an effect beside the neutral partner should be zero: on such models (ten trainings,
-    seeds 0 and 1) the four contexts had -0.06 to 0.10 logits beside "shuffled", and -0.15 to 0.31
-    beside "mean", which was measured with seed 0.
-
-    From the object images of all classes: uniform in their "mean" colour; uniform "white", the
-    ground of the WB set; or "shuffled": every pixel from a random place of a random image, by
-    `seed`. One image, uint8 (1, 3, H, W).
+    No image is neutral to every network, so there are three, from the object images of all classes:
+    uniform in their "mean" colour; uniform "white", the ground of the WB set; or "shuffled": every
+    pixel from a random place of a random image, by `seed`. Where contexts tell nothing of the
+    class, effects beside "shuffled" are nearest to zero.
     """
     if how == "white":
         return torch.full_like(images[:1], 255)
     if how == "mean":
-        colour = images.double().mean((0, 2, 3)).round().to(torch.uint8)
-        return colour[None, :, None, None].repeat(1, 1, *images.shape[-2:])
+        colour = images.double().mean((0, 2, 3), keepdim=True).round().to(torch.uint8)
+        return colour.repeat(1, 1, *images.shape[-2:])
     if how == "shuffled":
         draw, (height, width) = torch.Generator().manual_seed(seed), images.shape[-2:]
         pick = torch.randint(len(images) * height * width, (height * width,), generator=draw)
@@ -125,16 +112,11 @@ def batches(
 ) -> Iterator[torch.Tensor]:
     """Stream the mosaics of a design, in its order, equal to `data.mosaics.grid` of the same pairs.
 
-    Squeezing acts on a tile and not across the seam, so every tile in use is resized once, however
-    many mosaics it is in; a batch is then two look-ups and one concatenation.
-
     `table` is from :func:`design`, or any rows of it; `objects` are the images that it counts, and
     `contexts` are by class. The neutral image is needed where `table` has rows of that kind. All
     are uint8 and of one size. Batches are uint8 (B, 3, H, W) if "squeezed", (B, 3, H, 2 * W) if
-    "native".
+    "native". Every tile in use is resized once, however many mosaics it is in.
     """
-    check_shape(shape)
-    check_images(objects, "objects")
     images, partner = partners(table, contexts, neutral, objects.shape[-2:])
     used, place = np.unique(table["object"], return_inverse=True)
     tiles = torch.cat([objects.index_select(0, torch.from_numpy(used)), images])
@@ -160,9 +142,8 @@ def ask(
 ) -> dict[str, pd.DataFrame]:
     """Effects on each object image beside each of several neutral partners, by `effects.per_image`.
 
-    All networks answer each mosaic in one pass, numbered as trainings are, from 0, and the mosaics
-    with contexts are asked once. `partners` are by name, such as from :func:`neutral`; `drawn` are
-    more arguments of :func:`design`.
+    `networks` are trainings. `partners` are by name, such as from :func:`neutral`; `drawn` are more
+    arguments of :func:`design`. The mosaics with contexts are asked once.
     """
     table = design(objects.labels, contexts, objects.classes, **drawn)
     plain = table["kind"] == "neutral"  # the last rows of a design
@@ -172,8 +153,7 @@ def ask(
     for name, partner in partners.items():
         stream = batches(table[plain], objects.images, contexts, partner, shape=shape)
         mosaic = torch.cat([made, models.logits(networks, stream)], 1)
-        points = effects.points(single, mosaic, table, objects.classes)
-        found[name] = effects.per_image(points)
+        found[name] = effects.per_image(effects.points(single, mosaic, table, objects.classes))
     return found
 
 
@@ -185,10 +165,7 @@ def build(table: pd.DataFrame, *args, **kwargs) -> torch.Tensor:
 def partners(
     table: pd.DataFrame, contexts: Mapping[str, torch.Tensor], neutral, size: Sequence[int]
 ) -> tuple[torch.Tensor, np.ndarray]:
-    """The context and neutral images that a design uses, each once, and each row's index in them.
-
-    Images that are missing or of another `size` (height, width) are refused.
-    """
+    """The context and neutral images of a design, each once, and each row's index in them."""
     place, images, start = np.empty(len(table), dtype=np.int64), [], 0
     is_neutral = table["kind"] == "neutral"
     for (plain, name), rows in table.groupby([is_neutral, "context_class"]).indices.items():
@@ -196,9 +173,9 @@ def partners(
         what = "the neutral image" if plain else f"contexts[{name!r}]"
         if bank is None:
             raise ValueError(f"the design asks for {what}, which was not given")
-        if tuple(bank.shape[-2:]) != tuple(size):
-            found = tuple(bank.shape[-2:])
-            raise ValueError(f"{what} is of {found} pixels, the objects of {tuple(size)}")
+        found, size = tuple(bank.shape[-2:]), tuple(size)
+        if found != size:
+            raise ValueError(f"{what} is of {found} pixels, the objects of {size}")
         used, inverse = np.unique(table["context"].to_numpy()[rows], return_inverse=True)
         place[rows] = start + inverse
         images.append(bank.index_select(0, torch.from_numpy(used)))
@@ -223,13 +200,6 @@ def _deal(hands: int, size: int, cards: int, rng: np.random.Generator) -> np.nda
 
 def _rows(objects, name: str, other: str, hands: np.ndarray, sides, kind: str) -> pd.DataFrame:
     """Rows of one pair of classes: an object image meets its hand of context images."""
-    return pd.DataFrame(
-        {
-            "object": objects.repeat(hands.shape[1]),
-            "object_class": name,
-            "context_class": other,
-            "context": hands.ravel(),
-            "side": np.broadcast_to(sides, hands.shape).ravel(),
-            "kind": kind,
-        }
-    )
+    rows = {"object": objects.repeat(hands.shape[1]), "object_class": name, "context_class": other}
+    sides = np.broadcast_to(sides, hands.shape).ravel()
+    return pd.DataFrame({**rows, "context": hands.ravel(), "side": sides, "kind": kind})

@@ -1,7 +1,4 @@
-"""What the paper prints, for the tables and figures that set it beside what a run measures.
-
-*Assessing Biases through Visual Contexts* prints these values in Table 1 and in its text.
-"""
+"""What *Assessing Biases through Visual Contexts* prints in Table 1 and in its text."""
 
 import numpy as np
 import pandas as pd
@@ -26,11 +23,9 @@ def printed(name: str) -> pd.DataFrame:
 
 
 def beside(table: pd.DataFrame, collection: Collection, name: str, value: str) -> pd.DataFrame:
-    """Set printed values beside ours.
+    """Set printed values (`name`, and their column `value`) beside ours, in a column paper.
 
-    `name` and `value` say which printed values to take, and which of their columns. The result
-    has a column paper: NaN where the paper prints nothing, and everywhere where the collection's
-    classes and contexts are not the paper's.
+    It is NaN where the paper prints nothing, and where the collection's classes are not its own.
     """
     if not collection.has_the_papers_classes():
         return table.assign(paper=np.nan)
@@ -39,28 +34,24 @@ def beside(table: pd.DataFrame, collection: Collection, name: str, value: str) -
     return table.merge(theirs[[*keys, "paper"]], on=keys, how="left")
 
 
-def of_pairs() -> pd.DataFrame:
+def of_pairs(collection: Collection | None = None) -> pd.DataFrame:
     """What the paper prints of each pair of object and context; NaN where it prints nothing.
 
-    Columns object_class, context_class; mosaic and single (Table 1, logits), drop (the latter less
-    the former); flips (section 3, of `mosaics`: 125), kept (how many kept the highest logit) and
-    mosaic_share (flips as a share); paste_share (Figures 11 to 14). Of fire hydrants beside the sky
-    the paper gives only how many kept the highest logit.
+    There is no row where a `collection` is given whose classes are not the paper's. Columns:
+    object_class, context_class; mosaic and single (Table 1, logits), drop (the latter less the
+    former); flips (section 3, of `mosaics`: 125), kept (how many kept the highest logit) and
+    mosaic_share (flips as a share); paste_share (Figures 11 to 14).
     """
     pasted = printed("paste").rename(columns={"pasted": "object_class"})
     table = printed("distance").merge(printed("flips"), on=effects.PAIR, how="left")
     table = table.merge(pasted, on=effects.PAIR, how="left")
+    if collection is not None and not collection.has_the_papers_classes():
+        table = table.iloc[:0]
     return table.assign(
         drop=table["single"] - table["mosaic"],
         mosaic_share=table["flips"] / table["mosaics"],
         paste_share=table["predicted"] / table["images"],
     )
-
-
-def of_mosaics(collection: Collection) -> pd.DataFrame:
-    """What the paper prints of mosaics, by :func:`of_pairs`; no row for other classes."""
-    table = of_pairs()[["object_class", "context_class", "mosaic", "single", "flips", "kept"]]
-    return table if collection.has_the_papers_classes() else table.iloc[:0]
 
 
 def agreement(images: pd.DataFrame) -> pd.DataFrame:
@@ -70,15 +61,10 @@ def agreement(images: pd.DataFrame) -> pd.DataFrame:
     `images`): pairs (how many the paper prints), rank_correlation with low and high (of other
     trainings and images: `effects.agreement`), and the means over these pairs: ours, paper.
     """
-    theirs = {
-        "flip_share": "mosaic_share",
-        "mosaic_distance": "mosaic",
-        "single_distance": "single",
-        "drop": "drop",
-    }
-    rows, table = [], of_pairs()
-    for name, printed_as in theirs.items():
-        of_pair = table[effects.PAIR].assign(paper=table[printed_as]).dropna()
+    names = {"mosaic_share": "flip_share", "mosaic": "mosaic_distance", "single": "single_distance"}
+    rows, table = [], of_pairs().rename(columns=names)
+    for name in (*names.values(), "drop"):
+        of_pair = table[effects.PAIR].assign(paper=table[name]).dropna()
         both = images.merge(of_pair, on=effects.PAIR)
         found = effects.agreement(both, both.assign(**{name: both["paper"]}), name)
         means = both.groupby(effects.PAIR)[[name, "paper"]].mean().mean()
@@ -87,7 +73,6 @@ def agreement(images: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def pairs() -> pd.DataFrame:
+def pairs(collection: Collection | None = None) -> pd.DataFrame:
     """The mosaic_share and paste_share of the eleven pairs for which the paper prints both."""
-    shares = ["mosaic_share", "paste_share"]
-    return of_pairs().dropna(subset=shares)[[*effects.PAIR, *shares]]
+    return of_pairs(collection)[[*effects.PAIR, "mosaic_share", "paste_share"]].dropna()

@@ -2,20 +2,19 @@
 
 *Assessing Biases through Visual Contexts*, "Results Checks" and Figures 11 to 14: the second way to
 set the context and leave the object. Objects come from WB, where the ground is white, so that how
-much of each pixel is object can be solved for, and the white that mixed into its edges taken out
-again.
+much of each pixel is object can be solved for, and the white taken out of its edges.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
 from scipy import ndimage
-from torch.nn.functional import interpolate, max_pool2d
+from torch.nn.functional import max_pool2d
+from torchvision.transforms.v2 import functional as transforms
 
 from helpers import models, stats
 from helpers.contexts import effects, mosaics, paper
@@ -31,73 +30,40 @@ MARGIN = 2  # pixels from the edge inwards that may be part object, part white
 NEAR_WHITE = 40.0  # grey levels from white, root mean square, below which colour tells no coverage
 
 
-class Cutouts(NamedTuple):
-    """Objects without their ground, each cropped to its box.
-
-    A layer is float32 (h, w, 4): red, green and blue times coverage, the share of the pixel that is
-    object, and coverage.
-    """
-
-    layers: list[np.ndarray]
-    corners: np.ndarray  # (N, 2): row and column of the layer's upper left pixel in its image
-    frame: tuple[int, int]  # height and width of the images
-
-
-def cut(images: torch.Tensor, masks: torch.Tensor, softness: float = SOFTNESS) -> Cutouts:
+def cut(images: torch.Tensor, masks: torch.Tensor, softness: float = SOFTNESS) -> np.ndarray:
     """Cut objects from a white ground, with soft edges and no white in them.
 
     Where an edge pixel is part object and part white, the object's colour is taken from the nearest
-    pixel well inside, and coverage is what then explains the pixel. `softness` is the standard
-    deviation, in pixels, of a blur of the edges; 0 leaves them as they were.
+    pixel well inside, and coverage (the share of a pixel that is object) is what then explains the
+    pixel. `images` are uint8 (N, 3, H, W), `masks` bool (N, H, W) with an object each; `softness`
+    blurs the edges. Returns float32 (N, 4, H, W): colours times coverage, and coverage.
     """
-    empty = (~masks.flatten(1).any(1)).nonzero().flatten().tolist()
-    if empty:
-        raise ValueError(f"no object in the masks of images {empty[:10]}: leave them out")
-    layers, corners, frame = [], [], tuple(images.shape[-2:])
     pad = 1 + math.ceil(3 * softness)
+    layers = np.zeros((len(masks), 4, *masks.shape[1:]), np.float32)
     parts = zip(images.permute(0, 2, 3, 1).numpy(), masks.numpy(), *_parts(masks), strict=True)
-    for image, *where in parts:
-        box = _box(where[0], pad)
-        layers.append(_layer(image[box].astype(np.float32), *(w[box] for w in where), softness))
-        corners.append([part.start for part in box])
-    return Cutouts(layers, np.array(corners), frame)
-
-
-def _box(mask: np.ndarray, pad: int) -> tuple[slice, slice]:
-    """Rows and columns of the object, and `pad` more where the frame has them."""
-    [box] = ndimage.find_objects(mask.astype(np.uint8))
-    return tuple(
-        slice(max(side.start - pad, 0), min(side.stop + pad, length))
-        for side, length in zip(box, mask.shape, strict=True)
-    )
+    for layer, (image, *where) in zip(layers, parts, strict=True):
+        [box] = ndimage.find_objects(np.uint8(where[0]))
+        box = tuple(slice(max(side.start - pad, 0), side.stop + pad) for side in box)
+        layer[:, *box] = _layer(image[box].astype(np.float32), *(w[box] for w in where), softness)
+    return layers
 
 
 def _layer(
     pixels: np.ndarray, mask: np.ndarray, is_core: np.ndarray, is_edge: np.ndarray, softness: float
 ) -> np.ndarray:
     """One object's colours times coverage, and coverage."""
-    down, across = ndimage.distance_transform_edt(
-        ~is_core, return_distances=False, return_indices=True
-    )
-    nearest = down * mask.shape[1] + across  # core pixel: its colour is the object's at the edge
-    colours = pixels.reshape(-1, 3).take(nearest, axis=0)
+    nearest = ndimage.distance_transform_edt(~is_core, return_distances=False, return_indices=True)
+    colours = pixels[tuple(nearest)]  # the object's at its edge: that of the nearest core pixel
     coverage = mask.astype(np.float32)
     explained = _explained(pixels[is_edge], colours[is_edge])
     coverage[is_edge] = np.where(np.isnan(explained), coverage[is_edge], explained)
     np.copyto(colours, pixels, where=(coverage == 1)[..., None])
-    if softness:
-        coverage = ndimage.gaussian_filter(coverage, softness, mode="nearest", truncate=3)
-    layer = np.empty((*mask.shape, 4), np.float32)
-    layer[..., 3] = coverage
-    np.multiply(colours, coverage[..., None], out=layer[..., :3])
-    return layer
+    coverage = ndimage.gaussian_filter(coverage, softness, mode="nearest", truncate=3)
+    return np.concatenate([colours.transpose(2, 0, 1) * coverage, coverage[None]])
 
 
 def _parts(masks: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Pixels well inside, or in the middle of a part too thin for that; and pixels of the edge.
-
-    An object cut off by the frame has no edge there.
-    """
+    """Pixels well inside, or amid a part too thin for that; and those of edges inside the frame."""
     seen = masks.numpy()
     inside = [~_grown(~seen, steps) for steps in range(MARGIN + 1)]  # 1, 2, ... from the edge
     is_core = inside[-1].copy()
@@ -112,10 +78,7 @@ def _grown(masks: np.ndarray, steps: int) -> np.ndarray:
 
 
 def _explained(pixels: np.ndarray, colours: np.ndarray) -> np.ndarray:
-    """Coverage a that best explains pixel = a colour + (1 - a) white.
-
-    Where the object itself is nearly white, white in a pixel is no evidence: NaN.
-    """
+    """Coverage a that best explains pixel = a colour + (1 - a) white; NaN for nearly white ones."""
     away = 255 - colours
     square = np.einsum("...c,...c", away, away)
     coverage = np.einsum("...c,...c", 255 - pixels, away) / np.maximum(square, 1)
@@ -124,7 +87,7 @@ def _explained(pixels: np.ndarray, colours: np.ndarray) -> np.ndarray:
 
 def batches(
     table: pd.DataFrame,
-    cutouts: Cutouts,
+    layers: np.ndarray,
     contexts: Mapping[str, torch.Tensor],
     neutral: torch.Tensor | None = None,
     *,
@@ -133,33 +96,41 @@ def batches(
 ) -> Iterator[torch.Tensor]:
     """Stream the composites of a design, in its order: uint8 tensors (B, 3, H, W).
 
-    `table` is from `mosaics.design`, or any rows of it, and its objects are counted in `cutouts`;
-    `contexts` and `neutral` are as for :func:`helpers.contexts.mosaics.batches`. `scale` is the
-    object's, 1 its size in its own image; its centre stays where it was.
+    `layers` are from :func:`cut`, the rest is as for :func:`helpers.contexts.mosaics.batches`.
+    `scale` is the object's, 1 its size in its own image; its centre stays where it was.
     """
-    grounds, ground_of = mosaics.partners(table, contexts, neutral, cutouts.frame)
-    grounds = grounds.permute(0, 2, 3, 1).contiguous().numpy()
-    layers = [_scaled(layer, scale) for layer in cutouts.layers]
-    # what each layer adds to an image (0.5: to uint8, rounded), and how much it leaves of it
-    mixed = [(x[..., :3] + 0.5, np.repeat(1 - x[..., 3:], 3, -1)) for x in layers]
-    objects = table["object"].to_numpy()
-    before, sizes = (
-        np.array([layer.shape[:2] for layer in several]) for several in (cutouts.layers, layers)
-    )
-    places = (cutouts.corners + (before - sizes) // 2)[objects]
+    grounds, ground_of = mosaics.partners(table, contexts, neutral, layers.shape[2:])
+    if scale != 1:
+        layers = np.stack([_scaled(layer, scale) for layer in layers])
+    boxes = [(slice(3), *_box(layer)) for layer in layers]
+    adds = [layer[box] + 0.5 for layer, box in zip(layers, boxes, strict=True)]  # to be rounded
+    leaves = [1 - layer[3:, *box[1:]] for layer, box in zip(layers, boxes, strict=True)]
     for start in range(0, len(table), batch_size):
         rows = slice(start, start + batch_size)
-        canvas = grounds[ground_of[rows]]
-        for image, number, place in zip(canvas, objects[rows], places[rows], strict=True):
-            _lay(image, *mixed[number], place)
-        yield torch.from_numpy(canvas).permute(0, 3, 1, 2)
+        made = grounds.numpy()[ground_of[rows]]
+        for image, number in zip(made, table["object"].to_numpy()[rows], strict=True):
+            under = image[boxes[number]]
+            np.add(leaves[number] * under, adds[number], out=under, casting="unsafe")
+        yield torch.from_numpy(made)
+
+
+def _box(layer: np.ndarray) -> tuple[slice, slice]:
+    """Rows and columns of what a layer (4, H, W) covers."""
+    return ndimage.find_objects(np.uint8(layer[3] > 0))[0]
+
+
+def _scaled(layer: np.ndarray, scale: float) -> np.ndarray:
+    """Resize the object of a layer (4, H, W) about its centre; what leaves the frame is cut off."""
+    frame = layer.shape[1:]
+    corner = [round((side.start + side.stop) / 2 * (scale - 1)) for side in _box(layer)]
+    size = [round(side * scale) for side in frame]
+    # Colours are times coverage, so that there is no fringe.
+    sized = transforms.resize(torch.from_numpy(layer), size, antialias=True)
+    return transforms.crop(sized, *corner, *frame).numpy()
 
 
 def objects(collection: Collection) -> ImageSet | None:
-    """The test images to cut objects from: WB's, with their masks; None where there are none.
-
-    Images in which no object was found are left out.
-    """
+    """WB's test images in which an object was found, with their masks; None without masks."""
     found = collection.sets.get("WB")
     if found is None or found.masks is None:
         return None
@@ -168,22 +139,17 @@ def objects(collection: Collection) -> ImageSet | None:
 
 
 def design(collection: Collection, seed: int) -> pd.DataFrame:
-    """Which object is pasted into which context image: each once into each context.
+    """Which object is pasted into which context image, by `mosaics.design`; `side` means nothing.
 
-    In the paper 25 objects x 3 contexts x 4 classes = 300 composites. The table is that of
-    `contexts.mosaics.design`, controls included; `side` means nothing here.
+    Each is pasted once into each context: 25 objects x 3 contexts x 4 classes = 300 composites in
+    the paper.
     """
     given = objects(collection).labels, collection.contexts, collection.classes
     return mosaics.design(*given, per_context=1, seed=seed)
 
 
 def composites(
-    table: pd.DataFrame,
-    collection: Collection,
-    *,
-    seed: int,
-    neutral: str = "mean",
-    scale: float = 1.0,
+    table: pd.DataFrame, collection: Collection, *, seed: int, neutral="mean", scale=1.0
 ) -> Iterator[torch.Tensor]:
     """Stream the composites of any rows of a :func:`design`, as :func:`ask` scores them.
 
@@ -192,15 +158,14 @@ def composites(
     """
     found = objects(collection)
     ground = mosaics.neutral(collection.sets["C"].split("test").images, neutral, seed)
-    cutouts = cut(found.images, found.masks)
-    return batches(table, cutouts, collection.contexts, ground, scale=scale)
+    layers = cut(found.images, found.masks)
+    return batches(table, layers, collection.contexts, ground, scale=scale)
 
 
 def ask(networks: Sequence, collection: Collection, *, seed: int, **how) -> pd.DataFrame | None:
     """Effects on composites ("Results Checks"), by `effects.per_image`; None without masks.
 
-    `networks` are trainings, numbered from 0; `how` are `neutral` and `scale` of
-    :func:`composites`.
+    `networks` are trainings; `how` are `neutral` and `scale` of :func:`composites`.
     """
     found = objects(collection)
     if found is None:
@@ -229,14 +194,15 @@ def counts(alone: Mapping[str, np.ndarray], images: pd.DataFrame | None = None) 
     contexts of :func:`alone`. A row a bar: context_class, pasted ("nothing" or an object class),
     predicted (as the context's class, mean over trainings), images, share, low, high.
     """
-    bars = {(context, NOTHING): said for context, said in alone.items()}
-    if images is not None:
-        bars |= effects.grids(images, "taken_share", effects.PAIR)
-    order = list(alone)
-    rows = [
-        (*bar, taken.sum() / len(taken), taken.shape[1], *stats.share(taken))
-        for bar, taken in sorted(bars.items(), key=lambda bar: order.index(bar[0][0]))
-    ]
+    found = {} if images is None else effects.grids(images, "taken_share", effects.PAIR)
+    rows = []
+    for context, said in alone.items():
+        bars = {NOTHING: said} | {
+            pasted: of for (met, pasted), of in found.items() if met == context
+        }
+        for pasted, taken in bars.items():
+            counted = taken.sum() / len(taken), taken.shape[1], *stats.share(taken)
+            rows.append((context, pasted, *counted))
     columns = ["context_class", "pasted", "predicted", "images", "share", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -252,27 +218,5 @@ def both_counts(
     """
     pairs = pasted.groupby(effects.PAIR, sort=False)["taken_share"].mean().to_frame("paste_share")
     pairs["mosaic_share"] = flipped.groupby(effects.PAIR)["flip_share"].mean()
-    printed = paper.pairs() if collection.has_the_papers_classes() else paper.pairs().iloc[:0]
-    printed = printed.set_index(effects.PAIR).add_suffix("_paper")
-    return pairs.join(printed).reset_index()
-
-
-def _lay(image: np.ndarray, adds: np.ndarray, leaves: np.ndarray, place: np.ndarray) -> None:
-    """Lay a layer over an image (H, W, 3) in place; what is beyond the frame is cut off."""
-    first = np.maximum(place, 0)
-    last = np.minimum(place + adds.shape[:2], image.shape[:2])
-    (top, left), (bottom, right) = first.tolist(), last.tolist()
-    up, back = (first - place).tolist()
-    part = slice(up, up + max(bottom - top, 0)), slice(back, back + max(right - left, 0))
-    under = image[top:bottom, left:right]
-    np.add(leaves[part] * under, adds[part], out=under, casting="unsafe")
-
-
-def _scaled(layer: np.ndarray, scale: float) -> np.ndarray:
-    """Resize a layer (h, w, 4), antialiased; colours are times coverage, so there is no fringe."""
-    size = [max(1, round(side * scale)) for side in layer.shape[:2]]
-    if size == list(layer.shape[:2]):
-        return layer
-    planes = torch.from_numpy(layer).permute(2, 0, 1)[None]
-    sized = interpolate(planes, size, mode="bilinear", antialias=True, align_corners=False)
-    return np.ascontiguousarray(sized[0].permute(1, 2, 0).numpy())
+    printed = paper.pairs(collection).set_index(effects.PAIR)
+    return pairs.join(printed.add_suffix("_paper")).reset_index()

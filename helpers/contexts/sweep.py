@@ -1,9 +1,8 @@
 """How often is each method right about a context's bias? Many worlds, each at five doses of bias.
 
-A world is one seed: objects, context images, and at every dose a model of several trainings. With
-four contexts a dose of 0.25 makes class and context independent. There and at dose 0 a "yes" is a
-false alarm, at larger doses it is a hit. The reference trainings are others than the model's at
-every dose (`methods.other_reference`): a model compared with itself could not raise an alarm.
+A world is one seed. With four contexts a dose of 0.25 makes class and context independent. There
+and at dose 0 a "yes" is a false alarm, at larger doses it is a hit. The reference is never the
+model itself (`methods.other_reference`): compared with itself it could not raise an alarm.
 
     python -m helpers.contexts.sweep data/context_worlds.csv
 
@@ -37,9 +36,8 @@ def world(
 ) -> pd.DataFrame:
     """What each method measures at each dose of one world, by all trainings and by the first alone.
 
-    One row a dose, context, measure and number of trainings, as
-    :func:`helpers.contexts.methods.answers` has them, with trainings and spread (standard deviation
-    of the single trainings' effects; NaN for one).
+    One row a dose, context, measure and number of trainings, by `methods.answers`, with spread
+    (standard deviation of the single trainings' effects).
     """
     parts = []
     for measured in methods.at_doses(doses, "model-C", images, recipe, seed).values():
@@ -63,14 +61,8 @@ def recorded(path: Path = RECORDED) -> pd.DataFrame:
 def rates(worlds: pd.DataFrame) -> pd.DataFrame:
     """How often each measure answers yes at each dose; raw readings answer nothing.
 
-    A world's contexts share its models, so worlds are the units of the interval (`stats.share` of
-    each world's share of yes).
-
-    Returns
-    -------
-    DataFrame
-        One row a dose, method, quantity, reading and number of trainings: worlds, yes (share of
-        contexts), low, high.
+    One row a dose, method, quantity, reading and number of trainings: worlds, yes (share of
+    contexts), low, high. Worlds are the units of the interval: their contexts share the models.
     """
     asked = worlds[worlds["reading"] != methods.RAW]
     keys = ["dose", *ASKED]
@@ -84,13 +76,8 @@ def told_apart(worlds: pd.DataFrame) -> pd.DataFrame:
 
     The area under the ROC curve (AUC) of the effects of contexts at dose 1 and at the dose where
     nothing is planted: 0.5 for a measure that knows nothing. It needs no threshold, so that raw
-    readings can be judged too. The interval resamples worlds (`stats.bootstrap`).
-
-    Returns
-    -------
-    DataFrame
-        One row a measure and number of trainings: method, quantity, reading, trainings, worlds,
-        auc, low, high.
+    readings can be judged too. One row a measure and number of trainings: worlds, auc, low, high;
+    the interval resamples worlds.
     """
     rows = []
     for key, part in worlds.groupby(ASKED, sort=False):

@@ -1,8 +1,8 @@
 """The figures of notebooks 01 to 05 (*Assessing Biases through Visual Contexts*).
 
-Every figure is drawn from a returned table; its title is what that table says. In all of them
-`colours` is the palette, a dict from class to colour, and `context_of` a dict from class to the
-name of its context, for the labels.
+They are in the order of the notebooks. Each is drawn from a returned table, and its title is what
+that table says. `colours` is the palette, a dict from class to colour; `context_of` is a dict from
+class to the name of its context, for the labels.
 """
 
 import textwrap
@@ -46,32 +46,29 @@ from helpers.figures.style import (
     series,
     show,
     style,
+    whiskers,
 )
 
 __all__ = ["framed", "image_grid", "palette", "show", "style"]  # what notebooks call beside these
 
 Names = Mapping[str, str]
 Pairs = Sequence[tuple[str, str]]
+PAIR = ["object_class", "context_class"]
 YES, NO = "#B5651D", "#EDEDED"
 NOTHING = "nothing"  # pasted: the context alone
 PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
 REFERENCE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
-# What the networks of `effects.readings` are called.
-LABELS = {"asked": "the model", "reference": "the reference"}
-BY_SET = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOURS}
-
-
-# Notebook 01
+LABELS = {"asked": "the model", "reference": "the reference"}  # networks of `effects.readings`
 
 
 def colour_alone(table: pd.DataFrame) -> Figure:
     """How often one mean colour names the class, for each set and region, by `given_away`."""
     names = table["set"] + ", " + table["region"]
     fig, ax = plt.subplots(figsize=(8.5, 1.8 + 0.45 * len(table)))
-    for y, row in enumerate(table.to_dict("records")):
-        estimates(ax, row, "accuracy", y, color=SET_COLOURS[row["set"]])
-        ax.plot(row["chance"], y, **REFERENCE)
+    for name, part in table.reset_index().groupby("set"):
+        estimates(ax, part, "accuracy", part.index, color=SET_COLOURS[name])
+    ax.plot(table["chance"], range(len(table)), ls="", **REFERENCE)
     name_rows(ax, names)
     ax.set(xlim=(0, 1), xlabel="classes guessed right")
     ax.xaxis.set_major_formatter(PercentFormatter(1))
@@ -83,16 +80,11 @@ def colour_alone(table: pd.DataFrame) -> Figure:
     return fig
 
 
-# Notebook 02
-
-
 def accuracy_bars(table: pd.DataFrame, n_classes: int) -> Figure:
-    """Accuracy of every model on every test set (Figure 2), with the level of guessing.
-
-    `table` is that of `cross_evaluation.accuracies`, with a column paper (share or NaN).
-    """
+    """`cross_evaluation.accuracies`, with a column paper (share or NaN), as Figure 2."""
     fig, ax = plt.subplots(figsize=(9.5, 4.2))
-    sns.barplot(table, **BY_SET, saturation=1, errorbar=None, legend=False, ax=ax)
+    by = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOURS}
+    sns.barplot(table, **by, saturation=1, errorbar=None, legend=False, ax=ax)
     sets = table.groupby("test_set", sort=False)
     for bars, (name, part) in zip(list(ax.containers), sets, strict=True):
         look = {"label_type": "center", "color": readable_on(SET_COLOURS[name])}
@@ -110,23 +102,14 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int) -> Figure:
     title = f"Figure 2: {own} of {len(best)} models do best on the set they were trained on"
     if len(sets) == 1:
         title = f"Figure 2: accuracy on {table['test_set'].iloc[0]}, the only set there is"
-    handles = [
-        mark(f"tested on {name}", marker="s", ms=10, color=SET_COLOURS[name]) for name, _ in sets
-    ]
-    headed(fig, title, handles + _of_paper(table, "the paper's value"))
+    looks = {f"tested on {n}": {"marker": "s", "ms": 10, "color": SET_COLOURS[n]} for n, _ in sets}
+    headed(fig, title, marks(looks) + _of_paper(table, "the paper's value"))
     note(fig, WHISKERS)
     return fig
 
 
-# Notebook 03
-
-
 def causal_graphs() -> Figure:
-    """The three causal graphs of object O, context C and prediction Y (Figure 3).
-
-    Desired (the context does not reach the prediction), learned (it does), and after the
-    intervention do(C = c), which cuts what leads into C.
-    """
+    """The causal graphs of object, context and prediction: desired, learned, set (Figure 3)."""
     fig, axes = plt.subplots(1, 3, figsize=(9.5, 3.1))
     nodes = {"O": (0, 0), "C": (1, 1.5), "Y": (2, 0)}
     free = {"O": "object", "C": "context", "Y": "prediction"}
@@ -143,11 +126,10 @@ def causal_graphs() -> Figure:
             look = {"color": ORANGE, "lw": 3} if start == "C" else {"color": INK, "lw": 1.6}
             ax.annotate("", nodes[end], nodes[start], arrowprops=arrow | look)
         for name, (x, y) in nodes.items():
-            fixed = meanings[name].startswith("do")
-            look = {"bbox": ring | {"fc": "#dddddd" if fixed else "white"}, "fontsize": 13}
-            ax.text(x, y, "c" if fixed else name, ha="center", va="center", **look)
-            below = y - 0.6 if y == 0 else y + 0.55
-            ax.text(x, below, meanings[name], ha="center", va="center", fontsize=10)
+            fixed, middle = meanings[name].startswith("do"), {"ha": "center", "va": "center"}
+            box = ring | {"fc": "#dddddd" if fixed else "white"}
+            ax.text(x, y, "c" if fixed else name, bbox=box, fontsize=13, **middle)
+            ax.text(x, y + (0.55 if y else -0.6), meanings[name], fontsize=10, **middle)
         ax.set(xlim=(-0.7, 2.7), ylim=(-0.85, 2.3), aspect="equal")
         ax.set_axis_off()
     headed(fig, "Figure 3: does the context reach the prediction (orange arrow)? Set it, and see")
@@ -159,30 +141,28 @@ def logit_panels(
 ) -> Figure:
     """One panel a pair: 2-D histogram of the two logits, with 1-D histograms (Figure 7).
 
-    Single images in the object class's colour and with a triangle at their mean, mosaics in the
-    context class's colour and with a star. Above the diagonal the context's class has won. Over
-    each panel are the distances of the two means to the diagonal, and those in `paper` (from
-    `paper.of_mosaics`). `points` are those of `effects.points`.
+    Over each panel are the distances of the two means to the diagonal, here and in the paper.
+    `points` are those of `effects.points`, and `paper` is from `paper.of_pairs`.
     """
-    mosaics = points[points["kind"] == "context"]
-    met = mosaics.groupby("context_class", sort=False)["object_class"].unique()
+    shown = points[points["kind"].isin(["single", "context"])]
+    met = shown.groupby("context_class", sort=False)["object_class"].unique()
+    means = shown.groupby([*PAIR, "kind"])["distance"].mean().unstack()
+    frame = shown[["object_logit", "context_logit"]].quantile([0.005, 0.995])
     across = max(map(len, met))
     side = min(max(9.5 / across, 1.7), 3.2)
     size = (side * across, 0.85 * side * len(met) + 0.7)
     fig, axes = plt.subplots(len(met), across, figsize=size, squeeze=False)
-    theirs = paper.set_index(["object_class", "context_class"])
-    shown = points[points["kind"].isin(["single", "context"])]
-    frame = shown[["object_logit", "context_logit"]].quantile([0.005, 0.995])
+    theirs = paper.set_index(PAIR)
     for line, (context, objects) in zip(axes, met.items(), strict=True):
         for ax, name in zip(line, objects, strict=False):
-            pair = _pair(points, name, context)
+            pair = _of(shown, object_class=name, context_class=context)
             _panel(ax, pair, colours[name], colours[context], frame)
             ax.set_xlabel(f"logit of {name}", fontsize=8, labelpad=1)
             ax.set_ylabel(f"logit of {context}", fontsize=8, labelpad=1)
-            mean = pair.groupby("kind")["distance"].mean()
-            said = f"here {mean['single']:.1f} \N{RIGHTWARDS ARROW} {mean['context']:.1f}"
+            row = means.loc[(name, context)]
+            said = f"here {row['single']:.1f} \N{RIGHTWARDS ARROW} {row['context']:.1f}"
             if (name, context) in theirs.index:
-                row = theirs.loc[name, context]
+                row = theirs.loc[(name, context)]
                 said += f", paper {row['single']:.1f} \N{RIGHTWARDS ARROW} {row['mosaic']:.1f}"
             title = textwrap.fill(f"{name} + {context_name(context, context_of)}", 30)
             ax.top.set_title(f"{title}\n{said}", fontsize=8.5)
@@ -194,21 +174,12 @@ def logit_panels(
         mark("mosaics (mean), context's colour", marker="*", **grey | {"ms": 11}),
         mark("both logits equal", **ZERO),
     ]
-    over = mosaics.groupby(["object_class", "context_class"])["distance"].mean() < 0
-    title = f"Figure 7: the mosaics' mean lies above the diagonal in {over.sum()} of {len(over)}"
+    over = (means["context"] < 0).sum()
+    title = f"Figure 7: the mosaics' mean lies above the diagonal in {over} of {len(means)}"
     headed(fig, f"{title} pairs", handles)
     text = "Numbers: distance to the diagonal, mean of single images and then of mosaics."
     note(fig, text + " All panels have the same scales; a few points beyond count at their edge.")
     return fig
-
-
-def _pair(points: pd.DataFrame, object_class: str, context_class: str) -> pd.DataFrame:
-    """The single images and the mosaics of one pair."""
-    return points[
-        (points["object_class"] == object_class)
-        & (points["context_class"] == context_class)
-        & points["kind"].isin(["single", "context"])
-    ]
 
 
 def _panel(
@@ -220,11 +191,9 @@ def _panel(
     ax.axline((0, 0), slope=1, zorder=3, **ZERO)
     ax.top = ax.inset_axes([0, 1.02, 1, 0.17], sharex=ax)
     ax.side = ax.inset_axes([1.02, 0, 0.17, 1], sharey=ax)
-    for kind, colour, marker, size in (
-        ("single", object_colour, "^", 8),
-        ("context", context_colour, "*", 11),
-    ):
-        part = pair[pair["kind"] == kind]
+    looks = ("single", object_colour, "^", 8), ("context", context_colour, "*", 11)
+    for kind, colour, marker, size in looks:
+        part = _of(pair, kind=kind)
         x, y = part["object_logit"].clip(*xs[[0, -1]]), part["context_logit"].clip(*ys[[0, -1]])
         ends = [(*to_rgb(colour), 0.3), (*to_rgb(colour), 0.95)]
         tones = LinearSegmentedColormap.from_list("tones", ends)
@@ -243,27 +212,24 @@ def _panel(
 def distance_construction(
     points: pd.DataFrame, object_class: str, context_class: str, colours: Names
 ) -> Figure:
-    """How Table 1's distances are found (Figure 9): the points, their means, means to the diagonal.
-
-    `points` are those of `effects.points`.
-    """
-    pair = _pair(points, object_class, context_class)
+    """How Table 1's distances are found (Figure 9), by one pair of `effects.points`."""
+    pair = _of(points, object_class=object_class, context_class=context_class)
     fig, axes = plt.subplots(1, 3, figsize=(9.5, 4.3), sharex=True, sharey=True)
+    looks = ("single", object_class, "^", 10), ("context", context_class, "*", 15)
+    for kind, name, marker, size in looks:
+        part = _of(pair, kind=kind)[["object_logit", "context_logit"]].to_numpy()
+        for ax, alpha in zip(axes, (0.5, 0.12, 0.06), strict=True):
+            ax.scatter(*part.T, color=colours[name], s=9, alpha=alpha, lw=0)
+        x, y = part.mean(0)
+        for ax in axes[1:]:
+            ax.plot(x, y, marker, color=colours[name], mec="black", ms=size, zorder=4)
+        # the line from the mean to its foot on the diagonal, and its length
+        axes[2].plot([x, (x + y) / 2], [y, (x + y) / 2], color=INK, lw=2, zorder=3)
+        look = {"xytext": (9, -3), "va": "top"} if x > y else {"xytext": (-40, 8)}
+        look |= {"textcoords": "offset points", "fontsize": 11, "fontweight": "bold"}
+        axes[2].annotate(f"{(x - y) / np.sqrt(2):+.1f}", (x, y), zorder=6, **look)
     titles = ("1. the logits", "2. their means", "3. distance to the diagonal")
-    looks = {"single": (object_class, "^", 10), "context": (context_class, "*", 15)}
-    for step, (ax, title) in enumerate(zip(axes, titles, strict=True)):
-        for kind, (name, marker, size) in looks.items():
-            part = pair.loc[pair["kind"] == kind, ["object_logit", "context_logit"]].to_numpy()
-            dots = {"s": 9, "alpha": (0.5, 0.12, 0.06)[step], "lw": 0}
-            ax.scatter(*part.T, color=colours[name], **dots)
-            x, y = part.mean(0)
-            if step:
-                ax.plot(x, y, marker, color=colours[name], mec="black", ms=size, zorder=4)
-            if step == 2:  # the line from the mean to its foot on the diagonal, and its length
-                ax.plot([x, (x + y) / 2], [y, (x + y) / 2], color=INK, lw=2, zorder=3)
-                look = {"xytext": (9, -3), "va": "top"} if x > y else {"xytext": (-40, 8)}
-                look |= {"textcoords": "offset points", "fontsize": 11, "fontweight": "bold"}
-                ax.annotate(f"{(x - y) / np.sqrt(2):+.1f}", (x, y), zorder=6, **look)
+    for ax, title in zip(axes, titles, strict=True):
         ax.axline((0, 0), slope=1, zorder=3, **ZERO)
         ax.set_aspect("equal")  # so that a right angle looks like one
         ax.set(title=title, xlabel=f"logit of {object_class}")
@@ -280,12 +246,8 @@ def distance_construction(
 def table_1_distances(
     effects: pd.DataFrame, colours: Names, context_of: Names, paper: pd.DataFrame
 ) -> Figure:
-    """Table 1 as Figure 10: signed distances of mosaics (filled) and of single images (empty).
-
-    `effects` are those of `effects.of_pairs`, and `paper` is from `paper.of_mosaics`.
-    """
-    printed = paper[["object_class", "context_class", "mosaic", "single"]]
-    table = effects.merge(printed, on=["object_class", "context_class"], how="left")
+    """Table 1 as Figure 10, by `effects.of_pairs` and `paper.of_pairs`: mosaics are filled."""
+    table = effects.merge(paper[[*PAIR, "mosaic", "single"]], on=PAIR, how="left")
     fig, ax = plt.subplots(figsize=(8.8, 1.9 + 0.33 * len(table)))
     for y, row in enumerate(table.to_dict("records")):
         colour = colours[row["object_class"]]
@@ -298,41 +260,14 @@ def table_1_distances(
     names = [context_name(name, context_of) for name in table["context_class"]]
     name_rows(ax, table["object_class"] + " + " + names)
     ax.axvline(0, **ZERO)
-    ax.set_xlabel(
-        "\N{LEFTWARDS ARROW} context's class      "
-        "signed distance of the mean to the diagonal (logits)"
-        "      object's class \N{RIGHTWARDS ARROW}"
-    )
+    ends = "\N{LEFTWARDS ARROW} context's class", "object's class \N{RIGHTWARDS ARROW}"
+    ax.set_xlabel("      signed distance of the mean to the diagonal (logits)      ".join(ends))
     handles = [mark("mosaics", marker="o"), mark("single images", marker="o", mfc="white", mew=1.8)]
     if len(paper):
         handles.append(mark("the paper's two values", **PAPER | {"mfc": FAINT, "mec": FAINT}))
     nearer, across = (effects["drop"] > 0).sum(), (effects["mosaic_distance"] < 0).sum()
     title = f"Figure 10: beside a context {nearer} of {len(effects)} pairs come nearer to its class"
     headed(fig, f"{title}, and {across} cross over to it", handles)
-    note(fig, WHISKERS)
-    return fig
-
-
-def paper_and_ours(pairs: pd.DataFrame, paper: pd.DataFrame, context_of: Names) -> Figure:
-    """Each pair's share of flips, a line a pair: here, and in the paper where it prints them.
-
-    `pairs` are those of `effects.of_pairs`, and `paper` is from `paper.of_mosaics`.
-    """
-    table = pairs.merge(paper, on=["object_class", "context_class"], suffixes=("", "_paper"))
-    table["paper"] = table["flips_paper"] / 125
-    known = table.dropna(subset="paper").sort_values("paper", ascending=False)
-    contexts = [context_name(name, context_of) for name in known["context_class"]]
-    places = range(len(known))
-    fig, ax = plt.subplots(figsize=(8.5, 1.6 + 0.32 * len(known)))
-    ax.hlines(places, known["paper"], known["flip_share"], color=FAINT, lw=1)
-    estimates(ax, known, "flip_share", list(places), color=BLUE)
-    ax.plot(known["paper"], places, ls="", **PAPER)
-    name_rows(ax, known["object_class"] + " + " + contexts)
-    ax.set(xlim=(-0.02, 1), xlabel="share of mosaics that flip")
-    ax.xaxis.set_major_formatter(PercentFormatter(1))
-    near = int(((known["flip_share"] - known["paper"]).abs() <= 0.1).sum())
-    title = f"{near} of {len(known)} pairs flip as often as in the paper, give or take a tenth"
-    headed(fig, title, [mark("here", marker="o", color=BLUE), *_of_paper(known, "the paper")])
     note(fig, WHISKERS)
     return fig
 
@@ -354,19 +289,12 @@ def mosaic_logits(
 
 
 def by_context(
-    table: pd.DataFrame,
-    title: str,
-    context_of: Names,
-    *,
-    panel: str = "reading",
-    singles: pd.DataFrame | None = None,
-    handles: Sequence = (),
+    table: pd.DataFrame, title: str, context_of: Names, *, panel="reading", singles=None
 ) -> Figure:
     """Strengths of contexts, a row a context, and a panel for each value of the column `panel`.
 
     `table` has that column, context_class, network, value, low and high, as from
-    `effects.readings`. `singles` are values by training (`effects.of_trainings`, with network),
-    `handles` further entries of the legend.
+    `effects.readings`. `singles` are values by training (`effects.of_trainings`, with network).
     """
     panels, contexts = table[panel].unique(), list(table["context_class"].unique())
     looks = series(table["network"])
@@ -385,23 +313,16 @@ def by_context(
         name_rows(ax, [context_name(c, context_of) for c in contexts])
     for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
-    labels = LABELS if "asked" in looks else {}
-    entries = {labels.get(name, name): look for name, look in looks.items()}
+    entries = {LABELS.get(name, name): look for name, look in looks.items()}
     if singles is not None:
         entries["one training"] = {"marker": "|", "ms": 7}
-    headed(fig, title, [*marks(entries), *handles])
+    headed(fig, title, marks(entries))
     note(fig, WHISKERS)
     return fig
 
 
-# Notebook 04
-
-
 def paste_counts(
-    table: pd.DataFrame,
-    pictures: Mapping[tuple[str, str], torch.Tensor],
-    colours: Names,
-    context_of: Names,
+    table: pd.DataFrame, pictures: Mapping, colours: Names, context_of: Names
 ) -> Figure:
     """How many composites are taken for the context's class, a panel a context (Figures 11 to 14).
 
@@ -412,7 +333,7 @@ def paste_counts(
     rows = -(-len(contexts) // 2)
     fig, axes = plt.subplots(rows, 2, figsize=(9.5, 3.9 * rows + 0.4), squeeze=False)
     for ax, name in zip(axes.flat, contexts, strict=False):
-        part = table[table["context_class"] == name].reset_index(drop=True)
+        part = _of(table, context_class=name)
         _bars(ax, part, colours, [pictures[name, pasted] for pasted in part["pasted"]])
         ax.set_title(f"{context_name(name, context_of)}: taken for {name}")
     for ax in axes.flat[len(contexts) :]:
@@ -452,41 +373,39 @@ def _bars(ax: Axes, part: pd.DataFrame, colours: Names, pictures: list[torch.Ten
 def two_methods(
     counts: pd.DataFrame,
     pairs: pd.DataFrame,
-    agreements: Mapping[str, float],
+    agreements: Mapping,
     colours: Names,
     context_of: Names,
 ) -> Figure:
     """Pasting against mosaics, a point a pair: in the paper's counts, and in logits beside neutral.
 
-    `counts` are those of `pasting.both_counts`; `pairs` has the pairs by both methods, with
-    `ranks_apart`. `agreements` has the rank correlations: "counts", "logits", and "paper" where its
-    counts are drawn in.
+    `counts` are those of `pasting.both_counts`; `pairs` are those of `effects.of_pairs` by both
+    methods (x_first, x_second). `agreements` has the rank correlations: "counts", "logits", and
+    "paper" where its counts are drawn in.
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6))
-    for row in counts.to_dict("records"):
-        look = {"ls": "", "color": colours[row["context_class"]]}
-        left.plot(row["mosaic_share"], row["paste_share"], "o", ms=9, zorder=3, **look)
+    for row in counts.merge(pairs, on=PAIR).to_dict("records"):
+        colour = colours[row["context_class"]]
+        left.plot(row["mosaic_share"], row["paste_share"], "o", ms=9, zorder=3, color=colour)
         theirs = row["mosaic_share_paper"], row["paste_share_paper"]
-        left.plot(*theirs, **PAPER | {"mec": look["color"], "mew": 1.6})
-    measure = "context_effect"
-    for row in pairs.to_dict("records"):
-        look = {"color": colours[row["context_class"]], "elinewidth": 1}
-        for which, other in (("first", "second"), ("second", "first")):
-            ends = {name.removesuffix(f"_{which}"): value for name, value in row.items()}
-            place, upright = row[f"{measure}_{other}"], which == "second"
-            estimates(right, ends, measure, place, vertical=upright, **look)
-    for ax in (left, right):
-        ax.axhline(0, **ZERO)
-        ax.axvline(0, **ZERO)
-        ax.margins(0.1)
+        left.plot(*theirs, **PAPER | {"mec": colour, "mew": 1.6})
+        x, y = (
+            [row[f"context_effect{end}_{which}"] for end in ("", "_low", "_high")]
+            for which in ("first", "second")
+        )
+        look = {"color": colour, "ms": 8, "elinewidth": 1}
+        right.errorbar(x[0], y[0], whiskers(*y), whiskers(*x), "o", **look)
     said = f"The paper's counts: rank correlation {agreements['counts']:.2f}"
     if "paper" in agreements:
         said += f" (the paper's own {agreements['paper']:.2f})"
     left.set(xlabel="mosaics flipped (share)", ylabel="composites taken for the context (share)")
-    left.set_title(said, fontsize=10)
     right.set(xlabel="effect in mosaics (logits)", ylabel="effect in pasting (logits)")
-    said = f"Logits beside the neutral image: rank correlation {agreements['logits']:.2f}"
-    right.set_title(said, fontsize=10)
+    other = f"Logits beside the neutral image: rank correlation {agreements['logits']:.2f}"
+    for ax, title in ((left, said), (right, other)):
+        ax.axhline(0, **ZERO)
+        ax.axvline(0, **ZERO)
+        ax.margins(0.1)
+        ax.set_title(title, fontsize=10)
     handles = _of_contexts(counts, colours, context_of)
     handles += _of_paper(counts.rename(columns={"paste_share_paper": "paper"}), "the paper's")
     agree = "agree" if agreements["counts"] > 0.5 else "show no agreement"
@@ -495,28 +414,21 @@ def two_methods(
     return fig
 
 
-# Notebook 05
-
-
-def explained(
-    images: torch.Tensor, maps: torch.Tensor, captions: Sequence[str], title: str = ""
-) -> Figure:
+def explained(images: torch.Tensor, maps: torch.Tensor, captions: Sequence, title: str) -> Figure:
     """Image beside map beside overlay, all maps on one colour scale (Figure 16).
 
-    Parameters
-    ----------
-    images : uint8 tensor (N, 3, H, W)
-    maps : float tensor (N, H, W)
-        Positive relevance is drawn, as a share of the map's largest; an empty map is black.
-    captions : sequence of N str
-    title : str
+    Of N images, uint8 (N, 3, H, W), and maps, float (N, H, W), the positive relevance is drawn, as
+    a share of the map's largest; an empty map is black.
     """
     cols = min(6, 3 * len(images))
     trios = [p for image, one in zip(images, maps, strict=True) for p in (image, one, image)]
     names = [text for caption in captions for text in (caption, "", "")]
     fig = framed(trios, names, cols=cols, title=title)
+    height, width = images.shape[-2:]
+    over = {"alpha": 0.55, "extent": (-0.5, width - 0.5, height - 0.5, -0.5)}
     for ax, image, one in zip(fig.axes[2::3], images, maps, strict=False):
-        _overlay(ax, image, one)
+        ax.imshow(image.float().mean(0).numpy(), cmap="gray", vmin=0, vmax=255)
+        heat(ax, one, interpolation="bilinear", **over)
     bar = fig.colorbar(ScalarMappable(Normalize(0, 1), MAP), ax=fig.axes, shrink=0.6, pad=0.01)
     bar.set_label("relevance\n(1: the map's most)", fontsize=9)
     bar.ax.tick_params(labelsize=8)
@@ -524,30 +436,18 @@ def explained(
 
 
 def side_by_side(
-    tables: Mapping[str, pd.DataFrame],
-    key: str,
-    measures: Mapping[str, str],
-    title: str,
-    context_of: Names,
-    *,
-    percent: bool = False,
+    tables: Mapping, key: str, measures: Names, title: str, context_of: Names, *, percent=False
 ) -> Figure:
     """Tables of several networks: a row an entry of `key`, a panel a measure, a mark a network.
 
     `tables` are from `effects.intervals`, by what they are of; `measures` names their columns.
     """
-    parts = [
-        part.assign(
-            context_class=part[key],
-            network=network,
-            reading=label,
-            value=part[name],
-            low=part[f"{name}_low"],
-            high=part[f"{name}_high"],
-        )
-        for name, label in measures.items()
-        for network, part in tables.items()
-    ]
+    parts = []
+    for name, label in measures.items():
+        for network, table in tables.items():
+            part = table[[key, name, f"{name}_low", f"{name}_high"]]
+            part = part.set_axis(["context_class", "value", "low", "high"], axis=1)
+            parts.append(part.assign(network=network, reading=label))
     fig = by_context(pd.concat(parts, ignore_index=True), title, context_of)
     if percent:
         for ax in fig.axes:
@@ -584,20 +484,16 @@ def answers(table: pd.DataFrame, context_of: Names) -> Figure:
     return fig
 
 
-# Notebook 05b
-
-
 def dose_response(
     table: pd.DataFrame, measures: Pairs, colours: Names, context_of: Names, *, nothing: float
 ) -> Figure:
     """Measured effects against the planted dose: a row a reading, a column a measure.
 
     `table` is that of `methods.answers` for several doses; a filled point is an answer of yes.
-    `measures` are pairs of method and quantity. At the dose `nothing` class and context are
-    independent.
+    `measures` are pairs of method and quantity; nothing is planted up to the dose `nothing`.
     """
     looks = {name: {"color": colours[name]} for name in table["context_class"].unique()}
-    asked = pd.concat([_of(table, *measure) for measure in measures])
+    asked = _of_measures(table, measures)
     fig = _against_dose(asked, "effect", "reading", "context_class", looks, nothing)
     fig.supxlabel("planted dose: share of a class's images in its own context", fontsize=10)
     handles = _of_contexts(table, colours, context_of)
@@ -608,42 +504,34 @@ def dose_response(
     return fig
 
 
-def effects_of_worlds(
-    worlds: pd.DataFrame, panels: Mapping[str, tuple], *, nothing: float
-) -> Figure:
-    """Every context of every world, at each dose: do planted ones stand out?
+def effects_of_worlds(worlds: pd.DataFrame, panels: Mapping, *, nothing: float) -> Figure:
+    """Every context of the `sweep.world`s, at each dose: do planted ones stand out?
 
-    `worlds` is that of `sweep.world`. `panels` gives a title to the method, quantity, reading and
-    number of trainings of each panel.
+    `panels` gives a title to the method, quantity, reading and number of trainings of each panel.
     """
+    looks = {
+        "one context in one world": {"marker": "o", "color": BLUE, "ms": 4, "alpha": 0.4},
+        "median": {"marker": "_", "color": INK, "ms": 20, "mew": 3},
+    }
     fig, axes = plt.subplots(1, len(panels), figsize=(3.2 * len(panels), 3.6), squeeze=False)
-    draw = np.random.default_rng(0)
-    for ax, (title, (*measure, trainings)) in zip(axes[0], panels.items(), strict=True):
-        part = _of(worlds[worlds["trainings"] == trainings], *measure)
-        look = {"s": 9, "color": BLUE, "alpha": 0.45, "lw": 0}
-        ax.scatter(part["dose"] + draw.uniform(-0.05, 0.05, len(part)), part["effect"], **look)
-        medians = part.groupby("dose")["effect"].median()
-        ax.plot(medians.index, medians, color=INK, marker="_", ms=18, mew=2, lw=0, zorder=4)
+    for ax, (title, panel) in zip(axes[0], panels.items(), strict=True):
+        columns = dict(zip(("method", "quantity", "reading", "trainings"), panel, strict=True))
+        part = _of(worlds, **columns).set_index("dose")["effect"]
+        for values, look in zip((part, part.groupby("dose").median()), looks.values(), strict=True):
+            ax.plot(values, ls="", **look)
         _nothing_planted(ax, nothing)
         ax.axhline(0, **ZERO)
         ax.set_title(title, fontsize=10)
-        ax.set_xticks(medians.index, [f"{dose:g}" for dose in medians.index])
+        ax.set_xticks(part.index.unique())
     fig.supxlabel("planted dose", fontsize=10)
-    handles = [
-        mark("one context in one world", marker="o", color=BLUE, ms=4),
-        mark("median", marker="_", color=INK, mew=2, ms=12),
-        _SHADE,
-    ]
     dots = worlds["seed"].nunique() * worlds["context_class"].nunique()
-    headed(fig, f"Do planted contexts stand out? {dots} contexts at each dose", handles)
+    title = f"Do planted contexts stand out? {dots} contexts at each dose"
+    headed(fig, title, [*marks(looks), _SHADE])
     return fig
 
 
 def told_apart(table: pd.DataFrame) -> Figure:
-    """How well each measure tells planted contexts from others: a line a measure, by readings.
-
-    `table` is that of `sweep.told_apart`, for one number of trainings.
-    """
+    """`sweep.told_apart`, for one number of trainings: a line a measure, by readings."""
     table = table.assign(measure=table["method"] + ", " + table["quantity"])
     looks = series(table["reading"])
     fig, ax = plt.subplots(figsize=(8.5, 1.5 + 0.5 * table["measure"].nunique()))
@@ -651,7 +539,7 @@ def told_apart(table: pd.DataFrame) -> Figure:
     ax.axvline(0.5, **ZERO)
     ax.set_xlim(0, 1.03)
     ax.set_xlabel("how often an effect at dose 1 is larger than one where nothing is planted (AUC)")
-    flips = _of(table, "mosaics", "flips").set_index("reading")["auc"]
+    flips = _of(table, method="mosaics", quantity="flips").set_index("reading")["auc"]
     said = "Flips of mosaics tell planted contexts from others with an AUC of"
     said += f" {flips['raw']:.2f} raw, {flips['beside neutral']:.2f} beside neutral"
     headed(fig, said, marks(looks))
@@ -660,14 +548,11 @@ def told_apart(table: pd.DataFrame) -> Figure:
 
 
 def yes_rates(table: pd.DataFrame, measures: Pairs, *, nothing: float) -> Figure:
-    """Hits and false alarms: how often each measure answers yes at each dose.
-
-    `table` is that of `sweep.rates`: above for all trainings of a model, below for one alone.
-    """
+    """Hits and false alarms by `sweep.rates`: above all trainings of a model, below one alone."""
     table = table.sort_values("trainings", ascending=False, kind="stable")
     names = table["trainings"].map("{} trainings".format).replace("1 trainings", "one training")
     table, looks = table.assign(by=names), series(table["reading"])
-    asked = pd.concat([_of(table, *measure) for measure in measures])
+    asked = _of_measures(table, measures)
     fig = _against_dose(asked, "yes", "by", "reading", looks, nothing)
     for ax in fig.axes:
         ax.set_ylim(-0.05, 1.05)
@@ -675,20 +560,17 @@ def yes_rates(table: pd.DataFrame, measures: Pairs, *, nothing: float) -> Figure
     fig.supxlabel("planted dose", fontsize=10)
     none = table[(table["dose"] <= nothing) & (table["reading"] == "beside neutral")]
     alarms = none.groupby(["by", "method", "quantity"], sort=False)["yes"].mean()
-    said = []
-    for name, rates in alarms.groupby("by", sort=False):
-        _, *measure = rates.idxmax()
-        said.append(f"{rates.max():.0%} by {name} ({', '.join(measure)})")
-    title = f"Most false alarms beside neutral: {'; '.join(said)}"
+    most = alarms.groupby("by", sort=False).max()
+    said = "; ".join(f"{rate:.0%} by {name}" for name, rate in most.items())
+    title = f"Beside neutral, the measure with most false alarms has {said}"
     headed(fig, title, [*marks(looks), _SHADE])
     return fig
 
 
 def mitigation(accuracy: pd.DataFrame, effects: Mapping[str, pd.DataFrame]) -> Figure:
-    """Before and after: accuracy by test set, then what the contexts still do; a mark a model.
+    """Before and after: `cross_evaluation.accuracies`, then what the contexts still do to models.
 
-    `accuracy` is that of `cross_evaluation.accuracies`; `effects` gives a title to tables with
-    model, effect, low and high.
+    `effects` gives a title to tables with model, effect, low and high.
     """
     looks = series(accuracy["model"])
     widths = [2.2] + [1] * len(effects)
@@ -700,12 +582,11 @@ def mitigation(accuracy: pd.DataFrame, effects: Mapping[str, pd.DataFrame]) -> F
         compared(ax, table.assign(row="all contexts"), "effect", "row", "model", looks)
         ax.axvline(0, **ZERO)
         ax.set_title(textwrap.fill(title, 18))
-    changed = accuracy.pivot(index="test_set", columns="model", values="accuracy")[list(looks)]
-    lost = (changed.iloc[:, 0] - changed.iloc[:, 1]).idxmin()
-    gain = changed.loc[lost]
-    said = f"on {lost} from {gain.iloc[0]:.0%} to {gain.iloc[1]:.0%}"
-    second = list(looks)[1].capitalize()
-    headed(fig, f"{second} for some images: {said}", marks(looks))
+    before, after, *_ = looks
+    wide = accuracy.pivot(index="test_set", columns="model", values="accuracy")
+    most = (wide[after] - wide[before]).idxmax()
+    said = f"on {most} from {wide.loc[most, before]:.0%} to {wide.loc[most, after]:.0%}"
+    headed(fig, f"{after.capitalize()} for some images: {said}", marks(looks))
     note(fig, WHISKERS)
     return fig
 
@@ -718,13 +599,14 @@ def _nothing_planted(ax: Axes, nothing: float) -> None:
     ax.axvspan(-0.08, nothing + 0.08, color="#F0F0F0", zorder=0, lw=0)
 
 
-def _of(table: pd.DataFrame, method: str, quantity: str, reading: str = "") -> pd.DataFrame:
-    """The rows of one measure, in one reading or in all of them."""
-    mine = (table["method"] == method) & (table["quantity"] == quantity)
-    return table[mine & ((table["reading"] == reading) | (reading == ""))]
+def _of(table: pd.DataFrame, **values) -> pd.DataFrame:
+    """The rows that have these values in the columns of these names."""
+    return table[(table[list(values)] == list(values.values())).all(axis=1)]
 
 
-# What several of them draw
+def _of_measures(table: pd.DataFrame, measures: Pairs) -> pd.DataFrame:
+    """The rows of several pairs of method and quantity, in their order."""
+    return pd.concat([_of(table, method=method, quantity=of) for method, of in measures])
 
 
 def _of_paper(table: pd.DataFrame, label: str) -> list:
@@ -740,30 +622,19 @@ def _of_contexts(table: pd.DataFrame, colours: Names, context_of: Names) -> list
     ]
 
 
-def _overlay(ax: Axes, image: torch.Tensor, relevance: torch.Tensor) -> None:
-    """A map, enlarged where it has to be, over its image in grey."""
-    height, width = image.shape[1:]
-    ax.imshow(image.float().mean(0).numpy(), cmap="gray", vmin=0, vmax=255)
-    frame = (-0.5, width - 0.5, height - 0.5, -0.5)
-    heat(ax, relevance, alpha=0.55, extent=frame, interpolation="bilinear")
-
-
 def _against_dose(
     table: pd.DataFrame, value: str, rows: str, by: str, looks: Mapping, nothing: float
 ) -> Figure:
-    """Estimates against the dose, a line an entry of `by`: a row of panels an entry of `rows`.
-
-    A column of panels is a measure. What has an answer, and not yes, is drawn open.
-    """
+    """Estimates by dose, a line an entry of `by`, panels by `rows` and measure; "no" is open."""
     measures, down = table[["method", "quantity"]].drop_duplicates(), table[rows].unique()
     size = (2.6 * len(measures) + 0.4, 2 * len(down) + 1.1)
     fig, axes = plt.subplots(len(down), len(measures), figsize=size, sharex=True, squeeze=False)
-    places = product(enumerate(down), enumerate(measures.itertuples(index=False)))
+    places = product(enumerate(down), enumerate(measures.to_dict("records")))
     for (row, entry), (column, measure) in places:
-        ax, part = axes[row, column], _of(table[table[rows] == entry], *measure)
+        ax, part = axes[row, column], _of(table, **measure, **{rows: entry})
         _nothing_planted(ax, nothing)
         for shift, (name, look) in enumerate(looks.items()):
-            line = part[part[by] == name]
+            line = _of(part, **{by: name})
             at = line["dose"] + 0.015 * (shift - (len(looks) - 1) / 2)
             look = {"ms": 5, "marker": "o"} | look
             estimates(ax, line, value, at, vertical=True, **look | {"ls": "-", "lw": 1.2})
@@ -773,7 +644,7 @@ def _against_dose(
                 ax.plot(at[no], line[value][no], **look)
         ax.axhline(0, **ZERO)
         if row == 0:
-            ax.set_title(", ".join(measure))
+            ax.set_title(", ".join(measure.values()))
         if column == 0:
             ax.set_ylabel(entry)
     return fig
