@@ -2,15 +2,14 @@
 
 import numpy as np
 
-from .noise import Draws, axis, clip, fractal, noise_at, smooth, value_noise
-from .paint import Colour, column
-from .shapes import Curve, Ellipse, Pixels, View, coverage, crop
+from .noise import Draws, axis, clip, fractal, noise_at, off_middle, smooth, value_noise
+from .paint import Colour, column, stamp
+from .shapes import Curve, Ellipse, View, coverage, crop
 
 
 def lerp(first: Colour | np.ndarray, second: Colour | np.ndarray, t: np.ndarray) -> np.ndarray:
-    """Return the mixture of two colours or images; t = 0 gives the first."""
-    first = column(first) if isinstance(first, tuple) else first
-    second = column(second) if isinstance(second, tuple) else second
+    """The mixture of two colours or images; t = 0 gives the first."""
+    first, second = (column(one) if isinstance(one, tuple) else one for one in (first, second))
     return first + (second - first) * t
 
 
@@ -23,26 +22,14 @@ def lit(image: np.ndarray, draws: Draws, slope: float = 0.12, vignette: float = 
     return clip(image * (across[None] * down[:, None]))
 
 
-def _stamp(image: np.ndarray, pixels: Pixels, share: np.ndarray, colour: np.ndarray) -> None:
-    window = image[:, pixels.rows, pixels.columns]
-    window += (colour - window) * share
-
-
-CLOUDS = (
-    (3.2, 2.2, 0.50, 0.16),
-    (2.6, 1.8, 0.46, 0.22),
-    (7.0, 1.4, 0.47, 0.4),
-    (4.5, 3.0, 0.56, 0.14),
-)
-
-
 def sky(draws: Draws, size: int) -> np.ndarray:
     """Blue deepening upwards, with cumulus, torn or high thin clouds."""
     where = axis(size)
     top = draws.mix((0.20, 0.44, 0.80), (0.40, 0.64, 0.92))
     low = draws.mix((0.62, 0.80, 0.95), (0.80, 0.90, 0.97))
     image = lerp(top, low, smooth(where * draws.between(0.8, 1.2))[:, None])
-    fy, fx, threshold, soft = draws.choice(CLOUDS)
+    clouds = (3.2, 2.2, 0.50, 0.16), (2.6, 1.8, 0.46, 0.22), (7.0, 1.4, 0.47, 0.4)
+    fy, fx, threshold, soft = draws.choice((*clouds, (4.5, 3.0, 0.56, 0.14)))
     drift = draws.between(-0.05, 0.05)
     body = fractal(draws, where, where, fy, fx, 5)
     body = body + (where[:, None] - 0.5) * draws.between(-0.12, 0.2)
@@ -95,6 +82,16 @@ def _path(draws: Draws, image: np.ndarray, horizon: float) -> None:
     image[:, start:] = image[:, start:] * (1 - share) + sand * share
 
 
+def _leafy(image: np.ndarray, shape: Ellipse, leaves: np.ndarray, ragged, slope, light) -> None:
+    """Leaves within a ragged outline, darker downwards by a slope."""
+    size = image.shape[-1]
+    pixels = crop(View(size, 0, 0, size), shape.bounds, size, margin=3)
+    if pixels is not None:
+        leaf = leaves[:, pixels.rows, pixels.columns]
+        distance = shape.field(pixels) + (leaf[1] - 0.3) * (ragged * size)
+        stamp(image, pixels, coverage(distance * 0.6), leaf * pixels.linear(0, slope, light))
+
+
 def _tree(draws: Draws, image: np.ndarray, leaves: np.ndarray, x: float, foot: float) -> None:
     """A trunk and a crown of leaf clusters."""
     size = image.shape[-1]
@@ -106,17 +103,11 @@ def _tree(draws: Draws, image: np.ndarray, leaves: np.ndarray, x: float, foot: f
     if pixels is not None:
         across = clip(pixels.linear(0.35 / width, 0, -0.35 * x / width), -1, 1)
         shade = 1.15 - across * 0.35
-        _stamp(image, pixels, coverage(trunk.field(pixels)), bark * shade)
+        stamp(image, pixels, coverage(trunk.field(pixels)), bark * shade)
     for _ in range(draws.count(3, 5)):
         cx, cy = x + draws.between(-0.16, 0.16), top + draws.between(-0.02, 0.16)
         crown = Ellipse(cx, cy, draws.between(0.1, 0.18), draws.between(0.08, 0.14))
-        pixels = crop(view, crown.bounds, size, margin=3)
-        if pixels is None:
-            continue
-        leaf = leaves[:, pixels.rows, pixels.columns]
-        ragged = crown.field(pixels) + (leaf[1] - 0.3) * (0.16 * size)
-        light = pixels.linear(0, -2.2, 1.05 + 2.2 * cy)
-        _stamp(image, pixels, coverage(ragged * 0.6), leaf * light)
+        _leafy(image, crown, leaves, 0.16, -2.2, 1.05 + 2.2 * cy)
 
 
 def park(draws: Draws, size: int) -> np.ndarray:
@@ -136,18 +127,10 @@ def park(draws: Draws, size: int) -> np.ndarray:
     near = _foliage(draws, size, 9.0, 0.85)
     for _ in range(draws.count(2, 4)):
         x, r = draws.between(0.0, 1.0), draws.between(0.07, 0.16)
-        bush = Ellipse(x, horizon, r, r * draws.between(0.4, 0.7))
-        pixels = crop(View(size, 0, 0, size), bush.bounds, size, margin=3)
-        if pixels is not None:
-            leaf = near[:, pixels.rows, pixels.columns]
-            ragged = bush.field(pixels) + (leaf[1] - 0.3) * (0.1 * size)
-            _stamp(image, pixels, coverage(ragged * 0.6), leaf * 0.9)
+        _leafy(image, Ellipse(x, horizon, r, r * draws.between(0.4, 0.7)), near, 0.1, 0, 0.9)
     for _ in range(draws.count(1, 3)):
         _tree(draws, image, near, draws.between(0.02, 0.98), horizon + draws.between(0.0, 0.12))
     return lit(image * 0.95 + 0.05, draws)
-
-
-WALLS = ((0.78, 0.58, 0.50), (0.84, 0.78, 0.70), (0.70, 0.69, 0.70), (0.92, 0.87, 0.80))
 
 
 def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:
@@ -156,17 +139,18 @@ def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:
     air = draws.mix((0.62, 0.70, 0.78), (0.78, 0.82, 0.86))
     image = lerp(air, (0.88, 0.89, 0.88), where[:, None] * 2)
     image = np.broadcast_to(image, (3, size, size)).copy()
+    walls = (0.78, 0.58, 0.50), (0.84, 0.78, 0.70), (0.70, 0.69, 0.70), (0.92, 0.87, 0.80)
     x = -draws.between(0.0, 0.15)
     while x < 1.0:
         width, top = draws.between(0.16, 0.36), horizon - draws.between(0.14, 0.42)
         c0, c1 = max(0, int(x * size)), min(size, int((x + width) * size))
         r0, r1 = max(0, int(top * size)), int(horizon * size) + 1
         if c0 < c1 and r0 < r1:
-            wall = column(draws.choice(WALLS))
+            wall = column(draws.choice(walls))
             across = (where[c0:c1] - x) / width * draws.count(3, 4)
             down = (where[r0:r1] - top) * draws.between(8.5, 11)
-            a, d = np.abs(across - np.floor(across) - 0.5), np.abs(down - np.floor(down) - 0.5)
-            pane = coverage((a - 0.24) * 8)[None] * coverage((d - 0.28) * 8)[:, None]
+            pane = coverage((off_middle(across) - 0.24) * 8)[None]
+            pane = pane * coverage((off_middle(down) - 0.28) * 8)[:, None]
             shade = 0.82 + 0.3 * draws.between(0.0, 1.0)
             image[:, r0:r1, c0:c1] = lerp(wall * np.float32(shade), (0.40, 0.45, 0.52), pane * 0.8)
         x += width
@@ -191,14 +175,13 @@ def _along(draws: Draws, image: np.ndarray, horizon: float) -> None:
     sharp = depth * size
     half = draws.between(0.85, 1.3)
     ground = np.broadcast_to(_asphalt(draws, y[:, 0], x[0]), (3, *side.shape))
-    paving = 0.9 + 0.14 * coverage(((np.abs(1 / depth - np.floor(1 / depth) - 0.5)) - 0.44) * 14)
+    paving = 0.9 + 0.14 * coverage((off_middle(1 / depth) - 0.44) * 14)
     slabs = column(draws.mix((0.74, 0.72, 0.69), (0.84, 0.82, 0.78))) * paving
     out = np.abs(side) - half
     ground = lerp(ground, slabs, 1 - coverage(out * sharp))
     ground = lerp(ground, (0.92, 0.91, 0.88), coverage((np.abs(out - 0.05) - 0.05) * sharp))
     paint = draws.choice(((0.98, 0.98, 0.97), (0.98, 0.98, 0.97), (0.97, 0.84, 0.36)))
-    phase = 0.55 / depth + draws.between(0.0, 1.0)
-    dashes = coverage((np.abs(phase - np.floor(phase) - 0.5) - 0.28) * 12)
+    dashes = coverage((off_middle(0.55 / depth + draws.between(0.0, 1.0)) - 0.28) * 12)
     ground = lerp(ground, paint, coverage((np.abs(side) - 0.035) * sharp) * dashes)
     edge = coverage((np.abs(np.abs(side) - half * 0.86) - 0.025) * sharp)
     image[:, start:] = lerp(ground, (0.98, 0.98, 0.97), edge)
@@ -212,13 +195,12 @@ def _across(draws: Draws, image: np.ndarray, horizon: float) -> None:
     kerb, slant = horizon + draws.between(0.06, 0.16), draws.between(-0.1, 0.1)
     level = y + slant * (x - 0.5)
     slabs = column(draws.mix((0.74, 0.72, 0.69), (0.84, 0.82, 0.78)))
-    joint = np.abs(x * 6 - np.floor(x * 6) - 0.5)
-    slabs = slabs * (0.88 + 0.14 * coverage((joint - 0.45) * 12))
+    slabs = slabs * (0.88 + 0.14 * coverage((off_middle(x * 6) - 0.45) * 12))
     ground = lerp(slabs, _asphalt(draws, y[:, 0], x[0]), coverage((kerb - level) * size))
     ground = lerp(ground, (0.92, 0.91, 0.88), coverage((np.abs(level - kerb) - 0.014) * size))
     line, wide = kerb + draws.between(0.16, 0.34), draws.between(0.012, 0.02)
     dash = x * draws.between(1.8, 3.0) + draws.between(0.0, 1.0)
-    dashes = coverage((np.abs(dash - np.floor(dash) - 0.5) - 0.3) * 20)
+    dashes = coverage((off_middle(dash) - 0.3) * 20)
     paint = draws.choice(((0.98, 0.98, 0.97), (0.97, 0.84, 0.36)))
     ground = lerp(ground, paint, coverage((np.abs(level - line) - wide) * size) * dashes)
     if draws.chance(0.6):
@@ -249,18 +231,17 @@ def _planks(draws: Draws, p: np.ndarray, q: np.ndarray, middle: float) -> np.nda
     n = draws.between(3.0, 6.5)
     plank = p * n + draws.between(0.0, 1.0)
     number = np.floor(plank)
-    inside = np.abs(plank - number - 0.5)
     bump = np.zeros_like(plank)
     for _ in range(draws.count(1, 3)):
         dp, dq = p - middle - draws.between(-0.4, 0.4), q - draws.between(0.1, 1.1)
         bump += 0.005 / (dp * dp + dq * dq * 0.22 + 0.0016)
     rings = p * draws.between(7, 12) + noise_at(draws, q, p, 2.0, 5.0) * 1.6 + bump
-    ring = np.abs(rings - np.floor(rings) - 0.5) * 2
+    ring = off_middle(rings) * 2
     fibre = noise_at(draws, q + number * 0.37, p, 5.0, 60.0)
     tint = noise_at(draws, number, number, 1.7, 0.3)
     t = ring * 0.4 + fibre * 0.35 + tint * 0.5 - 0.12 + clip(bump - 0.9) * 0.5
     wood = lerp(pale, deep, clip(t, 0, 1.2))
-    return wood * (1 - 0.62 * smooth((inside - 0.455) * 30))
+    return wood * (1 - 0.62 * smooth((off_middle(plank) - 0.455) * 30))
 
 
 def wood(draws: Draws, size: int) -> np.ndarray:
