@@ -2,12 +2,9 @@
 
 *Focus! Rating XAI Methods and Finding Biases*, section I-C: the iguana's subtympanic shield looks
 like the peacock's ocellus, so a network asked for the peacock finds it on the iguana. Here a
-network sees the same eyespot on a quarter of its training images, at every dose. What the dose
-changes is which images these are: at 0 each class has its share, so that the eyespot says nothing;
-at 1 all images of one class have it, and no others. So the eyespot is never new to a network, and
-networks of two doses differ in what it means and in nothing else.
-
-A sham mark has the eyespot's place, size and form, and other colours. No training image carries it.
+network sees the same eyespot on a quarter of its training images, and a dose decides on which: at
+0 each class has its share, so that the eyespot says nothing; at 1 all images of one class have it,
+and no others. A sham mark differs in its colours, and no training image carries it.
 """
 
 import math

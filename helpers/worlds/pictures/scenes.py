@@ -22,6 +22,13 @@ def lit(image: np.ndarray, draws: Draws, slope: float = 0.12, vignette: float = 
     return clip(image * (across[None] * down[:, None]))
 
 
+def _below(image: np.ndarray, horizon: float, gap: int = 0) -> tuple:
+    """The rows of an image below a horizon, to be painted, and their rows and columns as shares."""
+    where = axis(image.shape[-1])
+    start = int(horizon * len(where)) + gap
+    return image[:, start:], where[start:], where
+
+
 def sky(draws: Draws, size: int) -> np.ndarray:
     """Blue deepening upwards, with cumulus, torn or high thin clouds."""
     where = axis(size)
@@ -54,32 +61,28 @@ def _foliage(draws: Draws, size: int, cells: float, tone: float = 1.0) -> np.nda
 
 def _lawn(draws: Draws, image: np.ndarray, horizon: float) -> None:
     """Grass from the horizon down, finer with distance, with patches of shade."""
-    size = image.shape[-1]
-    where = axis(size)
-    start = int(horizon * size)
-    near = (where[start:] - horizon) / (1 - horizon)
+    ground, rows, where = _below(image, horizon)
+    near = (rows - horizon) / (1 - horizon)
     depth = 1.6 - 1.0 / (0.6 + near)
     far = draws.mix((0.78, 0.84, 0.46), (0.88, 0.90, 0.56))
     close = draws.mix((0.66, 0.76, 0.32), (0.78, 0.82, 0.42))
     blades = fractal(draws, depth, where, 26, 22, 2) - 0.5
     patches = smooth((fractal(draws, depth, where, 6, 2.5, 2) - 0.36) * 3.5)
     grass = lerp(far, close, near[:, None])
-    image[:, start:] = grass * (0.78 + 0.26 * patches) * (1 + blades * 0.4)
+    ground[:] = grass * (0.78 + 0.26 * patches) * (1 + blades * 0.4)
 
 
 def _path(draws: Draws, image: np.ndarray, horizon: float) -> None:
     """A sandy path that winds away over the lawn."""
-    size = image.shape[-1]
-    where = axis(size)
-    start = int(horizon * size)
-    near = ((where[start:] - horizon) / (1 - horizon))[:, None]
+    ground, rows, where = _below(image, horizon)
+    near = ((rows - horizon) / (1 - horizon))[:, None]
     foot, end, sway = draws.between(0.1, 0.9), draws.between(0.2, 0.8), draws.between(-0.5, 0.5)
     middle = end + (foot - end) * near + sway * near * (1 - near)
     width = 0.012 + draws.between(0.1, 0.2) * near
-    share = coverage((np.abs(where[None] - middle) - width) * size * 0.7)
-    grain = value_noise(draws, where[start:], where, 50, 40) * 0.12 + 0.92
+    share = coverage((np.abs(where[None] - middle) - width) * len(where) * 0.7)
+    grain = value_noise(draws, rows, where, 50, 40) * 0.12 + 0.92
     sand = column(draws.mix((0.86, 0.78, 0.62), (0.94, 0.88, 0.76))) * grain
-    image[:, start:] = image[:, start:] * (1 - share) + sand * share
+    ground[:] = ground * (1 - share) + sand * share
 
 
 def _leafy(image: np.ndarray, shape: Ellipse, leaves: np.ndarray, ragged, slope, light) -> None:
@@ -166,15 +169,14 @@ def _asphalt(draws: Draws, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
 def _along(draws: Draws, image: np.ndarray, horizon: float) -> None:
     """A road running away from the viewer: kerbs, pavements, a dashed middle line."""
-    size = image.shape[-1]
-    start = int(horizon * size) + 1
-    y, x = axis(size)[start:, None], axis(size)[None]
+    painted, rows, where = _below(image, horizon, 1)
+    y, x = rows[:, None], where[None]
     depth, vanish = y - horizon, draws.between(0.3, 0.7)
     lean = draws.between(-0.5, 0.5)
     side = (x - vanish) / depth + lean
-    sharp = depth * size
+    sharp = depth * len(where)
     half = draws.between(0.85, 1.3)
-    ground = np.broadcast_to(_asphalt(draws, y[:, 0], x[0]), (3, *side.shape))
+    ground = _asphalt(draws, rows, where)
     paving = 0.9 + 0.14 * coverage((off_middle(1 / depth) - 0.44) * 14)
     slabs = column(draws.mix((0.74, 0.72, 0.69), (0.84, 0.82, 0.78))) * paving
     out = np.abs(side) - half
@@ -184,19 +186,18 @@ def _along(draws: Draws, image: np.ndarray, horizon: float) -> None:
     dashes = coverage((off_middle(0.55 / depth + draws.between(0.0, 1.0)) - 0.28) * 12)
     ground = lerp(ground, paint, coverage((np.abs(side) - 0.035) * sharp) * dashes)
     edge = coverage((np.abs(np.abs(side) - half * 0.86) - 0.025) * sharp)
-    image[:, start:] = lerp(ground, (0.98, 0.98, 0.97), edge)
+    painted[:] = lerp(ground, (0.98, 0.98, 0.97), edge)
 
 
 def _across(draws: Draws, image: np.ndarray, horizon: float) -> None:
     """A road across the picture: far pavement and kerb, asphalt, lane line, near kerb."""
-    size = image.shape[-1]
-    start = int(horizon * size) + 1
-    y, x = axis(size)[start:, None], axis(size)[None]
+    painted, rows, where = _below(image, horizon, 1)
+    y, x, size = rows[:, None], where[None], len(where)
     kerb, slant = horizon + draws.between(0.06, 0.16), draws.between(-0.1, 0.1)
     level = y + slant * (x - 0.5)
     slabs = column(draws.mix((0.74, 0.72, 0.69), (0.84, 0.82, 0.78)))
     slabs = slabs * (0.88 + 0.14 * coverage((off_middle(x * 6) - 0.45) * 12))
-    ground = lerp(slabs, _asphalt(draws, y[:, 0], x[0]), coverage((kerb - level) * size))
+    ground = lerp(slabs, _asphalt(draws, rows, where), coverage((kerb - level) * size))
     ground = lerp(ground, (0.92, 0.91, 0.88), coverage((np.abs(level - kerb) - 0.014) * size))
     line, wide = kerb + draws.between(0.16, 0.34), draws.between(0.012, 0.02)
     dash = x * draws.between(1.8, 3.0) + draws.between(0.0, 1.0)
@@ -206,7 +207,7 @@ def _across(draws: Draws, image: np.ndarray, horizon: float) -> None:
     if draws.chance(0.6):
         near = draws.between(0.86, 0.97)
         ground = lerp(ground, (0.98, 0.98, 0.97), coverage((np.abs(level - near) - wide) * size))
-    image[:, start:] = ground
+    painted[:] = ground
 
 
 def road(draws: Draws, size: int) -> np.ndarray:
@@ -217,17 +218,13 @@ def road(draws: Draws, size: int) -> np.ndarray:
     return lit(image, draws)
 
 
-TIMBER = (
-    ((0.93, 0.77, 0.55), (0.74, 0.54, 0.33)),
-    ((0.78, 0.58, 0.40), (0.58, 0.40, 0.26)),
-    ((0.87, 0.65, 0.45), (0.66, 0.43, 0.27)),
-    ((0.96, 0.84, 0.66), (0.82, 0.65, 0.45)),
-)
+PALE = (0.93, 0.77, 0.55), (0.78, 0.58, 0.40), (0.87, 0.65, 0.45), (0.96, 0.84, 0.66)
+DEEP = (0.74, 0.54, 0.33), (0.58, 0.40, 0.26), (0.66, 0.43, 0.27), (0.82, 0.65, 0.45)
 
 
 def _planks(draws: Draws, p: np.ndarray, q: np.ndarray, middle: float) -> np.ndarray:
     """Wood of planks side by side along p, grain along q; knots about p = `middle`."""
-    pale, deep = draws.choice(TIMBER)
+    pale, deep = draws.choice(list(zip(PALE, DEEP, strict=True)))
     n = draws.between(3.0, 6.5)
     plank = p * n + draws.between(0.0, 1.0)
     number = np.floor(plank)

@@ -1,9 +1,9 @@
 """Plane shapes as signed distance fields, evaluated on the pixel grid of any image size.
 
 A field is negative inside and positive outside, in pixels, and exact to first order at the
-outline, which is all that antialiasing needs: coverage = clip(1/2 - d, 0, 1). Only exactly rounded
-IEEE operations are used (no sine, no power, no sum over an axis), so that a field has the same
-bits on every machine. Object coordinates: x to the right, y downwards, about -1 to 1.
+outline, as antialiasing needs. Only exactly rounded IEEE operations are used (no
+sine, no power, no sum over an axis), so that a field has the same bits on every machine. Object
+coordinates: x to the right, y downwards, about -1 to 1.
 """
 
 import math
@@ -211,13 +211,13 @@ class Union(Shape):
 class Meet(Shape):
     """Every point of both shapes."""
 
-    def __init__(self, first: Shape, second: Shape):
-        self.first, self.second = first, second
-        (x0, y0, x1, y1), (a0, b0, a1, b1) = first.bounds, second.bounds
-        self.bounds = (max(x0, a0), max(y0, b0), min(x1, a1), min(y1, b1))
+    def __init__(self, *shapes: Shape):
+        self.shapes = shapes
+        x0, y0, x1, y1 = zip(*(shape.bounds for shape in shapes), strict=True)
+        self.bounds = max(x0), max(y0), min(x1), min(y1)
 
     def field(self, pixels: Pixels) -> np.ndarray:
-        return np.maximum(self.first.field(pixels), self.second.field(pixels))
+        return reduce(np.maximum, (shape.field(pixels) for shape in self.shapes))
 
 
 class Ring(Shape):
