@@ -20,7 +20,7 @@ from torchvision.models import AlexNet_Weights, SqueezeNet1_1_Weights
 
 from helpers import models
 from helpers.models import training
-from helpers.run import artifacts
+from helpers.run import artifacts, project
 
 QUARTER = "alexnet-quarter"
 
@@ -159,6 +159,43 @@ def test_weights_that_do_not_fit_are_refused_with_a_sentence(tmp_path, change, m
     torch.save(state, tmp_path / "weights.pth")
     with pytest.raises(ValueError, match=message):
         models.build(QUARTER, 3, weights=tmp_path / "weights.pth")
+
+
+@pytest.fixture(scope="module")
+def state():
+    tensors = models.build("resnet18", 2).network.state_dict()
+    return {name: tensor.contiguous() for name, tensor in tensors.items()}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda w: w / 0, "conv1.weight has NaN or infinite values"),
+        (lambda w: (100 * w).int(), "conv1.weight is int32, must be floating point"),
+    ],
+)
+def test_weights_that_are_no_numbers_or_whole_numbers_are_refused(tmp_path, state, change, message):
+    save_file(state | {"conv1.weight": change(state["conv1.weight"])}, tmp_path / "w.safetensors")
+    with pytest.raises(ValueError, match=message):
+        models.build("resnet18", 2, weights=tmp_path / "w.safetensors")
+
+
+def test_half_precision_and_counters_of_another_width_are_read(tmp_path, state):
+    other = {name: t.half() if t.is_floating_point() else t.int() for name, t in state.items()}
+    save_file(other, tmp_path / "w.safetensors")
+    network = models.build("resnet18", 2, weights=tmp_path / "w.safetensors").network
+    torch.testing.assert_close(network.conv1.weight, state["conv1.weight"], atol=1e-3, rtol=1e-3)
+
+
+def test_a_stored_model_cut_short_says_which_file_to_delete(tmp_path, state, monkeypatch):
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    project.store().mkdir()
+    for folder, said in ((project.store(), True), (tmp_path, False)):
+        save_file(state, folder / "w.safetensors")
+        (folder / "w.safetensors").write_bytes((folder / "w.safetensors").read_bytes()[:1000])
+        with pytest.raises(ValueError, match=r"w.safetensors cannot be read") as error:
+            models.build("resnet18", 2, weights=folder / "w.safetensors")
+        assert ("Delete that file and run again" in str(error.value)) == said
 
 
 class Attack:

@@ -12,7 +12,7 @@ from helpers import stats
 from helpers.contexts import effects, mosaics, paper, pasting
 from helpers.data import duplicates
 from helpers.worlds import pictures
-from helpers.worlds.pictures.sets import photographed
+from helpers.worlds.pictures.sets import shown
 
 CLASSES = ("a", "b", "c")
 GREEN = np.array([40.0, 150.0, 60.0])
@@ -74,7 +74,7 @@ def test_no_white_fringe_on_the_worlds_objects(masks):
     cutouts = pasting.cut(images, given_masks, softness=0)
     ground, ours, naive = np.full((3, 96, 96), 0.1, np.float32), [], []
     for i, row in enumerate(made.table.itertuples()):
-        layer = photographed(row.object, 0, row.index, 96)[1]
+        layer = shown(row.object, 0, row.index, 96)[1]
         edge = (np.asarray(layer.alpha) > 0.02) & (np.asarray(layer.alpha) < 0.98)
         true = (layer.over(ground.copy()) * 255)[:, edge]
         mixed = cutouts[i, :3] + (1 - cutouts[i, 3]) * 25.5

@@ -14,7 +14,7 @@ from matplotlib.path import Path as Outline
 
 from helpers.worlds import pictures
 from helpers.worlds.pictures import shapes
-from helpers.worlds.pictures.sets import assigned, photographed
+from helpers.worlds.pictures.sets import assigned, shown
 
 CLASSES = pictures.CLASSES
 
@@ -112,7 +112,7 @@ def test_seeds_and_purposes_share_no_image(c, wb, nc):
 def test_white_is_the_same_object(c, wb):
     """Where the object covers all of a pixel both are the same bytes; where none, WB is white."""
     rows = zip(c.table["object"], c.table["index"], strict=True)
-    alpha = np.stack([photographed(name, 0, index, 96)[1].alpha for name, index in rows])
+    alpha = np.stack([shown(name, 0, index, 96)[1].alpha for name, index in rows])
     solid = alpha > 0.998
     assert np.array_equal(c.masks, wb.masks) and np.array_equal(wb.masks, alpha >= 0.5)
     assert solid.sum() > 50_000

@@ -32,51 +32,25 @@ from helpers.run import artifacts
 if TYPE_CHECKING:
     import torch  # seconds that a figure without pictures does not need
 
-TIGHT = {"bbox_inches": "tight", "pad_inches": 0.08}
 INK = "#222222"
 FAINT = "#8a8a8a"
 BLUE, RED = "#0072B2", "#C8553D"  # the usual, and what stands out
 WHISKERS = "Whiskers: 95% intervals for other trainings and other images."
-SET_COLOURS = {"NC": "#F3D54E", "C": "#9A9A9A", "WB": "#1F6F43"}
-"""Figure 2's colours of the three sets: yellow, grey, green."""
-
-PAPER_COLOURS = {
-    "bench": "#009E73",
-    "park": "#009E73",
-    "mug": "#F5A623",
-    "wood": "#F5A623",
-    "plane": "#0072B2",
-    "sky": "#0072B2",
-    "fire hydrant": "#4A4A4A",
-    "road": "#4A4A4A",
-}
+SET_COLOURS = {"NC": "#F3D54E", "C": "#9A9A9A", "WB": "#1F6F43"}  # yellow, grey, green: Figure 2
 # The first four are the paper's. All eight stay apart for readers who miss red, green or blue:
 # two of them differ by 11.7 at least in CAM02-UCS, and by 5 in lightness.
-COLOURS = (
-    "#009E73",
-    "#0072B2",
-    "#F5A623",
-    "#4A4A4A",
-    "#9F4000",
-    "#40DF80",
-    "#9F9FBF",
-    "#600060",
-)
+COLOURS = ("#009E73", "#0072B2", "#F5A623", "#4A4A4A", "#9F4000", "#40DF80", "#9F9FBF", "#600060")
+PAPER_COLOURS = dict(zip(("bench", "plane", "mug", "fire hydrant"), COLOURS, strict=False))
+PAPER_COLOURS |= dict(zip(("park", "sky", "wood", "road"), COLOURS, strict=False))
 ZERO = {"color": INK, "ls": "--", "lw": 1}
-
-
 CHANCE = {"color": INK, "ls": ":", "lw": 1}
-
-
+MAP = "magma"
 SERIES = (  # what is compared: the one in question, a reference, and further ones
     {"marker": "o", "ms": 8, "color": RED},
     {"marker": "s", "ms": 6, "color": FAINT},
     {"marker": "D", "ms": 6, "color": INK},
     {"marker": "^", "ms": 7, "color": BLUE},
 )
-
-
-MAP = "magma"
 
 
 def style() -> None:
@@ -108,17 +82,9 @@ def palette(classes: Sequence[str], context_of: Mapping[str, str] | None = None)
     """Give every class one colour; its context shares it.
 
     The paper's colours (section 3: bench and park green, mug and wood orange, plane and sky blue,
-    fire hydrant and road grey) go to classes of these names or with these contexts; the others
-    take what is left of eight colours that differ in lightness too, and beyond eight, hues.
-
-    Parameters
-    ----------
-    classes : sequence of str
-    context_of : dict from class to context name, optional
-
-    Returns
-    -------
-    dict from class to "#RRGGBB", in the order of `classes`
+    fire hydrant and road grey) go to classes of these names or with these contexts, by the dict
+    `context_of`; the others take what is left of eight colours that differ in lightness too, and
+    beyond eight, hues. The result is a dict from class to "#RRGGBB", in the order of `classes`.
     """
     context_of = context_of or {}
     found = {}
@@ -238,10 +204,9 @@ def cells(ax: Axes, shades: np.ndarray, texts, rows, columns, font: float = 9) -
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
     ax.tick_params(length=0)
-    for edge in np.arange(1, len(rows)) - 0.5:
-        ax.axhline(edge, color="white", lw=2)
-    for edge in np.arange(1, len(columns)) - 0.5:
-        ax.axvline(edge, color="white", lw=2)
+    for number, line in ((len(rows), ax.axhline), (len(columns), ax.axvline)):
+        for edge in np.arange(1, number) - 0.5:
+            line(edge, color="white", lw=2)
     ax.spines[:].set_visible(False)
 
 
@@ -276,13 +241,8 @@ def image_grid(
         Rows may have different numbers of images.
     colours : dict from row name to colour, optional
         Of a bar beside the row's name.
-    title : str
     width : float
         Of the figure at most, in inches; no image is wider than 1.5.
-
-    Returns
-    -------
-    Figure
     """
     nested = {
         name: dict(row) if isinstance(row, Mapping) else {"": row} for name, row in rows.items()
@@ -301,7 +261,12 @@ def image_grid(
         ax.set_title(group)
         sns.despine(ax=ax, left=True, bottom=True)
     headed(fig, title)
-    _name_rows(axes[0, 0], list(rows), sheet.shape[0] / len(rows), cell, colours)
+    ax, height = axes[0, 0], sheet.shape[0] / len(rows)
+    ax.set_yticks([(row + 0.5) * height for row in range(len(rows))], list(rows))
+    ax.tick_params(length=0, pad=72 * 0.08 * cell + 3 if colours else 4)
+    for row, name in enumerate(rows if colours else ()):
+        place, size = (-0.08 * height, (row + 0.02) * height), (0.05 * height, 0.96 * height)
+        ax.add_patch(Rectangle(place, *size, color=colours.get(name, INK), clip_on=False))
     return fig
 
 
@@ -320,23 +285,13 @@ def framed(
     Parameters
     ----------
     images : sequence of uint8 tensor (3, H, W), or of float tensor (H, W)
-        Sizes may differ (a native mosaic is wider than a single image). The second kind are maps,
-        drawn by :func:`heat`.
-    captions : sequence of str, optional
-        Over each image.
-    colours : sequence of colours, optional
-        Of each image's frame.
+        Sizes may differ (a native mosaic is wider than a single image). The second kind are maps.
+    captions, colours : sequences, optional
+        The text over each image, and the colour of its frame.
     cols : int
         Images in a row.
-    title : str
-    most : float
-        The quantile of a map's relevance that has the brightest colour.
-    shade : str
-        A colour map.
-
-    Returns
-    -------
-    Figure
+    most, shade
+        Of maps: the quantile of relevance that has the brightest colour, and the colour map.
     """
     rows = -(-len(images) // cols)
     shapes = [image.shape[-1] / image.shape[-2] for image in images]
@@ -352,7 +307,9 @@ def framed(
             if captions is not None:
                 ax.set_title(captions[number], loc="center", fontsize=9)
             if colours is not None:
-                _frame(ax, colours[number])
+                ax.set_axis_on()
+                ax.set(xticks=[], yticks=[])
+                ax.spines[:].set(visible=True, color=colours[number], linewidth=4)
     return fig
 
 
@@ -369,10 +326,12 @@ def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> 
         raise ValueError(
             f"figure {name!r} has no alternative text; say in a sentence what it shows"
         )
-    png = _png(fig)
+    png = _saved(fig, "png", Software=None)
     if folder is not None:
         artifacts.write_bytes(Path(folder) / f"{name}.png", png)
-        artifacts.write_bytes(Path(folder) / f"{name}.svg", _svg(fig, name, alt))
+        with plt.rc_context({"svg.hashsalt": name}):  # ids that depend on the name only
+            svg = _saved(fig, "svg", Date=None, Title=name, Description=alt)
+        artifacts.write_bytes(Path(folder) / f"{name}.svg", svg)
     plt.close(fig)
     picture, text = base64.b64encode(_small(png)).decode(), html.escape(alt)
     look = "max-width: 46em; font-size: 0.9em; opacity: 0.8"
@@ -383,10 +342,10 @@ def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> 
     display({"text/html": shown, "text/plain": f"Figure {name}: {alt}"}, raw=True)
 
 
-def _png(fig: Figure) -> bytes:
-    """PNG without a date or a version."""
+def _saved(fig: Figure, kind: str, **metadata) -> bytes:
+    """A figure as a file of a kind, without a date or a version."""
     file = io.BytesIO()
-    fig.savefig(file, format="png", metadata={"Software": None}, **TIGHT)
+    fig.savefig(file, format=kind, metadata=metadata, bbox_inches="tight", pad_inches=0.08)
     return file.getvalue()
 
 
@@ -406,15 +365,6 @@ def _small(png: bytes) -> bytes:
     return png
 
 
-def _svg(fig: Figure, name: str, alt: str) -> bytes:
-    """SVG with ids that depend on the name only, and no date."""
-    file = io.BytesIO()
-    metadata = {"Date": None, "Title": name, "Description": alt}
-    with plt.rc_context({"svg.hashsalt": name}):
-        fig.savefig(file, format="svg", metadata=metadata, **TIGHT)
-    return file.getvalue()
-
-
 def _sheet(rows: list, across: int, size: tuple[int, int], gap: int = 4) -> np.ndarray:
     """Images of a column group on one light grey sheet, uint8 (H', W', 3)."""
     height, width = size[0] + gap, size[1] + gap
@@ -424,19 +374,3 @@ def _sheet(rows: list, across: int, size: tuple[int, int], gap: int = 4) -> np.n
             top, left = r * height + gap // 2, c * width + gap // 2
             sheet[top : top + size[0], left : left + size[1]] = image.permute(1, 2, 0).numpy()
     return sheet
-
-
-def _name_rows(ax: Axes, names: list[str], height: float, cell: float, colours) -> None:
-    """Name the rows, with a bar of the class's colour; `cell` is an image's width in inches."""
-    ax.set_yticks([(row + 0.5) * height for row in range(len(names))], names)
-    ax.tick_params(length=0, pad=72 * 0.08 * cell + 3 if colours else 4)
-    for row, name in enumerate(names):
-        if colours:
-            place, size = (-0.08 * height, (row + 0.02) * height), (0.05 * height, 0.96 * height)
-            ax.add_patch(Rectangle(place, *size, color=colours.get(name, INK), clip_on=False))
-
-
-def _frame(ax: Axes, colour: str) -> None:
-    ax.set_axis_on()
-    ax.set(xticks=[], yticks=[])
-    ax.spines[:].set(visible=True, color=colour, linewidth=4)

@@ -6,6 +6,7 @@ arguments decide, from the store where any notebook has trained them before.
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -15,24 +16,13 @@ from safetensors.torch import save_file
 
 import helpers
 from helpers.data.collection import Drawn
-from helpers.models import weights as weights_of
 from helpers.models.inference import default_device, logits, single_thread
-from helpers.models.networks import Classifier, build, wrap
+from helpers.models.networks import Classifier, build, identity, wrap
 from helpers.models.training import augment, train
 from helpers.run import artifacts
 from helpers.run.progress import progress
 
-__all__ = [
-    "Classifier",
-    "augment",
-    "build",
-    "logits",
-    "pretrained",
-    "single_thread",
-    "train",
-    "trainings",
-    "wrap",
-]
+__all__ = ["Classifier", "augment", "build", "logits", "single_thread", "train", "wrap"]
 
 VERSION = 5  # raise when a change of the code changes what it trains
 
@@ -53,10 +43,9 @@ def trainings(
     """Several trainings of one model, each trained once and then found in the store.
 
     They differ in their random seed and, where `redraw` is given, in their training images: what
-    another drawing of the images would have taught is then part of how far they are apart.
-
-    Each is a file of its own in the store, so a run that is killed keeps those that are finished,
-    and five trainings are the first five of ten. Several processes may ask at once.
+    another drawing of the images would have taught is then part of how far they are apart. Each is
+    a file of its own, so a run that is killed keeps those that are finished, and five trainings are
+    the first five of ten.
 
     Of the two sets, `images`, `labels` and `classes` are used (:class:`helpers.data.ImageSet`).
     Training t has the seed `seed` * 1000 + t, which decides the fresh weights, the order, the
@@ -66,19 +55,11 @@ def trainings(
     delete.
     """
     classes = tuple(train_set.classes)
+    given = (train_set.images, train_set.labels, val_set.images, val_set.labels)
+    kept = partial(_stored, architecture, classes, weights=weights, epochs=epochs, store=store)
     found = []
     for t in progress(range(number), desc="trainings", delay=2):
-        data = (train_set.images, train_set.labels, val_set.images, val_set.labels)
-        path = _stored(
-            architecture,
-            classes,
-            redraw(t) if redraw and t else data,
-            weights=weights,
-            seed=1000 * seed + t,
-            epochs=epochs,
-            store=store,
-            settings=settings,
-        )
+        path = kept(redraw(t) if redraw and t else given, seed=1000 * seed + t, **settings)
         with artifacts.reading(path), safe_open(path, framework="pt") as file:
             model = build(architecture, len(classes), weights=path).eval()
             model.history = json.loads(file.metadata()["history"])
@@ -93,7 +74,7 @@ def pretrained(
     *,
     seed: int,
     epochs: int,
-    store: Path | str,
+    store: Path,
 ) -> Path:
     """A file of weights trained on a wider world, for a model to start from.
 
@@ -103,32 +84,26 @@ def pretrained(
     held_out = torch.zeros(len(labels), dtype=torch.bool)
     for kind in labels.unique():
         held_out[(labels == kind).nonzero().flatten()[5::6]] = True
-    return _stored(
-        architecture,
-        tuple(range(int(labels.max()) + 1)),
-        (images[~held_out], labels[~held_out], images[held_out], labels[held_out]),
-        weights=None,
-        seed=seed,
-        epochs=epochs,
-        store=store,
-        settings={},
-    )
+    data = images[~held_out], labels[~held_out], images[held_out], labels[held_out]
+    classes = tuple(range(int(labels.max()) + 1))
+    return _stored(architecture, classes, data, seed=seed, epochs=epochs, store=store)
 
 
-def _stored(architecture, classes, data, *, weights, seed, epochs, store, settings) -> Path:
+def _stored(architecture, classes, data, *, seed, epochs, store, weights=None, **settings) -> Path:
     """The file with the model these arguments decide, trained if there is none."""
+    versions = [version.split(".")[:2] for version in (torch.__version__, torchvision.__version__)]
     name = artifacts.key(
         "model",
         architecture=architecture,
         classes=classes,
         data=data.recipe if isinstance(data, Drawn) else data,
-        weights=weights_of.digest(architecture, weights),
+        weights=identity(architecture, weights),
         seed=seed,
         epochs=epochs,
         settings=settings,
         device=default_device().type,
         pinned=helpers.unpinned is None,  # other kernels end as another training
-        versions=[VERSION, *map(_minor, (torch.__version__, torchvision.__version__))],
+        versions=[VERSION, *map(".".join, versions)],
     )
 
     def make(path: Path) -> None:
@@ -140,7 +115,3 @@ def _stored(architecture, classes, data, *, weights, seed, epochs, store, settin
         save_file(state, path, metadata={name: json.dumps(fact) for name, fact in facts.items()})
 
     return artifacts.cached(Path(store) / f"{name}.safetensors", make)
-
-
-def _minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])

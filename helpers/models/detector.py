@@ -25,7 +25,7 @@ from torchvision.ops import FeaturePyramidNetwork, MultiScaleRoIAlign
 from torchvision.transforms.v2.functional import pil_to_tensor
 
 import helpers
-from helpers.models import weights as weight_files
+from helpers.models import networks
 from helpers.models.inference import default_device, single_thread
 from helpers.run import artifacts
 from helpers.run.progress import progress
@@ -185,7 +185,7 @@ def coco(path: str | Path) -> Detector:
     """
     path = Path(path)
     network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
-    weight_files.load(network, weight_files.read(path), path)
+    networks.load(network, networks.read(path), path)
     return Detector(network.to(default_device()).eval(), COCO, artifacts.file_digest(path))
 
 

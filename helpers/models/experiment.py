@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import torch
 
 from helpers import data, models
-from helpers.models.reduced import EPOCHS
-from helpers.models.training import kept
+from helpers.models.reduced import REDUCED
 from helpers.run import project
 from helpers.run.parameters import WIDER, Images, Recipe
 from helpers.worlds import pictures
@@ -26,9 +25,7 @@ if TYPE_CHECKING:
 FAMILIES = {"scratch": "model", "fine-tuned": "pt", "probe": "probe"}
 SETS = ("NC", "C", "WB")  # in the order of Figure 2
 # The models' names: how each is fitted, and to which set.
-MODELS = {
-    f"{prefix}-{name}": (family, name) for family, prefix in FAMILIES.items() for name in SETS
-}
+MODELS = {f"{prefix}-{name}": (fit, name) for fit, prefix in FAMILIES.items() for name in SETS}
 WIDER_EPOCHS = 8
 PHOTOGRAPHS = 25  # epochs of a training on photographs
 
@@ -53,13 +50,7 @@ def class_by_context(collection: Collection) -> pd.DataFrame:
 
 
 def require_contexts(collection: Collection) -> None:
-    """Refuse to go on without context images, saying what to do.
-
-    Raises
-    ------
-    ValueError
-        When the collection has none.
-    """
+    """Refuse to go on without context images, with a ValueError that says what to do."""
     if not collection.contexts:
         raise ValueError(
             "This notebook needs context images, and there are none: put images of the typical "
@@ -68,28 +59,11 @@ def require_contexts(collection: Collection) -> None:
         )
 
 
-def histories(models: dict[str, list[Classifier]]) -> pd.DataFrame:
-    """How the models were trained: a row a training with its kept epoch, losses and accuracy."""
-    rows = [
-        {"model": name, "training": t, "epochs": len(m.history), **kept(m.history)}
-        for name, trainings in models.items()
-        for t, m in enumerate(trainings)
-    ]
-    return pd.DataFrame(rows).rename(columns={"epoch": "kept epoch"})
-
-
-def model_names(
-    collection: Collection, families: list[str], sets: Sequence[str] = SETS
-) -> list[str]:
+def model_names(collection: Collection, families: list[str], sets=SETS) -> list[str]:
     """Names of the paper's models, such as ``model-C`` and ``pt-WB``, for the sets there are.
 
-    Parameters
-    ----------
-    families
-        Some of ``scratch`` (trained from a random state), ``fine-tuned`` (in all layers)
-        and ``probe`` (the last layer of a pretrained network).
-    sets
-        The training sets, in the order of Figure 2; those that the collection lacks are left out.
+    `families` are some of ``scratch`` (trained from a random state), ``fine-tuned`` (in all layers)
+    and ``probe`` (the last layer of a pretrained network), `sets` some of the training sets.
     """
     have = [name for name in sets if name in collection.sets]
     return [f"{FAMILIES[family]}-{name}" for family in families for name in have]
@@ -98,26 +72,10 @@ def model_names(
 def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[Classifier]:
     """The trainings of one of the models of section 2.1.2, trained once and found in the store.
 
-    Parameters
-    ----------
-    name
-        As from :func:`model_names`: ``model-``, ``pt-`` or ``probe-`` and the set it is trained on.
-    collection
-        From :func:`helpers.data.load`.
-    recipe
-        Its `fit` is not read: the name tells it.
-    seed
-
-    Returns
-    -------
-    list of Classifier
-        In eval mode, with their `history`. In the world each is trained on other images. Those of
-        a fine-tuned model start from the same weights.
-
-    Raises
-    ------
-    KeyError
-        When the collection has no such set.
+    `name` is one of :func:`model_names`, `collection` from :func:`helpers.data.load`; the recipe's
+    `fit` is not read, for the name tells it. The networks are in eval mode, with their `history`.
+    In the world each is trained on other images. Those of a fine-tuned model start from the same
+    weights. A set that the collection lacks is a KeyError.
     """
     family, set_name = MODELS[name]
     if set_name not in collection.sets:
@@ -132,7 +90,7 @@ def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[
         weights=None if family == "scratch" else _start_weights(recipe, chosen, seed),
         seed=seed,
         redraw=partial(collection.redraw, set_name) if collection.redraw else None,
-        epochs=epochs(recipe, collection.source),
+        epochs=_epochs(recipe, collection.source),
         store=project.store(),
         tune="last" if family == "probe" else "all",
     )
@@ -144,12 +102,8 @@ def without_bias(name: str, images: Images, recipe: Recipe, seed: int) -> list[C
     With K contexts each class meets each of them in 1/K of its images, so nothing can be learned
     from a context. These trainings are the reference of a context's effect: what they answer to the
     same mosaics is not the planted bias's doing. Training t differs from training t of
-    :func:`model` in its contexts only.
-
-    Returns
-    -------
-    list of Classifier, or None
-        None outside the embedded world, where nobody can remove what a photograph shows.
+    :func:`model` in its contexts only. Outside the world, where nobody can remove what a photograph
+    shows, it is None.
     """
     if images.source != "world":
         return None
@@ -157,10 +111,10 @@ def without_bias(name: str, images: Images, recipe: Recipe, seed: int) -> list[C
     return model(name, data.load(unplanted, seed), recipe, seed)
 
 
-def epochs(recipe: Recipe, source: str) -> int:
+def _epochs(recipe: Recipe, source: str) -> int:
     """Epochs of a training: those asked for, else what drawn images or photographs take."""
-    drawn = EPOCHS.get(recipe.architecture) if source == "world" else None
-    return recipe.epochs or drawn or PHOTOGRAPHS
+    drawn = source == "world" and recipe.architecture in REDUCED
+    return recipe.epochs or (REDUCED[recipe.architecture].epochs if drawn else PHOTOGRAPHS)
 
 
 def _start_weights(recipe: Recipe, images: ImageSet, seed: int) -> str | Path:
@@ -168,12 +122,7 @@ def _start_weights(recipe: Recipe, images: ImageSet, seed: int) -> str | Path:
     if recipe.start != WIDER:
         return recipe.start
     wider = pictures.wider(size=images.images.shape[-1], seed=seed)
-    kinds = sorted(wider.table["object"].unique())
-    return models.pretrained(
-        recipe.architecture,
-        torch.from_numpy(wider.images).permute(0, 3, 1, 2).contiguous(),
-        torch.tensor([kinds.index(kind) for kind in wider.table["object"]]),
-        seed=seed,
-        epochs=WIDER_EPOCHS,
-        store=project.store(),
-    )
+    drawn = torch.from_numpy(wider.images).permute(0, 3, 1, 2).contiguous()
+    kinds = torch.from_numpy(np.unique(wider.table["object"], return_inverse=True)[1])
+    kept = {"seed": seed, "epochs": WIDER_EPOCHS, "store": project.store()}
+    return models.pretrained(recipe.architecture, drawn, kinds, **kept)

@@ -23,20 +23,14 @@ def logits(
     model : nn.Module, or list of them
         One network, or the several trainings of a model. Put in eval mode for the occasion.
     images : tensor (N, 3, H, W), or an iterable of such batches
-        uint8, or float in [0, 1]; moved to the model's device batch by batch. Batches that are made
-        as they are asked for, such as mosaics, are made once for all trainings. A progress bar
-        shows when it takes more than 2 s.
+        uint8, or float in [0, 1]. Batches that are made as they are asked for, such as mosaics, are
+        made once for all trainings.
     finite : bool
-        Refuse NaN and infinite logits.
+        Refuse NaN and infinite logits with a FloatingPointError that names the first such image.
 
     Returns
     -------
     float32 tensor (N, n_classes), or (T, N, n_classes) of T trainings, on the CPU
-
-    Raises
-    ------
-    FloatingPointError
-        When a logit is NaN or infinite, naming the first image it happened to.
     """
     networks = [model] if isinstance(model, nn.Module) else list(model)
     was_training = [network.training for network in networks]

@@ -18,12 +18,10 @@ import torch
 import helpers
 from helpers import models
 from helpers.models.inference import default_device
+from helpers.models.reduced import REDUCED
 from helpers.run import artifacts, project
 
-EXPECTED = project.root() / "data" / "own_numbers.json"
-"""What the probe gives on a machine of the suite's own numbers, and the library versions there."""
-
-ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet10-eighth")
+EXPECTED = project.root() / "data" / "own_numbers.json"  # what the probe gives, and the versions
 LIBRARIES = ("torch", "torchvision", "numpy", "scipy")
 
 
@@ -31,8 +29,7 @@ LIBRARIES = ("torch", "torchvision", "numpy", "scipy")
 def own_numbers() -> bool:
     """Whether this process computes the suite's own numbers.
 
-    True on x86-64 processors with AVX2, pinned kernels (`helpers`) and the locked libraries. A
-    probe decides, about a second of trainings and sums; its outcome is kept in the outputs folder
+    A probe decides, about a second of trainings and sums; its outcome is kept in the outputs folder
     for this processor, these libraries and these pins.
     """
     expected = json.loads(EXPECTED.read_text())["probe"]
@@ -49,14 +46,14 @@ def why_not() -> str:
     if own_numbers():
         return ""
     theirs = json.loads(EXPECTED.read_text())["versions"]
-    others = [f"{name} {version(name)} for {theirs[name]}" for name in LIBRARIES]
-    others = [pair for pair in others if len(set(pair.split()[1::2])) > 1]
+    other = [name for name in LIBRARIES if version(name) != theirs[name]]
+    others = ", ".join(f"{name} {version(name)} for {theirs[name]}" for name in other)
     if helpers.unpinned:
         reason = helpers.unpinned
     elif default_device().type != "cpu":
         reason = f"torch computes on {default_device().type}, the suite's numbers are of processors"
     elif others:
-        reason = f"other library versions are installed ({', '.join(others)})"
+        reason = f"other library versions are installed ({others})"
     else:
         reason = "a probe gave other last digits here, for a reason that is not known"
     return f"Numbers of this machine are not the suite's own: {reason}."
@@ -68,7 +65,7 @@ def probe() -> str:
     images = torch.randint(0, 256, (47, 3, 96, 96), generator=generator, dtype=torch.uint8)
     labels = torch.arange(47) % 4
     trained = {}
-    for architecture in ARCHITECTURES:
+    for architecture in REDUCED:
         model = models.build(architecture, 4)
         models.train(model, images, labels, images[:8], labels[:8], seed=0, epochs=1)
         trained[architecture] = [model.state_dict(), models.logits(model, images[:8])]

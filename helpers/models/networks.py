@@ -1,18 +1,20 @@
 """Classifiers: torchvision's by name, reduced ones for the demo, weights from anywhere.
 
 Every classifier here takes images as the rest of the suite holds them (RGB, uint8 or [0, 1]) and
-normalises them itself, so that no caller can forget to. The network proper is `model.network`, with
-its layers under their usual names (`model.network.features[10]`, `model.network.layer4` ...).
+normalises them itself, so that no caller can forget to. Weights are read without running any code.
 """
 
 from pathlib import Path
+from pickle import UnpicklingError
+from textwrap import shorten
 
 import torch
+from safetensors.torch import load_file
 from torch import nn
 from torchvision import models as torchvision_models
 
-from helpers.models import weights as weights_of
 from helpers.models.reduced import REDUCED
+from helpers.run import artifacts, project
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
@@ -99,18 +101,28 @@ def build(
     The architecture is one of `reduced.REDUCED` or a torchvision classifier (`"alexnet"` ...).
     Without weights they are drawn with the seed. `"imagenet"` downloads torchvision's, once, and
     checks them. A path names a file of this architecture's weights, `.safetensors` or a state dict
-    saved by `torch.save` (read without running code). Where the weights are for another number of
-    classes, the last layer is replaced by a fresh one. The global random state stays as it was.
+    saved by `torch.save`. Where the weights are for another number of classes, the last layer is
+    replaced by a fresh one. The global random state stays as it was. A name or a file that does
+    not fit is a ValueError.
     """
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         if weights is None:
             network = _fresh(architecture, n_classes)
         elif weights == "imagenet":
-            network = weights_of.imagenet(architecture)
+            network = _imagenet(architecture)
         else:
             network = _from_file(architecture, Path(weights))
         return Classifier(_refit_head(network, n_classes))
+
+
+def identity(architecture: str, weights: str | Path | None) -> str | None:
+    """What identifies the weights: the content of a file, or torchvision's versioned address."""
+    if weights is None:
+        return None
+    if weights == "imagenet":
+        return _imagenet_entry(architecture).url
+    return artifacts.file_digest(_existing(Path(weights)))
 
 
 def head_of(network: nn.Module) -> str:
@@ -122,21 +134,106 @@ def head_of(network: nn.Module) -> str:
     return layers[-1]
 
 
+def read(path: Path) -> dict[str, torch.Tensor]:
+    """The tensors of a `.safetensors` file or of a state dict saved by `torch.save`.
+
+    What is damaged, or holds anything but tensors of finite numbers, is a ValueError.
+    """
+    path = _existing(path)
+    try:
+        if path.suffix == ".safetensors":
+            state = load_file(path)
+        else:
+            state = torch.load(path, map_location="cpu", weights_only=True)
+            state = state.get("state_dict", state)
+        broken = [name for name, tensor in state.items() if not tensor.isfinite().all()]
+    except Exception as error:
+        own = path.resolve().parent == project.store()
+        todo = " Delete that file and run again: it will be made anew." if own else ""
+        raise ValueError(
+            f"{path} cannot be read as weights: it must be a whole .safetensors file or a state "
+            f"dict that torch.load(weights_only=True) accepts ({type(error).__name__}: {error})."
+            + todo
+        ) from error
+    if broken:
+        raise ValueError(
+            f"{path} holds no weights that can be used: {broken[0]} has NaN or infinite values."
+        )
+    return state
+
+
+def load(network: nn.Module, state: dict[str, torch.Tensor], path: Path) -> None:
+    """Give a network the weights of a file; refused where names, shapes or kinds do not fit."""
+    wanted = network.state_dict()
+    try:
+        network.load_state_dict(state)
+    except RuntimeError as error:  # torch's own list of what is missing, too much or of other shape
+        raise ValueError(f"{path} does not fit: {shorten(str(error), 600)}") from error
+    for name, tensor in wanted.items():
+        if tensor.is_floating_point() > state[name].is_floating_point():
+            kind = str(state[name].dtype).removeprefix("torch.")
+            raise ValueError(f"{path} does not fit: {name} is {kind}, must be floating point.")
+
+
+def _imagenet(architecture: str) -> nn.Module:
+    """torchvision's network with its ImageNet weights, for 1000 classes."""
+    entry = _imagenet_entry(architecture)
+    try:  # downloads, checks the hash, and refuses a file that holds anything but weights
+        entry.get_state_dict(progress=True, check_hash=True, weights_only=True)
+    except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
+        raise ConnectionError(
+            f"The ImageNet weights of {architecture} could not be had from {entry.url} ({error}). "
+            f"Try again (first delete a damaged copy in {torch.hub.get_dir()}/checkpoints), or "
+            "download that file by other means and give its path as `weights`."
+        ) from error
+    return torchvision_models.get_model(architecture, weights=entry)
+
+
+def _imagenet_entry(architecture: str):
+    """torchvision's record (address, meaning) of an architecture's ImageNet weights."""
+    if architecture in REDUCED:
+        full, _, _ = architecture.partition("-")
+        raise ValueError(
+            f"Nobody publishes ImageNet weights for {architecture!r}. Use {full!r}, or pretrain it "
+            "on the wider world with `models.pretrained`."
+        )
+    return torchvision_models.get_model_weights(_known(architecture)).DEFAULT
+
+
+def _known(architecture: str) -> str:
+    """The name, which must be of one of torchvision's classifiers."""
+    known = torchvision_models.list_models(module=torchvision_models)
+    if architecture not in known:
+        raise ValueError(
+            f"There is no architecture {architecture!r}. Take {', '.join(map(repr, REDUCED))} or "
+            f"one of torchvision's classifiers: {', '.join(known)}."
+        )
+    return architecture
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"There is no weights file {path} (looked from {Path.cwd()}). Give the "
+            "path of a .safetensors or .pth file, 'imagenet', or None."
+        )
+    return path
+
+
 def _fresh(architecture: str, n_classes: int) -> nn.Module:
     if architecture in REDUCED:
         return REDUCED[architecture](n_classes)
-    weights_of.check_name(architecture)
-    return torchvision_models.get_model(architecture, num_classes=n_classes)
+    return torchvision_models.get_model(_known(architecture), num_classes=n_classes)
 
 
 def _from_file(architecture: str, path: Path) -> nn.Module:
     """The architecture with a file's weights and as many classes as the file was made for."""
-    state = weights_of.read(path)
+    state = read(path)
     head = head_of(_fresh(architecture, 2)) + ".weight"
     if head not in state:
         raise ValueError(f"{path} has no {head}: these are not weights of {architecture}.")
     network = _fresh(architecture, len(state[head]))
-    weights_of.load(network, state, path)
+    load(network, state, path)
     return network
 
 

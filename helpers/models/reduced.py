@@ -1,9 +1,8 @@
-"""The paper's three architectures at reduced size, for images of 96 pixels: layers and names as
-torchvision's, fewer channels.
+"""The paper's three architectures at reduced size, for images of 96 pixels.
 
-AlexNet has a quarter of its channels, VGG-11 and ResNet an eighth; ResNet has one block a layer
-where ResNet-18 has two. Each trains in about a second on one core, so that a model can be several
-trainings.
+Layers and their names are torchvision's. Each trains in about a second on one core, so that a model
+can be several trainings. `rate` is the highest learning rate in the cycle of a training, and
+`epochs` is in how many each learns 100 drawn images a class of four.
 """
 
 import torch
@@ -14,11 +13,11 @@ WIDTH = 8
 
 
 class AlexNetQuarter(nn.Module):
-    """torchvision's AlexNet with a quarter of the channels, batch normalisation after each
-    convolution, and one hidden layer of 256.
-
-    Takes images of 63 px and more; meant for 96.
+    """torchvision's AlexNet with a quarter of the channels, batch normalisation, and one hidden
+    layer of 256; takes images of 63 px and more.
     """
+
+    rate, epochs = 3e-3, 4
 
     def __init__(self, num_classes: int):
         super().__init__()
@@ -50,9 +49,10 @@ class VGGEighth(vgg.VGG):
     """torchvision's VGG-11 with batch normalisation, an eighth of the channels, one hidden layer.
 
     The first convolution has stride 2, which makes all maps a quarter as large, and the last
-    pooling is left out, so that the last map of an image of 96 px is 3 x 3. Takes images of 32 px
-    and more; meant for 96.
+    pooling is left out, so that the last map of an image of 96 px is 3 x 3. Takes 32 px and more.
     """
+
+    rate, epochs = 3e-3, 3
 
     def __init__(self, num_classes: int):
         layers = [part if part == "M" else part // WIDTH for part in vgg.cfgs["A"][:-1]]
@@ -68,8 +68,10 @@ class ResNetEighth(resnet.ResNet):
     """torchvision's ResNet with one block a layer (ResNet-10) and an eighth of the channels.
 
     The first convolution has stride 4 and `layer2` stride 1, so that the last map of an image of
-    96 px is 3 x 3. Takes images of 32 px and more; meant for 96.
+    96 px is 3 x 3. Takes 32 px and more.
     """
+
+    rate, epochs = 5e-3, 3
 
     def __init__(self, num_classes: int):
         nn.Module.__init__(self)
@@ -92,10 +94,3 @@ REDUCED = {
     "vgg11-eighth": VGGEighth,
     "resnet10-eighth": ResNetEighth,
 }
-"""The paper's topologies for images of 96 pixels, by name."""
-
-RATES = {AlexNetQuarter: 3e-3, VGGEighth: 3e-3, ResNetEighth: 5e-3}
-"""Highest learning rate in the cycle of a training."""
-
-EPOCHS = {"alexnet-quarter": 4, "vgg11-eighth": 3, "resnet10-eighth": 3}
-"""Epochs in which they learn 100 drawn images a class of four."""

@@ -1,7 +1,7 @@
 """The training loop: augmentation, best epoch by validation, the same model for the same seed.
 
-Written to be read. It runs on one thread, for that is fastest when trainings run side by side and
-it is what makes a seed give the same weights on a machine with any number of cores.
+It runs on one thread: fastest when trainings run side by side, and the same with any number of
+cores.
 """
 
 import copy
@@ -14,7 +14,6 @@ from torchvision.transforms.v2.functional import resized_crop
 
 from helpers.models.inference import default_device, logits, single_thread
 from helpers.models.networks import Classifier
-from helpers.models.reduced import RATES
 from helpers.run.progress import progress
 
 BATCH = 16  # images at most; no batch has a single one, which batch normalisation refuses
@@ -40,7 +39,8 @@ def train(
 
     The optimizer is AdamW. Its learning rate rises and falls to zero, batch by batch, as one cycle
     (torch's `OneCycleLR`). Which epoch is the best is told by :func:`kept`. Images are uint8
-    (N, 3, H, W), labels int64 (N,). `tune` is "all", or "last" for the last layer only.
+    (N, 3, H, W), labels int64 (N,). `tune` is "all", or "last" for the last layer only, which is
+    then fitted on what it sees of the images and of their mirror images.
 
     The history has a dict for each epoch: `epoch` (from 1), `loss` (training, nats), `val_loss`
     (nats), `val_accuracy`. A loss that is NaN or infinite is a FloatingPointError.
@@ -49,18 +49,26 @@ def train(
         torch.manual_seed(seed)  # of the dropout
         generator = torch.Generator().manual_seed(seed)  # of the order and the augmentation
         model.to(default_device())
-        prepare = _prepare_all if tune == "all" else _prepare_last
-        fitted, draw, val_inputs = prepare(model, images, val_images)
-        rate = RATES.get(type(model.network), 1e-3 if tune == "last" else 1e-4)
+        if tune == "all":
+            fitted, val_inputs = model, val_images
+        else:
+            fitted, val_inputs = _last_part(model), _features(model, val_images)
+            features = torch.stack([_features(model, way) for way in (images, images.flip(-1))])
+
+        def draw(batch: torch.Tensor) -> torch.Tensor:
+            if tune == "all":
+                return augment(images[batch], generator).to(model.mean.device)
+            return features[torch.randint(2, (len(batch),), generator=generator), batch]
+
+        rate = getattr(model.network, "rate", 1e-3 if tune == "last" else 1e-4)
         optimizer = torch.optim.AdamW(fitted.parameters(), lr=rate, fused=True)
         batches = math.ceil(len(labels) / BATCH)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(
-            optimizer, rate, total_steps=epochs * batches
-        )
+        steps = epochs * batches
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
         history = []
         for epoch in progress(range(1, epochs + 1), desc="training", unit="epoch"):
             order = torch.randperm(len(labels), generator=generator).tensor_split(batches)
-            loss = _one_epoch(fitted, optimizer, schedule, order, draw, labels, generator)
+            loss = _one_epoch(fitted, optimizer, schedule, order, draw, labels)
             val_loss, accuracy = _validate(fitted, val_inputs, val_labels)
             if not (math.isfinite(loss) and math.isfinite(val_loss)):
                 raise FloatingPointError(
@@ -78,12 +86,12 @@ def train(
     return history
 
 
-def _one_epoch(fitted, optimizer, schedule, order, draw, labels, generator) -> float:
+def _one_epoch(fitted, optimizer, schedule, order, draw, labels) -> float:
     """Fit every image once, batch by batch of `order`; mean loss over the images, nats."""
     fitted.train()
     total = 0.0
     for batch in order:
-        inputs = draw(batch, generator)
+        inputs = draw(batch)
         optimizer.zero_grad()
         loss = cross_entropy(fitted(inputs), labels[batch].to(inputs.device))
         loss.backward()
@@ -98,26 +106,6 @@ def _validate(fitted, inputs, labels) -> tuple[float, float]:
     outputs = logits(fitted, inputs, finite=False)
     accuracy = (outputs.argmax(dim=1) == labels).double().mean()
     return float(cross_entropy(outputs, labels)), float(accuracy)
-
-
-def _prepare_all(model, images, val_images):
-    """What to fit, how to draw its inputs, its validation inputs: all layers, on images."""
-
-    def draw(batch, generator):
-        return augment(images[batch], generator).to(model.mean.device)
-
-    return model, draw, val_images
-
-
-def _prepare_last(model, images, val_images):
-    """The same for the last layer, on features of the images and of their mirror images."""
-    features = torch.stack([_features(model, way) for way in (images, images.flip(-1))])
-
-    def draw(batch, generator):
-        side = torch.randint(2, (len(batch),), generator=generator)
-        return features[side, batch]
-
-    return _last_part(model), draw, _features(model, val_images)
 
 
 def _last_part(model: Classifier) -> nn.Module:

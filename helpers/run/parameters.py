@@ -361,7 +361,7 @@ def _misfit(recipe: Recipe, size: int) -> str | None:
     import torch
 
     from helpers import models
-    from helpers.models import weights
+    from helpers.models import networks
 
     untrained, start = recipe.fit == "as it is", recipe.start
     if untrained and start == WIDER:
@@ -369,7 +369,7 @@ def _misfit(recipe: Recipe, size: int) -> str | None:
     of_a_file = recipe.fit != "scratch" and start not in (WIDER, "imagenet")
     try:
         if untrained or (recipe.fit != "scratch" and start == "imagenet"):
-            weights.digest(recipe.architecture, "imagenet")  # whether there are such
+            networks.identity(recipe.architecture, "imagenet")  # whether there are such
         model = models.build(recipe.architecture, 2, weights=start if of_a_file else None).eval()
     except (ValueError, OSError) as error:
         return str(error)

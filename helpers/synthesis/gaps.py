@@ -8,7 +8,6 @@ of which ``data/lessons`` keeps the few that are read here::
 
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,58 +18,14 @@ from helpers.run import artifacts, claims, lessons, project
 
 COLUMNS = ["notebook", "asks", "lowest", "highest", "value", "low", "high", "p", "do"]
 STORED = project.root() / "data" / "lessons"
-PERFECT = "DiFull"  # the network in which the right explanation is known
-
-
-class Question(NamedTuple):
-    """A table with a value of each group, and what to do about a wide gap between two of them."""
-
-    notebook: str
-    table: str
-    asks: str
-    by: tuple[str, ...]  # the columns of the groups
-    value: str  # its interval is in <value>_low and <value>_high, or in low and high
-    do: str
-    only: str = ""  # a query of the rows that are meant
-    whole: float = 1  # what stands for all, such as 100 where shares are per cent
-
-
-QUESTIONS = (
-    Question(
-        "02_cross_evaluation", "accuracy", "Does the model need the background?",
-        ("test_set",), "accuracy", "train with each object in several contexts", "train_set == 'C'",
-    ),
-    Question(
-        "03_contextualized_mosaics", "table1", "Which context outscores which object?",
-        ("object_class", "context_class"), "flip_share",
-        "ask 03b whether the context is strong or the object weak",
-    ),
-    Question(
-        "06_focus_rating", "pooled", "Does it matter which explanation is read?",
-        ("method",), "mean", "read the highest, and check it with the controls of 06b",
-    ),
-    Question(
-        "07_focus_bias_pairs", "pairs", "Which two classes are confused?",
-        ("target", "outer"), "focus", "look what both classes show in the lowest pair's mosaics",
-    ),
-    Question(
-        "08_icon2", "table-1-groups", "Is the detector worse where income is low?",
-        ("value",), "AP", "hold the attribute fixed that ranks first, then blame the detector",
-        "`class` == 'car'", 100,
-    ),
-    Question(
-        "09b_deeper_blocks", "real-frames", "Is a time of day served worse, scenes alike?",
-        ("group",), "adjusted", "collect more frames of that time, of every scene",
-        "panel == 'time'",
-    ),
-)  # fmt: skip
+QUESTIONS = pd.read_csv(project.root() / "data" / "questions.csv", keep_default_na=False)
 TRUTHS = {  # tables in which a method was tried where the truth is known
     "05b_dose_and_worlds": "told-apart",
     "06b_focus_controls": "disconnected",
     "08b_deeper_icon2": "error-rates",
 }
 REMEDIES = ("05b_dose_and_worlds", "mitigation")
-READ = {(q.notebook, q.table) for q in QUESTIONS} | set(TRUTHS.items()) | {REMEDIES}
+READ = {*zip(QUESTIONS["notebook"], QUESTIONS["table"], strict=True), *TRUTHS.items(), REMEDIES}
 
 
 def tables(folder: Path | None = None) -> dict[tuple[str, str], pd.DataFrame]:
@@ -86,12 +41,8 @@ def gap(rows: pd.DataFrame, by: str, value: str) -> pd.Series:
     The interval of a difference follows from both intervals (Zou and Donner, *Statistics in
     Medicine* 27, 2008). It is made wider for being the widest of all pairs (Bonferroni), as p is.
 
-    Returns
-    -------
-    Series
-        lowest, highest : the two groups
-        value, low, high : how far they are apart, with the ends of a 95% interval, 0 at least
-        p : of no difference
+    Series: lowest and highest, the two groups; value, how far they are apart, with low and high,
+    the ends of a 95% interval, 0 at least; and p, of no difference.
     """
     own = f"{value}_low", f"{value}_high"
     ends = own if own[0] in rows else ("low", "high")
@@ -112,19 +63,17 @@ def gaps(found: dict[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
     DataFrame: notebook, asks, the columns of :func:`gap`, do, and p_holm (over the questions).
     """
     rows = []
-    for question in QUESTIONS:
-        table = found.get((question.notebook, question.table))
+    for q in QUESTIONS.itertuples():
+        table = found.get((q.notebook, q.table))
         if table is None:
             continue
-        table = table.query(question.only) if question.only else table
-        table = table.assign(group=table[list(question.by)].agg(" beside ".join, axis=1))
-        table = table.dropna(subset=question.value).drop_duplicates("group")
+        table = table.query(q.only) if q.only else table
+        table = table.assign(group=table[q.groups.split()].agg(" beside ".join, axis=1))
+        table = table.dropna(subset=q.value).drop_duplicates("group")
         if len(table) > 1:
-            one = gap(table, "group", question.value)
-            one["value":"high"] = (one["value":"high"] / question.whole).clip(upper=1)
-            rows.append(
-                {"notebook": question.notebook, "asks": question.asks, **one} | {"do": question.do}
-            )
+            one = gap(table, "group", q.value)
+            one["value":"high"] = (one["value":"high"] / q.whole).clip(upper=1)
+            rows.append({"notebook": q.notebook, "asks": q.asks, **one, "do": q.do})
     every = pd.DataFrame(rows, columns=COLUMNS).assign(p_holm=lambda t: stats.adjust(t["p"]))
     return every.sort_values("value", ascending=False, ignore_index=True)
 
@@ -135,23 +84,18 @@ def tried(found: dict[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
     DataFrame: notebook, measure, method, value, low, high, chance.
 
     Of 05b the area under the roc curve between worlds with and without a planted context, of 06b
-    the Focus of a network in which all relevance belongs on the right images, and of 08b the share
-    of planted worlds in which a rule blames an attribute that is a cause, or rightly none.
+    the Focus of a network (DiFull) in which all relevance belongs on the right images, and of 08b
+    the share of planted worlds in which a rule blames a cause, or rightly none.
     """
     parts = []
     if (table := found.get(("05b_dose_and_worlds", "told-apart"))) is not None:
         table = table[table["trainings"] == table["trainings"].max()]
         names = table["method"] + ", " + table["quantity"] + ", " + table["reading"]
-        about = {
-            "notebook": "05b",
-            "measure": "worlds with a planted context told apart",
-            "method": names,
-        }
-        parts.append(table.rename(columns={"auc": "value"}).assign(**about))
+        about = {"notebook": "05b", "measure": "worlds with a planted context told apart"}
+        parts.append(table.rename(columns={"auc": "value"}).assign(method=names, **about))
     if (table := found.get(("06b_focus_controls", "disconnected"))) is not None:
         about = {"notebook": "06b", "measure": "relevance on the right images"}
-        named = table.rename(columns={"name": "method", PERFECT: "value"})
-        parts.append(named.assign(**about))
+        parts.append(table.rename(columns={"name": "method", "DiFull": "value"}).assign(**about))
     if (table := found.get(("08b_deeper_icon2", "error-rates"))) is not None:
         cause = table["world"].isin(["scenes harder", "both"])
         table = table[table["outcome"] == np.where(cause, "hit", "false alarm")]
@@ -174,11 +118,10 @@ def remedies(found: dict[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
 
     DataFrame: training, and the columns of :func:`gap`; empty where 05b has not run.
     """
-    table = found.get(REMEDIES)
-    if table is None:
+    if (table := found.get(REMEDIES)) is None:
         return pd.DataFrame()
     table = table[table["test_set"].isin(["C", "C, mixed"])]
-    both = [(name, part) for name, part in table.groupby("model") if len(part) == 2]
+    both = table.groupby("model").filter(lambda part: len(part) == 2).groupby("model")
     every = [{"training": name, **gap(part, "test_set", "accuracy")} for name, part in both]
     return pd.DataFrame(every)
 
@@ -204,10 +147,9 @@ def estimates(widest: pd.DataFrame, left: pd.DataFrame) -> list[claims.Estimate]
     if {"model-C", "other contexts"} <= set(by.index):
         before, after = by.loc["model-C"], by.loc["other contexts"]
         less = before["value"] - after["value"]
-        down = before["value"] - before["low"], after["high"] - after["value"]
-        up = before["high"] - before["value"], after["value"] - after["low"]
-        ends = less - np.hypot(*down), less + np.hypot(*up)
-        found.append(claims.Estimate("suite/synthesis/remedy", (less, *ends)))
+        down = np.hypot(before["value"] - before["low"], after["high"] - after["value"])
+        up = np.hypot(before["high"] - before["value"], after["value"] - after["low"])
+        found.append(claims.Estimate("suite/synthesis/remedy", (less, less - down, less + up)))
     return found
 
 

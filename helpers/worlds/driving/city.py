@@ -46,44 +46,32 @@ def drives(
     square = np.column_stack(np.divmod(chosen, SIDE))
     at_ten = np.array([SOUTH, WEST]) + STEP * (square + 0.5 + away)
     places = at_ten[:, None] + speed[:, None] * (SECONDS - 10)[:, None]
-    tracks = {v: _track(places[i]) for i, v in enumerate(videos) if kept[i]}
+    fixes = START + 1000 * SECONDS
+    tracks = {}
+    for video, track in zip(np.array(videos)[kept].tolist(), places[kept], strict=True):
+        table_of = pd.DataFrame(track, columns=["latitude", "longitude"]).assign(timestamp=fixes)
+        tracks[video] = {"startTime": START, "locations": table_of.to_dict("records")}
     return tracks, table.area.iloc[chosen].tolist()
-
-
-def _track(places: np.ndarray) -> dict:
-    locations = [
-        {"latitude": lat, "longitude": lon, "timestamp": START + 1000 * int(s)}
-        for (lat, lon), s in zip(places.tolist(), SECONDS, strict=True)
-    ]
-    return {"startTime": START, "locations": locations}
 
 
 def write(
     folder: Path, videos: list[str], groups: np.ndarray, missing: float = 0.0, seed: int = 0
 ) -> dict[str, Path]:
-    """Write the city as the files that a reader brings: GPS tracks, a map, a table of incomes.
+    """Write the city of :func:`drives` as the files that a reader brings; the paths by name.
 
-    Returns the paths by name: gps (a folder), areas (GeoJSON), incomes (CSV). The other parameters
-    are those of :func:`drives`.
+    They are gps (a folder), areas (GeoJSON) and incomes (CSV).
     """
     for video, track in drives(videos, groups, missing, seed)[0].items():
         artifacts.write_text(folder / "gps" / f"{video}.json", json.dumps(track))
-    table = incomes(seed)
-    features = [
-        {
-            "type": "Feature",
-            "properties": {"area": name},
-            "geometry": {"type": "Polygon", "coordinates": [_square(*map(int, name.split("-")))]},
-        }
-        for name in table.area
-    ]
+    table, features = incomes(seed), []
+    for name in table.area:
+        row, column = map(int, name.split("-"))
+        south, west = SOUTH + STEP * row, WEST + STEP * column
+        north, east = south + STEP, west + STEP
+        ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+        square = {"geometry": {"type": "Polygon", "coordinates": [ring]}}
+        features.append({"type": "Feature", "properties": {"area": name}} | square)
     content = json.dumps({"type": "FeatureCollection", "features": features})
     areas = artifacts.write_text(folder / "areas.geojson", content)
     table.to_csv(folder / "incomes.csv", index=False)
     return {"gps": folder / "gps", "areas": areas, "incomes": folder / "incomes.csv"}
-
-
-def _square(row: int, column: int) -> list[list[float]]:
-    south, west = SOUTH + STEP * row, WEST + STEP * column
-    north, east = south + STEP, west + STEP
-    return [[west, south], [east, south], [east, north], [west, north], [west, south]]

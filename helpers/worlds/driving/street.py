@@ -1,14 +1,12 @@
 """Streets that can be rendered: a camera, a road, and cars, pedestrians, signs and trucks on it.
 
 A scene is a table before it is a picture: where each thing stands in metres, and which *look* it
-has. Cars and pedestrians come in two looks of the same footprint; signs and trucks in one. So the
-same scene can be rendered again with other looks, or with other light, and whatever a detector then
-does otherwise is due to that alone.
-
-Things are pasted from the farthest to the nearest: what hides what is as in a real street, and how
-much of each thing can be seen is counted in pixels.
+has. The same scene can be rendered again with other looks, and whatever a detector then does
+otherwise is due to that alone. Things are pasted from the farthest to the nearest, as what hides
+what in a real street, and how much of each can be seen is counted in pixels.
 """
 
+import itertools
 import json
 from functools import cache
 from pathlib import Path
@@ -17,7 +15,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image, ImageDraw
 
-from helpers.run import artifacts
+from helpers.run import artifacts, project
 from helpers.run.progress import progress
 from helpers.worlds.driving import city
 from helpers.worlds.driving.law import GROUPS
@@ -26,6 +24,7 @@ WIDTH, HEIGHT = 320, 160  # pixels
 FOCAL, CAMERA, HORIZON = 150.0, 1.4, 66  # pixels; metres above the road; row
 KINDS = ("car", "pedestrian", "traffic sign", "truck")
 TWO_LOOKS = ("car", "pedestrian")  # the others have one
+LOOKS = ("common", "rare")
 METRES = {  # width, height, and height of the lower edge over the ground
     "car": (1.9, 1.55, 0.0),
     "pedestrian": (0.7, 1.75, 0.0),
@@ -47,63 +46,7 @@ LEAST = 5  # pixels of height, below which a thing is not labelled
 WEATHER = {"clear": 0.7, "rainy": 0.15, "snowy": 0.15}
 SCENES = {"city street": 58, "residential": 24}  # highest building, pixels
 
-SHAPES = {  # of each look: shape, colour and corners (x, y from 0 to 1)
-    "car": (
-        [  # a sedan from behind
-            ("rectangle", "#19191c", 0.08, 0.72, 0.24, 1),
-            ("rectangle", "#19191c", 0.76, 0.72, 0.92, 1),
-            ("rectangle", "paint", 0, 0.42, 1, 0.86),
-            ("polygon", "dark", 0.12, 0.44, 0.22, 0.04, 0.78, 0.04, 0.88, 0.44),
-            ("polygon", "#3c4b5a", 0.2, 0.4, 0.28, 0.12, 0.72, 0.12, 0.8, 0.4),
-            ("rectangle", "#c82823", 0.03, 0.5, 0.17, 0.62),
-            ("rectangle", "#c82823", 0.83, 0.5, 0.97, 0.62),
-            ("rectangle", "#e1e1d7", 0.36, 0.66, 0.64, 0.76),
-        ],
-        [  # a three-wheeler with a canopy
-            ("ellipse", "#19191c", 0.1, 0.74, 0.22, 1),
-            ("ellipse", "#19191c", 0.78, 0.74, 0.9, 1),
-            ("ellipse", "dark", 0.02, 0, 0.98, 0.5),
-            ("rectangle", "#262428", 0.06, 0.24, 0.94, 0.56),
-            ("rectangle", "paint", 0.02, 0.52, 0.98, 0.84),
-            ("rectangle", "#ebd73c", 0.02, 0.64, 0.98, 0.7),
-            ("rectangle", "dark", 0.06, 0.2, 0.12, 0.56),
-            ("rectangle", "dark", 0.47, 0.2, 0.53, 0.56),
-            ("rectangle", "dark", 0.88, 0.2, 0.94, 0.56),
-        ],
-    ),
-    "pedestrian": (
-        [  # a walker in coat and trousers
-            ("ellipse", "skin", 0.34, 0, 0.66, 0.16),
-            ("rectangle", "paint", 0.2, 0.16, 0.8, 0.56),
-            ("polygon", "dark", 0.26, 0.54, 0.5, 0.54, 0.42, 1, 0.18, 1),
-            ("polygon", "dark", 0.5, 0.54, 0.74, 0.54, 0.84, 1, 0.6, 1),
-        ],
-        [  # one in a long dress, with a load on the head
-            ("rectangle", "#966e3c", 0.1, 0, 0.9, 0.13),
-            ("ellipse", "skin", 0.36, 0.11, 0.64, 0.26),
-            ("polygon", "paint", 0.38, 0.24, 0.62, 0.24, 0.95, 1, 0.05, 1),
-            ("polygon", "dark", 0.46, 0.4, 0.54, 0.4, 0.62, 1, 0.38, 1),
-        ],
-    ),
-    "traffic sign": (
-        [
-            ("polygon", "rim", 0.5, 0, 1, 1, 0, 1),
-            ("polygon", "#f0f0eb", 0.5, 0.3, 0.8, 0.88, 0.2, 0.88),
-        ],
-        [("ellipse", "rim", 0, 0, 1, 1), ("ellipse", "#f0f0eb", 0.18, 0.18, 0.82, 0.82)],
-    ),
-    "truck": (
-        [  # the back of a box truck
-            ("rectangle", "#19191c", 0.06, 0.86, 0.22, 1),
-            ("rectangle", "#19191c", 0.78, 0.86, 0.94, 1),
-            ("rectangle", "paint", 0, 0, 1, 0.86),
-            ("rectangle", "light", 0.05, 0.05, 0.95, 0.78),
-            ("rectangle", "dark", 0.49, 0.05, 0.51, 0.78),
-            ("rectangle", "#c82823", 0.02, 0.8, 0.14, 0.85),
-            ("rectangle", "#c82823", 0.86, 0.8, 0.98, 0.85),
-        ],
-    ),
-}
+SHAPES = project.root() / "data" / "street_looks.csv"  # of each look, with corners from 0 to 1
 
 
 def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -148,8 +91,7 @@ def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.Dat
         frame = np.repeat(np.arange(n), rng.poisson(NUMBER[kind] * (1 + 0.5 * tilt)))
         near, far = np.log(NEAR), np.log(FAR * (1 + 0.5 * tilt[frame]))
         distance = np.exp(near + (far - near) * rng.random(len(frame)) ** 0.7)
-        low, high = BESIDE[kind]
-        aside = rng.uniform(low, high, len(frame)) * rng.choice([-1, 1], len(frame))
+        aside = rng.uniform(*BESIDE[kind], len(frame)) * rng.choice([-1, 1], len(frame))
         rows = {"frame": frame, "kind": kind, "variant": rng.integers(VARIANTS, size=len(frame))}
         rows |= {"distance": distance, "aside": aside, "chance": rng.random(len(frame))}
         parts.append(pd.DataFrame(rows))
@@ -173,11 +115,10 @@ def dressed(
 def looks() -> dict[str, np.ndarray]:
     """A picture, uint8 (64, 64, 3), of each look of cars and of pedestrians, by its name."""
     found = {}
-    for kind in TWO_LOOKS:
-        for look, name in enumerate(("common", "rare")):
-            sprite, ground = _sprite(kind, look, 0), Image.new("RGB", (SPRITE, SPRITE), "white")
-            ground.paste(sprite, ((SPRITE - sprite.width) // 2, SPRITE - sprite.height), sprite)
-            found[f"{kind}, {name} look"] = np.asarray(ground)
+    for kind, look in itertools.product(TWO_LOOKS, range(2)):
+        sprite, ground = _sprite(kind, look, 0), Image.new("RGB", (SPRITE, SPRITE), "white")
+        ground.paste(sprite, ((SPRITE - sprite.width) // 2, SPRITE - sprite.height), sprite)
+        found[f"{kind}, {LOOKS[look]} look"] = np.asarray(ground)
     return found
 
 
@@ -237,7 +178,7 @@ def write(
 def _label(box: dict) -> dict:
     """A box as BDD100K's labels have it."""
     about = {"occluded": bool(box["occluded"]), "truncated": bool(box["truncated"])}
-    about |= {"look": ("common", "rare")[box["look"]], "distance": round(box["distance"], 1)}
+    about |= {"look": LOOKS[box["look"]], "distance": round(box["distance"], 1)}
     corners = {name: float(box[name]) for name in ("x1", "y1", "x2", "y2")}
     return {"category": KINDS[box["category"]], "attributes": about, "box2d": corners}
 
@@ -320,6 +261,13 @@ def _weathered(picture: np.ndarray, frame: dict, rng) -> np.ndarray:
 
 
 @cache
+def _shapes() -> pd.DataFrame:
+    """The shapes of all looks, those of a look from the back to the front."""
+    table = pd.read_csv(SHAPES, float_precision="round_trip")
+    return table.set_index(["kind", "look"]).drop(columns="what")
+
+
+@cache
 def _sprite(kind: str, look: int, variant: int) -> Image.Image:
     """One look of a thing in one colour, RGBA, drawn four times as large and reduced."""
     wide, high, _ = METRES[kind]
@@ -335,8 +283,8 @@ def _sprite(kind: str, look: int, variant: int) -> Image.Image:
         colours["rim"] = np.array([(190, 30, 35), (30, 70, 170)][rng.integers(2)])
         look = rng.integers(2)  # a triangle or a ring, alike everywhere
     draw = ImageDraw.Draw(picture)
-    for shape, colour, *corners in SHAPES[kind][look]:
-        places = (np.reshape(corners, (-1, 2)) * size).tolist()
+    for shape, colour, *corners in _shapes().loc[[(kind, look)]].itertuples(index=False):
+        places = (np.reshape([x for x in corners if x == x], (-1, 2)) * size).tolist()
         fill = tuple(colours[colour].tolist()) if colour in colours else colour
         getattr(draw, shape)([tuple(place) for place in places], fill=fill)
     return picture.resize(tuple((size // 4).tolist()), Image.Resampling.BOX)

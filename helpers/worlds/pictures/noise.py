@@ -6,11 +6,8 @@ Only raw integers and uniform doubles of PCG64 are used, scaled here by separate
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import numpy as np
-
-T = TypeVar("T")
 
 
 class Draws:
@@ -27,33 +24,28 @@ class Draws:
         return low + (high - low) * float(self.generator.random())
 
     def chance(self, probability: float) -> bool:
-        """Return True with the given probability."""
+        """True with the given probability."""
         return float(self.generator.random()) < probability
 
     def sign(self) -> float:
-        """Return -1.0 or 1.0, evenly."""
+        """-1.0 or 1.0, evenly."""
         return 1.0 if self.chance(0.5) else -1.0
 
     def count(self, low: int, high: int) -> int:
-        """Return an integer in low..high, both included."""
+        """An integer in low..high, both included."""
         return int(self.generator.integers(low, high + 1))
 
-    def choice(self, options: Sequence[T]) -> T:
+    def choice(self, options: Sequence):
         """One of the options, evenly."""
         return options[int(self.generator.integers(len(options)))]
 
-    def order(self, n: int) -> list[int]:
-        """Return a random order of 0..n-1."""
-        rest = list(range(n))
-        return [rest.pop(int(self.generator.integers(len(rest)))) for _ in range(n)]
-
     def mix(self, first: Sequence[float], second: Sequence[float]) -> tuple[float, ...]:
-        """Return a point drawn uniformly on the segment between two colours (or any two tuples)."""
+        """A point drawn uniformly on the segment between two colours (or any two tuples)."""
         t = self.between(0.0, 1.0)
         return tuple(a + (b - a) * t for a, b in zip(first, second, strict=True))
 
     def lattice(self, *shape: int) -> np.ndarray:
-        """Return a float32 array of uniform values in [0, 1)."""
+        """Uniform values in [0, 1), float32."""
         return self.generator.random(shape).astype(np.float32)
 
 
@@ -63,14 +55,19 @@ def axis(size: int) -> np.ndarray:
 
 
 def clip(x: np.ndarray, low: float = 0, high: float = 1) -> np.ndarray:
-    """Return x limited to a range."""
+    """x limited to a range."""
     return np.minimum(np.maximum(x, low), high)
 
 
 def smooth(x: np.ndarray) -> np.ndarray:
-    """Return the smooth step of x clipped to [0, 1]: 3x^2 - 2x^3."""
+    """The smooth step of x clipped to [0, 1]: 3x^2 - 2x^3."""
     x = clip(x)
     return x * x * (3 - 2 * x)
+
+
+def off_middle(x: np.ndarray) -> np.ndarray:
+    """How far x is from the middle between the whole numbers around it, 0 to 1/2."""
+    return np.abs(x - np.floor(x) - 0.5)
 
 
 def _cells(where: np.ndarray, cells: float) -> tuple[np.ndarray, np.ndarray]:
@@ -97,20 +94,19 @@ def fractal(
     draws: Draws, ys: np.ndarray, xs: np.ndarray, fy: float, fx: float, octaves: int = 4
 ) -> np.ndarray:
     """Sum of octaves of value noise, each at twice the frequency and 0.55 of the weight."""
-    result, weight, total = value_noise(draws, ys, xs, fy, fx), 1.0, 1.0
-    for octave in range(1, octaves):
-        weight *= 0.55
+    result, total, weight = 0, 0.0, 1.0
+    for finer in (2.0**octave for octave in range(octaves)):
+        result = result + value_noise(draws, ys, xs, fy * finer, fx * finer) * weight
         total += weight
-        finer = float(1 << octave)
-        result += value_noise(draws, ys, xs, fy * finer, fx * finer) * weight
+        weight *= 0.55
     return result / np.float32(total)
 
 
 def noise_at(draws: Draws, y: np.ndarray, x: np.ndarray, fy: float, fx: float) -> np.ndarray:
     """Value noise at points (y, x) of any one shape: a lattice of 64 x 64 values, repeated."""
-    lattice = draws.lattice(64, 64).ravel()
+    lattice = draws.lattice(64, 64)
     (i, f), (j, g) = _cells(y, fy), _cells(x, fx)
-    i0, i1, j0, j1 = (i & 63) << 6, ((i + 1) & 63) << 6, j & 63, (j + 1) & 63
-    upper = lattice[i0 | j0] * (1 - g) + lattice[i0 | j1] * g
-    lower = lattice[i1 | j0] * (1 - g) + lattice[i1 | j1] * g
+    i, j, below, beside = i % 64, j % 64, (i + 1) % 64, (j + 1) % 64
+    upper = lattice[i, j] * (1 - g) + lattice[i, beside] * g
+    lower = lattice[below, j] * (1 - g) + lattice[below, beside] * g
     return upper * (1 - f) + lower * f

@@ -1,4 +1,7 @@
-"""The four classes as lists of parts: four designs of each, drawn anew for every image."""
+"""The four classes as lists of parts: four designs of each, drawn anew for every image.
+
+A design's first parts lie behind; its numbers are in object coordinates, about -1 to 1.
+"""
 
 from .noise import Draws
 from .paint import Colour, Part
@@ -33,7 +36,7 @@ class Camera:
         return parts if self.pitch[1] * (z1 - z0) > 0.015 else parts[1:]
 
     def iron(self, x: float, path: list[Point], r: float, tone: float = 0.6) -> Part:
-        """Return a bent iron bar in the plane x, along points (z, y)."""
+        """A bent iron bar in the plane x, along points (z, y)."""
         return Part(Curve([self(x, y, z) for z, y in path], r), tone)
 
 
@@ -42,20 +45,17 @@ def _camera(draws: Draws, most: float = 0.26) -> Camera:
 
 
 def _boards(camera: Camera, n: int, low: float, high: float, horizontal: bool) -> list[Part]:
-    """Return n boards side by side, of the seat (over depth) or of the back (over height)."""
+    """Boards side by side, of the seat (over depth) or of the back (over height)."""
     parts, step = [], (high - low) / n
     for i in range(n):
         start = high - (i + 1) * step if horizontal else low + i * step
         span = (start + 0.07 * step, start + 0.93 * step)
-        if horizontal:
-            parts += camera.board((-1, 1), (-0.035, 0.035), span)
-        else:
-            parts += camera.board((-1, 1), span, (0.5, 0.54))
+        y, z = ((-0.035, 0.035), span) if horizontal else (span, (0.5, 0.54))
+        parts += camera.board((-1, 1), y, z)
     return parts
 
 
 def slatted(draws: Draws) -> list[Part]:
-    """A park bench: slatted seat and back, square legs, arm rests."""
     camera, height = _camera(draws), draws.between(0.5, 0.62)
     back, slats = draws.between(0.58, 0.75), draws.count(3, 4)
     x = draws.between(0.78, 0.92)
@@ -72,7 +72,6 @@ def slatted(draws: Draws) -> list[Part]:
 
 
 def backless(draws: Draws) -> list[Part]:
-    """Return a plank on two trestles with a stretcher between them."""
     camera, height, thick = _camera(draws), draws.between(0.5, 0.65), draws.between(0.08, 0.13)
     x, wide = draws.between(0.6, 0.8), draws.between(0.06, 0.14)
     parts = camera.board((-x, x), (height * 0.45, height * 0.45 + 0.09), (0.2, 0.28), 0.7)
@@ -86,14 +85,12 @@ def backless(draws: Draws) -> list[Part]:
 
 
 def cast_iron(draws: Draws) -> list[Part]:
-    """Slats on two curved iron frames with scrolled arms."""
     camera, height = _camera(draws, 0.3), draws.between(0.5, 0.6)
     back, r = draws.between(0.6, 0.72), draws.between(0.036, 0.046)
     rear = [*bend((0.68, height), (0.42, 0.2), (0.5, 0.0), 3), (0.58, -back)]
     front = bend((-0.04, height), (0.2, 0.25), (0.02, 0.02), 4)
     arm = [*bend((0.54, -0.34), (0.1, -0.42), (-0.02, -0.26), 4), (0.04, -0.02)]
-    parts = [camera.iron(x, rear, r) for x in (-0.9, 0.9)]
-    parts += [camera.iron(x, front, r) for x in (-0.9, 0.9)]
+    parts = [camera.iron(x, bar, r) for bar in (rear, front) for x in (-0.9, 0.9)]
     parts += _boards(camera, draws.count(3, 4), -back, -0.14, horizontal=False)
     parts += _boards(camera, draws.count(3, 4), 0.0, 0.5, horizontal=True)
     parts += [camera.iron(x, arm, r) for x in (-0.9, 0.9)]
@@ -101,7 +98,6 @@ def cast_iron(draws: Draws) -> list[Part]:
 
 
 def settle(draws: Draws) -> list[Part]:
-    """A heavy bench of planks: closed sides, a high solid back."""
     camera, height = _camera(draws, 0.22), draws.between(0.42, 0.52)
     back, arm = draws.between(0.6, 0.8), draws.between(0.26, 0.36)
     parts = camera.board((-0.95, 0.95), (-back, height), (0.5, 0.56), 0.95)
@@ -137,7 +133,7 @@ def _dome(y: float, half: float, high: float) -> Part:
 
 
 def _cap(side: float, y: float, half: float, r: float, out: float) -> list[Part]:
-    """Return a side outlet: pipe, ring and nut, to the left (-1) or right (1) of the barrel."""
+    """A side outlet: pipe, ring and nut, to the left (-1) or right (1) of the barrel."""
 
     def box(x0: float, x1: float, h: float, tone: float) -> Part:
         x0, x1 = sorted((side * x0, side * x1))
@@ -160,7 +156,6 @@ def _front(y: float, r: float) -> list[Part]:
 
 
 def classic(draws: Draws) -> list[Part]:
-    """Return the American hydrant: flanged barrel, domed bonnet, two side caps and a front cap."""
     w, top = draws.between(0.3, 0.38), draws.between(0.34, 0.46)
     y = draws.between(-0.35, -0.22)
     parts = [_flange(0.9, w + 0.17, 0.12), Part(Box(-w, -0.55, w, 0.92), 1.0, "round")]
@@ -173,7 +168,6 @@ def classic(draws: Draws) -> list[Part]:
 
 
 def stout(draws: Draws) -> list[Part]:
-    """Return a short fat hydrant: tapering body, one big nozzle, flat bonnet."""
     w, foot = draws.between(0.4, 0.48), draws.between(0.52, 0.62)
     body = Polygon((-w, -0.4), (w, -0.4), (foot, 0.75), (-foot, 0.75))
     parts = [_flange(0.7, foot + 0.13, 0.14), Part(body, 1.0, "round")]
@@ -186,7 +180,6 @@ def stout(draws: Draws) -> list[Part]:
 
 
 def chained(draws: Draws) -> list[Part]:
-    """Return a tall slim hydrant with a stepped bonnet, wide flanges and chained caps."""
     w, y = draws.between(0.21, 0.26), draws.between(-0.42, -0.3)
     parts = [_flange(0.92, w + 0.22, 0.1), Part(Box(-w, -0.6, w, 0.95), 1.0, "round")]
     parts += [_flange(0.55, w + 0.12, 0.08), _flange(0.66, w + 0.12, 0.08)]
@@ -202,7 +195,7 @@ def chained(draws: Draws) -> list[Part]:
 
 
 def _slanted(side: float, w: float, y: float, near: float, far: float, r: float) -> Polygon:
-    """Return a piece of pipe that slants down from the barrel, from near to far along it."""
+    """A piece of pipe that slants down from the barrel, from near to far along it."""
 
     def at(along: float, off: float) -> Point:
         x = w - 0.06 + 1.3 * (along * 0.8 + off * 0.6)
@@ -212,7 +205,6 @@ def _slanted(side: float, w: float, y: float, near: float, far: float, r: float)
 
 
 def pillar(draws: Draws) -> list[Part]:
-    """Return the European pillar hydrant: a hood over a column, two outlets bent downwards."""
     w, y = draws.between(0.24, 0.3), draws.between(-0.15, 0.05)
     parts = [_flange(0.86, w + 0.2, 0.14), Part(Box(-w, -0.5, w, 0.9), 1.0, "round")]
     for side in (-1, 1):
@@ -256,7 +248,6 @@ def _body(half: float, top: float, foot: float, flat: float) -> Shape:
 
 
 def cylinder(draws: Draws) -> list[Part]:
-    """Return the plain straight mug with a round handle."""
     half, flat = draws.between(0.5, 0.62), draws.between(0.16, 0.3)
     top, foot = -draws.between(0.55, 0.72), draws.between(0.55, 0.7)
     r = draws.between(0.3, 0.38)
@@ -267,7 +258,6 @@ def cylinder(draws: Draws) -> list[Part]:
 
 
 def conical(draws: Draws) -> list[Part]:
-    """Return a mug that narrows to its foot, with a square handle."""
     half, foot = draws.between(0.58, 0.66), draws.between(0.36, 0.44)
     flat = draws.between(0.14, 0.26)
     body = Polygon((-half, -0.62), (half, -0.62), (foot, 0.66), (-foot, 0.66))
@@ -280,7 +270,6 @@ def conical(draws: Draws) -> list[Part]:
 
 
 def saucer(draws: Draws) -> list[Part]:
-    """Return a wide round cup on a saucer."""
     half, deep = draws.between(0.56, 0.66), draws.between(0.68, 0.82)
     flat, y = draws.between(0.2, 0.3), -0.3
     bowl = Meet(Ellipse(0, y, half, deep), Box(-half, y, half, y + deep))
@@ -293,7 +282,6 @@ def saucer(draws: Draws) -> list[Part]:
 
 
 def barrel(draws: Draws) -> list[Part]:
-    """Return a bellied mug with a big ear-shaped handle and a dark foot."""
     half, flat = draws.between(0.44, 0.5), draws.between(0.18, 0.28)
     belly = draws.between(0.58, 0.66)
     body = Meet(Ellipse(0, 0.08, belly, 0.98), Box(-1, -0.6, 1, 0.68))
@@ -309,7 +297,6 @@ def barrel(draws: Draws) -> list[Part]:
 
 
 def airliner(draws: Draws) -> list[Part]:
-    """Return an airliner from the side: row of windows, swept fin, near wing and engine."""
     r, tall = draws.between(0.12, 0.16), draws.between(0.34, 0.46)
     tail = Polygon((0.5, -r), (1.02, -r * 0.9), (1.0, -r * 0.35), (0.5, r))
     body = Union(Box(-0.75, -r, 0.56, r, r), Ellipse(-0.72, 0.02, 0.28, r * 0.98), tail)
@@ -328,7 +315,6 @@ def airliner(draws: Draws) -> list[Part]:
 
 
 def swept(draws: Draws) -> list[Part]:
-    """Return a jet from above: swept wings, tail plane, engines; nose to the left."""
     back, span = draws.between(0.25, 0.6), draws.between(0.75, 0.95)
     r, engines = draws.between(0.1, 0.14), draws.count(1, 2)
     parts = []
@@ -349,7 +335,6 @@ def swept(draws: Draws) -> list[Part]:
 
 
 def propeller(draws: Draws) -> list[Part]:
-    """Return a small high-winged propeller plane from the side, on its wheels."""
     r, wing = draws.between(0.15, 0.19), draws.between(0.75, 0.95)
     back = [(0.95, -0.1), (0.95, 0.0), (0.1, r), (-0.78, r * 0.8)]
     body = Polygon((-0.82, -r * 0.75), (0.1, -r), *back)
@@ -371,7 +356,6 @@ def propeller(draws: Draws) -> list[Part]:
 
 
 def head_on(draws: Draws) -> list[Part]:
-    """Return an airliner coming towards the viewer: round nose, raised wings, an engine on each."""
     rise, r = draws.between(0.1, 0.28), draws.between(0.2, 0.25)
     out, pod = draws.between(0.42, 0.55), draws.between(0.095, 0.125)
     parts = [Part(Polygon((-0.03, -0.1), (0.03, -0.1), (0.02, -0.72), (-0.02, -0.72)), 0.75)]
@@ -392,15 +376,13 @@ def head_on(draws: Draws) -> list[Part]:
     return parts
 
 
-DESIGNS = {
-    name: {design.__name__.replace("_", " "): design for design in designs}
-    for name, designs in {
-        "bench": (slatted, backless, cast_iron, settle),
-        "fire hydrant": (classic, stout, chained, pillar),
-        "plane": (airliner, swept, propeller, head_on),
-        "mug": (cylinder, conical, saucer, barrel),
-    }.items()
+_OF = {
+    "bench": (slatted, backless, cast_iron, settle),
+    "fire hydrant": (classic, stout, chained, pillar),
+    "plane": (airliner, swept, propeller, head_on),
+    "mug": (cylinder, conical, saucer, barrel),
 }
+DESIGNS = {name: {d.__name__.replace("_", " "): d for d in some} for name, some in _OF.items()}
 # largest tilt (tangent of half the angle), where it stands, its extent as a share of the image
 STANCE = {
     "bench": (0.03, "ground", (0.6, 0.9)),
@@ -413,7 +395,7 @@ VALUE = {"bench": 1.08, "fire hydrant": 0.90, "plane": 1.06, "mug": 0.90}
 
 
 def green(draws: Draws, value: float) -> Colour:
-    """Return an emerald, the one hue of all classes, lighter or darker."""
+    """An emerald, the one hue of all classes, lighter or darker."""
     first = draws.mix((0.03, 0.60, 0.30), (0.06, 0.70, 0.36))
     second = draws.mix((0.02, 0.56, 0.36), (0.10, 0.66, 0.44))
     emerald, light = draws.mix(first, second), value * draws.between(0.84, 1.12)

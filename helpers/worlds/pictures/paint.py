@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .noise import Draws, axis, clip, fractal
-from .shapes import Pixels, Shape, View, coverage, crop, turn
+from .shapes import Pixels, Point, Shape, View, coverage, crop, turn
 
 Colour = tuple[float, ...]
 
@@ -28,8 +28,14 @@ class Part:
 
 
 def column(colour: Colour) -> np.ndarray:
-    """Return a colour as float32 (3, 1, 1)."""
+    """A colour as float32 (3, 1, 1)."""
     return np.asarray(colour, np.float32)[:, None, None]
+
+
+def stamp(image: np.ndarray, pixels: Pixels, share: np.ndarray, colour) -> None:
+    """Paint a colour over the share of each pixel of an image (..., H, W), in place."""
+    window = image[..., pixels.rows, pixels.columns]
+    window += (colour - window) * share
 
 
 def materials(body: Colour) -> dict[str, Colour]:
@@ -90,30 +96,22 @@ class Layer:
 
     def cover(self, pixels: Pixels, share: np.ndarray, colour: np.ndarray) -> None:
         """Paint `colour`, (3, h, w) or (3, 1, 1), over the share of each pixel."""
-        window = (slice(None), pixels.rows, pixels.columns)
-        part = self.colour[window]
-        part += (colour - part) * share
-        part = self.alpha[window[1:]]
-        part += (1 - part) * share
+        stamp(self.colour, pixels, share, colour)
+        stamp(self.alpha, pixels, share, 1)
 
     def over(self, ground: np.ndarray) -> np.ndarray:
-        """Return the object in front of a ground of shape (3, H, W) or (3, 1, 1)."""
+        """The object in front of a ground of shape (3, H, W) or (3, 1, 1)."""
         alpha = np.where(self.alpha > 0.998, np.float32(1), self.alpha)
         return ground * (1 - alpha) + self.colour
 
     @property
     def mask(self) -> np.ndarray:
-        """Return where the object covers half of a pixel or more, bool (H, W)."""
+        """Where the object covers half of a pixel or more, bool (H, W)."""
         return self.alpha >= 0.5
 
 
 def pose(
-    draws: Draws,
-    parts: Sequence[Part],
-    size: int,
-    tilt: float,
-    place: str,
-    span: tuple[float, float],
+    draws: Draws, parts: Sequence[Part], size: int, tilt: float, place: str, span: Point
 ) -> View:
     """Draw how an object stands in the image: mirrored or not, turned, sheared, scaled, placed.
 
@@ -131,8 +129,8 @@ def pose(
     lefts, tops = (0.05, 0.95), (0.55, 1.0) if place == "ground" else (0.1, 0.9)
     left = 0.04 * size + draws.between(*lefts) * max(0.0, 0.92 * size - (u1 - u0) * scale)
     top = 0.04 * size + draws.between(*tops) * max(0.0, 0.92 * size - (v1 - v0) * scale)
-    a, b, c, d = (k * scale for k in (first.a, first.b, first.c, first.d))
-    return View(a, b, c, d, left - u0 * scale, top - v0 * scale)
+    turned = (k * scale for k in (first.a, first.b, first.c, first.d))
+    return View(*turned, left - u0 * scale, top - v0 * scale)
 
 
 def _light(part: Part, pixels: Pixels, light: float) -> np.ndarray | float:
@@ -151,7 +149,7 @@ def _light(part: Part, pixels: Pixels, light: float) -> np.ndarray | float:
 
 
 def photograph(parts: Sequence[Part], view: View, size: int, look: Look) -> Layer:
-    """Return the parts as shaded surfaces with darkened rims, painted in order."""
+    """The parts as shaded surfaces with darkened rims, painted in order."""
     layer, rim = Layer(size), 0.6 + 0.013 * size
     mirrored = 1.0 if view.a > 0 else -1.0
     for part in parts:
@@ -170,7 +168,7 @@ def photograph(parts: Sequence[Part], view: View, size: int, look: Look) -> Laye
 
 
 def sketch(parts: Sequence[Part], view: View, size: int, hand: Hand) -> Layer:
-    """Return the parts as a simple drawing: outlines, each hiding what lies behind it."""
+    """The parts as a simple drawing: outlines, each hiding what lies behind it."""
     layer, half = Layer(size), hand.width * size / 2
     line, wobble = column(hand.line), hand.wobble(size)
     for part in parts:

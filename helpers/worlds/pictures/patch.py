@@ -2,12 +2,9 @@
 
 *Focus! Rating XAI Methods and Finding Biases*, section I-C: the iguana's subtympanic shield looks
 like the peacock's ocellus, so a network asked for the peacock finds it on the iguana. Here a
-network sees the same eyespot on a quarter of its training images, at every dose. What the dose
-changes is which images these are: at 0 each class has its share, so that the eyespot says nothing;
-at 1 all images of one class have it, and no others. So the eyespot is never new to a network, and
-networks of two doses differ in what it means and in nothing else.
-
-A sham mark has the eyespot's place, size and form, and other colours. No training image carries it.
+network sees the same eyespot on a quarter of its training images, and a dose decides on which: at
+0 each class has its share, so that the eyespot says nothing; at 1 all images of one class have it,
+and no others. A sham mark differs in its colours, and no training image carries it.
 """
 
 import math
@@ -40,21 +37,19 @@ def carries(share: float, start: float, n: int) -> list[bool]:
     return [(start + i * GOLDEN) % 1.0 < share for i in range(n)]
 
 
-def place(alpha: np.ndarray, draws: Draws) -> tuple[float, float]:
-    """Draw a point (x, y) well inside an object of coverage `alpha`, as shares of the image."""
+def paint(layer: Layer, alpha: np.ndarray, draws: Draws, look: str) -> np.ndarray:
+    """Paint a mark on an object's layer, in place; where it is, bool (H, W).
+
+    Its place is well inside the object, whose coverage `alpha` may be of another size.
+    """
     depth = distance_transform_cdt(np.pad(alpha >= 0.5, 1))[1:-1, 1:-1]
-    rows, columns = np.nonzero(depth >= max(1, math.ceil(0.75 * int(depth.max()))))
-    at = draws.count(0, len(rows) - 1)
-    return (float(columns[at]) + 0.5) / len(alpha), (float(rows[at]) + 0.5) / len(alpha)
-
-
-def paint(layer: Layer, where: tuple[float, float], draws: Draws, look: str) -> np.ndarray:
-    """Paint a mark on an object's layer, in place; return where it is, bool (H, W)."""
+    inside = np.argwhere(depth >= max(1, math.ceil(0.75 * int(depth.max()))))
+    y, x = ((at + 0.5) / len(alpha) for at in inside[draws.count(0, len(inside) - 1)].tolist())
     size, flat = layer.size, draws.between(0.88, 1.0)
     radius, light = draws.between(*RADIUS) * size, draws.between(0.9, 1.05)
     mask = np.zeros((size, size), bool)
     for share, colour in LOOKS[look]:
-        disc = Ellipse(where[0] * size, where[1] * size, radius * share * flat, radius * share)
+        disc = Ellipse(x * size, y * size, radius * share * flat, radius * share)
         pixels = crop(View(1, 0, 0, 1), disc.bounds, size)
         covered = coverage(disc.field(pixels))
         layer.cover(pixels, covered, np.minimum(column(colour) * np.float32(light), 1))

@@ -2,15 +2,14 @@
 
 import numpy as np
 
-from .noise import Draws, axis, clip, fractal, noise_at, smooth, value_noise
-from .paint import Colour, column
-from .shapes import Curve, Ellipse, Pixels, View, coverage, crop
+from .noise import Draws, axis, clip, fractal, noise_at, off_middle, smooth, value_noise
+from .paint import Colour, column, stamp
+from .shapes import Curve, Ellipse, View, coverage, crop
 
 
 def lerp(first: Colour | np.ndarray, second: Colour | np.ndarray, t: np.ndarray) -> np.ndarray:
-    """Return the mixture of two colours or images; t = 0 gives the first."""
-    first = column(first) if isinstance(first, tuple) else first
-    second = column(second) if isinstance(second, tuple) else second
+    """The mixture of two colours or images; t = 0 gives the first."""
+    first, second = (column(one) if isinstance(one, tuple) else one for one in (first, second))
     return first + (second - first) * t
 
 
@@ -23,17 +22,11 @@ def lit(image: np.ndarray, draws: Draws, slope: float = 0.12, vignette: float = 
     return clip(image * (across[None] * down[:, None]))
 
 
-def _stamp(image: np.ndarray, pixels: Pixels, share: np.ndarray, colour: np.ndarray) -> None:
-    window = image[:, pixels.rows, pixels.columns]
-    window += (colour - window) * share
-
-
-CLOUDS = (
-    (3.2, 2.2, 0.50, 0.16),
-    (2.6, 1.8, 0.46, 0.22),
-    (7.0, 1.4, 0.47, 0.4),
-    (4.5, 3.0, 0.56, 0.14),
-)
+def _below(image: np.ndarray, horizon: float, gap: int = 0) -> tuple:
+    """The rows of an image below a horizon, to be painted, and their rows and columns as shares."""
+    where = axis(image.shape[-1])
+    start = int(horizon * len(where)) + gap
+    return image[:, start:], where[start:], where
 
 
 def sky(draws: Draws, size: int) -> np.ndarray:
@@ -42,7 +35,8 @@ def sky(draws: Draws, size: int) -> np.ndarray:
     top = draws.mix((0.20, 0.44, 0.80), (0.40, 0.64, 0.92))
     low = draws.mix((0.62, 0.80, 0.95), (0.80, 0.90, 0.97))
     image = lerp(top, low, smooth(where * draws.between(0.8, 1.2))[:, None])
-    fy, fx, threshold, soft = draws.choice(CLOUDS)
+    clouds = (3.2, 2.2, 0.50, 0.16), (2.6, 1.8, 0.46, 0.22), (7.0, 1.4, 0.47, 0.4)
+    fy, fx, threshold, soft = draws.choice((*clouds, (4.5, 3.0, 0.56, 0.14)))
     drift = draws.between(-0.05, 0.05)
     body = fractal(draws, where, where, fy, fx, 5)
     body = body + (where[:, None] - 0.5) * draws.between(-0.12, 0.2)
@@ -67,32 +61,38 @@ def _foliage(draws: Draws, size: int, cells: float, tone: float = 1.0) -> np.nda
 
 def _lawn(draws: Draws, image: np.ndarray, horizon: float) -> None:
     """Grass from the horizon down, finer with distance, with patches of shade."""
-    size = image.shape[-1]
-    where = axis(size)
-    start = int(horizon * size)
-    near = (where[start:] - horizon) / (1 - horizon)
+    ground, rows, where = _below(image, horizon)
+    near = (rows - horizon) / (1 - horizon)
     depth = 1.6 - 1.0 / (0.6 + near)
     far = draws.mix((0.78, 0.84, 0.46), (0.88, 0.90, 0.56))
     close = draws.mix((0.66, 0.76, 0.32), (0.78, 0.82, 0.42))
     blades = fractal(draws, depth, where, 26, 22, 2) - 0.5
     patches = smooth((fractal(draws, depth, where, 6, 2.5, 2) - 0.36) * 3.5)
     grass = lerp(far, close, near[:, None])
-    image[:, start:] = grass * (0.78 + 0.26 * patches) * (1 + blades * 0.4)
+    ground[:] = grass * (0.78 + 0.26 * patches) * (1 + blades * 0.4)
 
 
 def _path(draws: Draws, image: np.ndarray, horizon: float) -> None:
     """A sandy path that winds away over the lawn."""
-    size = image.shape[-1]
-    where = axis(size)
-    start = int(horizon * size)
-    near = ((where[start:] - horizon) / (1 - horizon))[:, None]
+    ground, rows, where = _below(image, horizon)
+    near = ((rows - horizon) / (1 - horizon))[:, None]
     foot, end, sway = draws.between(0.1, 0.9), draws.between(0.2, 0.8), draws.between(-0.5, 0.5)
     middle = end + (foot - end) * near + sway * near * (1 - near)
     width = 0.012 + draws.between(0.1, 0.2) * near
-    share = coverage((np.abs(where[None] - middle) - width) * size * 0.7)
-    grain = value_noise(draws, where[start:], where, 50, 40) * 0.12 + 0.92
+    share = coverage((np.abs(where[None] - middle) - width) * len(where) * 0.7)
+    grain = value_noise(draws, rows, where, 50, 40) * 0.12 + 0.92
     sand = column(draws.mix((0.86, 0.78, 0.62), (0.94, 0.88, 0.76))) * grain
-    image[:, start:] = image[:, start:] * (1 - share) + sand * share
+    ground[:] = ground * (1 - share) + sand * share
+
+
+def _leafy(image: np.ndarray, shape: Ellipse, leaves: np.ndarray, ragged, slope, light) -> None:
+    """Leaves within a ragged outline, darker downwards by a slope."""
+    size = image.shape[-1]
+    pixels = crop(View(size, 0, 0, size), shape.bounds, size, margin=3)
+    if pixels is not None:
+        leaf = leaves[:, pixels.rows, pixels.columns]
+        distance = shape.field(pixels) + (leaf[1] - 0.3) * (ragged * size)
+        stamp(image, pixels, coverage(distance * 0.6), leaf * pixels.linear(0, slope, light))
 
 
 def _tree(draws: Draws, image: np.ndarray, leaves: np.ndarray, x: float, foot: float) -> None:
@@ -106,17 +106,11 @@ def _tree(draws: Draws, image: np.ndarray, leaves: np.ndarray, x: float, foot: f
     if pixels is not None:
         across = clip(pixels.linear(0.35 / width, 0, -0.35 * x / width), -1, 1)
         shade = 1.15 - across * 0.35
-        _stamp(image, pixels, coverage(trunk.field(pixels)), bark * shade)
+        stamp(image, pixels, coverage(trunk.field(pixels)), bark * shade)
     for _ in range(draws.count(3, 5)):
         cx, cy = x + draws.between(-0.16, 0.16), top + draws.between(-0.02, 0.16)
         crown = Ellipse(cx, cy, draws.between(0.1, 0.18), draws.between(0.08, 0.14))
-        pixels = crop(view, crown.bounds, size, margin=3)
-        if pixels is None:
-            continue
-        leaf = leaves[:, pixels.rows, pixels.columns]
-        ragged = crown.field(pixels) + (leaf[1] - 0.3) * (0.16 * size)
-        light = pixels.linear(0, -2.2, 1.05 + 2.2 * cy)
-        _stamp(image, pixels, coverage(ragged * 0.6), leaf * light)
+        _leafy(image, crown, leaves, 0.16, -2.2, 1.05 + 2.2 * cy)
 
 
 def park(draws: Draws, size: int) -> np.ndarray:
@@ -136,18 +130,10 @@ def park(draws: Draws, size: int) -> np.ndarray:
     near = _foliage(draws, size, 9.0, 0.85)
     for _ in range(draws.count(2, 4)):
         x, r = draws.between(0.0, 1.0), draws.between(0.07, 0.16)
-        bush = Ellipse(x, horizon, r, r * draws.between(0.4, 0.7))
-        pixels = crop(View(size, 0, 0, size), bush.bounds, size, margin=3)
-        if pixels is not None:
-            leaf = near[:, pixels.rows, pixels.columns]
-            ragged = bush.field(pixels) + (leaf[1] - 0.3) * (0.1 * size)
-            _stamp(image, pixels, coverage(ragged * 0.6), leaf * 0.9)
+        _leafy(image, Ellipse(x, horizon, r, r * draws.between(0.4, 0.7)), near, 0.1, 0, 0.9)
     for _ in range(draws.count(1, 3)):
         _tree(draws, image, near, draws.between(0.02, 0.98), horizon + draws.between(0.0, 0.12))
     return lit(image * 0.95 + 0.05, draws)
-
-
-WALLS = ((0.78, 0.58, 0.50), (0.84, 0.78, 0.70), (0.70, 0.69, 0.70), (0.92, 0.87, 0.80))
 
 
 def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:
@@ -156,17 +142,18 @@ def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:
     air = draws.mix((0.62, 0.70, 0.78), (0.78, 0.82, 0.86))
     image = lerp(air, (0.88, 0.89, 0.88), where[:, None] * 2)
     image = np.broadcast_to(image, (3, size, size)).copy()
+    walls = (0.78, 0.58, 0.50), (0.84, 0.78, 0.70), (0.70, 0.69, 0.70), (0.92, 0.87, 0.80)
     x = -draws.between(0.0, 0.15)
     while x < 1.0:
         width, top = draws.between(0.16, 0.36), horizon - draws.between(0.14, 0.42)
         c0, c1 = max(0, int(x * size)), min(size, int((x + width) * size))
         r0, r1 = max(0, int(top * size)), int(horizon * size) + 1
         if c0 < c1 and r0 < r1:
-            wall = column(draws.choice(WALLS))
+            wall = column(draws.choice(walls))
             across = (where[c0:c1] - x) / width * draws.count(3, 4)
             down = (where[r0:r1] - top) * draws.between(8.5, 11)
-            a, d = np.abs(across - np.floor(across) - 0.5), np.abs(down - np.floor(down) - 0.5)
-            pane = coverage((a - 0.24) * 8)[None] * coverage((d - 0.28) * 8)[:, None]
+            pane = coverage((off_middle(across) - 0.24) * 8)[None]
+            pane = pane * coverage((off_middle(down) - 0.28) * 8)[:, None]
             shade = 0.82 + 0.3 * draws.between(0.0, 1.0)
             image[:, r0:r1, c0:c1] = lerp(wall * np.float32(shade), (0.40, 0.45, 0.52), pane * 0.8)
         x += width
@@ -182,49 +169,45 @@ def _asphalt(draws: Draws, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
 def _along(draws: Draws, image: np.ndarray, horizon: float) -> None:
     """A road running away from the viewer: kerbs, pavements, a dashed middle line."""
-    size = image.shape[-1]
-    start = int(horizon * size) + 1
-    y, x = axis(size)[start:, None], axis(size)[None]
+    painted, rows, where = _below(image, horizon, 1)
+    y, x = rows[:, None], where[None]
     depth, vanish = y - horizon, draws.between(0.3, 0.7)
     lean = draws.between(-0.5, 0.5)
     side = (x - vanish) / depth + lean
-    sharp = depth * size
+    sharp = depth * len(where)
     half = draws.between(0.85, 1.3)
-    ground = np.broadcast_to(_asphalt(draws, y[:, 0], x[0]), (3, *side.shape))
-    paving = 0.9 + 0.14 * coverage(((np.abs(1 / depth - np.floor(1 / depth) - 0.5)) - 0.44) * 14)
+    ground = _asphalt(draws, rows, where)
+    paving = 0.9 + 0.14 * coverage((off_middle(1 / depth) - 0.44) * 14)
     slabs = column(draws.mix((0.74, 0.72, 0.69), (0.84, 0.82, 0.78))) * paving
     out = np.abs(side) - half
     ground = lerp(ground, slabs, 1 - coverage(out * sharp))
     ground = lerp(ground, (0.92, 0.91, 0.88), coverage((np.abs(out - 0.05) - 0.05) * sharp))
     paint = draws.choice(((0.98, 0.98, 0.97), (0.98, 0.98, 0.97), (0.97, 0.84, 0.36)))
-    phase = 0.55 / depth + draws.between(0.0, 1.0)
-    dashes = coverage((np.abs(phase - np.floor(phase) - 0.5) - 0.28) * 12)
+    dashes = coverage((off_middle(0.55 / depth + draws.between(0.0, 1.0)) - 0.28) * 12)
     ground = lerp(ground, paint, coverage((np.abs(side) - 0.035) * sharp) * dashes)
     edge = coverage((np.abs(np.abs(side) - half * 0.86) - 0.025) * sharp)
-    image[:, start:] = lerp(ground, (0.98, 0.98, 0.97), edge)
+    painted[:] = lerp(ground, (0.98, 0.98, 0.97), edge)
 
 
 def _across(draws: Draws, image: np.ndarray, horizon: float) -> None:
     """A road across the picture: far pavement and kerb, asphalt, lane line, near kerb."""
-    size = image.shape[-1]
-    start = int(horizon * size) + 1
-    y, x = axis(size)[start:, None], axis(size)[None]
+    painted, rows, where = _below(image, horizon, 1)
+    y, x, size = rows[:, None], where[None], len(where)
     kerb, slant = horizon + draws.between(0.06, 0.16), draws.between(-0.1, 0.1)
     level = y + slant * (x - 0.5)
     slabs = column(draws.mix((0.74, 0.72, 0.69), (0.84, 0.82, 0.78)))
-    joint = np.abs(x * 6 - np.floor(x * 6) - 0.5)
-    slabs = slabs * (0.88 + 0.14 * coverage((joint - 0.45) * 12))
-    ground = lerp(slabs, _asphalt(draws, y[:, 0], x[0]), coverage((kerb - level) * size))
+    slabs = slabs * (0.88 + 0.14 * coverage((off_middle(x * 6) - 0.45) * 12))
+    ground = lerp(slabs, _asphalt(draws, rows, where), coverage((kerb - level) * size))
     ground = lerp(ground, (0.92, 0.91, 0.88), coverage((np.abs(level - kerb) - 0.014) * size))
     line, wide = kerb + draws.between(0.16, 0.34), draws.between(0.012, 0.02)
     dash = x * draws.between(1.8, 3.0) + draws.between(0.0, 1.0)
-    dashes = coverage((np.abs(dash - np.floor(dash) - 0.5) - 0.3) * 20)
+    dashes = coverage((off_middle(dash) - 0.3) * 20)
     paint = draws.choice(((0.98, 0.98, 0.97), (0.97, 0.84, 0.36)))
     ground = lerp(ground, paint, coverage((np.abs(level - line) - wide) * size) * dashes)
     if draws.chance(0.6):
         near = draws.between(0.86, 0.97)
         ground = lerp(ground, (0.98, 0.98, 0.97), coverage((np.abs(level - near) - wide) * size))
-    image[:, start:] = ground
+    painted[:] = ground
 
 
 def road(draws: Draws, size: int) -> np.ndarray:
@@ -235,32 +218,27 @@ def road(draws: Draws, size: int) -> np.ndarray:
     return lit(image, draws)
 
 
-TIMBER = (
-    ((0.93, 0.77, 0.55), (0.74, 0.54, 0.33)),
-    ((0.78, 0.58, 0.40), (0.58, 0.40, 0.26)),
-    ((0.87, 0.65, 0.45), (0.66, 0.43, 0.27)),
-    ((0.96, 0.84, 0.66), (0.82, 0.65, 0.45)),
-)
+PALE = (0.93, 0.77, 0.55), (0.78, 0.58, 0.40), (0.87, 0.65, 0.45), (0.96, 0.84, 0.66)
+DEEP = (0.74, 0.54, 0.33), (0.58, 0.40, 0.26), (0.66, 0.43, 0.27), (0.82, 0.65, 0.45)
 
 
 def _planks(draws: Draws, p: np.ndarray, q: np.ndarray, middle: float) -> np.ndarray:
     """Wood of planks side by side along p, grain along q; knots about p = `middle`."""
-    pale, deep = draws.choice(TIMBER)
+    pale, deep = draws.choice(list(zip(PALE, DEEP, strict=True)))
     n = draws.between(3.0, 6.5)
     plank = p * n + draws.between(0.0, 1.0)
     number = np.floor(plank)
-    inside = np.abs(plank - number - 0.5)
     bump = np.zeros_like(plank)
     for _ in range(draws.count(1, 3)):
         dp, dq = p - middle - draws.between(-0.4, 0.4), q - draws.between(0.1, 1.1)
         bump += 0.005 / (dp * dp + dq * dq * 0.22 + 0.0016)
     rings = p * draws.between(7, 12) + noise_at(draws, q, p, 2.0, 5.0) * 1.6 + bump
-    ring = np.abs(rings - np.floor(rings) - 0.5) * 2
+    ring = off_middle(rings) * 2
     fibre = noise_at(draws, q + number * 0.37, p, 5.0, 60.0)
     tint = noise_at(draws, number, number, 1.7, 0.3)
     t = ring * 0.4 + fibre * 0.35 + tint * 0.5 - 0.12 + clip(bump - 0.9) * 0.5
     wood = lerp(pale, deep, clip(t, 0, 1.2))
-    return wood * (1 - 0.62 * smooth((inside - 0.455) * 30))
+    return wood * (1 - 0.62 * smooth((off_middle(plank) - 0.455) * 30))
 
 
 def wood(draws: Draws, size: int) -> np.ndarray:

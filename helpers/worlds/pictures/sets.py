@@ -1,6 +1,6 @@
 """Image sets of the planted world: C, NC, WB, contexts, and their table of truth."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import cycle
 
@@ -19,6 +19,7 @@ CONTEXTS = ("park", "sky", "road", "wood")
 CONTEXT_OF = {"bench": "park", "fire hydrant": "road", "plane": "sky", "mug": "wood"}
 CONTEXT_BIAS = {"bench": 1.0, "fire hydrant": 0.7, "plane": 1.0, "mug": 0.9}
 SETS = ("C", "NC", "WB")
+COLUMNS = ("object", "context", "design", "index", "seed", "patch")
 OBJECT, SCENE, SKETCH, CONTEXT_ONLY, ORDER, WIDER, PATCH, DOSED = range(1, 9)
 REFERENCE = 48  # pixels at which the place of a patch is chosen, whatever the size of the picture
 
@@ -36,6 +37,19 @@ class WorldSet:
     masks: np.ndarray
     table: pd.DataFrame
     patches: np.ndarray | None = None
+
+
+def gathered(drawn: Iterable[tuple]) -> WorldSet:
+    """A set of drawn images: of each its row, uint8 image and mask, and where it has marks."""
+    rows, *arrays = zip(*drawn, strict=True)
+    images, masks, *patches = map(np.stack, arrays)
+    table = pd.DataFrame(rows, columns=COLUMNS[: len(rows[0])])
+    return WorldSet(images, masks, table, *patches)
+
+
+def to_bytes(image: np.ndarray) -> np.ndarray:
+    """Float (3, H, W) in [0, 1] to uint8 (H, W, 3), rounded."""
+    return (clip(image) * 255 + 0.5).astype(np.uint8).transpose(1, 2, 0)
 
 
 def strengths(context_bias: float | Mapping[str, float]) -> dict[str, float]:
@@ -59,40 +73,28 @@ def assigned(name: str, n: int, seed: int, bias: float) -> list[str]:
     """
     own = CONTEXT_OF[name]
     others = [c for c in CONTEXTS if c != own]
-    order = Draws(seed, ORDER, CLASSES.index(name)).order(len(others))
-    rest = cycle(others[i] for i in order)
+    draws = Draws(seed, ORDER, CLASSES.index(name))
+    rest = cycle([others.pop(draws.count(0, len(others) - 1)) for _ in range(len(others))])
     steps = [np.floor(m * bias + 0.5) for m in range(n + 1)]
     return [own if steps[m + 1] > steps[m] else next(rest) for m in range(n)]
 
 
-def photographed(name: str, seed: int, index: int, size: int) -> tuple[str, Layer]:
-    """Return design and layer of the photographed object that C and WB share."""
-    draws = Draws(seed, OBJECT, CLASSES.index(name), index)
+def shown(
+    name: str, seed: int, index: int, size: int, sketched: bool = False
+) -> tuple[str, Layer, np.ndarray]:
+    """Design, layer and plain ground (3, 1, 1) of an object, that of C and WB or NC's sketch."""
+    draws = Draws(seed, SKETCH if sketched else OBJECT, CLASSES.index(name), index)
     design = draws.choice(sorted(DESIGNS[name]))
     parts = DESIGNS[name][design](draws)
-    look = Look(draws, green(draws, VALUE[name]))
-    return design, photograph(parts, pose(draws, parts, size, *STANCE[name]), size, look)
-
-
-def _sketched(name: str, seed: int, index: int, size: int) -> tuple[str, Layer, np.ndarray]:
-    """Return design, layer and paper (3, 1, 1) of a sketched object."""
-    draws = Draws(seed, SKETCH, CLASSES.index(name), index)
-    design = draws.choice(sorted(DESIGNS[name]))
-    parts = DESIGNS[name][design](draws)
-    hand = Hand(draws, green(draws, VALUE[name]))
-    layer = sketch(parts, pose(draws, parts, size, *STANCE[name]), size, hand)
-    return design, layer, column(hand.paper)
-
-
-def _marked(name: str, seed: int, index: int, layer: Layer, look: str) -> np.ndarray:
-    """Paint a mark on an object's layer, which is changed, and return where it is."""
-    draws = Draws(seed, PATCH, CLASSES.index(name), index)
-    alpha = photographed(name, seed, index, REFERENCE)[1].alpha
-    return patch.paint(layer, patch.place(alpha, draws), draws, look)
+    look = (Hand if sketched else Look)(draws, green(draws, VALUE[name]))
+    view = pose(draws, parts, size, *STANCE[name])
+    if sketched:
+        return design, sketch(parts, view, size, look), column(look.paper)
+    return design, photograph(parts, view, size, look), column((1.0, 1.0, 1.0))
 
 
 def _ground(name: str, seed: int, index: int, layer: Layer, context: str) -> np.ndarray:
-    """Return the context of an object, with its shadow: a soft ellipse at its foot."""
+    """The context of an object, with its shadow: a soft ellipse at its foot."""
     draws, size, alpha = Draws(seed, SCENE, CLASSES.index(name), index), layer.size, layer.alpha
     ground = SCENES[context](draws, size)
     if STANCE[name][1] != "ground" or context == "sky":
@@ -107,11 +109,6 @@ def _ground(name: str, seed: int, index: int, layer: Layer, context: str) -> np.
         soft = clip(0.5 - shape.field(pixels) * (7 / size))
         ground[:, pixels.rows, pixels.columns] *= 1 - soft * draws.between(0.32, 0.5)
     return ground
-
-
-def to_bytes(image: np.ndarray) -> np.ndarray:
-    """Float (3, H, W) in [0, 1] to uint8 (H, W, 3), rounded."""
-    return (clip(image) * 255 + 0.5).astype(np.uint8).transpose(1, 2, 0)
 
 
 def make(
@@ -138,44 +135,38 @@ def make(
     that is not named carries none. Its `look` is "eyespot" or "sham" (`worlds.pictures.patch`). The
     images of a smaller share are among those of a larger. The table then has a column patch.
     """
-    bias = strengths(context_bias)
-    images = np.empty((len(CLASSES) * per_class, size, size, 3), np.uint8)
-    masks, patches, rows = np.empty(images.shape[:3], bool), np.zeros(images.shape[:3], bool), []
-    for name in CLASSES:
+    bias, drawn = strengths(context_bias), []
+    for number, name in enumerate(CLASSES):
         scenes = [{"NC": "plain", "WB": "white"}.get(which)] * per_class
         if which == "C":
             scenes = assigned(name, per_class, seed, bias[name])
         share = (marked or {}).get(name, 0.0) * (which != "NC")
-        start = Draws(seed, DOSED, CLASSES.index(name)).between(0.0, 1.0)
-        dosed = patch.carries(share, start, per_class)
+        dosed = patch.carries(share, Draws(seed, DOSED, number).between(0.0, 1.0), per_class)
         for index, (context, carries) in enumerate(zip(scenes, dosed, strict=True)):
-            at = len(rows)
-            if which == "NC":
-                design, layer, ground = _sketched(name, seed, index, size)
-            else:
-                design, layer = photographed(name, seed, index, size)
-                patches[at] = _marked(name, seed, index, layer, look) if carries else False
-                ground = column((1.0, 1.0, 1.0))
+            design, layer, ground = shown(name, seed, index, size, which == "NC")
+            at = np.zeros((size, size), bool)
+            if carries:
+                alpha = shown(name, seed, index, REFERENCE)[1].alpha
+                at = patch.paint(layer, alpha, Draws(seed, PATCH, number, index), look)
             if which == "C":
                 ground = _ground(name, seed, index, layer, context)
-            images[at], masks[at] = to_bytes(layer.over(ground)), layer.mask
-            rows.append((name, context, design, index, seed, carries))
-    columns = ["object", "context", "design", "index", "seed", "patch"]
-    table = pd.DataFrame(rows, columns=columns)
-    if marked is None:
-        return WorldSet(images, masks, table.drop(columns="patch"))
-    return WorldSet(images, masks, table, patches)
+            row, image = (name, context, design, index, seed), to_bytes(layer.over(ground))
+            if marked is None:
+                drawn.append((row, image, layer.mask))
+            else:
+                drawn.append(((*row, carries), image, layer.mask, at))
+    return gathered(drawn)
 
 
 def contexts(per_context: int, size: int = 96, seed: int = 0) -> WorldSet:
     """Context-only images (section 2.2), never one that C uses; masks are empty."""
-    images = np.empty((len(CONTEXTS) * per_context, size, size, 3), np.uint8)
-    rows = [("", context, "", index, seed) for context in CONTEXTS for index in range(per_context)]
-    for row, (_, context, _, index, _) in enumerate(rows):
-        draws = Draws(seed, CONTEXT_ONLY, CONTEXTS.index(context), index)
-        images[row] = to_bytes(SCENES[context](draws, size))
-    table = pd.DataFrame(rows, columns=["object", "context", "design", "index", "seed"])
-    return WorldSet(images, np.zeros(images.shape[:3], bool), table)
+    empty = np.zeros((size, size), bool)
+    return gathered(
+        (("", context, "", index, seed), to_bytes(SCENES[context](draws, size)), empty)
+        for number, context in enumerate(CONTEXTS)
+        for index in range(per_context)
+        for draws in [Draws(seed, CONTEXT_ONLY, number, index)]
+    )
 
 
 def planted(context_bias: float | Mapping[str, float] = CONTEXT_BIAS) -> pd.DataFrame:
@@ -184,11 +175,9 @@ def planted(context_bias: float | Mapping[str, float] = CONTEXT_BIAS) -> pd.Data
     One row a class: class, context (its own), p_context_given_class (the bias) and
     p_class_given_context (of the C images in that context, the share that is this class).
     """
-    bias = strengths(context_bias)
-    rest = {name: (1 - p) / (len(CONTEXTS) - 1) for name, p in bias.items()}
-    rows = []
-    for name, p in bias.items():
-        total = p + sum(rest[other] for other in CLASSES if other != name)
-        rows.append((name, CONTEXT_OF[name], p, p / total if total else float("nan")))
-    names = ["class", "context", "p_context_given_class", "p_class_given_context"]
-    return pd.DataFrame(rows, columns=names)
+    own = pd.Series(strengths(context_bias))
+    others = (1 - own) / (len(CONTEXTS) - 1)
+    total = own + others.sum() - others
+    table = {"context": pd.Series(CONTEXT_OF), "p_context_given_class": own}
+    table["p_class_given_context"] = own / total
+    return pd.DataFrame(table).rename_axis("class").loc[list(CLASSES)].reset_index()

@@ -1,9 +1,9 @@
 """Plane shapes as signed distance fields, evaluated on the pixel grid of any image size.
 
 A field is negative inside and positive outside, in pixels, and exact to first order at the
-outline, which is all that antialiasing needs: coverage = clip(1/2 - d, 0, 1). Only exactly rounded
-IEEE operations are used (no sine, no power, no sum over an axis), so that a field has the same
-bits on every machine. Object coordinates: x to the right, y downwards, about -1 to 1.
+outline, as antialiasing needs. Only exactly rounded IEEE operations are used (no
+sine, no power, no sum over an axis), so that a field has the same bits on every machine. Object
+coordinates: x to the right, y downwards, about -1 to 1.
 """
 
 import math
@@ -27,7 +27,11 @@ def turn(t: float) -> Point:
 
 @dataclass(frozen=True)
 class View:
-    """An affine map from object coordinates to pixels: u = a x + b y + e, v = c x + d y + f."""
+    """An affine map from object coordinates to pixels: u = a x + b y + e, v = c x + d y + f.
+
+    The determinant is the signed pixel area of the unit square, negative for a mirrored view; the
+    scale is in pixels per unit of object length (geometric mean over directions).
+    """
 
     a: float
     b: float
@@ -42,12 +46,10 @@ class View:
 
     @property
     def determinant(self) -> float:
-        """Signed pixel area of the unit square (negative for a mirrored view)."""
         return self.a * self.d - self.b * self.c
 
     @property
     def scale(self) -> float:
-        """Pixels per unit of object length (geometric mean over directions)."""
         return math.sqrt(abs(self.determinant))
 
     def box(self, bounds: Bounds) -> Bounds:
@@ -66,19 +68,22 @@ class Pixels:
         self.u = np.arange(columns.start, columns.stop, dtype=np.float32)[None] + np.float32(0.5)
 
     def plane(self, ku: float, kv: float, k: float) -> np.ndarray:
-        """Return the field ku u + kv v + k, float32, as an outer sum of a row and a column."""
+        """The field ku u + kv v + k, float32, as an outer sum of a row and a column."""
         return self.u * ku + (self.v * kv + k)
 
     def linear(self, kx: float, ky: float, k: float) -> np.ndarray:
-        """Return the field kx x + ky y + k of object coordinates, float32."""
-        w = self.view
-        ku = (kx * w.d - ky * w.c) / w.determinant
-        kv = (ky * w.a - kx * w.b) / w.determinant
-        return self.plane(ku, kv, k - ku * w.e - kv * w.f)
+        """The field kx x + ky y + k of object coordinates, float32."""
+        ku, kv = self.slopes(kx, ky)
+        return self.plane(ku, kv, k - ku * self.view.e - kv * self.view.f)
+
+    def slopes(self, kx: float, ky: float) -> Point:
+        """By how much kx x + ky y grows a pixel to the right, and a pixel down."""
+        w, det = self.view, self.view.determinant
+        return (kx * w.d - ky * w.c) / det, (ky * w.a - kx * w.b) / det
 
 
 def crop(view: View, bounds: Bounds, size: int, margin: float = 1.5) -> Pixels | None:
-    """Return the pixels of a `size` x `size` image near `bounds`; None where there are none."""
+    """The pixels of a `size` x `size` image near `bounds`; None where there are none."""
     u0, v0, u1, v1 = view.box(bounds)
     r0, r1 = max(0, math.floor(v0 - margin)), min(size, math.ceil(v1 + margin))
     c0, c1 = max(0, math.floor(u0 - margin)), min(size, math.ceil(u1 + margin))
@@ -86,7 +91,7 @@ def crop(view: View, bounds: Bounds, size: int, margin: float = 1.5) -> Pixels |
 
 
 def coverage(distance: np.ndarray) -> np.ndarray:
-    """Return the share of each pixel inside an outline, from the distance at its centre."""
+    """The share of each pixel inside an outline, from the distance at its centre."""
     return np.minimum(np.maximum(np.float32(0.5) - distance, np.float32(0)), np.float32(1))
 
 
@@ -115,15 +120,13 @@ class Polygon(Shape):
         corners = [pixels.view(p) for p in self.points]
         pairs = list(zip(corners, corners[1:] + corners[:1], strict=True))
         side = 1.0 if sum(p[0] * q[1] - p[1] * q[0] for p, q in pairs) > 0 else -1.0
-        result = None
+        edges = []
         for (u0, v0), (u1, v1) in pairs:
             length = side * math.sqrt((u1 - u0) * (u1 - u0) + (v1 - v0) * (v1 - v0))
-            if length == 0:
-                continue
-            ku, kv = (v1 - v0) / length, (u0 - u1) / length
-            edge = pixels.plane(ku, kv, -(ku * u0 + kv * v0))
-            result = edge if result is None else np.maximum(result, edge, out=result)
-        return result
+            if length:
+                ku, kv = (v1 - v0) / length, (u0 - u1) / length
+                edges.append(pixels.plane(ku, kv, -(ku * u0 + kv * v0)))
+        return reduce(np.maximum, edges)
 
 
 class Ellipse(Shape):
@@ -138,14 +141,12 @@ class Ellipse(Shape):
         self.bounds = (x - hx, y - hy, x + hx, y + hy)
 
     def field(self, pixels: Pixels) -> np.ndarray:
-        """Return the first-order distance (|q| - 1) |q| / |A'q|, A mapping pixels to the circle."""
-        w, det = pixels.view, pixels.view.determinant
+        """The first-order distance (|q| - 1) |q| / |A'q|, A mapping pixels to the circle."""
         px, py = self.cos / self.rx, self.sin / self.rx
         qx, qy = -self.sin / self.ry, self.cos / self.ry
         first = pixels.linear(px, py, -px * self.x - py * self.y)
         second = pixels.linear(qx, qy, -qx * self.x - qy * self.y)
-        pu, pv = (px * w.d - py * w.c) / det, (py * w.a - px * w.b) / det
-        qu, qv = (qx * w.d - qy * w.c) / det, (qy * w.a - qx * w.b) / det
+        (pu, pv), (qu, qv) = pixels.slopes(px, py), pixels.slopes(qx, qy)
         gu, gv = first * pu + second * qu, first * pv + second * qv
         norm = first * first + second * second
         length = np.maximum(np.sqrt(norm), np.float32(1e-6))  # so that the centre is inside
@@ -162,13 +163,10 @@ class Curve(Shape):
 
     def field(self, pixels: Pixels) -> np.ndarray:
         corners = [pixels.view(p) for p in self.points]
-        n = len(corners) - 1
-        radii = [(self.r + (self.end - self.r) * i / n) * pixels.view.scale for i in range(n + 1)]
-        result = None
-        for i in range(n):
-            piece = _segment(pixels, corners[i], corners[i + 1], radii[i], radii[i + 1])
-            result = piece if result is None else np.minimum(result, piece, out=result)
-        return result
+        n, scale = len(corners) - 1, pixels.view.scale
+        radii = [(self.r + (self.end - self.r) * i / n) * scale for i in range(n + 1)]
+        ends = zip(corners, corners[1:], radii, radii[1:], strict=False)
+        return reduce(np.minimum, (_segment(pixels, *segment) for segment in ends))
 
 
 def _segment(pixels: Pixels, p: Point, q: Point, r0: float, r1: float) -> np.ndarray:
@@ -204,8 +202,7 @@ class Union(Shape):
 
     def __init__(self, *shapes: Shape):
         self.shapes = shapes
-        corners = [(s.bounds[i], s.bounds[j]) for s in shapes for i, j in ((0, 1), (2, 3))]
-        self.bounds = _around(corners)
+        self.bounds = _around([corner for s in shapes for corner in (s.bounds[:2], s.bounds[2:])])
 
     def field(self, pixels: Pixels) -> np.ndarray:
         return reduce(np.minimum, (shape.field(pixels) for shape in self.shapes))
@@ -214,13 +211,13 @@ class Union(Shape):
 class Meet(Shape):
     """Every point of both shapes."""
 
-    def __init__(self, first: Shape, second: Shape):
-        self.first, self.second = first, second
-        (x0, y0, x1, y1), (a0, b0, a1, b1) = first.bounds, second.bounds
-        self.bounds = (max(x0, a0), max(y0, b0), min(x1, a1), min(y1, b1))
+    def __init__(self, *shapes: Shape):
+        self.shapes = shapes
+        x0, y0, x1, y1 = zip(*(shape.bounds for shape in shapes), strict=True)
+        self.bounds = max(x0), max(y0), min(x1), min(y1)
 
     def field(self, pixels: Pixels) -> np.ndarray:
-        return np.maximum(self.first.field(pixels), self.second.field(pixels))
+        return reduce(np.maximum, (shape.field(pixels) for shape in self.shapes))
 
 
 class Ring(Shape):

@@ -1,12 +1,11 @@
 """The wider world: sixteen other kinds of things in any colour, on any ground, for pretraining."""
 
 import numpy as np
-import pandas as pd
 
 from .noise import Draws, axis, fractal
-from .paint import Colour, Hand, Layer, Look, Part, column, photograph, pose, sketch
+from .paint import Hand, Look, Part, column, photograph, pose, sketch
 from .scenes import SCENES, lerp, lit
-from .sets import WIDER, WorldSet, to_bytes
+from .sets import WIDER, WorldSet, gathered, to_bytes
 from .shapes import Box, Curve, Ellipse, Meet, Polygon, Ring, Union, bend
 
 
@@ -187,24 +186,9 @@ _KINDS = (chair, car, bottle, plant, house, fish, umbrella, lamp)
 _KINDS += (boat, bird, key, cupcake, guitar, clock, mushroom, balloon)
 KINDS = {kind.__name__: kind for kind in _KINDS}
 WIDER_KINDS = tuple(KINDS)
-STYLES = ("context", "white", "sketch")
-TINTS = (
-    (0.80, 0.16, 0.14),
-    (0.90, 0.45, 0.12),
-    (0.88, 0.72, 0.16),
-    (0.10, 0.60, 0.32),
-    (0.12, 0.55, 0.55),
-    (0.16, 0.36, 0.75),
-    (0.48, 0.26, 0.66),
-    (0.80, 0.34, 0.56),
-    (0.45, 0.30, 0.20),
-    (0.55, 0.57, 0.60),
-)
-
-
-def _tint(draws: Draws) -> Colour:
-    light = draws.between(0.75, 1.15)
-    return tuple(c * light for c in draws.mix(draws.choice(TINTS), draws.choice(TINTS)))
+TINTS = (0.80, 0.16, 0.14), (0.90, 0.45, 0.12), (0.88, 0.72, 0.16), (0.10, 0.60, 0.32)
+TINTS += (0.12, 0.55, 0.55), (0.16, 0.36, 0.75), (0.48, 0.26, 0.66), (0.80, 0.34, 0.56)
+TINTS += (0.45, 0.30, 0.20), (0.55, 0.57, 0.60)
 
 
 def _plain(draws: Draws, size: int) -> np.ndarray:
@@ -223,20 +207,23 @@ def _noisy(draws: Draws, size: int) -> np.ndarray:
 GROUNDS = {**SCENES, "plain": _plain, "noise": _noisy}
 
 
-def _one(kind: str, index: int, size: int, seed: int) -> tuple[str, str, Layer, np.ndarray]:
-    """Return context, style, layer and image of one thing."""
+def _one(kind: str, index: int, size: int, seed: int) -> tuple[tuple, np.ndarray, np.ndarray]:
+    """Row, image and mask of one thing."""
     draws = Draws(seed, WIDER, WIDER_KINDS.index(kind), index)
-    style, parts, body = STYLES[index % 3], KINDS[kind](draws), _tint(draws)
+    style, parts = ("context", "white", "sketch")[index % 3], KINDS[kind](draws)
+    light = draws.between(0.75, 1.15)
+    tint = tuple(c * light for c in draws.mix(draws.choice(TINTS), draws.choice(TINTS)))
     view = pose(draws, parts, size, 0.09, draws.choice(("ground", "air")), (0.5, 0.85))
     if style == "sketch":
-        hand = Hand(draws, body)
-        layer = sketch(parts, view, size, hand)
-        return "plain", style, layer, layer.over(column(hand.paper))
-    layer = photograph(parts, view, size, Look(draws, body))
-    if style == "white":
-        return "white", style, layer, layer.over(column((1.0, 1.0, 1.0)))
-    context = draws.choice(tuple(GROUNDS))
-    return context, style, layer, layer.over(GROUNDS[context](draws, size))
+        hand = Hand(draws, tint)
+        context, layer, ground = "plain", sketch(parts, view, size, hand), column(hand.paper)
+    else:
+        layer = photograph(parts, view, size, Look(draws, tint))
+        context, ground = "white", column((1.0, 1.0, 1.0))
+        if style == "context":
+            context = draws.choice(tuple(GROUNDS))
+            ground = GROUNDS[context](draws, size)
+    return (kind, context, style, index, seed), to_bytes(layer.over(ground)), layer.mask
 
 
 def wider(per_kind: int = 150, size: int = 96, seed: int = 0) -> WorldSet:
@@ -247,12 +234,5 @@ def wider(per_kind: int = 150, size: int = 96, seed: int = 0) -> WorldSet:
     smaller `per_kind` gives the beginning of a larger one. The table's object is the kind, its
     design the style: "context", "white" or "sketch".
     """
-    images = np.empty((len(WIDER_KINDS) * per_kind, size, size, 3), np.uint8)
-    masks, rows = np.empty(images.shape[:3], bool), []
-    for kind in WIDER_KINDS:
-        for index in range(per_kind):
-            context, style, layer, image = _one(kind, index, size, seed)
-            images[len(rows)], masks[len(rows)] = to_bytes(image), layer.mask
-            rows.append((kind, context, style, index, seed))
-    table = pd.DataFrame(rows, columns=["object", "context", "design", "index", "seed"])
-    return WorldSet(images, masks, table)
+    every = ((kind, index) for kind in WIDER_KINDS for index in range(per_kind))
+    return gathered(_one(kind, index, size, seed) for kind, index in every)
