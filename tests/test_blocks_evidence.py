@@ -1,6 +1,7 @@
 """Resampling, nulls, intervals and multiplicity: by simulation where there is no formula."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 
@@ -10,8 +11,8 @@ from helpers.blocks import blocks, counts, evidence, report
 def table_of(held):
     """A table from counts (K, 4), without rows: enough for all that counts decide."""
     k = np.repeat(np.arange(len(held)), 2)
-    nothing = np.zeros(1, np.int8)
-    return counts.Table(counts.groups({"g": k}), np.asarray(held), nothing, nothing)
+    nothing = pd.DataFrame({"y_pred": [0], "y_true": [0]})
+    return counts.Table(counts.groups({"g": k}), np.asarray(held), nothing)
 
 
 def drawn(rates, shares, n, rng):

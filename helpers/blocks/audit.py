@@ -6,7 +6,6 @@ No network is loaded. `tally` counts the table, the rest follows from the counts
 """
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
@@ -36,9 +35,8 @@ LEVEL = 0.05
 GAP = (["pairs"], ["abs"], ["max"])
 
 
-@dataclass
 class Audit:
-    """What the page shows, as tables.
+    """What the page says about a tally, as tables.
 
     Attributes
     ----------
@@ -53,18 +51,52 @@ class Audit:
     unsaid : what the table has no columns for
     """
 
-    name: str
-    counted: Tally
-    limit: float
-    draws: int
-    who: pd.DataFrame
-    rates: pd.DataFrame
-    gaps: pd.DataFrame
-    fixed: pd.DataFrame
-    ratios: pd.DataFrame
-    intersections: pd.DataFrame
-    unsaid: list[str]
-    auc_error: float
+    def __init__(
+        self,
+        counted: Tally,
+        name: str = "the table",
+        *,
+        limit: float = 0.8,
+        draws: int = report.DRAWS,
+        seed: int = 0,
+    ) -> None:
+        """Ask everything.
+
+        Parameters
+        ----------
+        limit : the smallest accepted ratio of two groups' positive rates; four fifths by default
+        draws : of the intervals and of the nulls, of these `A_GAP` for each gap at least; fewer
+            where rows have to be drawn and are many
+        """
+        self.counted, self.name, self.limit, self.draws = counted, name, limit, draws
+        several = [n for n in counted.sensitive_features if counted.rows[n].nunique() > 1]
+        if not several:
+            raise ValueError("each group column has one value only: there is nothing to compare")
+        by = {n: counted.table([n]) for n in several}
+        held = {n: counted.table([n], fixed=True) for n in several} if counted.strata else {}
+        first, resampling = by[several[0]], {"draws": draws, "seed": seed}
+        rows = counted.rows.rename(columns={"times": "rows"})
+        who = [rows.groupby(n)["rows"].sum().rename_axis("group").reset_index() for n in several]
+        who = pd.concat([part.assign(attribute=n) for n, part in zip(several, who, strict=True)])
+        self.who = who.assign(share=who["rows"] / len(counted))
+        rates = [_rates(data, n, **resampling) for n, data in by.items()]
+        self.rates = pd.concat(rates, ignore_index=True)
+        self.gaps, self.fixed = (_gaps(tables, **resampling) for tables in (by, held))
+        if len(self.fixed):  # in the order of the gaps before
+            before = self.gaps[["measure", "attribute", "value", "told"]]
+            before = before.rename(columns={"value": "before", "told": "sure"})
+            self.fixed = before.merge(self.fixed, on=["measure", "attribute"], how="left")
+        decided = by if "y_pred" in first.has else {}
+        ratios = [_ratio(data, n, limit, **resampling) for n, data in decided.items()]
+        self.ratios = pd.DataFrame(ratios)
+        joint = counted.table(several, "joint") if len(several) > 1 else None
+        self.intersections = pd.DataFrame() if joint is None else _intersections(joint)
+        binned = counted.steps and "y_true" in first.has
+        self.auc_error = blocks.auc_error(first).max() if binned else 0
+        lacking = blocks.lacking(first)
+        self.unsaid = [f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS]
+        if "clusters" in first.rows and len(counted) > evidence.MOST_ROWS:
+            self.unsaid.append("p values: clusters have too many rows to exchange one by one.")
 
     @property
     def html(self) -> str:
@@ -79,58 +111,6 @@ class Audit:
 
     def _repr_html_(self) -> str:
         return self.html
-
-
-def make(
-    counted: Tally,
-    name: str = "the table",
-    *,
-    limit: float = 0.8,
-    draws: int = report.DRAWS,
-    seed: int = 0,
-) -> Audit:
-    """Everything the page says about a tally.
-
-    Parameters
-    ----------
-    limit : the smallest accepted ratio of two groups' positive rates; four fifths by default
-    draws : of the intervals and of the nulls, of these `A_GAP` for each gap at least; fewer where
-        rows have to be drawn and are many
-    """
-    several = [n for n in counted.sensitive_features if counted.rows[n].nunique() > 1]
-    if not several:
-        raise ValueError("each group column has one value only: there is nothing to compare")
-    by = {n: counted.table([n]) for n in several}
-    held = {n: counted.table([n], fixed=True) for n in several} if counted.strata else {}
-    first, resampling = by[several[0]], {"draws": draws, "seed": seed}
-    lacking = blocks.lacking(first)
-    unsaid = [f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS]
-    if "clusters" in first.rows and len(counted) > evidence.MOST_ROWS:
-        unsaid.append("p values: rows in clusters are too many to be exchanged one by one.")
-    gaps, fixed = (_gaps(tables, **resampling) for tables in (by, held))
-    if len(fixed):  # in the order of the gaps before
-        keys = ["measure", "attribute"]
-        before = gaps[[*keys, "value", "told"]].rename(columns={"value": "before", "told": "sure"})
-        fixed = before.merge(fixed, on=keys, how="left")
-    decided = by if "y_pred" in first.has else {}
-    rows = counted.rows.rename(columns={"times": "rows"})
-    who = [rows.groupby(n)["rows"].sum().rename_axis("group").reset_index() for n in several]
-    who = pd.concat([part.assign(attribute=n) for n, part in zip(several, who, strict=True)])
-    joint = counted.table(several, "joint") if len(several) > 1 else None
-    return Audit(
-        name=name,
-        counted=counted,
-        limit=limit,
-        draws=draws,
-        who=who.assign(share=who["rows"] / len(counted)),
-        rates=pd.concat([_rates(d, n, **resampling) for n, d in by.items()], ignore_index=True),
-        gaps=gaps,
-        fixed=fixed,
-        ratios=pd.DataFrame([_ratio(d, n, limit, **resampling) for n, d in decided.items()]),
-        intersections=pd.DataFrame() if joint is None else _intersections(joint),
-        unsaid=unsaid,
-        auc_error=blocks.auc_error(first).max() if counted.steps and "y_true" in first.has else 0,
-    )
 
 
 def _measures(data: counts.Table) -> list[str]:
@@ -230,7 +210,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = {name: asked.pop(name) for name in ("limit", "draws")}
     given = {name: value for name, value in asked.items() if value is not None}
     try:
-        found = make(tally.of_file(path, **given, **dict(roles)), Path(path).name, **options)
+        found = Audit(tally.of_file(path, **given, **dict(roles)), Path(path).name, **options)
         Path(out).write_text(found.html, encoding="utf-8")
     except (ValueError, OSError) as error:
         hint = ' (to make, as ASK="...")' if "--" in str(error) else ""

@@ -196,19 +196,20 @@ def explain(report: Report, measure: str, set: str, comparison: str, reduction: 
 
 
 def widget(report: Report):
-    """Four menus over `explain`, for a kernel -> ipywidgets.interactive."""
+    """Four menus over `explain`, for a kernel -> ipywidgets.VBox of the menus and their page."""
     import ipywidgets
-    from IPython.display import HTML, display
 
-    def show(**cell) -> None:
-        try:
-            tables = explain(report, **cell)
-        except (KeyError, ValueError) as error:
-            tables = {error.args[0]: pd.DataFrame()}
-        for name, table in tables.items():
-            display(HTML(f"<h4>{name}</h4>{table.to_html(float_format='{:.3f}'.format)}"))
+    menus = [ipywidgets.Dropdown(options=report.cells[k].unique(), description=k) for k in KEYS]
+    page, look = ipywidgets.HTML(), {"float_format": "{:.3f}".format, "na_rep": "not estimable"}
 
-    return ipywidgets.interactive(show, **{key: report.cells[key].unique() for key in KEYS})
+    def show(_=None) -> None:
+        found = explain(report, *(menu.value for menu in menus))
+        page.value = "".join(f"<h4>{k}</h4>{t.to_html(**look)}" for k, t in found.items())
+
+    for menu in menus:
+        menu.observe(show, names="value")
+    show()
+    return ipywidgets.VBox([ipywidgets.HBox(menus), page])
 
 
 def _names(block: tuple) -> list[str]:
