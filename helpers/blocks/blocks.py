@@ -298,9 +298,8 @@ REDUCTIONS = {
 def reduce(compared: np.ndarray, how: str | Callable, weight: np.ndarray):
     """Many comparisons (..., P) to one number (...); those not estimable (NaN) are left out.
 
-    ``wmean`` is the paper's sum of weighted comparisons, as printed not divided by the sum of the
-    weights; ``wmean_normalised`` divides. A callable gets the estimable comparisons (m,) and their
-    `weights`, and returns a number.
+    ``wmean`` is not divided by the sum of the weights, as printed; ``wmean_normalised`` is. A
+    callable gets the estimable comparisons (m,) and their `weights`, and returns a number.
     """
     known = ~np.isnan(compared)
     found = _block("reduction", REDUCTIONS, how)
@@ -410,10 +409,7 @@ def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) 
 
 
 def drawn(data: Table, grid: Grid, counts=None, atoms=None, weights=None) -> Sample:
-    """F of every unit of the table, of resampled counts, or of rows with other atoms and weights.
-
-    Of rows, the result has a first axis of length 1.
-    """
+    """F of units of the table, of resampled counts (D, ...), or of rows drawn anew (1, ...)."""
     rows = (data, data.groups.atoms, data.mass) if atoms is None else (data, atoms, weights)
     if atoms is not None:
         counts = count(*rows)[None]

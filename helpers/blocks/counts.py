@@ -146,7 +146,6 @@ class Table:
     rows: pd.DataFrame
 
     def _each(self, name: str) -> np.ndarray:
-        """A column, or 1 for every row."""
         return self.rows[name].to_numpy() if name in self.rows else np.ones(len(self.rows), int)
 
     @property
@@ -211,23 +210,17 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
         columns, single ones included (Equation 10).
     y_true, y_pred : columns of 0 and 1, (n,)
     y_score : column of finite numbers, (n,)
-    strata : group columns
+    strata : group columns; rows with the same value in every one of them are a stratum
         Confounders that all comparisons hold fixed: both sides are given everyone's mix of strata.
-        Rows with the same value in every one of these columns are a stratum.
-    clusters : column
-        Rows with the same value are not independent (boxes of an image, frames of a video): they
-        are drawn together, and groups are exchanged between clusters and inside of them.
-    sample_weight : column of numbers, 0 or more
-        How much each row counts. Intervals draw rows, and nulls exchange the groups of rows, with
-        the weight that belongs to the row.
-    times : column of whole numbers, 1 or more
-        For how many equal rows each row stands, as in a tally.
+    clusters : column; rows with the same value are not independent (boxes of an image)
+        They are drawn together, and groups are exchanged between clusters and inside of them.
+    sample_weight : column of numbers, 0 or more; how much each row counts, also in resamples
+    times : column of whole numbers, 1 or more; for how many equal rows a row of a tally stands
 
     Raises
     ------
-    ValueError
-        For columns that are missing, differ in length, or hold what they may not, and for more than
-        `MOST_GROUPS` groups.
+    ValueError : for columns that are missing, differ in length, or hold what they may not, and for
+        more than `MOST_GROUPS` groups
     """
     given = {name: column for name, column in columns.items() if column is not None}
     if unknown := sorted(set(given) - set(READERS)):
@@ -301,13 +294,13 @@ def groups(by: Any, intersect: str = "each") -> Groups:
     every, rows = [], []
     for subset in subsets:
         seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
+        if (most := len(every) + len(seen)) > MOST_GROUPS:
+            raise ValueError(
+                f"{', '.join(parts)}: {most:,} groups, more than the {MOST_GROUPS:,} allowed; is "
+                "it an identifier? Merge rare values, or cut numbers into ranges (pandas.cut)"
+            )
         rows.append(len(every) + place.reshape(-1))
         every += [list(zip(subset, combination, strict=True)) for combination in seen]
-        if len(every) > MOST_GROUPS:
-            raise ValueError(
-                f"{', '.join(parts)}: {len(every):,} groups, more than the {MOST_GROUPS:,} "
-                "allowed; is it an identifier? Merge rare values, or cut numbers into ranges"
-            )
     names = [AND.join(labels[c][v] for c, v in group) for group in every]
     if len(set(names)) < len(names):  # two columns share a value
         names = [AND.join(f"{titles[c]}={labels[c][v]}" for c, v in group) for group in every]

@@ -14,19 +14,6 @@ REASONS = {
     "tied scores": "the area between curves is sampled, and tied scores make steps",
 }
 """Why the toolkits answer differently on an example."""
-TEN = {
-    "1 - prule: ratio of positive rates": ("pr", "compl", "srel", "max"),
-    "wcb of fnr: ratio of false negative rates": ("fnr", "pairs", "srel", "max"),
-    "cv: difference of positive rates": ("pr", "compl", "abs", "max"),
-    "spsf as printed, both directions": ("pr", "vsany", "abs", "wmean"),
-    "|dfpr|: false positive rates": ("fpr", "compl", "abs", "max"),
-    "|dfnr|: false negative rates": ("fnr", "compl", "abs", "max"),
-    "gini of the groups' positive rates": ("pr", "pairs", "none", "gini"),
-    "spsf normalised": ("pr", "vsany", "abs", "wmean_normalised"),
-    "difference of precision": ("ppv", "compl", "abs", "max"),
-    "difference of accuracy": ("acc", "compl", "abs", "max"),
-}
-"""Ten questions to one table, by the blocks they are made of."""
 
 
 def tables() -> dict[str, pd.DataFrame]:

@@ -92,10 +92,9 @@ def make(
 ) -> Report:
     """Every combination of the blocks (section 5.2), with what it is worth.
 
-    Blocks are names or functions, as `blocks.bias` takes them; by default all named ones that the
-    table has the columns for, but for ``curve``. `epsilon` is an accepted deviation, taken off
-    every comparison. `bootstrap` and `permutations` are numbers of draws, for the intervals and
-    for the null; 0 for none.
+    Blocks are as `blocks.bias` takes them; by default all named ones that the table has the columns
+    for, but for ``curve``. `epsilon` is taken off every comparison. `bootstrap` and `permutations`
+    are numbers of draws, for the intervals and for the null; 0 for none.
     """
     grid = blocks.grid_of(data, measures, sets, comparisons, reductions, epsilon)
     sample, null = blocks.drawn(data, grid), None

@@ -1,7 +1,6 @@
 """From files to counts: columns recognised by their names, rows counted by DuckDB through Ibis.
 
-A tally says how often each combination of values occurs. All reports follow from it, and tallies of
-shards, days or sites add. The rows themselves are never held in memory.
+All reports follow from a tally, and tallies add. The rows are never held in memory.
 """
 
 import itertools
@@ -39,9 +38,9 @@ MISSING = "(missing)"
 class Tally:
     """How often each combination of values occurs.
 
-    `rows` has a row for each combination: columns by their roles, groups and strata by their names,
-    and `times`. `roles` says which column of the file has which role, `notes` are sentences about
-    what was left out or rounded, and `steps` counts those of the scores (None: exact).
+    `rows` has columns by their roles, groups and strata by their names, and `times`. `roles` says
+    which column of the file has which role, `notes` are sentences about what was left out, and
+    `steps` counts those of the scores (None: exact).
     """
 
     rows: pd.DataFrame
@@ -199,9 +198,8 @@ def of_file(
 
     Raises
     ------
-    ValueError
-        For columns that are not there, not recognised or in doubt, scores outside [0, 1], values
-        that are not two, a positive that occurs nowhere, and bad weights.
+    ValueError : for columns that are not there, not recognised or in doubt, scores outside [0, 1],
+        values that are not two, a positive that occurs nowhere, and bad weights
     """
     table = read(source)
     columns, notes = recognised(table, given)
