@@ -14,7 +14,6 @@ the reversed ("basic") interval.
 """
 
 import itertools
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -147,10 +146,8 @@ def null_draws(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray
 
 def tested(grid: Grid) -> np.ndarray:
     """Whether more is more bias, of every cell: no sign is left, or a largest one is kept."""
-    every, signed = (
-        itertools.product(grid.combinations(), grid.reductions),
-        ("none", "sabs", "srel"),
-    )
+    signed = {"none", *SIGNED.values()}
+    every = itertools.product(grid.combinations(), grid.reductions)
     return np.array([how not in signed or last in ("max", "gini") for (_, _, how), last in every])
 
 
@@ -245,9 +242,8 @@ def bootstrap(
 def of_groups(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray:
     """Percentile intervals of the first measure of the grid and every unit: (2, units)."""
     drawn = _joined(list(samples(data, grid, draws, seed, null=False)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a unit that no draw can estimate is NaN
-        return np.nanquantile(drawn.f[grid.measures[0].name], [SIDE, 1 - SIDE], axis=0)
+    units = pd.DataFrame(drawn.f[grid.measures[0].name])
+    return units.quantile([SIDE, 1 - SIDE]).to_numpy()  # NaN where no draw can estimate a unit
 
 
 LINEAR = {  # what each comparison counts in a reduction, of their weights
