@@ -23,7 +23,7 @@ def rows():
 
 
 def page(path, **options):
-    return audit.make(tally.of_file(path, **options), draws=99)
+    return audit.Audit(tally.of_file(path, **options), draws=99)
 
 
 def test_files_folders_and_shards_count_as_pandas_does(rows, tmp_path):
@@ -91,10 +91,7 @@ def test_the_command_writes_a_page(rows, tmp_path, capsys):
 REFUSED = [
     ({"sensitive_features": ["many"]}, "many has .* different values .* too many for groups"),
     ({"sensitive_features": ["age"]}, "there is no column 'age'; there are race"),
-    (
-        {"y_score": "logit", "threshold": 0.5},
-        "logit: scores lie between -3 and 3, and 120,000 of 120,000 are not in",
-    ),
+    ({"y_score": "logit"}, r"logit: scores lie between -3 and 3, and not in \[0, 1\]"),
     ({"sample_weight": "less"}, "less: 1 of 120,000 rows have a negative weight"),
     ({"sample_weight": "none"}, "sample_weight: all weights are 0"),
     ({"y_true": "species"}, r"species has 3 values \(cat, cow, dog\); say which .* --positive cat"),
@@ -149,23 +146,23 @@ def test_a_wide_gap_among_many_is_told_and_never_said_to_be_none(rows, monkeypat
     many = rows[["y_pred", "label"]].assign(**{n: rng.integers(0, 2, N) for n in "abcdef"})
     many["y_pred"] = np.where((many["a"] == 1) & (rng.random(N) < 0.6), "yes", many["y_pred"])
     counted = tally.of_file(many, sensitive_features=list("abcdef"))
-    found = audit.make(counted, draws=99)
+    found = audit.Audit(counted, draws=99)
     assert found.gaps.loc[0, "told"] == "yes"
     assert len(found.gaps) / (found.gaps["shuffles"].min() + 1) < audit.LEVEL
     monkeypatch.setattr(audit, "A_GAP", 0)
-    found = audit.make(counted, draws=99)
+    found = audit.Audit(counted, draws=99)
     assert found.gaps.loc[0, "told"] == "cannot"
     assert "cannot be told with 99 shuffles" in found.html and "none of" not in found.html
 
 
 def test_what_was_done_to_the_columns_is_said(rows, tmp_path):
     percent = rows.assign(outcome=rows["label"], score=rows["score"] * 100).drop(columns="label")
+    with pytest.raises(ValueError, match=r"turn them into probabilities \(divide by 100\?\)"):
+        tally.of_file(percent, positive="yes", sensitive_features=["race"])
+    percent = percent.assign(score=rows["score"])
     counted = tally.of_file(percent, positive="yes", sensitive_features=["race"])
     assert counted.roles["y_true"] == "outcome"
-    assert counted.notes[0].endswith(
-        "are not in [0, 1]; turn them into probabilities (divide by 100?)."
-    )
-    assert counted.notes[1] == "In outcome and y_pred, yes counts as 1 and all other values as 0."
+    assert counted.notes[0] == "In outcome and y_pred, yes counts as 1 and all other values as 0."
     (tmp_path / "a.html").write_text("an older page")
     with pytest.raises(
         SystemExit, match=r"no such file(.|\n)*a.html is the page of an earlier table"

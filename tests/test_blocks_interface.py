@@ -142,7 +142,7 @@ AB = {"sensitive_features": list("aabb")}
 REFUSED = [
     (AB | {"y_pred": [0, 1, 1]}, "group columns has 4.*y_pred has 3"),
     (AB | OK | {"y_true": [0, 1, 2, 1]}, "y_true: 1 of 4 .* first is 2 in row 2"),
-    (AB | {"y_pred": ["0", "1", "x", "0"]}, "y_pred holds 'x' in row 2: expected numbers"),
+    (AB | {"y_pred": ["0", "1", "x", "0"]}, "y_pred: 1 of 4 .* first is x in row 2"),
     (AB | {"y_score": [0, math.nan, 1, 1]}, "y_score: 1 of 4 .* row 1"),
     ({"sensitive_features": list("aaaa")} | OK, "one value, 'a', in all 4 rows"),
     ({"sensitive_features": ["a", None, "b", "b"]} | OK, "1 of 4 values are missing"),

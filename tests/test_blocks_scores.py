@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from helpers.blocks import blocks, counts, examples
 
 
-def of_units(name, data, weights=None):
+def of_units(name, data):
     grid = blocks.grid_of(data, [name], ["vsany"], ["none"], ["max"])
-    weights = data.mass if weights is None else weights
-    return blocks.drawn(data, grid, None, data.groups.atoms, weights).f[name][0]
+    return blocks.drawn(data, grid).f[name]
 
 
 def auc_by_hand(scores, labels):
@@ -36,20 +35,6 @@ def test_auc_of_groups_everyone_and_complements(seed, n, levels):
         for unit, value in zip(data.units, found, strict=True):
             at = data.groups.rows(unit)
             assert value == pytest.approx(auc_by_hand(s[at], y[at]), nan_ok=True)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10**6), st.integers(4, 30))
-def test_weights_are_copies_of_rows(seed, n):
-    rng = np.random.default_rng(seed)
-    by, y, s = rng.integers(0, 3, n), rng.integers(0, 2, n), rng.integers(0, 4, n)
-    by[:2], w = [0, 1], rng.integers(1, 4, n)
-    data = counts.table(by, y_true=y, y_score=s)
-    again = [np.repeat(c, w) for c in (by, y, s)]
-    copies = counts.table(again[0], y_true=again[1], y_score=again[2])
-    for name in ("auc", "score"):
-        weighted = of_units(name, data, weights=w.astype(float))
-        np.testing.assert_allclose(weighted, of_units(name, copies), rtol=1e-9, atol=1e-12)
 
 
 def exact_area(first, second):

@@ -6,7 +6,6 @@ No network is loaded. `tally` counts the table, the rest follows from the counts
 """
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
@@ -36,9 +35,8 @@ LEVEL = 0.05
 GAP = (["pairs"], ["abs"], ["max"])
 
 
-@dataclass
 class Audit:
-    """What the page shows, as tables.
+    """What the page says about a tally, as tables.
 
     Attributes
     ----------
@@ -53,19 +51,52 @@ class Audit:
     unsaid : what the table has no columns for
     """
 
-    name: str
-    counted: Tally
-    limit: float
-    difference: float | None
-    who: pd.DataFrame
-    rates: pd.DataFrame
-    gaps: pd.DataFrame
-    fixed: pd.DataFrame
-    ratios: pd.DataFrame
-    intersections: pd.DataFrame
-    unsaid: list[str]
-    auc_error: float
-    draws: int
+    def __init__(
+        self,
+        counted: Tally,
+        name: str = "the table",
+        *,
+        limit: float = 0.8,
+        draws: int = report.DRAWS,
+        seed: int = 0,
+    ) -> None:
+        """Ask everything.
+
+        Parameters
+        ----------
+        limit : the smallest accepted ratio of two groups' positive rates; four fifths by default
+        draws : of the intervals and of the nulls, of these `A_GAP` for each gap at least; fewer
+            where rows have to be drawn and are many
+        """
+        self.counted, self.name, self.limit, self.draws = counted, name, limit, draws
+        several = [n for n in counted.sensitive_features if counted.rows[n].nunique() > 1]
+        if not several:
+            raise ValueError("each group column has one value only: there is nothing to compare")
+        by = {n: counted.table([n]) for n in several}
+        held = {n: counted.table([n], fixed=True) for n in several} if counted.strata else {}
+        first, resampling = by[several[0]], {"draws": draws, "seed": seed}
+        rows = counted.rows.rename(columns={"times": "rows"})
+        who = [rows.groupby(n)["rows"].sum().rename_axis("group").reset_index() for n in several]
+        who = pd.concat([part.assign(attribute=n) for n, part in zip(several, who, strict=True)])
+        self.who = who.assign(share=who["rows"] / len(counted))
+        rates = [_rates(data, n, **resampling) for n, data in by.items()]
+        self.rates = pd.concat(rates, ignore_index=True)
+        self.gaps, self.fixed = (_gaps(tables, **resampling) for tables in (by, held))
+        if len(self.fixed):  # in the order of the gaps before
+            before = self.gaps[["measure", "attribute", "value", "told"]]
+            before = before.rename(columns={"value": "before", "told": "sure"})
+            self.fixed = before.merge(self.fixed, on=["measure", "attribute"], how="left")
+        decided = by if "y_pred" in first.has else {}
+        ratios = [_ratio(data, n, limit, **resampling) for n, data in decided.items()]
+        self.ratios = pd.DataFrame(ratios)
+        joint = counted.table(several, "joint") if len(several) > 1 else None
+        self.intersections = pd.DataFrame() if joint is None else _intersections(joint)
+        binned = counted.steps and "y_true" in first.has
+        self.auc_error = blocks.auc_error(first).max() if binned else 0
+        lacking = blocks.lacking(first)
+        self.unsaid = [f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS]
+        if "clusters" in first.rows and len(counted) > evidence.MOST_ROWS:
+            self.unsaid.append("p values: clusters have too many rows to exchange one by one.")
 
     @property
     def html(self) -> str:
@@ -82,121 +113,52 @@ class Audit:
         return self.html
 
 
-def make(
-    counted: Tally,
-    name: str = "the table",
-    *,
-    limit: float = 0.8,
-    difference: float | None = None,
-    draws: int = report.DRAWS,
-    seed: int = 0,
-) -> Audit:
-    """Everything the page says about a tally.
-
-    Parameters
-    ----------
-    limit : the smallest accepted ratio of two groups' positive rates; four fifths by default
-    difference : the largest accepted difference of two groups, of any measure; None for none
-    draws : of the intervals and of the nulls, of these `A_GAP` for each gap at least; fewer where
-        rows have to be drawn and are many
-    """
-    several = [n for n in counted.sensitive_features if counted.rows[n].nunique() > 1]
-    if not several:
-        raise ValueError("each group column has one value only: there is nothing to compare")
-    by, unsaid, resampling = {n: counted.table([n]) for n in several}, [], (draws, seed)
-    first = by[several[0]]
-    lacking = blocks.lacking(first)
-    unsaid += [f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS]
-    if "y_score" in first.has and "y_pred" not in first.has:
-        unsaid.append("Decisions (y_pred) can be made from the scores: --threshold 0.5.")
-    held = {n: counted.table([n], fixed=True) for n in several} if counted.strata else {}
-    gaps, fixed = (
-        [_gaps(data, name, unsaid, len(tables), *resampling) for name, data in tables.items()]
-        for tables in (by, held)
-    )
-    gaps = _judged(gaps, difference)
-    decided = by if "y_pred" in first.has else {}
-    rows = counted.rows.rename(columns={"times": "rows"})
-    who = [rows.groupby(n)["rows"].sum().rename_axis("group").reset_index() for n in several]
-    who = pd.concat([part.assign(attribute=n) for n, part in zip(several, who, strict=True)])
-    joint = counted.table(several, "joint") if len(several) > 1 else None
-    return Audit(
-        name=name,
-        counted=counted,
-        limit=limit,
-        difference=difference,
-        who=who.assign(share=who["rows"] / len(counted)),
-        rates=pd.concat([_rates(d, n, *resampling) for n, d in by.items()], ignore_index=True),
-        gaps=gaps,
-        fixed=_as_before(gaps, _judged(fixed, difference)) if fixed else pd.DataFrame(),
-        ratios=pd.DataFrame([_ratio(d, n, limit, *resampling) for n, d in decided.items()]),
-        intersections=pd.DataFrame() if joint is None else _intersections(joint),
-        unsaid=list(dict.fromkeys(unsaid)),
-        auc_error=blocks.auc_error(first).max() if counted.steps and "y_true" in first.has else 0,
-        draws=draws,
-    )
-
-
 def _measures(data: counts.Table) -> list[str]:
-    """The measures of the page that a table has the columns for; with strata rates only."""
-    lacking = blocks.lacking(data)
-    held = [of for of in WORDS if of not in lacking]
-    return [of for of in held if of in blocks.SHARES or data.strata is None]
+    """The measures of the page that a table has the columns for, rates first; with strata alone."""
+    held = [of for of in WORDS if of not in blocks.lacking(data)]
+    rates = [of for of in held if of in blocks.SHARES]
+    return rates if "strata" in data.rows else rates + [of for of in held if of not in rates]
 
 
 def _affordable(data: counts.Table, draws: int) -> int:
     """The draws asked for, or as many as take seconds where rows have to be drawn."""
-    return max(99, min(draws, WORK // len(data)))
+    size = int(data.number.sum()) if "clusters" in data.rows else len(data.rows)
+    return max(99, min(draws, WORK // size))
 
 
 def _rates(data: counts.Table, attribute: str, draws: int, seed: int) -> pd.DataFrame:
     """Every measure of every group with its interval."""
     options = {"draws": _affordable(data, draws), "seed": seed}
-    measures = sorted(_measures(data), key=lambda of: of not in blocks.SHARES)
-    parts = [report.rates(data, of, **options).assign(measure=of) for of in measures]
+    parts = [report.rates(data, of, **options).assign(measure=of) for of in _measures(data)]
     return pd.concat(parts, ignore_index=True).assign(attribute=attribute)
 
 
-def _gaps(
-    data: counts.Table, attribute: str, unsaid: list, attributes: int, draws: int, seed: int
-) -> pd.DataFrame:
-    """The widest difference between two groups, by measure, with its evidence."""
-    measures, parts, rows = _measures(data), [], int(data.number.sum())
-    rates = [of for of in measures if of in blocks.SHARES]
-    clustered = data.clusters is not None
-    if clustered and rows > evidence.MOST_ROWS:
-        unsaid.append("p values: rows in clusters are too many to be exchanged one by one.")
-    for names in filter(None, (rates, [of for of in measures if of not in rates])):
-        drawn = draws if names is rates and not clustered else _affordable(data, draws)
-        most = max(99, WORK // rows) if rows <= evidence.MOST_ROWS else 0
-        needed = max(draws, A_GAP * len(measures) * attributes)
-        shuffled = needed if names is rates else _affordable(data, needed)
-        shuffled = min(shuffled, most) if clustered else shuffled
-        options = {"bootstrap": drawn, "permutations": shuffled, "seed": seed}
-        cells = report.make(data, names, *GAP, **options).cells
-        parts.append(cells.assign(attribute=attribute, shuffles=shuffled))
-    return pd.concat(parts, ignore_index=True)
+def _gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame:
+    """The widest differences between two groups, by measure and attribute, the widest first.
 
-
-def _judged(every: list[pd.DataFrame], difference: float | None) -> pd.DataFrame:
-    """All gaps, the widest first, with p values corrected for all of them (Holm)."""
-    if not every:
+    p values are corrected for all of them (Holm).
+    """
+    parts = []
+    for attribute, data in tables.items():
+        measures, clustered = _measures(data), "clusters" in data.rows
+        needed = max(draws, A_GAP * len(measures) * len(tables))
+        for names in ([of for of in measures if (of in blocks.SHARES) == rate] for rate in (1, 0)):
+            by_rows = clustered or not set(names) & set(blocks.SHARES)
+            drawn, shuffled = (_affordable(data, n) if by_rows else n for n in (draws, needed))
+            if clustered and data.number.sum() > evidence.MOST_ROWS:
+                shuffled = 0
+            options = {"bootstrap": drawn, "permutations": shuffled, "seed": seed}
+            if names:
+                cells = report.make(data, names, *GAP, **options).cells
+                parts.append(cells.assign(attribute=attribute, shuffles=shuffled))
+    if not parts:
         return pd.DataFrame()
-    found = pd.concat(every, ignore_index=True).dropna(subset=["value"])
+    found = pd.concat(parts, ignore_index=True).dropna(subset=["value"])
     found["p_holm"] = stats.adjust(found["p"]) if "p" in found else np.nan
     floor = found["p_holm"].count() / (found["shuffles"] + 1)
     hidden = (floor > LEVEL) & (found["p_holm"] > LEVEL) & (found["p"] <= LEVEL)
     found["told"] = np.where(found["p_holm"] <= LEVEL, "yes", np.where(hidden, "cannot", "no"))
-    if difference is not None:
-        found["verdict"] = _verdicts(found["low"] > difference, found["high"] <= difference)
     return found.sort_values("value", ascending=False, ignore_index=True, kind="stable")
-
-
-def _as_before(gaps: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
-    """The gaps with strata held fixed, in the order of the gaps before, whose size is `before`."""
-    keys = ["measure", "attribute"]
-    before = gaps[[*keys, "value", "told"]].rename(columns={"value": "before", "told": "sure"})
-    return before.merge(fixed, on=keys, how="left")
 
 
 def _ratio(data: counts.Table, attribute: str, limit: float, draws: int, seed: int) -> dict:
@@ -204,13 +166,9 @@ def _ratio(data: counts.Table, attribute: str, limit: float, draws: int, seed: i
     options = {"bootstrap": draws, "permutations": 0, "seed": seed}
     cell = report.make(data, ["pr"], ["pairs"], ["srel"], ["max"], **options).cells.loc[0]
     low, high = (float(np.clip(1 - cell[end], 0, 1)) for end in ("high", "low"))
-    [verdict] = _verdicts(np.array([high < limit]), np.array([low >= limit]))
+    verdict = "fails" if high < limit else "passes" if low >= limit else "undecided"
     found = {"attribute": attribute, "smallest": cell["group_i"], "largest": cell["group_j"]}
     return found | {"value": 1 - cell["value"], "low": low, "high": high, "verdict": verdict}
-
-
-def _verdicts(fails, passes) -> np.ndarray:
-    return np.where(fails, "fails", np.where(passes, "passes", "undecided"))
 
 
 def _intersections(data: counts.Table) -> pd.DataFrame:
@@ -244,17 +202,15 @@ def main(arguments: list[str] | None = None) -> None:
     add("--cluster", help="column that says which rows belong together")
     add("--weight", dest="sample_weight", help="sample weights")
     add("--positive", help="the value that counts as 1, against all others")
-    add("--threshold", type=float, help="scores from here on are positive")
     add("--ratio", dest="limit", type=float, default=0.8, help="smallest accepted ratio")
-    add("--difference", type=float, help="largest accepted difference")
     add("--draws", type=int, default=report.DRAWS)
     add("--out", default="audit.html")
     asked = vars(parser.parse_args(arguments))
     path, out, roles = (asked.pop(name) for name in ("table", "out", "map"))
-    options = {name: asked.pop(name) for name in ("limit", "difference", "draws")}
+    options = {name: asked.pop(name) for name in ("limit", "draws")}
     given = {name: value for name, value in asked.items() if value is not None}
     try:
-        found = make(tally.of_file(path, **given, **dict(roles)), Path(path).name, **options)
+        found = Audit(tally.of_file(path, **given, **dict(roles)), Path(path).name, **options)
         Path(out).write_text(found.html, encoding="utf-8")
     except (ValueError, OSError) as error:
         hint = ' (to make, as ASK="...")' if "--" in str(error) else ""

@@ -1,18 +1,15 @@
 """The four blocks of a measure of bias, each a plain function, and one cell made of them.
 
 A base measure F looks at a group, a comparison set C says which sides are compared, a comparison
-makes two values of F one number, and a reduction makes all comparisons one (Equation 5). Every
-block is a name or a function of the reader's own.
-
-A base measure has a value for every *unit*: the G groups, everyone, and the G complements; NaN
-where its denominator is zero. Comparisons and reductions work on the last axis of arrays, so that a
-thousand resampled tables are handled like one.
+makes two values of F one number, and a reduction makes all comparisons one (Equation 5). F has a
+value for every *unit*: the G groups, everyone, and the G complements; NaN where its denominator is
+zero. Comparisons and reductions work on the last axis, so that a thousand resampled tables are
+handled like one.
 """
 
 import functools
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +26,7 @@ CURVE = "curve"  # the comparison of curves, of the measures that have one
 # --- base measures F(S), section 4.2 ---
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(NamedTuple):
     """One base measure: the columns it needs, and F of counts (..., 4) or else of rows."""
 
     name: str
@@ -42,7 +38,8 @@ class Measure:
 
 def mean_score(data: Table, atoms, weights) -> np.ndarray:
     """Mean of the scores of a group's rows."""
-    sums, sizes = (_unit_sums(data, atoms, of) for of in (weights * data.y_score, weights))
+    sums = _unit_sums(data, atoms, weights * data.rows["y_score"].to_numpy())
+    sizes = _unit_sums(data, atoms, weights)
     return ratio(sums, np.where(sizes > 0, sizes, np.nan))
 
 
@@ -50,7 +47,7 @@ def each_unit(of: Callable[[pd.DataFrame], float]) -> Callable:
     """A reader's function of a group's rows, for every unit; NaN for a group without rows."""
 
     def of_rows(data: Table, atoms, weights) -> np.ndarray:
-        rows = data.columns()[sorted(data.has)]
+        rows = data.rows[sorted(data.has)]
         times = np.round(weights).astype(int)  # a row that was drawn twice is there twice
         members = _of_units(data, scipy.sparse.eye_array(data.groups.member.shape[1], format="csr"))
         chosen = (np.repeat(np.arange(len(rows)), times * i[atoms].astype(int)) for i in members)
@@ -72,7 +69,7 @@ class Roc(NamedTuple):
 
 
 def rocs(data: Table) -> dict[str, Roc]:
-    """Roc curves of all units, with one vertex a distinct score, by their names."""
+    """Roc curves of all units by their names, with one vertex a distinct score."""
     curves = _curves(data, data.groups.atoms, data.mass)
     return dict(zip(data.units, curves, strict=True))
 
@@ -83,16 +80,12 @@ def area_between(first: Roc, second: Roc) -> float:
         return float("nan")
     x = np.union1d(first.fpr, second.fpr)
     width = np.diff(x)
-    near, far = (_apart(first, second, x[:-1] + part * width) for part in (0.25, 0.75))
+    places = (x[:-1] + part * width for part in (0.25, 0.75))
+    near, far = (np.interp(at, *first) - np.interp(at, *second) for at in places)
     left, right = 1.5 * near - 0.5 * far, 1.5 * far - 0.5 * near  # both are straight in between
     height = np.abs(left) + np.abs(right)
-    crossing = left * right < 0
-    squares = np.divide(left**2 + right**2, height, out=height.copy(), where=crossing)
+    squares = np.divide(left**2 + right**2, height, out=height.copy(), where=left * right < 0)
     return float((width * squares).sum() / 2)
-
-
-def _apart(first: Roc, second: Roc, x: np.ndarray) -> np.ndarray:
-    return np.interp(x, first.fpr, first.tpr) - np.interp(x, second.fpr, second.tpr)
 
 
 def between_rocs(data: Table, atoms, weights, i, j) -> np.ndarray:
@@ -122,7 +115,7 @@ def _of_units(data: Table, per_atom: scipy.sparse.sparray) -> Iterator[np.ndarra
 def _curves(data: Table, atoms, weights) -> list[Roc]:
     """Roc curves of all units."""
     found = []
-    for mass in _by_score(data, atoms, weights, data.y_true):
+    for mass in _by_score(data, atoms, weights):
         kept = mass[mass.sum(1) > 0]
         right, up = np.cumsum(kept, 0).T
         if len(up) == 0 or up[-1] == 0 or right[-1] == 0:
@@ -133,11 +126,11 @@ def _curves(data: Table, atoms, weights) -> list[Roc]:
     return found
 
 
-def _by_score(data: Table, atoms, weights, label) -> Iterator[np.ndarray]:
+def _by_score(data: Table, atoms, weights) -> Iterator[np.ndarray]:
     """What each unit has of every distinct score, highest first, by label 0 and 1: (S, 2)."""
     order, block = data.descending
     levels = int(block[-1]) + 1
-    at = atoms[order], 2 * block + label[order]
+    at = atoms[order], 2 * block + data.rows["y_true"].to_numpy()[order]
     shape = data.groups.member.shape[1], 2 * levels
     per_atom = scipy.sparse.coo_array((weights[order], at), shape=shape).tocsr()
     yield from (mass.reshape(levels, 2) for mass in _of_units(data, per_atom))
@@ -145,22 +138,18 @@ def _by_score(data: Table, atoms, weights, label) -> Iterator[np.ndarray]:
 
 def auc_error(data: Table) -> np.ndarray:
     """Half the share of pairs of one score: how far auc is off at most if it was rounded."""
-    every = _by_score(data, data.groups.atoms, data.mass, data.y_true)
+    every = _by_score(data, data.groups.atoms, data.mass)
     return np.array([ratio(mass.prod(1).sum(), 2 * mass.sum(0).prod()) for mass in every])
 
 
 def calibration_error(data: Table, atoms, weights) -> np.ndarray:
     """The mean of |mean score - share of positives| over bins, by what they hold."""
-    score, label = data.y_score, data.y_true
+    score, label = data.rows["y_score"].to_numpy(), data.rows["y_true"].to_numpy()
     bins = np.minimum((score * BINS).astype(int), BINS - 1)
     wrong = weights * (score - label)
     off = [_unit_sums(data, atoms, wrong * (bins == b)) for b in range(BINS)]
     size = _unit_sums(data, atoms, weights)
     return np.abs(off).sum(0) / np.where(size > 0, size, np.nan)
-
-
-def _share(top: tuple[int, ...], bottom: tuple[int, ...]) -> Callable:
-    return lambda c: ratio(sum(c[..., i] for i in top), sum(c[..., i] for i in bottom))
 
 
 TN, FN, FP, TP = range(4)
@@ -176,6 +165,12 @@ SHARES = {
     "error": ((FN, FP), (TN, FN, FP, TP)),
     "prevalence": ((FN, TP), (TN, FN, FP, TP)),
 }
+
+
+def _share(top: tuple[int, ...], bottom: tuple[int, ...]) -> Callable:
+    return lambda c: ratio(sum(c[..., i] for i in top), sum(c[..., i] for i in bottom))
+
+
 _PRED, _SCORE, _TRUE = (frozenset({name}) for name in ("y_pred", "y_score", "y_true"))
 ALONE = {"pr": _PRED, "prevalence": _TRUE}
 MEASURES = {
@@ -190,22 +185,15 @@ MEASURES = {
 
 def measure(of: str | Measure | Callable[[pd.DataFrame], float]) -> Measure:
     """A base measure by its name, or from a function of a group's rows (a DataFrame)."""
-    if isinstance(of, Measure):
-        return of
     if callable(of):
         return Measure(name_of(of), frozenset(), of_rows=each_unit(of))
-    if of not in MEASURES:
-        raise ValueError(
-            f"base measure {of!r} is not known; there are {', '.join(MEASURES)}, "
-            "or give a function of a group's rows"
-        )
-    return MEASURES[of]
+    return of if isinstance(of, Measure) else _block("base measure", MEASURES, of)
 
 
 def lacking(data: Table) -> dict[str, str]:
     """The named measures that a table cannot give, and the columns they would need."""
     needed = {name: sorted(of.needs - data.has) for name, of in MEASURES.items()}
-    if "y_score" in data.has and not 0 <= data.y_score.min() <= data.y_score.max() <= 1:
+    if "y_score" in data.has and not data.rows["y_score"].between(0, 1).all():
         needed["calibration"] = ["scores between 0 and 1"]
     return {name: " and ".join(columns) for name, columns in needed.items() if columns}
 
@@ -220,13 +208,11 @@ def both_ways(i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def pairs(g: int) -> tuple[np.ndarray, np.ndarray]:
     """All ordered pairs of groups (Equation 7)."""
-    if g * (g - 1) > MOST_PAIRS:
+    if not 0 < g * (g - 1) <= MOST_PAIRS:
         raise ValueError(
-            f"pairs: {g:,} groups make {g * (g - 1):,} comparisons, more than {MOST_PAIRS:,}; "
-            "merge small groups, or compare each with everyone ('vsany') or with the rest ('compl')"
+            f"pairs: {g:,} groups make {g * (g - 1):,} comparisons, and 2 to {MOST_PAIRS:,} are "
+            "possible; merge small groups, or compare with everyone ('vsany') or the rest ('compl')"
         )
-    if g < 2:
-        raise ValueError("pairs: there is one group; give 'vsany' or 'compl' to compare it")
     return np.nonzero(~np.eye(g, dtype=bool))
 
 
@@ -238,11 +224,7 @@ def alone(g: int) -> tuple[np.ndarray, np.ndarray]:
 def against(data: Table, group: str) -> Callable:
     """The comparison set of one reference group: every other group with it, both ways."""
     at = data.groups.place(group)
-
-    def reference(g: int) -> tuple[np.ndarray, np.ndarray]:
-        return both_ways(np.delete(np.arange(g), at), np.full(g - 1, at))
-
-    return reference
+    return lambda g: both_ways(np.delete(np.arange(g), at), np.full(g - 1, at))
 
 
 SETS = {
@@ -257,10 +239,10 @@ def sides(data: Table, which: str | Callable) -> tuple[np.ndarray, np.ndarray]:
     return _block("comparison set", SETS, which)(len(data.groups))
 
 
-def _block(kind: str, named: dict[str, Callable], which: str | Callable) -> Callable:
+def _block(kind: str, named: dict, which: str | Callable):
     """A block by its name, or the reader's function; an unknown name is refused."""
     if not callable(which) and which not in named:
-        raise ValueError(f"{kind} {which!r} is not known; give one of {', '.join(named)}")
+        raise ValueError(f"{kind} {which!r} is not known; there are {', '.join(named)}")
     return which if callable(which) else named[which]
 
 
@@ -316,9 +298,8 @@ REDUCTIONS = {
 def reduce(compared: np.ndarray, how: str | Callable, weight: np.ndarray):
     """Many comparisons (..., P) to one number (...); those not estimable (NaN) are left out.
 
-    ``wmean`` is the paper's sum of weighted comparisons, as printed not divided by the sum of the
-    weights; ``wmean_normalised`` divides. A callable gets the estimable comparisons (m,) and their
-    `weights`, and returns a number.
+    ``wmean`` is not divided by the sum of the weights, as printed; ``wmean_normalised`` is. A
+    callable gets the estimable comparisons (m,) and their `weights`, and returns a number.
     """
     known = ~np.isnan(compared)
     found = _block("reduction", REDUCTIONS, how)
@@ -334,8 +315,7 @@ def reduce(compared: np.ndarray, how: str | Callable, weight: np.ndarray):
 # --- cells: all combinations of blocks, on the table itself or on a stack of resampled ones ---
 
 
-@dataclass(frozen=True)
-class Grid:
+class Grid(NamedTuple):
     """Which blocks are combined; every combination that has a meaning is a cell."""
 
     measures: tuple[Measure, ...]
@@ -350,20 +330,21 @@ class Grid:
         return [block for block in every if block[2] != CURVE or block[0].curve]
 
 
-@dataclass(frozen=True)
-class Sample:
-    """F (..., U), or (..., Z, U) by stratum, of every unit of a table or of resampled ones."""
+class Sample(NamedTuple):
+    """A table or resampled ones: of each measure F (..., U), or (..., Z, U) by stratum, of units.
+
+    `f` has also the areas between curves (..., P), by (measure, set); `sizes` are like an F.
+    """
 
     data: Table
     grid: Grid
-    f: dict[str, np.ndarray]
+    f: dict
     sizes: np.ndarray
-    curves: dict[tuple, np.ndarray]
 
     def sides(self, name: str, which: str | Callable) -> tuple[np.ndarray, np.ndarray]:
         """F of both sides of a set, (..., P) each; of strata, with everyone's mix of these."""
         f, (i, j) = self.f[name], sides(self.data, which)
-        if self.data.strata is None:
+        if "strata" not in self.data.rows:
             return f[..., i], f[..., j]
         over, total = np.zeros((2, *f.shape[:-2], len(i))), 0
         for z in range(f.shape[-2]):
@@ -378,15 +359,15 @@ class Sample:
         """All comparisons of one combination of measure, set and comparison: (..., P)."""
         of, which, how = block
         if how == CURVE:
-            return threshold(self.curves[of.name, which, how], self.grid.epsilon)
-        found = _block("comparison", COMPARISONS | {CURVE: None}, how)
+            return threshold(self.f[of.name, which], self.grid.epsilon)
+        found = _block("comparison", COMPARISONS, how)
         with np.errstate(invalid="ignore"):
             return threshold(found(*self.sides(of.name, which)), self.grid.epsilon)
 
     def weights(self, which: str | Callable) -> np.ndarray:
         """1 - |P(x in Si) - P(x in Sj)| of all comparisons (section 4.4): (..., P)."""
         sizes, (i, j) = self.sizes, sides(self.data, which)
-        sizes = sizes if self.data.strata is None else sizes.sum(-2)
+        sizes = sizes.sum(-2) if "strata" in self.data.rows else sizes
         share = sizes / sizes[..., len(self.data.groups), None]
         return 1 - np.abs(share[..., i] - share[..., j])
 
@@ -408,7 +389,7 @@ def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) 
     """A grid from names and functions; None measures: all that the table has the columns for."""
     if epsilon is not None and epsilon < 0:
         raise ValueError(f"epsilon={epsilon} must be 0 or more")
-    fixed, missing = data.strata is not None, lacking(data)
+    fixed, missing = "strata" in data.rows, lacking(data)
     if measures is None:
         held = [of for name, of in MEASURES.items() if name not in missing]
         held = [of for of in held if of.name != "prevalence"] or held  # no measure of a model
@@ -428,23 +409,20 @@ def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) 
 
 
 def drawn(data: Table, grid: Grid, counts=None, atoms=None, weights=None) -> Sample:
-    """F of every unit of the table, of resampled counts, or of rows with other atoms and weights.
-
-    Of rows, the result has a first axis of length 1.
-    """
-    if atoms is not None:
-        counts = count(data, atoms, weights)[None]
-    units, f, curves = unit_counts(data.groups, data.counts if counts is None else counts), {}, {}
-    sizes = units.sum(-1).round(9)
+    """F of units of the table, of resampled counts (D, ...), or of rows drawn anew (1, ...)."""
     rows = (data, data.groups.atoms, data.mass) if atoms is None else (data, atoms, weights)
+    if atoms is not None:
+        counts = count(*rows)[None]
+    units, f = unit_counts(data.groups, data.counts if counts is None else counts), {}
+    sizes = units.sum(-1).round(9)
     for of in grid.measures:
         values = of.of_counts(units) if of.of_counts else of.of_rows(*rows)
         f[of.name] = np.broadcast_to(values, sizes.shape)
     for of, which, how in grid.combinations():
         if how == CURVE:
-            found = of.curve(*rows, *sides(data, which))
-            curves[of.name, which, how] = found.reshape(*sizes.shape[:-1], -1)
-    return Sample(data, grid, f, sizes, curves)
+            areas = of.curve(*rows, *sides(data, which))
+            f[of.name, which] = areas.reshape(*sizes.shape[:-1], -1)
+    return Sample(data, grid, f, sizes)
 
 
 def bias(

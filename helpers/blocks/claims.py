@@ -26,16 +26,13 @@ def of_paper(
 ) -> list[Estimate]:
     """Notebook 09: COMPAS, the whole grid of an example and the report of the paper's `snippet`,
     other toolkits' cells (`examples.answers`), and a null (`evidence.without_bias`).
-
-    The ends of a difference are those of the two intervals that lie farthest from each other.
     """
     ours = named.table_1(compas, "African-American").set_index("measure")["value"]
     found, cells = 0, whole.cells[whole.cells["reduction"].isin(["max", "min", "mean"])]
     for names, part in cells.groupby(KEYS[:3], sort=False):
         behind = whole.pairs(*names)["compared"].agg(["max", "min", "mean"])
         found += _differ(part["reduction"].map(behind), part["value"])
-    value = whole.cells.set_index(KEYS)["value"]
-    printed = snippet.cells.set_index(KEYS)["value"]
+    value, printed = (made.cells.set_index(KEYS)["value"] for made in (whole, snippet))
     same = [
         np.isclose(value[one, "pairs", how, "max"], value[other, "pairs", how, "max"])
         for one, other in (("tpr", "fnr"), ("tnr", "fpr"))
@@ -51,19 +48,17 @@ def of_paper(
         "balance": sum(same),
         "toolkits": (~plain["agree"]).sum(),
     }
-    return [
-        *(_exact(f"blocks/{claim}", measure) for claim, measure in measured.items()),
-        Estimate("suite/blocks/sixty", _less(medians.loc[60], medians.loc[2], "median")),
-    ]
+    exact = [Estimate(f"blocks/{claim}", (it, it, it)) for claim, it in measured.items()]
+    return [*exact, _less("suite/blocks/sixty", medians.loc[60], medians.loc[2], "median")]
 
 
 def of_readings(ten: pd.DataFrame, between: pd.DataFrame) -> list[Estimate]:
     """Ten readings of one table, and the areas `between` two curves that cross; ends as there."""
     by_value = ten.query("comparison == 'abs' and reduction == 'max'").sort_values("value")
-    area, curve = between["value"]
+    apart = between["value"].diff().iloc[1]
     return [
-        _exact("blocks/crossing", curve - area),
-        Estimate("suite/blocks/readings", _less(by_value.iloc[-1], by_value.iloc[0], "value")),
+        Estimate("blocks/crossing", (apart, apart, apart)),
+        _less("suite/blocks/readings", by_value.iloc[-1], by_value.iloc[0], "value"),
     ]
 
 
@@ -77,13 +72,11 @@ def of_frames(contrasts: pd.DataFrame) -> list[Estimate]:
     return found
 
 
-def _exact(claim: str, value: float) -> Estimate:
-    return Estimate(claim, (value, value, value))
-
-
 def _differ(one: pd.Series, other: pd.Series) -> int:
     return int((~np.isclose(one, other, equal_nan=True)).sum())
 
 
-def _less(one: pd.Series, other: pd.Series, value: str) -> tuple[float, float, float]:
-    return one[value] - other[value], one["low"] - other["high"], one["high"] - other["low"]
+def _less(claim: str, one: pd.Series, other: pd.Series, value: str) -> Estimate:
+    """How much more one measured value is than another; the ends lie farthest from each other."""
+    ends = one[value] - other[value], one["low"] - other["high"], one["high"] - other["low"]
+    return Estimate(claim, ends)

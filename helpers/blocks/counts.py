@@ -1,8 +1,7 @@
 """Columns as they come, groups of rows, and one table of counts that all measures follow from.
 
 The finest non-empty intersections of all group columns are called *atoms*. Every group is a union
-of atoms, so what is counted once for the atoms is counted for all groups, overlapping or not
-(sections 3 and 4.1 of the paper, Equations 6 to 10).
+of atoms, so what is counted once for the atoms is counted for all groups (Equations 6 to 10).
 """
 
 import itertools
@@ -18,14 +17,13 @@ import scipy.sparse
 AND, EVERYONE, NOT = " & ", "everyone", "not "
 MOST_GROUPS = 100_000
 CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * y_pred + y_true
-ROWS = ("y_pred", "y_true", "y_score", "strata", "clusters", "sample_weight")
 
 
 # --- columns: lists, numpy, torch, pandas ---
 
 
 def array(values: Any, name: str) -> np.ndarray:
-    """One column, from a list, array, tensor on any device or Series; `name` is for its errors."""
+    """One column (n,), from a list, array, tensor on any device or Series."""
     if hasattr(values, "detach"):  # torch, without importing it
         values = values.detach().cpu().numpy()
     found = np.asarray(values)
@@ -40,23 +38,15 @@ def numbers(
     values: Any,
     name: str,
     allowed: Callable = np.isfinite,
-    what: str = "NaN or infinite",
+    what: str = "no finite numbers",
     advice: str = "drop these rows, or give them a number, before measuring",
 ) -> np.ndarray:
-    """A column of numbers as float64; refused are those not `allowed`, with the first of them."""
-    found = array(values, name)
-    if found.dtype.kind not in "biuf":
-        as_numbers = pd.to_numeric(pd.Series(found), errors="coerce")
-        wrong = as_numbers.isna() & pd.notna(found)
-        if wrong.any():
-            at = int(wrong.argmax())
-            raise ValueError(f"{name} holds {str(found[at])!r} in row {at}: expected numbers")
-        found = as_numbers
-    found = np.asarray(found, np.float64)
-    bad = ~allowed(found)
-    if bad.any():
-        first = int(bad.argmax())
-        where = f"the first is {found[first]:g} in row {first}"
+    """A column as float64; what is not `allowed` is refused, with the first of it."""
+    given = array(values, name)
+    found = pd.to_numeric(pd.Series(given), errors="coerce").to_numpy(np.float64)
+    if (bad := ~allowed(found)).any():
+        at = int(bad.argmax())
+        where = f"the first is {given[at]} in row {at}"
         raise ValueError(f"{name}: {bad.sum()} of {len(bad)} values are {what}, {where}; {advice}")
     return found
 
@@ -64,40 +54,25 @@ def numbers(
 def binary(values: Any, name: str) -> np.ndarray:
     """A column of 0 and 1 (or False and True) as int8."""
     advice = "give a class at a time (values == class), or y_score"
-    return numbers(values, name, lambda x: (x == 0) | (x == 1), "not 0 or 1", advice).astype(
-        np.int8
-    )
+    found = numbers(values, name, lambda x: (x == 0) | (x == 1), "not 0 or 1", advice)
+    return found.astype(np.int8)
 
 
-def weights(values: Any) -> np.ndarray:
+def weights(values: Any, name: str = "sample_weight") -> np.ndarray:
     """A column of weights as float64: finite, none negative, not all zero."""
-    name, advice = "sample_weight", "a weight says how much a row counts"
-    right = lambda x: np.isfinite(x) & (x >= 0)  # noqa: E731
-    found = numbers(values, name, right, "negative, NaN or infinite", advice)
+    right, advice = lambda x: np.isfinite(x) & (x >= 0), "a weight says how much a row counts"
+    found = numbers(values, name, right, "negative or no finite numbers", advice)
     if not found.any():
         raise ValueError(f"{name}: all weights are 0, so nothing would count")
     return found
 
 
-def same_length(columns: Mapping[str, np.ndarray | None]) -> None:
-    """Refuse columns that differ in length; those that are None are not there."""
-    lengths = {name: len(column) for name, column in columns.items() if column is not None}
-    if len(set(lengths.values())) > 1:
-        each = ", ".join(f"{name} has {length:,}" for name, length in lengths.items())
-        raise ValueError(f"columns differ in length: {each}; every row needs all of them")
-
-
 def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
-    """A categorical column as int64 codes and the names of its values, sorted where possible."""
+    """A categorical column as int64 codes (n,) and the names of its values, sorted if possible."""
     if not isinstance(values, pd.Series | pd.Categorical | pd.Index):
         values = array(values, name)
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        values = pd.Categorical(values)
-        found, names = values.codes, list(values.categories)
-    else:
-        found, names = pd.factorize(values, sort=True)
-    missing = found < 0
-    if missing.any():
+    found, names = pd.factorize(values, sort=True)
+    if (missing := found < 0).any():
         raise ValueError(
             f"{name}: {missing.sum()} of {len(found)} values are missing, the first is in row "
             f"{int(missing.argmax())}; name them (for example 'unknown') or drop the rows"
@@ -109,6 +84,22 @@ def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
             "nothing. Leave it out, or cut it into ranges (pandas.cut)"
         )
     return found.astype(np.int64, copy=False), [str(value) for value in names]
+
+
+def clusters(values: Any, name: str) -> np.ndarray:
+    """A column of clusters as codes 0, 1, ... without gaps; one cluster alone is refused."""
+    found = pd.factorize(codes(values, name)[0], sort=True)[0]
+    if found.max() == 0:
+        raise ValueError(f"{name}: all {len(found)} rows belong to one; give two or more")
+    return found
+
+
+def same_length(columns: Mapping[str, np.ndarray]) -> None:
+    """Refuse columns that differ in length."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        each = ", ".join(f"{name} has {length:,}" for name, length in lengths.items())
+        raise ValueError(f"columns differ in length: {each}; every row needs all of them")
 
 
 # --- groups, and what is counted for them ---
@@ -142,45 +133,35 @@ class Groups:
 
 @dataclass(frozen=True)
 class Table:
-    """What is measured, and for whom: groups, counts, and the columns (n,) that there are.
+    """What is measured, and for whom.
 
     `counts` (K, 4), or (Z, K, 4) by stratum, are the rows of each atom in the order of `CELLS`; a
-    column that was not given counts as 0. `strata` and `clusters` are codes 0, 1, .... A row that
-    stands for several (of a tally) says in `times` for how many; weighted rows count as their
-    `sample_weight`.
+    column that was not given counts as 0. `rows` has the columns that there are: y_pred, y_true,
+    y_score, strata and clusters (codes 0, 1, ...), sample_weight, and times: for how many equal
+    rows a row of a tally stands.
     """
 
     groups: Groups
     counts: np.ndarray
-    y_pred: np.ndarray | None = None
-    y_true: np.ndarray | None = None
-    y_score: np.ndarray | None = None
-    strata: np.ndarray | None = None
-    clusters: np.ndarray | None = None
-    sample_weight: np.ndarray | None = None
-    times: np.ndarray | None = None
+    rows: pd.DataFrame
 
-    def __len__(self) -> int:
-        return len(self.groups.atoms)
+    def _each(self, name: str) -> np.ndarray:
+        return self.rows[name].to_numpy() if name in self.rows else np.ones(len(self.rows), int)
 
     @property
     def number(self) -> np.ndarray:
         """For how many rows each row stands: int64 (n,)."""
-        return np.ones(len(self), np.int64) if self.times is None else self.times
+        return self._each("times")
 
     @property
     def mass(self) -> np.ndarray:
         """How much each row counts, as a number of rows or as their weight: (n,)."""
-        return self.number if self.sample_weight is None else self.number * self.sample_weight
-
-    def columns(self) -> pd.DataFrame:
-        """The columns of `ROWS` that there are, one row a row of the table."""
-        return pd.DataFrame({n: getattr(self, n) for n in ROWS if getattr(self, n) is not None})
+        return self.number * self._each("sample_weight")
 
     @property
     def has(self) -> frozenset[str]:
         """Which of y_pred, y_true and y_score there are."""
-        return frozenset(n for n in ROWS[:3] if getattr(self, n) is not None)
+        return frozenset(self.rows) & {"y_pred", "y_true", "y_score"}
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -191,79 +172,68 @@ class Table:
     @cached_property
     def descending(self) -> tuple[np.ndarray, np.ndarray]:
         """Order of the rows from the highest score, and the tie block of each place in it."""
-        order = np.argsort(-self.y_score, kind="stable")
-        score = self.y_score[order]
+        score = self.rows["y_score"].to_numpy()
+        order = np.argsort(-score, kind="stable")
+        score = score[order]
         return order, np.concatenate([[0], np.cumsum(score[1:] != score[:-1])])
 
     def frame(self, complements: bool = False) -> pd.DataFrame:
         """Counts of groups, everyone and complements where wanted: group, n, tn, fn, fp, tp."""
         counts = self.counts.reshape(-1, *self.counts.shape[-2:]).sum(0)
         counts = unit_counts(self.groups, counts).astype(self.counts.dtype)
-        columns = {"group": self.units, "n": counts.sum(1)}
-        found = pd.DataFrame(columns | dict(zip(CELLS, counts.T, strict=True)))
+        found = pd.DataFrame(counts, columns=CELLS)
+        found.insert(0, "group", self.units)
+        found.insert(1, "n", counts.sum(1))
         return found if complements else found[: len(self.groups) + 1]
 
 
-def table(
-    sensitive_features: Any,
-    *,
-    y_true: Any = None,
-    y_pred: Any = None,
-    y_score: Any = None,
-    intersect: str = "each",
-    strata: Any = None,
-    clusters: Any = None,
-    sample_weight: Any = None,
-    times: Any = None,
-) -> Table:
-    """Count once (sections 3 and 4.2).
+READERS = {
+    "y_pred": binary,
+    "y_true": binary,
+    "y_score": numbers,
+    "strata": lambda values, name: groups(values, "joint").atoms,
+    "clusters": clusters,
+    "sample_weight": weights,
+    "times": lambda values, name: array(values, name).astype(np.int64),
+}
+
+
+def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -> Table:
+    """Count once (sections 3 and 4.2). Columns that are None are not there.
 
     Parameters
     ----------
     sensitive_features : DataFrame, mapping of name to column, one column, or Groups
-    y_true, y_pred : columns of 0 and 1, (n,)
-    y_score : column of finite numbers, (n,)
     intersect : {"each", "joint", "all"}
         ``each`` value of each column is a group; ``joint``: each non-empty intersection of one
         value of every column; ``all``: the non-empty intersections of the values of any number of
         columns, single ones included (Equation 10).
-    strata : group columns, optional
+    y_true, y_pred : columns of 0 and 1, (n,)
+    y_score : column of finite numbers, (n,)
+    strata : group columns; rows with the same value in every one of them are a stratum
         Confounders that all comparisons hold fixed: both sides are given everyone's mix of strata.
-        Rows with the same value in every one of these columns are a stratum.
-    clusters : column, optional
-        Rows with the same value are not independent (boxes of an image, frames of a video): they
-        are drawn together, and groups are exchanged between clusters and inside of them.
-    sample_weight : column of numbers, 0 or more, optional
-        How much each row counts. Intervals draw rows, and nulls exchange the groups of rows, with
-        the weight that belongs to the row.
-    times : column of whole numbers, 1 or more, optional
-        For how many equal rows each row stands, as in a tally.
+    clusters : column; rows with the same value are not independent (boxes of an image)
+        They are drawn together, and groups are exchanged between clusters and inside of them.
+    sample_weight : column of numbers, 0 or more; how much each row counts, also in resamples
+    times : column of whole numbers, 1 or more; for how many equal rows a row of a tally stands
 
     Raises
     ------
-    ValueError
-        For columns that are missing, differ in length, or hold what they may not, and for more than
-        `MOST_GROUPS` groups.
+    ValueError : for columns that are missing, differ in length, or hold what they may not, and for
+        more than `MOST_GROUPS` groups
     """
-    if y_pred is None and y_score is None and y_true is None:
+    given = {name: column for name, column in columns.items() if column is not None}
+    if unknown := sorted(set(given) - set(READERS)):
+        raise TypeError(f"table() takes {', '.join(READERS)}, and not {unknown[0]}")
+    if not {"y_pred", "y_score", "y_true"} & set(given):
         raise ValueError("nothing to measure: give y_pred (decisions), y_score (scores) or y_true")
-    checks = {"y_pred": binary, "y_true": binary, "y_score": numbers}
-    given = {"y_pred": y_pred, "y_true": y_true, "y_score": y_score}
-    given = {n: None if c is None else checks[n](c, n) for n, c in given.items()}
+    given = {name: read(given[name], name) for name, read in READERS.items() if name in given}
     by = groups(sensitive_features, intersect)
-    given["strata"] = None if strata is None else groups(strata, "joint").atoms
-    given["clusters"] = None if clusters is None else codes(clusters, "clusters")[0]
-    given["sample_weight"] = None if sample_weight is None else weights(sample_weight)
-    given["times"] = None if times is None else array(times, "times").astype(np.int64)
     same_length({"the group columns": by.atoms} | given)
-    if clusters is not None:
-        given["clusters"] = np.unique(given["clusters"], return_inverse=True)[1]
-        if given["clusters"].max() == 0:
-            raise ValueError(f"clusters: all {len(by.atoms)} rows belong to one; give two or more")
-    found = Table(by, np.empty(0), **given)
-    mass = None if sample_weight is None and times is None else found.mass  # without is faster
+    found = Table(by, np.empty(0), pd.DataFrame(given))
+    mass = found.mass if {"sample_weight", "times"} & set(given) else None  # without is faster
     counts = count(found, by.atoms, mass)
-    exact = counts if sample_weight is not None else np.round(counts).astype(np.int64)
+    exact = counts if "sample_weight" in given else np.round(counts).astype(np.int64)
     return replace(found, counts=exact)
 
 
@@ -286,15 +256,15 @@ def unit_counts(by: Groups, counts: np.ndarray) -> np.ndarray:
 def places(data: Table, atoms: np.ndarray) -> np.ndarray:
     """Place of each row in the flat table of counts (K, 4), or (Z, K, 4) by stratum."""
     place, stratum = atoms * 4, 4 * data.groups.member.shape[1]
-    for column, step in ((data.y_pred, 2), (data.y_true, 1), (data.strata, stratum)):
-        if column is not None:
-            place += column * step
+    for column, step in (("y_pred", 2), ("y_true", 1), ("strata", stratum)):
+        if column in data.rows:
+            place += data.rows[column].to_numpy() * step
     return place
 
 
 def count(data: Table, atoms: np.ndarray, mass: np.ndarray | None) -> np.ndarray:
     """Counts (K, 4), or (Z, K, 4) by stratum, of rows with these atoms and masses."""
-    strata = () if data.strata is None else (int(data.strata.max()) + 1,)
+    strata = (int(data.rows["strata"].max()) + 1,) if "strata" in data.rows else ()
     shape = (*strata, data.groups.member.shape[1], 4)
     return np.bincount(places(data, atoms), mass, minlength=np.prod(shape)).reshape(shape)
 
@@ -307,38 +277,36 @@ def groups(by: Any, intersect: str = "each") -> Groups:
         by = {(by.name if isinstance(by, pd.Series) else None) or "group": by}
     if len(by.keys()) == 0:
         raise ValueError("no group columns were given")
-    parts = {str(name): codes(by[name], f"group column {str(name)!r}") for name in by}
+    columns = {f"group column {str(name)!r}": by[name] for name in by}
+    parts = {name: codes(column, name) for name, column in columns.items()}
     for name, (found, names) in parts.items():
         if found.min() == found.max():
             raise ValueError(
-                f"group column {name!r} has one value, {names[found[0]]!r}, in all {len(found)} "
+                f"{name} has one value, {names[found[0]]!r}, in all {len(found)} "
                 "rows: there is nothing to compare; leave the column out"
             )
-    count = len(parts)
+    count, titles, labels = len(parts), [*by], [names for _, names in parts.values()]
     sizes = {"each": [1], "joint": [count], "all": range(1, count + 1)}
     if intersect not in sizes:
         raise ValueError(f"intersect={intersect!r} is not known; give 'each', 'joint' or 'all'")
     subsets = [s for size in sizes[intersect] for s in itertools.combinations(range(count), size)]
-    names, full, rows = [], [], []
-    labels, titles = [of for _, of in parts.values()], list(parts)
-    atoms, values = _atoms({f"group column {t!r}": found for t, (found, _) in parts.items()})
+    atoms, values = _atoms({name: found for name, (found, _) in parts.items()})
+    every, rows = [], []
     for subset in subsets:
         seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
-        found = len(names) + len(seen)
-        if found > MOST_GROUPS:
+        if (most := len(every) + len(seen)) > MOST_GROUPS:
             raise ValueError(
-                f"{', '.join(titles)}: {found:,} groups, more than the {MOST_GROUPS:,} allowed; is "
+                f"{', '.join(parts)}: {most:,} groups, more than the {MOST_GROUPS:,} allowed; is "
                 "it an identifier? Merge rare values, or cut numbers into ranges (pandas.cut)"
             )
-        rows.append(len(names) + place.reshape(-1))
-        for combination in seen:
-            each = [labels[c][v] for c, v in zip(subset, combination, strict=True)]
-            names.append(AND.join(each))
-            full.append(AND.join(f"{titles[c]}={v}" for c, v in zip(subset, each, strict=True)))
+        rows.append(len(every) + place.reshape(-1))
+        every += [list(zip(subset, combination, strict=True)) for combination in seen]
+    names = [AND.join(labels[c][v] for c, v in group) for group in every]
+    if len(set(names)) < len(names):  # two columns share a value
+        names = [AND.join(f"{titles[c]}={labels[c][v]}" for c, v in group) for group in every]
     k = np.tile(np.arange(len(values)), len(subsets))
     shape = (len(names), len(values))
     member = scipy.sparse.csr_array((np.ones(len(k)), (np.concatenate(rows), k)), shape=shape)
-    names = names if len(set(names)) == len(names) else full  # two columns share a value
     return Groups(tuple(names), atoms, member)
 
 

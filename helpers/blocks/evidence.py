@@ -1,11 +1,9 @@
 """What a cell is worth: intervals, permutation nulls, and the price of looking at many cells.
 
-The permutation null shuffles the groups over the rows (within strata, where these are held fixed).
-A worst case is far from 0 under it, the farther the more groups and the fewer rows there are.
-
-Where all measures follow from counts, tables are drawn directly: a bootstrap draw is multinomial, a
-shuffle keeps both margins and is multivariate hypergeometric. That costs the same for a thousand
-rows and for ten million. Scores need rows drawn; clusters are drawn and exchanged as wholes.
+Where all measures follow from counts, tables are drawn directly, at the same cost for a thousand
+rows and for ten million: a bootstrap draw is multinomial; a shuffle of the groups over the rows (of
+each stratum) keeps both margins and is multivariate hypergeometric. Scores need rows drawn;
+clusters are drawn and exchanged as wholes.
 
 The percentile interval fails for a worst case: the largest of many noisy differences is too large
 already, and resampling adds the noise again. Intervals of max and min are bounds for the largest of
@@ -16,7 +14,6 @@ the reversed ("basic") interval.
 """
 
 import itertools
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -45,7 +42,7 @@ def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Itera
     """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
     rng = np.random.default_rng([seed, int(null)])
     by_rows = any(of.of_counts is None for of in grid.measures)
-    by_rows |= not (data.clusters is None and data.sample_weight is None)
+    by_rows |= bool({"clusters", "sample_weight"} & set(data.rows))
     rows = (_shuffled_rows if null else _drawn_rows)(data, draws, rng)
     size = max(1, min(AT_ONCE // data.counts.size, MOST // 4 // _most_pairs(data, grid)))
     for start in range(0, draws, size):
@@ -71,26 +68,27 @@ def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) ->
 
 def _drawn_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
     """The table, its atoms, and the mass of each row when rows, or clusters, are drawn anew."""
-    n = int(data.number.sum())
+    n, cluster = int(data.number.sum()), data.rows.get("clusters")
     for _ in range(draws):
-        if data.clusters is None:
+        if cluster is None:
             mass = rng.multinomial(n, data.number / n) * data.mass / data.number
         else:
-            clusters = int(data.clusters.max()) + 1
-            mass = stats.cluster_bootstrap(clusters, 1, rng)[0][data.clusters] * data.mass
+            mass = stats.cluster_bootstrap(cluster.max() + 1, 1, rng)[0][cluster] * data.mass
         yield data, data.groups.atoms, mass
 
 
 def _shuffled_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
     """The table, and atoms and masses of its rows when groups are exchanged between them."""
-    if data.times is not None and data.clusters is None:
+    if "times" in data.rows and "clusters" not in data.rows:
         yield from _shuffled_tally(data, draws, rng)
         return
     data = repeated(data)
-    cluster = np.arange(len(data)) if data.clusters is None else data.clusters
-    strata = pd.Series(0 if data.strata is None else data.strata, np.arange(len(data)))
-    parts = strata.groupby(strata).indices.values()
-    parts = [(rows, permutation.Clusters(cluster[rows])) for rows in parts]
+    place = np.arange(len(data.rows))
+    cluster = data.rows.get("clusters", pd.Series(place)).to_numpy()
+    strata = data.rows.get("strata", pd.Series(0, place))
+    parts = [
+        (at, permutation.Clusters(cluster[at])) for at in strata.groupby(strata).indices.values()
+    ]
     for _ in range(draws):
         atoms = data.groups.atoms.copy()
         for rows, clusters in parts:
@@ -102,45 +100,36 @@ def _shuffled_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
 
 def _shuffled_tally(data: Table, draws: int, rng) -> Iterator[tuple]:
     """As `_shuffled_rows`, of rows that stand for many: the table of atoms by outcomes is drawn."""
-    rows = data.columns().assign(atom=data.groups.atoms, times=data.times)
-    outcomes = [name for name in rows if name not in ("atom", "strata", "times")]
-    kind, kinds = rows.groupby(outcomes).ngroup(), rows[outcomes].drop_duplicates()
-    kinds = kinds.sort_values(outcomes, ignore_index=True)
-    stratum = rows.get("strata", pd.Series(0, rows.index))
+    outcomes = [name for name in data.rows if name not in ("strata", "times")]
+    kinds = data.rows[outcomes].drop_duplicates().sort_values(outcomes, ignore_index=True)
+    kind, stratum = data.rows.groupby(outcomes).ngroup(), data.rows.get("strata", pd.Series(0))
     held = np.zeros((stratum.max() + 1, data.groups.member.shape[1], len(kinds)), np.int64)
-    np.add.at(held, (stratum, data.groups.atoms, kind), data.times)
+    np.add.at(held, (stratum.to_numpy(), data.groups.atoms, kind), data.number)
     stratum, atoms, of = (place.ravel() for place in np.indices(held.shape))
-    columns = {name: kinds[name].to_numpy()[of] for name in kinds}
-    columns |= {} if data.strata is None else {"strata": stratum}
-    by = replace(data.groups, atoms=atoms)
-    crossed = replace(data, groups=by, times=held.ravel(), **columns)
-    weight = columns.get("sample_weight", 1)
+    rows = kinds.iloc[of].reset_index(drop=True).assign(times=held.ravel())
+    rows = rows.assign(strata=stratum) if "strata" in data.rows else rows
+    crossed = replace(data, groups=replace(data.groups, atoms=atoms), rows=rows)
+    weight = rows.get("sample_weight", pd.Series(1)).to_numpy()
     for _ in range(draws):
         yield crossed, atoms, shuffled_counts(held, 1, rng).ravel() * weight
 
 
 def repeated(data: Table) -> Table:
     """The table with one row for each that a row stands for; refused beyond `MOST_ROWS`."""
-    if data.times is None:
-        return data
-    if data.times.sum() > MOST_ROWS:
+    if data.number.sum() > MOST_ROWS and "times" in data.rows:
         raise ValueError(
-            f"clusters: groups are exchanged between {data.times.sum():,} rows, more than "
+            f"clusters: groups are exchanged between {data.number.sum():,} rows, more than "
             f"{MOST_ROWS:,}; leave out the permutations, and judge by the intervals"
         )
-    every = np.repeat(np.arange(len(data)), data.times)
-    columns = data.columns().iloc[every].to_dict("series")
-    columns = {name: column.to_numpy() for name, column in columns.items()}
-    by = replace(data.groups, atoms=data.groups.atoms[every])
-    return replace(data, groups=by, times=None, **columns)
+    every = np.repeat(np.arange(len(data.rows)), data.number)
+    rows = data.rows.iloc[every].drop(columns="times", errors="ignore").reset_index(drop=True)
+    return replace(data, groups=replace(data.groups, atoms=data.groups.atoms[every]), rows=rows)
 
 
 def _joined(parts: list[Sample]) -> Sample:
-    f, curves = (
-        {key: np.concatenate([getattr(s, name)[key] for s in parts]) for key in values}
-        for name, values in (("f", parts[0].f), ("curves", parts[0].curves))
-    )
-    return replace(parts[0], f=f, sizes=np.concatenate([s.sizes for s in parts]), curves=curves)
+    """Stacks of resampled tables as one."""
+    f = {key: np.concatenate([part.f[key] for part in parts]) for key in parts[0].f}
+    return parts[0]._replace(f=f, sizes=np.concatenate([part.sizes for part in parts]))
 
 
 def _most_pairs(data: Table, grid: Grid) -> int:
@@ -157,9 +146,9 @@ def null_draws(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray
 
 def tested(grid: Grid) -> np.ndarray:
     """Whether more is more bias, of every cell: no sign is left, or a largest one is kept."""
-    blocks_ = itertools.product(grid.combinations(), grid.reductions)
-    signed = ("none", "sabs", "srel")
-    return np.array([how not in signed or last in ("max", "gini") for (_, _, how), last in blocks_])
+    signed = {"none", *SIGNED.values()}
+    every = itertools.product(grid.combinations(), grid.reductions)
+    return np.array([how not in signed or last in ("max", "gini") for (_, _, how), last in every])
 
 
 def p_values(observed: np.ndarray, null: np.ndarray, tested: np.ndarray) -> pd.DataFrame:
@@ -176,12 +165,10 @@ def p_values(observed: np.ndarray, null: np.ndarray, tested: np.ndarray) -> pd.D
         p[:, c] = _upper(np.append(observed[c], null[:, c]))
     smallest = np.sort(p[:, tested].min(1, initial=1))
     minp = np.searchsorted(smallest, p[0] + 1e-12, side="right") / len(smallest)
-    several = len(observed) > 1  # one cell needs no correction, and statsmodels takes its time
-    found = {of: stats.adjust(p[0], of) if several else p[0] for of in ("holm", "fdr_bh")}
     minp = np.where(tested, minp, np.nan)
-    return pd.DataFrame(
-        {"p": p[0], "p_holm": found["holm"], "p_bh": found["fdr_bh"], "p_minp": minp}
-    )
+    several = len(observed) > 1  # one cell needs no correction, and statsmodels takes its time
+    holm, bh = (stats.adjust(p[0], of) if several else p[0] for of in ("holm", "fdr_bh"))
+    return pd.DataFrame({"p": p[0], "p_holm": holm, "p_bh": bh, "p_minp": minp})
 
 
 def _upper(values: np.ndarray) -> np.ndarray:
@@ -196,8 +183,8 @@ def without_bias(
 ) -> pd.DataFrame:
     """What differential bias (db) reads where every group has the same positive rate of 10%.
 
-    DataFrame: n, groups (equally large on average), median, low, high (the middle 90% of `draws`
-    tables where it is estimable).
+    Of groups that are equally large on average. DataFrame: n, groups, median, low, high (the middle
+    90% of `draws` tables where it is estimable).
     """
     rng, found = np.random.default_rng(seed), []
     for count in group_counts:
@@ -224,7 +211,7 @@ def bootstrap(
             f"{draws:,} bootstrap draws of {most:,} comparisons are too many "
             f"to hold ({MOST:,}); fewer draws, fewer groups, or sets=('vsany', 'compl')"
         )
-    plain, ends = replace(grid, epsilon=None), []
+    plain, ends = grid._replace(epsilon=None), []
     seen = blocks.drawn(data, plain)
     drawn = _joined(list(samples(data, plain, draws, seed, null=False)))
     heavy = {which: drawn.weights(which) for which in grid.sets}
@@ -255,9 +242,8 @@ def bootstrap(
 def of_groups(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray:
     """Percentile intervals of the first measure of the grid and every unit: (2, units)."""
     drawn = _joined(list(samples(data, grid, draws, seed, null=False)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a unit that no draw can estimate is NaN
-        return np.nanquantile(drawn.f[grid.measures[0].name], [SIDE, 1 - SIDE], axis=0)
+    units = pd.DataFrame(drawn.f[grid.measures[0].name])
+    return units.quantile([SIDE, 1 - SIDE]).to_numpy()  # NaN where no draw can estimate a unit
 
 
 LINEAR = {  # what each comparison counts in a reduction, of their weights

@@ -14,35 +14,21 @@ REASONS = {
     "tied scores": "the area between curves is sampled, and tied scores make steps",
 }
 """Why the toolkits answer differently on an example."""
-TEN = {
-    "1 - prule: ratio of positive rates": ("pr", "compl", "srel", "max"),
-    "wcb of fnr: ratio of false negative rates": ("fnr", "pairs", "srel", "max"),
-    "cv: difference of positive rates": ("pr", "compl", "abs", "max"),
-    "spsf as printed, both directions": ("pr", "vsany", "abs", "wmean"),
-    "|dfpr|: false positive rates": ("fpr", "compl", "abs", "max"),
-    "|dfnr|: false negative rates": ("fnr", "compl", "abs", "max"),
-    "gini of the groups' positive rates": ("pr", "pairs", "none", "gini"),
-    "spsf normalised": ("pr", "vsany", "abs", "wmean_normalised"),
-    "difference of precision": ("ppv", "compl", "abs", "max"),
-    "difference of accuracy": ("acc", "compl", "abs", "max"),
-}
-"""Ten questions to one table, by the blocks they are made of."""
 
 
 def tables() -> dict[str, pd.DataFrame]:
     """Rows of every example in `data/toolkits`: group, y_true, and y_pred or y_score."""
-    counts = pd.read_csv(project.root() / FOLDER / "blocks_examples.csv")
-    scores = pd.read_csv(project.root() / FOLDER / "blocks_scores.csv")
-    scores = scores.loc[scores.index.repeat(scores.pop("rows"))]
-    found = {}
-    for name, part in counts.groupby("example", sort=False):
-        cells = part[list(CELLS)].to_numpy()
-        group, outcome = np.indices(cells.shape).reshape(2, -1).repeat(cells.ravel(), axis=1)
-        columns = {"y_pred": outcome // 2, "y_true": outcome % 2}
-        found[name] = pd.DataFrame({"group": part["group"].to_numpy()[group]} | columns)
-    for name, part in scores.groupby("example", sort=False):
-        found[name] = part.drop(columns="example").reset_index(drop=True)
-    return found
+    held, scores = (_recorded(name) for name in ("blocks_examples", "blocks_scores"))
+    held = held.melt(["example", "group"], list(CELLS), "cell", "rows")
+    cell = held.pop("cell").map(CELLS.index)
+    held = held.assign(y_pred=cell // 2, y_true=cell % 2)
+    rows = [of.loc[of.index.repeat(of["rows"])].drop(columns="rows") for of in (held, scores)]
+    every = [pair for of in rows for pair in of.groupby("example", sort=False)]
+    return {name: part.drop(columns="example").reset_index(drop=True) for name, part in every}
+
+
+def _recorded(name: str) -> pd.DataFrame:
+    return pd.read_csv(project.root() / FOLDER / f"{name}.csv")
 
 
 def counted(example: pd.DataFrame) -> Table:
@@ -52,7 +38,7 @@ def counted(example: pd.DataFrame) -> Table:
 
 def answers() -> pd.DataFrame:
     """Recorded answers of the toolkits, theirs, with ours beside them, and whether they agree."""
-    found = pd.read_csv(project.root() / FOLDER / "blocks_answers.csv")
+    found = _recorded("blocks_answers")
     data = {name: counted(example) for name, example in tables().items()}
     cells = zip(found["example"], found[report.KEYS].to_numpy(), strict=True)
     found["ours"] = [blocks.bias(data[example], *cell) for example, cell in cells]
@@ -65,6 +51,4 @@ def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
 
     `data/toolkits/README.md` says what the columns are and what made both tables.
     """
-    names = ("blocks_bdd100k.csv", "blocks_bdd100k_contrasts.csv")
-    served, contrasts = (pd.read_csv(project.root() / FOLDER / name) for name in names)
-    return served, contrasts
+    return _recorded("blocks_bdd100k"), _recorded("blocks_bdd100k_contrasts")

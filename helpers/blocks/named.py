@@ -22,16 +22,8 @@ TABLE_1 = {
     "wcb": ("acc", "pairs", "srel", "max"),
 }
 """The rows of Table 1 but ib (`individual_bias`): the four blocks of each. ``compl`` is for one
-group and its complement. F_bias and wcb take any F, F_bias any comparison and reduction."""
-CHOICES = {
-    "|deo|": "Y = 1, as the text has it; Table 1 drops the condition",
-    "spsf": "as printed: not normalised, both directions",
-    "fpsf": "as printed: not normalised, both directions",
-    "db": "positive outcomes, as printed",
-    "F_bias": "largest difference; F = acc",
-    "wcb": "F = acc",
-}
-"""What is taken here where the paper leaves a choice."""
+group and its complement. F_bias and wcb take any F, here acc, and F_bias any comparison and
+reduction; db is of positive outcomes; spsf and fpsf are not normalised."""
 MOST_INDIVIDUALS = 10_000
 
 
@@ -53,14 +45,10 @@ def by_name(data: Table, name: str, group: str | None = None) -> float:
 def table_1(data: Table, group: str | None = None) -> pd.DataFrame:
     """The rows of Table 1 with the blocks they are made of; `group` as in `by_name`.
 
-    DataFrame: measure, value, base, set, comparison, reduction, choice.
+    DataFrame: measure, value, base, set, comparison, reduction.
     """
-    rows = []
-    for name, of in TABLE_1.items():
-        choice = [CHOICES[name]] if name in CHOICES else []
-        choice += [group or "largest over all groups"] if of[1] == "compl" else []
-        rows.append([name, by_name(data, name, group), *of, "; ".join(choice)])
-    columns = ["measure", "value", "base", "set", "comparison", "reduction", "choice"]
+    rows = [[name, by_name(data, name, group), *of] for name, of in TABLE_1.items()]
+    columns = ["measure", "value", "base", "set", "comparison", "reduction"]
     return pd.DataFrame(rows, columns=columns)
 
 

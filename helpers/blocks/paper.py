@@ -7,7 +7,6 @@ The code of section 5.2 runs as printed but for the import:
 Forks, the paper's way to write many groups, are `counts.Groups`; reports are `report.Report`.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -57,12 +56,10 @@ def combine(first: Report, second: Report) -> Report:
     """Two reports of the same data side by side."""
     if not first.units[["unit", "n"]].equals(second.units[["unit", "n"]]):
         raise ValueError("reports of different data cannot be combined")
-    one, other = first.sample.grid, second.sample.grid
-    kinds = ("sets", "comparisons", "reductions")
-    both = {kind: dict.fromkeys(getattr(one, kind) + getattr(other, kind)) for kind in kinds}
-    grid = replace(one, **{kind: tuple(blocks_) for kind, blocks_ in both.items()})
+    measures, *parts = zip(first.sample.grid[:4], second.sample.grid[:4], strict=True)
+    both = (tuple(dict.fromkeys(one + other)) for one, other in parts)
     cells = pd.concat([first.cells, second.cells]).drop_duplicates(KEYS, ignore_index=True)
-    return Report(cells, replace(first.sample, grid=grid))
+    return Report(cells, first.sample._replace(grid=blocks.Grid(measures[0], *both)))
 
 
 def describe(found: Report) -> None:
@@ -86,13 +83,12 @@ def figure_1(found: Report) -> pd.DataFrame:
     """
     rows = []
     for of in found.sample.grid.measures:
-        for column, ((which, how, reduction), best) in FIGURE_1.items():
-            value = blocks.bias(found.sample.data, of, which, how, reduction)
-            gap = how != "none"
-            cell = found.cell(of.name, which, how, reduction) if gap else {}
-            printed = 1 - value if column == "minratio" else value
-            size = value if gap else np.nan
-            p = [cell.get(name, np.nan) for name in ("p", "p_bh")]
+        for column, (cell, best) in FIGURE_1.items():
+            value = blocks.bias(found.sample.data, of, *cell)
+            gap = cell[1] != "none"
+            known = found.cell(of.name, *cell) if gap else {}
+            printed, size = 1 - value if column == "minratio" else value, value if gap else np.nan
+            p = [known.get(name, np.nan) for name in ("p", "p_bh")]
             rows.append([of.name, column, printed, best, gap, size, *p])
     names = ["measure", "column", "value", "best", "gap", "size", "p", "corrected"]
     return pd.DataFrame(rows, columns=names)

@@ -4,7 +4,7 @@ The paper's Figure 2 explores a report by clicking; here each step is a function
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,8 +19,7 @@ KEYS = ["measure", "set", "comparison", "reduction"]
 SIDES = ["group_i", "group_j", "f_i", "f_j", "n_i", "n_j"]
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """All cells of a grid.
 
     Attributes
@@ -93,10 +92,9 @@ def make(
 ) -> Report:
     """Every combination of the blocks (section 5.2), with what it is worth.
 
-    Blocks are names or functions, as `blocks.bias` takes them; by default all named ones that the
-    table has the columns for, but for ``curve``. `epsilon` is an accepted deviation, taken off
-    every comparison. `bootstrap` and `permutations` are numbers of draws, for the intervals and
-    for the null; 0 for none.
+    Blocks are as `blocks.bias` takes them; by default all named ones that the table has the columns
+    for, but for ``curve``. `epsilon` is taken off every comparison. `bootstrap` and `permutations`
+    are numbers of draws, for the intervals and for the null; 0 for none.
     """
     grid = blocks.grid_of(data, measures, sets, comparisons, reductions, epsilon)
     sample, null = blocks.drawn(data, grid), None
@@ -139,41 +137,41 @@ def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> 
     names, whole = list(data.groups.names), blocks.drawn(data, grid)
     if of not in blocks.SHARES:
         low, high = evidence.of_groups(data, grid, draws, seed)[:, : len(names)]
-        ends = {"value": whole.f[of][: len(names)], "low": low, "high": high}
         n = [int(data.number[data.groups.rows(group)].sum()) for group in names]
-        return pd.DataFrame({"group": names, "n": n} | ends)
+        columns = {"n": n, "value": whole.f[of][: len(names)], "low": low, "high": high}
+        return pd.DataFrame({"group": names} | columns)
     top, bottom = (list(cells) for cells in blocks.SHARES[of])
     held = data.frame()[: len(names)][list(CELLS)].to_numpy()
     value, n = blocks.ratio(held[:, top].sum(1), held[:, bottom].sum(1)), held[:, bottom].sum(1)
     trials = n
-    if data.clusters is not None or data.sample_weight is not None:
+    if {"clusters", "sample_weight"} & set(data.rows):
         n, trials = _independent(data, top, bottom, value)
     low, high = stats.wilson(np.nan_to_num(value).clip(0, 1) * trials, trials)
     found = pd.DataFrame({"group": names, "n": n, "value": value, "low": low, "high": high})
-    if data.strata is not None:
+    if "strata" in data.rows:
         found["adjusted"] = whole.sides(of, blocks.alone)[0]
     return found
 
 
 def _independent(data: Table, top: list, bottom: list, value: np.ndarray) -> tuple:
-    """The rows of each group's rate, and as many independent ones as have its error.
+    """The rows of each group's rate, and as many independent ones as have its error: (G,) each.
 
     By linearisation, and for rates of 0 and 1 by Kish's design effect.
     """
-    cell, weight = places(data, data.groups.atoms) % len(CELLS), data.mass / data.number
-    hit, counts, n, trials = np.isin(cell, top), np.isin(cell, bottom), [], []
+    cell, found = places(data, data.groups.atoms) % len(CELLS), []
+    rows = pd.DataFrame({"number": data.number, "size": data.mass / data.number})
+    rows = rows.assign(hit=np.isin(cell, top), cluster=data.rows.get("clusters"))
     for group, rate in zip(data.groups.names, value, strict=True):
-        rows = data.groups.rows(group)
-        rows = rows[counts[rows]]
-        number, size = data.number[rows], weight[rows]
-        part = size if rate in (0, 1) else size * (hit[rows] - rate)
-        if data.clusters is None:
-            squares = (number * part**2).sum()
-        else:
-            squares = (np.bincount(data.clusters[rows], number * part) ** 2).sum()
+        at = data.groups.rows(group)
+        part = rows.iloc[at[np.isin(cell[at], bottom)]]
+        off = part["size"] * (1 if rate in (0, 1) else part["hit"] - rate)
+        squares = (part["number"] * off**2).sum()
+        if "clusters" in data.rows:
+            squares = ((part["number"] * off).groupby(part["cluster"]).sum() ** 2).sum()
         spread = 1 if rate in (0, 1) else rate * (1 - rate)
-        n.append(int(number.sum()))
-        trials.append(spread * (number * size).sum() ** 2 / squares if squares else 0)
+        mass = (part["number"] * part["size"]).sum()
+        found.append((int(part["number"].sum()), spread * mass**2 / squares if squares else 0))
+    n, trials = zip(*found, strict=True)
     return n, np.array(trials, float)
 
 
@@ -200,17 +198,12 @@ def widget(report: Report):
     """Four menus over `explain`, for a kernel -> ipywidgets.VBox of the menus and their page."""
     import ipywidgets
 
-    options = {key: list(report.cells[key].unique()) for key in KEYS}
-    menus = [ipywidgets.Dropdown(options=of, description=key) for key, of in options.items()]
-    page = ipywidgets.HTML()
-    look = {"float_format": "{:.3f}".format, "border": 0, "na_rep": "not estimable"}
+    menus = [ipywidgets.Dropdown(options=report.cells[k].unique(), description=k) for k in KEYS]
+    page, look = ipywidgets.HTML(), {"float_format": "{:.3f}".format, "na_rep": "not estimable"}
 
     def show(_=None) -> None:
-        try:
-            found = explain(report, *(menu.value for menu in menus))
-            page.value = "".join(f"<h4>{k}</h4>{t.to_html(**look)}" for k, t in found.items())
-        except (KeyError, ValueError) as error:
-            page.value = f"<p>{error.args[0]}</p>"
+        found = explain(report, *(menu.value for menu in menus))
+        page.value = "".join(f"<h4>{k}</h4>{t.to_html(**look)}" for k, t in found.items())
 
     for menu in menus:
         menu.observe(show, names="value")

@@ -1,7 +1,6 @@
 """From files to counts: columns recognised by their names, rows counted by DuckDB through Ibis.
 
-A tally says how often each combination of values occurs. All reports follow from it, and tallies of
-shards, days or sites add. The rows themselves are never held in memory.
+All reports follow from a tally, and tallies add. The rows are never held in memory.
 """
 
 import itertools
@@ -39,9 +38,9 @@ MISSING = "(missing)"
 class Tally:
     """How often each combination of values occurs.
 
-    `rows` has a row for each combination: columns by their roles, groups and strata by their names,
-    and `times`. `roles` says which column of the file has which role, `notes` are sentences about
-    what was left out or rounded, and `steps` counts those of the scores (None: exact).
+    `rows` has columns by their roles, groups and strata by their names, and `times`. `roles` says
+    which column of the file has which role, `notes` are sentences about what was left out, and
+    `steps` counts those of the scores (None: exact).
     """
 
     rows: pd.DataFrame
@@ -106,9 +105,11 @@ def read(source: str | Path | pd.DataFrame) -> Any:
     except Exception:  # DuckDB has many kinds
         raise ValueError(f"{path.name}: this is no table in the form its ending says") from None
     every = set().union(*columns.values())
-    lacking = {name: ", ".join(sorted(every - its)) for name, its in columns.items() if every - its}
-    if lacking:
-        said = "; ".join(f"{name} lacks {its}" for name, its in list(lacking.items())[:4])
+    lacks = [
+        f"{n} lacks {', '.join(sorted(every - its))}" for n, its in columns.items() if every - its
+    ]
+    if lacks:
+        said = "; ".join(lacks[:4])
         raise ValueError(f"the {len(found)} files have different columns: {said}")
     return table
 
@@ -146,9 +147,8 @@ def recognised(table: Any, given: dict) -> tuple[dict, list[str]]:
                 "belong together, or merge its values"
             )
     free = [n for n in table.columns if n not in asked and n not in found.values()]
-    if "sensitive_features" not in given:
-        _doubtful(head, found, free)
     for name in free if "sensitive_features" not in given else ():
+        _doubtful(name, head, found)
         if head[name].dtype.kind == "f" and (head[name].dropna() % 1 != 0).any():
             notes.append(f"The column {name} holds numbers with fractions: no groups.")
         elif values[name] > MANY:
@@ -168,26 +168,22 @@ def recognised(table: Any, given: dict) -> tuple[dict, list[str]]:
     return {"roles": roles} | lists, notes
 
 
-def _doubtful(head: pd.DataFrame, found: dict, free: list[str]) -> None:
+def _doubtful(name: str, head: pd.DataFrame, found: dict) -> None:
     """Refuse to take a column for a group that may be the missing labels or predictions."""
+    labels = [role for role in ("y_true", "y_pred") if role in found]
     lacking = [role for role in ("y_true", "y_pred") if role not in found]
-    kinds = {name: set(_plain(head[name].dropna())) for name in head}
-    for name in free if len(lacking) == 1 or "y_score" in found else ():
-        said = [kinds[found[role]] for role in ("y_true", "y_pred") if role in found]
-        if lacking and len(kinds[name]) > 1 and (kinds[name] in said or kinds[name] <= {*YES, *NO}):
-            maps = " or ".join(f"--map {role}={name}" for role in lacking)
-            raise ValueError(
-                f"{name} holds {', '.join(sorted(kinds[name]))}: is it {' or '.join(lacking)}? "
-                f"Say {maps}, or name the group columns, such as --sensitive {name}"
-            )
+    its, *said = (set(_plain(head[n].dropna())) for n in (name, *(found[role] for role in labels)))
+    asked = len(lacking) == 1 or (lacking and "y_score" in found)
+    if asked and len(its) > 1 and (its in said or its <= {*YES, *NO}):
+        maps = " or ".join(f"--map {role}={name}" for role in lacking)
+        raise ValueError(
+            f"{name} holds {', '.join(sorted(its))}: is it {' or '.join(lacking)}? "
+            f"Say {maps}, or name the group columns, such as --sensitive {name}"
+        )
 
 
 def of_file(
-    source: str | Path | pd.DataFrame,
-    *,
-    positive: str | None = None,
-    threshold: float | None = None,
-    **given: Any,
+    source: str | Path | pd.DataFrame, *, positive: str | None = None, **given: Any
 ) -> Tally:
     """Count a file, a folder, a pattern of files, or rows in memory: one GROUP BY.
 
@@ -198,36 +194,32 @@ def of_file(
     ----------
     positive : the value of y_true and y_pred that counts as 1, all others as 0; needed where they
         are not 0 and 1, yes and no, or true and false.
-    threshold : scores from which on the prediction is positive, where there is no column of them.
     given : columns by role, such as y_true="outcome", and lists of sensitive_features and strata
 
     Raises
     ------
-    ValueError
-        For columns that are not there, not recognised or in doubt, scores outside [0, 1] that are
-        to be counted in steps or are compared with a threshold, values that are not two, a positive
-        that occurs nowhere, and bad weights.
+    ValueError : for columns that are not there, not recognised or in doubt, scores outside [0, 1],
+        values that are not two, a positive that occurs nowhere, and bad weights
     """
     table = read(source)
     columns, notes = recognised(table, given)
-    roles, others = columns["roles"], {*columns["sensitive_features"], *columns["strata"]}
-    steps = STEPS if "y_score" in roles and table.count().execute() > LARGE else None
+    roles = columns["roles"]
+    others = list(dict.fromkeys([*columns["sensitive_features"], *columns["strata"]]))
     keys = {role: table[name] for role, name in (roles | {n: n for n in others}).items()}
-    aggregates = {"times": table.count()}
+    steps = STEPS if "y_score" in roles and table.count().execute() > LARGE else None
     if "y_score" in roles:
         score = keys["y_score"].cast("float64")
-        aggregates |= {"lowest": score.min(), "highest": score.max()}
-        aggregates["outside"] = (~score.between(0, 1)).sum()
-        if threshold is not None and "y_pred" not in roles:
-            keys["y_pred"] = score >= threshold
+        _probabilities(
+            roles["y_score"], *table.aggregate([score.min(), score.max()]).execute().loc[0]
+        )
         if steps:
             keys["y_score"] = (score * steps).floor().clip(0, steps - 1)
     if "cluster" in roles and (several := keys["cluster"].nunique().execute()) > BUCKETS * 5:
         keys["cluster"] = keys["cluster"].cast("string").hash().abs() % BUCKETS
         notes.append(f"The {several:,} clusters were put into {BUCKETS:,} buckets.")
     by = [expression.name(name) for name, expression in keys.items()]
-    rows = table.group_by(by).aggregate(**aggregates).execute()
-    complete = rows[[key for key in keys if key not in others]].notna().all(axis=1)
+    rows = table.group_by(by).aggregate(times=table.count()).execute()
+    complete = rows[list(roles)].notna().all(axis=1)
     if not complete.all():
         left_out = rows.loc[~complete, "times"].sum()
         notes.append(f"{left_out:,} rows without a {' or '.join(roles.values())} are left out.")
@@ -235,33 +227,30 @@ def of_file(
     if rows.empty:
         raise ValueError("there is no row in which nothing is missing")
     if "y_score" in roles:
-        low, high = rows.pop("lowest").min(), rows.pop("highest").max()
-        if outside := int(rows.pop("outside").sum()):
-            sentence = (
-                f"{roles['y_score']}: scores lie between {low:g} and {high:g}, and {outside:,} of "
-                f"{rows['times'].sum():,} are not in [0, 1]; turn them into probabilities"
-                f"{' (divide by 100?)' if low >= 0 and 1 < high <= 100 else ''}."
-            )
-            if steps or threshold is not None:
-                raise ValueError(sentence)
-            notes.append(sentence)
         exact = rows["y_score"].astype(float)
         rows["y_score"] = (exact + 0.5) / steps if steps else exact
-    said = [role for role in ("y_true", "y_pred") if role in rows]
-    kinds = {roles[role]: set(_plain(rows[role])) for role in said if role in roles}
-    if positive is not None and kinds:
-        notes.append(_counted(positive, kinds))
-    for role in said:
-        known = role in roles  # else it was made from the scores
-        rows[role] = binary(rows[role], roles.get(role, role), positive if known else None)
+    said = {roles[role]: role for role in ("y_true", "y_pred") if role in roles}
+    if positive is not None and said:
+        notes.append(_counted(positive, {name: set(_plain(rows[of])) for name, of in said.items()}))
+    for name, role in said.items():
+        rows[role] = binary(rows[role], name, positive)
     if "sample_weight" in roles:
         below = rows.loc[rows["sample_weight"] < 0, "times"].sum()
         if below:
-            name, all_rows = roles["sample_weight"], rows["times"].sum()
-            raise ValueError(f"{name}: {below:,} of {all_rows:,} rows have a negative weight")
+            name, every = roles["sample_weight"], rows["times"].sum()
+            raise ValueError(f"{name}: {below:,} of {every:,} rows have a negative weight")
         rows["sample_weight"] = counts.weights(rows["sample_weight"])
-    rows[list(others)] = rows[list(others)].map(_text)
+    rows[others] = rows[others].map(_text)
     return Tally(_collapsed(rows), notes=notes, steps=steps, **columns)
+
+
+def _probabilities(name: str, low: float, high: float) -> None:
+    """Refuse scores between `low` and `high` that are no probabilities."""
+    if low < 0 or high > 1:
+        raise ValueError(
+            f"{name}: scores lie between {low:g} and {high:g}, and not in [0, 1]; turn them into "
+            f"probabilities{' (divide by 100?)' if low >= 0 and high <= 100 else ''}"
+        )
 
 
 def _plain(values: pd.Series) -> pd.Series:

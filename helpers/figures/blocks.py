@@ -1,6 +1,7 @@
 """Figures of notebooks 09: reports, gaps beside their nulls, curves, and the whole suite."""
 
 import io
+import itertools
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -31,37 +32,28 @@ SET_NAMES = {
     "pairs": "pairs: two groups",
     "compl": "compl: a group and the rest",
 }
-SHOWN = (
-    *(
-        (how, reduction)
-        for how in ("abs", "rel")
-        for reduction in ("max", "mean", "wmean_normalised")
-    ),
-    ("srel", "max"),
-)
+GAPS = itertools.product(("abs", "rel"), ("max", "mean", "wmean_normalised"))
+SHOWN = (*GAPS, ("srel", "max"))
 
 
 def null_of_worst_case(table: pd.DataFrame) -> Figure:
     """What a worst-case measure reads where there is no bias: n, groups, median, low, high."""
     figure, axes = plt.subplots(figsize=(7.2, 3.8))
     several = sorted(table["groups"].unique())
+    place = {"xytext": (-6, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
     for colour, count in zip(SHADES[-len(several) :], several, strict=True):
         part = table[table["groups"] == count].sort_values("n")
         axes.fill_between(part["n"], part["low"], part["high"], color=colour, alpha=0.18, lw=0)
         axes.plot(part["n"], part["median"], "o-", color=colour, ms=4)
-        place = {"xytext": (-6, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
-        first = tuple(part[["n", "median"]].iloc[0])
-        axes.annotate(f"{count} groups", first, color=colour, fontsize=9, **place)
+        first = part.iloc[0]
+        at = first["n"], first["median"]
+        axes.annotate(f"{count} groups", at, color=colour, fontsize=9, **place)
     axes.axhline(0, color=INK, lw=1)
     axes.text(table["n"].max(), -0.02, "the truth: no bias", ha="right", va="top", fontsize=9)
     axes.set(xscale="log", xlabel="rows", ylabel="worst-case bias (db) as measured")
-    axes.set_ylim(-0.09, 1.05)
-    axes.set_xlim(table["n"].min() / 3.2, table["n"].max() * 1.3)
-    worst = table[table["groups"] == several[-1]].sort_values("n").iloc[0]
-    axes.set_title(
-        f"Without any bias, {several[-1]} groups read {worst['median']:.2f} "
-        f"in {worst['n']:,.0f} rows"
-    )
+    axes.set(ylim=(-0.09, 1.05), xlim=(table["n"].min() / 3.2, table["n"].max() * 1.3))
+    reading = f"{several[-1]} groups read {first['median']:.2f} in {first['n']:,.0f} rows"
+    axes.set_title(f"Without any bias, {reading}")
     return figure
 
 
@@ -73,10 +65,8 @@ def ten_readings(table: pd.DataFrame) -> Figure:
     estimates(axes, table, "value", y, color=BLUE, ms=6)
     name_rows(axes, table["reading"])
     axes.set(xlabel="bias as this measure reads it", xlim=(0, None))
-    looks = {
-        "no bias (95%)": WITHOUT_BIAS,
-        "measured, 95% interval": {"marker": "o", "color": BLUE},
-    }
+    looks = {"no bias (95%)": WITHOUT_BIAS}
+    looks["measured, 95% interval"] = {"marker": "o", "color": BLUE}
     low, high = table["value"].min(), table["value"].max()
     title = f"The same counts read from {low:.2f} to {high:.2f}, by the question asked"
     headed(figure, title, marks(looks))
@@ -91,12 +81,10 @@ def group_rates(table: pd.DataFrame, label: str, fixed: str) -> Figure:
     figure, panels = _panels(table, "panel", 0.4)
     looks = {"as it is": {"marker": "o", "color": BLUE}}
     looks[f"{fixed} held fixed"] = {"marker": "D", "mfc": "white", "mew": 1.6, "color": RED}
+    ways = list(zip(("value", "adjusted"), (-0.14, 0.14), looks.values(), strict=True))
     for ax, name, part in panels:
-        y = np.arange(len(part))
-        for value, up, look in zip(
-            ("value", "adjusted"), (-0.14, 0.14), looks.values(), strict=True
-        ):
-            estimates(ax, part, value, y + up, ms=5, **look)
+        for value, up, look in ways:
+            estimates(ax, part, value, np.arange(len(part)) + up, ms=5, **look)
         name_rows(ax, part["group"] + part["n"].map("  (n = {:,})".format))
         ax.set_title(name)
     most = table.loc[(table["adjusted"] - table["value"]).abs().idxmax()]
@@ -120,10 +108,8 @@ def suite(table: pd.DataFrame) -> Figure:
     """The widest gap of each question (`gaps.gaps`), with the two groups and the interval."""
     figure, axes = plt.subplots(figsize=(8.4, 1.3 + 0.5 * len(table)))
     found = table["p_holm"] <= LEVEL
-    looks = {
-        "more than chance gives": {"marker": "o", "color": RED},
-        "not told from chance": {"marker": "s", "color": FAINT, "mfc": "white"},
-    }
+    looks = {"more than chance gives": {"marker": "o", "color": RED}}
+    looks["not told from chance"] = {"marker": "s", "color": FAINT, "mfc": "white"}
     for which, look in zip((found, ~found), looks.values(), strict=True):
         estimates(axes, table[which], "value", table.index[which], **look)
     for row in table.itertuples():
@@ -163,9 +149,8 @@ def remedies(table: pd.DataFrame) -> Figure:
     estimates(axes, table, "value", table.index, color=BLUE, ms=7)
     name_rows(axes, table["training"])
     axes.axvline(0, **ZERO)
-    axes.set_xlabel(
-        "accuracy in typical contexts less accuracy in mixed ones (lines: 95% intervals)"
-    )
+    measured = "accuracy in typical contexts less accuracy in mixed ones"
+    axes.set_xlabel(f"{measured} (lines: 95% intervals)")
     first, last = table.iloc[0], table.iloc[-1]
     ends = f"from {last['value']:.2f} ({last['training']}) to {first['value']:.2f}"
     headed(figure, f"The gap falls {ends} ({first['training']})")
@@ -179,19 +164,15 @@ def figure_1(table: pd.DataFrame) -> Figure:
     says which value of a column is best, and stands below its name.
     """
     heads = table.drop_duplicates("column").set_index("column")["best"]
-    values, size, corrected = (
-        table.pivot(index="measure", columns="column", values=one).loc[
-            table["measure"].unique(), heads.index
-        ]
-        for one in ("value", "size", "corrected")
-    )
+    wide = table.pivot(index="measure", columns="column")
+    wide = wide.loc[table["measure"].unique()].reindex(heads.index, level="column", axis=1)
+    values, size, corrected = (wide[one] for one in ("value", "size", "corrected"))
     figure, axes = plt.subplots(figsize=(1.6 + 1.15 * len(heads), 1.2 + 0.34 * len(values)))
     _shaded(axes, values, size, corrected, 11)
     axes.set_xticks(range(len(heads)), heads.index + "\n" + heads)
     gaps = table[table["gap"]]
     beyond = (gaps["corrected"] <= LEVEL).sum()
-    title = f"Figure 1: {beyond} of {len(gaps)} gaps are more than chance gives"
-    headed(figure, title, [_dot()])
+    headed(figure, f"Figure 1: {beyond} of {len(gaps)} gaps are more than chance gives", [_dot()])
     return figure
 
 
@@ -208,8 +189,7 @@ def grid(values: pd.DataFrame, corrected: pd.DataFrame) -> Figure:
     reductions = [how.replace("wmean_normalised", "wmean") for _, _, how in chosen]
     axes.set_xticks(range(len(chosen)), reductions, rotation=90, fontsize=9)
     for at, (which, comparison, _) in enumerate(chosen):
-        first = at == 0 or chosen[at - 1][:2] != (which, comparison)
-        if first:
+        if at == 0 or chosen[at - 1][:2] != (which, comparison):
             axes.text(at - 0.4, -1.75, comparison, fontsize=9)
         if at % len(SHOWN) == 0:
             axes.axvline(at - 0.5, color=INK, lw=1.5)
@@ -272,8 +252,8 @@ def audit(table: pd.DataFrame, words: Mapping[str, str]) -> Figure:
         estimates(ax, part, "value", part["row"].map(rows.index), color=BLUE, ms=5)
         name_rows(ax, rows)
         ax.set_title(words[name], fontsize=10)
-        low, high = part["low"].min(), part["high"].max()
-        left = np.clip((low + high - wide) / 2, -0.02, max(1.02 - wide, -0.02))
+        middle = spread.loc[name].mean()
+        left = np.clip(middle - wide / 2, -0.02, max(1.02 - wide, -0.02))
         ax.set_xlim(left, left + wide)
         ax.locator_params(axis="x", nbins=4)
     for ax in axes.flat[len(names) :]:
