@@ -1,7 +1,9 @@
 """Figures of notebook 08, each drawn from a table that :mod:`helpers.icon2` returned."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
+import ipywidgets
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -18,17 +20,21 @@ from helpers.figures.style import (
     INK,
     RED,
     ZERO,
+    compared,
     estimates,
     headed,
     marks,
     name_rows,
     note,
     series,
+    show,
 )
 
 THREE = ("#5B0F2E", RED, "#F5C04A")  # groups from the first to the last, dark to light
 BEFORE, STRATA, STANDARD = "#4A4A4A", BLUE, "#009E73"
 CHANCE = "chance (95% of permutations)"
+CHOOSING = {"marker": "o", "mfc": "white", "color": FAINT, "ms": 5}
+EVALUATING = {"marker": "D", "color": RED, "ms": 5}
 SLANTED = {"ha": "right", "rotation_mode": "anchor"}
 
 
@@ -106,23 +112,6 @@ def frame(
     found = f"{boxes.found.sum()} of {len(boxes)} boxes are found"
     title = f"{found}; {(~detections.hit).sum()} of {len(detections)} detections are false"
     fig.legend(handles=entries, loc="outside upper left", ncols=2, title=title)
-    return fig
-
-
-def printed_sigmas(table: pd.DataFrame) -> Figure:
-    """Sigma of the paper's Table 1 by two formulas: `helpers.icon2.printed.formula_of_sigma`."""
-    fig, ax = plt.subplots(figsize=(8.5, 3.6))
-    y = np.arange(len(table))
-    ax.hlines(y, table.population, table["sample"], color="#dddddd", lw=2, zorder=0)
-    ax.plot(table.population, y, "o", mfc="white", mec=STRATA, ms=8, label="population (Eq. 5)")
-    ax.plot(table["sample"], y, "o", color=STRATA, ms=9, label="sample (n - 1)")
-    ax.plot(table.printed, y, "x", color=INK, ms=10, mew=2, label="printed in Table 1")
-    name_rows(ax, table["class"])
-    ax.set(xlabel="σ of AP over the three incomes (AP points)", xlim=(0, None))
-    off = table[["sample", "population"]].sub(table.printed, axis=0).abs()
-    nearer = f"{(off['sample'] < off.population).sum()} of {len(table)}"
-    title = f"Table 1: the printed σ is nearer to the sample formula in {nearer} rows"
-    fig.legend(loc="outside upper center", ncols=3, title=title)
     return fig
 
 
@@ -286,33 +275,88 @@ def before_and_after(control: pd.DataFrame, null_high: float, paper: pd.DataFram
 
 
 def divided(record: pd.DataFrame) -> Figure:
-    """The gap of each class and world, and its two parts by intervention, a mark a training.
+    """The gap of each class in each world, and its two parts by intervention, a mark a training.
 
-    From ``data/streets.csv``, one measure.
+    From ``data/streets.csv``: the scenes get harder from left to right, and the rare look gets
+    rarer in training from top to bottom.
     """
-    worlds, classes = (list(dict.fromkeys(record[column])) for column in ("world", "class"))
+    columns, rows = sorted(set(record["harder"])), sorted(set(record["rare"]), reverse=True)
+    classes = list(dict.fromkeys(record["class"]))
     looks = dict(zip(("gap", "scenes", "looks"), series("abc").values(), strict=True))
-    fig, axes = plt.subplots(1, len(worlds), figsize=(10, 4), sharex=True, sharey=True)
-    for ax, world in zip(np.atleast_1d(axes), worlds, strict=True):
-        part = record[record.world == world]
+    size = (1.4 + 2.8 * len(columns), 1.4 + 1.9 * len(rows))
+    share = {"sharex": True, "sharey": True, "squeeze": False}
+    fig, axes = plt.subplots(len(rows), len(columns), figsize=size, **share)
+    for ax, (rare, harder) in zip(axes.flat, product(rows, columns), strict=True):
+        world = record[(record["rare"] == rare) & (record["harder"] == harder)]
         for nudge, (what, look) in zip((-0.25, 0, 0.25), looks.items(), strict=True):
-            for training, rows in part.groupby("training"):
-                places = [classes.index(name) + nudge + 0.09 * training for name in rows["class"]]
-                estimates(ax, rows, what, places, **look | {"ms": 5, "elinewidth": 1})
+            for training, part in world.groupby("training"):
+                places = [classes.index(name) + nudge + 0.09 * training for name in part["class"]]
+                estimates(ax, part, what, places, **look | {"ms": 4, "elinewidth": 1})
         ax.axvline(0, **ZERO)
-        ax.set_title(f"planted: {world}", fontsize=10)
+        ax.set_title(f"scenes harder by {harder:g}, rare look {100 * rare:g}%", fontsize=9)
         name_rows(ax, classes)
     texts = {"gap": "the gap", "scenes": "due to the scenes", "looks": "due to the looks"}
     entries = marks({texts[what]: look for what, look in looks.items()})
-    largest = record[record.world == worlds[-1]].groupby("class")[["gap", "scenes"]].mean()
-    first = largest.loc[largest.gap.idxmax()]
-    headed(
-        fig,
-        f"Of the {first.name}'s gap of {first.gap:.0f} points in the world '{worlds[-1]}', "
-        f"{first.scenes:.0f} are due to the scenes",
-        entries,
-    )
+    means = record.groupby(["rare", "harder", "class"])[["gap", "scenes"]].mean()
+    rare, harder, name = largest = means["gap"].idxmax()
+    gap, scenes = means.loc[largest]
+    said = f"Of the largest gap ({name}, {gap:.0f} points), {scenes:.0f} are due to the scenes"
+    headed(fig, said, entries)
     note(fig, "AP points, high less low income. A mark a training. Whiskers: 95%, other layouts.")
+    return fig
+
+
+def sliders(record: pd.DataFrame):
+    """Two sliders over :func:`divided`, one world at a time, for a kernel."""
+
+    def draw(harder: float, rare: float) -> None:
+        world = record[(record["harder"] == harder) & (record["rare"] == rare)]
+        show(divided(world), "world", f"The gap and its parts: harder {harder:g}, rare {rare:g}.")
+
+    of = {name: sorted(set(record[name])) for name in ("harder", "rare")}
+    choice = {name: ipywidgets.SelectionSlider(options=some) for name, some in of.items()}
+    return ipywidgets.interactive(draw, {"manual": True, "manual_name": "show"}, **choice)
+
+
+def against_truth(record: pd.DataFrame, analyses: Sequence[str], evaluated: int) -> Figure:
+    """The part of the gap that each analysis puts down to the scenes, against the intervention's.
+
+    From ``data/streets.csv``. The rows of the training `evaluated` took no part in the choice.
+    """
+    fig, axes = plt.subplots(1, len(analyses), figsize=(9.5, 4.4), sharex=True, sharey=True)
+    used, errors = record["training"] == evaluated, []
+    for ax, name in zip(axes, analyses, strict=True):
+        for kept, look in ((~used, CHOOSING), (used, EVALUATING)):
+            rows = record[kept]
+            estimates(ax, rows, name, rows["scenes"], vertical=True, elinewidth=0.8, **look)
+        errors.append((record[name] - record["scenes"])[used].abs().mean())
+        ax.axline((0, 0), slope=1, **ZERO)
+        ax.set_title(f"{name}\nmean error {errors[-1]:.1f} where it was evaluated", fontsize=10)
+        ax.set_xlabel("due to the scenes, by intervention (AP points)")
+    axes[0].set_ylabel("due to the scenes,\nby the analysis (AP points)")
+    better = "nearer to" if errors[-1] < errors[0] else "no nearer to"
+    entries = marks({"used to choose the analysis": CHOOSING, "used to evaluate it": EVALUATING})
+    headed(fig, f"The chosen analysis comes {better} what the intervention says", entries)
+    note(fig, "A mark a class and world. Whiskers: 95%, other images. Broken line: both alike.")
+    return fig
+
+
+def recalls(table: pd.DataFrame) -> Figure:
+    """Share of the boxes that are found, by value of each attribute, a series for each detector.
+
+    `table` has :func:`helpers.icon2.verdicts.recalls` of each, in percent, under ``detector``.
+    """
+    looks = series(table["detector"])
+    lines = table["attribute"] + ": " + table["value"]
+    fig, ax = plt.subplots(figsize=(8.5, 1.2 + 0.3 * lines.nunique()))
+    compared(ax, table.assign(line=lines), "share", "line", "detector", looks)
+    ax.set(xlabel="boxes that are found at an IoU of .5 (%)", xlim=(0, 100))
+    first, second = table.groupby("detector", sort=False).apply(
+        lambda t: 100 * t["times"].sum() / t["of"].sum(), include_groups=False
+    )
+    said = f"The {table['detector'].iloc[0]} finds {first:.0f}% of the boxes, "
+    headed(fig, f"{said}the {table['detector'].iloc[-1]} {second:.0f}%", marks(looks))
+    note(fig, "Whiskers: 95% intervals, of boxes drawn one by one.")
     return fig
 
 

@@ -101,7 +101,7 @@ class Analysis:
     def sigmas(self) -> pd.DataFrame:
         """Sigma of AP over the sensitive values, a row a class: ``class sigma low high``."""
         return pd.DataFrame(
-            {"class": name} | _with_interval("sigma", formulas.sigma(e.group_ap))
+            {"class": name} | with_interval("sigma", formulas.sigma(e.group_ap))
             for name, e in self._with_mean().items()
         )
 
@@ -144,10 +144,8 @@ class Analysis:
     def ranking(self) -> pd.DataFrame:
         """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first.
 
-        Columns ``class rank attribute proxy_sigma low high first plain_sigma``: ``first`` is the
-        share of resamples in which the attribute ranks first, ``plain_sigma`` the sigma of its own
-        values' AP, which takes no account of the sensitive attribute. What could not be estimated
-        has no rank.
+        Columns ``class rank attribute proxy_sigma low high first``: ``first`` is the share of
+        resamples in which the attribute ranks first. What could not be estimated has no rank.
         """
         tables = [_ranked(name, e.parts) for name, e in self.estimates.items()]
         return pd.concat(tables, ignore_index=True)
@@ -193,14 +191,13 @@ class Analysis:
 
 def _ranked(name: str, parts: dict[str, Part]) -> pd.DataFrame:
     spread = np.array([formulas.sigma(formulas.proxy(p.ap, p.cell_boxes)) for p in parts.values()])
-    table = pd.DataFrame([_with_interval("proxy_sigma", one) for one in spread])
+    table = pd.DataFrame([with_interval("proxy_sigma", one) for one in spread])
     table.insert(0, "class", name)
     table.insert(1, "rank", table.proxy_sigma.rank(ascending=False, method="first").astype("Int64"))
     table.insert(2, "attribute", list(parts))
     tops = np.nan_to_num(spread[:, 1:], nan=-1.0).argmax(0)  # of every resample
     often = pd.Series(np.bincount(tops, minlength=len(parts)) / max(len(tops), 1))
     table["first"] = often.where(table.proxy_sigma.notna() & (len(tops) > 0))
-    table["plain_sigma"] = [POINTS * pd.Series(p.ap[0]).std() for p in parts.values()]
     return table.sort_values("proxy_sigma", ascending=False, kind="stable", ignore_index=True)
 
 
@@ -210,15 +207,16 @@ def _controlled(group_ap: np.ndarray, part: Part, after: np.ndarray) -> dict:
     return {
         "sigma": POINTS * before[0],
         "controlled": POINTS * after[0],
-        **_with_interval("delta", before - after),
+        **with_interval("delta", before - after),
         "standardised": POINTS * adjusted[0],
-        **_with_interval("standardised_delta", before - adjusted, "standardised_"),
+        **with_interval("standardised_delta", before - adjusted, "standardised_"),
         "strata": f"{usable.sum()} of {len(usable)}",
         "covered": part.cell_boxes[0][usable].sum() / max(part.cell_boxes[0].sum(), 1),
     }
 
 
-def _with_interval(name: str, values: np.ndarray, prefix: str = "") -> dict[str, float]:
+def with_interval(name: str, values: np.ndarray, prefix: str = "") -> dict[str, float]:
+    """The estimate, row 0, and its 95% interval over the other rows, in AP points."""
     low, high = formulas.interval(POINTS * values)
     return {name: POINTS * values[0], f"{prefix}low": low, f"{prefix}high": high}
 

@@ -5,38 +5,46 @@ looks that their own income group has, and with those of the opposite group. Tog
 groups' layouts that gives the four combinations of scenes and looks, and the gap between low and
 high income is divided between its two causes.
 
-``python -m helpers.icon2.intervention data/streets.csv`` measures four planted worlds with two
-trainings of each detector, and records them.
+``python -m helpers.icon2.intervention data/streets.csv data/street_recalls.csv`` measures nine
+planted worlds with two trainings of each detector and records them, and what those find that were
+trained on both looks equally.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 
-from helpers.icon2 import attributes, formulas
-from helpers.icon2.analysis import POINTS, analyse
+from helpers.icon2 import attributes, formulas, verdicts
+from helpers.icon2.analysis import analyse, with_interval
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.matching import IOU_THRESHOLDS, match
+from helpers.icon2.matching import match
+from helpers.icon2.options import Options
 from helpers.models import detector as detectors
 from helpers.models.detector import Detector
 from helpers.run import artifacts, project
 from helpers.run.progress import progress
 from helpers.worlds.driving import DrivingWorld, street
 
-WORLDS = {  # how much harder the scenes of low income are, and the rare look's share in training
-    "nothing": (0.0, 0.5),
-    "scenes": (1.0, 0.5),
-    "training": (0.0, 0.03),
-    "both": (1.0, 0.03),
-}
+WORLDS = list(product((0.0, 0.5, 1.0), (0.5, 0.12, 0.03)))  # harder, and rare
+# How much harder the scenes of low income are: not at all, half, fully; and the share of the rare
+# look in training: as frequent as the other, between, rare.
 RARE = (0.9, 0.5, 0.1)  # share of the rare look in the test frames of each income group
 TRAINED_ON, TESTED_ON = 600, 900  # frames
-MEASURES = {"AP": IOU_THRESHOLDS, "AP50": (0.5,)}
 CELLS = ("low, own", "high, own", "low, other", "high, other")  # whose layouts, in whose looks
+CONTROL, FIRST = "paper's control", "standardised: the first-ranked"
+CROSSED = {  # what else groups are standardised by
+    "standardised: size, time": ("size", "time"),
+    "standardised: size, time, occlusion": ("size", "time", "occlusion"),
+    "standardised: fifths of size, time": ("fifth", "time"),
+    "standardised: fifths of size, time, occlusion": ("fifth", "time", "occlusion"),
+}
+ANALYSES = (CONTROL, FIRST, *CROSSED)
+FEW = 10  # boxes that a combination needs; a single attribute's value needs the usual 30
 
 
 def trained(
@@ -63,9 +71,9 @@ def observed(
 
 
 def swapped(
-    own: DrivingWorld, other: DrivingWorld, measure: str = "AP", resamples: int = 200, seed: int = 0
+    own: DrivingWorld, other: DrivingWorld, resamples: int = 200, seed: int = 0
 ) -> dict[str, np.ndarray]:
-    """AP (1 + resamples, 4) of each class, in points, of the four combinations in `CELLS`.
+    """AP (1 + resamples, 4) of each class, in 0..1, of the four combinations in `CELLS`.
 
     `own` and `other` are the same frames in the looks of their own group and of the opposite one.
     Resamples draw layouts, each in both of its renderings. Precision is normalised (Eq. 3).
@@ -84,8 +92,8 @@ def swapped(
     )
     layouts = np.tile(np.arange(len(groups)), 2)
     drawn = {"resamples": resamples, "seed": seed, "clusters": layouts}
-    found = analyse(match(world, MEASURES[measure]), cell, [], **drawn)
-    return {name: POINTS * estimate.group_ap for name, estimate in found.estimates.items()}
+    found = analyse(match(world), cell, [], **drawn)
+    return {name: estimate.group_ap for name, estimate in found.estimates.items()}
 
 
 def divided(ap: np.ndarray) -> dict[str, np.ndarray]:
@@ -109,74 +117,131 @@ def icon2_says(world: DrivingWorld, resamples: int = 0, seed: int = 0) -> pd.Dat
     Returns
     -------
     DataFrame
-        class, attribute (of the paper's five, the top-ranked), proxy_sigma, sigma; how far sigma
-        falls, in AP points: delta (the paper's, within strata of that attribute),
-        standardised_delta (ours, of the same) and together (ours, of size and time at once, see
-        :func:`crossed`); with resamples also delta_low, delta_high and so on.
+        class; attribute (of the paper's five, the top-ranked), proxy_sigma, sigma and delta (what
+        the paper's control says of it); and for each of the `ANALYSES` the part of the gap between
+        high and low income that it puts down to the scenes, in AP points, with ``_low`` and
+        ``_high`` where there are resamples. Of the paper's control that is the share of sigma by
+        which sigma falls, times the gap; of the others how far standardising lowers the gap.
     """
-    known = {name: attributes.made(world, name) for name in attributes.OF_PAPER}
-    both = crossed(world, known["size"], known["time"])
-    income = attributes.from_column(world, "income")
-    asked = (match(world), income, [*known.values(), both])
-    found = analyse(*asked, resamples=resamples, seed=seed)
-    ranking = found.ranking()
-    ranking = ranking[ranking["attribute"] != both.name].drop_duplicates("class")
-    falls = found.control().rename(columns={"low": "delta_low", "high": "delta_high"})
-    falls = falls.drop(columns=["controlled", "standardised", "strata", "covered"])
-    together = falls[falls["attribute"] == both.name]
-    together = together[["class", "standardised_delta", "standardised_low", "standardised_high"]]
-    together.columns = ["class", "together", "together_low", "together_high"]
-    first = ranking[["class", "attribute", "proxy_sigma"]].merge(falls, on=["class", "attribute"])
-    return first.merge(together, on="class")
+    five = [attributes.made(world, name) for name in attributes.OF_PAPER]
+    known = {one.name: one for one in [*five, fifths(world)]}
+    crossings = [crossed(world, *(known[one] for one in of)) for of in CROSSED.values()]
+    matches, income = match(world), attributes.from_column(world, "income")
+    drawn = {"resamples": resamples, "seed": seed}
+    found = analyse(matches, income, five, **drawn)
+    finer = analyse(matches, income, crossings, options=Options(min_boxes=FEW), **drawn)
+    falls = found.control()[["class", "attribute", "sigma", "delta"]]
+    first = found.ranking().drop_duplicates("class")[["class", "attribute", "proxy_sigma"]]
+    rows = []
+    for row in first.merge(falls).to_dict("records"):
+        one = found.estimates[row["class"]]
+        top, further = one.parts[row["attribute"]], finer.estimates[row["class"]].parts.values()
+        left = formulas.controlled(top.cell_ap) / formulas.sigma(one.group_ap)
+        gap = _high_less_low(one.group_ap)
+        parts = [gap * (1 - left)]
+        parts += [gap - _high_less_low(part.standardised) for part in (top, *further)]
+        for name, values in zip(ANALYSES, parts, strict=True):
+            row |= with_interval(name, values, f"{name}_")
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
-def measured(name: str, training: int, store: Path | None = None) -> pd.DataFrame:
+def _high_less_low(ap: np.ndarray) -> np.ndarray:
+    """The gap (R,) from AP (R, 3) of low, middle and high income."""
+    return ap[:, 2] - ap[:, 0]
+
+
+def measured(harder: float, rare: float, training: int, store: Path | None = None) -> pd.DataFrame:
     """Intervene in one of the `WORLDS`, with one training of its detector.
 
-    A row a class and measure (AP or AP50, in points): world, training, class, measure, the gap and
-    its parts with 95% intervals (``gap gap_low gap_high scenes ...``), and with AP what
-    :func:`icon2_says`.
+    A row a class: harder, rare, training, class, the gap and its parts in AP points with 95%
+    intervals (``gap gap_low gap_high scenes ...``), and what :func:`icon2_says`.
     """
-    harder, rare = WORLDS[name]
     detector = trained(rare, training, store)
     frames, things = street.scenes(TESTED_ON, 5000 + training, harder)
     own, other = (observed(detector, frames, things, share) for share in (RARE, RARE[::-1]))
     rows = []
-    for measure in MEASURES:
-        for category, ap in swapped(own, other, measure).items():
-            row = {"world": name, "training": training, "class": category, "measure": measure}
-            for part, values in divided(ap).items():
-                low, high = formulas.interval(values)
-                row |= {part: values[0], f"{part}_low": low, f"{part}_high": high}
-            rows.append(row)
-    said = icon2_says(own, resamples=100).assign(measure="AP")
-    return pd.DataFrame(rows).merge(said, on=["class", "measure"], how="left")
+    for category, ap in swapped(own, other).items():
+        row = {"harder": harder, "rare": rare, "training": training, "class": category}
+        for part, values in divided(ap).items():
+            row |= with_interval(part, values, f"{part}_")
+        rows.append(row)
+    return pd.DataFrame(rows).merge(icon2_says(own, resamples=100), on="class")
 
 
-def crossed(world: DrivingWorld, first: Attribute, second: Attribute) -> Attribute:
-    """Two attributes as one of boxes, whose values are the combinations of theirs.
+def fifths(world: DrivingWorld) -> Attribute:
+    """The fifth of its class's boxes that each box is in, from the smallest to the largest."""
+    boxes = world.boxes
+    area = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
+    rank = area.groupby(boxes["category"]).rank(pct=True)
+    codes = np.ceil(5 * rank).astype(int).to_numpy() - 1
+    return Attribute("fifth", tuple("12345"), codes, "box")
+
+
+def crossed(world: DrivingWorld, *several: Attribute) -> Attribute:
+    """Attributes as one of boxes, whose values are the combinations of theirs.
 
     ICON2 controls one attribute at a time (the paper's appendix A names this as a limit).
     """
     image = world.boxes["image"].to_numpy()
-    one, two = (a.codes[image] if a.level == "image" else a.codes for a in (first, second))
-    codes = np.where((one >= 0) & (two >= 0), one * len(second.values) + two, -1)
-    values = tuple(f"{a}, {b}" for a in first.values for b in second.values)
-    return Attribute(f"{first.name} and {second.name}", values, codes, "box")
+    codes = np.array([a.codes[image] if a.level == "image" else a.codes for a in several])
+    place = np.ravel_multi_index(np.maximum(codes, 0), [len(a.values) for a in several])
+    values = tuple(", ".join(one) for one in product(*(a.values for a in several)))
+    name = ", ".join(a.name for a in several)
+    return Attribute(name, values, np.where((codes >= 0).all(0), place, -1), "box")
+
+
+def scores(record: pd.DataFrame, bounds: Mapping[str, float] | None = None) -> pd.DataFrame:
+    """How near each of the `ANALYSES` comes to what the intervention says is due to the scenes.
+
+    From rows of :func:`measured`. Columns ``analysis rows error within``: the mean absolute error
+    (AP points), and the share of rows in which the intervention's part lies within the analysis's
+    95% interval; ``bound right``: the share of rows in which a part above the bound means that the
+    scenes have a part beyond doubt. Without `bounds` each analysis gets the one, in half points,
+    that is right most often (the lowest of several); so it is chosen on some worlds, and those that
+    were chosen can be given for others.
+    """
+    truth, caused, rows = record["scenes"], record["scenes_low"] > 0, []
+    for name in ANALYSES:
+        part = record[name]
+        right = {b: ((part > b) == caused).mean() for b in np.arange(0, 10, 0.5)}
+        bound = max(right, key=right.get) if bounds is None else bounds[name]
+        within = (record[f"{name}_low"] <= truth) & (truth <= record[f"{name}_high"])
+        row = {"analysis": name, "rows": len(record), "error": (part - truth).abs().mean()}
+        rows.append(row | {"within": within.mean(), "bound": bound, "right": right[bound]})
+    return pd.DataFrame(rows)
+
+
+def recalled(trainings: int, store: Path | None = None) -> pd.DataFrame:
+    """What detectors find, of equal scenes, that were trained on both looks equally.
+
+    A row a training, class, attribute and value, as :func:`helpers.icon2.verdicts.recalls` has it.
+    """
+    parts = []
+    for training in range(trainings):
+        frames, things = street.scenes(TESTED_ON, 5000 + training)
+        world = observed(trained(0.5, training, store), frames, things, RARE)
+        found = {name: verdicts.recalls(world, name) for name in world.classes}
+        parts.append(pd.concat(found, names=["class"]).assign(training=training))
+    return pd.concat(parts).reset_index("class")
 
 
 def main() -> None:
-    """``python -m helpers.icon2.intervention FILE``: measure what the file does not have yet."""
+    """``python -m helpers.icon2.intervention FILE RECALLS``: measure what is not there yet."""
     parser = argparse.ArgumentParser(description="Measure planted streets by intervention.")
     parser.add_argument("file", type=Path, help="CSV to write; rows that it has are kept")
+    parser.add_argument("recalls", type=Path, help="CSV to write: what the detectors find")
     parser.add_argument("--trainings", type=int, default=2)
     asked = parser.parse_args()
     found = pd.read_csv(asked.file) if asked.file.is_file() else pd.DataFrame()
-    done = set(zip(found["world"], found["training"], strict=True)) if len(found) else set()
-    wanted = [(name, training) for training in range(asked.trainings) for name in WORLDS]
-    for name, training in progress([one for one in wanted if one not in done], desc="worlds"):
-        found = pd.concat([found, measured(name, training)], ignore_index=True)
+    keys = ["harder", "rare", "training"]
+    done = set(found[keys].itertuples(index=False, name=None)) if len(found) else set()
+    wanted = [(*world, training) for training in range(asked.trainings) for world in WORLDS]
+    for world in progress([one for one in wanted if one not in done], desc="worlds"):
+        found = pd.concat([found, measured(*world)], ignore_index=True)
         artifacts.write_text(asked.file, found.round(3).to_csv(index=False))
+    recalls = recalled(asked.trainings).round(4)
+    artifacts.write_text(asked.recalls, recalls.to_csv(index=False))
 
 
 if __name__ == "__main__":

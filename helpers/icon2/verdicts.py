@@ -17,7 +17,7 @@ from helpers.icon2.matching import match
 from helpers.icon2.options import PAPER, Options
 from helpers.run.progress import progress
 from helpers.worlds import driving
-from helpers.worlds.driving import CONFOUNDERS, Law
+from helpers.worlds.driving import CONFOUNDERS, DrivingWorld, Law
 
 NO_GAP = "no gap beyond chance"
 NAMED, NOT_NAMED = "names it", "does not name it"  # of a rule that has no third answer
@@ -35,7 +35,7 @@ HARDER, WORSE, BOTH, NEITHER = "scenes harder", "detector worse", "both", "neith
 # Strengths at which each confounder alone makes a sigma of about 3 to 5 AP points.
 STRENGTH = {"size": 0.3, "occlusion": 0.8, "time": 1.2, "weather": 3.0}
 INEQUITY = 0.25
-FIRST, PLAIN, FALLS = "ranks first", "ranks first by plain σ", "σ falls within its values"
+FIRST, FALLS = "ranks first", "σ falls within its values"
 NAMES = "the paper's rule names it"
 LEVELS = {"size": "boxes", "occlusion": "boxes", "time": "frames", "weather": "frames"}
 CATEGORY, THRESHOLDS = "car", (0.5, 0.75)  # one class, and two IoU thresholds, to be quick
@@ -85,10 +85,10 @@ def truth(kind: str, confounder: str) -> dict[str, str]:
 def table(analysis: Analysis, right: Mapping[str, str] | None = None) -> pd.DataFrame:
     """What each of the `RULES` says of every class and confounder, from an analysis with resamples.
 
-    Columns ``class attribute rank proxy_sigma plain_sigma delta``, one for each rule, and ``truth``
+    Columns ``class attribute rank proxy_sigma delta``, one for each rule, and ``truth``
     where the right verdict on each attribute is given.
     """
-    kept = ["class", "attribute", "rank", "proxy_sigma", "plain_sigma"]
+    kept = ["class", "attribute", "rank", "proxy_sigma"]
     falls = analysis.control()[["class", "attribute", "delta"]]
     found = analysis.ranking()[kept].merge(falls, on=["class", "attribute"])
     rows = list(found.itertuples())
@@ -143,23 +143,19 @@ def ask_worlds(
 def beside_truth(record: pd.DataFrame) -> pd.DataFrame:
     """Control beside what the intervention measured, where there is a gap beyond doubt.
 
-    From ``data/streets.csv``, one measure. Columns ``world training class gap``; ``due to scenes``
-    (share of the gap, and whether it goes the gap's way beyond doubt: ``scenes?``); ``attribute``
-    (that ranks first); what the paper's rule says of it; the share of sigma that is left after the
-    paper's control (``left``), ours (``standardised``), and ours for size and time at once
-    (``together``); and whether ``left`` is nearer than 1, the raw gap, to the share that the looks
-    cause (``nearer``).
+    From ``data/streets.csv``. Columns ``harder rare training class gap``; ``due to scenes`` (share
+    of the gap, and whether it goes the gap's way beyond doubt: ``scenes?``); ``attribute`` (that
+    ranks first); what the paper's rule says of it; the share of sigma that is left after the
+    paper's control (``left``); and whether ``left`` is nearer than 1, the raw gap, to the share
+    that the looks cause (``nearer``).
     """
     known = record[(record["gap_low"] > 0) | (record["gap_high"] < 0)].reset_index(drop=True)
-    found = known[["world", "training", "class", "gap"]].copy()
+    found = known[["harder", "rare", "training", "class", "gap"]].copy()
     found["due to scenes"] = known.scenes / known.gap
     found["scenes?"] = np.where(known.gap > 0, known.scenes_low > 0, known.scenes_high < 0)
     found["attribute"] = known.attribute
     found[PAPER_RULE] = [paper_says(1, row.proxy_sigma, row.delta) for row in known.itertuples()]
-    falls = {"left": "delta", "standardised": "standardised_delta", "together": "together"}
-    for name, column in falls.items():
-        found[name] = 1 - known[column] / known.sigma
-    looks = known.looks / known.gap
+    found["left"], looks = 1 - known.delta / known.sigma, known.looks / known.gap
     return found.assign(nearer=(found["left"] - looks).abs() < (1 - looks).abs())
 
 
@@ -197,18 +193,30 @@ def found_by(worlds: pd.DataFrame, of: str = "confounder") -> pd.DataFrame:
     """Where only the scenes are harder: does the method find the confounder that was planted?
 
     A row for each value of the column `of` and question: ``times of share low high``; the questions
-    are whether it ranks first by ProxyAP, whether it would by the plain sigma of its own values,
-    whether sigma falls within its strata, and whether the paper's rule names it.
+    are whether it ranks first by ProxyAP, whether sigma falls within its strata, and whether the
+    paper's rule names it.
     """
-    harder = worlds[worlds.world == HARDER]
-    top = harder.groupby(["seed", "confounder"]).plain_sigma.transform("max")
-    answers = harder.assign(
-        **{FIRST: harder["rank"] == 1, PLAIN: harder.plain_sigma == top, FALLS: harder.delta > 0}
-    ).assign(**{NAMES: harder[PAPER_RULE] == NAMED})
-    own = answers[answers.attribute == answers.confounder]
-    long = own.melt(of, [FIRST, PLAIN, FALLS, NAMES], "question", "yes")
+    own = worlds[(worlds.world == HARDER) & (worlds.attribute == worlds.confounder)]
+    answers = {FIRST: own["rank"] == 1, FALLS: own.delta > 0, NAMES: own[PAPER_RULE] == NAMED}
+    long = own.assign(**answers).melt(of, list(answers), "question", "yes")
     by = long.groupby([of, "question"], sort=False).yes
     return _with_shares(by.agg(times="sum", of="count").reset_index())
+
+
+def recalls(frames: DrivingWorld, category: str) -> pd.DataFrame:
+    """Share of the boxes of a class that are found at an IoU of .5, by value of each attribute.
+
+    Columns ``attribute value times of share low high``, with Wilson intervals.
+    """
+    mine = (frames.boxes["category"] == frames.classes.index(category)).to_numpy()
+    found = np.isin(np.arange(len(mine)), match(frames, (0.5,)).taken[0])
+    known, parts = [attributes.made(frames, name) for name in attributes.OF_PAPER], []
+    for one in known:
+        codes = one.codes[frames.boxes["image"]] if one.level == "image" else one.codes
+        values = pd.Categorical.from_codes(codes[mine], one.values)
+        by = pd.Series(found[mine]).groupby(values, observed=True).agg(times="sum", of="count")
+        parts.append(by.rename_axis("value").reset_index().assign(attribute=one.name))
+    return _with_shares(pd.concat(parts, ignore_index=True))
 
 
 def _with_shares(counts: pd.DataFrame) -> pd.DataFrame:

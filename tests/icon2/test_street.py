@@ -1,6 +1,7 @@
 """The rendered street: its pictures, its boxes, its files, and the division of a gap."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,8 +9,8 @@ import pytest
 from PIL import Image
 
 from helpers import icon2
-from helpers.icon2 import attributes, intervention
-from helpers.icon2.intervention import CELLS, RARE
+from helpers.icon2 import attributes, intervention, verdicts
+from helpers.icon2.intervention import ANALYSES, CELLS, RARE
 from helpers.run import project
 from helpers.worlds.driving import DrivingWorld, street
 
@@ -144,7 +145,7 @@ def test_a_gap_is_divided_as_it_was_put_together():
 def test_a_perfect_detector_has_no_gap(perfect):
     _, world = perfect
     ap = intervention.swapped(world, world, resamples=3)["car"]
-    np.testing.assert_allclose(ap[0], 100)
+    np.testing.assert_allclose(ap[0], 1)
     assert all(np.ptp(part) < 1e-9 for part in intervention.divided(ap).values())
 
 
@@ -158,10 +159,40 @@ def test_two_attributes_are_crossed_box_by_box(perfect):
     assert [both.values[code] for code in both.codes] == expected
 
 
+def test_what_is_found_is_counted_by_value(perfect):
+    _, world = perfect
+    cars = world.boxes[world.boxes["category"] == street.KINDS.index("car")]
+    lost = cars.index[cars["occluded"]]
+    found = replace(world, detections=world.detections.drop(lost).reset_index(drop=True))
+    table = verdicts.recalls(found, "car").set_index(["attribute", "value"])
+    assert table["share"]["occlusion", "occluded"] == 0
+    assert table["share"]["occlusion", "visible"] == 1
+    assert (table["of"].groupby("attribute").sum() == len(cars)).all()
+
+
+def test_fifths_are_of_each_class(perfect):
+    fifth = intervention.fifths(perfect[1])
+    counts = pd.crosstab(perfect[1].boxes["category"], fifth.codes).to_numpy()
+    assert counts.shape[1] == 5 and (np.ptp(counts, axis=1) <= 0.2 * counts.sum(1) + 1).all()
+
+
+def test_an_analysis_is_scored_against_the_intervention():
+    truth = pd.DataFrame({"scenes": [0.0, 1, 4, 8], "scenes_low": [-1.0, -1, 2, 5]})
+    known = truth.assign(**{name: truth["scenes"] + 1 for name in ANALYSES})
+    for end, by in (("low", -1), ("high", [2, 2, 2, -0.5])):
+        known = known.assign(**{f"{name}_{end}": truth["scenes"] + by for name in ANALYSES})
+    table = intervention.scores(known).set_index("analysis")
+    assert (table["error"] == 1).all() and (table["within"] == 0.75).all()
+    assert (table["bound"] == 2).all() and (table["right"] == 1).all(), "parts are 1, 2, 5 and 9"
+    given = intervention.scores(known, dict.fromkeys(ANALYSES, 7.0))
+    assert (given["right"] == 0.75).all()
+
+
 def test_the_record_holds_every_world_and_its_parts_sum_to_the_gap():
     table = pd.read_csv(project.root() / "data" / "streets.csv")
-    assert set(table["world"]) == set(intervention.WORLDS)
-    assert (table.groupby(["world", "class", "measure"])["training"].nunique() == 2).all()
+    worlds = table.groupby(["harder", "rare"])
+    assert set(worlds.groups) == set(intervention.WORLDS)
+    assert (worlds.size() == 2 * len(street.KINDS)).all()
     np.testing.assert_allclose(table["scenes"] + table["looks"], table["gap"], atol=0.0021)
     for part in ("gap", "scenes", "looks"):
         assert (table[f"{part}_low"] <= table[f"{part}_high"]).all()
