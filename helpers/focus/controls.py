@@ -24,7 +24,7 @@ from helpers.explain import METHODS, NotConserved, layers
 from helpers.focus.mosaics import CELLS, LAYOUTS, TARGETS, batches, design, layouts
 from helpers.focus.networks import Model
 from helpers.focus.rating import method_settings, rate, shown
-from helpers.focus.score import score
+from helpers.focus.rating import score
 from helpers.models.networks import Classifier
 from helpers.run.progress import progress
 

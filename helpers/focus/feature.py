@@ -1,16 +1,15 @@
 """By which feature are two classes confused? Where the wrong relevance lies, and an intervention.
 
-A low Focus of a pair says that relevance falls on the outer images, and not why. Two classes may
-look alike, or share one feature. So the feature is suspected first (where does the relevance lie on
-the outer images?) and then removed: the same mosaics are rated once more with the feature painted
-over. If relevance fell there because of the feature, Focus rises.
+A low Focus of a pair says that relevance falls on the outer images, and not why. So a feature is
+suspected first (where does the relevance lie on the outer images?) and then painted over: if
+relevance fell there because of the feature, Focus of the same mosaics rises.
 
 Every network reacts a little when anything is painted over. So the rise is compared with an effect
 size set beforehand (`EFFECT`), and not with zero; with the rise when as much is painted over
 elsewhere; and, where they can be trained, with networks that never learned the feature.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from helpers.data.images import decode
 from helpers.explain import layers
 from helpers.focus import networks
 from helpers.focus.means import contrast, mean
-from helpers.focus.mosaics import batches, layouts
+from helpers.focus.mosaics import CELLS, batches, cut, layouts
 from helpers.focus.networks import Model
 from helpers.focus.pairs import in_mosaics
 from helpers.focus.rating import rate
@@ -46,20 +45,9 @@ BEFORE, OVER, ELSEWHERE = "as it is", "painted over", "painted elsewhere"
 def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Fill what is masked with the colours around it, blurred, so that nothing is seen there.
 
-    Parameters
-    ----------
-    images : uint8 tensor (N, 3, H, W)
-    masks : bool tensor (N, H, W)
-        True on what is to go. An image whose mask is empty stays as it is.
-
-    Returns
-    -------
-    uint8 tensor (N, 3, H, W)
-
-    Raises
-    ------
-    ValueError
-        For masks of another shape, a mask that covers a whole image, or masks that cover nothing.
+    Images and what is returned are uint8 (N, 3, H, W), masks bool (N, H, W). An image whose mask is
+    empty stays as it is. Masks of another shape, a mask that covers a whole image, and masks that
+    cover nothing are a ValueError.
     """
     size = len(images), *images.shape[-2:]
     if masks.dtype != torch.bool or masks.shape != size:
@@ -68,12 +56,10 @@ def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     if not masks.any():
         raise ValueError("The masks cover nothing: there is nothing to paint over.")
     masks = max_pool2d(masks[:, None].float(), 2 * EDGE + 1, 1, EDGE)[:, 0] > 0
-    covered = masks.flatten(1)
-    if covered.all(1).any():
-        whole = int(covered.all(1).nonzero()[0])
-        raise ValueError(f"Mask {whole} covers its whole image: nothing is left to paint with.")
     painted = images.clone()
-    for at in covered.any(1).nonzero().flatten().tolist():
+    for at in masks.flatten(1).any(1).nonzero().flatten().tolist():
+        if masks[at].all():
+            raise ValueError(f"Mask {at} covers its whole image: nothing is left to paint with.")
         known = (~masks[at].numpy()).astype(float)
         blur, weight = SPREAD * images.shape[-1] / 2, np.zeros(1)
         while (weight <= 1e-6).any():  # the inside of a large mask sees no colour yet
@@ -83,11 +69,6 @@ def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
         filled = torch.from_numpy(np.stack(filled).round().clip(0, 255).astype(np.uint8))
         painted[at, :, masks[at]] = filled[:, masks[at]]
     return painted
-
-
-def elsewhere(masks: torch.Tensor) -> torch.Tensor:
-    """The same masks at another place: half a width to the side, around the edge."""
-    return masks.roll(masks.shape[-1] // 2, -1) & ~masks
 
 
 def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
@@ -124,8 +105,9 @@ def intervention(
         elsewhere" (as much, half an image to the side), and the names of `also`.
     """
     masks = of_class(images, masks, rows["outer"].iloc[0])
+    aside = masks.roll(masks.shape[-1] // 2, -1) & ~masks
     versions = {BEFORE: images.images, OVER: paint_over(images.images, masks)}
-    versions |= {ELSEWHERE: paint_over(images.images, elsewhere(masks))} | dict(also or {})
+    versions |= {ELSEWHERE: paint_over(images.images, aside)} | dict(also or {})
     rated = {n: rate(model, replace(images, images=v), rows, method) for n, v in versions.items()}
     return pd.concat(rated, names=["state"]).reset_index("state").reset_index(drop=True)
 
@@ -209,12 +191,11 @@ def read_masks(folder: str, images: ImageSet) -> torch.Tensor:
     An image without a mask does not show the feature. A mask is scaled and cropped as its image
     was, so it must have the size of the image's file. Bool (N, H, W).
     """
-    side = images.images.shape[-1]
-    masks = torch.zeros(len(images), side, side, dtype=torch.bool)
+    masks = torch.zeros(len(images), *images.images.shape[-2:], dtype=torch.bool)
     files = [Path(folder).expanduser() / Path(p).with_suffix(".png") for p in images.table["path"]]
     for at, file in enumerate(files):
         if file.is_file():
-            masks[at] = decode(file, side)[0] > 127
+            masks[at] = decode(file, masks.shape[-1])[0] > 127
     if not masks.any():
         raise ValueError(f"No mask was found; the first was looked for at {files[0]}.")
     return masks
@@ -235,8 +216,8 @@ def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
     except explain.NotConserved:
         maps = explain.explain(*asked, "gradcam").maps
     masks = torch.zeros(len(images), *images.images.shape[-2:], dtype=torch.bool)
-    for number, (y, x) in zip(at.tolist(), peaks(maps), strict=True):
-        masks[number] = disc(masks.shape[1:], (y, x), DISC * masks.shape[-1])
+    for number, place in zip(at.tolist(), peaks(maps), strict=True):
+        masks[number] = disc(masks.shape[1:], place, DISC * masks.shape[-1])
     return masks
 
 
@@ -251,11 +232,6 @@ def peaks(maps: torch.Tensor) -> list[tuple[int, int]]:
     """Row and column of each map's largest positive relevance, after a blur; maps are (N, H, W)."""
     smooth = [gaussian_filter(m.clamp(min=0).numpy(), SPREAD * m.shape[-1]) for m in maps]
     return [tuple(map(int, np.unravel_index(m.argmax(), m.shape))) for m in smooth]
-
-
-def on(places: Sequence[tuple[int, int]], masks: torch.Tensor) -> list[bool]:
-    """Whether each place is on the mask of its own."""
-    return [bool(mask[place]) for mask, place in zip(masks, places, strict=True)]
 
 
 def by_method(
@@ -274,31 +250,27 @@ def by_method(
         peaks, the share of outer images whose largest relevance is on the patch.
     """
     first = rows[rows["training"] == rows["training"].iloc[0]]
-    target, patch = first["target"].iloc[0], in_mosaics(first, images.patches)
+    target, outer = first["target"].iloc[0], ~layouts(first)
     mosaics = torch.cat(list(batches(first, images.images)))
-    outer = ~layouts(first)
-    half = mosaics.shape[-1] // 2
-    wide = outer.repeat_interleave(half, 1).repeat_interleave(half, 2)
-    area = (patch & wide).double().sum((1, 2)) / wide.double().sum((1, 2))
-    found = []
+    patch, found = _outer(in_mosaics(first, images.patches), outer), []
     for name, (method, settings) in methods.items():
         placed, tops = [], []
         for training, own in rows.groupby("training"):
             asked = mosaics, model.logit[target], method
             maps = explain.explain(model.trainings[training], *asked, **settings).maps
-            wrong = (maps.clamp(min=0) * wide).double()
-            share = (wrong * patch).sum((1, 2)) / wrong.sum((1, 2))
-            placed.append(own.assign(focus=share.numpy(), area=area.numpy()))
-            tops += on(peaks(tiles(maps, outer)), tiles(patch, outer))
-        placed = pd.concat(placed).dropna(subset=["focus"])
-        share, low, high = mean(placed).interval()
+            wrong = _outer(maps, outer).clamp(min=0)
+            on, whole = (
+                (w.double().unflatten(0, (-1, 2)).sum((1, 2, 3))) for w in (wrong * patch, wrong)
+            )
+            placed.append(own.assign(focus=(on / whole).numpy()))
+            tops += [bool(one[at]) for one, at in zip(patch, peaks(wrong), strict=True)]
+        share, low, high = mean(pd.concat(placed)).interval()
         row = {"method": name, "share": share, "low": low, "high": high}
-        found.append(row | {"area": placed["area"].mean(), "peaks": float(np.mean(tops))})
+        found.append(row | {"area": float(patch.double().mean()), "peaks": float(np.mean(tops))})
     return pd.DataFrame(found)
 
 
-def tiles(maps: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
-    """The cells of mosaics' maps (N, H, W) for which `where` (N, 2, 2) is true, one by one."""
-    n, height, width = maps.shape
-    cells = maps.view(n, 2, height // 2, 2, width // 2).transpose(2, 3)
-    return cells[where]
+def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
+    """The cells of mosaics' maps (N, H, W) where `outer` (N, 2, 2) is true, one by one."""
+    cells = cut(maps[:, None])[:, 0].unflatten(0, (CELLS, -1)).transpose(0, 1)
+    return cells[outer.flatten(1)]

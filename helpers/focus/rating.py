@@ -1,4 +1,4 @@
-"""Rate methods: explain mosaics for their target, score the maps, keep the scores.
+"""Rate methods: explain mosaics for their target, and score the maps (Equation 1).
 
 Mosaics are built, explained and scored a batch at a time, so memory does not grow with their
 number. The scores of a method and a training are a file in the store; a study that was interrupted
@@ -7,6 +7,7 @@ goes on with the next.
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +19,11 @@ from helpers.data import ImageSet
 from helpers.explain import METHODS, NotConserved
 from helpers.focus.mosaics import IMAGES, TARGETS, batches, layouts
 from helpers.focus.networks import Model
-from helpers.focus.score import score
 from helpers.run import artifacts, project
 from helpers.run.progress import progress
 
 AT_A_TIME = 24  # mosaics: fewer wait for Python, and the gradients of more do not fit the cache
+CHUNK = 8  # maps whose positive part stays in the processor's cache
 VERSION = 2  # raise when a change of the code changes scores
 EFFORTS = {
     "quick": {
@@ -40,6 +41,59 @@ edges of a grid lie on the seams, nothing can leak across, and Focus is higher f
 """
 
 
+def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
+    """Focus of maps (Equation 1): positive relevance on target cells over all positive relevance.
+
+    Parameters
+    ----------
+    maps : float tensor (N, H, W)
+        Relevance toward the target class, in any unit; what is negative does not count.
+    layouts : bool tensor (N, rows, columns)
+        True where a cell of the mosaic shows the target class. Cells that do not divide the map
+        evenly have the edges of :func:`helpers.data.mosaics.grid`.
+
+    Returns
+    -------
+    float64 tensor (N,)
+        Between 0 and 1; NaN where a map has no positive relevance, or NaN or infinite relevance:
+        Focus is undefined there, and that is to be counted, not dropped.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For other types, shapes that do not fit, or a layout with no or only target cells.
+    """
+    if not maps.is_floating_point() or layouts.dtype != torch.bool:
+        raise TypeError(f"Maps must be float and layouts bool, not {maps.dtype}, {layouts.dtype}.")
+    if maps.ndim != 3 or layouts.ndim != 3 or len(maps) != len(layouts):
+        given = f"{tuple(maps.shape)} and {tuple(layouts.shape)}"
+        raise ValueError(f"Maps must be (N, H, W) and layouts (N, rows, columns), not {given}.")
+    if min(np.subtract(maps.shape[1:], layouts.shape[1:])) < 0:
+        raise ValueError(f"The cells do not fit maps of {tuple(maps.shape[1:])} pixels.")
+    if (layouts.flatten(1).all(1) | ~layouts.flatten(1).any(1)).any():
+        raise ValueError(
+            "A layout has no target cells, or only target cells, so that every map would have the "
+            "same Focus: give mosaics of targets and others."
+        )
+    sums = _cell_sums(maps, layouts.shape[1:])
+    total = sums.sum((1, 2))
+    found = (sums * layouts.to(sums.device)).sum((1, 2)) / total
+    return torch.where((total > 0) & total.isfinite(), found, torch.nan).cpu()
+
+
+def _cell_sums(maps: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
+    """Positive relevance in each cell, float64 (N, rows, columns)."""
+    sides = zip(shape, maps.shape[1:], strict=True)
+    tops, lefts = (np.arange(parts + 1) * length // parts for parts, length in sides)
+    room = torch.empty((min(CHUNK, len(maps)), *maps.shape[1:]), dtype=maps.dtype).to(maps.device)
+    found = []
+    for chunk in maps.detach().split(CHUNK):
+        positive = torch.clamp(chunk, min=0, out=room[: len(chunk)])
+        lines = torch.stack([positive[:, a:b].sum(1) for a, b in pairwise(tops)], 1).double()
+        found.append(torch.stack([lines[..., a:b].sum(-1) for a, b in pairwise(lefts)], -1))
+    return torch.cat(found)
+
+
 def rate(
     model: Model,
     images: ImageSet,
@@ -52,7 +106,8 @@ def rate(
 ) -> pd.DataFrame:
     """Focus of a method's maps of every mosaic of a design, by each training (section I-B).
 
-    Scores of named methods are kept in the project's store, under all that decides them.
+    Scores of named methods are kept in the project's store, under all that decides them. What
+    mosaics, explanations and scores refuse is a ValueError.
 
     Parameters
     ----------
@@ -71,14 +126,9 @@ def rate(
     Returns
     -------
     DataFrame
-        The rows of `table` once a training, and: method (its shown name, such as "IG"); focus (NaN:
-        undefined, the map has no positive relevance or is not finite); seconds (wall time a mosaic
-        took on average, when it was explained); training (its number); architecture; set.
-
-    Raises
-    ------
-    ValueError, NotConserved
-        What mosaics, explanations and scores refuse.
+        The rows of `table` once a training, and: method (its shown name, such as "IG"); focus (NaN
+        where it is undefined, as for :func:`score`); seconds (wall time a mosaic took on average,
+        when it was explained); training (its number); architecture; set.
     """
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
