@@ -87,22 +87,12 @@ def intervention(
 ) -> pd.DataFrame:
     """Rate the same mosaics of a pair with the feature on the outer images, and painted over.
 
-    Parameters
-    ----------
-    model, images, method
-        As for :func:`helpers.focus.rate`.
-    rows : DataFrame
-        Mosaics of one pair, from :func:`helpers.focus.pairs.of_pair` of a design.
-    masks : bool tensor (N, H, W)
-        The feature on each of `images`; it is painted over on the outer class's only.
-    also : dict of str to uint8 tensor (N, 3, H, W), optional
-        Other versions of the same images, such as those that never carried the feature.
-
-    Returns
-    -------
-    DataFrame
-        The ratings of all versions, with the column state: "as it is", "painted over", "painted
-        elsewhere" (as much, half an image to the side), and the names of `also`.
+    `model`, `images` and `method` are as for :func:`helpers.focus.rate`; `rows` are mosaics of one
+    pair, from :func:`helpers.focus.pairs.of_pair`. `masks`, bool (N, H, W), are the feature on each
+    of the images; it is painted over on the outer class's only. `also` are other versions of the
+    same images, uint8 (N, 3, H, W), such as those that never carried the feature. The ratings of
+    all versions have a column state: "as it is", "painted over", "painted elsewhere" (as much,
+    half an image to the side), and the names of `also`.
     """
     masks = of_class(images, masks, rows["outer"].iloc[0])
     aside = masks.roll(masks.shape[-1] // 2, -1) & ~masks
@@ -240,14 +230,10 @@ def by_method(
     """How much of the wrong relevance lies on the patch, by method, and whether it peaks there.
 
     `rows` are mosaics of one pair, rated by each training; `images`, with `patches`, are those that
-    they count; `methods` are a method and its settings, by the name shown.
-
-    Returns
-    -------
-    DataFrame
-        method; share of the outer images' positive relevance that lies on the patch, mean over
-        mosaics and trainings, with low and high; area, the patch's share of the outer images; and
-        peaks, the share of outer images whose largest relevance is on the patch.
+    they count; `methods` are a method and its settings, by the name shown. Columns are method;
+    share of the outer images' positive relevance that lies on the patch, mean over mosaics and
+    trainings, with low and high; area, the patch's share of the outer images; and peaks, the share
+    of outer images whose largest relevance is on the patch.
     """
     first = rows[rows["training"] == rows["training"].iloc[0]]
     target, outer = first["target"].iloc[0], ~layouts(first)

@@ -44,13 +44,9 @@ def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFram
 
     `rated` is from :func:`helpers.focus.rate`, and may be several ratings together; the columns
     `by` tell them apart.
-
-    Returns
-    -------
-    DataFrame
-        A row a rating: the columns `by`; trainings; mosaics; undefined (maps without positive
-        relevance, left out of the rest); mean with mean_low and mean_high; seconds (a mosaic,
-        mean). NaN where nothing is defined.
+    A row a rating: the columns `by`; trainings; mosaics; undefined (maps without positive
+    relevance, left out of the rest); mean with mean_low and mean_high; seconds (a mosaic, mean).
+    NaN where nothing is defined.
     """
     rows = []
     for names, part in rated.groupby(list(by), sort=False):
@@ -115,7 +111,7 @@ class Means:
         architectures = wide.index.get_level_values(0).nunique()
         rest = rest / np.sqrt(several * np.maximum(several - 1, 1)) / architectures
         apart, *rests = np.vstack([apart, rest]) * widened[number]
-        used, place = np.unique(mosaics[IMAGES].to_numpy(), return_inverse=True)
+        place = np.unique(mosaics[IMAGES].to_numpy(), return_inverse=True)[1]
         rows = np.repeat(np.arange(len(mosaics)), len(IMAGES))
         shows = sparse.csr_array((np.ones(len(rows)), (rows, place.ravel())))
         shared = (shows @ shows.T).astype(bool)  # which mosaics share an image

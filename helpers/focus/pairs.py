@@ -37,12 +37,9 @@ def ranked(rated: pd.DataFrame) -> pd.DataFrame:
     of all trainings. Beside the paper's ranking each pair is tested against the same target's other
     pairs, one-sided: that its mean Focus is lower. With two classes there are no others: p is NaN.
 
-    Returns
-    -------
-    DataFrame
-        target; outer; mosaics; undefined (without positive relevance, left out); focus (mean) with
-        low and high; others (mean of the same target's other pairs); p; p_adjusted (Holm's, over
-        all pairs); and rank (1 is the lowest focus).
+    Columns are target; outer; mosaics; undefined (without positive relevance, left out); focus
+    (mean) with low and high; others (mean of the same target's other pairs); p; p_adjusted
+    (Holm's, over all pairs); and rank (1 is the lowest focus).
     """
     if "method" in rated and rated["method"].nunique() > 1:
         raise ValueError(

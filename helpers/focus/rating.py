@@ -44,24 +44,11 @@ edges of a grid lie on the seams, nothing can leak across, and Focus is higher f
 def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     """Focus of maps (Equation 1): positive relevance on target cells over all positive relevance.
 
-    Parameters
-    ----------
-    maps : float tensor (N, H, W)
-        Relevance toward the target class, in any unit; what is negative does not count.
-    layouts : bool tensor (N, rows, columns)
-        True where a cell of the mosaic shows the target class. Cells that do not divide the map
-        evenly have the edges of :func:`helpers.data.mosaics.grid`.
-
-    Returns
-    -------
-    float64 tensor (N,)
-        Between 0 and 1; NaN where a map has no positive relevance, or NaN or infinite relevance:
-        Focus is undefined there, and that is to be counted, not dropped.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For other types, shapes that do not fit, or a layout with no or only target cells.
+    `maps` are float (N, H, W), in any unit; `layouts` are bool (N, rows, columns), true on target
+    cells, with the edges of :func:`helpers.data.mosaics.grid`. Returned is float64 (N,), between 0
+    and 1; NaN where a map has no positive relevance, or NaN or infinite relevance: Focus is
+    undefined there, and that is to be counted, not dropped. Other types are a TypeError, shapes
+    that do not fit and layouts with no or only target cells a ValueError.
     """
     if not maps.is_floating_point() or layouts.dtype != torch.bool:
         raise TypeError(f"Maps must be float and layouts bool, not {maps.dtype}, {layouts.dtype}.")
