@@ -1,8 +1,7 @@
 """One call for every explanation method: `explain(model, images, targets, method)`.
 
-Each module holds one idea: class activation maps (`cam`), gradients at the input or a layer
-(`gradients`), relevance propagation (`lrp`), hiding superpixels (`perturbation`); `methods` names
-them and their settings, and `layers` finds the layer at which a method looks.
+Class activation maps (`cam`), gradients (`gradients`), relevance propagation (`lrp`) and hiding
+superpixels (`perturbation`) have names and settings in `methods`; `layers` is where they look.
 """
 
 import inspect
@@ -22,21 +21,11 @@ __all__ = ["METHODS", "Maps", "NotConserved", "explain"]
 
 @dataclass(frozen=True)
 class Maps:
-    """Relevance maps of one method.
+    """Relevance maps of one method, float32 (N, H, W) at the images' size, on the CPU.
 
-    Attributes
-    ----------
-    maps : float32 tensor (N, H, W)
-        Relevance of every pixel for the target class, at the images' size, on the CPU. Its unit
-        is the method's own: only shares of it can be compared between methods.
-    method : str
-    settings : dict
-        What the method was run with, its layer's name included where it has one.
-    seconds : float
-        Wall time.
-    lost : float32 tensor (N,), optional
-        By LRP: what nobody can account for, as a share of the relevance in each map. Maps with more
-        than `helpers.explain.lrp.TOLERANCE` are refused.
+    The unit is the method's own: only shares of it can be compared between methods. `settings` are
+    those in force, the layer's name included; `seconds` is wall time. By LRP there is `lost`,
+    float32 (N,): what nobody can account for, as a share of the relevance in each map.
     """
 
     maps: torch.Tensor
@@ -81,11 +70,10 @@ def explain(
     batch_size : int
         Images explained at a time; the methods named here give the same maps for any.
     check_finite : bool
-        Whether a map with NaN or infinite relevance is refused, or returned as it is.
+        Whether NaN or infinite relevance is a FloatingPointError, or returned as it is.
     **settings
         Of the method. Most take `layer`: "input", "last map" (the last convolutional feature map)
-        or a layer's name in the model's own network, such as ``layer4``; None is the method's own
-        default.
+        or a layer's name in the model's own network; None is the method's own default.
 
     Returns
     -------
@@ -96,11 +84,8 @@ def explain(
     ------
     ValueError
         For a network of which nobody said how it wants its images, an unknown method or setting,
-        images or targets that do not fit, a layer that is not there or runs several times.
-    NotConserved
-        By LRP, for a network that it cannot explain.
-    FloatingPointError
-        When relevance comes out as NaN or infinite, and that is checked.
+        images or targets that do not fit, a layer that is not there or runs several times; a
+        NotConserved by LRP, for a network that it cannot explain.
     """
     layers.check_input(model)
     targets = _targets(images, targets)

@@ -1,10 +1,8 @@
 """Layer-wise relevance propagation, by modified gradients, checked for conservation.
 
-Every layer passes back, in place of a gradient, relevance divided by activation. Then whatever is
-right for gradients is right here: sums share relevance by value, rectifiers and pooling pass it to
-what they let through, and a module that is reused or works in place needs no care. Convolutions and
-linear layers get the rules; batch normalisation is merged into its convolution first, for a rule
-on its own would be another method.
+Every layer passes back, in place of a gradient, relevance divided by activation. Then sums share
+relevance by value, rectifiers and pooling pass it to what they let through. Convolutions and linear
+layers get the rules; batch normalisation is merged into its convolution first.
 
 Relevance that reaches the input, and what biases and stabilisers took on the way, must add up to
 the logit. They do not where a network multiplies activations (squeeze-and-excitation, attention)
@@ -14,6 +12,7 @@ or bends them otherwise than by rectifying, and then the map is refused.
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import nn
@@ -43,11 +42,7 @@ class Ledger:
 
 
 def lrp(
-    model: nn.Module,
-    images: torch.Tensor,
-    targets: torch.Tensor,
-    *,
-    layer: str = "input",
+    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, *, layer: str = "input"
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """LRP (Bach et al. 2015) from the target's logit to the input, or to a layer's output.
 
@@ -85,8 +80,7 @@ def propagate(model, images, targets, layer="input") -> tuple[torch.Tensor, torc
 def lost(logits: torch.Tensor, ledger: Ledger) -> torch.Tensor:
     """What nobody can account for, as a share of the relevance in each image's map: (B,).
 
-    It is 0 but for rounding where the rules fit the network. A layer may run on parts of the images
-    that are stacked along the batch.
+    A layer may run on parts of the images that are stacked along the batch.
     """
     arrived = sum(part.double().sum((1, 2, 3)) for part in ledger.arrived)
     taken = sum(part.double().view(-1, len(logits)).sum(0) for part in ledger.taken)
@@ -121,13 +115,11 @@ def _with_rules(model, image, ledger: Ledger) -> nn.Module:
     """A merged copy of the model whose layers propagate relevance into the ledger."""
     ruled, opening = merged(model, image)
     for name, module in network_of(ruled.requires_grad_(False)).named_modules():
-        if not isinstance(module, AFFINE):
-            continue
-        rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon
-        if name == opening:
-            rule = _box(ruled)
-        asked = _linear(module), rule, ledger, name == opening
-        module.forward = lambda x, asked=asked: _Rule.apply(x, *asked)
+        if isinstance(module, AFFINE):
+            rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon
+            rule = _box(ruled) if name == opening else rule
+            asked = _linear(module), rule, ledger, name == opening
+            module.forward = lambda x, asked=asked: _Rule.apply(x, *asked)
     return ruled
 
 
@@ -178,12 +170,7 @@ def _keep(w):
     return w
 
 
-def _positive(w):
-    return w.clamp(min=0)
-
-
-def _negative(w):
-    return w.clamp(max=0)
+_positive, _negative = partial(torch.clamp, min=0), partial(torch.clamp, max=0)
 
 
 def _over(relevance: torch.Tensor, z: torch.Tensor, epsilon: float = 1e-9) -> torch.Tensor:
