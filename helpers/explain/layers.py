@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.functional import interpolate
 
-REDUCTIONS = ("sum", "absolute sum", "max absolute")
+REDUCTIONS = ("sum", "absolute sum", "max absolute")  # of channels
 EXTRA = 5  # tokens beside those of the image's patches: the class's, and registers
 #: Modules whose output is the map of the module before them, only pooled to a fixed size or masked.
 NO_MAP_OF_THEIR_OWN = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.modules.dropout._DropoutNd)
@@ -24,8 +24,7 @@ def check_input(model: nn.Module) -> None:
     """Refuse a network of which nobody said how it wants its images."""
     if not (hasattr(model, "mean") and hasattr(model, "std")):
         raise ValueError(
-            f"Nobody said how {type(model).__name__} wants its images normalised, and maps of "
-            "images that it was not made for look right and are wrong: wrap it, "
+            f"Nobody said how {type(model).__name__} wants its images normalised: wrap it, "
             "models.wrap(network, its weights or configuration), and explain that."
         )
 
@@ -93,10 +92,8 @@ def gradient_at(
 
 
 def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
-    """A layer's output (B, C, h, w); tokens (B, N, C) of square images are laid out as a map.
-
-    Tokens stand row by row, after class and register tokens, of which there may be up to `EXTRA`.
-    """
+    """A layer's output (B, C, h, w); tokens (B, N, C) of square images, after class and register
+    tokens of which there may be up to `EXTRA`, are laid out as a map."""
     if output.ndim == 4:
         return output
     side = int(output.shape[1] ** 0.5) if output.ndim == 3 else 0
@@ -158,8 +155,7 @@ def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
     if any(len(shape) == 3 and list(m.parameters()) for _, m, shape in before[maps[-1] :]):
         raise ValueError(
             f"{type(network).__name__} has no feature map before its classifier: layers that work "
-            f"on tokens come after {name!r}. Name the layer to explain: one that gives a map, or "
-            "the tokens of the image's patches before the last attention."
+            f"on tokens come after {name!r}. Name a layer that gives a map, or tokens of patches."
         )
     return name
 

@@ -31,14 +31,10 @@ class NotConserved(ValueError):
 
 @dataclass
 class Ledger:
-    """Where the relevance of each image went, in logits.
+    """Where the relevance of each image went, in logits."""
 
-    `taken`, each (B,), went to the biases and stabilisers of one layer; `arrived`, each
-    (B, 3, H, W), reached the input.
-    """
-
-    taken: list[torch.Tensor] = field(default_factory=list)
-    arrived: list[torch.Tensor] = field(default_factory=list)
+    taken: list[torch.Tensor] = field(default_factory=list)  # (B,), by a layer's biases
+    arrived: list[torch.Tensor] = field(default_factory=list)  # (B, 3, H, W), at the input
 
 
 def lrp(
@@ -94,8 +90,7 @@ def merged(model: nn.Module, image: torch.Tensor) -> tuple[nn.Module, str | None
     """A copy of the model, its batch normalisation merged into the convolutions before it, and the
     name of the layer that runs first, where that is a convolution.
 
-    One image is run to see which convolution gives what the batch normalisation gets. One that
-    follows none directly, or one that is used several times, stays.
+    One that follows no convolution directly, or one that is used several times, stays.
     """
     model = copy.deepcopy(model).eval()
     network = network_of(model)

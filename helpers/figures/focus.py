@@ -16,34 +16,15 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from helpers.figures.style import (
-    BLUE,
-    CHANCE,
-    COLOURS,
-    FAINT,
-    INK,
-    RED,
-    SET_COLOURS,
-    cells,
-    compared,
-    estimates,
-    framed,
-    headed,
-    image_grid,
-    mark,
-    marks,
-    name_rows,
-    palette,
-    series,
-    shades,
-)
+from helpers.figures import style
+from helpers.figures.style import image_grid, palette
 
 __all__ = ["image_grid", "palette"]  # what notebooks call beside these
 
 FRAME = "#00B8D4"  # seen on photographs and on dark and bright maps
-BY_CHANCE = mark("chance", **CHANCE)
-OPEN = {"marker": "o", "color": BLUE, "mfc": "none", "mew": 1.6}
-COUNTS = {"color": RED, "ls": "--", "lw": 1.5}
+BY_CHANCE = style.mark("chance", **style.CHANCE)
+OPEN = {"marker": "o", "color": style.BLUE, "mfc": "none", "mew": 1.6}
+COUNTS = {"color": style.RED, "ls": "--", "lw": 1.5}
 LOWEST = 3  # pairs whose rank is written
 
 
@@ -56,25 +37,27 @@ def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
     methods = list(means["method"])
     size = (9.5, 0.9 + 2.2 * len(architectures))
     fig, axes = plt.subplots(len(architectures), 1, figsize=size, squeeze=False, sharex=True)
-    colours = {name: SET_COLOURS.get(name) or COLOURS[n] for n, name in enumerate(sets)}
+    colours = {name: style.SET_COLOURS.get(name) or style.COLOURS[n] for n, name in enumerate(sets)}
     width = 0.78 / len(sets)
     for ax, architecture in zip(axes[:, 0], architectures, strict=True):
         part = rated[rated["architecture"] == architecture].set_index(["set", "method"])["focus"]
         for number, name in enumerate(sets):
             values = [part[part.index == (name, method)].dropna() for method in methods]
             places = np.arange(len(methods)) + (number - (len(sets) - 1) / 2) * width
-            look = {"boxprops": {"facecolor": colours[name]}, "medianprops": {"color": INK}}
+            look = {"boxprops": {"facecolor": colours[name]}, "medianprops": {"color": style.INK}}
             look |= {"patch_artist": True, "manage_ticks": False, "flierprops": {"ms": 2.5}}
             ax.boxplot(values, positions=places, widths=0.88 * width, **look)
-        ax.axhline(0.5, zorder=0, **CHANCE)
+        ax.axhline(0.5, zorder=0, **style.CHANCE)
         ax.set(ylim=(0, 1.03), ylabel="Focus")
         ax.set_title(architecture, fontsize=10)
     axes[-1, 0].set_xticks(range(len(methods)), methods, fontsize=10)
-    handles = [mark(f"set {n}", marker="s", mec=INK, color=c) for n, c in colours.items()]
+    handles = [
+        style.mark(f"set {n}", marker="s", mec=style.INK, color=c) for n, c in colours.items()
+    ]
     said = "Figure 1: Focus of each method"
     if len(methods) > 2:
         said += f"; {methods[0]} and {methods[1]} look most where the class is, {methods[-1]} least"
-    headed(fig, said, [*handles, BY_CHANCE])
+    style.headed(fig, said, [*handles, BY_CHANCE])
     return fig
 
 
@@ -98,27 +81,27 @@ def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame
     fig, ax = plt.subplots(figsize=(9.5, 1.7 + 0.42 * len(means)))
     names = list(means["method"])
     looks = {
-        "here: mean, 95% interval": {"marker": "o", "color": BLUE},
-        "its networks, one by one": {"marker": "|", "color": FAINT},
+        "here: mean, 95% interval": {"marker": "o", "color": style.BLUE},
+        "its networks, one by one": {"marker": "|", "color": style.FAINT},
     }
     parts, said = [means, networks], f"{' and '.join(names[:2])} lead here, {names[-1]} is last"
     if photographs is not None:
         parts.append(photographs[photographs["method"].isin(names)])
         looks["one network on photographs of ImageNet"] = {
             "marker": "D",
-            "color": RED,
+            "color": style.RED,
             "mfc": "white",
         }
         said += f"; on photographs {photographs.loc[photographs['mean'].idxmin(), 'method']} is"
     for nudge, part, look in zip((0, 0.2, -0.2), parts, looks.values(), strict=False):
         ends = {"elinewidth": 0} if look["marker"] == "|" else {}
-        estimates(ax, part, "mean", part["method"].map(names.index) + nudge, **look, **ends)
+        style.estimates(ax, part, "mean", part["method"].map(names.index) + nudge, **look, **ends)
     for y, name in enumerate(names):
         ax.text(1.02, y, TIERS.get(name, ""), va="center", fontsize=10)
-    ax.text(1.02, -0.75, "the paper says", fontsize=9, color=FAINT)
-    name_rows(ax, names)
+    ax.text(1.02, -0.75, "the paper says", fontsize=9, color=style.FAINT)
+    style.name_rows(ax, names)
     _focus(ax, "mean Focus", xlim=(0.4, 1.0))
-    headed(fig, said, [*marks(looks), BY_CHANCE])
+    style.headed(fig, said, [*style.marks(looks), BY_CHANCE])
     return fig
 
 
@@ -143,7 +126,7 @@ def mosaic_maps(
         title = f"{best} puts {high:.0%} of its relevance in the frames, {last} {low:.0%}"
     cols = min(len(captions), 5 if len(maps) < 5 else 4)
     shown = [picture, *maps.values()]
-    fig = framed(shown, captions, cols=cols, title=title, most=0.99)
+    fig = style.framed(shown, captions, cols=cols, title=title, most=0.99)
     for ax in fig.axes[: len(shown)]:
         _frames(ax, picture.shape[-2:], layout, FRAME, 3)
     return fig
@@ -162,7 +145,7 @@ def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figur
     A small dot is one training in one case, a large mark the mean of a case's trainings. The tables
     are those of `choices.with_accuracy` and `choices.rises`.
     """
-    looks = series(table["architecture"])
+    looks = style.series(table["architecture"])
     fig, axes = plt.subplots(1, len(rises), figsize=(9.5, 4.3), sharey=True, squeeze=False)
     for ax, (method, rise) in zip(axes[0], rises.items(), strict=True):
         for (name, _), part in table.dropna(subset=[method]).groupby(["architecture", "model"]):
@@ -173,16 +156,16 @@ def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figur
             ax.plot(cases["accuracy"], cases[method], color=look["color"], lw=1.2, alpha=0.6)
             for how, case in cases.groupby("how"):
                 ax.plot(case["accuracy"], case[method], ls="", **look | FACES[how])
-        ax.axhline(0.5, **CHANCE)
+        ax.axhline(0.5, **style.CHANCE)
         ax.set(xlabel="accuracy on the set", ylim=(None, 1.02), xlim=(None, 1.04))
         ax.set_title(f"{method}: {rise / 10:+.3f} for 0.1 of accuracy", fontsize=10)
     axes[0, 0].set_ylabel("mean Focus")
     for how in (how for how in FACES if how in set(table["how"])):
-        looks[how] = {"marker": "o", "color": INK, "mew": 1.5, **FACES[how]}
-    looks["the same networks"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
+        looks[how] = {"marker": "o", "color": style.INK, "mew": 1.5, **FACES[how]}
+    looks["the same networks"] = {"color": style.FAINT, "ls": "-", "lw": 1.2, "marker": "."}
     follow = ", ".join(name for name, rise in rises.items() if rise > 0)
     title = f"More accurate networks, more Focus: {follow or 'for none of the methods'}"
-    headed(fig, title, [*marks(looks), BY_CHANCE])
+    style.headed(fig, title, [*style.marks(looks), BY_CHANCE])
     return fig
 
 
@@ -191,23 +174,27 @@ def choices(table: pd.DataFrame) -> Figure:
     fig, ax = plt.subplots(figsize=(9.5, 1.2 + 0.36 * len(table)))
     clear = (table["low"] > 0) | (table["high"] < 0)
     for is_clear, part in table.reset_index(drop=True).groupby(clear.to_numpy()):
-        estimates(ax, part, "difference", part.index, color=RED if is_clear else FAINT)
+        style.estimates(
+            ax, part, "difference", part.index, color=style.RED if is_clear else style.FAINT
+        )
     counts = zip(table["undefined"], table["maps"], strict=True)
     lost = [f" ({empty} of {maps} maps empty)" * bool(empty) for empty, maps in counts]
     options = table["first"] + " → " + table["second"]
-    name_rows(ax, table["method"] + ", " + table["choice"] + ": " + options + lost, fontsize=8.5)
-    ax.axvline(0, color=INK, lw=1)
+    style.name_rows(
+        ax, table["method"] + ", " + table["choice"] + ": " + options + lost, fontsize=8.5
+    )
+    ax.axvline(0, color=style.INK, lw=1)
     ax.set_xlabel("change of mean Focus, with 95% interval (red: clear of zero)")
     whole = table[table["undefined"] == 0]  # a choice that empties maps is not named
     most = whole.loc[whole["difference"].abs().idxmax()]
     said = f"{most['choice'].capitalize()} moves Focus most: {most['difference']:+.2f} for"
-    headed(fig, f"{said} {most['method']}, {most['second']} in place of {most['first']}")
+    style.headed(fig, f"{said} {most['method']}, {most['second']} in place of {most['first']}")
     return fig
 
 
 def _focus(ax: Axes, label: str, **limits) -> None:
     """The axis of Focus, with the level of chance."""
-    ax.axvline(0.5, **CHANCE)
+    ax.axvline(0.5, **style.CHANCE)
     ax.set(xlabel=label, **limits)
 
 
@@ -219,25 +206,27 @@ def controls(blind: pd.DataFrame, known: pd.DataFrame) -> Figure:
     names = list(known["name"].unique())
     size = (9.8, 1.6 + 0.4 * max(len(blind), len(names)))
     fig, (ax, right) = plt.subplots(1, 2, figsize=size)
-    looks = {True: {"marker": "o", "color": BLUE}, False: {"marker": "X", "color": RED}}
+    looks = {True: {"marker": "o", "color": style.BLUE}, False: {"marker": "X", "color": style.RED}}
     for holds, part in blind.reset_index(drop=True).groupby("holds"):
-        estimates(ax, part, "mean", part.index, **looks[holds])
+        style.estimates(ax, part, "mean", part.index, **looks[holds])
     for y in np.flatnonzero(blind["mean"].isna()):
-        ax.text(0.5, y, "gives no map", ha="center", va="center", color=RED, fontsize=8)
-    name_rows(ax, blind["method"].str.replace("_", " "))
+        ax.text(0.5, y, "gives no map", ha="center", va="center", color=style.RED, fontsize=8)
+    style.name_rows(ax, blind["method"].str.replace("_", " "))
     ax.set_title("A map or a network that knows nothing: 0.5\n(99.5% intervals)", fontsize=10)
-    compared(right, ends, "mean", "name", "control", {"DiFull": looks[True], "DiPart": OPEN})
+    style.compared(right, ends, "mean", "name", "control", {"DiFull": looks[True], "DiPart": OPEN})
     title = "Cells that never meet (●), or meet in the features (○)\n(worst to best mosaic)"
     right.set_title(title, fontsize=10)
     for one, must in ((ax, 0.5), (right, 1.0)):
-        one.axvline(must, color=INK, lw=1.8, zorder=0)
+        one.axvline(must, color=style.INK, lw=1.8, zorder=0)
     ax.set_xlabel("Focus (line: 0.5, what it must be)")
     right.set_xlabel("Focus (line: all in cells that the logit adds up)")
     full = known[(known["control"] == "DiFull") & (known["reads"] == "input")]
     least = full.groupby("method", sort=False)["focus"].min()
     wrong = ", ".join(least.index[least < 0.999])
     said = f"{int(blind['holds'].sum())} of {len(blind)} give 0.5 where nothing is known; at the"
-    headed(fig, f"{said} input of DiFull, {wrong or 'no method'} shows cells that are not seen")
+    style.headed(
+        fig, f"{said} input of DiFull, {wrong or 'no method'} shows cells that are not seen"
+    )
     return fig
 
 
@@ -245,33 +234,33 @@ def sums(means: pd.DataFrame) -> Figure:
     """Focus of pixels, and of sums of cells, beside the right one: three columns, by method."""
     means = means.dropna().sort_values("focus", ascending=False)
     fig, ax = plt.subplots(figsize=(8.5, 1.6 + 0.34 * len(means)))
-    looks = {"focus": {"marker": "o", "color": BLUE}, "by_cell": OPEN}
+    looks = {"focus": {"marker": "o", "color": style.BLUE}, "by_cell": OPEN}
     for column, look in looks.items():
         ax.plot(means[column], range(len(means)), ls="", ms=8, **look)
-    name_rows(ax, means.index)
+    style.name_rows(ax, means.index)
     right = float(means["right"].mean())
-    line = {"color": RED, "ls": "-", "lw": 2}
+    line = {"color": style.RED, "ls": "-", "lw": 2}
     ax.axvline(right, zorder=0, **line)
     _focus(ax, "mean Focus")
     entries = {"right: the cells' known contributions": line, "Focus, of pixels": looks["focus"]}
     moved = (means["by_cell"] - means["focus"]).idxmax()
     said = f"Summed cell by cell, {moved} has {means.loc[moved, 'by_cell']:.2f} in place of"
     said += f" {means.loc[moved, 'focus']:.2f}; right is {right:.2f}"
-    headed(fig, said, [*marks(entries | {"of sums of cells": OPEN}), BY_CHANCE])
+    style.headed(fig, said, [*style.marks(entries | {"of sums of cells": OPEN}), BY_CHANCE])
     return fig
 
 
 def trainings(rated: pd.DataFrame, order: Sequence[str]) -> Figure:
     """Mean Focus of each training, by method, a mark an architecture."""
-    looks = series(rated["architecture"])
+    looks = style.series(rated["architecture"])
     fig, ax = plt.subplots(figsize=(9, 1.6 + 0.42 * len(order)))
     each = rated.groupby(["architecture", "method", "training"])["focus"].mean()
-    compared(ax, each.reset_index(), "focus", "method", "architecture", looks, order)
+    style.compared(ax, each.reset_index(), "focus", "method", "architecture", looks, order)
     _focus(ax, "mean Focus of one training")
     spread = each.groupby(["method", "architecture"]).agg(np.ptp).groupby("method").max()
     widest = spread.idxmax()
     said = f"Trainings differ most for {widest}: by up to {spread[widest]:.2f}"
-    headed(fig, said, [*marks(looks), BY_CHANCE])
+    style.headed(fig, said, [*style.marks(looks), BY_CHANCE])
     return fig
 
 
@@ -293,12 +282,12 @@ def pair_matrix(
         for one, value in ((table, "focus"), (texts, "said"))
     )
     norm = Normalize(min(table["focus"].min(), 0.5), 1)
-    grounds = shades(norm(grid.to_numpy()), "cividis")
+    grounds = style.shades(norm(grid.to_numpy()), "cividis")
     grounds[np.eye(side, dtype=bool)] = 1
-    cells(ax, grounds, texts.fillna(""), names, names, 10 if side <= 6 else 8)
+    style.cells(ax, grounds, texts.fillna(""), names, names, 10 if side <= 6 else 8)
     if planted:
         corner = names.index(planted[1]) - 0.47, names.index(planted[0]) - 0.46
-        ax.add_patch(Rectangle(corner, 0.94, 0.92, fill=False, ec=RED, lw=3))
+        ax.add_patch(Rectangle(corner, 0.94, 0.92, fill=False, ec=style.RED, lw=3))
     if side > 6:
         plt.setp(ax.get_xticklabels(), rotation=40, ha="right", rotation_mode="anchor")
     ax.set(xlabel="outer class (shown beside it)", ylabel="target class (asked for)")
@@ -308,7 +297,7 @@ def pair_matrix(
     bar.set_label("mean Focus (0.5: chance)")
     first = table.iloc[0]
     title = f"The lowest Focus, {first['focus']:.2f}: {first['target']} beside {first['outer']}"
-    headed(fig, title)
+    style.headed(fig, title)
     return fig
 
 
@@ -330,9 +319,9 @@ def mosaics_explained(
     shown = [one for pair in zip(mosaics, maps, strict=True) for one in pair]
     texts = [text for caption in captions for text in (caption, f"relevance for {names[0]}")]
     title = title or f"Relevance for {names[0]}: what lies on {names[1]} is wrong"
-    fig = framed(shown, texts, cols=len(shown), title=title, shade="Reds")
+    fig = style.framed(shown, texts, cols=len(shown), title=title, shade="Reds")
     for at, ax in enumerate(fig.axes):
-        _frames(ax, maps.shape[1:], layouts[at // 2], INK, 2.5)
+        _frames(ax, maps.shape[1:], layouts[at // 2], style.INK, 2.5)
     for at, ax in enumerate(fig.axes[1::2]):
         _outlined(ax, patches, at)
         _shares(ax, layouts[at].numpy(), maps[at].clamp(min=0).double().numpy(), names)
@@ -341,7 +330,7 @@ def mosaics_explained(
 
 def _outlined(ax: Axes, patches: torch.Tensor | None, at: int) -> None:
     if patches is not None and patches[at].any():
-        ax.contour(patches[at].numpy(), [0.5], colors=INK, linewidths=1.2)
+        ax.contour(patches[at].numpy(), [0.5], colors=style.INK, linewidths=1.2)
 
 
 def _shares(ax: Axes, layout: np.ndarray, relevance: np.ndarray, names: tuple[str, str]) -> None:
@@ -352,7 +341,7 @@ def _shares(ax: Axes, layout: np.ndarray, relevance: np.ndarray, names: tuple[st
         share = f" {parts[r, c] / parts.sum():.0%}" if parts.sum() > 0 else ""
         box = {"fc": "white", "ec": "none", "pad": 1.5, "alpha": 0.9}
         at = (c + 0.05) * width, (r + 0.94) * height
-        ax.text(*at, names[0 if is_target else 1] + share, color=INK, fontsize=8, bbox=box)
+        ax.text(*at, names[0 if is_target else 1] + share, color=style.INK, fontsize=8, bbox=box)
 
 
 def located(
@@ -374,12 +363,12 @@ def located(
         counted = ", ".join(f"{name} {int(number)}" for name, number in hits.items())
         title = f"Of {len(images)} images the largest relevance is on the eyespot in: {counted}"
     shown = [*images, *(one for part in maps.values() for one in part)]
-    fig = framed(shown, cols=len(images), title=title, most=0.995, shade="Reds")
+    fig = style.framed(shown, cols=len(images), title=title, most=0.995, shade="Reds")
     lines = np.reshape(fig.axes, (-1, len(images)))
     for line, (name, part) in zip(lines[1:], maps.items(), strict=True):
         for at, ax in enumerate(line):
             if part[at].quantile(0.995) > 0:
-                ax.plot(*tops[name][at][::-1], "x", color=INK, ms=9, mew=2.2)
+                ax.plot(*tops[name][at][::-1], "x", color=style.INK, ms=9, mew=2.2)
             _outlined(ax, patches, at)
     for line, name in zip(lines, ["image", *maps], strict=True):
         beside = {"transform": line[0].transAxes, "ha": "right", "va": "center"}
@@ -392,9 +381,9 @@ def interventions(table: pd.DataFrame, rise: Sequence[float], effect: float, pai
 
     `rise` is that of the second state over the first in the first networks, with its interval.
     """
-    (first, second, *_), looks = table["state"].unique(), series(table["networks"])
+    (first, second, *_), looks = table["state"].unique(), style.series(table["networks"])
     fig, ax = plt.subplots(figsize=(9.0, 1.6 + 0.5 * table["state"].nunique()))
-    compared(ax, table, "mean", "state", "networks", looks)
+    style.compared(ax, table, "mean", "state", "networks", looks)
     as_it_is = (table["networks"] == next(iter(looks))) & (table["state"] == first)
     ax.axvline(table.loc[as_it_is, "mean"].item() + effect, **COUNTS)
     lines = "lines: 95% intervals over trainings and images"
@@ -407,7 +396,7 @@ def interventions(table: pd.DataFrame, rise: Sequence[float], effect: float, pai
     title = (
         f"{second.capitalize()}: Focus changes by {change:+.2f} [{low:.2f}, {high:.2f}], {counts}"
     )
-    headed(fig, title, [*marks(looks), BY_CHANCE])
+    style.headed(fig, title, [*style.marks(looks), BY_CHANCE])
     return fig
 
 
@@ -418,8 +407,8 @@ def trials(table: pd.DataFrame, effect: float) -> Figure:
     x = table["dose"].map(doses.index.get_loc)
     x = x + np.random.default_rng(0).uniform(-0.28, 0.28, len(table))
     looks = {
-        "a trial whose networks learned the eyespot": {"marker": "o", "color": RED, "ms": 5},
-        "not learned": {"marker": "o", "color": INK, "mfc": "white", "ms": 5},
+        "a trial whose networks learned the eyespot": {"marker": "o", "color": style.RED, "ms": 5},
+        "not learned": {"marker": "o", "color": style.INK, "mfc": "white", "ms": 5},
     }
     for which, look in zip((table["learned"], ~table["learned"]), looks.values(), strict=True):
         ax.plot(x[which], table["rise"][which], ls="", alpha=0.75, **look)
@@ -427,7 +416,7 @@ def trials(table: pd.DataFrame, effect: float) -> Figure:
         place = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
         ax.text(at, 1.0, f"{found} of {size}", **place)
     ax.axhline(effect, **COUNTS)
-    ax.axhline(0, color=FAINT, lw=1)
+    ax.axhline(0, color=style.FAINT, lw=1)
     ax.set_xticks(range(len(doses)), [f"{dose:g}" for dose in doses.index])
     ax.set(xlabel="dose: how far the eyespot is moved to the target class")
     ax.set_ylabel("rise of Focus, eyespots painted over")
@@ -435,7 +424,7 @@ def trials(table: pd.DataFrame, effect: float) -> Figure:
     none, full = table[table["dose"] == 0], table[(table["dose"] == 1) & table["learned"]]
     said = f"Proved in {int(full['found'].sum())} of {len(full)} trials that learned it at dose 1"
     said += f"; {int(none['found'].sum())} of {len(none)} false alarms"
-    headed(fig, f"{said} (above: all that are proved)", marks(looks))
+    style.headed(fig, f"{said} (above: all that are proved)", style.marks(looks))
     return fig
 
 
