@@ -8,7 +8,7 @@ from helpers import explain
 from helpers.data import ImageSet
 from helpers.data.mosaics import grid
 from helpers.figures import focus as figures
-from helpers.figures import style
+from helpers.figures.style import show as display
 from helpers.focus.feature import disc, paint_over
 from helpers.focus.mosaics import batches, cut, layouts
 from helpers.focus.networks import Model
@@ -52,7 +52,7 @@ def controls(model: Model, images: ImageSet, rows: pd.DataFrame, method: str) ->
         mask = disc((side, side), (row, column), radius)
         shown = explained(model, images, rows.iloc[number : number + 1], method, mask)
         figure = figures.mosaics_explained(**shown)
-        style.show(figure, "by-hand", f"mosaic {number} as it is, and with a disc painted over")
+        display(figure, "by-hand", f"mosaic {number} as it is, and with a disc painted over")
 
     side = 2 * images.images.shape[-1]
     return ipywidgets.interactive(
