@@ -47,10 +47,8 @@ LOWEST = 3  # pairs whose rank is written
 
 
 def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
-    """Focus of every method as box plots, a panel an architecture, a colour a set (Figure 1).
-
-    `rated` is from `rating.ratings`, `means` its summary by method, the highest first.
-    """
+    """Focus of every method as box plots, a panel an architecture, a colour a set (Figure 1);
+    `means` is the summary of `rated` by method, the highest first."""
     architectures, sets = rated["architecture"].unique(), list(rated["set"].unique())
     methods = list(means["method"])
     size = (9.5, 0.9 + 2.2 * len(architectures))
@@ -91,8 +89,8 @@ TIERS = {
 def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame) -> Figure:
     """Mean Focus of each method, with the paper's word for it, and the means of single networks.
 
-    `means` and `networks` are summaries by method, and by method, architecture and set;
-    `photographs` is a recorded summary by method that is drawn beside them.
+    `means`, `networks` (by method, architecture and set) and the recorded `photographs` are
+    summaries.
     """
     fig, ax = plt.subplots(figsize=(9.5, 1.7 + 0.42 * len(means)))
     names = list(means["method"])
@@ -124,10 +122,9 @@ def mosaic_maps(
     focus: Mapping[str, float],
     target: str,
 ) -> Figure:
-    """A mosaic, and the map that each method makes of it, the target cells framed in all of them.
+    """A mosaic (3, H, W), and each method's map of it, the target cells framed in all of them.
 
-    Positive relevance is drawn, as a share of the map's 99th percentile. `picture` is (3, H, W),
-    `layout` (2, 2); `maps` and `focus` are by method.
+    Positive relevance is drawn, as a share of the map's 99th percentile; `layout` is (2, 2).
     """
     captions = [f"Where is the {target}?", *(f"{n}: Focus {focus[n]:.2f}" for n in maps)]
     known, title = pd.Series(focus).dropna(), ""
@@ -151,10 +148,9 @@ FACES = {
 
 
 def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figure:
-    """Focus of LRP, LIME and GradCAM against accuracy, the cases of the same networks joined.
+    """Focus against accuracy (of `choices.with_accuracy`), the cases of the same networks joined.
 
-    A small dot is one training in one case, a large mark the mean of a case's trainings. The tables
-    are those of `choices.with_accuracy` and `choices.rises`.
+    A small dot is one training in one case, a large mark the mean of a case's trainings.
     """
     looks = series(table["architecture"])
     fig, axes = plt.subplots(1, len(rises), figsize=(9.5, 4.3), sharey=True, squeeze=False)
@@ -235,26 +231,6 @@ def controls(blind: pd.DataFrame, known: pd.DataFrame) -> Figure:
     return fig
 
 
-def sums(means: pd.DataFrame) -> Figure:
-    """Focus of pixels, and of sums of cells, beside the right one: three columns, by method."""
-    means = means.dropna().sort_values("focus", ascending=False)
-    fig, ax = plt.subplots(figsize=(8.5, 1.6 + 0.34 * len(means)))
-    looks = {"focus": {"marker": "o", "color": BLUE}, "by_cell": OPEN}
-    for column, look in looks.items():
-        ax.plot(means[column], range(len(means)), ls="", ms=8, **look)
-    name_rows(ax, means.index)
-    right = float(means["right"].mean())
-    line = {"color": RED, "ls": "-", "lw": 2}
-    ax.axvline(right, zorder=0, **line)
-    _focus(ax, "mean Focus")
-    entries = {"right: the cells' known contributions": line, "Focus, of pixels": looks["focus"]}
-    moved = (means["by_cell"] - means["focus"]).idxmax()
-    said = f"Summed cell by cell, {moved} has {means.loc[moved, 'by_cell']:.2f} in place of"
-    said += f" {means.loc[moved, 'focus']:.2f}; right is {right:.2f}"
-    headed(fig, said, [*marks(entries | {"of sums of cells": OPEN}), BY_CHANCE])
-    return fig
-
-
 def trainings(rated: pd.DataFrame, order: Sequence[str]) -> Figure:
     """Mean Focus of each training, by method, a mark an architecture."""
     looks = series(rated["architecture"])
@@ -272,10 +248,8 @@ def trainings(rated: pd.DataFrame, order: Sequence[str]) -> Figure:
 def pair_matrix(
     table: pd.DataFrame, classes: Sequence[str], planted: tuple[str, str] | None
 ) -> Figure:
-    """Mean Focus of every pair of `pairs.ranked` as a heat map: targets down, outer classes across.
-
-    The three lowest pairs carry their rank, the `planted` one a frame.
-    """
+    """Mean Focus of every pair of `pairs.ranked`: targets down, outer classes across; the lowest
+    pairs carry their rank, the `planted` one a frame."""
     names, side = list(classes), len(classes)
     cell = np.clip(9.5 / side, 0.62, 1.25)
     fig, ax = plt.subplots(figsize=(2.6 + cell * side, 1.5 + 0.72 * cell * side))
@@ -318,8 +292,7 @@ def mosaics_explained(
     """Mosaics, each beside the map of its relevance (Figure 2).
 
     The target's images are framed. In the map every image says its class and its share of the
-    relevance: those of the target sum to the Focus. All but the `title` is from `look.explained`;
-    `patches` are outlined.
+    relevance. All but the `title` is from `look.explained`; `patches` are outlined.
     """
     shown = [one for pair in zip(mosaics, maps, strict=True) for one in pair]
     texts = [text for caption in captions for text in (caption, f"relevance for {names[0]}")]
@@ -357,8 +330,7 @@ def located(
 ) -> Figure:
     """Images (N, 3, H, W), and below them each method's relevance with a cross at its peak.
 
-    `maps` (N, H, W) and `tops` (row, column) are by method; `patches` (N, H, W) are outlined.
-    `names` are the class that is asked for, and that of the images.
+    `patches` (N, H, W) are outlined; `names` are the class that is asked for, and the images'.
     """
     title = f"Where the relevance for {names[0]} lies on images of {names[1]}"
     if patches is not None:
@@ -379,10 +351,8 @@ def located(
 
 
 def interventions(table: pd.DataFrame, rise: Sequence[float], effect: float, pair: tuple) -> Figure:
-    """Mean Focus of one pair's mosaics in each state, by networks (`focus.summary` of both).
-
-    `rise` is that of the second state over the first in the first networks, with its interval.
-    """
+    """Mean Focus of one pair's mosaics in each state, by networks (`focus.summary` of both);
+    `rise` is that of the second state over the first in the first networks."""
     (first, second, *_), looks = table["state"].unique(), series(table["networks"])
     fig, ax = plt.subplots(figsize=(9.0, 1.6 + 0.5 * table["state"].nunique()))
     compared(ax, table, "mean", "state", "networks", looks)
