@@ -59,7 +59,7 @@ def explain(
         From :func:`helpers.models.build` or, any other network, from :func:`helpers.models.wrap`,
         which knows how it wants its images. Put in eval mode for the occasion.
     images : tensor (N, 3, H, W)
-        uint8, or float in [0, 1]; moved to the model's device batch by batch.
+        uint8, or float in [0, 1].
     targets : int64 tensor (N,), or int
         The class to explain, of each image or of all.
     method : str or callable
@@ -68,7 +68,7 @@ def explain(
     preset : {"sound", "paper"}
         Settings to start from (`Method.sound`, `Method.paper`).
     batch_size : int
-        Images explained at a time; the methods named here give the same maps for any.
+        Images explained at a time; `METHODS` give the same maps for any.
     check_finite : bool
         Whether NaN or infinite relevance is a FloatingPointError, or returned as it is.
     **settings
@@ -84,8 +84,9 @@ def explain(
     ------
     ValueError
         For a network of which nobody said how it wants its images, an unknown method or setting,
-        images or targets that do not fit, a layer that is not there or runs several times; a
-        NotConserved by LRP, for a network that it cannot explain.
+        images or targets that do not fit, a layer that is not there or runs several times.
+    NotConserved
+        By LRP, for a network that it cannot explain; it is a ValueError, too.
     """
     layers.check_input(model)
     targets = _targets(images, targets)
@@ -157,7 +158,6 @@ def _checked(maps: torch.Tensor, images: torch.Tensor, method: str, finite: bool
     maps = maps.detach().float().cpu()
     unfit = ~maps.isfinite().all(-1).all(-1)
     if finite and unfit.any():
-        raise FloatingPointError(
-            f"{method} gave NaN or infinite relevance for {int(unfit.sum())} of {len(maps)} images."
-        )
+        some = f"{int(unfit.sum())} of {len(maps)} images"
+        raise FloatingPointError(f"{method} gave NaN or infinite relevance for {some}.")
     return maps

@@ -17,7 +17,7 @@ NO_MAP_OF_THEIR_OWN = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.modules.dr
 def logits_of(model: nn.Module, images: torch.Tensor) -> torch.Tensor:
     """Logits (B, classes), of a model that returns them or, as Hugging Face's do, holds them."""
     output = model(images)
-    return output if isinstance(output, torch.Tensor) else output.logits
+    return getattr(output, "logits", output)
 
 
 def check_input(model: nn.Module) -> None:
@@ -139,7 +139,7 @@ def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
     before = [(name, module, tuple(out.shape)) for name, module, _, out in ran(model, images[:1])]
     runs = Counter(name for name, _, _ in before)
     heads = [i for i, run in enumerate(before) if isinstance(run[1], nn.Linear | nn.Conv2d)]
-    before = before[: heads[-1]] if heads else before
+    before = before[: heads[-1] if heads else None]
     maps = [
         i
         for i, (name, module, shape) in enumerate(before)

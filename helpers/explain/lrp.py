@@ -74,11 +74,9 @@ def propagate(model, images, targets, layer="input") -> tuple[torch.Tensor, torc
 
 
 def lost(logits: torch.Tensor, ledger: Ledger) -> torch.Tensor:
-    """What nobody can account for, as a share of the relevance in each image's map: (B,).
-
-    A layer may run on parts of the images that are stacked along the batch.
-    """
+    """What nobody can account for, as a share of the relevance in each image's map: (B,)."""
     arrived = sum(part.double().sum((1, 2, 3)) for part in ledger.arrived)
+    # A layer may run on parts of the images that are stacked along the batch.
     taken = sum(part.double().view(-1, len(logits)).sum(0) for part in ledger.taken)
     in_map = sum(part.abs().double().sum((1, 2, 3)) for part in ledger.arrived)
     logits = logits.double()

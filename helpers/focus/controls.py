@@ -1,9 +1,8 @@
 """Controls: maps and networks whose Focus is known beforehand, and what is found there.
 
 A map that ignores the class that is asked for has Focus 1/2 on average over a mosaic and its twin,
-in which the other class is asked for: what lies on one's targets lies on the other's others. The
-deep networks are those of Rao, Böhle and Schiele (*Towards Better Understanding Attribution
-Methods*, CVPR 2022), made of a trained classifier.
+in which the other class is asked for. The deep networks are those of Rao, Böhle and Schiele
+(*Towards Better Understanding Attribution Methods*, CVPR 2022), made of a trained classifier.
 """
 
 import copy
@@ -30,8 +29,8 @@ from helpers.run.progress import progress
 NETWORKS = 12  # of random weights
 FEW = 2  # mosaics, and as many twins, that each explains
 LEVEL = 0.995  # of their intervals: about ten are looked at, and all are to hold together
-FEWER = {"smoothgrad": {"samples": 4}, "integrated-gradients": {"steps": 4}}
-FEWER |= {"lime": {"samples": 24}}
+FEWER = {"smoothgrad": {"samples": 4}, "lime": {"samples": 24}}
+FEWER |= {"integrated-gradients": {"steps": 4}}
 MAP = "last map"
 AT_MAP = {"": {}, MAP: {"layer": MAP}}
 SETTINGS = {"integrated-gradients": AT_MAP, "lrp": AT_MAP}
@@ -77,8 +76,7 @@ def knows_nothing(
 ) -> pd.DataFrame:
     """Two class-blind maps, and every method, on networks of random weights: Focus must be 0.5.
 
-    Methods may be callables, as for :func:`helpers.focus.rate`. Each network explains other mosaics
-    and their twins.
+    Methods are as for :func:`helpers.focus.rate`. Each network explains other mosaics and twins.
     A row a map or method, one that refuses the network included: method; mosaics (with a Focus);
     mean, low, high (99.5%, over the networks); holds; why it has no mean.
     """

@@ -1,12 +1,9 @@
 """By which feature are two classes confused? Where the wrong relevance lies, and an intervention.
 
-A low Focus of a pair says that relevance falls on the outer images, and not why. So a feature is
-suspected first (where does the relevance lie on the outer images?) and then painted over: if
-relevance fell there because of the feature, Focus of the same mosaics rises.
-
-Every network reacts a little when anything is painted over. So the rise is compared with an effect
-size set beforehand (`EFFECT`), and not with zero; with the rise when as much is painted over
-elsewhere; and, where they can be trained, with networks that never learned the feature.
+A feature is suspected (where does the relevance lie on the outer images?) and then painted over: if
+relevance fell there because of the feature, Focus of the same mosaics rises. Every network reacts a
+little when anything is painted over. So the rise is compared with an effect size set beforehand
+(`EFFECT`), with painting elsewhere, and with networks that never learned the feature.
 """
 
 from collections.abc import Mapping
@@ -127,10 +124,7 @@ def beyond(learned: np.ndarray, reference: np.ndarray) -> float:
 
 
 def gains(model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, str]) -> np.ndarray:
-    """How much the mark on the outer class's images adds to the target's logit, (T, images).
-
-    This asks the networks themselves, without mosaics, an explanation method, or Focus.
-    """
+    """How much the mark on the outer class's images adds to the target's logit, (T, images)."""
     target, outer = pair
     ask = [logits(model.trainings, s.of(outer).images) for s in (marked, without)]
     return (ask[0] - ask[1])[..., model.logit[target]].numpy()
@@ -156,8 +150,7 @@ def held_out(collection: Collection, described: Images, recipe: Recipe, seed: in
 def reference(described: Images, recipe: Recipe, seed: int) -> Model | None:
     """The same model trained at dose 0, where the eyespot says nothing; None outside the world.
 
-    Training t differs from training t of the model in who carries the eyespots, and in nothing
-    else. Nobody can remove from photographs what they share.
+    Training t differs from training t of the model in who carries the eyespots only.
     """
     if described.source != "world" or described.eyespot is None:
         return None
@@ -195,8 +188,7 @@ def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
     """Discs around the place of the outer class's images that speaks most for the target.
 
     Each image is shown alone to the first training and explained by LRP, or by GradCAM where LRP
-    refuses the network. Masks as `intervention` takes them, bool (N, H, W), empty on images of
-    other classes.
+    refuses the network. Bool (N, H, W), empty on images of other classes.
     """
     target, outer = pair
     at = np.flatnonzero(images.table["class"] == outer)

@@ -1,9 +1,8 @@
 """Means of Focus over trainings and mosaics, with intervals that know that mosaics share images.
 
-A test split has far fewer images than there are mosaics of it: an image that a model finds hard
-makes all its mosaics hard. And a model is several trainings, which explain the same mosaics. The
-variance of a mean is what the images add, plus what the trainings add, less what both contain (as
-in :func:`helpers.stats.mean`, where no two values share an image).
+An image that a model finds hard makes all its mosaics hard, and a model is several trainings, which
+explain the same mosaics. The variance of a mean is what the images add, plus what the trainings
+add, less what both contain (as in :func:`helpers.stats.mean`, where no two values share an image).
 """
 
 from __future__ import annotations

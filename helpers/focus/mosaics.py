@@ -79,8 +79,7 @@ def batches(
     """Stream the mosaics of a design, or of any rows of it, in its order.
 
     `images` are those that `table` counts, uint8 (M, 3, H, W). Mosaics are uint8 (B, 3, 2 H, 2 W)
-    where the `shape` is "native", as in the paper (224 pixels make mosaics of 448), and of the size
-    of one image where it is "squeezed"; :func:`helpers.data.mosaics.grid` refuses others.
+    where the `shape` is "native", as in the paper, and (B, 3, H, W) where it is "squeezed".
     """
     wanted = torch.from_numpy(table[IMAGES].to_numpy(dtype=np.int64).copy())
     for rows in wanted.split(batch_size):

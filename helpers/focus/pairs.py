@@ -1,10 +1,8 @@
 """Class pairs that a model confuses: Focus of two-class mosaics, ranked (section I-C).
 
-Both outer images of these mosaics are of one class. Where the relevance for a target class falls on
-images of another, these have something that the model takes for the target. The paper ranks pairs
-by their lowest mean Focus. What comes first need not be a bias: classes are more or less alike, and
-one training scatters about another. Nor does a test help: its null, that a pair has as much Focus
-as the same target's other pairs, is never exactly true, and enough images reject it. So the ranking
+The paper ranks pairs by their lowest mean Focus. What comes first need not be a bias: classes are
+more or less alike, and one training scatters about another. Nor does a test help: its null, that a
+pair has as much Focus as the same target's other pairs, is never exactly true. So the ranking
 points to suspects; :mod:`helpers.focus.feature` tries them.
 """
 

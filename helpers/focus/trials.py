@@ -1,10 +1,9 @@
 """Is a planted feature proved, and an unplanted one not? Trials over seeds, pairs and doses.
 
-A seed has its own images. At each dose an eyespot is moved to a target class
-(`worlds.pictures.patch`), and a network is trained several times. In the mosaics the target's
-images carry the eyespot, as in training at dose 1, and so do the images of one outer class, which
-never carried it in training at dose 1. Every seed tries all twelve ordered pairs at dose 0, where
-the eyespot says nothing, and at dose 1; the first four also try one target at each dose between.
+At each dose an eyespot is moved to a target class (`worlds.pictures.patch`), and a network is
+trained several times on a seed's images. In the mosaics the target's images carry the eyespot, and
+so do those of one outer class, which never carried it in training at dose 1. Every seed tries all
+twelve ordered pairs at doses 0 and 1; the first four also try one target at each dose between.
 
     python -m helpers.focus.trials data/eyespot_trials.csv
 
