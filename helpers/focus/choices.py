@@ -84,10 +84,9 @@ def tried(
 ) -> pd.DataFrame:
     """What each choice does to Focus on the same mosaics, one choice at a time from quick settings.
 
-    The options are those of the authors' public code, of Rao et al. (CVPR 2022) for the layer, and
-    two places of the target images. Methods that the run does not rate are left out. To the rows of
-    :func:`helpers.focus.rate` come the columns choice and option; a method that refuses has rows
-    without a Focus.
+    The options are those of the authors' public code, and of Rao et al. (CVPR 2022) for the layer.
+    To the rows of :func:`helpers.focus.rate` come the columns choice and option; a method that
+    refuses has rows without a Focus.
     """
     device = next(model.trainings[0].parameters()).device
     half = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}

@@ -20,7 +20,7 @@ from torch.nn.functional import adaptive_avg_pool2d, interpolate
 from helpers import explain, stats
 from helpers.data import ImageSet
 from helpers.explain import METHODS, NotConserved, layers
-from helpers.focus.mosaics import CELLS, LAYOUTS, TARGETS, batches, cut, design, layouts
+from helpers.focus.mosaics import CELLS, TARGETS, batches, cut, design, layouts
 from helpers.focus.networks import Model
 from helpers.focus.rating import method_settings, rate, score, shown
 from helpers.models.networks import Classifier
@@ -35,7 +35,7 @@ MAP = "last map"
 AT_MAP = {"": {}, MAP: {"layer": MAP}}
 SETTINGS = {"integrated-gradients": AT_MAP, "lrp": AT_MAP}
 SETTINGS |= {"lime": {"": {}, "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9}}}
-"""How methods are asked in disconnected networks; the others with their own settings only."""
+"""How methods are asked in disconnected networks, if not with their own settings only."""
 
 
 def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -172,15 +172,14 @@ def in_disconnected(
     """
     mosaics = torch.cat(list(batches(table, images.images))).float() / 255
     classes = torch.tensor([model.logit[name] for name in table["target"]])
-    seen = torch.tensor([[float(cell in at) for cell in range(CELLS)] for at in LAYOUTS])
-    at = [LAYOUTS.index(tuple(np.flatnonzero(row))) for row in table[TARGETS].to_numpy(dtype=bool)]
     where, found = layouts(table), []
+    seen, at = where.flatten(1).float().unique(dim=0, return_inverse=True)
     for training, network in enumerate(model.trainings):
         shares = score(contributions(network, mosaics, classes), where).numpy()
         with torch.no_grad():
             per_layout = network(mosaics[:1]).shape[1]
         for control in ("DiFull", "DiPart", "sum"):
-            cells, right, targets = seen, np.nan, classes + per_layout * torch.tensor(at)
+            cells, right, targets = seen, np.nan, classes + per_layout * at
             if control == "sum":
                 cells, right, targets = torch.ones(1, CELLS), shares, classes
             whole = Disconnected(network, mosaics[:1], cells, apart=control != "DiPart").eval()
@@ -205,13 +204,9 @@ def _ways(methods: Iterable[str | Callable], layer: str) -> Iterator[tuple]:
         for setting, more in SETTINGS.get(method, {"": {}}).items():
             reads = MAP if MAP in (default, more.get("layer")) else "input"
             at = {"layer": layer} if reads == MAP else {}
-            named = setting or (reads if at else "")
             about = {"method": shown(method), "setting": setting, "reads": reads}
-            yield (
-                about | {"name": shown(method) + f", {named}" * bool(named)},
-                method,
-                quick | more | at,
-            )
+            named = [shown(method), setting or (reads if at else "")]
+            yield about | {"name": ", ".join(filter(None, named))}, method, quick | more | at
 
 
 @torch.no_grad()

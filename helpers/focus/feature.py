@@ -237,10 +237,8 @@ def by_method(
             asked = mosaics, model.logit[target], method
             maps = explain.explain(model.trainings[training], *asked, **settings).maps
             wrong = _outer(maps, outer).clamp(min=0)
-            on, whole = (
-                (w.double().unflatten(0, (-1, 2)).sum((1, 2, 3))) for w in (wrong * patch, wrong)
-            )
-            placed.append(own.assign(focus=(on / whole).numpy()))
+            sums = [m.double().sum((1, 2)).view(-1, 2).sum(1) for m in (wrong * patch, wrong)]
+            placed.append(own.assign(focus=torch.div(*sums).numpy()))
             tops += [bool(one[at]) for one, at in zip(patch, peaks(wrong), strict=True)]
         share, low, high = mean(pd.concat(placed)).interval()
         row = {"method": name, "share": share, "low": low, "high": high}

@@ -47,8 +47,7 @@ def designs(
 ) -> dict[str, pd.DataFrame]:
     """Mosaics of each set's held-out images, `per_class` of each target class.
 
-    Ready-made ones are taken as they are for a network as it is; where networks are trained, some
-    of their images are training images, and other mosaics are made of the rest.
+    Ready-made ones are taken for a network as it is; others are trained on some of their images.
     """
     if collection.mosaics and recipe.fit == AS_IT_IS:
         ready = collection.mosaics.items()
@@ -60,8 +59,7 @@ def designs(
 def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "C") -> Model:
     """The trainings of one architecture on one set, trained once and found in the store.
 
-    A network as it is was trained elsewhere: there is one, and its classes are ImageNet's. A class
-    that is neither an ImageNet category nor its number is refused.
+    Of a network as it is there is one, and a class that is no ImageNet category is refused.
     """
     classes = collection.sets[trained_on].classes
     if recipe.fit != AS_IT_IS:

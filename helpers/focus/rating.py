@@ -1,8 +1,7 @@
 """Rate methods: explain mosaics for their target, and score the maps (Equation 1).
 
-Mosaics are built, explained and scored a batch at a time, so memory does not grow with their
-number. The scores of a method and a training are a file in the store; a study that was interrupted
-goes on with the next.
+This is done a batch at a time, so memory does not grow with the number of mosaics. The scores of a
+method and a training are a file in the store; a study that was interrupted goes on with the next.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -34,11 +33,8 @@ EFFORTS = {
     "sound": {"lime": {"segments": 7}},
     "paper": {},
 }
-"""What each effort changes: "quick" draws fewer samples, in about a tenth of the time.
-
-Grids of superpixels have an odd number a side, so that some lie across a mosaic's seams: where all
-edges of a grid lie on the seams, nothing can leak across, and Focus is higher for no merit.
-"""
+"""What each effort changes: "quick" draws fewer samples, in about a tenth of the time. Grids of
+superpixels have an odd number a side, so that some lie across a mosaic's seams, and can leak."""
 
 
 def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
@@ -98,10 +94,8 @@ def rate(
 
     Parameters
     ----------
-    model : Model
-        Its trainings take uint8 images (B, 3, H, W) and float ones in [0, 1], and return logits.
-    images : ImageSet
-        The held-out images that `table`, from :func:`helpers.focus.design`, counts.
+    model, images : Model, ImageSet
+        The model, and the held-out images that `table`, from :func:`helpers.focus.design`, counts.
     method : str or callable
         One of :data:`helpers.explain.METHODS`, or a function of (model, float images, targets)
         that returns maps (B, H, W).
@@ -114,8 +108,8 @@ def rate(
     -------
     DataFrame
         The rows of `table` once a training, and: method (its shown name, such as "IG"); focus (NaN
-        where it is undefined, as for :func:`score`); seconds (wall time a mosaic took on average,
-        when it was explained); training (its number); architecture; set.
+        where it is undefined); seconds (wall time a mosaic took on average, when it was explained);
+        training (its number); architecture; set.
     """
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
@@ -126,8 +120,8 @@ def rate(
     for training, network in enumerate(progress(model.trainings, desc=shown(method), delay=2)):
         asked = network, images.images, table, targets, method, shape, settings
         focus, seconds = _kept(*asked) if isinstance(method, str) else _scored(*asked)
-        rows = table.assign(method=shown(method), focus=focus, seconds=seconds)
-        found.append(rows.assign(training=training))
+        found.append(table.assign(method=shown(method), focus=focus, seconds=seconds))
+        found[-1]["training"] = training
     rows = pd.concat(found, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
