@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from helpers import explain, focus
-from helpers.data import Collection, ImageSet, mosaics
+from helpers.data import Collection, ImageSet
 from helpers.focus import networks
 from helpers.focus.mosaics import IMAGES, TARGETS
 from helpers.focus.networks import Model
@@ -62,13 +61,6 @@ def test_score_is_equation_1(case):
     assert torch.allclose(found, by_loop(maps, layouts), atol=1e-6, equal_nan=True)
 
 
-def test_score_knows_the_cells_of_a_mosaic_that_does_not_divide():
-    tiles = [torch.full((1, 3, 7, 9), value, dtype=torch.uint8) for value in (1, 0, 0, 1)]
-    mosaic = mosaics.grid(tiles, 2, 2)[:, 0].float()
-    layout = torch.tensor([[[True, False], [False, True]]])
-    assert focus.score(mosaic, layout).item() == 1 and focus.score(1 - mosaic, layout).item() == 0
-
-
 @pytest.mark.parametrize(
     ("maps", "layouts", "error", "said"),
     [
@@ -84,15 +76,6 @@ def test_score_knows_the_cells_of_a_mosaic_that_does_not_divide():
 def test_score_refuses(maps, layouts, error, said):
     with pytest.raises(error, match=said):
         focus.score(maps, layouts)
-
-
-def test_a_map_without_focus_leaves_the_others_alone():
-    maps = torch.rand(5, 6, 6, generator=torch.Generator().manual_seed(0))
-    layouts = torch.eye(2).bool().expand(5, 2, 2)
-    whole = focus.score(maps, layouts)
-    maps[1], maps[2, 0, 0], maps[3, 5, 5] = 0, torch.nan, torch.inf
-    found = focus.score(maps, layouts)
-    assert torch.equal(found[[0, 4]], whole[[0, 4]]) and found[1:4].isnan().all()
 
 
 # --- the design ----------------------------------------------------------------------------------
@@ -147,11 +130,6 @@ def test_positions_classes_and_images_are_balanced(seed):
         assert set(Counter(table["class"].to_numpy()[others]).values()) == {64}, name
 
 
-def test_seeds_differ_and_zero_is_a_seed_like_others():
-    made = [focus.design(held_out(), CLASSES, per_class=12, seed=s)[IMAGES] for s in (0, 1, 2)]
-    assert not any(a.equals(b) for a, b in combinations(made, 2))
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -174,17 +152,6 @@ def pictures(n=20, height=10, width=12, *, seed=0):
     return torch.randint(0, 256, (n, 3, height, width), dtype=torch.uint8, generator=draw)
 
 
-@pytest.mark.parametrize("shape", ["native", "squeezed"])
-@pytest.mark.parametrize("size", [(10, 12), (11, 13)])
-def test_batches_are_grids(shape, size):
-    images = pictures(20, *size)
-    table = focus.design(held_out(5), CLASSES, per_class=7)
-    found = list(focus.batches(table, images, shape, batch_size=5))
-    assert [len(part) for part in found] == [5] * 5 + [3]
-    tiles = [images[torch.from_numpy(table[name].to_numpy().copy())] for name in IMAGES]
-    assert torch.equal(torch.cat(found), mosaics.grid(tiles, 2, 2, shape))
-
-
 def test_layouts_say_where_the_target_is():
     images = torch.zeros(20, 3, 6, 6, dtype=torch.uint8)
     table = focus.design(held_out(5), CLASSES, per_class=12)
@@ -193,14 +160,6 @@ def test_layouts_say_where_the_target_is():
     [seen] = focus.batches(table, images)
     white = (seen[:, 0] == 255).view(12, 2, 6, 2, 6).all(4).all(2)
     assert torch.equal(white, focus.layouts(table))
-
-
-def test_batches_refuse():
-    table = focus.design(held_out(5), CLASSES, per_class=2)
-    with pytest.raises(ValueError, match="not a mosaic shape"):
-        next(focus.batches(table, pictures(), "round"))
-    with pytest.raises(ValueError, match="uint8"):
-        next(focus.batches(table, pictures().float()))
 
 
 # --- rating --------------------------------------------------------------------------------------

@@ -98,15 +98,6 @@ def test_a_network_that_uses_the_mark_gains_what_can_be_computed(world):
     assert feature.rises(rated) == pytest.approx([1 - means["as it is"]] * 2)
 
 
-def test_what_a_network_does_not_use_changes_nothing(world):
-    """Ants have no green, so that painting over them moves nothing for bees."""
-    model, images, _, _ = world
-    rows = pairs.of_pair(pairs.design(images.table, CLASSES, per_pair=4), "bee", "ant")
-    masks = feature.disc((SIDE, SIDE), (6, 6), 3).expand(12, -1, -1)
-    rated = feature.intervention(model, images, rows, masks, own_channel)
-    assert feature.rise(rated).estimate == pytest.approx(0, abs=1e-6)
-
-
 def test_the_gain_of_a_logit_is_that_of_the_mark(world):
     model, images, _, clean = world
     without = ImageSet("C", clean, images.labels, CLASSES, images.table)
@@ -181,7 +172,7 @@ def test_recorded_trials_are_those_that_the_module_makes():
         assert row["first"] == (min(means, key=means.get) == (row["target"], row["outer"]))
     rates = trials.rates(judged).set_index("dose")
     assert rates.loc[1, "trials"] == seeds * 12
-    with pytest.raises(ValueError, match="There is no file"):
+    with pytest.raises(FileNotFoundError, match="no/such"):
         trials.recorded("no/such.csv")
 
 

@@ -179,9 +179,6 @@ def test_titles_say_what_the_tables_hold(methods):
     figure = figures.controls(blind, deep)
     assert said(figure).startswith("1 of 3 give 0.5 where nothing is known; at the input of DiFull")
     assert "LIME shows" in said(figure) and "gives no map" in texts(figure)
-    sums = pd.DataFrame({"focus": 0.6, "by_cell": 0.9, "right": 0.9}, index=["IG"])
-    figure = figures.sums(sums)
-    assert said(figure) == "Summed cell by cell, IG has 0.90 in place of 0.60; right is 0.90"
 
 
 def test_accuracy_beside_focus_joins_the_cases_of_a_model():

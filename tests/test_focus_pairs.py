@@ -45,17 +45,6 @@ def rated():
     return made
 
 
-def test_design_has_every_ordered_pair_equally_often_of_two_classes():
-    table = images()
-    design = pairs.design(table, CLASSES, per_pair=7, seed=0)
-    counts = design.groupby(["target", "outer"]).size()
-    assert set(counts.index) == set(permutations(CLASSES, 2)) and (counts == 7).all()
-    for row in design.to_dict("records"):
-        for cell in range(4):
-            name = row["target"] if row[f"is_target_{cell}"] else row["outer"]
-            assert table["class"][row[f"image_{cell}"]] == name
-
-
 def test_means_are_those_of_a_loop(rated):
     table = pairs.ranked(rated).set_index(["target", "outer"])
     for target, outer in permutations(CLASSES, 2):

@@ -109,7 +109,16 @@ def test_lrp_is_its_formulas(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["alexnet-quarter", "vgg11", "vgg11_bn", "resnet18", "squeezenet1_0"]
+    "name",
+    [
+        "alexnet-quarter",
+        "vgg11",
+        "vgg11-eighth",
+        "vgg11_bn",
+        "resnet10-eighth",
+        "resnet18",
+        "squeezenet1_0",
+    ],
 )
 def test_relevance_is_conserved(name):
     model = stir(models.build(name, 4))

@@ -1,8 +1,7 @@
 """One call for every explanation method: `explain(model, images, targets, method)`.
 
-Each module holds one idea: class activation maps (`cam`), gradients at the input or a layer
-(`gradients`), relevance propagation (`lrp`), hiding superpixels (`perturbation`); `methods` names
-them and their settings, and `layers` finds the layer at which a method looks.
+Class activation maps (`cam`), gradients (`gradients`), relevance propagation (`lrp`) and hiding
+superpixels (`perturbation`) have names and settings in `methods`; `layers` is where they look.
 """
 
 import inspect
@@ -22,21 +21,11 @@ __all__ = ["METHODS", "Maps", "NotConserved", "explain"]
 
 @dataclass(frozen=True)
 class Maps:
-    """Relevance maps of one method.
+    """Relevance maps of one method, float32 (N, H, W) at the images' size, on the CPU.
 
-    Attributes
-    ----------
-    maps : float32 tensor (N, H, W)
-        Relevance of every pixel for the target class, at the images' size, on the CPU. Its unit
-        is the method's own: only shares of it can be compared between methods.
-    method : str
-    settings : dict
-        What the method was run with, its layer's name included where it has one.
-    seconds : float
-        Wall time.
-    lost : float32 tensor (N,), optional
-        By LRP: what nobody can account for, as a share of the relevance in each map. Maps with more
-        than `helpers.explain.lrp.TOLERANCE` are refused.
+    The unit is the method's own: only shares of it can be compared between methods. `settings` are
+    those in force, the layer's name included; `seconds` is wall time. By LRP there is `lost`,
+    float32 (N,): what nobody can account for, as a share of the relevance in each map.
     """
 
     maps: torch.Tensor
@@ -70,7 +59,7 @@ def explain(
         From :func:`helpers.models.build` or, any other network, from :func:`helpers.models.wrap`,
         which knows how it wants its images. Put in eval mode for the occasion.
     images : tensor (N, 3, H, W)
-        uint8, or float in [0, 1]; moved to the model's device batch by batch.
+        uint8, or float in [0, 1].
     targets : int64 tensor (N,), or int
         The class to explain, of each image or of all.
     method : str or callable
@@ -79,13 +68,12 @@ def explain(
     preset : {"sound", "paper"}
         Settings to start from (`Method.sound`, `Method.paper`).
     batch_size : int
-        Images explained at a time; the methods named here give the same maps for any.
+        Images explained at a time; `METHODS` give the same maps for any.
     check_finite : bool
-        Whether a map with NaN or infinite relevance is refused, or returned as it is.
+        Whether NaN or infinite relevance is a FloatingPointError, or returned as it is.
     **settings
         Of the method. Most take `layer`: "input", "last map" (the last convolutional feature map)
-        or a layer's name in the model's own network, such as ``layer4``; None is the method's own
-        default.
+        or a layer's name in the model's own network; None is the method's own default.
 
     Returns
     -------
@@ -98,9 +86,7 @@ def explain(
         For a network of which nobody said how it wants its images, an unknown method or setting,
         images or targets that do not fit, a layer that is not there or runs several times.
     NotConserved
-        By LRP, for a network that it cannot explain.
-    FloatingPointError
-        When relevance comes out as NaN or infinite, and that is checked.
+        By LRP, for a network that it cannot explain; it is a ValueError, too.
     """
     layers.check_input(model)
     targets = _targets(images, targets)
@@ -172,7 +158,6 @@ def _checked(maps: torch.Tensor, images: torch.Tensor, method: str, finite: bool
     maps = maps.detach().float().cpu()
     unfit = ~maps.isfinite().all(-1).all(-1)
     if finite and unfit.any():
-        raise FloatingPointError(
-            f"{method} gave NaN or infinite relevance for {int(unfit.sum())} of {len(maps)} images."
-        )
+        some = f"{int(unfit.sum())} of {len(maps)} images"
+        raise FloatingPointError(f"{method} gave NaN or infinite relevance for {some}.")
     return maps

@@ -9,10 +9,7 @@ from helpers.explain.layers import gradient_at, resized
 def gradcam(
     model: nn.Module, images: torch.Tensor, targets: torch.Tensor, *, layer: str
 ) -> torch.Tensor:
-    """GradCAM (Selvaraju et al. 2017): channels of a map, weighted by their mean gradient.
-
-    The map is nowhere negative, and zero everywhere if nothing speaks for the target.
-    """
+    """GradCAM (Selvaraju et al. 2017): channels of a map, weighted by their mean gradient."""
     activation, gradient = gradient_at(model, images, targets, layer)
     weights = gradient.mean((2, 3), keepdim=True)
     return resized((weights * activation).sum(1, keepdim=True).relu(), images)

@@ -1,8 +1,7 @@
 """Gradient methods, at the input or at any layer: SmoothGrad, and captum's Integrated Gradients.
 
-Localisation depends on the layer as much as on the method (Rao et al. 2022), so both take `layer`;
-relevance at a layer is brought to image size as GradCAM's is. `reduce` says how channels become one
-map (`layers.reduced`).
+Both take `layer`, for localisation depends on it (Rao et al. 2022); `reduce` says how channels
+become one map (`layers.reduced`).
 """
 
 import warnings
@@ -28,8 +27,8 @@ def smoothgrad(
     """SmoothGrad (Smilkov et al. 2017): the mean gradient of noisy copies of an image.
 
     `reduce` acts on the mean. (captum's `NoiseTunnel(Saliency)` averages absolute values, which is
-    another map.) The noise is the same for every image, so that no map depends on its batch, but
-    for `sigma`, its standard deviation as a share of the image's own range.
+    another map.) The noise is the same for every image, so that no map depends on its batch.
+    `sigma` is its standard deviation as a share of the image's own range.
     """
     draw = torch.Generator().manual_seed(seed)
     noise = torch.randn((samples, *images.shape[1:]), generator=draw).to(images)
@@ -57,10 +56,9 @@ def integrated_gradients(
         method = LayerIntegratedGradients(logits, named(model, layer))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # captum's, on layers and batches: both as meant here
+        asked = {"target": targets, "n_steps": steps, "internal_batch_size": len(images)}
         try:
-            found = method.attribute(
-                images, start, target=targets, n_steps=steps, internal_batch_size=len(images)
-            )
+            found = method.attribute(images, start, **asked)
         except RuntimeError as error:
             if "in-place" not in str(error):
                 raise

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.functional import interpolate
 
-REDUCTIONS = ("sum", "absolute sum", "max absolute")
+REDUCTIONS = ("sum", "absolute sum", "max absolute")  # of channels
 EXTRA = 5  # tokens beside those of the image's patches: the class's, and registers
 #: Modules whose output is the map of the module before them, only pooled to a fixed size or masked.
 NO_MAP_OF_THEIR_OWN = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.modules.dropout._DropoutNd)
@@ -17,15 +17,14 @@ NO_MAP_OF_THEIR_OWN = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.modules.dr
 def logits_of(model: nn.Module, images: torch.Tensor) -> torch.Tensor:
     """Logits (B, classes), of a model that returns them or, as Hugging Face's do, holds them."""
     output = model(images)
-    return output if isinstance(output, torch.Tensor) else output.logits
+    return getattr(output, "logits", output)
 
 
 def check_input(model: nn.Module) -> None:
     """Refuse a network of which nobody said how it wants its images."""
     if not (hasattr(model, "mean") and hasattr(model, "std")):
         raise ValueError(
-            f"Nobody said how {type(model).__name__} wants its images normalised, and maps of "
-            "images that it was not made for look right and are wrong: wrap it, "
+            f"Nobody said how {type(model).__name__} wants its images normalised: wrap it, "
             "models.wrap(network, its weights or configuration), and explain that."
         )
 
@@ -53,9 +52,7 @@ def output_of(model: nn.Module, layer: str) -> Iterator[list[torch.Tensor]]:
 
     def keep(_, __, output):
         if not isinstance(output, torch.Tensor):
-            raise ValueError(
-                f"Layer {layer!r} gives no single tensor; name a layer in or after it."
-            )
+            raise ValueError(f"Layer {layer!r} gives no single tensor; name one in or after it.")
         kept.append(output)
         return output.clone()  # what follows may work in place
 
@@ -73,10 +70,9 @@ def through(
     model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """What the images are at a layer, ``input`` being they themselves, and the targets' logits."""
-    kept, at = [images], nullcontext() if layer == "input" else output_of(model, layer)
-    with at as found:
+    with nullcontext([images]) if layer == "input" else output_of(model, layer) as found:
         logits = logits_of(model, images)
-    return (found or kept)[0], logits.gather(1, targets[:, None])[:, 0]
+    return found[0], logits.gather(1, targets[:, None])[:, 0]
 
 
 def gradient_at(
@@ -84,8 +80,8 @@ def gradient_at(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Activation at a layer and the gradient of the target logits there: float (B, C, h, w).
 
-    The layer ``input`` is the images as given, before any normalisation. Both are in single
-    precision at least: half precision overflows where they are multiplied and summed.
+    The layer ``input`` is the images as given. Both are in single precision at least: half
+    precision overflows where they are multiplied and summed.
     """
     images = images.detach().requires_grad_()  # at a layer too: the model may be frozen
     kept, logits = through(model, images, targets, layer)
@@ -96,10 +92,8 @@ def gradient_at(
 
 
 def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
-    """A layer's output (B, C, h, w); tokens (B, N, C) of square images are laid out as a map.
-
-    Tokens stand row by row, after class and register tokens, of which there may be up to `EXTRA`.
-    """
+    """A layer's output (B, C, h, w); tokens (B, N, C) of square images, after class and register
+    tokens of which there may be up to `EXTRA`, are laid out as a map."""
     if output.ndim == 4:
         return output
     side = int(output.shape[1] ** 0.5) if output.ndim == 3 else 0
@@ -114,9 +108,7 @@ def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
 def reduced(relevance: torch.Tensor, how: str, images: torch.Tensor) -> torch.Tensor:
     """Relevance (B, C, h, w) as maps (B, H, W): channels reduced, then bilinear to image size.
 
-    `how` is the channels' "sum", its absolute value ("absolute sum"), or the largest absolute value
-    of a channel ("max absolute"). Only the first keeps evidence for the class apart from evidence
-    against it.
+    Only the first of the `REDUCTIONS` keeps evidence for the class apart from evidence against it.
     """
     if how not in REDUCTIONS:
         raise ValueError(f"reduce={how!r} is not known; use one of {', '.join(REDUCTIONS)}")
@@ -137,29 +129,22 @@ def resized(maps: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
 def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
     """Name of the layer that gives the last convolutional feature map before the classifier.
 
-    torchvision's ``features`` (AlexNet, VGG, SqueezeNet, DenseNet ...) and ``layer4`` (ResNet), and
-    for any other network what these are: the last layer run before the one that gives the logits,
-    whose output is a map of more than one pixel, of `least` pixels each way at least. Pooling to a
-    fixed size, dropout and modules that run several times do not count. One of the images is run
-    through the model.
-
-    A ValueError says where no layer gives such a map, or where layers that work on tokens come
-    after it, as in a vision transformer, whose only map is its patch embedding.
+    torchvision's ``features`` and ``layer4``, and for any other network what these are: the last
+    layer run, with one of the images, before the one that gives the logits, whose output is a map
+    of more than one pixel, of `least` pixels each way at least. Pooling to a fixed size, dropout
+    and modules that run several times do not count. A ValueError says where no layer gives such a
+    map, or where layers that work on tokens come after it, as in a vision transformer.
     """
     network = network_of(model)
     before = [(name, module, tuple(out.shape)) for name, module, _, out in ran(model, images[:1])]
     runs = Counter(name for name, _, _ in before)
     heads = [i for i, run in enumerate(before) if isinstance(run[1], nn.Linear | nn.Conv2d)]
-    before = before[: heads[-1]] if heads else before
+    before = before[: heads[-1] if heads else None]
     maps = [
         i
         for i, (name, module, shape) in enumerate(before)
-        if name
-        and runs[name] == 1
-        and not isinstance(module, NO_MAP_OF_THEIR_OWN)
-        and len(shape) == 4
-        and min(shape[-2:]) >= least
-        and shape[-1] * shape[-2] > 1
+        if name and runs[name] == 1 and not isinstance(module, NO_MAP_OF_THEIR_OWN)
+        if len(shape) == 4 and min(shape[-2:]) >= least and max(shape[-2:]) > 1
     ]
     if not maps:
         raise ValueError(
@@ -170,8 +155,7 @@ def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
     if any(len(shape) == 3 and list(m.parameters()) for _, m, shape in before[maps[-1] :]):
         raise ValueError(
             f"{type(network).__name__} has no feature map before its classifier: layers that work "
-            f"on tokens come after {name!r}. Name the layer to explain: one that gives a map, or "
-            "the tokens of the image's patches before the last attention."
+            f"on tokens come after {name!r}. Name a layer that gives a map, or tokens of patches."
         )
     return name
 

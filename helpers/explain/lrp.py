@@ -1,10 +1,8 @@
 """Layer-wise relevance propagation, by modified gradients, checked for conservation.
 
-Every layer passes back, in place of a gradient, relevance divided by activation. Then whatever is
-right for gradients is right here: sums share relevance by value, rectifiers and pooling pass it to
-what they let through, and a module that is reused or works in place needs no care. Convolutions and
-linear layers get the rules; batch normalisation is merged into its convolution first, for a rule
-on its own would be another method.
+Every layer passes back, in place of a gradient, relevance divided by activation. Then sums share
+relevance by value, rectifiers and pooling pass it to what they let through. Convolutions and linear
+layers get the rules; batch normalisation is merged into its convolution first.
 
 Relevance that reaches the input, and what biases and stabilisers took on the way, must add up to
 the logit. They do not where a network multiplies activations (squeeze-and-excitation, attention)
@@ -14,6 +12,7 @@ or bends them otherwise than by rectifying, and then the map is refused.
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import nn
@@ -32,22 +31,14 @@ class NotConserved(ValueError):
 
 @dataclass
 class Ledger:
-    """Where the relevance of each image went, in logits.
+    """Where the relevance of each image went, in logits."""
 
-    `taken`, each (B,), went to the biases and stabilisers of one layer; `arrived`, each
-    (B, 3, H, W), reached the input.
-    """
-
-    taken: list[torch.Tensor] = field(default_factory=list)
-    arrived: list[torch.Tensor] = field(default_factory=list)
+    taken: list[torch.Tensor] = field(default_factory=list)  # (B,), by a layer's biases
+    arrived: list[torch.Tensor] = field(default_factory=list)  # (B, 3, H, W), at the input
 
 
 def lrp(
-    model: nn.Module,
-    images: torch.Tensor,
-    targets: torch.Tensor,
-    *,
-    layer: str = "input",
+    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, *, layer: str = "input"
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """LRP (Bach et al. 2015) from the target's logit to the input, or to a layer's output.
 
@@ -83,12 +74,9 @@ def propagate(model, images, targets, layer="input") -> tuple[torch.Tensor, torc
 
 
 def lost(logits: torch.Tensor, ledger: Ledger) -> torch.Tensor:
-    """What nobody can account for, as a share of the relevance in each image's map: (B,).
-
-    It is 0 but for rounding where the rules fit the network. A layer may run on parts of the images
-    that are stacked along the batch.
-    """
+    """What nobody can account for, as a share of the relevance in each image's map: (B,)."""
     arrived = sum(part.double().sum((1, 2, 3)) for part in ledger.arrived)
+    # A layer may run on parts of the images that are stacked along the batch.
     taken = sum(part.double().view(-1, len(logits)).sum(0) for part in ledger.taken)
     in_map = sum(part.abs().double().sum((1, 2, 3)) for part in ledger.arrived)
     logits = logits.double()
@@ -100,8 +88,7 @@ def merged(model: nn.Module, image: torch.Tensor) -> tuple[nn.Module, str | None
     """A copy of the model, its batch normalisation merged into the convolutions before it, and the
     name of the layer that runs first, where that is a convolution.
 
-    One image is run to see which convolution gives what the batch normalisation gets. One that
-    follows none directly, or one that is used several times, stays.
+    One that follows no convolution directly, or one that is used several times, stays.
     """
     model = copy.deepcopy(model).eval()
     network = network_of(model)
@@ -121,13 +108,11 @@ def _with_rules(model, image, ledger: Ledger) -> nn.Module:
     """A merged copy of the model whose layers propagate relevance into the ledger."""
     ruled, opening = merged(model, image)
     for name, module in network_of(ruled.requires_grad_(False)).named_modules():
-        if not isinstance(module, AFFINE):
-            continue
-        rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon
-        if name == opening:
-            rule = _box(ruled)
-        asked = _linear(module), rule, ledger, name == opening
-        module.forward = lambda x, asked=asked: _Rule.apply(x, *asked)
+        if isinstance(module, AFFINE):
+            rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon
+            rule = _box(ruled) if name == opening else rule
+            asked = _linear(module), rule, ledger, name == opening
+            module.forward = lambda x, asked=asked: _Rule.apply(x, *asked)
     return ruled
 
 
@@ -178,12 +163,7 @@ def _keep(w):
     return w
 
 
-def _positive(w):
-    return w.clamp(min=0)
-
-
-def _negative(w):
-    return w.clamp(max=0)
+_positive, _negative = partial(torch.clamp, min=0), partial(torch.clamp, max=0)
 
 
 def _over(relevance: torch.Tensor, z: torch.Tensor, epsilon: float = 1e-9) -> torch.Tensor:

@@ -8,14 +8,13 @@ from helpers.explain import cam, gradients, lrp, perturbation
 
 @dataclass(frozen=True)
 class Method:
-    """An explanation method: its `name` in figures, and what computes it.
+    """An explanation method: its `name` in figures, what computes it, and its settings.
 
     `run` takes (model, images, targets, **settings), images in [0, 1], and returns float (B, H, W);
-    LRP with it the share of relevance that is lost, (B,).
-    `layer` is where relevance is read by default: "last map" (the last convolutional feature map),
-    "input", or None for a method that only ever reads at the input. `sound` are settings that keep
-    what the method is about; they are the default. `paper` are those of *Focus! Rating XAI Methods
-    and Finding Biases*, by the authors' public code, where that paper rates the method.
+    LRP with it the share of relevance that is lost, (B,). `layer` is where relevance is read by
+    default: "last map" (the last convolutional feature map), "input", or None for a method that
+    only ever reads at the input. `sound` settings keep what the method is about; they are the
+    default. `paper` are those of the authors' public code.
     """
 
     name: str
@@ -39,7 +38,7 @@ METHODS: dict[str, Method] = {
         "LIME",
         perturbation.lime,
         sound={"segments": 8, "samples": 256, "best": None},
-        paper={"segments": "quickshift", "samples": 1000, "best": 5},
+        paper={"segments": 7, "samples": 1000, "best": 5},
     ),
     "gradcam++": Method("GradCAM++", cam.gradcam_plus_plus, "last map"),
     "integrated-gradients": Method(

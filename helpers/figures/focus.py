@@ -33,12 +33,11 @@ from helpers.figures.style import (
     mark,
     marks,
     name_rows,
-    palette,
     series,
     shades,
 )
 
-__all__ = ["image_grid", "palette"]  # what notebooks call beside these
+__all__ = ["image_grid"]  # what a notebook calls beside these
 
 FRAME = "#00B8D4"  # seen on photographs and on dark and bright maps
 BY_CHANCE = mark("chance", **CHANCE)
@@ -48,24 +47,22 @@ LOWEST = 3  # pairs whose rank is written
 
 
 def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
-    """Focus of every method as box plots, a panel an architecture, a colour a set (Figure 1).
-
-    `rated` is from `rating.ratings`, `means` its summary by method, the highest first.
-    """
+    """Focus of every method as box plots, a panel an architecture, a colour a set (Figure 1);
+    `means` is the summary of `rated` by method, the highest first."""
     architectures, sets = rated["architecture"].unique(), list(rated["set"].unique())
     methods = list(means["method"])
     size = (9.5, 0.9 + 2.2 * len(architectures))
     fig, axes = plt.subplots(len(architectures), 1, figsize=size, squeeze=False, sharex=True)
     colours = {name: SET_COLOURS.get(name) or COLOURS[n] for n, name in enumerate(sets)}
     width = 0.78 / len(sets)
+    look = {"medianprops": {"color": INK}, "flierprops": {"ms": 2.5}, "widths": 0.88 * width}
     for ax, architecture in zip(axes[:, 0], architectures, strict=True):
         part = rated[rated["architecture"] == architecture].set_index(["set", "method"])["focus"]
-        for number, name in enumerate(sets):
+        for number, (name, colour) in enumerate(colours.items()):
             values = [part[part.index == (name, method)].dropna() for method in methods]
             places = np.arange(len(methods)) + (number - (len(sets) - 1) / 2) * width
-            look = {"boxprops": {"facecolor": colours[name]}, "medianprops": {"color": INK}}
-            look |= {"patch_artist": True, "manage_ticks": False, "flierprops": {"ms": 2.5}}
-            ax.boxplot(values, positions=places, widths=0.88 * width, **look)
+            look |= {"patch_artist": True, "boxprops": {"facecolor": colour}}
+            ax.boxplot(values, positions=places, manage_ticks=False, **look)
         ax.axhline(0.5, zorder=0, **CHANCE)
         ax.set(ylim=(0, 1.03), ylabel="Focus")
         ax.set_title(architecture, fontsize=10)
@@ -89,35 +86,31 @@ TIERS = {
 """What the paper says of each method."""
 
 
-def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame | None) -> Figure:
+def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame) -> Figure:
     """Mean Focus of each method, with the paper's word for it, and the means of single networks.
 
-    `means` and `networks` are summaries by method, and by method, architecture and set;
-    `photographs` is a recorded summary by method that is drawn beside them.
+    `means`, `networks` (by method, architecture and set) and the recorded `photographs` are
+    summaries.
     """
     fig, ax = plt.subplots(figsize=(9.5, 1.7 + 0.42 * len(means)))
     names = list(means["method"])
+    photographs = photographs[photographs["method"].isin(names)]
     looks = {
         "here: mean, 95% interval": {"marker": "o", "color": BLUE},
         "its networks, one by one": {"marker": "|", "color": FAINT},
+        "one network on photographs of ImageNet": {"marker": "D", "color": RED, "mfc": "white"},
     }
-    parts, said = [means, networks], f"{' and '.join(names[:2])} lead here, {names[-1]} is last"
-    if photographs is not None:
-        parts.append(photographs[photographs["method"].isin(names)])
-        looks["one network on photographs of ImageNet"] = {
-            "marker": "D",
-            "color": RED,
-            "mfc": "white",
-        }
-        said += f"; on photographs {photographs.loc[photographs['mean'].idxmin(), 'method']} is"
-    for nudge, part, look in zip((0, 0.2, -0.2), parts, looks.values(), strict=False):
-        ends = {"elinewidth": 0} if look["marker"] == "|" else {}
-        estimates(ax, part, "mean", part["method"].map(names.index) + nudge, **look, **ends)
+    parts = [(0, 1.5, means), (0.2, 0, networks), (-0.2, 1.5, photographs)]
+    for (nudge, width, part), look in zip(parts, looks.values(), strict=True):
+        at = part["method"].map(names.index) + nudge
+        estimates(ax, part, "mean", at, elinewidth=width, **look)
     for y, name in enumerate(names):
         ax.text(1.02, y, TIERS.get(name, ""), va="center", fontsize=10)
     ax.text(1.02, -0.75, "the paper says", fontsize=9, color=FAINT)
     name_rows(ax, names)
     _focus(ax, "mean Focus", xlim=(0.4, 1.0))
+    said = f"{' and '.join(names[:2])} lead here, {names[-1]} is last"
+    said += f"; on photographs {photographs.loc[photographs['mean'].idxmin(), 'method']} is"
     headed(fig, said, [*marks(looks), BY_CHANCE])
     return fig
 
@@ -129,18 +122,16 @@ def mosaic_maps(
     focus: Mapping[str, float],
     target: str,
 ) -> Figure:
-    """A mosaic, and the map that each method makes of it, the target cells framed in all of them.
+    """A mosaic (3, H, W), and each method's map of it, the target cells framed in all of them.
 
-    Positive relevance is drawn, as a share of the map's 99th percentile. `picture` is (3, H, W),
-    `layout` (2, 2); `maps` and `focus` are by method.
+    Positive relevance is drawn, as a share of the map's 99th percentile; `layout` is (2, 2).
     """
-    captions = [f"{name}: Focus {focus[name]:.2f}" for name in maps]
-    captions = [f"Where is the {target}?", *captions]
-    ordered = sorted((focus[name], name) for name in maps if focus[name] == focus[name])
-    title = ""
-    if len(ordered) > 1:
-        (low, last), (high, best) = ordered[0], ordered[-1]
-        title = f"{best} puts {high:.0%} of its relevance in the frames, {last} {low:.0%}"
+    captions = [f"Where is the {target}?", *(f"{n}: Focus {focus[n]:.2f}" for n in maps)]
+    known, title = pd.Series(focus).dropna(), ""
+    if len(known) > 1:
+        best, last = known.idxmax(), known.idxmin()
+        title = f"{best} puts {known.max():.0%} of its relevance in the frames"
+        title += f", {last} {known.min():.0%}"
     cols = min(len(captions), 5 if len(maps) < 5 else 4)
     shown = [picture, *maps.values()]
     fig = framed(shown, captions, cols=cols, title=title, most=0.99)
@@ -157,10 +148,9 @@ FACES = {
 
 
 def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figure:
-    """Focus of LRP, LIME and GradCAM against accuracy, the cases of the same networks joined.
+    """Focus against accuracy (of `choices.with_accuracy`), the cases of the same networks joined.
 
-    A small dot is one training in one case, a large mark the mean of a case's trainings. The tables
-    are those of `choices.with_accuracy` and `choices.rises`.
+    A small dot is one training in one case, a large mark the mean of a case's trainings.
     """
     looks = series(table["architecture"])
     fig, axes = plt.subplots(1, len(rises), figsize=(9.5, 4.3), sharey=True, squeeze=False)
@@ -177,8 +167,8 @@ def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figur
         ax.set(xlabel="accuracy on the set", ylim=(None, 1.02), xlim=(None, 1.04))
         ax.set_title(f"{method}: {rise / 10:+.3f} for 0.1 of accuracy", fontsize=10)
     axes[0, 0].set_ylabel("mean Focus")
-    for how in (how for how in FACES if how in set(table["how"])):
-        looks[how] = {"marker": "o", "color": INK, "mew": 1.5, **FACES[how]}
+    own = {"marker": "o", "color": INK, "mew": 1.5}
+    looks |= {how: own | face for how, face in FACES.items() if how in set(table["how"])}
     looks["the same networks"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
     follow = ", ".join(name for name, rise in rises.items() if rise > 0)
     title = f"More accurate networks, more Focus: {follow or 'for none of the methods'}"
@@ -216,8 +206,7 @@ def controls(blind: pd.DataFrame, known: pd.DataFrame) -> Figure:
     known = known[known["control"] != "sum"]
     ends = known.groupby(["name", "control"], sort=False)["focus"].agg(["mean", "min", "max"])
     ends = ends.set_axis(["mean", "low", "high"], axis=1).reset_index()
-    names = list(known["name"].unique())
-    size = (9.8, 1.6 + 0.4 * max(len(blind), len(names)))
+    size = (9.8, 1.6 + 0.4 * max(len(blind), known["name"].nunique()))
     fig, (ax, right) = plt.subplots(1, 2, figsize=size)
     looks = {True: {"marker": "o", "color": BLUE}, False: {"marker": "X", "color": RED}}
     for holds, part in blind.reset_index(drop=True).groupby("holds"):
@@ -229,35 +218,16 @@ def controls(blind: pd.DataFrame, known: pd.DataFrame) -> Figure:
     compared(right, ends, "mean", "name", "control", {"DiFull": looks[True], "DiPart": OPEN})
     title = "Cells that never meet (●), or meet in the features (○)\n(worst to best mosaic)"
     right.set_title(title, fontsize=10)
-    for one, must in ((ax, 0.5), (right, 1.0)):
-        one.axvline(must, color=INK, lw=1.8, zorder=0)
-    ax.set_xlabel("Focus (line: 0.5, what it must be)")
-    right.set_xlabel("Focus (line: all in cells that the logit adds up)")
+    must = {ax: (0.5, "0.5, what it must be"), right: (1.0, "all in cells that the logit adds up")}
+    for one, (at, said) in must.items():
+        one.axvline(at, color=INK, lw=1.8, zorder=0)
+        one.set_xlabel(f"Focus (line: {said})")
     full = known[(known["control"] == "DiFull") & (known["reads"] == "input")]
     least = full.groupby("method", sort=False)["focus"].min()
     wrong = ", ".join(least.index[least < 0.999])
     said = f"{int(blind['holds'].sum())} of {len(blind)} give 0.5 where nothing is known; at the"
-    headed(fig, f"{said} input of DiFull, {wrong or 'no method'} shows cells that are not seen")
-    return fig
-
-
-def sums(means: pd.DataFrame) -> Figure:
-    """Focus of pixels, and of sums of cells, beside the right one: three columns, by method."""
-    means = means.dropna().sort_values("focus", ascending=False)
-    fig, ax = plt.subplots(figsize=(8.5, 1.6 + 0.34 * len(means)))
-    looks = {"focus": {"marker": "o", "color": BLUE}, "by_cell": OPEN}
-    for column, look in looks.items():
-        ax.plot(means[column], range(len(means)), ls="", ms=8, **look)
-    name_rows(ax, means.index)
-    right = float(means["right"].mean())
-    line = {"color": RED, "ls": "-", "lw": 2}
-    ax.axvline(right, zorder=0, **line)
-    _focus(ax, "mean Focus")
-    entries = {"right: the cells' known contributions": line, "Focus, of pixels": looks["focus"]}
-    moved = (means["by_cell"] - means["focus"]).idxmax()
-    said = f"Summed cell by cell, {moved} has {means.loc[moved, 'by_cell']:.2f} in place of"
-    said += f" {means.loc[moved, 'focus']:.2f}; right is {right:.2f}"
-    headed(fig, said, [*marks(entries | {"of sums of cells": OPEN}), BY_CHANCE])
+    said += f" input of DiFull, {wrong or 'no method'} shows cells that are not seen"
+    headed(fig, said)
     return fig
 
 
@@ -278,19 +248,18 @@ def trainings(rated: pd.DataFrame, order: Sequence[str]) -> Figure:
 def pair_matrix(
     table: pd.DataFrame, classes: Sequence[str], planted: tuple[str, str] | None
 ) -> Figure:
-    """Mean Focus of every pair of `pairs.ranked` as a heat map: targets down, outer classes across.
-
-    The three lowest pairs carry their rank, the `planted` one a frame.
-    """
+    """Mean Focus of every pair of `pairs.ranked`: targets down, outer classes across; the lowest
+    pairs carry their rank, the `planted` one a frame."""
     names, side = list(classes), len(classes)
     cell = np.clip(9.5 / side, 0.62, 1.25)
     fig, ax = plt.subplots(figsize=(2.6 + cell * side, 1.5 + 0.72 * cell * side))
-    said = [f"{focus:.2f}" if np.isfinite(focus) else "none" for focus in table["focus"]]
-    rank = [f"\n({rank:.0f}.)" * (rank <= LOWEST) for rank in table["rank"]]
-    texts = table.assign(said=said).assign(said=lambda t: t["said"] + rank)
+    said = table["focus"].map("{:.2f}".format, na_action="ignore").fillna("none")
+    said += [f"\n({rank:.0f}.)" * (rank <= LOWEST) for rank in table["rank"]]
     grid, texts = (
-        one.pivot(index="target", columns="outer", values=value).reindex(names, columns=names)
-        for one, value in ((table, "focus"), (texts, "said"))
+        table.assign(said=said)
+        .pivot(index="target", columns="outer", values=value)
+        .reindex(names, columns=names)
+        for value in ("focus", "said")
     )
     norm = Normalize(min(table["focus"].min(), 0.5), 1)
     grounds = shades(norm(grid.to_numpy()), "cividis")
@@ -302,13 +271,12 @@ def pair_matrix(
     if side > 6:
         plt.setp(ax.get_xticklabels(), rotation=40, ha="right", rotation_mode="anchor")
     ax.set(xlabel="outer class (shown beside it)", ylabel="target class (asked for)")
-    note = "(1.) to (3.): the lowest" + "; framed: the planted pair" * bool(planted)
-    ax.set_title(note, fontsize=10)
+    framed = "; framed: the planted pair" * bool(planted)
+    ax.set_title(f"(1.) to ({LOWEST}.): the lowest{framed}", fontsize=10)
     bar = fig.colorbar(ScalarMappable(norm, "cividis"), ax=ax, shrink=0.9, pad=0.02)
     bar.set_label("mean Focus (0.5: chance)")
-    first = table.iloc[0]
-    title = f"The lowest Focus, {first['focus']:.2f}: {first['target']} beside {first['outer']}"
-    headed(fig, title)
+    target, outer, focus = table[["target", "outer", "focus"]].iloc[0]
+    headed(fig, f"The lowest Focus, {focus:.2f}: {target} beside {outer}")
     return fig
 
 
@@ -324,8 +292,7 @@ def mosaics_explained(
     """Mosaics, each beside the map of its relevance (Figure 2).
 
     The target's images are framed. In the map every image says its class and its share of the
-    relevance: those of the target sum to the Focus. All but the `title` is from `look.explained`;
-    `patches` are outlined.
+    relevance. All but the `title` is from `look.explained`; `patches` are outlined.
     """
     shown = [one for pair in zip(mosaics, maps, strict=True) for one in pair]
     texts = [text for caption in captions for text in (caption, f"relevance for {names[0]}")]
@@ -335,7 +302,7 @@ def mosaics_explained(
         _frames(ax, maps.shape[1:], layouts[at // 2], INK, 2.5)
     for at, ax in enumerate(fig.axes[1::2]):
         _outlined(ax, patches, at)
-        _shares(ax, layouts[at].numpy(), maps[at].clamp(min=0).double().numpy(), names)
+        _shares(ax, layouts[at], maps[at].clamp(min=0).double(), names)
     return fig
 
 
@@ -344,15 +311,14 @@ def _outlined(ax: Axes, patches: torch.Tensor | None, at: int) -> None:
         ax.contour(patches[at].numpy(), [0.5], colors=INK, linewidths=1.2)
 
 
-def _shares(ax: Axes, layout: np.ndarray, relevance: np.ndarray, names: tuple[str, str]) -> None:
+def _shares(ax: Axes, layout: torch.Tensor, relevance: torch.Tensor, names: Sequence[str]) -> None:
     """Each image's class and share of the relevance."""
-    height, width = relevance.shape[0] / 2, relevance.shape[1] / 2
-    parts = relevance.reshape(2, int(height), 2, int(width)).sum((1, 3))
-    for (r, c), is_target in np.ndenumerate(layout):
+    parts = relevance.unflatten(1, (2, -1)).unflatten(0, (2, -1)).sum((1, 3))
+    box = {"fc": "white", "ec": "none", "pad": 1.5, "alpha": 0.9}
+    look = {"transform": ax.transAxes, "color": INK, "fontsize": 8, "bbox": box}
+    for (r, c), is_target in np.ndenumerate(layout.numpy()):
         share = f" {parts[r, c] / parts.sum():.0%}" if parts.sum() > 0 else ""
-        box = {"fc": "white", "ec": "none", "pad": 1.5, "alpha": 0.9}
-        at = (c + 0.05) * width, (r + 0.94) * height
-        ax.text(*at, names[0 if is_target else 1] + share, color=INK, fontsize=8, bbox=box)
+        ax.text(0.5 * c + 0.025, 0.53 - 0.5 * r, names[0 if is_target else 1] + share, **look)
 
 
 def located(
@@ -364,50 +330,43 @@ def located(
 ) -> Figure:
     """Images (N, 3, H, W), and below them each method's relevance with a cross at its peak.
 
-    `maps` (N, H, W) and `tops` (row, column) are by method; `patches` (N, H, W) are outlined.
-    `names` are the class that is asked for, and that of the images.
+    `patches` (N, H, W) are outlined; `names` are the class that is asked for, and the images'.
     """
     title = f"Where the relevance for {names[0]} lies on images of {names[1]}"
     if patches is not None:
-        number = range(len(images))
-        hits = {n: patches[number, *np.transpose(at)].sum() for n, at in tops.items()}
+        hits = {n: patches[range(len(images)), *np.transpose(at)].sum() for n, at in tops.items()}
         counted = ", ".join(f"{name} {int(number)}" for name, number in hits.items())
         title = f"Of {len(images)} images the largest relevance is on the eyespot in: {counted}"
     shown = [*images, *(one for part in maps.values() for one in part)]
     fig = framed(shown, cols=len(images), title=title, most=0.995, shade="Reds")
     lines = np.reshape(fig.axes, (-1, len(images)))
-    for line, (name, part) in zip(lines[1:], maps.items(), strict=True):
-        for at, ax in enumerate(line):
-            if part[at].quantile(0.995) > 0:
+    for line, name in zip(lines, ["image", *maps], strict=True):
+        for at, ax in enumerate(line if name in maps else ()):
+            if maps[name][at].quantile(0.995) > 0:
                 ax.plot(*tops[name][at][::-1], "x", color=INK, ms=9, mew=2.2)
             _outlined(ax, patches, at)
-    for line, name in zip(lines, ["image", *maps], strict=True):
         beside = {"transform": line[0].transAxes, "ha": "right", "va": "center"}
         line[0].text(-0.06, 0.5, name, **beside)
     return fig
 
 
 def interventions(table: pd.DataFrame, rise: Sequence[float], effect: float, pair: tuple) -> Figure:
-    """Mean Focus of one pair's mosaics in each state, by networks (`focus.summary` of both).
-
-    `rise` is that of the second state over the first in the first networks, with its interval.
-    """
+    """Mean Focus of one pair's mosaics in each state, by networks (`focus.summary` of both);
+    `rise` is that of the second state over the first in the first networks."""
     (first, second, *_), looks = table["state"].unique(), series(table["networks"])
     fig, ax = plt.subplots(figsize=(9.0, 1.6 + 0.5 * table["state"].nunique()))
     compared(ax, table, "mean", "state", "networks", looks)
     as_it_is = (table["networks"] == next(iter(looks))) & (table["state"] == first)
     ax.axvline(table.loc[as_it_is, "mean"].item() + effect, **COUNTS)
-    lines = "lines: 95% intervals over trainings and images"
-    _focus(ax, f"mean Focus of {pair[0]} beside {pair[1]} ({lines})")
+    of_pair = f"mean Focus of {pair[0]} beside {pair[1]}"
+    _focus(ax, f"{of_pair} (lines: 95% intervals over trainings and images)")
     looks[f"as it is + {effect:g}: the effect that counts"] = COUNTS
     change, low, high = rise
     counts = "it is undecided whether that counts"
     if low > effect or high < effect:
         counts = "enough to count" if low > effect else "too little to count"
-    title = (
-        f"{second.capitalize()}: Focus changes by {change:+.2f} [{low:.2f}, {high:.2f}], {counts}"
-    )
-    headed(fig, title, [*marks(looks), BY_CHANCE])
+    said = f"{second.capitalize()}: Focus changes by {change:+.2f} [{low:.2f}, {high:.2f}]"
+    headed(fig, f"{said}, {counts}", [*marks(looks), BY_CHANCE])
     return fig
 
 

@@ -1,16 +1,13 @@
-"""Focus (*Focus! Rating XAI Methods and Finding Biases*): its score, its mosaics, its rating.
+"""Focus (*Focus! Rating XAI Methods and Finding Biases*).
 
-Each module holds one idea: the score of maps (`score`), which images make which mosaic (`mosaics`),
-the models that are explained (`networks`), methods rated over mosaics (`rating`), means with
-intervals over trainings and over mosaics that share images (`means`); maps and deep networks whose
-score is known beforehand (`controls`), what moves a score (`choices`); class pairs ranked
-(`pairs`), the feature that a pair shares (`feature`), trials with a planted pair (`trials`), a walk
-through mosaics (`look`); and what the paper claims (`claims`).
+Mosaics (`mosaics`), the models that are explained (`networks`), the score and ratings (`rating`),
+means with intervals (`means`), controls whose answer is known (`controls`), what moves a score
+(`choices`), class pairs ranked (`pairs`), the feature that a pair shares (`feature`), trials with a
+planted one (`trials`), a walk through mosaics (`look`), and what the paper claims (`claims`).
 """
 
 from helpers.focus.means import summary
 from helpers.focus.mosaics import TARGETS, batches, design, layouts
-from helpers.focus.rating import rate
-from helpers.focus.score import score
+from helpers.focus.rating import rate, score
 
 __all__ = ["TARGETS", "batches", "design", "layouts", "rate", "score", "summary"]

@@ -9,6 +9,7 @@ import pandas as pd
 
 from helpers.data import ImageSet
 from helpers.explain import NotConserved
+from helpers.focus.controls import uniform_map
 from helpers.focus.means import contrast
 from helpers.focus.mosaics import IMAGES, LAYOUTS, TARGETS, placed
 from helpers.focus.networks import AS_IT_IS, Model, right
@@ -19,28 +20,18 @@ from helpers.run.progress import progress
 FOLLOWED = ("lrp", "lime", "gradcam")  # methods whose Focus is set beside accuracy
 AUTHORS = "0.5"  # mean and deviation by which the authors' code normalises images
 PLACES = {"side by side": LAYOUTS[0], "on a diagonal": LAYOUTS[2]}  # cells of the targets
+LAYERS = {"input": {}, "last map": {"layer": "last map"}}
+FED = {"as trained": {}, AUTHORS: {}}
 TRIED = (
-    ("sign", "smoothgrad", "signed", {}),
-    ("sign", "smoothgrad", "absolute", {"reduce": "max absolute"}),
-    ("sign", "integrated-gradients", "signed", {}),
-    ("sign", "integrated-gradients", "absolute", {"reduce": "absolute sum"}),
-    ("values", "lime", "weights", {}),
-    ("values", "lime", "five best", {"best": 5}),
-    ("grid", "lime", "5 × 5, across the seams", {}),
-    ("grid", "lime", "4 × 4, on the seams", {"segments": 4}),
-    *(
-        ("layer", method, layer, {"layer": layer} if layer == "last map" else {})
-        for method in ("lrp", "smoothgrad", "integrated-gradients")
-        for layer in ("input", "last map")
-    ),
-    *(
-        ("normalisation", method, option, {})
-        for method in ("gradcam", "lrp", "integrated-gradients")
-        for option in ("as trained", AUTHORS)
-    ),
-    *(("targets", "gradcam", option, {}) for option in PLACES),
+    ("sign", "smoothgrad", {"signed": {}, "absolute": {"reduce": "max absolute"}}),
+    ("sign", "integrated-gradients", {"signed": {}, "absolute": {"reduce": "absolute sum"}}),
+    ("values", "lime", {"weights": {}, "five best": {"best": 5}}),
+    ("grid", "lime", {"5 × 5, across the seams": {}, "4 × 4, on the seams": {"segments": 4}}),
+    *(("layer", method, LAYERS) for method in ("lrp", "smoothgrad", "integrated-gradients")),
+    *(("normalisation", method, FED) for method in ("gradcam", "lrp", "integrated-gradients")),
+    ("targets", "gradcam", {place: {} for place in PLACES}),
 )
-"""Choice, method, option and changed settings; what changes nothing is found in the store."""
+"""Choice, method, and its two options with the settings that they change."""
 
 
 def with_accuracy(
@@ -55,13 +46,9 @@ def with_accuracy(
 
     The models on their own set and on the others, and models that were stopped early. Images and
     their mosaics are given by set; `more` is `effort` and `shape`.
-
-    Returns
-    -------
-    DataFrame
-        network (a name for each), model (its name without the training), architecture, set (of the
-        mosaics), how ("own set", "other set" or "stopped early"), training, accuracy, and the mean
-        Focus of those of LRP, LIME and GradCAM that are among the `methods`.
+    Columns are network (a name for each), model (its name without the training), architecture, set
+    (of the mosaics), how ("own set", "other set" or "stopped early"), training, accuracy, and the
+    mean Focus of those of LRP, LIME and GradCAM that are among the `methods`.
     """
     known = {model.trained_on for model in models}
     known = known if len(known) > 1 else set(images)  # sets that networks of this run have learned
@@ -97,25 +84,22 @@ def tried(
 ) -> pd.DataFrame:
     """What each choice does to Focus on the same mosaics, one choice at a time from quick settings.
 
-    The options are those of the authors' public code, of Rao et al. (CVPR 2022) for the layer, and
-    two places of the target images. Methods that the run does not rate are left out. To the rows of
-    :func:`helpers.focus.rate` come the columns choice and option; a method that refuses has rows
-    without a Focus.
+    The options are those of the authors' public code, and of Rao et al. (CVPR 2022) for the layer.
+    To the rows of :func:`helpers.focus.rate` come the columns choice and option; a method that
+    refuses has rows without a Focus.
     """
     device = next(model.trainings[0].parameters()).device
     half = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
     fed = [Classifier(n.network, **half).to(device).eval() for n in model.trainings]
     found = []
-    options = [option for option in TRIED if option[1] in methods]
-    for choice, method, option, changes in progress(options, desc="choices", delay=2):
+    asked = [(c, m, *one) for c, m, options in TRIED if m in methods for one in options.items()]
+    for choice, method, option, changes in progress(asked, desc="choices", delay=2):
         on = replace(model, trainings=fed) if option == AUTHORS else model
         rows = moved(table, PLACES[option]) if option in PLACES else table
         try:
             focus = rate(on, images, rows, method, **method_settings(method, "quick") | changes)
         except NotConserved:
-            focus = rows.merge(pd.DataFrame({"training": range(len(model.trainings))}), "cross")
-            about = {"set": images.name, "architecture": model.recipe.architecture}
-            focus = focus.assign(method=shown(method), focus=np.nan, **about)
+            focus = rate(on, images, rows, uniform_map).assign(method=shown(method), focus=np.nan)
         found.append(focus.assign(choice=choice, option=option))
     return pd.concat(found, ignore_index=True)
 
@@ -131,12 +115,9 @@ def moved(table: pd.DataFrame, cells: tuple[int, int]) -> pd.DataFrame:
 def paired(chosen: pd.DataFrame) -> pd.DataFrame:
     """What each choice changes: the second option's Focus less the first's, on the same mosaics.
 
-    Returns
-    -------
-    DataFrame
-        choice, method, first, second (the options), first_mean, second_mean, difference, low, high
-        (95%, of the paired difference, over trainings and images), undefined (pairs of maps of
-        which one has no Focus, which count in none of these), and maps (pairs of them).
+    Columns are choice, method, first, second (the options), first_mean, second_mean, difference,
+    low, high (95%, of the paired difference, over trainings and images), undefined (pairs of maps
+    of which one has no Focus, which count in none of these), and maps (pairs of them).
     """
     rows = []
     for (choice, method), part in chosen.groupby(["choice", "method"], sort=False):

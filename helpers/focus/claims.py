@@ -51,37 +51,30 @@ def _alike(means: pd.Series, between: str) -> stats.Mean:
     """Mean rank correlation of the methods' means between architectures or sets, over trainings."""
     ranks = means.unstack("method").rank(axis=1)
     [within] = {"architecture", "set"} - {between}
-    each = {}
-    for (training, _), part in ranks.groupby(["training", within]):
-        apart = part.droplevel(["training", within]).T.corr().to_numpy()
-        n = len(apart)
-        each.setdefault(training, []).append((apart.sum() - n) / (n * (n - 1)))
-    return stats.mean([np.mean(values) for values in each.values()])
+    alike = {}
+    for case, part in ranks.groupby(["training", within]):
+        between_two = part.T.corr().to_numpy()[np.triu_indices(len(part), 1)]
+        alike[case] = between_two.mean()
+    return stats.mean(pd.Series(alike).groupby(level=0).mean())
 
 
 def of_accuracy(table: pd.DataFrame) -> list[Estimate]:
     """Whether LRP's and LIME's Focus follow accuracy more than GradCAM's does.
 
-    `table` is from :func:`helpers.focus.choices.with_accuracy`.
+    `table` is from :func:`helpers.focus.choices.with_accuracy`. The difference of two least-squares
+    slopes is the slope of the difference. Cases of one network are not independent, so the error is
+    the cluster-robust one.
     """
     found = []
     for method in sorted({"LRP", "LIME"} & set(table)):
         known = table.dropna(subset=[method, "GradCAM"])
         if known["network"].nunique() >= 5:
-            found.append(Estimate(f"focus/accuracy/{method.lower()}", _slope(known, method)))
+            line = OLS(known[method] - known["GradCAM"], known[["accuracy"]].assign(constant=1.0))
+            groups = {"groups": known["network"].factorize()[0]}
+            fitted = line.fit(cov_type="cluster", cov_kwds=groups, use_t=True)
+            slope = fitted.params["accuracy"], *fitted.conf_int().loc["accuracy"]
+            found.append(Estimate(f"focus/accuracy/{method.lower()}", slope))
     return found
-
-
-def _slope(known: pd.DataFrame, method: str) -> tuple[float, float, float]:
-    """How much steeper a method's Focus rises with accuracy than GradCAM's on the same networks.
-
-    The difference of two least-squares slopes is the slope of the difference. Cases of one network
-    are not independent, so the error is the cluster-robust one.
-    """
-    line = OLS(known[method] - known["GradCAM"], known[["accuracy"]].assign(constant=1.0))
-    groups = known["network"].factorize()[0]
-    fitted = line.fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
-    return fitted.params["accuracy"], *fitted.conf_int().loc["accuracy"]
 
 
 def of_controls(blind: pd.DataFrame, known: pd.DataFrame) -> list[Estimate]:
@@ -93,34 +86,31 @@ def of_controls(blind: pd.DataFrame, known: pd.DataFrame) -> list[Estimate]:
     full = known[known["control"] == "DiFull"]
     ends = full.groupby(["method", "setting", "reads"], sort=False)["focus"]
     ends = ends.agg(["mean", "min", "max"]).reset_index()
-    lime = ends[ends["method"] == "LIME"]
-    input_ = ends[(ends["reads"] == "input") & (ends["method"] != "LIME")]
+    lime = ends[ends["method"] == "LIME"][["mean", "min", "max"]]
+    least = ends[(ends["reads"] == "input") & (ends["method"] != "LIME")]["min"]
+    fails = (least <= 1 - ROUNDING).where(least.notna())
     found = [
-        _failed("blind", blind["holds"][blind["mean"].notna()], len(blind)),
-        _failed("difull-input", input_["min"].dropna() > 1 - ROUNDING, len(input_)),
+        _failed("blind", (~blind["holds"]).where(blind["mean"].notna())),
+        _failed("difull-input", fails),
+        *(Estimate("suite/focus/difull-lime", tuple(row)) for row in lime[-1:].to_numpy()),
     ]
-    if len(lime):
-        found.append(
-            Estimate("suite/focus/difull-lime", tuple(lime.iloc[-1][["mean", "min", "max"]]))
-        )
     at_map = full[full["reads"] == MAP]
     for method in [m for m in ("GradCAM", "GradCAM++") if {m, "IG"} <= set(at_map["method"])]:
         gap = contrast(at_map, {method: 1, "IG": -1}).interval()
         found.append(Estimate("suite/focus/difull-cam", gap, {"method": method}))
-    sums = known[(known["control"] == "sum") & (known["setting"] == "")].dropna(subset=["focus"])
+    sums = known[(known["control"] == "sum") & (known["setting"] == "")]
+    sums = sums.assign(focus=sums["focus"] - sums["right"]).dropna(subset=["focus"])
     for method in [m for m in ("IG", "GradCAM", "LRP") if m in set(sums["method"])]:
-        mine = sums[sums["method"] == method]
-        apart = mean(mine.assign(focus=mine["focus"] - mine["right"]))
-        found.append(Estimate("suite/focus/sum", apart.interval(), {"method": method}))
+        apart = mean(sums[sums["method"] == method]).interval()
+        found.append(Estimate("suite/focus/sum", apart, {"method": method}))
     return found
 
 
-def _failed(claim: str, holds: pd.Series, asked: int) -> Estimate:
-    """How many controls fail of those that give a map."""
-    silent = asked - len(holds)
+def _failed(claim: str, fails: pd.Series) -> Estimate:
+    """How many controls fail of those that give a map; the others are NaN."""
+    silent, asked = int(fails.isna().sum()), int(fails.notna().sum())
     note = f"{silent} give no map and are not counted" * (silent > 0)
-    failed = (int((~holds.astype(bool)).sum()),) * 3
-    return Estimate(f"suite/focus/{claim}", failed, {"asked": len(holds)}, note=note)
+    return Estimate(f"suite/focus/{claim}", (fails.sum(),) * 3, {"asked": asked}, note=note)
 
 
 def of_choices(gaps: pd.DataFrame) -> list[Estimate]:
@@ -129,9 +119,9 @@ def of_choices(gaps: pd.DataFrame) -> list[Estimate]:
     for choice, method in (("layer", "IG"), ("normalisation", "GradCAM")):
         rows = gaps[(gaps["choice"] == choice) & (gaps["method"] == method)]
         for row in rows.to_dict("records"):
-            interval = row["difference"], row["low"], row["high"]
             empty = row["undefined"]
             note = f"{empty} of {row['maps']} pairs of maps have no Focus" * (empty > 0)
+            interval = row["difference"], row["low"], row["high"]
             found.append(Estimate(f"suite/focus/{choice}", interval, note=note))
     return found
 
@@ -155,8 +145,8 @@ def of_feature(
         found.append(Estimate("suite/focus/beyond", gap, about, p=feature.beyond(*rises)))
     if placed is not None:
         finer = placed.iloc[1]  # the last map is too coarse to put most of it on a small feature
-        on = finer["share"], finer["low"], finer["high"]
         note = f"{finer['method']}; the feature is {finer['area']:.0%} of the area"
+        on = tuple(finer[["share", "low", "high"]])
         found.append(Estimate("focus/most-on-feature", on, note=note))
     return found
 
@@ -166,31 +156,26 @@ def of_trials(table: pd.DataFrame) -> list[Estimate]:
 
     The trials of a seed share images and networks, so differences are taken seed by seed.
     """
-    full, none = (table[table["dose"] == dose] for dose in (1, 0))
-    seeds = table["seed"].nunique()
+    trial = table.set_index(["dose", "seed", *pairs.PAIR])
+    own = trial.apply(lambda row: row[f"{row.name[2]} > {row.name[3]}"], axis=1)
+    full, none = trial.loc[1], trial.loc[0]
+    learned, by_seed = full[full["learned"]], {"seeds": table["seed"].nunique()}
     first = full.groupby("seed")["first"].mean() - none.groupby("seed")["first"].mean()
-    found = [Estimate("focus/first", stats.mean(first).interval(), {"seeds": seeds})]
-    between = table[table["dose"].between(0, 1, inclusive="neither")].groupby("dose")
-    whole = _focus_of_pair(full)
-    kept = {dose: (_focus_of_pair(rows) - whole).dropna() for dose, rows in between}
-    kept = pd.concat(kept, names=["dose"])
-    by_seed, by_dose = (kept.groupby(level=name).mean() for name in ("seed", "dose"))
-    note = ", ".join(f"dose {dose:g}: {gap:+.2f}" for dose, gap in by_dose.items())
-    gap = stats.mean(by_seed).interval()
-    found.append(Estimate("focus/remedy", gap, {"seeds": len(by_seed)}, note=note))
-    learned = full[full["learned"]]
-    for claim, of, known in (
-        ("found", "trials", learned["found"]),
-        ("alarms-by-seed", "seeds", none.groupby("seed")["found"].any()),
-        ("alarms", "trials", none["found"]),
-    ):
-        ends = known.mean(), *stats.wilson(known.sum(), len(known))
-        found.append(Estimate(f"suite/focus/{claim}", ends, {of: len(known)}))
-    peaks = stats.mean(learned.groupby("seed")["peaks_finer"].mean()).interval()
-    return [*found, Estimate("suite/focus/names", peaks, {"seeds": seeds})]
-
-
-def _focus_of_pair(rows: pd.DataFrame) -> pd.Series:
-    """Mean Focus of each trial's own pair, by seed and pair."""
-    rows = rows.set_index(["seed", *pairs.PAIR])
-    return rows.apply(lambda row: row[f"{row.name[1]} > {row.name[2]}"], axis=1)
+    between = own.drop([0, 1]).unstack("dose")
+    kept = between.sub(own.loc[1], axis=0).stack().dropna()
+    note = kept.groupby("dose").mean().map("{:+.2f}".format)
+    note = ", ".join(f"dose {dose:g}: {gap}" for dose, gap in note.items())
+    remedy = kept.groupby("seed").mean()
+    peaks = learned.groupby("seed")["peaks_finer"].mean()
+    alarms = none.groupby("seed")["found"].any()
+    shares = [("found", "trials", learned["found"]), ("alarms-by-seed", "seeds", alarms)]
+    shares = {
+        (claim, of): (known.mean(), *stats.wilson(known.sum(), len(known)), len(known))
+        for claim, of, known in [*shares, ("alarms", "trials", none["found"])]
+    }
+    return [
+        Estimate("focus/first", stats.mean(first).interval(), by_seed),
+        Estimate("focus/remedy", stats.mean(remedy).interval(), {"seeds": len(remedy)}, note=note),
+        *(Estimate(f"suite/focus/{c}", ends, {of: n}) for (c, of), (*ends, n) in shares.items()),
+        Estimate("suite/focus/names", stats.mean(peaks).interval(), by_seed),
+    ]

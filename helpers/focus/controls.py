@@ -1,9 +1,8 @@
 """Controls: maps and networks whose Focus is known beforehand, and what is found there.
 
 A map that ignores the class that is asked for has Focus 1/2 on average over a mosaic and its twin,
-in which the other class is asked for: what lies on one's targets lies on the other's others. The
-deep networks are those of Rao, Böhle and Schiele (*Towards Better Understanding Attribution
-Methods*, CVPR 2022), made of a trained classifier.
+in which the other class is asked for. The deep networks are those of Rao, Böhle and Schiele
+(*Towards Better Understanding Attribution Methods*, CVPR 2022), made of a trained classifier.
 """
 
 import copy
@@ -21,28 +20,22 @@ from torch.nn.functional import adaptive_avg_pool2d, interpolate
 from helpers import explain, stats
 from helpers.data import ImageSet
 from helpers.explain import METHODS, NotConserved, layers
-from helpers.focus.mosaics import CELLS, LAYOUTS, TARGETS, batches, design, layouts
+from helpers.focus.mosaics import CELLS, TARGETS, batches, cut, design, layouts
 from helpers.focus.networks import Model
-from helpers.focus.rating import method_settings, rate, shown
-from helpers.focus.score import score
+from helpers.focus.rating import method_settings, rate, score, shown
 from helpers.models.networks import Classifier
 from helpers.run.progress import progress
 
 NETWORKS = 12  # of random weights
 FEW = 2  # mosaics, and as many twins, that each explains
 LEVEL = 0.995  # of their intervals: about ten are looked at, and all are to hold together
-FEWER = {"smoothgrad": {"samples": 4}, "integrated-gradients": {"steps": 4}}
-FEWER |= {"lime": {"samples": 24}}
+FEWER = {"smoothgrad": {"samples": 4}, "lime": {"samples": 24}}
+FEWER |= {"integrated-gradients": {"steps": 4}}
 MAP = "last map"
 AT_MAP = {"": {}, MAP: {"layer": MAP}}
-SETTINGS = {
-    "lime": {"": {}, "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9}},
-    "integrated-gradients": AT_MAP,
-    "lrp": AT_MAP,
-}
-"""How methods are asked in disconnected networks; the others with their own settings only."""
-ADDED = {"DiFull": "targets", "DiPart": "targets", "sum": "all cells"}
-"""The disconnected networks, and whose logits they add up."""
+SETTINGS = {"integrated-gradients": AT_MAP, "lrp": AT_MAP}
+SETTINGS |= {"lime": {"": {}, "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9}}}
+"""How methods are asked in disconnected networks, if not with their own settings only."""
 
 
 def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -83,14 +76,9 @@ def knows_nothing(
 ) -> pd.DataFrame:
     """Two class-blind maps, and every method, on networks of random weights: Focus must be 0.5.
 
-    Methods may be callables, as for :func:`helpers.focus.rate`. Each network explains other mosaics
-    and their twins.
-
-    Returns
-    -------
-    DataFrame
-        A row a map or method, one that refuses the network included: method; mosaics (with a
-        Focus); mean, low, high (99.5%, over the networks); holds; why it has no mean.
+    Methods are as for :func:`helpers.focus.rate`. Each network explains other mosaics and twins.
+    A row a map or method, one that refuses the network included: method; mosaics (with a Focus);
+    mean, low, high (99.5%, over the networks); holds; why it has no mean.
     """
     rows = []
     for method in progress([random_map, uniform_map, *methods], desc="controls", delay=2):
@@ -114,15 +102,8 @@ def knows_nothing(
     return pd.DataFrame(rows)
 
 
-def cut(maps: torch.Tensor) -> torch.Tensor:
-    """The four cells of maps (B, C, H, W), one after the other: (4 B, C, H // 2, W // 2)."""
-    height, width = (side // 2 for side in maps.shape[-2:])
-    lines = maps[..., :height, :], maps[..., -height:, :]
-    return torch.cat([part for line in lines for part in (line[..., :width], line[..., -width:])])
-
-
 def joined(cells: torch.Tensor) -> torch.Tensor:
-    """Cells as :func:`cut` gives them, put together again."""
+    """Cells as :func:`helpers.focus.mosaics.cut` gives them, put together again."""
     first, second, third, fourth = cells.chunk(CELLS)
     return torch.cat([torch.cat([first, second], -1), torch.cat([third, fourth], -1)], -2)
 
@@ -157,12 +138,11 @@ class Disconnected(Classifier):
     def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor, apart: bool):
         super().__init__(copy.deepcopy(model.network), model.mean, model.std)
         last = layers.last_map(model, mosaic)
-        if apart:
-            for module in self.network.modules():
-                if type(module) is nn.MaxPool2d:
-                    module.__class__ = _PoolApart
-                elif type(module) is nn.Conv2d and max(*module.kernel_size, *module.stride) > 1:
-                    module.__class__ = _ConvApart
+        for module in self.network.modules() if apart else ():
+            if type(module) is nn.MaxPool2d:
+                module.__class__ = _PoolApart
+            elif type(module) is nn.Conv2d and max(*module.kernel_size, *module.stride) > 1:
+                module.__class__ = _ConvApart
         parts = OrderedDict(whole=self.network.get_submodule(last), cells=_Cut())
         self.network.set_submodule(last, nn.Sequential(parts))
         self.layer = f"{last}.whole"
@@ -184,36 +164,27 @@ def in_disconnected(
     adds up all four: the right Focus is the target cells' share of the positive
     :func:`contributions`.
 
-    Returns
-    -------
-    DataFrame
-        A row a mosaic of `table`, training, control, method and setting (of the method, where it is
-        tried in several), with the columns name (method and how it is asked); reads ("input" or
-        "last map"); focus (of pixels);
-        by_cell (the same of relevance that was summed in each cell, with its sign, before negative
-        relevance is left out); right; and why. NaN where a method refuses the network, and why.
+    Returned is a row a mosaic of `table`, training, control, method and setting (of the method,
+    where it is tried in several), with the columns name (method and how it is asked); reads
+    ("input" or "last map"); focus (of pixels); by_cell (of relevance that was summed in each cell,
+    with its sign, before negative relevance is left out); right (in "sum"); and why there is no
+    Focus where a method refuses the network.
     """
     mosaics = torch.cat(list(batches(table, images.images))).float() / 255
     classes = torch.tensor([model.logit[name] for name in table["target"]])
-    seen = torch.tensor([[float(cell in at) for cell in range(CELLS)] for at in LAYOUTS])
-    at = [LAYOUTS.index(tuple(np.flatnonzero(row))) for row in table[TARGETS].to_numpy(dtype=bool)]
     where, found = layouts(table), []
+    seen, at = where.flatten(1).float().unique(dim=0, return_inverse=True)
     for training, network in enumerate(model.trainings):
-        right = score(contributions(network, mosaics, classes), where).numpy()
+        shares = score(contributions(network, mosaics, classes), where).numpy()
         with torch.no_grad():
             per_layout = network(mosaics[:1]).shape[1]
-        for control, added in ADDED.items():
-            cells = seen if added == "targets" else torch.ones(1, CELLS)
+        for control in ("DiFull", "DiPart", "sum"):
+            cells, right, targets = seen, np.nan, classes + per_layout * at
+            if control == "sum":
+                cells, right, targets = torch.ones(1, CELLS), shares, classes
             whole = Disconnected(network, mosaics[:1], cells, apart=control != "DiPart").eval()
-            targets = classes + per_layout * torch.tensor(at) * (added == "targets")
-            for method, setting, reads, asked in _ways(methods, whole.layer):
-                row = {"control": control, "method": shown(method), "setting": setting}
-                named = setting or (reads if reads == MAP else "")
-                row["name"] = shown(method) + f", {named}" * bool(named)
-                row |= {"reads": reads, "training": training, "why": ""}
-                row["right"] = right if control == "sum" else 1.0
-                if (control, reads) == ("DiPart", "input"):
-                    row["right"] = np.nan
+            for about, method, asked in _ways(methods, whole.layer):
+                row = about | {"control": control, "training": training, "right": right, "why": ""}
                 try:
                     maps = explain.explain(whole, mosaics, targets, method, **asked).maps
                 except NotConserved as refusal:
@@ -226,13 +197,16 @@ def in_disconnected(
 
 
 def _ways(methods: Iterable[str | Callable], layer: str) -> Iterator[tuple]:
-    """Each method with the name of a setting, where it reads, and all its settings."""
+    """How each method is asked: columns that say it, the method, and all its settings."""
     for method in progress(methods, desc="disconnected networks", delay=2):
         default = METHODS[method].layer if method in METHODS else None
         quick = method_settings(method, "quick") if method in METHODS else {}
         for setting, more in SETTINGS.get(method, {"": {}}).items():
             reads = MAP if MAP in (default, more.get("layer")) else "input"
-            yield method, setting, reads, quick | more | ({"layer": layer} if reads == MAP else {})
+            at = {"layer": layer} if reads == MAP else {}
+            about = {"method": shown(method), "setting": setting, "reads": reads}
+            named = [shown(method), setting or (reads if at else "")]
+            yield about | {"name": ", ".join(filter(None, named))}, method, quick | more | at
 
 
 @torch.no_grad()

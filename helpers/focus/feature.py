@@ -1,16 +1,12 @@
 """By which feature are two classes confused? Where the wrong relevance lies, and an intervention.
 
-A low Focus of a pair says that relevance falls on the outer images, and not why. Two classes may
-look alike, or share one feature. So the feature is suspected first (where does the relevance lie on
-the outer images?) and then removed: the same mosaics are rated once more with the feature painted
-over. If relevance fell there because of the feature, Focus rises.
-
-Every network reacts a little when anything is painted over. So the rise is compared with an effect
-size set beforehand (`EFFECT`), and not with zero; with the rise when as much is painted over
-elsewhere; and, where they can be trained, with networks that never learned the feature.
+A feature is suspected (where does the relevance lie on the outer images?) and then painted over: if
+relevance fell there because of the feature, Focus of the same mosaics rises. Every network reacts a
+little when anything is painted over. So the rise is compared with an effect size set beforehand
+(`EFFECT`), with painting elsewhere, and with networks that never learned the feature.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +23,7 @@ from helpers.data.images import decode
 from helpers.explain import layers
 from helpers.focus import networks
 from helpers.focus.means import contrast, mean
-from helpers.focus.mosaics import batches, layouts
+from helpers.focus.mosaics import CELLS, batches, cut, layouts
 from helpers.focus.networks import Model
 from helpers.focus.pairs import in_mosaics
 from helpers.focus.rating import rate
@@ -46,20 +42,9 @@ BEFORE, OVER, ELSEWHERE = "as it is", "painted over", "painted elsewhere"
 def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Fill what is masked with the colours around it, blurred, so that nothing is seen there.
 
-    Parameters
-    ----------
-    images : uint8 tensor (N, 3, H, W)
-    masks : bool tensor (N, H, W)
-        True on what is to go. An image whose mask is empty stays as it is.
-
-    Returns
-    -------
-    uint8 tensor (N, 3, H, W)
-
-    Raises
-    ------
-    ValueError
-        For masks of another shape, a mask that covers a whole image, or masks that cover nothing.
+    Images and what is returned are uint8 (N, 3, H, W), masks bool (N, H, W). An image whose mask is
+    empty stays as it is. Masks of another shape, a mask that covers a whole image, and masks that
+    cover nothing are a ValueError.
     """
     size = len(images), *images.shape[-2:]
     if masks.dtype != torch.bool or masks.shape != size:
@@ -68,12 +53,10 @@ def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     if not masks.any():
         raise ValueError("The masks cover nothing: there is nothing to paint over.")
     masks = max_pool2d(masks[:, None].float(), 2 * EDGE + 1, 1, EDGE)[:, 0] > 0
-    covered = masks.flatten(1)
-    if covered.all(1).any():
-        whole = int(covered.all(1).nonzero()[0])
-        raise ValueError(f"Mask {whole} covers its whole image: nothing is left to paint with.")
     painted = images.clone()
-    for at in covered.any(1).nonzero().flatten().tolist():
+    for at in masks.flatten(1).any(1).nonzero().flatten().tolist():
+        if masks[at].all():
+            raise ValueError(f"Mask {at} covers its whole image: nothing is left to paint with.")
         known = (~masks[at].numpy()).astype(float)
         blur, weight = SPREAD * images.shape[-1] / 2, np.zeros(1)
         while (weight <= 1e-6).any():  # the inside of a large mask sees no colour yet
@@ -83,11 +66,6 @@ def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
         filled = torch.from_numpy(np.stack(filled).round().clip(0, 255).astype(np.uint8))
         painted[at, :, masks[at]] = filled[:, masks[at]]
     return painted
-
-
-def elsewhere(masks: torch.Tensor) -> torch.Tensor:
-    """The same masks at another place: half a width to the side, around the edge."""
-    return masks.roll(masks.shape[-1] // 2, -1) & ~masks
 
 
 def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
@@ -106,26 +84,17 @@ def intervention(
 ) -> pd.DataFrame:
     """Rate the same mosaics of a pair with the feature on the outer images, and painted over.
 
-    Parameters
-    ----------
-    model, images, method
-        As for :func:`helpers.focus.rate`.
-    rows : DataFrame
-        Mosaics of one pair, from :func:`helpers.focus.pairs.of_pair` of a design.
-    masks : bool tensor (N, H, W)
-        The feature on each of `images`; it is painted over on the outer class's only.
-    also : dict of str to uint8 tensor (N, 3, H, W), optional
-        Other versions of the same images, such as those that never carried the feature.
-
-    Returns
-    -------
-    DataFrame
-        The ratings of all versions, with the column state: "as it is", "painted over", "painted
-        elsewhere" (as much, half an image to the side), and the names of `also`.
+    `model`, `images` and `method` are as for :func:`helpers.focus.rate`; `rows` are mosaics of one
+    pair, from :func:`helpers.focus.pairs.of_pair`. `masks`, bool (N, H, W), are the feature on each
+    of the images; it is painted over on the outer class's only. `also` are other versions of the
+    same images, uint8 (N, 3, H, W), such as those that never carried the feature. The ratings of
+    all versions have a column state: "as it is", "painted over", "painted elsewhere" (as much,
+    half an image to the side), and the names of `also`.
     """
     masks = of_class(images, masks, rows["outer"].iloc[0])
+    aside = masks.roll(masks.shape[-1] // 2, -1) & ~masks
     versions = {BEFORE: images.images, OVER: paint_over(images.images, masks)}
-    versions |= {ELSEWHERE: paint_over(images.images, elsewhere(masks))} | dict(also or {})
+    versions |= {ELSEWHERE: paint_over(images.images, aside)} | dict(also or {})
     rated = {n: rate(model, replace(images, images=v), rows, method) for n, v in versions.items()}
     return pd.concat(rated, names=["state"]).reset_index("state").reset_index(drop=True)
 
@@ -155,10 +124,7 @@ def beyond(learned: np.ndarray, reference: np.ndarray) -> float:
 
 
 def gains(model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, str]) -> np.ndarray:
-    """How much the mark on the outer class's images adds to the target's logit, (T, images).
-
-    This asks the networks themselves, without mosaics, an explanation method, or Focus.
-    """
+    """How much the mark on the outer class's images adds to the target's logit, (T, images)."""
     target, outer = pair
     ask = [logits(model.trainings, s.of(outer).images) for s in (marked, without)]
     return (ask[0] - ask[1])[..., model.logit[target]].numpy()
@@ -184,8 +150,7 @@ def held_out(collection: Collection, described: Images, recipe: Recipe, seed: in
 def reference(described: Images, recipe: Recipe, seed: int) -> Model | None:
     """The same model trained at dose 0, where the eyespot says nothing; None outside the world.
 
-    Training t differs from training t of the model in who carries the eyespots, and in nothing
-    else. Nobody can remove from photographs what they share.
+    Training t differs from training t of the model in who carries the eyespots only.
     """
     if described.source != "world" or described.eyespot is None:
         return None
@@ -209,12 +174,11 @@ def read_masks(folder: str, images: ImageSet) -> torch.Tensor:
     An image without a mask does not show the feature. A mask is scaled and cropped as its image
     was, so it must have the size of the image's file. Bool (N, H, W).
     """
-    side = images.images.shape[-1]
-    masks = torch.zeros(len(images), side, side, dtype=torch.bool)
+    masks = torch.zeros(len(images), *images.images.shape[-2:], dtype=torch.bool)
     files = [Path(folder).expanduser() / Path(p).with_suffix(".png") for p in images.table["path"]]
     for at, file in enumerate(files):
         if file.is_file():
-            masks[at] = decode(file, side)[0] > 127
+            masks[at] = decode(file, masks.shape[-1])[0] > 127
     if not masks.any():
         raise ValueError(f"No mask was found; the first was looked for at {files[0]}.")
     return masks
@@ -224,8 +188,7 @@ def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
     """Discs around the place of the outer class's images that speaks most for the target.
 
     Each image is shown alone to the first training and explained by LRP, or by GradCAM where LRP
-    refuses the network. Masks as `intervention` takes them, bool (N, H, W), empty on images of
-    other classes.
+    refuses the network. Bool (N, H, W), empty on images of other classes.
     """
     target, outer = pair
     at = np.flatnonzero(images.table["class"] == outer)
@@ -235,8 +198,8 @@ def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
     except explain.NotConserved:
         maps = explain.explain(*asked, "gradcam").maps
     masks = torch.zeros(len(images), *images.images.shape[-2:], dtype=torch.bool)
-    for number, (y, x) in zip(at.tolist(), peaks(maps), strict=True):
-        masks[number] = disc(masks.shape[1:], (y, x), DISC * masks.shape[-1])
+    for number, place in zip(at.tolist(), peaks(maps), strict=True):
+        masks[number] = disc(masks.shape[1:], place, DISC * masks.shape[-1])
     return masks
 
 
@@ -253,52 +216,37 @@ def peaks(maps: torch.Tensor) -> list[tuple[int, int]]:
     return [tuple(map(int, np.unravel_index(m.argmax(), m.shape))) for m in smooth]
 
 
-def on(places: Sequence[tuple[int, int]], masks: torch.Tensor) -> list[bool]:
-    """Whether each place is on the mask of its own."""
-    return [bool(mask[place]) for mask, place in zip(masks, places, strict=True)]
-
-
 def by_method(
     model: Model, images: ImageSet, rows: pd.DataFrame, methods: Mapping[str, tuple[str, dict]]
 ) -> pd.DataFrame:
     """How much of the wrong relevance lies on the patch, by method, and whether it peaks there.
 
     `rows` are mosaics of one pair, rated by each training; `images`, with `patches`, are those that
-    they count; `methods` are a method and its settings, by the name shown.
-
-    Returns
-    -------
-    DataFrame
-        method; share of the outer images' positive relevance that lies on the patch, mean over
-        mosaics and trainings, with low and high; area, the patch's share of the outer images; and
-        peaks, the share of outer images whose largest relevance is on the patch.
+    they count; `methods` are a method and its settings, by the name shown. Columns are method;
+    share of the outer images' positive relevance that lies on the patch, mean over mosaics and
+    trainings, with low and high; area, the patch's share of the outer images; and peaks, the share
+    of outer images whose largest relevance is on the patch.
     """
     first = rows[rows["training"] == rows["training"].iloc[0]]
-    target, patch = first["target"].iloc[0], in_mosaics(first, images.patches)
+    target, outer = first["target"].iloc[0], ~layouts(first)
     mosaics = torch.cat(list(batches(first, images.images)))
-    outer = ~layouts(first)
-    half = mosaics.shape[-1] // 2
-    wide = outer.repeat_interleave(half, 1).repeat_interleave(half, 2)
-    area = (patch & wide).double().sum((1, 2)) / wide.double().sum((1, 2))
-    found = []
+    patch, found = _outer(in_mosaics(first, images.patches), outer), []
     for name, (method, settings) in methods.items():
         placed, tops = [], []
         for training, own in rows.groupby("training"):
             asked = mosaics, model.logit[target], method
             maps = explain.explain(model.trainings[training], *asked, **settings).maps
-            wrong = (maps.clamp(min=0) * wide).double()
-            share = (wrong * patch).sum((1, 2)) / wrong.sum((1, 2))
-            placed.append(own.assign(focus=share.numpy(), area=area.numpy()))
-            tops += on(peaks(tiles(maps, outer)), tiles(patch, outer))
-        placed = pd.concat(placed).dropna(subset=["focus"])
-        share, low, high = mean(placed).interval()
+            wrong = _outer(maps, outer).clamp(min=0)
+            sums = [m.double().sum((1, 2)).view(-1, 2).sum(1) for m in (wrong * patch, wrong)]
+            placed.append(own.assign(focus=torch.div(*sums).numpy()))
+            tops += [bool(one[at]) for one, at in zip(patch, peaks(wrong), strict=True)]
+        share, low, high = mean(pd.concat(placed)).interval()
         row = {"method": name, "share": share, "low": low, "high": high}
-        found.append(row | {"area": placed["area"].mean(), "peaks": float(np.mean(tops))})
+        found.append(row | {"area": float(patch.double().mean()), "peaks": float(np.mean(tops))})
     return pd.DataFrame(found)
 
 
-def tiles(maps: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
-    """The cells of mosaics' maps (N, H, W) for which `where` (N, 2, 2) is true, one by one."""
-    n, height, width = maps.shape
-    cells = maps.view(n, 2, height // 2, 2, width // 2).transpose(2, 3)
-    return cells[where]
+def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
+    """The cells of mosaics' maps (N, H, W) where `outer` (N, 2, 2) is true, one by one."""
+    cells = cut(maps[:, None])[:, 0].unflatten(0, (CELLS, -1)).transpose(0, 1)
+    return cells[outer.flatten(1)]

@@ -8,12 +8,12 @@ from helpers import explain
 from helpers.data import ImageSet
 from helpers.data.mosaics import grid
 from helpers.figures import focus as figures
-from helpers.figures import style
+from helpers.figures.style import show as display
 from helpers.focus.feature import disc, paint_over
-from helpers.focus.mosaics import batches, layouts
+from helpers.focus.mosaics import batches, cut, layouts
 from helpers.focus.networks import Model
 from helpers.focus.pairs import PAIR, in_mosaics
-from helpers.focus.score import score
+from helpers.focus.rating import score
 
 
 def explained(
@@ -35,25 +35,14 @@ def explained(
     kinds = rows["kind"] + ": " if "kind" in rows else [""] * len(rows)
     patches = None if images.patches is None else in_mosaics(rows, images.patches)
     if mask is not None:
-        painted = paint_over(_cells(mosaics), _cells(mask[None]))
+        painted = paint_over(cut(mosaics), cut(mask[None, None])[:, 0])
         mosaics = torch.cat([mosaics, grid(painted[None], 2, 2, shape="native")])
         kinds, patches = ("as it is: ", "painted over: "), mask.expand(2, -1, -1)
     maps = explain.explain(model.trainings[0], mosaics, model.logit[target], method).maps
     where = layouts(rows).expand(len(mosaics), -1, -1)
     captions = [f"{k}Focus {v:.2f}" for k, v in zip(kinds, score(maps, where), strict=True)]
-    return {
-        "mosaics": mosaics,
-        "maps": maps,
-        "layouts": where,
-        "captions": captions,
-        "names": (target, outer),
-        "patches": patches,
-    }
-
-
-def _cells(mosaic: torch.Tensor) -> torch.Tensor:
-    """The four images of a mosaic (1, ..., 2 H, 2 W), row by row: (4, ..., H, W)."""
-    return torch.cat([half for row in mosaic.chunk(2, -2) for half in row.chunk(2, -1)])
+    drawn = {"mosaics": mosaics, "maps": maps, "layouts": where, "captions": captions}
+    return drawn | {"names": (target, outer), "patches": patches}
 
 
 def controls(model: Model, images: ImageSet, rows: pd.DataFrame, method: str) -> ipywidgets.Widget:
@@ -63,7 +52,7 @@ def controls(model: Model, images: ImageSet, rows: pd.DataFrame, method: str) ->
         mask = disc((side, side), (row, column), radius)
         shown = explained(model, images, rows.iloc[number : number + 1], method, mask)
         figure = figures.mosaics_explained(**shown)
-        style.show(figure, "by-hand", f"mosaic {number} as it is, and with a disc painted over")
+        display(figure, "by-hand", f"mosaic {number} as it is, and with a disc painted over")
 
     side = 2 * images.images.shape[-1]
     return ipywidgets.interactive(

@@ -1,10 +1,8 @@
 """Means of Focus over trainings and mosaics, with intervals that know that mosaics share images.
 
-A test split has far fewer images than there are mosaics of it: an image that a model finds hard
-makes all its mosaics hard. And a model is several trainings, which explain the same mosaics. Both
-are drawn, and would come out otherwise another time: the variance of a mean is what the images add,
-plus what the trainings add, less what both contain (as in :func:`helpers.stats.mean`, where no two
-values share an image). Simulated coverage of 95% intervals is in `tests/test_focus_means.py`.
+An image that a model finds hard makes all its mosaics hard, and a model is several trainings, which
+explain the same mosaics. The variance of a mean is what the images add, plus what the trainings
+add, less what both contain (as in :func:`helpers.stats.mean`, where no two values share an image).
 """
 
 from __future__ import annotations
@@ -45,22 +43,19 @@ def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFram
 
     `rated` is from :func:`helpers.focus.rate`, and may be several ratings together; the columns
     `by` tell them apart.
-
-    Returns
-    -------
-    DataFrame
-        A row a rating: the columns `by`; trainings; mosaics; undefined (maps without positive
-        relevance, left out of the rest); mean with mean_low and mean_high; seconds (a mosaic,
-        mean). NaN where nothing is defined.
+    A row a rating: the columns `by`; trainings; mosaics; undefined (maps without positive
+    relevance, left out of the rest); mean with mean_low and mean_high; seconds (a mosaic, mean).
+    NaN where nothing is defined.
     """
     rows = []
     for names, part in rated.groupby(list(by), sort=False):
-        row = dict(zip(by, names, strict=True))
-        row["trainings"] = part["training"].nunique()
-        row["mosaics"] = len(part.drop_duplicates(SHOWN))
-        row["undefined"] = int(part["focus"].isna().sum())
         found = mean(part).interval()
         low, high = np.clip(found[1:], 0, 1).tolist()
+        row = dict(zip(by, names, strict=True)) | {"trainings": part["training"].nunique()}
+        row |= {
+            "mosaics": len(part.drop_duplicates(SHOWN)),
+            "undefined": part["focus"].isna().sum(),
+        }
         row |= {"mean": found.estimate, "mean_low": low, "mean_high": high}
         rows.append(row | {"seconds": part["seconds"].mean()})
     return pd.DataFrame(rows)
@@ -105,18 +100,20 @@ class Means:
         mosaics = rated.drop_duplicates("at")
         groups = rated.groupby(list(cells))
         focus, number = groups["focus"].mean(), groups.ngroup()[mosaics.index].to_numpy()
-        units = _units(mosaics, number)
-        widened = np.sqrt(units / np.where(units > 1, units - 1, np.nan)) / np.bincount(number)
+        units = pd.Series([_units(part) for _, part in mosaics.groupby(number)], focus.index)
+        widened = np.sqrt(units / (units - 1).where(units > 1)).to_numpy() / np.bincount(number)
 
-        average = wide.mean().to_frame().T
-        apart = average - _of_cells(average, number)
-        own = wide.groupby(level=0).transform("mean")
-        rest = wide - _of_cells(wide, number) - own + _of_cells(own, number)
+        apart = (wide.mean() - wide.mean().groupby(number).transform("mean")).to_numpy()
+        rest = wide - wide.groupby(level=0).transform("mean")
+        rest = (rest.T - rest.T.groupby(number).transform("mean")).T.fillna(0)
         several = wide.groupby(level=0)[0].transform("size").to_numpy()[:, None]
         architectures = wide.index.get_level_values(0).nunique()
-        rest = rest.fillna(0) / np.sqrt(several * np.maximum(several - 1, 1)) / architectures
+        rest = rest / np.sqrt(several * np.maximum(several - 1, 1)) / architectures
         apart, *rests = np.vstack([apart, rest]) * widened[number]
-        shared = _shared(mosaics[IMAGES].to_numpy())
+        place = np.unique(mosaics[IMAGES].to_numpy(), return_inverse=True)[1]
+        rows = np.repeat(np.arange(len(mosaics)), len(IMAGES))
+        shows = sparse.csr_array((np.ones(len(rows)), (rows, place.ravel())))
+        shared = (shows @ shows.T).astype(bool)  # which mosaics share an image
         images = _over_shared(apart, number, shared)
         rest = sum(_over_shared(one, number, shared) for one in rests)
         cell_means = wide.T.groupby(number).mean().T.set_axis(focus.index, axis=1)
@@ -126,14 +123,13 @@ class Means:
             pd.DataFrame(images, focus.index, focus.index),
             pd.DataFrame(rest, focus.index, focus.index),
             pd.Series(np.bincount(number, apart**2), focus.index),
-            pd.Series(units, focus.index),
+            units,
             [part for _, part in cell_means.groupby(level=0)],
         )
 
     def contrast(self, weights: pd.Series) -> Mean:
         """A sum of cells' means, weighted by cell, with the error of trainings and images."""
         at, w = weights.index, weights.to_numpy()
-        estimate = float(w @ self.focus[at].to_numpy())
         covariance, least = self.images.loc[at, at].to_numpy(), self.least[at].to_numpy()
         of_images = max(float(w @ covariance @ w), float(w**2 @ least))
         each = w**2 * np.maximum(np.diag(covariance), least)
@@ -147,32 +143,15 @@ class Means:
             of_trainings, doubt = of_trainings + own, doubt + own**2 / (len(part) - 1)
         variance = max(of_trainings + of_images - rest, of_trainings, of_images)
         freedom = variance**2 / doubt if doubt else 1.0
+        estimate = float(w @ self.focus[at].to_numpy())
         return Mean(estimate, float(np.sqrt(variance)), float(freedom))
 
 
-def _of_cells(values: pd.DataFrame, number: np.ndarray) -> np.ndarray:
-    """Every value replaced by the mean of its row and cell."""
-    return values.T.groupby(number).transform("mean").T
-
-
-def _units(mosaics: pd.DataFrame, number: np.ndarray) -> np.ndarray:
-    """Of each cell: different mosaics, or different images in a role where these are fewer."""
+def _units(mosaics: pd.DataFrame) -> int:
+    """Of one cell: different mosaics, or different images in a role where these are fewer."""
     images, inner = mosaics[IMAGES].to_numpy(), mosaics[TARGETS].to_numpy(dtype=bool)
-    found = []
-    for cell in range(number.max() + 1):
-        mine, role = images[number == cell], inner[number == cell]
-        shown = np.unique(mine, axis=0), np.unique(mine[role]), np.unique(mine[~role])
-        found.append(min(map(len, shown)))
-    return np.array(found)
-
-
-def _shared(images: np.ndarray) -> sparse.csr_array:
-    """Which mosaics share an image, mosaics by mosaics."""
-    used, place = np.unique(images, return_inverse=True)
-    rows = np.repeat(np.arange(len(images)), images.shape[1])
-    shape = len(images), len(used)
-    shows = sparse.csr_array((np.ones(images.size), (rows, place.ravel())), shape=shape)
-    return (shows @ shows.T).astype(bool)
+    shown = np.unique(images, axis=0), np.unique(images[inner]), np.unique(images[~inner])
+    return min(map(len, shown))
 
 
 def _over_shared(apart: np.ndarray, number: np.ndarray, shared: sparse.csr_array) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Which images make which mosaic (section I-A), and the mosaics themselves.
 
 A mosaic is a 2 x 2 grid with two images of its target class and two of others. The paper draws
-images and positions at random; here they are balanced too, so that no class, image or position
-counts more than another: a shuffled deck is dealt out before it is shuffled again.
+images and positions at random; here they are balanced too: a shuffled deck is dealt out before it
+is shuffled again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ def design(
 
     `per_class` mosaics of each class in turn (100 in the paper's code). With `two_classes` the
     other two images are both of one class, each other class in turn (section I-C); else each is of
-    any other class (the rating).
+    any other class (the rating). Too few classes or images, and training images, are a ValueError.
 
     Returned is a row a mosaic: mosaic (its number); target (the class to explain); outer (the class
     of the other two images, or both joined by " + "); image_0 ... image_3 (rows of `table`, cell by
@@ -41,13 +41,15 @@ def design(
     _check(table, list(classes))
     rng = np.random.default_rng(seed)
     pools = {name: np.flatnonzero(table["class"] == name) for name in classes}
-    inner = {name: _Deck(pools[name], rng) for name in classes}
-    outer = {name: _Deck(pools[name], rng) for name in classes}
+    inner, outer = ({name: _Deck(pools[name], rng) for name in classes} for _ in range(2))
     places = _Deck(np.arange(len(LAYOUTS)), rng)
     rows = []
     for target in classes:
         others = [name for name in classes if name != target]
-        for pair in _outer_classes(others, two_classes, per_class, rng):
+        slots = per_class if two_classes else 2 * per_class
+        names = rng.permutation(np.resize(rng.permutation(others), slots)).tolist()
+        shown = (names, names) if two_classes else (names[::2], names[1::2])
+        for pair in zip(*shown, strict=True):
             images = [inner[target].deal()]
             images.append(inner[target].deal(images))
             for name in pair:
@@ -76,21 +78,19 @@ def batches(
 ) -> Iterator[torch.Tensor]:
     """Stream the mosaics of a design, or of any rows of it, in its order.
 
-    Parameters
-    ----------
-    images : uint8 tensor (M, 3, H, W)
-        Those that `table` counts.
-    shape : {"native", "squeezed"}
-        Tiles at their own size, as in the paper (224 pixels make mosaics of 448), or the mosaic
-        in the size of one image; see :func:`helpers.data.mosaics.grid`, which refuses others.
-
-    Yields
-    ------
-    uint8 tensor (B, 3, 2 H, 2 W) if native, (B, 3, H, W) if squeezed; B <= `batch_size`
+    `images` are those that `table` counts, uint8 (M, 3, H, W). Mosaics are uint8 (B, 3, 2 H, 2 W)
+    where the `shape` is "native", as in the paper, and (B, 3, H, W) where it is "squeezed".
     """
     wanted = torch.from_numpy(table[IMAGES].to_numpy(dtype=np.int64).copy())
     for rows in wanted.split(batch_size):
         yield grid([images[cell] for cell in rows.unbind(1)], 2, 2, shape)
+
+
+def cut(maps: torch.Tensor) -> torch.Tensor:
+    """The four cells of maps (B, C, H, W), one after the other: (4 B, C, H // 2, W // 2)."""
+    height, width = (side // 2 for side in maps.shape[-2:])
+    lines = maps[..., :height, :], maps[..., -height:, :]
+    return torch.cat([part for line in lines for part in (line[..., :width], line[..., -width:])])
 
 
 class _Deck:
@@ -107,15 +107,6 @@ class _Deck:
         return self.left.pop(at)
 
 
-def _outer_classes(others, two_classes: bool, count: int, rng) -> list[tuple[str, str]]:
-    """Classes of the other two images of each mosaic, every class as often as another."""
-    slots = count if two_classes else 2 * count
-    names = np.resize(rng.permutation(others), slots)
-    names = rng.permutation(names).tolist()
-    pairs = (names, names) if two_classes else (names[::2], names[1::2])
-    return list(zip(*pairs, strict=True))
-
-
 def _check(table: pd.DataFrame, classes: list[str]) -> None:
     if len(classes) < 2:
         raise ValueError(f"Mosaics need 2 classes or more, not {len(classes)}.")
@@ -125,9 +116,8 @@ def _check(table: pd.DataFrame, classes: list[str]) -> None:
             f"Class {counts.idxmin()!r} has {counts.min()} images; a mosaic shows two different "
             "ones: add images or leave the class out."
         )
-    trained = int((table["split"] == "train").sum()) if "split" in table else 0
-    if trained:
+    if "split" in table and (table["split"] == "train").any():
         raise ValueError(
-            f"{trained} of the images are training images, and mosaics are of held-out ones: "
-            "give the table of the test split, `images.split('test').table`."
+            "Some of the images are training images, and mosaics are of held-out ones: give the "
+            "table of the test split, `images.split('test').table`."
         )

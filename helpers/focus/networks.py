@@ -47,8 +47,7 @@ def designs(
 ) -> dict[str, pd.DataFrame]:
     """Mosaics of each set's held-out images, `per_class` of each target class.
 
-    Ready-made ones are taken as they are for a network as it is; where networks are trained, some
-    of their images are training images, and other mosaics are made of the rest.
+    Ready-made ones are taken for a network as it is; others are trained on some of their images.
     """
     if collection.mosaics and recipe.fit == AS_IT_IS:
         ready = collection.mosaics.items()
@@ -60,17 +59,23 @@ def designs(
 def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "C") -> Model:
     """The trainings of one architecture on one set, trained once and found in the store.
 
-    A network as it is was trained elsewhere: there is one, and its classes are ImageNet's. A class
-    that is neither an ImageNet category nor its number is refused.
+    Of a network as it is there is one, and a class that is no ImageNet category is refused.
     """
     classes = collection.sets[trained_on].classes
-    if recipe.fit == AS_IT_IS:
-        categories = get_model_weights(recipe.architecture).DEFAULT.meta["categories"]
-        network = models.build(recipe.architecture, len(categories), weights=recipe.start)
-        return Model(recipe, trained_on, [network.eval()], _imagenet(classes, categories))
-    [name] = experiment.model_names(collection, [recipe.fit], [trained_on])
-    trainings = experiment.model(name, collection, recipe, seed)
-    return Model(recipe, trained_on, trainings, {c: i for i, c in enumerate(classes)})
+    if recipe.fit != AS_IT_IS:
+        [name] = experiment.model_names(collection, [recipe.fit], [trained_on])
+        trainings = experiment.model(name, collection, recipe, seed)
+        return Model(recipe, trained_on, trainings, {c: i for i, c in enumerate(classes)})
+    categories = get_model_weights(recipe.architecture).DEFAULT.meta["categories"]
+    known = {plain(name): number for number, name in enumerate(categories)}
+    known |= {str(number): number for number in range(len(known))}
+    for unknown in (name for name in classes if plain(name) not in known):
+        raise ValueError(
+            f"Class {unknown!r} is no ImageNet category, nor a number of one: rename its "
+            "folder, or train a network (fit: scratch, fine-tuned or probe)."
+        )
+    network = models.build(recipe.architecture, len(categories), weights=recipe.start)
+    return Model(recipe, trained_on, [network.eval()], {c: known[plain(c)] for c in classes})
 
 
 def every(
@@ -91,32 +96,16 @@ def stopped_early(
     return [model(collection, recipe, seed, one.trained_on) for recipe in recipes]
 
 
-def _imagenet(classes: Sequence[str], categories: Sequence[str]) -> dict[str, int]:
-    """The logit of each class, by ImageNet's name or number."""
-    known = {plain(name): number for number, name in enumerate(categories)}
-    known |= {str(number): number for number in range(len(known))}
-    unknown = [name for name in classes if plain(name) not in known]
-    if unknown:
-        raise ValueError(
-            f"Class {unknown[0]!r} is no ImageNet category, nor a number of one: rename its "
-            "folder, or train a network (fit: scratch, fine-tuned or probe)."
-        )
-    return {name: known[plain(name)] for name in classes}
-
-
 def accuracies(several: Sequence[Model], images: Mapping[str, ImageSet]) -> pd.DataFrame:
     """Accuracy of each model on the held-out images of its own set, over its trainings.
 
     A row a model: architecture, set, trainings, images, accuracy, low and high.
     """
-    rows = []
-    for one in several:
-        found = right(one, images[one.trained_on])
-        row = {"architecture": one.recipe.architecture, "set": one.trained_on}
-        row |= {"trainings": len(found), "images": found.shape[1]}
-        accuracy, low, high = stats.share(found)
-        rows.append(row | {"accuracy": accuracy, "low": low, "high": high})
-    return pd.DataFrame(rows)
+    found = [right(one, images[one.trained_on]) for one in several]
+    about = [(one.recipe.architecture, one.trained_on) for one in several]
+    rows = [(*a, *f.shape, *stats.share(f)) for a, f in zip(about, found, strict=True)]
+    names = ["architecture", "set", "trainings", "images", "accuracy", "low", "high"]
+    return pd.DataFrame(rows, columns=names)
 
 
 def right(model: Model, images: ImageSet) -> np.ndarray:

@@ -1,10 +1,8 @@
 """Class pairs that a model confuses: Focus of two-class mosaics, ranked (section I-C).
 
-Both outer images of these mosaics are of one class. Where the relevance for a target class falls on
-images of another, these have something that the model takes for the target. The paper ranks pairs
-by their lowest mean Focus. What comes first need not be a bias: classes are more or less alike, and
-one training scatters about another. A test does not help. Its null, that a pair has as much Focus
-as the same target's other pairs, is never exactly true, and enough images reject it. So the ranking
+The paper ranks pairs by their lowest mean Focus. What comes first need not be a bias: classes are
+more or less alike, and one training scatters about another. Nor does a test help: its null, that a
+pair has as much Focus as the same target's other pairs, is never exactly true. So the ranking
 points to suspects; :mod:`helpers.focus.feature` tries them.
 """
 
@@ -33,52 +31,37 @@ def design(
 def ranked(rated: pd.DataFrame) -> pd.DataFrame:
     """Every ordered pair, the lowest mean Focus first, as the paper ranks them.
 
-    `rated` is of two-class mosaics by one method; intervals and tests are of all trainings. Beside
-    the paper's ranking each pair is tested against the same target's other pairs, one-sided: that
-    its mean Focus is lower. With two classes there are no others, and p is NaN.
+    `rated` is of two-class mosaics by one method, others are a ValueError; intervals and tests are
+    of all trainings. Beside the paper's ranking each pair is tested against the same target's other
+    pairs, one-sided: that its mean Focus is lower. With two classes there are no others: p is NaN.
 
-    Returns
-    -------
-    DataFrame
-        target; outer; mosaics; undefined (without positive relevance, left out); focus (mean) with
-        low and high; others (mean of the same target's other pairs); p; p_adjusted (Holm's, over
-        all pairs); and rank (1 is the lowest focus).
-
-    Raises
-    ------
-    ValueError
-        For several methods, or mosaics of more than two classes.
+    Columns are target; outer; mosaics; undefined (without positive relevance, left out); focus
+    (mean) with low and high; others (mean of the same target's other pairs); p; p_adjusted
+    (Holm's, over all pairs); and rank (1 is the lowest focus).
     """
     if "method" in rated and rated["method"].nunique() > 1:
         raise ValueError(
             f"{rated['method'].nunique()} methods are mixed here: rank the pairs of one method."
         )
     if rated["outer"].str.contains(" + ", regex=False).any():
-        raise ValueError(
-            "Some mosaics have two outer classes: pairs need mosaics of two classes, from "
-            "`helpers.focus.pairs.design`."
-        )
+        raise ValueError("Some mosaics have two outer classes: pairs need mosaics of two classes.")
     counted = rated.assign(undefined=rated["focus"].isna()).groupby(PAIR, sort=False)
     table = counted.agg(mosaics=("mosaic", "nunique"), undefined=("undefined", "sum"))
     known = Means.of(rated.dropna(subset=["focus"]), PAIR)
-    tested = [_tested(known, pair) for pair in known.focus.index]
-    tested = pd.DataFrame(tested, columns=[*PAIR, "focus", "low", "high", "others", "p"])
+    rows = []
+    for pair in known.focus.index:
+        focus, low, high = np.clip(known.contrast(pd.Series({pair: 1.0})).interval(), 0, 1)
+        rows.append(dict(zip(PAIR, pair, strict=True)) | {"focus": focus, "low": low, "high": high})
+        others = [name for name in known.focus.index if name[0] == pair[0] and name != pair]
+        if others:
+            gap = known.contrast(pd.Series({pair: 1.0} | dict.fromkeys(others, -1 / len(others))))
+            p = gap.p / 2 if gap.estimate < 0 else 1 - gap.p / 2
+            rows[-1] |= {"others": focus - gap.estimate, "p": p}
+    tested = pd.DataFrame(rows, columns=[*PAIR, "focus", "low", "high", "others", "p"])
     table = table.reset_index().merge(tested, how="left", on=PAIR)
     table["p_adjusted"] = stats.adjust(table["p"])
     table["rank"] = table["focus"].rank(method="min")
     return table.sort_values("focus", kind="stable", ignore_index=True)
-
-
-def _tested(known: Means, pair: tuple[str, str]) -> dict:
-    """One pair's mean with its interval, and the one-sided p beside the target's other pairs."""
-    focus, low, high = np.clip(known.contrast(pd.Series({pair: 1.0})).interval(), 0, 1)
-    row = dict(zip(PAIR, pair, strict=True)) | {"focus": focus, "low": low, "high": high}
-    others = [name for name in known.focus.index if name[0] == pair[0] and name != pair]
-    if not others:
-        return row
-    found = known.contrast(pd.Series({pair: 1.0} | dict.fromkeys(others, -1 / len(others))))
-    p = found.p / 2 if found.estimate < 0 else 1 - found.p / 2
-    return row | {"others": focus - found.estimate, "p": p}
 
 
 def mosaic(images: Sequence[int], target: str, outer: str) -> pd.DataFrame:
@@ -103,8 +86,7 @@ def extremes(rated: pd.DataFrame, target: str, outer: str, n: int) -> pd.DataFra
     if len(part) < 2:
         raise ValueError(f"pair {target!r} beside {outer!r} has {len(part)} mosaics with a Focus")
     n = min(n, len(part) // 2)
-    best, worst = part.head(n).assign(kind="best"), part.tail(n).assign(kind="worst")
-    return pd.concat([best, worst])
+    return pd.concat([part.head(n).assign(kind="best"), part.tail(n).assign(kind="worst")])
 
 
 def in_mosaics(rows: pd.DataFrame, masks: torch.Tensor) -> torch.Tensor:

@@ -1,12 +1,12 @@
-"""Rate methods: explain mosaics for their target, score the maps, keep the scores.
+"""Rate methods: explain mosaics for their target, and score the maps (Equation 1).
 
-Mosaics are built, explained and scored a batch at a time, so memory does not grow with their
-number. The scores of a method and a training are a file in the store; a study that was interrupted
-goes on with the next.
+This is done a batch at a time, so memory does not grow with the number of mosaics. The scores of a
+method and a training are a file in the store; a study that was interrupted goes on with the next.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +18,11 @@ from helpers.data import ImageSet
 from helpers.explain import METHODS, NotConserved
 from helpers.focus.mosaics import IMAGES, TARGETS, batches, layouts
 from helpers.focus.networks import Model
-from helpers.focus.score import score
 from helpers.run import artifacts, project
 from helpers.run.progress import progress
 
 AT_A_TIME = 24  # mosaics: fewer wait for Python, and the gradients of more do not fit the cache
+CHUNK = 8  # maps whose positive part stays in the processor's cache
 VERSION = 2  # raise when a change of the code changes scores
 EFFORTS = {
     "quick": {
@@ -33,11 +33,48 @@ EFFORTS = {
     "sound": {"lime": {"segments": 7}},
     "paper": {},
 }
-"""What each effort changes: "quick" draws fewer samples, in about a tenth of the time.
+"""What each effort changes: "quick" draws fewer samples, in about a tenth of the time. Grids of
+superpixels have an odd number a side, so that some lie across a mosaic's seams, and can leak."""
 
-Grids of superpixels have an odd number a side, so that some lie across a mosaic's seams: where all
-edges of a grid lie on the seams, nothing can leak across, and Focus is higher for no merit.
-"""
+
+def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
+    """Focus of maps (Equation 1): positive relevance on target cells over all positive relevance.
+
+    `maps` are float (N, H, W), in any unit; `layouts` are bool (N, rows, columns), true on target
+    cells, with the edges of :func:`helpers.data.mosaics.grid`. Returned is float64 (N,), between 0
+    and 1; NaN where a map has no positive relevance, or NaN or infinite relevance: Focus is
+    undefined there, and that is to be counted, not dropped. Other types are a TypeError, shapes
+    that do not fit and layouts with no or only target cells a ValueError.
+    """
+    if not maps.is_floating_point() or layouts.dtype != torch.bool:
+        raise TypeError(f"Maps must be float and layouts bool, not {maps.dtype}, {layouts.dtype}.")
+    if maps.ndim != 3 or layouts.ndim != 3 or len(maps) != len(layouts):
+        given = f"{tuple(maps.shape)} and {tuple(layouts.shape)}"
+        raise ValueError(f"Maps must be (N, H, W) and layouts (N, rows, columns), not {given}.")
+    if min(np.subtract(maps.shape[1:], layouts.shape[1:])) < 0:
+        raise ValueError(f"The cells do not fit maps of {tuple(maps.shape[1:])} pixels.")
+    if (layouts.flatten(1).all(1) | ~layouts.flatten(1).any(1)).any():
+        raise ValueError(
+            "A layout has no target cells, or only target cells, so that every map would have the "
+            "same Focus: give mosaics of targets and others."
+        )
+    sums = _cell_sums(maps, layouts.shape[1:])
+    total = sums.sum((1, 2))
+    found = (sums * layouts.to(sums.device)).sum((1, 2)) / total
+    return torch.where((total > 0) & total.isfinite(), found, torch.nan).cpu()
+
+
+def _cell_sums(maps: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
+    """Positive relevance in each cell, float64 (N, rows, columns)."""
+    sides = zip(shape, maps.shape[1:], strict=True)
+    tops, lefts = (np.arange(parts + 1) * length // parts for parts, length in sides)
+    room = torch.empty((min(CHUNK, len(maps)), *maps.shape[1:]), dtype=maps.dtype).to(maps.device)
+    found = []
+    for chunk in maps.detach().split(CHUNK):
+        positive = torch.clamp(chunk, min=0, out=room[: len(chunk)])
+        lines = torch.stack([positive[:, a:b].sum(1) for a, b in pairwise(tops)], 1).double()
+        found.append(torch.stack([lines[..., a:b].sum(-1) for a, b in pairwise(lefts)], -1))
+    return torch.cat(found)
 
 
 def rate(
@@ -52,14 +89,13 @@ def rate(
 ) -> pd.DataFrame:
     """Focus of a method's maps of every mosaic of a design, by each training (section I-B).
 
-    Scores of named methods are kept in the project's store, under all that decides them.
+    Scores of named methods are kept in the project's store, under all that decides them. What
+    mosaics, explanations and scores refuse is a ValueError.
 
     Parameters
     ----------
-    model : Model
-        Its trainings take uint8 images (B, 3, H, W) and float ones in [0, 1], and return logits.
-    images : ImageSet
-        The held-out images that `table`, from :func:`helpers.focus.design`, counts.
+    model, images : Model, ImageSet
+        The model, and the held-out images that `table`, from :func:`helpers.focus.design`, counts.
     method : str or callable
         One of :data:`helpers.explain.METHODS`, or a function of (model, float images, targets)
         that returns maps (B, H, W).
@@ -71,14 +107,9 @@ def rate(
     Returns
     -------
     DataFrame
-        The rows of `table` once a training, and: method (its shown name, such as "IG"); focus (NaN:
-        undefined, the map has no positive relevance or is not finite); seconds (wall time a mosaic
-        took on average, when it was explained); training (its number); architecture; set.
-
-    Raises
-    ------
-    ValueError, NotConserved
-        What mosaics, explanations and scores refuse.
+        The rows of `table` once a training, and: method (its shown name, such as "IG"); focus (NaN
+        where it is undefined); seconds (wall time a mosaic took on average, when it was explained);
+        training (its number); architecture; set.
     """
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
@@ -89,8 +120,8 @@ def rate(
     for training, network in enumerate(progress(model.trainings, desc=shown(method), delay=2)):
         asked = network, images.images, table, targets, method, shape, settings
         focus, seconds = _kept(*asked) if isinstance(method, str) else _scored(*asked)
-        rows = table.assign(method=shown(method), focus=focus, seconds=seconds)
-        found.append(rows.assign(training=training))
+        found.append(table.assign(method=shown(method), focus=focus, seconds=seconds))
+        found[-1]["training"] = training
     rows = pd.concat(found, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 

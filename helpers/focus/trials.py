@@ -1,17 +1,14 @@
 """Is a planted feature proved, and an unplanted one not? Trials over seeds, pairs and doses.
 
-A seed has its own images. At each dose an eyespot is moved to a target class
-(`worlds.pictures.patch`), and a network is trained several times. In the mosaics the target's
-images carry the eyespot, as in training at dose 1, and so do the images of one outer class, which
-never carried it in training at dose 1. Every seed tries all twelve ordered pairs at dose 0, where
-the eyespot says nothing, and at dose 1; the first four also try one target each at the doses
-between.
+At each dose an eyespot is moved to a target class (`worlds.pictures.patch`), and a network is
+trained several times on a seed's images. In the mosaics the target's images carry the eyespot, and
+so do those of one outer class, which never carried it in training at dose 1. Every seed tries all
+twelve ordered pairs at doses 0 and 1; the first four also try one target at each dose between.
 
     python -m helpers.focus.trials data/eyespot_trials.csv
 
-made the trials that notebook 07 shows; `sweeps/eyespot.smk` spreads them. The rules (`EFFECT`, how
-mosaics and masks are made, the recipe) were chosen on the seeds 900 to 902, and the trials were run
-once. A run that was stopped goes on from the seeds that it finds in the store.
+made the trials that notebook 07 shows; `sweeps/eyespot.smk` spreads them. The rules were chosen on
+the seeds 900 to 902, and the trials were run once; seeds that are in the store are not run again.
 """
 
 import argparse
@@ -47,21 +44,17 @@ VERSION = 3
 
 
 def run(seeds: Sequence[int]) -> pd.DataFrame:
-    """All trials of some seeds; a seed that was tried is found in the store.
+    """All trials of some seeds, a row a seed, dose and pair of classes.
 
-    Returns
-    -------
-    DataFrame, one row a trial: a seed, dose and pair of classes
-        dose; seed; planted (the class to which the eyespot is moved); target, outer (the pair that
-        is asked about, not always the planted one); gain (of the target's logit by the eyespot on
-        outer images, mean over trainings); rise_0 ... rise_3 (of Focus when it is painted over, by
-        training). Where the target is the planted class: erased, elsewhere, sham (rise with images
-        that never carried it; when as much is painted over elsewhere; of no mark beside a sham
-        one); suspected (rise when what LRP points at is painted over); share_*, area and peaks_*
-        (the wrong relevance on the eyespot, by method); and the mean Focus of each pair, "bench >
-        mug" and so on, where both classes of the trial's pair carry the eyespot. At dose 0:
-        starred and starred_by_one, how many pairs are "significantly" low where no image carries
-        an eyespot, over all trainings and by one network.
+    The columns are dose; seed; planted (the class to which the eyespot is moved); target, outer
+    (the pair that is asked about); gain (of the target's logit by the eyespot on outer images);
+    rise_0 ... rise_3 (of Focus when it is painted over, by training). Where the target is the
+    planted class: erased, elsewhere, sham (rise with images that never carried it; when as much is
+    painted over elsewhere; of no mark beside a sham one); suspected (rise when LRP's guess is
+    painted over); share_*, area and peaks_* (of `feature.by_method`); and the mean Focus of each
+    pair, "bench > mug" and so on, where both classes of the trial's pair carry the eyespot. At dose
+    0: starred and starred_by_one, how many pairs are "significantly" low where no image carries an
+    eyespot, over all trainings and by one network.
     """
     found = []
     for seed in progress(seeds, desc="trials"):
@@ -138,8 +131,7 @@ def _trials(seed: int, shown: Sequence[ImageSet], dose: float, planted: str) -> 
 
 
 def _starred(model: Model, clean: ImageSet, seed: int) -> dict:
-    """How many pairs are "significantly" low where no image carries a mark, over all trainings and
-    by one network; with more mosaics than elsewhere, as one would take to be sure."""
+    """How many pairs are "significantly" low where no image carries a mark, with many mosaics."""
     design = pairs.design(clean.table, CLASSES, per_pair=MANY, seed=seed)
     rated = rate(model, clean, design, "gradcam")
     several = {"starred": rated, "starred_by_one": rated[rated["training"] == 0]}
@@ -153,14 +145,10 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
     above `LEARNED`); and first (the pair has the lowest mean Focus of all, as the paper ranks).
     """
     own = trials[(trials["dose"] == 0) | (trials["target"] == trials["planted"])]
-    rise = own.filter(like="rise_").mean(axis=1)
-    judged = own.assign(
-        rise=rise,
-        found=rise >= feature.EFFECT,
-        learned=own["gain"] > LEARNED,
-        first=own.filter(like=" > ").idxmin(axis=1) == own["target"] + " > " + own["outer"],
-    )
-    return judged.reset_index(drop=True)
+    rise, lowest = own.filter(like="rise_").mean(axis=1), own.filter(like=" > ").idxmin(axis=1)
+    verdicts = {"rise": rise, "found": rise >= feature.EFFECT, "learned": own["gain"] > LEARNED}
+    first = lowest == own["target"] + " > " + own["outer"]
+    return own.assign(**verdicts, first=first).reset_index(drop=True)
 
 
 def rates(judged: pd.DataFrame) -> pd.DataFrame:
@@ -180,10 +168,7 @@ def starred(judged: pd.DataFrame) -> str:
 
 def recorded(path: str = RECORDED) -> pd.DataFrame:
     """Trials made beforehand by the command at the top of this module; `path` is from the root."""
-    file = project.root() / path
-    if not file.is_file():
-        raise ValueError(f"There is no file {path!r} of trials; sweeps/eyespot.smk makes one.")
-    return pd.read_csv(file)
+    return pd.read_csv(project.root() / path)
 
 
 def main() -> None:

@@ -148,7 +148,7 @@ def lime_alone(model, image, target):
     """captum's Lime on one image, one sample at a time, with scikit-learn's ridge."""
     from captum.attr import LimeBase
 
-    places = superpixels(8, image)[0]
+    places = superpixels(8, image)
     count = int(places.max()) + 1
     draw = torch.Generator().manual_seed(0)
     rows = torch.cat(
