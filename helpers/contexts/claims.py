@@ -147,9 +147,7 @@ def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection
         found[f"contexts/stronger/{first}-{second}"] = contrast
     least = [_next_to(drops[context], -1) for context in ("sky", "park", "wood")]
     farthest = [_next_to(distances[context], 1) for context in ("sky", "park")]
-    mugs = [flips[context]["mug"] for context in ("sky", "park")]
     across = [effects.mean({0: distances[c]["mug"]}, "mosaic_distance") for c in ("sky", "park")]
-    beside = [effects.mean({0: one}, "mosaic_distance") for one in distances["road"].values()]
     found |= {
         "contexts/hydrants-move-least": max(least),
         "contexts/hydrants-farthest": min(farthest),
@@ -157,10 +155,8 @@ def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection
         "contexts/hydrants-flip-most": _next_to(flips["wood"], 1),
         "contexts/planes-on-road": _less(flips["road"], "plane"),
         "contexts/road-few": stats.share(max(flips["road"].values(), key=np.mean)),
-        "contexts/mugs-flip": stats.share(min(mugs, key=np.mean)),
         "contexts/hydrants-kept": stats.share(kept["sky"]["fire hydrant"]),
         "contexts/mugs-across": max(across),
-        "contexts/road-not-across": min(beside),
     }
     return _estimates(found)
 

@@ -98,6 +98,8 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int) -> Figure:
         look = {"label_type": "center", "color": readable_on(SET_COLOURS[name])}
         ax.bar_label(bars, part["accuracy"].map("{:.0%}".format), fontsize=8, **look)
         at = [bar.get_x() + bar.get_width() / 2 for bar in bars]
+        for bar, is_own in zip(bars, part["train_set"] == name, strict=True):
+            bar.set(ec=INK if is_own else "none", lw=2, zorder=1 + is_own)
         estimates(ax, part, "accuracy", at, vertical=True, marker="", color=INK, elinewidth=1)
         ax.plot(at, part["paper"], ls="", zorder=4, **PAPER)
     ax.axhline(1 / n_classes, **CHANCE, zorder=0)
@@ -105,11 +107,12 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int) -> Figure:
     ax.set(xlabel="", ylim=(0, 1.08))
     ax.yaxis.set_major_formatter(PercentFormatter(1))
     ax.tick_params(axis="x", length=0)
-    best = table.loc[table.groupby("model")["accuracy"].idxmax()]
-    own = int((best["train_set"] == best["test_set"]).sum())
-    title = f"Figure 2: {own} of {len(best)} models do best on the set they were trained on"
-    if len(sets) == 1:
-        title = f"Figure 2: accuracy on {table['test_set'].iloc[0]}, the only set there is"
+    own = table["train_set"] == table["test_set"]
+    title = f"Figure 2: accuracy on {table['test_set'].iloc[0]}, the only set there is"
+    if len(sets) > 1:
+        least = table.loc[table.loc[~own, "accuracy"].idxmin()]
+        title = f"Figure 2: {table.loc[own, 'accuracy'].min():.0%} or more on the own set; outside"
+        title += f" it, {least['model']} falls to {least['accuracy']:.0%} on {least['test_set']}"
     handles = [
         mark(f"tested on {name}", marker="s", ms=10, color=SET_COLOURS[name]) for name, _ in sets
     ]
