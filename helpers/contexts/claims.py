@@ -301,12 +301,16 @@ def of_gradcam(
 def of_methods(overall: Mapping[tuple[str, str, str], stats.Interval]) -> list[Estimate]:
     """What mosaics and pasting find beyond the reference trainings (notebook 05).
 
-    `overall` is from :func:`helpers.contexts.methods.overall`.
+    `overall` is from :func:`helpers.contexts.methods.overall`. Without a reference it is what they
+    find beside a neutral image.
     """
+    asked = {methods.REFERENCE: "beyond"}
+    if not {reading for *_, reading in overall} & set(asked):
+        asked = {methods.NEUTRAL: "beside"}
     return [
-        Estimate("suite/contexts/beyond", mean, {"method": method, "quantity": quantity})
+        Estimate(f"suite/contexts/{asked[reading]}", mean, {"method": method, "quantity": quantity})
         for (method, quantity, reading), mean in overall.items()
-        if reading == methods.REFERENCE and quantity in ("decisions", "logits")
+        if reading in asked and quantity in ("decisions", "logits")
     ]
 
 

@@ -29,8 +29,8 @@ OF_PAIRS = [
     *("neutral_distance", "context_effect", "own_distance"),
 ]
 OF_CONTEXTS = ("flip_share", "context_effect", "taken_effect")
-# Measures that count images: shares of them, or differences of such shares.
-COUNTED = {"flip_share", "taken_share", "taken_effect", "peak"}
+# Measures that are shares (of images, or of a map's relevance), or differences of such shares.
+COUNTED = {"flip_share", "taken_share", "taken_effect", "peak", "context"}
 READINGS = {"flip_share": "share of flips", "context_effect": "effect beside a neutral image"}
 BEYOND = ", beyond the reference"
 
@@ -306,9 +306,9 @@ def mean(
 ) -> stats.Interval:
     """The mean of :func:`grids` with its 95% interval, all groups alike; NaN without any group.
 
-    This is the one rule by which intervals are chosen. A measure that counts images (`COUNTED`) is
-    a share (`stats.share`) or, if its values `differ`, a difference of shares (`stats.mean`, which
-    then knows how little a few images say); any other is a plain mean.
+    This is the one rule by which intervals are chosen. A measure of `COUNTED` is a share
+    (`stats.share`) or, if its values `differ`, a difference of shares (`stats.mean`, which then
+    knows how little a few images say); any other is a plain mean.
     """
     groups, counted = list(groups.values()), measure in COUNTED
     if not groups:

@@ -421,12 +421,13 @@ def paste_counts(
     for ax in axes.flat[len(contexts) :]:
         ax.set_axis_off()
     made = table[table["pasted"] != NOTHING]
-    title = "Figures 11 to 14: contexts alone, and with objects"
+    mostly = int((table["share"] > 0.5).sum())
+    title = f"Contexts alone: {mostly} of {len(contexts)} are mostly taken for their class"
     if len(made):
         mostly = int((made["share"] > 0.5).sum())
         title = f"Figures 11 to 14: the context wins in {mostly} of {len(made)} kinds of composite"
     headed(fig, title, _of_paper(table, "the paper's count"))
-    note(fig, WHISKERS + " Bars have the colour of the pasted object's class.")
+    note(fig, WHISKERS + " Bars have the colour of the pasted object's class." * bool(len(made)))
     return fig
 
 

@@ -104,12 +104,14 @@ def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame
     parts, said = [means, networks], f"{' and '.join(names[:2])} lead here, {names[-1]} is last"
     if photographs is not None:
         parts.append(photographs[photographs["method"].isin(names)])
-        looks["one network on photographs of ImageNet"] = {
+        looks["another network, on photographs"] = {
             "marker": "D",
             "color": RED,
             "mfc": "white",
         }
-        said += f"; on photographs {photographs.loc[photographs['mean'].idxmin(), 'method']} is"
+        lowest = parts[-1]["mean"].round(2)
+        lowest = parts[-1].loc[lowest == lowest.min(), "method"]
+        said += f"; least on photographs: {' and '.join(lowest)}"
     for nudge, part, look in zip((0, 0.2, -0.2), parts, looks.values(), strict=False):
         ends = {"elinewidth": 0} if look["marker"] == "|" else {}
         estimates(ax, part, "mean", part["method"].map(names.index) + nudge, **look, **ends)
@@ -140,7 +142,7 @@ def mosaic_maps(
     title = ""
     if len(ordered) > 1:
         (low, last), (high, best) = ordered[0], ordered[-1]
-        title = f"{best} puts {high:.0%} of its relevance in the frames, {last} {low:.0%}"
+        title = f"{best} puts {high:.0%} of its positive relevance in the frames, {last} {low:.0%}"
     cols = min(len(captions), 5 if len(maps) < 5 else 4)
     shown = [picture, *maps.values()]
     fig = framed(shown, captions, cols=cols, title=title, most=0.99)
@@ -159,8 +161,9 @@ FACES = {
 def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figure:
     """Focus of LRP, LIME and GradCAM against accuracy, the cases of the same networks joined.
 
-    A small dot is one training in one case, a large mark the mean of a case's trainings. The tables
-    are those of `choices.with_accuracy` and `choices.rises`.
+    A small dot is one training in one case, a large mark the mean of a case's trainings. The line
+    of the slope in the title goes through all small dots. The tables are those of
+    `choices.with_accuracy` and `choices.rises`.
     """
     looks = series(table["architecture"])
     fig, axes = plt.subplots(1, len(rises), figsize=(9.5, 4.3), sharey=True, squeeze=False)
@@ -173,13 +176,17 @@ def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figur
             ax.plot(cases["accuracy"], cases[method], color=look["color"], lw=1.2, alpha=0.6)
             for how, case in cases.groupby("how"):
                 ax.plot(case["accuracy"], case[method], ls="", **look | FACES[how])
+        ends = table.dropna(subset=[method])[["accuracy", method]].agg(["min", "mean", "max"])
+        apart = ends["accuracy"] - ends.loc["mean", "accuracy"]
+        ax.plot(ends["accuracy"], ends.loc["mean", method] + rise * apart, zorder=1, **COUNTS)
         ax.axhline(0.5, **CHANCE)
         ax.set(xlabel="accuracy on the set", ylim=(None, 1.02), xlim=(None, 1.04))
-        ax.set_title(f"{method}: {rise / 10:+.3f} for 0.1 of accuracy", fontsize=10)
+        ax.set_title(f"{method}: slope {rise:.2f}", fontsize=10)
     axes[0, 0].set_ylabel("mean Focus")
     for how in (how for how in FACES if how in set(table["how"])):
         looks[how] = {"marker": "o", "color": INK, "mew": 1.5, **FACES[how]}
     looks["the same networks"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
+    looks["line through all trainings (small dots)"] = COUNTS
     follow = ", ".join(name for name, rise in rises.items() if rise > 0)
     title = f"More accurate networks, more Focus: {follow or 'for none of the methods'}"
     headed(fig, title, [*marks(looks), BY_CHANCE])
@@ -227,17 +234,20 @@ def controls(blind: pd.DataFrame, known: pd.DataFrame) -> Figure:
     name_rows(ax, blind["method"].str.replace("_", " "))
     ax.set_title("A map or a network that knows nothing: 0.5\n(99.5% intervals)", fontsize=10)
     compared(right, ends, "mean", "name", "control", {"DiFull": looks[True], "DiPart": OPEN})
-    title = "Cells that never meet (●), or meet in the features (○)\n(worst to best mosaic)"
+    title = "DiFull (●): cells never meet; DiPart (○): in features\n(worst to best mosaic)"
     right.set_title(title, fontsize=10)
     for one, must in ((ax, 0.5), (right, 1.0)):
         one.axvline(must, color=INK, lw=1.8, zorder=0)
     ax.set_xlabel("Focus (line: 0.5, what it must be)")
-    right.set_xlabel("Focus (line: all in cells that the logit adds up)")
+    right.set_xlabel("Focus (1: nothing outside the target cells)")
     full = known[(known["control"] == "DiFull") & (known["reads"] == "input")]
     least = full.groupby("method", sort=False)["focus"].min()
     wrong = ", ".join(least.index[least < 0.999])
-    said = f"{int(blind['holds'].sum())} of {len(blind)} give 0.5 where nothing is known; at the"
-    headed(fig, f"{said} input of DiFull, {wrong or 'no method'} shows cells that are not seen")
+    said = (
+        f"Left, {int(blind['holds'].sum())} of {len(blind)} are 0.5 within their interval. Right,"
+    )
+    but = f" but {wrong}" if wrong else ""
+    headed(fig, f"{said} DiFull: all methods that read the input give 1{but}")
     return fig
 
 
@@ -434,7 +444,7 @@ def trials(table: pd.DataFrame, effect: float) -> Figure:
     looks[f"{effect:g}: the effect that counts"] = COUNTS
     none, full = table[table["dose"] == 0], table[(table["dose"] == 1) & table["learned"]]
     said = f"Proved in {int(full['found'].sum())} of {len(full)} trials that learned it at dose 1"
-    said += f"; {int(none['found'].sum())} of {len(none)} false alarms"
+    said += f"; {int(none['found'].sum())} of {len(none)} false alarms at dose 0"
     headed(fig, f"{said} (above: all that are proved)", marks(looks))
     return fig
 
