@@ -62,6 +62,13 @@ def test_a_claim_of_the_suite_has_its_own_words_and_may_be_about_several_things(
     assert shown["paper"][0] == "0.7 (of 20)"
 
 
+def test_many_claims_without_a_counterpart_for_one_reason_share_a_line():
+    judged = judge("03_any", [])
+    shown = claims.shown(judged)
+    assert len(judged) == 12 and len(shown) == 2, "without contexts, and with other classes"
+    assert shown["claim"][1].startswith("11 claims of the paper, such as: By flips")
+
+
 def test_a_p_value_that_decides_is_shown(table):
     found = claims.shown(judge("00_any", [Estimate("more", (0.6, 0.55, 0.65), p=0.06)]))
     assert found.loc[0, "judged by"] == "above 0.5, p = 0.06"

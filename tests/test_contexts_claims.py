@@ -153,3 +153,12 @@ def test_other_classes_have_no_counterpart(collection):
     alone = {name: np.ones((2, 9)) for name in collection.classes}
     found = verdicts("04", claims.of_pasting(alone, None, None, None, collection))
     assert (found == NO_COUNTERPART).all()
+
+
+def test_methods_are_judged_beside_neutral_only_where_there_is_no_reference():
+    ends = (1.0, 0.5, 1.5)
+    alone = {("mosaics", quantity, "beside neutral"): ends for quantity in ("flips", "logits")}
+    [one] = claims.of_methods(alone | {("mosaics", "logits", "raw"): ends})
+    assert one.claim == "suite/contexts/beside" and one.of["quantity"] == "logits"
+    [one] = claims.of_methods(alone | {("mosaics", "logits", "beyond reference"): ends})
+    assert one.claim == "suite/contexts/beyond"

@@ -170,6 +170,8 @@ def test_recorded_trials_are_those_that_the_module_makes():
         assert row["found"] == (sum(rises) / len(rises) >= feature.EFFECT)
         means = {pair: row[f"{pair[0]} > {pair[1]}"] for pair in trials.DRAWN}
         assert row["first"] == (min(means, key=means.get) == (row["target"], row["outer"]))
+        own = (row["target"], row["outer"])
+        assert row["lowest_3"] == (own in sorted(means, key=means.get)[:3])
     rates = trials.rates(judged).set_index("dose")
     assert rates.loc[1, "trials"] == seeds * 12
     with pytest.raises(FileNotFoundError, match="no/such"):

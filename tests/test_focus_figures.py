@@ -156,14 +156,14 @@ def test_titles_say_what_the_tables_hold(methods):
     assert said(figure).endswith("GradCAM and LRP look most where the class is, IG least")
     networks = focus.summary(methods, by=["architecture", "method", "set"])
     figure = figures.tiers(means, networks, means.tail(2))
-    assert said(figure).endswith("IG is last; on photographs IG is")
+    assert said(figure).endswith("IG is last; least on photographs: IG")
     assert {"consistently reliable", "even larger variance", "quasi-random"} <= set(texts(figure))
     figure = figures.trainings(methods, list(means["method"]))
     assert said(figure).startswith("Trainings differ most for ")
     maps = {"GradCAM": torch.rand(8, 8), "LRP": torch.zeros(8, 8)}
     picture, layout = torch.zeros(3, 8, 8, dtype=torch.uint8), torch.tensor([[1, 0], [0, 1]]) > 0
     figure = figures.mosaic_maps(picture, layout, maps, {"GradCAM": 0.9, "LRP": 0.6}, "mug")
-    assert said(figure).startswith("GradCAM puts 90% of its relevance in the frames, LRP")
+    assert said(figure).startswith("GradCAM puts 90% of its positive relevance in the frames, LRP")
     one = methods[(methods["architecture"] == "one") & (methods["method"] == "IG")]
     one = one.assign(choice="layer", option="input")
     two = pd.concat([one, one.assign(option="last map", focus=one["focus"] + 0.2)])
@@ -177,8 +177,8 @@ def test_titles_say_what_the_tables_hold(methods):
     deep = pd.concat([deep.assign(control="DiFull", focus=1.0), deep.assign(control="DiPart")])
     deep.loc[deep["method"] == "LIME", "focus"] = 0.8
     figure = figures.controls(blind, deep)
-    assert said(figure).startswith("1 of 3 give 0.5 where nothing is known; at the input of DiFull")
-    assert "LIME shows" in said(figure) and "gives no map" in texts(figure)
+    assert said(figure).startswith("Left, 1 of 3 are 0.5 within their interval. Right, DiFull: all")
+    assert said(figure).endswith("give 1 but LIME") and "gives no map" in texts(figure)
 
 
 def test_accuracy_beside_focus_joins_the_cases_of_a_model():
@@ -187,4 +187,4 @@ def test_accuracy_beside_focus_joins_the_cases_of_a_model():
     figure = figures.accuracy_and_focus(table, choices.rises(table))
     figure.canvas.draw()
     assert said(figure) == "More accurate networks, more Focus: LRP"
-    assert figure.axes[0].get_title() == "LRP: +0.075 for 0.1 of accuracy"
+    assert figure.axes[0].get_title() == "LRP: slope 0.75"

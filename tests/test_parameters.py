@@ -51,6 +51,7 @@ def test_a_folder_is_described_by_a_file_whose_paths_are_relative_to_it(tmp_path
     [
         (b"folder: [photos", "mine.yml cannot be read as YAML"),
         (b"folder: caf\xe9", "mine.yml cannot be read as YAML"),
+        (b"contexts: nowhere", "mine.yml: `contexts` names .*nowhere, which is not there"),
         (b"folder: 5", r"5 \[folder\] should be a valid string"),
         (b"- folder", r"\['folder'\] is no source, no path of a YAML file and no keys"),
     ],

@@ -182,7 +182,7 @@ def in_mosaics(
         table = design[effects.IMAGE[1:]].assign(training=number, order=order)
         for name, shown in images.items():
             maps = explain.explain(training, shown, targets, "gradcam", layer=layer).maps.double()
-            table[name] = (maps[..., half:].sum((1, 2)) / maps.sum((1, 2))).numpy()
+            table[name] = (maps[..., half:].sum((1, 2)) / maps.sum((1, 2))).clamp(max=1).numpy()
         parts.append(table.assign(more=table["context"] - table["neutral"]))
     found = pd.concat(parts).sort_values("order", kind="stable", ignore_index=True)
     return found.drop(columns="order")

@@ -123,23 +123,17 @@ def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection
         weights = {CLASS_OF[first]: 1, CLASS_OF[second]: -1}
         contrast = effects.contrast(images, weights, "flip_share")
         found[f"contexts/stronger/{first}-{second}"] = contrast
-    mugs = [flips[context]["mug"] for context in ("sky", "park")]
-    across = [stats.mean(distances[context]["mug"]).interval() for context in ("sky", "park")]
+    least = [_next_to(drops[c], -1) for c in ("sky", "park", "wood")]
+    across = [effects.mean({0: distances[c]["mug"]}, "mosaic_distance") for c in ("sky", "park")]
     found |= {
-        "contexts/hydrants-move-least": max(
-            _next_to(drops[c], -1) for c in ("sky", "park", "wood")
-        ),
+        "contexts/hydrants-move-least": max(least),
         "contexts/hydrants-farthest": min(_next_to(distances[c], 1) for c in ("sky", "park")),
         "contexts/hydrants-flip-least": _next_to(flips["park"], -1),
         "contexts/hydrants-flip-most": _next_to(flips["wood"], 1),
         "contexts/planes-on-road": _less(flips["road"], "plane"),
         "contexts/road-few": stats.share(max(flips["road"].values(), key=np.mean)),
-        "contexts/mugs-flip": stats.share(min(mugs, key=np.mean)),
         "contexts/hydrants-kept": stats.share(kept["sky"]["fire hydrant"]),
         "contexts/mugs-across": max(across),
-        "contexts/road-not-across": min(
-            stats.mean(v).interval() for v in distances["road"].values()
-        ),
     }
     return _estimates(found)
 
@@ -259,11 +253,17 @@ def of_gradcam(table, tested, collection: Collection) -> list[Estimate]:
 
 
 def of_methods(overall: Mapping[tuple[str, str, str], stats.Interval]) -> list[Estimate]:
-    """What mosaics and pasting find beyond the reference, by `methods.overall` (notebook 05)."""
+    """What mosaics and pasting find beyond the reference, by `methods.overall` (notebook 05).
+
+    Without a reference it is what they find beside a neutral image.
+    """
+    asked = {methods.REFERENCE: "beyond"}
+    if not {reading for *_, reading in overall} & set(asked):
+        asked = {methods.NEUTRAL: "beside"}
     return [
-        Estimate("suite/contexts/beyond", mean, {"method": method, "quantity": quantity})
+        Estimate(f"suite/contexts/{asked[reading]}", mean, {"method": method, "quantity": quantity})
         for (method, quantity, reading), mean in overall.items()
-        if reading == methods.REFERENCE and quantity in ("decisions", "logits")
+        if reading in asked and quantity in ("decisions", "logits")
     ]
 
 

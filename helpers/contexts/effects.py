@@ -23,8 +23,8 @@ PAIR = ["context_class", "object_class"]
 IMAGE = ["training", *PAIR, "object"]
 OF_PAIRS = ["flip_share", "mosaic_distance", "single_distance", "drop", "context_effect"]
 OF_CONTEXTS = ["flip_share", "context_effect", "taken_effect"]
-# Measures that count images: shares of them, or differences of such shares.
-COUNTED = {"flip_share", "taken_share", "taken_effect", "peak"}
+# Measures that are shares (of images, or of a map's relevance), or differences of such shares.
+COUNTED = {"flip_share", "taken_share", "taken_effect", "peak", "context"}
 READINGS = {"flip_share": "share of flips", "context_effect": "effect beside a neutral image"}
 BEYOND = ", beyond the reference"
 
@@ -247,9 +247,9 @@ def grids(images: pd.DataFrame, name: str, by="object_class") -> dict[str, np.nd
 def mean(groups: Mapping, measure: str, *, differ: bool = False) -> stats.Interval:
     """The mean of :func:`grids` with its 95% interval, all groups alike; NaN without any group.
 
-    This is the one rule by which intervals are chosen. A measure that counts images (`COUNTED`) is
-    a share (`stats.share`) or, if its values `differ`, a difference of shares (`stats.mean`, which
-    then knows how little a few images say); any other is a plain mean.
+    This is the one rule by which intervals are chosen. A measure of `COUNTED` is a share
+    (`stats.share`) or, if its values `differ`, a difference of shares (`stats.mean`, which then
+    knows how little a few images say); any other is a plain mean.
     """
     groups, counted = list(groups.values()), measure in COUNTED
     if not groups:

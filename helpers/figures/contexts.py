@@ -90,6 +90,8 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int) -> Figure:
         look = {"label_type": "center", "color": readable_on(SET_COLOURS[name])}
         ax.bar_label(bars, part["accuracy"].map("{:.0%}".format), fontsize=8, **look)
         at = [bar.get_x() + bar.get_width() / 2 for bar in bars]
+        for bar, is_own in zip(bars, part["train_set"] == name, strict=True):
+            bar.set(ec=INK if is_own else "none", lw=2, zorder=1 + is_own)
         estimates(ax, part, "accuracy", at, vertical=True, marker="", color=INK, elinewidth=1)
         ax.plot(at, part["paper"], ls="", zorder=4, **PAPER)
     ax.axhline(1 / n_classes, **CHANCE, zorder=0)
@@ -97,11 +99,12 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int) -> Figure:
     ax.set(xlabel="", ylim=(0, 1.08))
     ax.yaxis.set_major_formatter(PercentFormatter(1))
     ax.tick_params(axis="x", length=0)
-    best = table.loc[table.groupby("model")["accuracy"].idxmax()]
-    own = int((best["train_set"] == best["test_set"]).sum())
-    title = f"Figure 2: {own} of {len(best)} models do best on the set they were trained on"
-    if len(sets) == 1:
-        title = f"Figure 2: accuracy on {table['test_set'].iloc[0]}, the only set there is"
+    own = table["train_set"] == table["test_set"]
+    title = f"Figure 2: accuracy on {table['test_set'].iloc[0]}, the only set there is"
+    if len(sets) > 1:
+        least = table.loc[table.loc[~own, "accuracy"].idxmin()]
+        title = f"Figure 2: {table.loc[own, 'accuracy'].min():.0%} or more on the own set; outside"
+        title += f" it, {least['model']} falls to {least['accuracy']:.0%} on {least['test_set']}"
     looks = {f"tested on {n}": {"marker": "s", "ms": 10, "color": SET_COLOURS[n]} for n, _ in sets}
     headed(fig, title, marks(looks) + _of_paper(table, "the paper's value"))
     note(fig, WHISKERS)
@@ -339,12 +342,13 @@ def paste_counts(
     for ax in axes.flat[len(contexts) :]:
         ax.set_axis_off()
     made = table[table["pasted"] != NOTHING]
-    title = "Figures 11 to 14: contexts alone, and with objects"
+    mostly = int((table["share"] > 0.5).sum())
+    title = f"Contexts alone: {mostly} of {len(contexts)} are mostly taken for their class"
     if len(made):
         mostly = int((made["share"] > 0.5).sum())
         title = f"Figures 11 to 14: the context wins in {mostly} of {len(made)} kinds of composite"
     headed(fig, title, _of_paper(table, "the paper's count"))
-    note(fig, WHISKERS + " Bars have the colour of the pasted object's class.")
+    note(fig, WHISKERS + " Bars have the colour of the pasted object's class." * bool(len(made)))
     return fig
 
 

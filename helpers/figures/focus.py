@@ -100,6 +100,10 @@ def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame
         "its networks, one by one": {"marker": "|", "color": FAINT},
         "one network on photographs of ImageNet": {"marker": "D", "color": RED, "mfc": "white"},
     }
+    lowest = photographs["mean"].round(2)
+    lowest = photographs.loc[lowest == lowest.min(), "method"]
+    said = f"{' and '.join(names[:2])} lead here, {names[-1]} is last"
+    said += f"; least on photographs: {' and '.join(lowest)}" if len(lowest) else ""
     parts = [(0, 1.5, means), (0.2, 0, networks), (-0.2, 1.5, photographs)]
     for (nudge, width, part), look in zip(parts, looks.values(), strict=True):
         at = part["method"].map(names.index) + nudge
@@ -130,7 +134,7 @@ def mosaic_maps(
     known, title = pd.Series(focus).dropna(), ""
     if len(known) > 1:
         best, last = known.idxmax(), known.idxmin()
-        title = f"{best} puts {known.max():.0%} of its relevance in the frames"
+        title = f"{best} puts {known.max():.0%} of its positive relevance in the frames"
         title += f", {last} {known.min():.0%}"
     cols = min(len(captions), 5 if len(maps) < 5 else 4)
     shown = [picture, *maps.values()]
@@ -150,7 +154,8 @@ FACES = {
 def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figure:
     """Focus against accuracy (of `choices.with_accuracy`), the cases of the same networks joined.
 
-    A small dot is one training in one case, a large mark the mean of a case's trainings.
+    A small dot is one training in one case, a large mark the mean of a case's trainings. The line
+    of the slope in the title goes through all small dots.
     """
     looks = series(table["architecture"])
     fig, axes = plt.subplots(1, len(rises), figsize=(9.5, 4.3), sharey=True, squeeze=False)
@@ -163,13 +168,17 @@ def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figur
             ax.plot(cases["accuracy"], cases[method], color=look["color"], lw=1.2, alpha=0.6)
             for how, case in cases.groupby("how"):
                 ax.plot(case["accuracy"], case[method], ls="", **look | FACES[how])
+        ends = table.dropna(subset=[method])[["accuracy", method]].agg(["min", "mean", "max"])
+        apart = ends["accuracy"] - ends.loc["mean", "accuracy"]
+        ax.plot(ends["accuracy"], ends.loc["mean", method] + rise * apart, zorder=1, **COUNTS)
         ax.axhline(0.5, **CHANCE)
         ax.set(xlabel="accuracy on the set", ylim=(None, 1.02), xlim=(None, 1.04))
-        ax.set_title(f"{method}: {rise / 10:+.3f} for 0.1 of accuracy", fontsize=10)
+        ax.set_title(f"{method}: slope {rise:.2f}", fontsize=10)
     axes[0, 0].set_ylabel("mean Focus")
     own = {"marker": "o", "color": INK, "mew": 1.5}
     looks |= {how: own | face for how, face in FACES.items() if how in set(table["how"])}
     looks["the same networks"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
+    looks["line through all trainings (small dots)"] = COUNTS
     follow = ", ".join(name for name, rise in rises.items() if rise > 0)
     title = f"More accurate networks, more Focus: {follow or 'for none of the methods'}"
     headed(fig, title, [*marks(looks), BY_CHANCE])
@@ -216,18 +225,18 @@ def controls(blind: pd.DataFrame, known: pd.DataFrame) -> Figure:
     name_rows(ax, blind["method"].str.replace("_", " "))
     ax.set_title("A map or a network that knows nothing: 0.5\n(99.5% intervals)", fontsize=10)
     compared(right, ends, "mean", "name", "control", {"DiFull": looks[True], "DiPart": OPEN})
-    title = "Cells that never meet (●), or meet in the features (○)\n(worst to best mosaic)"
+    title = "DiFull (●): cells never meet; DiPart (○): in features\n(worst to best mosaic)"
     right.set_title(title, fontsize=10)
-    must = {ax: (0.5, "0.5, what it must be"), right: (1.0, "all in cells that the logit adds up")}
-    for one, (at, said) in must.items():
-        one.axvline(at, color=INK, lw=1.8, zorder=0)
-        one.set_xlabel(f"Focus (line: {said})")
+    for one, must in ((ax, 0.5), (right, 1.0)):
+        one.axvline(must, color=INK, lw=1.8, zorder=0)
+    ax.set_xlabel("Focus (line: 0.5, what it must be)")
+    right.set_xlabel("Focus (1: nothing outside the target cells)")
     full = known[(known["control"] == "DiFull") & (known["reads"] == "input")]
     least = full.groupby("method", sort=False)["focus"].min()
     wrong = ", ".join(least.index[least < 0.999])
-    said = f"{int(blind['holds'].sum())} of {len(blind)} give 0.5 where nothing is known; at the"
-    said += f" input of DiFull, {wrong or 'no method'} shows cells that are not seen"
-    headed(fig, said)
+    said = f"Left, {int(blind['holds'].sum())} of {len(blind)} are 0.5 within their interval. Right,"
+    but = f" but {wrong}" if wrong else ""
+    headed(fig, f"{said} DiFull: all methods that read the input give 1{but}")
     return fig
 
 
@@ -393,7 +402,7 @@ def trials(table: pd.DataFrame, effect: float) -> Figure:
     looks[f"{effect:g}: the effect that counts"] = COUNTS
     none, full = table[table["dose"] == 0], table[(table["dose"] == 1) & table["learned"]]
     said = f"Proved in {int(full['found'].sum())} of {len(full)} trials that learned it at dose 1"
-    said += f"; {int(none['found'].sum())} of {len(none)} false alarms"
+    said += f"; {int(none['found'].sum())} of {len(none)} false alarms at dose 0"
     headed(fig, f"{said} (above: all that are proved)", marks(looks))
     return fig
 

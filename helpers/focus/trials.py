@@ -142,18 +142,19 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
     """The trials about the planted pair, and all of dose 0, each with its verdicts.
 
     Added are rise (of Focus, mean over trainings); found (at least `EFFECT`); learned (the gain is
-    above `LEARNED`); and first (the pair has the lowest mean Focus of all, as the paper ranks).
+    above `LEARNED`); first and lowest_3 (the pair's mean Focus is the lowest of all, as the paper
+    ranks, or among the three lowest).
     """
     own = trials[(trials["dose"] == 0) | (trials["target"] == trials["planted"])]
-    rise, lowest = own.filter(like="rise_").mean(axis=1), own.filter(like=" > ").idxmin(axis=1)
+    rise, ranks = own.filter(like="rise_").mean(axis=1), own.filter(like=" > ").rank(axis=1)
+    rank = own.apply(lambda row: ranks.loc[row.name, f"{row['target']} > {row['outer']}"], axis=1)
     verdicts = {"rise": rise, "found": rise >= feature.EFFECT, "learned": own["gain"] > LEARNED}
-    first = lowest == own["target"] + " > " + own["outer"]
-    return own.assign(**verdicts, first=first).reset_index(drop=True)
+    return own.assign(**verdicts, first=rank == 1, lowest_3=rank <= 3).reset_index(drop=True)
 
 
 def rates(judged: pd.DataFrame) -> pd.DataFrame:
-    """By dose: how many trials, first of the ranking, learned, found; and mean gain and rises."""
-    how = dict.fromkeys(["trials", "first", "learned", "found"], "sum")
+    """By dose: how many trials, those first (or low) in the ranking, learned, found; mean rises."""
+    how = dict.fromkeys(["trials", "first", "lowest_3", "learned", "found"], "sum")
     how |= dict.fromkeys(["gain", "rise", "elsewhere", "suspected"], "mean")
     return judged.assign(trials=1).groupby("dose").agg(how).reset_index()
 

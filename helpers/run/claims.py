@@ -23,6 +23,7 @@ HOLDS, FAILS = "holds", "does not hold"  # the same of a claim that this suite m
 UNDECIDED, NO_COUNTERPART = "undecided", "no counterpart here"
 SUITE, OURS = "suite", "this suite"  # in the table, and as people read it
 LEVEL = 0.05  # of the p values
+MANY = 3  # claims without a counterpart for one reason that still have a line each
 
 
 @dataclass(frozen=True)
@@ -161,20 +162,27 @@ def _right(side: str, bound: float, interval: tuple, p: float | None) -> bool | 
 
 
 def shown(judged: pd.DataFrame) -> pd.DataFrame:
-    """The judged claims as people read them: claim, paper, measured here, judged by, verdict."""
+    """The judged claims as people read them: claim, paper, measured here, judged by, verdict.
+
+    Where many claims have no counterpart for one and the same reason, the first stands for all.
+    """
     rule = judged["side"].where(judged["side"] != "equal", "equal to")
     rule = rule + " " + judged["bound"].map("{:g}".format).where(judged["side"] != "", "")
     rule = rule.where(judged["p"].isna(), rule + ", p = " + judged["p"].map("{:.2g}".format))
     nowhere = judged["verdict"] == NO_COUNTERPART
-    return pd.DataFrame(
+    alike = judged.groupby(["verdict", "note"])["id"].transform("size").where(nowhere, 1)
+    many = alike > MANY
+    counted = alike.map("{} claims of the paper, such as: ".format).where(many, "")
+    table = pd.DataFrame(
         {
-            "claim": judged["claim"],
+            "claim": counted + judged["claim"],
             "paper": judged["paper"].where(judged["paper"] != "", "–"),
             "measured here": [measured(row) for row in judged.to_dict("records")],
             "judged by": rule.where(~nowhere, judged["note"]),
             "verdict": judged["verdict"],
         }
     )
+    return table[~many | ~judged.duplicated(["verdict", "note"])].reset_index(drop=True)
 
 
 def measured(row: Mapping) -> str:

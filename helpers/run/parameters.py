@@ -37,7 +37,8 @@ class ParameterError(ValueError):
 
 def _there(path: str) -> str:
     if not Path(path).expanduser().exists():
-        raise ValueError(f"there is no file or folder {path!r} below {Path.cwd()}")
+        below = "" if Path(path).expanduser().is_absolute() else f" below {Path.cwd()}"
+        raise ValueError(f"there is no file or folder {path!r}{below}")
     return path
 
 
@@ -110,7 +111,10 @@ def images_of(given: Any) -> Images:
         if isinstance(given, dict):  # paths in the file are relative to the file
             for name in ("folder", "contexts"):
                 if isinstance(given.get(name), str):
-                    given[name] = str(file.parent / Path(given[name]).expanduser())
+                    path = file.parent / Path(given[name]).expanduser()
+                    if not path.exists():
+                        raise ValueError(f"{file}: `{name}` names {path}, which is not there")
+                    given[name] = str(path)
     if isinstance(given, str):
         given = {"source": given}
     if not isinstance(given, dict):
