@@ -91,7 +91,7 @@ def test_cached_keeps_nothing_when_making_fails(tmp_path):
 
     with pytest.raises(ValueError, match="no"):
         artifacts.cached(tmp_path / "a", fail)
-    with pytest.raises(FileNotFoundError, match="Nothing was written"):
+    with pytest.raises(FileNotFoundError):
         artifacts.cached(tmp_path / "a", lambda path: None)
     assert [path for path in tmp_path.iterdir() if path.suffix != ".lock"] == []
 

@@ -16,10 +16,9 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-import nbformat
 import pytest
 
-from helpers.run import artifacts, pages, project, stored
+from helpers.run import artifacts, pages, project
 
 CHROMIUM = shutil.which("chromium")
 NOTEBOOKS = sorted((project.root() / "notebooks").glob("0[1-9]*_*.ipynb"))
@@ -240,21 +239,3 @@ def test_a_menu_changes_what_is_shown(browser, lab, notebook):
     )
     assert "Error" not in output.inner_text(), output.inner_text()
     page.close()
-
-
-def test_whoever_runs_all_cells_sees_a_failure_at_the_end(browser, lab):
-    begin = ["seed: int = 0", "from helpers.run.parameters import check", "check(globals())"]
-    sources = ["\n".join(begin), "1 / 0", "print('never')", "print('nor this')"]
-    cells = [nbformat.v4.new_code_cell(source) for source in sources]
-    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": stored.KERNEL})
-    nbformat.write(notebook, lab[1] / "failing.ipynb")
-    page = in_lab(browser, lab, "failing")
-    run_all(page, 60)
-    expect = pytest.importorskip("playwright.sync_api").expect
-    last = page.locator(".jp-CodeCell").last.locator(".jp-OutputArea-output")
-    said = "Not run, for cell [2] failed: ZeroDivisionError: division by zero"
-    expect(last).to_contain_text(said, timeout=60_000)
-    page.wait_for_timeout(3000)
-    page.locator(".jp-CodeCell .cm-content").last.click()
-    page.keyboard.press("Control+Enter")  # what is run later is run
-    expect(last).to_have_text("nor this", timeout=60_000)

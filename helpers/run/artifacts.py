@@ -1,7 +1,6 @@
 """A store of files named by what decides them, safe for several processes at once.
 
-A trained model, a table or a figure is costly to make and is wanted by more than one notebook. Its
-file is named by the `key` of everything that decides its content; `cached` makes it once. A file
+The `key` of everything that decides a file's content names it, and `cached` makes it once. A file
 with its final name is always whole: it is written under another name first and renamed at the end.
 """
 
@@ -33,7 +32,7 @@ def key(kind: str, **decides) -> str:
 
 
 def file_digest(path: Path | str) -> str:
-    """SHA-256 of a file's bytes, 64 hexadecimal digits: for a file that decides an artifact."""
+    """SHA-256 of a file's bytes, 64 hexadecimal digits."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -41,10 +40,8 @@ def file_digest(path: Path | str) -> str:
 def cached(path: Path | str, make: Callable[[Path], object]) -> Path:
     """The file at `path`, made by `make` if it is not there yet.
 
-    `make` is called with a temporary path in the same folder (and with the same ending) to write
-    to. Only when it returns does the file get its name; nothing is kept when it raises or is
-    killed. When two processes ask at once, one makes the file and the other waits for it. Name the
-    file by `key`, for it is never made again.
+    `make` is called with a temporary path of the same ending to write to; nothing is kept when it
+    raises or is killed. Of two processes that ask at once, one makes the file and the other waits.
     """
     path = Path(path)
     if path.exists():
@@ -86,8 +83,6 @@ def _replace(path: Path, partial: Path, make: Callable[[Path], object]) -> Path:
     partial.unlink(missing_ok=True)  # left by a process that was killed
     try:
         make(partial)
-        if not partial.exists():
-            raise FileNotFoundError(f"Nothing was written for {path}: `make` left no {partial}.")
         with partial.open("rb") as file:
             os.fsync(file.fileno())  # the bytes reach the disk before the name does
         partial.replace(path)
@@ -124,6 +119,5 @@ def _feed(digest, value, where: str) -> None:
     else:
         raise TypeError(
             f"{where} is a {type(value).__name__}, which has no content to name an artifact by. "
-            "Give numbers, strings, arrays, tensors, or lists and dicts of them; for a file, its "
-            "`file_digest`."
+            "Give numbers, strings, arrays, tensors, lists and dicts, or a file's `file_digest`."
         )
