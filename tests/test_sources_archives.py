@@ -118,12 +118,6 @@ def test_another_archive_under_the_same_name_is_refused(simple, tmp_path):
     assert archives.fetch("a.zip", tmp_path) == folder
 
 
-def test_an_archive_changed_on_disk_is_downloaded_again(simple, tmp_path):
-    folder = archives.fetch("a.zip", tmp_path)
-    (tmp_path / "a.zip").write_bytes(b"changed")
-    assert archives.fetch("a.zip", tmp_path) == folder and len(simple.requests) == 2
-
-
 def test_a_zip_put_there_cut_off_is_never_taken_for_whole(simple, tmp_path):
     (tmp_path / "a.zip").write_bytes(simple.files["a.zip"][:20_000])
     with pytest.raises(ConnectionError, match=r"a.zip is damaged .* was removed"):

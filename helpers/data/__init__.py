@@ -1,5 +1,7 @@
 """Image sets from one call: the embedded world, the authors' archives, or a folder of photos."""
 
+from pathlib import Path
+
 from helpers.data import archives, folders, published, splits, world
 from helpers.data import contexts as _contexts
 from helpers.data.collection import SPLITS, Collection, ImageSet
@@ -46,16 +48,15 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
         layout = archives.scan(downloads)
         context_of = context_of or pictures.CONTEXT_OF
     else:
-        layout = folders.scan(folders.existing(images.folder, "folder"))
+        layout = folders.scan(Path(images.folder))
     if images.contexts:
-        layout.contexts = folders.existing(images.contexts, "contexts")
+        layout.contexts = Path(images.contexts)
     classes = folders.agreed_classes(layout)
     sets, masks, report = splits.load_sets(layout.sets, classes, size, seed, per_class)
     report = [*layout.report, *report]
     found, names, said = {}, {}, []
     if with_contexts and layout.contexts:
-        given = (layout.contexts, classes, context_of, size, seed, per_class, sets)
-        found, names, said = _contexts.given(*given)
+        found, names, said = _contexts.given(layout.contexts, context_of, sets, seed, per_class)
     elif with_contexts:
         found, names, said = _contexts.cut(sets["C"], masks, context_of or {})
     if _contexts.one_background(sets["C"].images):

@@ -39,20 +39,16 @@ def scan(downloads: Path) -> folders.Layout:
 
     A file's class is told by the nearest folder whose name holds it, its own split by any folder.
     """
-    unpacked = {name: fetch(archive, downloads) for name, archive in ARCHIVES.items()}
     found = folders.Layout()
-    for name, folder in unpacked.items():
+    for name, archive in ARCHIVES.items():
+        folder = fetch(archive, downloads)
         rows = [row for file in folders.files(folder) if (row := _row(file, folder))]
         table = pd.DataFrame(rows, columns=folders.COLUMNS)
         missing = sorted(set(SPELLED) - set(table["class"]))
         if missing:
             there = sorted({p.name for p in folder.rglob("*") if p.is_dir()})
-            raise ValueError(
-                f"{ARCHIVES[name]}: no images of {', '.join(missing)}; its folders are {there}."
-            )
+            raise ValueError(f"{archive}: no images of {', '.join(missing)}; its folders: {there}.")
         found.add(name, table)
-    for name, folder in unpacked.items():
-        found.report += [f"{ARCHIVES[name]}: {said}" for said in folders.unused(folder, found)]
     return found
 
 

@@ -30,18 +30,17 @@ NO_CONTEXTS = (
 
 def given(
     folder: Path,
-    classes: tuple[str, ...],
     context_of: Mapping[str, str] | None,
-    size: int,
-    seed: int,
-    per_class: int | None,
     sets: Mapping[str, ImageSet],
+    seed,
+    per_class,
 ) -> tuple[dict[str, torch.Tensor], dict[str, str], list[str]]:
     """Read the context images of a folder of context folders.
 
     Returns the images of each class's context, uint8 (M, 3, size, size), the context's name of each
     class, and a report. A context image that is also in one of the `sets` is left out.
     """
+    classes, size = sets["C"].classes, sets["C"].images.shape[-1]
     paths = {folders.printable(path.name): path for path in folders.subfolders(folder)}
     found = {name: folders.files(path) for name, path in paths.items()}
     context_of = mapping(context_of, classes, tuple(found))
@@ -65,8 +64,8 @@ def given(
     gone = [name for name in context_of.values() if not len(of[name])]
     if gone:
         raise ValueError(
-            f"contexts: every image of {listed(gone)} is also an image of a class; a context is "
-            "shown without its object."
+            f"contexts: every image of {listed(gone)} is also an image of a class, and a context "
+            "is shown without its object."
         )
     spare = [name for name in found if name not in context_of.values()]
     if spare:

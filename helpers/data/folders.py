@@ -25,7 +25,6 @@ SPLIT_WORDS = {
     "val": ("val", "valid", "validation", "dev"),
     "test": ("test", "testing"),
 }
-JUNK = ("__MACOSX",)
 COLUMNS = ["file", "path", "class", "name", "own"]
 
 
@@ -67,7 +66,7 @@ def plain(name: str) -> str:
 def subfolders(folder: Path) -> list[Path]:
     """Folders in `folder` by name, without hidden ones and archive junk; loops are refused."""
     inside = [path for path in folder.iterdir() if path.is_dir()]
-    found = sorted(p for p in inside if not p.name.startswith(".") and p.name not in JUNK)
+    found = sorted(p for p in inside if not p.name.startswith(".") and p.name != "__MACOSX")
     real = folder.resolve()  # and all that hold it, by where it lies and by the way that led to it
     above = {real, *real.parents, *(parent.resolve() for parent in folder.parents)}
     for path in found:
@@ -82,14 +81,6 @@ def subfolders(folder: Path) -> list[Path]:
 def printable(path: Path | str) -> str:
     """A path as text, "/" between, with the bytes of a name that is not UTF-8 as \\xNN."""
     return os.fsencode(Path(path).as_posix()).decode("utf-8", "backslashreplace")
-
-
-def existing(folder: Path | str, parameter: str) -> Path:
-    """`folder` as a Path, or an error that names the parameter it was given as."""
-    path = Path(folder).expanduser()
-    if not path.is_dir():
-        raise FileNotFoundError(f"{parameter}: there is no folder {str(folder)!r}.")
-    return path
 
 
 def scan(folder: Path) -> Layout:
@@ -118,7 +109,12 @@ def scan(folder: Path) -> Layout:
         if empty:
             raise ValueError(f"{name}: no image file in the class folder(s) {listed(empty)}.")
         layout.add(name, table)
-    layout.report += unused(folder, layout)
+    taken = {file for table in layout.sets.values() for file in table["file"]}
+    left = [f for f in walk(folder) if f not in taken and layout.contexts not in f.parents]
+    names = sorted(printable(file.relative_to(folder)) for file in left)
+    if names:
+        said = f"{len(names)} file(s) in no class folder, or no images: {listed(names)}."
+        layout.report.append(said)
     return layout
 
 
@@ -141,15 +137,6 @@ def agreed_classes(layout: Layout) -> tuple[str, ...]:
             raise ValueError(f"Sets C and {name} must hold the same classes; they differ in {odd}.")
         tables[name] = table.assign(**{"class": labels.map(spelled)})
     return tuple(spelled.values())
-
-
-def unused(folder: Path, layout: Layout) -> list[str]:
-    """Sentences on the files in a folder that are in no set (contexts and hidden ones aside)."""
-    taken = {file for table in layout.sets.values() for file in table["file"]}
-    left = [f for f in walk(folder) if f not in taken and layout.contexts not in f.parents]
-    names = sorted(printable(file.relative_to(folder)) for file in left)
-    said = f"{len(names)} file(s) in no class folder, or no images: {listed(names)}."
-    return [said] if names else []
 
 
 def walk(folder: Path) -> Iterator[Path]:

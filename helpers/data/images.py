@@ -19,7 +19,6 @@ ENDINGS = frozenset({
     ".webp", ".ppm", ".pgm", ".pbm", ".avif", ".heic", ".heif",
 })  # fmt: skip
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "AVIF")
-PIXELS_MAX = 100_000_000  # more are refused before any is decoded (a "decompression bomb")
 UNREADABLE_SHARE = 0.05  # of a class's opened files: more than this stops the run
 
 
@@ -41,13 +40,11 @@ def decode(path: Path, size: int) -> torch.Tensor:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's on odd metadata and its own pixel limit
+            warnings.simplefilter("ignore")  # Pillow's on odd metadata and large images
             with Image.open(path, formats=FORMATS) as image:
                 return _square(_seen(image, size), size)
     except Unreadable:
         raise
-    except Image.DecompressionBombError:
-        raise Unreadable(f"more than {PIXELS_MAX:,} pixels") from None
     except Image.UnidentifiedImageError:
         raise Unreadable("not an image, or of a kind that cannot be read") from None
     except Exception as error:  # damaged files make decoders raise nearly anything
@@ -56,8 +53,6 @@ def decode(path: Path, size: int) -> torch.Tensor:
 
 def _seen(image: Image.Image, size: int) -> Image.Image:
     """The whole image in RGB, upright and over white."""
-    if image.width * image.height > PIXELS_MAX:
-        raise Unreadable(f"{image.width} x {image.height} is more than {PIXELS_MAX:,} pixels")
     image.draft(None, (2 * size, 2 * size))  # JPEG: decode no finer than is needed
     image.load()
     with suppress(SyntaxError, ValueError, KeyError, TypeError):  # metadata that makes no sense
@@ -82,11 +77,10 @@ def _square(image: Image.Image, size: int) -> torch.Tensor:
 def read(
     table: pd.DataFrame, size: int, seed: int, per_class: int | None, what: str
 ) -> tuple[torch.Tensor, pd.DataFrame, list[str]]:
-    """Decode the files of one set, at most `per_class` of a class, chosen by the seed.
+    """Decode the files of a set (`folders.Layout.sets`), at most `per_class` of a class, by seed.
 
-    `table` is as in `folders.Layout.sets`, and `what` names the set in messages. A class that comes
-    with its own splits is read whole. Returns the images, uint8 (N, 3, size, size), by class, then
-    path; their rows of the table; and a sentence for each class with files that were not used.
+    A class that comes with its own splits is read whole. Returns the images, uint8 (N, 3, size,
+    size), by class, then path; their rows; and sentences on the files that were not used.
     """
     images, kept, report = [], [], []
     shuffled = table.assign(rank=ranks(table["class"] + "/" + table["name"], seed))

@@ -72,11 +72,8 @@ def resize(tiles: torch.Tensor, height: int, width: int) -> torch.Tensor:
     """
     if tiles.shape[-2:] == (height, width):
         return tiles
-    sized = [
-        transforms.resize(part.float(), [height, width], antialias=True).round_().to(torch.uint8)
-        for part in tiles.split(256)
-    ]
-    return torch.cat(sized)
+    sized = (transforms.resize(part.float(), [height, width]) for part in tiles.split(256))
+    return torch.cat([part.round_().to(torch.uint8) for part in sized])
 
 
 def check_images(images: torch.Tensor, what: str) -> None:

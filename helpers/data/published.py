@@ -13,9 +13,9 @@ import pandas as pd
 import torch
 from PIL import Image
 
-from helpers.data import archives, folders
-from helpers.data.collection import SPLITS, Collection, ImageSet, listed, sizes
-from helpers.data.images import Unreadable, decode, is_image, judge, ranks
+from helpers.data import archives, folders, splits
+from helpers.data.collection import Collection, ImageSet, listed
+from helpers.data.images import Unreadable, decode, is_image, judge
 from helpers.data.mosaics import resize
 from helpers.run.progress import progress
 
@@ -31,7 +31,7 @@ def load(names: Sequence[str], folder: str | None, downloads: Path, size, per_cl
     `mosaics` are their designs. `per_class` mosaics of each target class are read (None: all).
     """
     if folder:
-        found = {Path(folder).name: folders.existing(folder, "folder")}
+        found = {Path(folder).name: Path(folder)}
     else:
         found = {n: archives.fetch(f"{n}_mosaic.zip", downloads, URL) for n in names}
     sets, mosaics, report = {}, {}, []
@@ -114,16 +114,14 @@ def _table(name: str, images: list[tuple[str, str]], seed: int):
     classes = tuple(sorted(table["class"].unique(), key=lambda c: (len(c), c)))  # 2 before 10
     table["path"] = name + "/" + table["name"]
     table["context"] = ""
-    rank = pd.Series(ranks(table["class"] + "/" + table["name"], seed)).groupby(table["class"])
-    place = rank.rank(method="first").astype(int) - 1
-    split = {name: np.repeat(SPLITS, sizes(n)) for name, n in table["class"].value_counts().items()}
-    table["split"] = [split[name][i] for name, i in zip(table["class"], place, strict=True)]
+    rows = table.assign(set=name, own="")
+    table["split"] = splits.assign(rows, np.arange(len(table)), seed)
     labels = table["class"].map({label: i for i, label in enumerate(classes)})
     return torch.tensor(labels.to_numpy()), classes, table
 
 
 def _design(mosaics: list[dict], tiles: dict[tuple[str, str], int]) -> pd.DataFrame:
-    """The mosaics' design, as `helpers.focus.design` makes one: which image is in which cell."""
+    """The mosaics' design, as `helpers.focus.design` makes one."""
     rows = []
     for number, row in enumerate(mosaics):
         target, labels = row["target_class"], [row[label] for label in LABELS]

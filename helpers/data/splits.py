@@ -14,18 +14,13 @@ from helpers.data.images import ranks, read
 
 
 def load_sets(
-    tables: dict[str, pd.DataFrame],
-    classes: tuple[str, ...],
-    size: int,
-    seed: int,
-    per_class: int | None,
+    tables: dict[str, pd.DataFrame], classes: tuple[str, ...], size: int, seed: int, per_class
 ) -> tuple[dict[str, ImageSet], torch.Tensor, list[str]]:
     """Read, split and check the image files of up to three sets (`folders.Layout.sets`).
 
-    Files of one name in several sets, a WB image and the C image it was made of, and copies of one
-    image are never in different splits. Where the folders' own splits part copies, the copy in the
-    earlier split (train before val before test) is left out. With the image sets come the object
-    masks of C, bool (N, H, W), empty where the object's place is not known, and a report.
+    Files of one name, a WB image and its C image, and copies of one image are never in different
+    splits; where the folders' own splits part them, the copy in the earlier split is left out. With
+    the sets come C's object masks, bool (N, H, W), empty where not known, and a report.
     """
     images, parts, report = {}, [], []
     for name, table in tables.items():
@@ -75,12 +70,11 @@ def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) ->
     """Sentences that name the copies of images, and the files left out for them."""
     kinds: dict[str, list[str]] = {}
     for i, j in copies:
+        kind = "The same image is there twice (kept in one split)"
         if dropped[i] or dropped[j]:
             kind = "The same image is in two splits"
         elif rows["class"][i] != rows["class"][j]:
             kind = "The same image is in two classes (kept in one split)"
-        else:
-            kind = "The same image is there twice (kept in one split)"
         kinds.setdefault(kind, []).append(f"{rows['path'][i]} = {rows['path'][j]}")
     said = [f"{kind}, {len(named)}: {listed(named)}." for kind, named in kinds.items()]
     if dropped.any():

@@ -1,7 +1,6 @@
 """The embedded world as a source."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -20,11 +19,7 @@ OTHERS = 1_000_000  # seeds of other training images begin here: no notebook sho
 
 
 def load(
-    size: int,
-    seed: int,
-    per_class: int,
-    context_bias: float | Mapping[str, float] | None,
-    eyespot: float | None = None,
+    size: int, seed: int, per_class: int, context_bias, eyespot: float | None = None
 ) -> Collection:
     """C, NC, WB and contexts of the embedded world.
 
@@ -83,9 +78,7 @@ def _code() -> str:
     return artifacts.key("world", code=[file.read_bytes() for file in files])
 
 
-def marked(
-    size: int, seed: int, per_class: int, context_bias: float | Mapping[str, float] | None
-) -> dict[str, ImageSet]:
+def marked(size: int, seed: int, per_class: int, context_bias) -> dict[str, ImageSet]:
     """The test images of C, with an eyespot on all of two classes, and their twins without it.
 
     "as it is": every image of `TARGET` and of `OUTER` carries the eyespot. "never marked": those of

@@ -23,8 +23,7 @@ def key(kind: str, **decides) -> str:
     """Name for the artifact that `decides` determines: `kind-` and 16 digits, the same everywhere.
 
     What decides may be None, booleans, numbers, strings, bytes, arrays, tensors, dataclasses, and
-    dicts, lists or tuples of these. The order of names in a dict does not count, and a list is the
-    same as a tuple of its values; 1, 1.0 and True are three values. Anything else is a TypeError.
+    dicts, lists or tuples of these; 1, 1.0 and True are three values. All else is a TypeError.
     """
     digest = hashlib.sha256()
     _feed(digest, decides, where=kind)
@@ -44,12 +43,11 @@ def cached(path: Path | str, make: Callable[[Path], object]) -> Path:
     raises or is killed. Of two processes that ask at once, one makes the file and the other waits.
     """
     path = Path(path)
-    if path.exists():
-        return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.with_name(f".{path.name}.lock")):
-        if not path.exists():
-            _replace(path, path.with_name(f".partial-{path.name}"), make)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_name(f".{path.name}.lock")):
+            if not path.exists():
+                _replace(path, path.with_name(f".partial-{path.name}"), make)
     return path
 
 
@@ -63,7 +61,7 @@ def write_bytes(path: Path | str, data: bytes) -> Path:
 
 def write_text(path: Path | str, text: str) -> Path:
     """As `write_bytes`, for text: UTF-8, line ends as they are."""
-    return write_bytes(path, text.encode("utf-8"))
+    return write_bytes(path, text.encode())
 
 
 @contextmanager

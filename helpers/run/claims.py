@@ -1,8 +1,7 @@
 """Claims and their verdicts: what a paper says, what was measured here, and how the two compare.
 
-Every claim is a row of ``data/paper/claims.csv`` with an id, the side and the bound by which it is
-judged, and the printed value. A paper's room returns estimates by the claim's id; :func:`judge`
-puts the two together. Nothing reads a claim's sentence.
+Every claim is a row of ``data/paper/claims.csv``. A paper's room returns estimates by the claim's
+id; :func:`judge` puts the two together.
 """
 
 import json

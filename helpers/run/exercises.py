@@ -14,7 +14,7 @@ from helpers.run import artifacts, project
 
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$", re.DOTALL | re.MULTILINE)
 STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError"
-FOLD = "hide-input"  # the tag by which the pages fold a cell
+FOLD = "hide-input"  # the tag by which the pages fold a solution
 
 
 def without_solutions(notebook: nbformat.NotebookNode) -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 
 import nbformat
 import pandas as pd
@@ -21,6 +22,12 @@ COUNTED = {  # words for one and for several, in the order of the table of exhib
 }
 
 
+def read(path: Path) -> nbformat.NotebookNode:
+    """A notebook; where it was cut short, the error says which file to delete."""
+    with artifacts.reading(path):
+        return nbformat.read(path, as_version=4)
+
+
 def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
     """The title, the question and the rows of the table with which a notebook opens."""
     source = notebook.cells[0].source
@@ -34,7 +41,7 @@ def overview() -> HTML:
     """A row a lesson, with a link to it: its question, what it needs, and how long it runs."""
     rows = []
     for path in sorted(NOTEBOOKS.glob("0[1-9]*_*.ipynb")):
-        said = opening(nbformat.read(path, as_version=4))
+        said = opening(read(path))
         link = f'<a href="{path.name}">{path.stem}</a>'
         needs = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", said["You need"])
         rows.append((link, said["question"], needs, said["Time"]))
@@ -62,8 +69,7 @@ def verdicts(notebook: str) -> pd.DataFrame:
 
 
 def _outputs(notebook: str) -> Iterator[nbformat.NotebookNode]:
-    with artifacts.reading(NOTEBOOKS / f"{notebook}.ipynb") as path:
-        cells = nbformat.read(path, as_version=4).cells
+    cells = read(NOTEBOOKS / f"{notebook}.ipynb").cells
     return (output for cell in cells for output in cell.get("outputs", []))
 
 

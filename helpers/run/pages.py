@@ -20,7 +20,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from helpers.run import artifacts, claims, exercises, lessons, project, stored
+from helpers.run import artifacts, claims, lessons, project, stored
 
 BOOK = Path(__file__).parent / "book"  # its templates, style and script
 TITLE = "What did the model learn that it should not have?"
@@ -63,7 +63,7 @@ def write(folder: Path) -> Path:
 
     Notebooks that failed are named with their error. The pages are replaced as a whole.
     """
-    executed = {path.stem: _read(path) for path in sorted(folder.glob("notebooks/*.ipynb"))}
+    executed = {path.stem: lessons.read(path) for path in sorted(folder.glob("notebooks/*.ipynb"))}
     logs = {path.stem: path for path in sorted(folder.glob("logs/*.ipynb"))}
     failed = {name: _error(path) for name, path in logs.items() if name not in executed}
     if not executed and not failed:
@@ -103,9 +103,8 @@ def write(folder: Path) -> Path:
 
 def _build(source: Path, pages: Path, run: str) -> None:
     """Run Sphinx; a warning of its own would stand in the output of the run."""
-    footer = (
-        (BOOK / "footer.html").read_text().format(version=version("visual-bias-notebooks"), run=run)
-    )
+    about = {"version": version("visual-bias-notebooks"), "run": run}
+    footer = (BOOK / "footer.html").read_text().format(**about)
     settings = {**CONFIGURATION, "html_theme_options": {**THEME, "extra_footer": footer}}
     with docutils_namespace():
         trees = source / ".doctrees"
@@ -129,14 +128,9 @@ def setup(app: Sphinx) -> dict:
     return {"parallel_read_safe": True}
 
 
-def _read(path: Path) -> nbformat.NotebookNode:
-    with artifacts.reading(path):
-        return nbformat.read(path, as_version=4)
-
-
 def _error(path: Path) -> str:
     """The error at which a notebook stopped, in a line."""
-    outputs = [out for cell in _read(path).cells for out in cell.get("outputs", [])]
+    outputs = [out for cell in lessons.read(path).cells for out in cell.get("outputs", [])]
     errors = [f"{out.ename}: {out.evalue}" for out in outputs if out.output_type == "error"]
     return errors[-1].splitlines()[0] if errors else "it did not come to its end"
 
@@ -160,8 +154,6 @@ def _chapter(name: str, executed: Mapping, scorecard: pd.DataFrame) -> dict:
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = _unlinked(cell.source, executed)
-        elif _prepares(cell):
-            cell.metadata.tags = [exercises.FOLD]
         for output in cell.get("outputs", []):  # their links are not those of Sphinx
             if text := output.get("data", {}).get("text/markdown"):
                 text = _unlinked(text, executed).replace(".ipynb)", ".html)")
@@ -177,14 +169,6 @@ def _chapter(name: str, executed: Mapping, scorecard: pd.DataFrame) -> dict:
         "papers": rows[rows["where"] != claims.OURS].to_dict("records"),
         "ours": rows[rows["where"] == claims.OURS].to_dict("records"),
     }
-
-
-def _prepares(cell: nbformat.NotebookNode) -> bool:
-    """Whether a cell holds parameters, their check, or imports, which the pages fold."""
-    tagged = {"parameters", "injected-parameters", "check"} & set(cell.metadata.get("tags", []))
-    lines = [line for line in cell.source.splitlines() if line]
-    imports = bool(lines) and all(line.startswith(("import ", "from ")) for line in lines)
-    return bool(tagged) or imports or "project.start(" in cell.source
 
 
 def _unlinked(text: str, known: Mapping[str, object]) -> str:
@@ -205,8 +189,8 @@ def sentence(row: dict) -> str:
 def _gallery(folder: Path, ending: str, about: Callable) -> dict[str, list[tuple[str, str]]]:
     """Notebook to its files, the paper's figures first: each one's name, and what to say of it."""
     found = {}
-    paths = sorted(folder.glob(f"*/*.{ending}"))
-    for path in sorted(paths, key=lambda path: not path.stem.startswith("figure")):
+    paths = folder.glob(f"*/*.{ending}")
+    for path in sorted(paths, key=lambda p: (p.parent, not p.stem.startswith("figure"), p)):
         found.setdefault(path.parent.name, []).append((path.stem, about(path)))
     return found
 
@@ -220,7 +204,7 @@ def _alternative_text(path: Path) -> str:
 def _first_rows(path: Path) -> str:
     """The first rows of a table as HTML in one line."""
     rows = pd.read_csv(path).iloc[:5, :12]
-    return re.sub(r"\n\s*", "", rows.to_html(index=False, float_format="{:.3g}".format))
+    return re.sub(r"\n\s*", "", rows.to_html(index=False, border=0, float_format="{:.3g}".format))
 
 
 def main() -> None:

@@ -29,7 +29,8 @@ class ParameterError(ValueError):
 
 
 def _there(path: str) -> str:
-    if not Path(path).expanduser().exists():
+    path = str(Path(path).expanduser())
+    if not Path(path).exists():
         raise ValueError(f"there is no file or folder {path!r} below {Path.cwd()}")
     return path
 
@@ -75,7 +76,7 @@ def images_of(given: Any) -> Images:
     if isinstance(given, Images):
         return given
     if isinstance(given, str) and given.endswith((".yml", ".yaml")):
-        file = Path(_there(given)).expanduser()
+        file = Path(_there(given))
         try:
             given = yaml.safe_load(file.read_text())
         except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -203,24 +204,12 @@ class Declared:
 
 
 def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
-    """Check a notebook's parameters.
+    """Check a notebook's parameters, which are the annotated names of its ``globals()``.
 
-    Parameters
-    ----------
-    namespace
-        The notebook's ``globals()``: annotated names are the parameters.
-
-    Returns
-    -------
-    SimpleNamespace
-        The parameters by name: `images` an :class:`Images`, `model` a :class:`Recipe` with the
-        notebook's `trainings`, and `models` the list of all models.
-
-    Raises
-    ------
-    ParameterError
-        Naming every parameter that is unknown, mistyped or out of range, every file that is not
-        there, and every network that cannot be built, and what is allowed.
+    Returns them by name: `images` is an :class:`Images`, `model` a :class:`Recipe` with the
+    notebook's `trainings`, and `models` the list of all models. A :class:`ParameterError` names
+    every parameter that is unknown, mistyped or out of range, every file that is not there, and
+    every network that cannot be built, and says what is allowed.
     """
     own = {name: namespace[name] for name in namespace.get("__annotations__", {})}
     return accepted(own, {name: namespace.get(name) for name in _injected(namespace)})

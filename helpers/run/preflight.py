@@ -14,7 +14,6 @@ import nbformat
 
 from helpers.run import artifacts, parameters, project
 
-KEYS = ("run", "notebooks", "parameters")
 NEEDS_CONTEXTS = "needs-contexts"  # a tag of a notebook's first cell
 READS_FINDINGS = "reads-findings"  # another: it shows the findings of the others
 
@@ -26,18 +25,15 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
     notebook's name with parameters of its own. A ValueError or OSError names what is wrong.
     """
     everywhere = {path.stem: parameters.defaults(path) for path in folder.glob("*.ipynb")}
-    known_keys(config, [*KEYS, *sorted(everywhere)])
+    known_keys(config, ["run", "notebooks", "parameters", *sorted(everywhere)])
     run = project.output_name(config.get("run", "demo"))
     shared = of_notebooks(config)
     if "output" in shared:
-        raise ValueError(
-            "parameters: 'output' is set for all notebooks by the key `run`; write "
-            f"`run: {shared['output']}` beside `parameters`, not in it"
-        )
+        instead = f"write `run: {shared['output']}` beside `parameters`, not in it"
+        raise ValueError(f"parameters: 'output' is set by the key `run`; {instead}")
     asked = notebooks(config.get("notebooks"), folder)
-    nowhere = [name for name in shared if not any(name in own for own in everywhere.values())]
     names = dict.fromkeys(name for own in everywhere.values() for name in own)
-    problems = {parameters.unknown(name, names): [] for name in nowhere}
+    problems = {parameters.unknown(name, names): [] for name in shared if name not in names}
     given, accepted = {}, {}
     for path in asked:
         own = everywhere[path.stem]
@@ -150,10 +146,10 @@ def _contexts(images: parameters.Images) -> bool:
     """Whether a folder of photographs has contexts, or some can be cut from it; it is checked."""
     from helpers.data import contexts, folders
 
-    layout = folders.scan(folders.existing(images.folder, "folder"))
+    layout = folders.scan(Path(images.folder))
     classes = folders.agreed_classes(layout)
     if images.contexts:
-        layout.contexts = folders.existing(images.contexts, "contexts")
+        layout.contexts = Path(images.contexts)
     if layout.contexts:
         names = tuple(folders.printable(p.name) for p in folders.subfolders(layout.contexts))
         contexts.mapping(images.context_of, classes, names)
