@@ -127,17 +127,6 @@ def test_groups_of_any_size_stay_whole_and_fill_every_split(groups, seed):
         assert set(split) == {"train", "val", "test"}
 
 
-@given(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15)), max_size=20))
-def test_together_is_the_transitive_closure(pairs):
-    labels = splits.together(16, pairs)
-    reach = np.eye(16, dtype=bool)
-    for i, j in pairs:
-        reach[i, j] = reach[j, i] = True
-    for k in range(16):  # Warshall
-        reach |= np.outer(reach[:, k], reach[k])
-    assert np.array_equal(labels[:, None] == labels[None], reach)
-
-
 # --- folders ------------------------------------------------------------------------------------
 
 

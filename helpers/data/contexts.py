@@ -118,10 +118,7 @@ def mapping(
 def cut(
     images: ImageSet, masks: torch.Tensor, context_of: Mapping[str, str]
 ) -> tuple[dict[str, torch.Tensor], dict[str, str], list[str]]:
-    """As `given`, cut from C images that no model is trained on; none where a class gives none.
-
-    `masks` are bool (N, H, W); an image without a mask is of no use.
-    """
+    """As `given`, cut from C images outside of their `masks`; none where a class gives none."""
     unknown = sorted(set(context_of) - set(images.classes))
     if unknown:
         raise ValueError(
@@ -145,10 +142,7 @@ def cut(
 
 
 def window(mask: np.ndarray) -> tuple[int, int, int]:
-    """The largest square (of odd side) that stays clear of an object: its top, left and side.
-
-    `mask` is bool (H, W), true on the object; the side is 0 where the object leaves no room.
-    """
+    """Top, left and side of the largest square of odd side clear of an object, bool (H, W)."""
     rows, columns = np.indices(mask.shape) + 1
     height, width = mask.shape
     reach = np.minimum.reduce([rows, columns, height + 1 - rows, width + 1 - columns])

@@ -119,10 +119,7 @@ def scan(folder: Path) -> Layout:
 
 
 def agreed_classes(layout: Layout) -> tuple[str, ...]:
-    """The classes, checked to be two or more and the same in every set; labels are made alike.
-
-    Class folders that differ in case, "_" or blanks between sets are one class, spelled as in C.
-    """
+    """The classes, two or more and the same in every set but for case, "_" and blanks, as in C."""
     tables = layout.sets
     spelled = {plain(label): label for label in sorted(tables["C"]["class"].unique())}
     if len(spelled) < 2:

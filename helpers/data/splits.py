@@ -119,10 +119,7 @@ def together(n: int, pairs: Iterable[tuple[int, int]]) -> np.ndarray:
 
 
 def quotas(own: pd.Series) -> np.ndarray:
-    """How many images of one class in one set go to each split, given the folders' `own`: (3,).
-
-    Of images of "train+val", validation is carved from train, 4 : 1; "" is ours to split.
-    """
+    """How many images of a class and set go to each split; of "train+val" 4 : 1."""
     if (own == "").all():
         return np.array(sizes(len(own)), dtype=float)
     carved = int((own == "train+val").sum())

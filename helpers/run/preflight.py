@@ -92,8 +92,7 @@ def known_keys(config: Mapping[str, Any], allowed: list[str]) -> None:
 def inputs(given: Mapping[str, Any]) -> str:
     """A fingerprint of the files and folders that parameters name: a change runs notebooks anew.
 
-    A value, or a part of one, that is a path counts with its files' names, sizes and times of
-    change; a folder's files are those that reading it finds. It is empty where there is no path.
+    Files count with names, sizes and times of change; it is empty where no parameter is a path.
     """
     from helpers.data import folders
 
@@ -118,9 +117,8 @@ def _texts(value: Any) -> list[str]:
 def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]) -> list[Path]:
     """The notebooks that can be run on the images asked for; the others are named and left out.
 
-    On photographs without contexts, those that need contexts are left out. Notebooks without a
-    parameter `images` are about other things: beside photographs they run only when one of their
-    own parameters is given. A folder whose layout is not understood is refused.
+    Without contexts, those that need contexts are left out. Beside photographs, notebooks without
+    a parameter `images` run only when one of their own parameters is given.
     """
     images = {path: getattr(settings, "images", None) for path, settings in accepted.items()}
     folders = {one.folder: one for one in images.values() if one and one.source == "folder"}

@@ -20,10 +20,7 @@ RIGHT, WRONG = {claims.HOLDS, claims.AGREES}, {claims.FAILS, claims.CONTRADICTS}
 
 
 def verdicts(folders: dict[int, Path]) -> pd.DataFrame:
-    """The verdict of every measured claim under each seed, given the seeds' folders.
-
-    Rows are claims, by notebook, id and what the claim is about; columns are seeds.
-    """
+    """The verdict of every claim (by notebook, id and what it is about; rows) under each seed."""
     columns = {}
     for seed, folder in folders.items():
         table = claims.scorecard(folder)
