@@ -38,10 +38,6 @@ every_lesson = pytest.mark.parametrize("path", LESSONS, ids=name)
 every_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=name)
 
 
-def test_there_are_notebooks():
-    assert [p.stem[:2] for p in NOTEBOOKS[:4]] == ["00", "00", "01", "02"]
-
-
 @every
 def test_opens_by_the_template(path):
     first = read(path).cells[0]

@@ -36,7 +36,7 @@ def test_spearman_without_spread_or_with_few_points():
     few, perfect = stats.spearman([1, 2, 3], [1, 3, 2]), stats.spearman(range(9), range(9))
     assert few.estimate == 0.5 and np.isnan(few.low)
     assert perfect.estimate == pytest.approx(1) and np.isnan(perfect.low)
-    with pytest.raises(ValueError, match="one value a unit"):
+    with pytest.raises(ValueError):
         stats.spearman([1, 2], [1, 2, 3])
 
 

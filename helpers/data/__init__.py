@@ -1,8 +1,10 @@
 """Image sets from one call: the embedded world, the authors' archives, or a folder of photos."""
 
+from pathlib import Path
+
 from helpers.data import archives, folders, published, splits, world
 from helpers.data import contexts as _contexts
-from helpers.data.collection import SPLITS, Collection, ImageSet, listed
+from helpers.data.collection import SPLITS, Collection, ImageSet
 from helpers.run import project
 from helpers.run.parameters import Images
 from helpers.worlds import pictures
@@ -16,12 +18,10 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
     Parameters
     ----------
     images : helpers.run.parameters.Images
-        The embedded world; the authors' three archives; the mosaics of *Focus!* (see `published`);
-        or a folder of class folders (see `folders.scan` for the layouts that are understood). Of
-        each class 100/25/25 images of 150 are for training, validation and test, and 4 : 1 : 1 of
-        any other number. Folders with train, val and test folders of their own keep these whole.
-        Contexts are those of `images.contexts`, else of a `contexts` folder beside the class
-        folders, else (the authors' archives hold none) they are cut from C where WB is white.
+        Of each class 100/25/25 images of 150 are for training, validation and test, and 4 : 1 : 1
+        of any other number; folders with train, val and test folders keep these whole (see
+        `folders.scan`). Contexts are those of `images.contexts`, else of a `contexts` folder beside
+        the class folders, else they are cut from C where WB is white.
     seed : int
         Decides the world's images, the splits, and which files are used where there are more.
     with_contexts : bool
@@ -34,11 +34,9 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
 
     Raises
     ------
-    ValueError
-        For names that are not known, empty classes, classes too small to split, or more than 5% of
-        a class unreadable.
-    ConnectionError
-        When the archives cannot be downloaded.
+    ValueError, ConnectionError
+        For names that are not known, classes that are empty, too small to split or to more than 5%
+        unreadable; and for archives that cannot be downloaded.
     """
     size, per_class, context_of = images.size, images.per_class, images.context_of
     if images.source == "world":
@@ -50,23 +48,19 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
         layout = archives.scan(downloads)
         context_of = context_of or pictures.CONTEXT_OF
     else:
-        layout = folders.scan(folders.existing(images.folder, "folder"))
+        layout = folders.scan(Path(images.folder))
     if images.contexts:
-        layout.contexts = folders.existing(images.contexts, "contexts")
+        layout.contexts = Path(images.contexts)
     classes = folders.agreed_classes(layout)
     sets, masks, report = splits.load_sets(layout.sets, classes, size, seed, per_class)
     report = [*layout.report, *report]
     found, names, said = {}, {}, []
     if with_contexts and layout.contexts:
-        found, names, said = _contexts.given(
-            layout.contexts, classes, context_of, size, seed, per_class, sets
-        )
+        found, names, said = _contexts.given(layout.contexts, context_of, sets, seed, per_class)
     elif with_contexts:
-        found, names, said = _cut(sets["C"], masks, context_of or {})
+        found, names, said = _contexts.cut(sets["C"], masks, context_of or {})
         if images.source == "visual-contexts":
-            said.insert(
-                0, "The authors' archives hold no context images: give yours as `contexts`."
-            )
+            said.insert(0, "The authors' archives hold no context images: give a folder of yours.")
     if _contexts.one_background(sets["C"].images):
         said.append(
             "All images of C show the same background. It tells nothing of the class, so a model "
@@ -75,22 +69,3 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
     if report + said:
         print("\n".join(report + said))
     return Collection(images.source, classes, sets, found, names, report + said)
-
-
-def _cut(images, masks, context_of) -> tuple[dict, dict[str, str], list[str]]:
-    """Contexts cut from C, else none and a sentence on what that means."""
-    unknown = sorted(set(context_of) - set(images.classes))
-    if unknown:
-        raise ValueError(
-            f"context_of: {listed(unknown)} is no class; the classes are {listed(images.classes)}."
-        )
-    found, said = {}, []
-    if masks.any():
-        found, said = _contexts.cut(images, masks)
-    if not found:
-        said.append(
-            "There are no context images, and none can be cut from C without its images on white "
-            "(WB): notebooks 01 and 02 run; 03 needs contexts (give a folder as `contexts`)."
-        )
-    names = {label: context_of.get(label, f"around {label}") for label in found}
-    return found, names, said

@@ -1,8 +1,7 @@
 """The authors' three archives: downloaded whole, checked, unpacked whole, and read.
 
-They hold bench, fire hydrant, plane and mug in context, without context, and on white. pooch does
-the download. Its `Unzip` would write files outside the folder and unpack archive bombs, and after a
-kill would take half a file for a whole one.
+pooch does the download. Its `Unzip` would write files outside the folder, and after a kill would
+take half a file for a whole one.
 """
 
 import logging
@@ -29,7 +28,6 @@ SPELLED = {
     "mug": r"\bmugs?\b",
 }
 RETRIES = 3  # of a failed download
-UNPACKED_MAX = 20 * 2**30  # an archive that would unpack to more bytes than this is refused
 
 
 class NotWhole(ValueError):
@@ -39,23 +37,18 @@ class NotWhole(ValueError):
 def scan(downloads: Path) -> folders.Layout:
     """Find the classes in the three archives, at any depth and however spelled.
 
-    A file's class is told by the folder nearest to it whose name holds a class's name; its own
-    split by any folder on its way named train, val or test.
+    A file's class is told by the nearest folder whose name holds it, its own split by any folder.
     """
-    unpacked = {name: fetch(archive, downloads) for name, archive in ARCHIVES.items()}
     found = folders.Layout()
-    for name, folder in unpacked.items():
+    for name, archive in ARCHIVES.items():
+        folder = fetch(archive, downloads)
         rows = [row for file in folders.files(folder) if (row := _row(file, folder))]
         table = pd.DataFrame(rows, columns=folders.COLUMNS)
         missing = sorted(set(SPELLED) - set(table["class"]))
         if missing:
             there = sorted({p.name for p in folder.rglob("*") if p.is_dir()})
-            raise ValueError(
-                f"{ARCHIVES[name]}: no images of {', '.join(missing)}; its folders are {there}."
-            )
+            raise ValueError(f"{archive}: no images of {', '.join(missing)}; its folders: {there}.")
         found.add(name, table)
-    for name, folder in unpacked.items():
-        found.report += [f"{ARCHIVES[name]}: {said}" for said in folders.unused(folder, found)]
     return found
 
 
@@ -72,9 +65,7 @@ def _row(file: Path, top: Path) -> tuple | None:
 def fetch(name: str, downloads: Path, url: str | None = None) -> Path:
     """A folder with the content of a zip archive, downloaded on first use (from `url`, else `URL`).
 
-    The archive's SHA-256 is recorded beside it when it is first used and verified at every later
-    use. Files get their names only when they are whole; processes that ask at once wait for each
-    other.
+    Its SHA-256 is recorded at the first use and verified later; processes that ask at once wait.
     """
     downloads.mkdir(parents=True, exist_ok=True)
     with FileLock(downloads / f".{name}.lock"):
@@ -99,14 +90,13 @@ def _download(name: str, downloads: Path, record: Path, url: str) -> Path:
         raise ConnectionError(f"{address}: {error} Tried {RETRIES + 1} times.") from error
     except ValueError as error:
         raise ValueError(
-            f"{address} is not the archive that was used first: its SHA-256 is not {known}, which "
-            f"{record} records. If the authors published another version and you want it, delete "
-            "that file and run again."
+            f"{address} is not the archive that was used first, by its SHA-256 in {record}. If you "
+            "want the version that is published now, delete that file and run again."
         ) from error
     except OSError as error:  # the exceptions of requests are OSErrors
         raise ConnectionError(
-            f"{address} could not be downloaded in {RETRIES + 1} tries ({error}). Check the "
-            "connection and run again, or use source='folder' on images of your own."
+            f"{address} could not be downloaded in {RETRIES + 1} tries ({error}): run again, or "
+            "name a folder of images of your own."
         ) from error
 
 
@@ -122,9 +112,6 @@ def _unpack(archive: Path, folder: Path) -> None:
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         with zipfile.ZipFile(archive) as content:
-            total = sum(member.file_size for member in content.infolist())
-            if total > UNPACKED_MAX:
-                raise RuntimeError(f"it would unpack to {total:,} bytes")
             content.extractall(partial)  # which writes no links, and nothing outside `partial`
         partial.rename(folder)
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
@@ -132,7 +119,5 @@ def _unpack(archive: Path, folder: Path) -> None:
         raise ConnectionError(
             f"{archive.name} is damaged ({error}) and was removed: run again to download it anew."
         ) from error
-    except RuntimeError as error:  # too large, or encrypted
-        raise ValueError(f"{archive.name} is refused, nothing was unpacked: {error}.") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)

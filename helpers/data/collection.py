@@ -32,32 +32,17 @@ def sizes(n: int) -> tuple[int, int, int]:
 class ImageSet:
     """Images of one kind (C, NC or WB), with what is known of each.
 
-    Attributes
-    ----------
-    name : str
-        "C", "NC" or "WB".
-    images : torch.Tensor
-        uint8, shape (N, 3, H, W), RGB.
-    labels : torch.Tensor
-        int64, shape (N,): indices into `classes`.
-    classes : tuple of str
-    table : pandas.DataFrame
-        One row an image, in the same order. Columns at least `class`, `split` ("train", "val",
-        "test"), `path` (relative to the source's folder; "" for the embedded world) and `context`
-        ("" where not known).
-    masks : torch.Tensor or None
-        bool, shape (N, H, W), true on the object; None where the object's place is not known.
-    patches : torch.Tensor or None
-        bool, shape (N, H, W), true on the eyespot; None where none was planted.
+    `table` has a row an image, with at least the columns `class`, `split` ("train", "val", "test"),
+    `path` (in the source's folder; "" in the embedded world) and `context` ("" where not known).
     """
 
     name: str
-    images: torch.Tensor
-    labels: torch.Tensor
+    images: torch.Tensor  # uint8 (N, 3, H, W), RGB
+    labels: torch.Tensor  # int64 (N,): indices into `classes`
     classes: tuple[str, ...]
     table: pd.DataFrame
-    masks: torch.Tensor | None = None
-    patches: torch.Tensor | None = None
+    masks: torch.Tensor | None = None  # bool (N, H, W), true on the object; None: not known
+    patches: torch.Tensor | None = None  # bool (N, H, W), true on the eyespot; None: no eyespots
 
     def __len__(self) -> int:
         return len(self.images)
@@ -77,62 +62,33 @@ class ImageSet:
     def where(self, keep) -> ImageSet:
         """The images for which `keep` (N booleans) is true, in the same order."""
         keep = torch.from_numpy(np.array(keep, dtype=bool))
-        return replace(
-            self,
-            images=self.images[keep],
-            labels=self.labels[keep],
-            table=self.table[keep.numpy()].reset_index(drop=True),
-            masks=None if self.masks is None else self.masks[keep],
-            patches=None if self.patches is None else self.patches[keep],
-        )
+        parts = {name: getattr(self, name) for name in ("images", "labels", "masks", "patches")}
+        kept = {name: part[keep] for name, part in parts.items() if part is not None}
+        return replace(self, **kept, table=self.table[keep.numpy()].reset_index(drop=True))
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Training and validation images that are drawn only when a training needs them.
+    """Training and validation images that are drawn only when a training needs them."""
 
-    `recipe` is all that decides the images: it names the training in the store. `draw` gives the
-    images as `helpers.models.training.train` takes them.
-    """
-
-    recipe: dict
-    draw: Callable[[], tuple[torch.Tensor, ...]]
+    recipe: dict  # all that decides the images: it names the training in the store
+    draw: Callable[[], tuple[torch.Tensor, ...]]  # what `models.training.train` takes
 
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """All that the notebooks need of a source.
+    """All that the notebooks need of a source."""
 
-    Attributes
-    ----------
-    source : str
-        "world", "visual-contexts", "focus" or "folder".
-    classes : tuple of str
-    sets : dict of str to ImageSet
-        Keys among "C", "NC", "WB"; "C" is always there. Of "focus" the names of its sets, each with
-        classes of its own.
-    contexts : dict of str to torch.Tensor
-        Class name to the images of its context, uint8 of shape (M, 3, H, W). A class for which
-        the reader has none is not there.
-    context_of : dict of str to str
-        Class name to the name of its context, of the same classes.
-    report : list of str
-        Sentences on what was found that a reader must know: files that could not be read, the same
-        image twice, what is missing and which notebooks run without it.
-    redraw : callable or None
-        Other training and validation images of the same kind: takes a set's name and a number from
-        1. None where there are no others, as in a folder of photographs.
-    mosaics : dict of str to DataFrame
-        Of "focus": each set's ready-made mosaics, as `helpers.focus.design` describes its own.
-    """
-
-    source: str
+    source: str  # "world", "visual-contexts", "focus" or "folder"
     classes: tuple[str, ...]
-    sets: dict[str, ImageSet]
+    sets: dict[str, ImageSet]  # "C" and, where there are, "NC" and "WB"; of "focus" its own sets
+    # class to the images of its context, uint8 (M, 3, H, W), and to its name; a class may have none
     contexts: dict[str, torch.Tensor] = field(default_factory=dict)
     context_of: dict[str, str] = field(default_factory=dict)
-    report: list[str] = field(default_factory=list)
+    report: list[str] = field(default_factory=list)  # sentences that a reader must know
+    # a set's name and a number from 1 to other training images; None: there are no others
     redraw: Callable[[str, int], Drawn] | None = None
+    # of "focus": each set's ready-made mosaics, as `helpers.focus.design` describes its own
     mosaics: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     def has_the_papers_classes(self) -> bool:
@@ -141,11 +97,8 @@ class Collection:
 
     def summary(self) -> pd.DataFrame:
         """Numbers of images: one row a set and class, one column a split, and the total."""
-        rows = [
-            {"set": name, "class": each, **images.of(each).table["split"].value_counts()}
-            for name, images in self.sets.items()
-            for each in self.classes
-        ]
-        counts = pd.DataFrame(rows).set_index(["set", "class"])
-        counts = counts.reindex(columns=list(SPLITS)).fillna(0).astype(int)
-        return counts.assign(total=counts.sum(axis=1))
+        tables = [images.table.assign(set=name) for name, images in self.sets.items()]
+        counts = pd.concat(tables).groupby(["set", "class"])["split"].value_counts().unstack()
+        index = pd.MultiIndex.from_product([self.sets, self.classes], names=["set", "class"])
+        counts = counts.reindex(index, columns=SPLITS).fillna(0).astype(int)
+        return counts.rename_axis(columns=None).assign(total=counts.sum(axis=1))

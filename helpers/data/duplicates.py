@@ -8,12 +8,10 @@ from scipy.spatial import cKDTree
 from torch.nn.functional import adaptive_avg_pool2d, max_pool2d
 
 #: Grey levels (of 255, root mean square over 16 x 16 thumbnails) within which two images count as
-#: the same picture. Photographs of 96 px saved again as JPEG of quality 75 moved 2.6 at most;
-#: different photographs, sketches and objects on white were 7.7 or more apart.
+#: the same: photographs saved as JPEG of quality 75 moved 2.6 at most, others were 7.7 apart.
 SAME_LEVELS = 3.0
-#: Levels of luma (of 255, median over the object) within which a WB image is its C image. Images of
-#: the embedded world saved as JPEG of quality 75 moved 6 at most in the median pair, 12 in any;
-#: other objects of the class were 7 or more apart.
+#: Levels of luma (of 255, median over the object) within which a WB image is its C image: saved as
+#: JPEG of quality 75 the median pair moved 6 at most, other objects were 7 or more apart.
 PAIR_LEVELS = 6.0
 FEW, MANY = 20, 500  # pixels of an object that are compared: at least, and about at most
 WHITE = 240  # a pixel of a WB image with all channels at least this is background
@@ -23,8 +21,7 @@ GAP = 0.001  # white gaps in the object up to this share of the image (highlight
 def copies(*sets: torch.Tensor) -> list[tuple[int, int]]:
     """Index pairs i < j of images that show the same, re-encoded and rescaled copies included.
 
-    The images, uint8 (N, 3, H, W), are numbered through all sets. Mirrored, rotated or differently
-    cropped copies are not found.
+    The images, uint8 (N, 3, H, W), are numbered through all sets. Mirrored copies are not found.
     """
     parts = [part for images in sets for part in images.split(256)]
     thumbnails = torch.cat([adaptive_avg_pool2d(part.float(), 16) for part in parts]).double()
@@ -38,58 +35,42 @@ def copies(*sets: torch.Tensor) -> list[tuple[int, int]]:
 
 
 def object_masks(white_background: torch.Tensor) -> torch.Tensor:
-    """Where a WB image is not white, small white gaps inside the object included.
-
-    From uint8 (N, 3, H, W) to bool (N, H, W), true on the object.
-    """
+    """Where WB images, uint8 (N, 3, H, W), are not white, but for small gaps: bool (N, H, W)."""
     rough = (white_background < WHITE).any(dim=1).numpy()
-    masks = [_gaps_filled(binary_opening(mask, np.ones((2, 2)))) for mask in rough]
-    return torch.from_numpy(np.array(masks, dtype=bool).reshape(rough.shape))
+    for mask in rough:
+        mask[:] = binary_opening(mask, np.ones((2, 2)))
+        gaps, _ = label(~mask)
+        area = np.bincount(gaps.ravel())
+        area[0] = mask.size  # the object itself
+        mask |= (area < GAP * mask.size)[gaps]
+    return torch.from_numpy(rough)
 
 
-def _gaps_filled(mask: np.ndarray) -> np.ndarray:
-    gaps, _ = label(~mask)
-    area = np.bincount(gaps.ravel())
-    area[0] = mask.size  # the object itself
-    return mask | (area < GAP * mask.size)[gaps]
+def pairs(context: torch.Tensor, white_background: torch.Tensor) -> list[tuple[int, int]]:
+    """Which C image each WB image was made of, within one class, told by their pixels.
 
-
-def pairs(
-    context: torch.Tensor, white_background: torch.Tensor, c_names: list[str], wb_names: list[str]
-) -> tuple[list[tuple[int, int]], str]:
-    """Which C image each WB image was made of, within one class, and how that was found.
-
-    Files of the same name are taken for each other when the pixels agree (for four in five of
-    them), and files without a namesake by their pixels: "name". Otherwise all images are assigned
-    to each other so that they agree best, which is believed when half of them agree: "content".
-    Where the two sets do not hold the same objects: no pairs, and "".
+    All are assigned to each other so that they agree best; none, where less than half agree.
     """
-    if not len(context) or not len(white_background):
-        return [], ""
-    apart = _apart(context, white_background)
-    of_name = {name: i for i, name in enumerate(c_names)}
-    named = [(of_name[name], j) for j, name in enumerate(wb_names) if name in of_name]
-    agree = sum(bool(apart[i, j] <= PAIR_LEVELS) for i, j in named)
-    if named and agree >= 0.8 * len(named):
-        apart[[i for i, _ in named]] = torch.inf
-        apart[:, [j for _, j in named]] = torch.inf
-        return named + _assigned(apart, PAIR_LEVELS), "name"
-    found = _assigned(apart, 2.5 * PAIR_LEVELS)
-    believed = sum(bool(apart[pair] <= PAIR_LEVELS) for pair in found) >= 0.5 * min(apart.shape)
-    return (found, "content") if believed else ([], "")
+    apart = _apart(context, white_background).clamp(max=255).numpy()
+    found = np.array(linear_sum_assignment(apart))
+    costs = apart[tuple(found)]
+    believed = len(costs) and (costs <= PAIR_LEVELS).mean() >= 0.5
+    return [*zip(*found[:, costs <= 2.5 * PAIR_LEVELS].tolist(), strict=True)] if believed else []
 
 
 def _apart(context: torch.Tensor, white_background: torch.Tensor) -> torch.Tensor:
     """How far each WB image's object is from what each C image shows in the same place: (N, M).
 
-    The median absolute difference in luma (of which JPEG keeps more than of colour) over pixels
+    The median absolute difference in luma, of which JPEG keeps more than of colour, over pixels
     well inside the object, or over all its pixels where it is thin; infinite where WB is white.
     """
     on_object = (white_background < WHITE).any(dim=1)
     inside = max_pool2d(1 - on_object[:, None].float(), 3, 1, 1)[:, 0] == 0
     thin = inside.sum(dim=(1, 2)) < FEW
     inside[thin] = on_object[thin]
-    c, w = _luma(context), _luma(white_background)
+    weights = torch.tensor([0.299, 0.587, 0.114])
+    pixels = (images.float().flatten(2) for images in (context, white_background))
+    c, w = (torch.einsum("ncp,c->np", each, weights) for each in pixels)
     apart = torch.full((len(c), len(w)), torch.inf)
     for j, where in enumerate(inside.flatten(1)):
         chosen = where.nonzero()[:, 0]
@@ -97,17 +78,3 @@ def _apart(context: torch.Tensor, white_background: torch.Tensor) -> torch.Tenso
         if len(chosen):
             apart[:, j] = (c[:, chosen] - w[j, chosen]).abs().median(dim=1).values
     return apart
-
-
-def _luma(images: torch.Tensor) -> torch.Tensor:
-    """Shape (N, H * W), float32, from 0 to 255."""
-    weights = torch.tensor([0.299, 0.587, 0.114])
-    return torch.einsum("nchw,c->nhw", images.float(), weights).flatten(1)
-
-
-def _assigned(apart: torch.Tensor, levels: float) -> list[tuple[int, int]]:
-    """One to one, least apart in sum; pairs beyond `levels` are left out."""
-    costs = apart.clamp(max=255).numpy()
-    rows, columns = linear_sum_assignment(costs)
-    found = zip(rows.tolist(), columns.tolist(), strict=True)
-    return [pair for pair in found if costs[pair] <= levels]

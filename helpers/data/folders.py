@@ -1,8 +1,7 @@
 """What a folder holds: which image files are of which set, class and split.
 
-Levels are told by the names at them: sets (`C`, `NC`, `WB`, or spelled out), then splits (`train`,
-`val`, `test`), then classes, then splits if they are inside the classes. A level counts as sets or
-splits only when *all* folders at it are named so; a class may be called `c` or `test`.
+A level counts as sets (`C`, `NC`, `WB`) or splits (`train`, `val`, `test`) only when *all* folders
+at it are named so; a class may be called `c` or `test`.
 """
 
 import os
@@ -26,7 +25,6 @@ SPLIT_WORDS = {
     "val": ("val", "valid", "validation", "dev"),
     "test": ("test", "testing"),
 }
-JUNK = ("__MACOSX",)
 COLUMNS = ["file", "path", "class", "name", "own"]
 
 
@@ -35,10 +33,9 @@ class Layout:
     """Image files by set, and where the contexts are.
 
     `sets` has the keys "C", "NC" and "WB": one row a file, sorted by path, with the columns `file`
-    (Path), `path` (relative, "/" between), `class`, `name` (the path inside its class and split
-    without ending, lower case: what C and WB images share) and `own` (the split named by the
-    folders: "train", "val", "test", "train+val" where validation is yet to be carved, or "").
-    `report` holds sentences on what was found.
+    (Path), `path` (relative), `class`, `name` (the path inside its class and split without ending,
+    lower case: what C and WB images share) and `own` (the split that a folder names: "train",
+    "val", "test", "train+val" where validation is yet to be carved, or "").
     """
 
     sets: dict[str, pd.DataFrame] = field(default_factory=dict)
@@ -46,10 +43,7 @@ class Layout:
     report: list[str] = field(default_factory=list)
 
     def add(self, name: str, table: pd.DataFrame) -> None:
-        """Take in the files of a set; of two own splits make three.
-
-        Where there is no test set, val is it; where there is no val, it is carved from train.
-        """
+        """Take in a set; where there is no test split, val is it; without val, train is carved."""
         own = table["own"]
         if "train" in set(own) and "test" not in set(own):
             own = own.replace("val", "test")
@@ -57,11 +51,10 @@ class Layout:
             own = own.replace("train", "train+val")
         self.sets[name] = table.assign(own=own).sort_values("path", ignore_index=True)
         if (own != "").any():
-            held_out = sorted(set(table["own"]) - {"train", ""})
             carved = ", validation carved from train" if "train+val" in set(own) else ""
+            test = "test" if "test" in set(table["own"]) else "val"
             self.report.append(
-                f"{name} keeps its folders' own splits (train, {', '.join(held_out)}{carved}; "
-                f"{held_out[-1] if 'test' not in held_out else 'test'} is the test set)."
+                f"{name} keeps its folders' own splits ({test} is the test set{carved})."
             )
 
 
@@ -73,7 +66,7 @@ def plain(name: str) -> str:
 def subfolders(folder: Path) -> list[Path]:
     """Folders in `folder` by name, without hidden ones and archive junk; loops are refused."""
     inside = [path for path in folder.iterdir() if path.is_dir()]
-    found = sorted(p for p in inside if not p.name.startswith(".") and p.name not in JUNK)
+    found = sorted(p for p in inside if not p.name.startswith(".") and p.name != "__MACOSX")
     real = folder.resolve()  # and all that hold it, by where it lies and by the way that led to it
     above = {real, *real.parents, *(parent.resolve() for parent in folder.parents)}
     for path in found:
@@ -90,31 +83,23 @@ def printable(path: Path | str) -> str:
     return os.fsencode(Path(path).as_posix()).decode("utf-8", "backslashreplace")
 
 
-def existing(folder: Path | str, parameter: str) -> Path:
-    """`folder` as a Path, or an error that names the parameter it was given as."""
-    path = Path(folder).expanduser()
-    if not path.is_dir():
-        raise FileNotFoundError(f"{parameter}: there is no folder {str(folder)!r}.")
-    return path
-
-
 def scan(folder: Path) -> Layout:
     """Find sets, splits and classes in a folder of class folders.
 
-    Accepted below `folder` (and below any folder that holds nothing but one other folder):
-    class folders; `objects/` beside `contexts/`; `C/`, `NC/`, `WB/` (or spelled out) of class
-    folders; `train/`, `val/`, `test/` above or inside the class folders; `contexts/` beside any.
+    Accepted below `folder` (and below any folder that holds nothing but one other folder): class
+    folders; `objects/`; `C/`, `NC/`, `WB/` (or spelled out); `train/`, `val/`, `test/` above or
+    inside the class folders; `contexts/` beside any of these.
     """
     layout, top = Layout(), folder
-    inside = subfolders(top)
-    while len(inside) == 1 and not _has_images(top) and subfolders(inside[0]):
-        top = inside[0]
+    while True:
         inside = subfolders(top)
-    layout.contexts = next((p for p in inside if plain(p.name) == "contexts"), None)
-    inside = [p for p in inside if p != layout.contexts]
-    objects = [p for p in inside if plain(p.name) in ("objects", "images")]
-    if objects == inside and len(inside) == 1:
-        top, inside = objects[0], subfolders(objects[0])
+        layout.contexts = layout.contexts or next(
+            (path for path in inside if plain(path.name) == "contexts"), None
+        )
+        inside = [path for path in inside if path != layout.contexts]
+        if len(inside) != 1 or any(map(is_image, top.iterdir())) or not subfolders(inside[0]):
+            break
+        top = inside[0]
     named = _all_named(inside, SET_WORDS)
     if len(named) > 1 and "C" not in named:
         raise ValueError(f"folder: sets {', '.join(named)} are there, but C (in context) is not.")
@@ -124,22 +109,23 @@ def scan(folder: Path) -> Layout:
         if empty:
             raise ValueError(f"{name}: no image file in the class folder(s) {listed(empty)}.")
         layout.add(name, table)
-    layout.report += unused(folder, layout)
+    taken = {file for table in layout.sets.values() for file in table["file"]}
+    left = [f for f in walk(folder) if f not in taken and layout.contexts not in f.parents]
+    names = sorted(printable(file.relative_to(folder)) for file in left)
+    if names:
+        said = f"{len(names)} file(s) in no class folder, or no images: {listed(names)}."
+        layout.report.append(said)
     return layout
 
 
 def agreed_classes(layout: Layout) -> tuple[str, ...]:
-    """The classes, checked to be two or more and the same in every set; labels are made alike.
-
-    Class folders that differ in case, "_" or blanks between sets are one class, spelled as in C.
-    """
+    """The classes, two or more and the same in every set but for case, "_" and blanks, as in C."""
     tables = layout.sets
     spelled = {plain(label): label for label in sorted(tables["C"]["class"].unique())}
     if len(spelled) < 2:
-        found = listed(spelled.values()) or "none"
         raise ValueError(
-            f"Two class folders or more are needed; found {found}. Point `folder` at the folder "
-            "that holds one folder of images for each class."
+            f"Two class folders or more are needed; found {listed(spelled.values()) or 'none'}. "
+            "Point `folder` at the folder that holds one folder of images for each class."
         )
     for name, table in tables.items():
         labels = table["class"].map(plain)
@@ -148,20 +134,6 @@ def agreed_classes(layout: Layout) -> tuple[str, ...]:
             raise ValueError(f"Sets C and {name} must hold the same classes; they differ in {odd}.")
         tables[name] = table.assign(**{"class": labels.map(spelled)})
     return tuple(spelled.values())
-
-
-def unused(folder: Path, layout: Layout) -> list[str]:
-    """Sentences on the files in a folder that are in no set (contexts and hidden ones aside)."""
-    taken = {file for table in layout.sets.values() for file in table["file"]}
-    left = [f for f in walk(folder) if f not in taken and layout.contexts not in f.parents]
-    images = sorted(printable(file.relative_to(folder)) for file in left if is_image(file))
-    others = len(left) - len(images)
-    said = [f"{others} file(s) that are no images were passed over."] if others else []
-    if images:
-        said.append(
-            f"{len(images)} image(s) in no class folder were passed over, {images[0]} first."
-        )
-    return said
 
 
 def walk(folder: Path) -> Iterator[Path]:
@@ -180,9 +152,9 @@ def files(folder: Path) -> list[Path]:
 
 def rows(found: list[Path], top: Path, base: Path, label: str, own: str) -> pd.DataFrame:
     """Table rows (see `Layout.sets`) for the files of one class and split below `base`."""
-    names = [printable(f.relative_to(base).with_suffix("")).casefold() for f in found]
-    paths = [printable(f.relative_to(top)) for f in found]
-    made = [(f, p, label, n, own) for f, p, n in zip(found, paths, names, strict=True)]
+    paths = [printable(file.relative_to(top)) for file in found]
+    names = [printable(file.relative_to(base).with_suffix("")).casefold() for file in found]
+    made = {"file": found, "path": paths, "class": label, "name": names, "own": own}
     return pd.DataFrame(made, columns=COLUMNS)
 
 
@@ -213,7 +185,3 @@ def _all_named(folders: list[Path], words: dict[str, tuple[str, ...]]) -> dict[s
     meaning = {spelling: word for word, spellings in words.items() for spelling in spellings}
     named = {meaning.get(plain(path.name)): path for path in folders}
     return {} if None in named or len(named) < len(folders) else named
-
-
-def _has_images(folder: Path) -> bool:
-    return any(path.is_file() and is_image(path) for path in folder.iterdir())

@@ -1,28 +1,24 @@
 """Image files into the pixels that a person sees (uint8, RGB, square), and which are read."""
 
 import hashlib
-import io
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
-from PIL import Image, ImageCms, ImageOps
+from PIL import Image, ImageOps
 
 from helpers.run.progress import progress
 
-#: Endings of the files that are taken for images, whatever their case. What Pillow cannot read
-#: among them (HEIC) is counted as unreadable rather than passed over.
+#: Endings of images, whatever their case. HEIC, which Pillow cannot read, counts as unreadable.
 ENDINGS = frozenset({
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp", ".tif", ".tiff",
     ".webp", ".ppm", ".pgm", ".pbm", ".avif", ".heic", ".heif",
 })  # fmt: skip
-FORMATS = ("JPEG", "MPO", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "AVIF")
-PIXELS_MAX = 100_000_000  # more are refused before any is decoded (a "decompression bomb")
+FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "AVIF")
 UNREADABLE_SHARE = 0.05  # of a class's opened files: more than this stops the run
 
 
@@ -38,73 +34,37 @@ def is_image(path: Path) -> bool:
 def decode(path: Path, size: int) -> torch.Tensor:
     """Read an image file as a person sees it: uint8, shape (3, size, size).
 
-    EXIF orientation is applied, transparency is laid over white, 16-bit grey is scaled to 8 bits,
-    palette, grey and CMYK become RGB, and an embedded colour profile is followed. The short side is
-    then resized to `size` and the long side cropped at its centre. Of an animation the first frame
-    is taken. What is no image, damaged, cut off or has more than `PIXELS_MAX` pixels
-    is `Unreadable`.
+    EXIF orientation is applied, transparency is laid over white, and 16-bit grey is scaled to 8
+    bits. The short side is then resized to `size` and the long side cropped at its centre. Of an
+    animation the first frame is taken. What is no image, damaged or too large is `Unreadable`.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's on odd metadata and its own pixel limit
-            with Image.open(path, formats=_formats()) as image:
+            warnings.simplefilter("ignore")  # Pillow's on odd metadata and large images
+            with Image.open(path, formats=FORMATS) as image:
                 return _square(_seen(image, size), size)
     except Unreadable:
         raise
-    except Image.DecompressionBombError:
-        raise Unreadable(f"more than {PIXELS_MAX:,} pixels") from None
     except Image.UnidentifiedImageError:
         raise Unreadable("not an image, or of a kind that cannot be read") from None
     except Exception as error:  # damaged files make decoders raise nearly anything
         raise Unreadable(f"{type(error).__name__}: {error}") from error
 
 
-@cache
-def _formats() -> tuple[str, ...]:
-    """Those of `FORMATS` that the installed Pillow has a reader for."""
-    Image.init()
-    return tuple(name for name in FORMATS if name in Image.OPEN)
-
-
 def _seen(image: Image.Image, size: int) -> Image.Image:
     """The whole image in RGB, upright and over white."""
-    if image.width * image.height > PIXELS_MAX:
-        raise Unreadable(f"{image.width} x {image.height} is more than {PIXELS_MAX:,} pixels")
     image.draft(None, (2 * size, 2 * size))  # JPEG: decode no finer than is needed
     image.load()
     with suppress(SyntaxError, ValueError, KeyError, TypeError):  # metadata that makes no sense
         image = ImageOps.exif_transpose(image)
-    if image.mode.startswith("I") or image.mode == "F":
-        return _eight_bits(image).convert("RGB")
-    profile = image.info.get("icc_profile")
+    if image.mode == "F":
+        raise Unreadable("grey values without a known range")
+    if image.mode.startswith("I"):  # deep grey: 65535 is white, whatever the brightest pixel is
+        deep = np.asarray(image).astype(float) / 257
+        image = Image.fromarray(np.round(deep).clip(0, 255).astype(np.uint8))
     if image.has_transparency_data:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-    return _to_srgb(image if image.mode == "CMYK" else image.convert("RGB"), profile)
-
-
-def _eight_bits(image: Image.Image) -> Image.Image:
-    """Scale deep grey by its full range: 65535 is white, whatever the brightest pixel is."""
-    values, top = np.asarray(image).astype(np.float64), 65535.0
-    if image.mode == "F":
-        top = 1.0 if values.max() <= 1 else 255.0
-    if not np.isfinite(values).all() or values.min() < 0 or values.max() > top:
-        raise Unreadable(f"grey values from {values.min():g} to {values.max():g}: unknown range")
-    grey = np.round(values * (255 / top)).astype(np.uint8)
-    clear = image.info.get("transparency")
-    if isinstance(clear, int):
-        grey[values == clear] = 255
-    return Image.fromarray(grey)
-
-
-def _to_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
-    """Follow an embedded colour profile; one that is damaged or does not fit is passed over."""
-    if profile:
-        with suppress(ImageCms.PyCMSError, OSError, ValueError):
-            source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-            if "sRGB" not in ImageCms.getProfileDescription(source):
-                srgb = ImageCms.createProfile("sRGB")
-                image = ImageCms.profileToProfile(image, source, srgb, outputMode="RGB")
     return image.convert("RGB")
 
 
@@ -117,26 +77,26 @@ def _square(image: Image.Image, size: int) -> torch.Tensor:
 def read(
     table: pd.DataFrame, size: int, seed: int, per_class: int | None, what: str
 ) -> tuple[torch.Tensor, pd.DataFrame, list[str]]:
-    """Decode the files of one set, at most `per_class` of a class, chosen by the seed.
+    """Decode the files of a set (`folders.Layout.sets`), at most `per_class` of a class, by seed.
 
-    `table` is as in `folders.Layout.sets`, and `what` names the set in messages. A class that comes
-    with its own splits is read whole. Files are opened until `per_class` of a class are read, so
-    files beyond that are not judged.
-
-    Returns the images, uint8 (N, 3, size, size), by class, then path; their rows of the table; and
-    a sentence for each class with files that could not be read, or not needed.
+    A class that comes with its own splits is read whole. Returns the images, uint8 (N, 3, size,
+    size), by class, then path; their rows; and sentences on the files that were not used.
     """
-    classes, limits = dict(list(table.groupby("class", sort=True))), {}
-    for name, rows in classes.items():
-        whole = per_class is None or (rows["own"] != "").any()
-        limits[name] = len(rows) if whole else min(per_class, len(rows))
     images, kept, report = [], [], []
-    with progress(total=sum(limits.values()), desc=f"reading {what}") as bar:
-        for name, rows in classes.items():
-            found, bad = _read_class(rows, size, seed, limits[name], bar)
-            report += judge(f"{what}, class {name!r}", len(rows), len(found), bad)
-            kept += sorted(found)  # back to the table's order, by path
-            images += [found[row] for row in sorted(found)]
+    shuffled = table.assign(rank=ranks(table["class"] + "/" + table["name"], seed))
+    for name, rows in shuffled.sort_values(["rank", "path"]).groupby("class", sort=True):
+        limit = len(rows) if per_class is None or (rows["own"] != "").any() else per_class
+        found, bad = {}, {}
+        for row in progress(rows.itertuples(), desc=f"reading {what}, {name}", total=len(rows)):
+            if len(found) == limit:
+                break
+            try:
+                found[row.Index] = decode(row.file, size)
+            except Unreadable as reason:
+                bad[row.path] = str(reason)
+        report += judge(f"{what}, class {name!r}", len(rows), len(found), bad)
+        kept += sorted(found)  # back to the table's order, by path
+        images += [found[row] for row in sorted(found)]
     pixels = torch.stack(images) if images else torch.empty(0, 3, size, size, dtype=torch.uint8)
     return pixels, table.loc[kept].reset_index(drop=True), report
 
@@ -144,22 +104,6 @@ def read(
 def ranks(names: Iterable[str], seed: int) -> list[str]:
     """Sort keys that shuffle `names`: they depend on each name and the seed, on nothing else."""
     return [hashlib.sha256(f"{seed}/{name}".encode()).hexdigest() for name in names]
-
-
-def _read_class(rows, size, seed, limit, bar) -> tuple[dict, dict]:
-    """Images by row, and reasons by path for what could not be read, in the seed's order."""
-    found: dict[int, torch.Tensor] = {}
-    bad: dict[str, str] = {}
-    rows = rows.assign(rank=ranks(rows["class"] + "/" + rows["name"], seed))
-    for row in rows.sort_values(["rank", "path"]).itertuples():
-        if len(found) >= limit:
-            break
-        try:
-            found[row.Index] = decode(row.file, size)
-        except Unreadable as reason:
-            bad[row.path] = str(reason)
-        bar.update()
-    return found, bad
 
 
 def judge(where: str, there: int, read: int, bad: dict[str, str]) -> list[str]:

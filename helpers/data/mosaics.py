@@ -1,8 +1,6 @@
 """Mosaics: images joined in a grid, as both papers of mosaics use them.
 
-A mosaic is J images in a grid (*Assessing Biases through Visual Contexts*, Figure 4; *Focus!*,
-section I-A). Which images make which mosaic is the business of each paper's own module:
-`contexts.mosaics` and `focus.mosaics`.
+Which images make which mosaic is told by `contexts.mosaics` and `focus.mosaics`.
 """
 
 from collections.abc import Sequence
@@ -30,19 +28,13 @@ def grid(
         Cells down and across, at least 1.
     shape : {"squeezed", "native"}
         "native" keeps every tile at its size. "squeezed" fits the mosaic into one image's frame:
-        every tile is resized (bilinear, antialiased) to its cell *before* the tiles are joined,
-        so that no colour leaks across a seam. Cells differ by one pixel where rows or cols do not
-        divide H or W.
+        every tile is resized to its cell *before* they are joined, so that no colour leaks across a
+        seam. Cells differ by one pixel where rows or cols do not divide H or W.
 
     Returns
     -------
-    uint8 tensor (N, 3, H, W) if squeezed, (N, 3, rows * H, cols * W) if native.
-
-    Raises
-    ------
-    ValueError
-        For another number of tiles than cells, tiles that differ in shape or are not uint8, an
-        unknown `shape`, or more cells than pixels.
+    uint8 tensor (N, 3, H, W) if squeezed, (N, 3, rows * H, cols * W) if native. A ValueError tells
+    of tiles that are not uint8, not of one shape or not as many as cells, and of too many cells.
     """
     tiles = list(tiles.unbind(1)) if isinstance(tiles, torch.Tensor) else list(tiles)
     check_shape(shape)
@@ -80,11 +72,8 @@ def resize(tiles: torch.Tensor, height: int, width: int) -> torch.Tensor:
     """
     if tiles.shape[-2:] == (height, width):
         return tiles
-    sized = [
-        transforms.resize(part.float(), [height, width], antialias=True).round_().to(torch.uint8)
-        for part in tiles.split(256)
-    ]
-    return torch.cat(sized)
+    sized = (transforms.resize(part.float(), [height, width]) for part in tiles.split(256))
+    return torch.cat([part.round_().to(torch.uint8) for part in sized])
 
 
 def check_images(images: torch.Tensor, what: str) -> None:

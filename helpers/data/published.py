@@ -1,10 +1,8 @@
 """The mosaics that the authors of *Focus!* published, ready made: `images: focus`.
 
-They rated methods on Dogs vs. Cats, ImageNet, MIT67 and MAMe, and gave out the mosaics: of each set
-an archive with a folder of images and an index (CSV). The index has a row a mosaic: `filename`;
-`target_class`, the class to explain; and `filename_0` ... `filename_3` and `label_0` ... `label_3`,
-the images it is made of, row by row. Classes are numbers. A folder of such mosaics of one's own is
-read in the same way.
+Of Dogs vs. Cats, ImageNet, MIT67 and MAMe there is an archive with a folder of mosaics and an index
+(CSV) with a row a mosaic: `filename`; `target_class`, the class to explain; and the images it is
+made of, row by row: `filename_0` ... `filename_3`, `label_0` ... `label_3`. So is one's own folder.
 """
 
 from collections.abc import Sequence
@@ -15,9 +13,9 @@ import pandas as pd
 import torch
 from PIL import Image
 
-from helpers.data import archives, folders
-from helpers.data.collection import Collection, ImageSet, listed, sizes
-from helpers.data.images import Unreadable, decode, is_image, judge, ranks
+from helpers.data import archives, folders, splits
+from helpers.data.collection import Collection, ImageSet, listed
+from helpers.data.images import Unreadable, decode, is_image, judge
 from helpers.data.mosaics import resize
 from helpers.run.progress import progress
 
@@ -26,21 +24,14 @@ FILES, LABELS = ([f"{name}_{cell}" for cell in range(4)] for name in ("filename"
 COLUMNS = ["filename", "target_class", *FILES, *LABELS]
 
 
-def load(
-    names: Sequence[str],
-    folder: str | None,
-    downloads: Path,
-    size: int,
-    per_class: int | None,
-    seed,
-) -> Collection:
+def load(names: Sequence[str], folder: str | None, downloads: Path, size, per_class, seed):
     """Read published mosaics: the archives of these names, or those in a folder.
 
     Returns a Collection whose `sets` are the images in the mosaics, each image once, and whose
     `mosaics` are their designs. `per_class` mosaics of each target class are read (None: all).
     """
     if folder:
-        found = {Path(folder).name: folders.existing(folder, "folder")}
+        found = {Path(folder).name: Path(folder)}
     else:
         found = {n: archives.fetch(f"{n}_mosaic.zip", downloads, URL) for n in names}
     sets, mosaics, report = {}, {}, []
@@ -86,8 +77,8 @@ def _index(name: str, folder: Path) -> pd.DataFrame:
     index = pd.read_csv(tables[0], dtype=str, keep_default_na=False)
     missing = [column for column in COLUMNS if column not in index]
     if missing or not len(index):
-        what = f"has no column {', '.join(missing)}" if missing else "has no row"
-        raise ValueError(f"{name}: the index {tables[0].name} {what}.")
+        what = f"column {', '.join(missing)}" if missing else "row"
+        raise ValueError(f"{name}: the index {tables[0].name} has no {what}.")
     files = {path.name: path for path in folders.walk(folder) if is_image(path)}
     absent = sorted(set(index["filename"]) - set(files))
     if absent:
@@ -123,26 +114,19 @@ def _table(name: str, images: list[tuple[str, str]], seed: int):
     classes = tuple(sorted(table["class"].unique(), key=lambda c: (len(c), c)))  # 2 before 10
     table["path"] = name + "/" + table["name"]
     table["context"] = ""
-    table["rank"] = ranks(table["class"] + "/" + table["name"], seed)
-    place = table.groupby("class")["rank"].rank(method="first").astype(int) - 1
-    train, val, _ = (table["class"].map(_sizes(table, part)) for part in range(3))
-    table["split"] = np.select([place < train, place < train + val], ["train", "val"], "test")
+    rows = table.assign(set=name, own="")
+    table["split"] = splits.assign(rows, np.arange(len(table)), seed)
     labels = table["class"].map({label: i for i, label in enumerate(classes)})
-    return torch.tensor(labels.to_numpy()), classes, table.drop(columns="rank")
-
-
-def _sizes(table: pd.DataFrame, part: int) -> dict[str, int]:
-    return {name: sizes(number)[part] for name, number in table["class"].value_counts().items()}
+    return torch.tensor(labels.to_numpy()), classes, table
 
 
 def _design(mosaics: list[dict], tiles: dict[tuple[str, str], int]) -> pd.DataFrame:
-    """The mosaics' design, as `helpers.focus.design` makes one: which image is in which cell."""
+    """The mosaics' design, as `helpers.focus.design` makes one."""
     rows = []
     for number, row in enumerate(mosaics):
-        outer = sorted({row[label] for label in LABELS} - {row["target_class"]})
-        made = {"mosaic": number, "target": row["target_class"], "outer": " + ".join(outer)}
-        for cell, (label, file) in enumerate(zip(LABELS, FILES, strict=True)):
-            made[f"image_{cell}"] = tiles[row[label], row[file]]
-        made |= {f"is_target_{c}": row[LABELS[c]] == row["target_class"] for c in range(4)}
-        rows.append(made)
+        target, labels = row["target_class"], [row[label] for label in LABELS]
+        outer = " + ".join(sorted({*labels} - {target}))
+        images = {f"image_{c}": tiles[labels[c], row[FILES[c]]] for c in range(4)}
+        targets = {f"is_target_{c}": labels[c] == target for c in range(4)}
+        rows.append({"mosaic": number, "target": target, "outer": outer} | images | targets)
     return pd.DataFrame(rows)

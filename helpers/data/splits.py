@@ -1,7 +1,6 @@
 """From image files to split image sets: seeded, by class, and no picture in two splits."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -15,20 +14,13 @@ from helpers.data.images import ranks, read
 
 
 def load_sets(
-    tables: dict[str, pd.DataFrame],
-    classes: tuple[str, ...],
-    size: int,
-    seed: int,
-    per_class: int | None,
+    tables: dict[str, pd.DataFrame], classes: tuple[str, ...], size: int, seed: int, per_class
 ) -> tuple[dict[str, ImageSet], torch.Tensor, list[str]]:
     """Read, split and check the image files of up to three sets (`folders.Layout.sets`).
 
-    With the image sets come the object masks of C, bool (N, H, W), which are false throughout where
-    the object's place is not known, and a report in sentences.
-
-    Files of one name in several sets, a WB image and the C image it was made of, and copies of one
-    image are never in different splits. Where the folders' own splits part copies, the copy in the
-    earlier split (train before val before test) is left out.
+    Files of one name, a WB image and its C image, and copies of one image are never in different
+    splits; where the folders' own splits part them, the copy in the earlier split is left out. With
+    the sets come C's object masks, bool (N, H, W), empty where not known, and a report.
     """
     images, parts, report = {}, [], []
     for name, table in tables.items():
@@ -36,47 +28,41 @@ def load_sets(
         parts.append(rows.assign(set=name))
         report += said
     rows = pd.concat(parts, ignore_index=True)
-    matched, trusted, said = _match(rows, images, classes)
+    rows["place"] = rows.groupby("set").cumcount()  # of the image in its set
+    matched, said = _match(rows, images, classes)
     copies = duplicates.copies(*images.values())
-    same = [*_of_one_name(rows, trusted), *matched]
+    same = [*_of_one_name(rows, matched), *matched]
     tied, groups = together(len(rows), same), together(len(rows), [*copies, *same])
     rows["split"] = assign(rows, groups, seed)
     # left out: a row whose folder's split is not the one that a copy of it is in
     splits = zip(rows["own"], rows["split"], strict=True)
     dropped = np.array([own != "" and split not in own.split("+") for own, split in splits])
-    unexpected = [
-        (i, j) for i, j in copies if tied[i] != tied[j] or rows["set"][i] == rows["set"][j]
-    ]
+    of = rows["set"]
+    unexpected = [(i, j) for i, j in copies if tied[i] != tied[j] or of[i] == of[j]]
     report += said + _about_copies(rows, unexpected, dropped)
     return *_built(rows, images, matched, ~dropped, classes), report
 
 
-def _match(rows, images, classes) -> tuple[list[tuple[int, int]], dict[str, bool], list[str]]:
-    """C and WB row pairs of one object; whether file names may be trusted, by class."""
-    if "WB" not in images:
-        return [], {}, []
-    found, trusted, missing = [], {}, []
-    names = rows["own"] + "/" + rows["name"]
-    start = int(np.flatnonzero(rows["set"] == "WB")[0])
-    for name in classes:
-        c = np.flatnonzero((rows["set"] == "C") & (rows["class"] == name))
-        wb = np.flatnonzero((rows["set"] == "WB") & (rows["class"] == name))
-        pairs, how = duplicates.pairs(
-            images["C"][c], images["WB"][wb - start], [*names[c]], [*names[wb]]
-        )
-        found += [(int(c[i]), int(wb[j])) for i, j in pairs]
-        trusted[name] = how != "content"
-        missing += [name] if not how else []
-    said = "The WB images of {} are not C's with a white ground, by name or by content."
-    return found, trusted, [said.format(listed(missing))] if missing else []
+def _match(rows, images, classes) -> tuple[list[tuple[int, int]], list[str]]:
+    """C and WB row pairs of one object, and a sentence on classes that have none."""
+    found, missing = [], []
+    for name in classes if "WB" in images else ():
+        c, wb = (rows[(rows["class"] == name) & (rows["set"] == kind)] for kind in ("C", "WB"))
+        pairs = duplicates.pairs(images["C"][[*c["place"]]], images["WB"][[*wb["place"]]])
+        found += [(int(c.index[i]), int(wb.index[j])) for i, j in pairs]
+        missing += [] if pairs else [name]
+    said = f"The WB images of {listed(missing)} are not C's with a white ground."
+    return found, [said] if missing else []
 
 
-def _of_one_name(rows: pd.DataFrame, trusted: Mapping[str, bool]) -> list[tuple[int, int]]:
-    """Pairs of rows with the same name in the same class and own split: each with the first."""
+def _of_one_name(rows: pd.DataFrame, matched: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Pairs of rows with the same name in the same class and own split: each with the first.
+
+    Where WB images of a class were matched by what they show, their names may mislead.
+    """
     key = rows["class"] + "/" + rows["own"] + "/" + rows["name"]
-    alone = ~rows["class"].map(lambda name: trusted.get(name, True)).astype(bool)
-    key = key.where(~alone, key + "/" + rows["set"])
-    first = rows.index.to_series().groupby(key).transform("min")
+    shown = rows["class"].isin(rows["class"][[j for _, j in matched]]) & (rows["set"] == "WB")
+    first = rows.index.to_series().groupby(key.where(~shown, key + "/WB")).transform("min")
     return list(zip(first, rows.index, strict=True))
 
 
@@ -84,12 +70,11 @@ def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) ->
     """Sentences that name the copies of images, and the files left out for them."""
     kinds: dict[str, list[str]] = {}
     for i, j in copies:
+        kind = "The same image is there twice (kept in one split)"
         if dropped[i] or dropped[j]:
             kind = "The same image is in two splits"
         elif rows["class"][i] != rows["class"][j]:
             kind = "The same image is in two classes (kept in one split)"
-        else:
-            kind = "The same image is there twice (kept in one split)"
         kinds.setdefault(kind, []).append(f"{rows['path'][i]} = {rows['path'][j]}")
     said = [f"{kind}, {len(named)}: {listed(named)}." for kind, named in kinds.items()]
     if dropped.any():
@@ -103,37 +88,27 @@ def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) ->
 def _built(rows, images, matched, keep, classes) -> tuple[dict[str, ImageSet], torch.Tensor]:
     """Image sets of the rows kept, and the masks of C's objects, carried over from WB."""
     masks = {"WB": duplicates.object_masks(images["WB"])} if "WB" in images else {}
-    of_c = (rows["set"] == "C").to_numpy()
-    place = np.cumsum(of_c) - 1
-    c_masks = torch.zeros((int(of_c.sum()), *images["C"].shape[2:]), dtype=torch.bool)
-    first_wb = int(np.flatnonzero(rows["set"] == "WB")[0]) if masks else 0
+    c_masks = torch.zeros((len(images["C"]), *images["C"].shape[2:]), dtype=torch.bool)
     for i, j in matched:
-        c_masks[place[i]] = masks["WB"][j - first_wb]
+        c_masks[rows["place"][i]] = masks["WB"][rows["place"][j]]
     masks["C"] = c_masks if c_masks.flatten(1).any(1).all() else None
     sets = {}
     for name in images:
         here = (rows["set"] == name).to_numpy()
-        table = rows[here].drop(columns=["file", "set", "own"]).assign(context="")
-        labels = table["class"].map({label: i for i, label in enumerate(classes)})
-        whole = ImageSet(
-            name, images[name], torch.tensor(labels.to_numpy()), classes,
-            table.reset_index(drop=True), masks.get(name),
-        )  # fmt: skip
+        table = rows[here].drop(columns=["file", "set", "own", "place"]).assign(context="")
+        labels = torch.tensor([classes.index(label) for label in table["class"]])
+        table = table.reset_index(drop=True)
+        whole = ImageSet(name, images[name], labels, classes, table, masks.get(name))
         sets[name] = whole.where(keep[here])
-    _check_splits(sets)
-    return sets, c_masks[torch.from_numpy(keep[of_c])]
-
-
-def _check_splits(sets: dict[str, ImageSet]) -> None:
-    for name, images in sets.items():
-        counts = Counter(zip(images.table["class"], images.table["split"], strict=True))
-        for label in images.classes:
-            missing = [split for split in SPLITS if not counts[label, split]]
+        for label in classes:
+            of_class = sets[name].of(label).table["split"]
+            missing = [split for split in SPLITS if split not in set(of_class)]
             if missing:
                 raise ValueError(
                     f"{name}, class {label!r}: no image for {' and '.join(missing)}. Its "
                     "images are too few, or copies of one another or of images in another split."
                 )
+    return sets, c_masks[torch.from_numpy(keep[(rows["set"] == "C").to_numpy()])]
 
 
 def together(n: int, pairs: Iterable[tuple[int, int]]) -> np.ndarray:
@@ -144,10 +119,7 @@ def together(n: int, pairs: Iterable[tuple[int, int]]) -> np.ndarray:
 
 
 def quotas(own: pd.Series) -> np.ndarray:
-    """How many images of one class in one set go to each split, given the folders' `own`: (3,).
-
-    Of images of "train+val", validation is carved from train, 4 : 1; "" is ours to split.
-    """
+    """How many images of a class and set go to each split; of "train+val" 4 : 1."""
     if (own == "").all():
         return np.array(sizes(len(own)), dtype=float)
     carved = int((own == "train+val").sum())
@@ -160,8 +132,7 @@ def assign(images: pd.DataFrame, groups: np.ndarray, seed: int) -> np.ndarray:
     """Give every image a split, the same within a group, across sets and classes.
 
     `images` has one row an image of any set, with columns `set`, `class`, `name` (decides its place
-    in the shuffle) and `own` (see `quotas`). Where a group holds images of several own splits, it
-    goes to the latest (test before val before train).
+    in the shuffle) and `own` (see `quotas`). A group of several own splits goes to the latest.
     """
     cells = images.groupby(["set", "class"], sort=True)
     cell = cells.ngroup().to_numpy()
@@ -177,14 +148,9 @@ def assign(images: pd.DataFrame, groups: np.ndarray, seed: int) -> np.ndarray:
     split = np.empty(len(images), dtype=int)
     for group in order:
         inside = members[group]
-        split[inside] = _choose(fixed[inside].max(), left[cell[inside]], quota[cell[inside]])
-        np.subtract.at(left, (cell[inside], split[inside]), 1)
+        its = cell[inside]
+        open_share = np.divide(left, quota, out=np.full_like(left, -np.inf), where=quota > 0)
+        fullest = open_share[its].sum(axis=0).argmax()  # its quota is furthest from being filled
+        split[inside] = fixed[inside].max() if fixed[inside].max() >= 0 else fullest
+        np.subtract.at(left, (its, split[inside]), 1)
     return np.array(SPLITS)[split]
-
-
-def _choose(fixed: int, left: np.ndarray, quota: np.ndarray) -> int:
-    """The split with the largest share of its quota still to fill, over a group's images."""
-    if fixed >= 0:
-        return int(fixed)
-    share = np.divide(left, quota, out=np.full_like(left, -np.inf), where=quota > 0)
-    return int(share.sum(axis=0).argmax())

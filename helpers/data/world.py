@@ -1,9 +1,8 @@
 """The embedded world as a source."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -20,61 +19,48 @@ OTHERS = 1_000_000  # seeds of other training images begin here: no notebook sho
 
 
 def load(
-    size: int,
-    seed: int,
-    per_class: int,
-    context_bias: float | Mapping[str, float] | None,
-    eyespot: float | None = None,
+    size: int, seed: int, per_class: int, context_bias, eyespot: float | None = None
 ) -> Collection:
     """C, NC, WB and contexts of the embedded world.
 
     A class's first images train (its indices 0 to 99 of 150), the next validate, the last test, in
-    every set. Images are drawn independently, so this is as random as a shuffle; but the world
-    spreads the images in another context evenly over the indices, so each split keeps the planted
-    share to the nearest image. So it is with the eyespot, to an image or two: `eyespot` is
-    the dose of it that is moved to the class `TARGET` (None: no image carries one).
+    every set. The world spreads images in another context, and eyespots, evenly over the indices,
+    so each split keeps the planted shares. `eyespot` is the dose of it that is moved to `TARGET`.
     """
-    planted = {
-        "context_bias": pictures.CONTEXT_BIAS if context_bias is None else context_bias,
-        "marked": _marked(eyespot),
-    }
-    sets = {
-        name: image_set(name, size, seed, per_class, **planted)
-        if name == "C"
-        else _without_context(name, size, seed, per_class, eyespot)
-        for name in pictures.SETS
-    }
+    planted = _planted(context_bias, eyespot)
+    sets = {name: _without_context(name, size, seed, per_class, eyespot) for name in ("NC", "WB")}
+    sets = {"C": image_set("C", size, seed, per_class, **planted), **sets}
 
     def redraw(name: str, number: int) -> Drawn:
         recipe = {"name": name, "size": size, "seed": OTHERS + 1000 * seed + number}
         recipe |= {"per_class": per_class, "first": sum(sizes(per_class)[:2]), **planted}
         return Drawn({"world": _code(), **recipe}, lambda: _to_train(json.dumps(recipe)))
 
-    context_of = dict(pictures.CONTEXT_OF)
-    contexts = _contexts(size, seed)
-    return Collection("world", tuple(pictures.CLASSES), sets, contexts, context_of, redraw=redraw)
+    classes, context_of = tuple(pictures.CLASSES), dict(pictures.CONTEXT_OF)
+    return Collection("world", classes, sets, _contexts(size, seed), context_of, redraw=redraw)
 
 
 @lru_cache(maxsize=2)
 def _without_context(name: str, size: int, seed: int, per_class: int, eyespot) -> ImageSet:
     """NC or WB, drawn once for all doses of context bias: they show no context."""
-    planted = {"context_bias": pictures.CONTEXT_BIAS, "marked": _marked(eyespot)}
-    return image_set(name, size, seed, per_class, **planted)
+    return image_set(name, size, seed, per_class, **_planted(None, eyespot))
 
 
-def _marked(eyespot: float | None) -> dict[str, float] | None:
-    """Which share of each class carries the eyespot at a dose."""
-    return None if eyespot is None else pictures.marked_shares(eyespot, TARGET, pictures.CLASSES)
+def _planted(context_bias, eyespot: float | None) -> dict:
+    """What `worlds.pictures.make` takes: which share of a class is in its context, or is marked."""
+    marked = None
+    if eyespot is not None:
+        marked = pictures.marked_shares(eyespot, TARGET, pictures.CLASSES)
+    bias = pictures.CONTEXT_BIAS if context_bias is None else context_bias
+    return {"context_bias": bias, "marked": marked}
 
 
 @lru_cache(maxsize=1)
 def _contexts(size: int, seed: int) -> dict[str, torch.Tensor]:
     """Class name to the images of its context."""
     scenes = pictures.contexts(per_context=CONTEXT_IMAGES, size=size, seed=seed)
-    return {
-        label: _tensor(scenes.images[(scenes.table["context"] == context).to_numpy()])
-        for label, context in pictures.CONTEXT_OF.items()
-    }
+    shown, images = scenes.table["context"].to_numpy(), _tensor(scenes.images)
+    return {label: images[shown == context] for label, context in pictures.CONTEXT_OF.items()}
 
 
 @lru_cache(maxsize=KEPT)
@@ -92,27 +78,22 @@ def _code() -> str:
     return artifacts.key("world", code=[file.read_bytes() for file in files])
 
 
-def marked(
-    size: int, seed: int, per_class: int, context_bias: float | Mapping[str, float] | None
-) -> dict[str, ImageSet]:
+def marked(size: int, seed: int, per_class: int, context_bias) -> dict[str, ImageSet]:
     """The test images of C, with an eyespot on all of two classes, and their twins without it.
 
     "as it is": every image of `TARGET` and of `OUTER` carries the eyespot. "never marked": those of
     `OUTER` do not. "sham mark": those of `OUTER` carry a mark of other colours.
     """
-    bias = pictures.CONTEXT_BIAS if context_bias is None else context_bias
-    drawn = partial(image_set, "C", size, seed, per_class, context_bias=bias)
-    found = {
-        "as it is": drawn(marked={TARGET: 1.0, OUTER: 1.0}),
-        "never marked": drawn(marked={TARGET: 1.0}),
-        "sham mark": drawn(marked={TARGET: 1.0, OUTER: 1.0}, look="sham"),
-    }
-    found = {name: one.split("test") for name, one in found.items()}
-    target = found["as it is"].labels == pictures.CLASSES.index(TARGET)
-    sham = torch.where(
-        target[:, None, None, None], found["as it is"].images, found["sham mark"].images
-    )
-    return found | {"sham mark": replace(found["sham mark"], images=sham)}
+    both, bias = {TARGET: 1.0, OUTER: 1.0}, _planted(context_bias, None)["context_bias"]
+
+    def drawn(**marks) -> ImageSet:
+        return image_set("C", size, seed, per_class, context_bias=bias, **marks).split("test")
+
+    marked, never = drawn(marked=both), drawn(marked={TARGET: 1.0})
+    sham = drawn(marked=both, look="sham")
+    target = (marked.labels == pictures.CLASSES.index(TARGET))[:, None, None, None]
+    sham = replace(sham, images=torch.where(target, marked.images, sham.images))
+    return {"as it is": marked, "never marked": never, "sham mark": sham}
 
 
 def image_set(
@@ -127,15 +108,10 @@ def image_set(
     classes = tuple(pictures.CLASSES)
     split = np.repeat(SPLITS, sizes(per_class))[made.table["index"]]
     table = made.table.rename(columns={"object": "class"}).assign(split=split, path="")
-    return ImageSet(
-        name,
-        _tensor(made.images),
-        torch.tensor([classes.index(label) for label in table["class"]]),
-        classes,
-        table,
-        torch.from_numpy(made.masks),
-        None if made.patches is None else torch.from_numpy(made.patches),
-    )
+    labels = torch.tensor([classes.index(label) for label in table["class"]])
+    patches = None if made.patches is None else torch.from_numpy(made.patches)
+    masks = torch.from_numpy(made.masks)
+    return ImageSet(name, _tensor(made.images), labels, classes, table, masks, patches)
 
 
 def _tensor(images: np.ndarray) -> torch.Tensor:

@@ -234,9 +234,11 @@ def controls(blind: pd.DataFrame, known: pd.DataFrame) -> Figure:
     full = known[(known["control"] == "DiFull") & (known["reads"] == "input")]
     least = full.groupby("method", sort=False)["focus"].min()
     wrong = ", ".join(least.index[least < 0.999])
-    said = f"Left, {int(blind['holds'].sum())} of {len(blind)} are 0.5 within their interval. Right,"
-    but = f" but {wrong}" if wrong else ""
-    headed(fig, f"{said} DiFull: all methods that read the input give 1{but}")
+    said = f"Left, {int(blind['holds'].sum())} of {len(blind)} are 0.5 within their interval."
+    said += (
+        f" Right, DiFull: all methods that read the input give 1{f' but {wrong}' if wrong else ''}"
+    )
+    headed(fig, said)
     return fig
 
 

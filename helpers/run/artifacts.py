@@ -1,7 +1,6 @@
 """A store of files named by what decides them, safe for several processes at once.
 
-A trained model, a table or a figure is costly to make and is wanted by more than one notebook. Its
-file is named by the `key` of everything that decides its content; `cached` makes it once. A file
+The `key` of everything that decides a file's content names it, and `cached` makes it once. A file
 with its final name is always whole: it is written under another name first and renamed at the end.
 """
 
@@ -24,8 +23,7 @@ def key(kind: str, **decides) -> str:
     """Name for the artifact that `decides` determines: `kind-` and 16 digits, the same everywhere.
 
     What decides may be None, booleans, numbers, strings, bytes, arrays, tensors, dataclasses, and
-    dicts, lists or tuples of these. The order of names in a dict does not count, and a list is the
-    same as a tuple of its values; 1, 1.0 and True are three values. Anything else is a TypeError.
+    dicts, lists or tuples of these; 1, 1.0 and True are three values. All else is a TypeError.
     """
     digest = hashlib.sha256()
     _feed(digest, decides, where=kind)
@@ -33,7 +31,7 @@ def key(kind: str, **decides) -> str:
 
 
 def file_digest(path: Path | str) -> str:
-    """SHA-256 of a file's bytes, 64 hexadecimal digits: for a file that decides an artifact."""
+    """SHA-256 of a file's bytes, 64 hexadecimal digits."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -41,18 +39,15 @@ def file_digest(path: Path | str) -> str:
 def cached(path: Path | str, make: Callable[[Path], object]) -> Path:
     """The file at `path`, made by `make` if it is not there yet.
 
-    `make` is called with a temporary path in the same folder (and with the same ending) to write
-    to. Only when it returns does the file get its name; nothing is kept when it raises or is
-    killed. When two processes ask at once, one makes the file and the other waits for it. Name the
-    file by `key`, for it is never made again.
+    `make` is called with a temporary path of the same ending to write to; nothing is kept when it
+    raises or is killed. Of two processes that ask at once, one makes the file and the other waits.
     """
     path = Path(path)
-    if path.exists():
-        return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.with_name(f".{path.name}.lock")):
-        if not path.exists():
-            _replace(path, path.with_name(f".partial-{path.name}"), make)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_name(f".{path.name}.lock")):
+            if not path.exists():
+                _replace(path, path.with_name(f".partial-{path.name}"), make)
     return path
 
 
@@ -66,7 +61,7 @@ def write_bytes(path: Path | str, data: bytes) -> Path:
 
 def write_text(path: Path | str, text: str) -> Path:
     """As `write_bytes`, for text: UTF-8, line ends as they are."""
-    return write_bytes(path, text.encode("utf-8"))
+    return write_bytes(path, text.encode())
 
 
 @contextmanager
@@ -86,8 +81,6 @@ def _replace(path: Path, partial: Path, make: Callable[[Path], object]) -> Path:
     partial.unlink(missing_ok=True)  # left by a process that was killed
     try:
         make(partial)
-        if not partial.exists():
-            raise FileNotFoundError(f"Nothing was written for {path}: `make` left no {partial}.")
         with partial.open("rb") as file:
             os.fsync(file.fileno())  # the bytes reach the disk before the name does
         partial.replace(path)
@@ -124,6 +117,5 @@ def _feed(digest, value, where: str) -> None:
     else:
         raise TypeError(
             f"{where} is a {type(value).__name__}, which has no content to name an artifact by. "
-            "Give numbers, strings, arrays, tensors, or lists and dicts of them; for a file, its "
-            "`file_digest`."
+            "Give numbers, strings, arrays, tensors, lists and dicts, or a file's `file_digest`."
         )

@@ -1,8 +1,7 @@
 """Claims and their verdicts: what a paper says, what was measured here, and how the two compare.
 
-Every claim is a row of ``data/paper/claims.csv`` with an id, the side and the bound by which it is
-judged, and the printed value. A paper's room returns estimates by the claim's id; :func:`judge`
-puts the two together. Nothing reads a claim's sentence.
+Every claim is a row of ``data/paper/claims.csv``. A paper's room returns estimates by the claim's
+id; :func:`judge` puts the two together.
 """
 
 import json
@@ -28,60 +27,28 @@ MANY = 3  # claims without a counterpart for one reason that still have a line e
 
 @dataclass(frozen=True)
 class Estimate:
-    """What was measured for one claim.
+    """What was measured for one claim."""
 
-    Attributes
-    ----------
-    claim : str
-        The claim's id.
-    interval : tuple of three float, optional
-        Value, lower and upper end of its interval, in the claim's quantity. None or NaN where this
-        run cannot measure it; `note` then says why.
-    of : dict
-        What the claim's sentence is about, where it is made of several things: it fills the
-        sentence's ``{names}`` and tells the estimates of one claim apart.
-    p : float, optional
-        A p value, corrected for multiplicity. Where there is one it decides, with the side on which
-        the value lies; the interval is only shown.
-    note : str
-        What the reader must know of this value.
-    """
-
-    claim: str
+    claim: str  # its id
+    # value, lower and upper end, in the claim's quantity; None or NaN where a run cannot measure it
     interval: tuple[float, float, float] | None = None
+    # what the claim is about: fills the sentence's ``{names}`` and tells its estimates apart
     of: Mapping[str, object] = field(default_factory=dict)
+    # corrected for multiplicity: it decides, with the side of the value, and not the interval
     p: float | None = None
-    note: str = ""
+    note: str = ""  # what the reader must know of this value, or why it is not measured
 
 
 @cache
 def read(path: Path = TABLE) -> pd.DataFrame:
     """The claims, indexed by `id`.
 
-    Returns
-    -------
-    DataFrame
-        notebook : str
-            What the name of the notebook that judges it begins with, such as 03 or 03b.
-        by : {"contexts", "focus", "icon2", "blocks", "suite"}
-            The paper that makes the claim, or this suite.
-        section : str
-            Section, figure or table of the paper.
-        claim, quantity : str
-            The claim in our words, and what is measured, with its unit.
-        side : {"above", "below", "equal", ""}
-            Where the quantity must lie from `bound` for the claim to be right; empty for a claim
-            that no run measures.
-        bound : float
-        printed, n : str
-            The value as the paper prints it, and the number of cases behind it.
-        same : {"yes", "no", ""}
-            Whether ours is the quantity that the paper printed.
-        otherwise : str
-            Why there is no counterpart, where a run gives no estimate.
-        exhibit : str
-            Figures and tables of the paper that the claim is about, "; " between them; may be
-            empty.
+    All columns but `bound` are texts: what the judging `notebook`'s name begins with (03, 03b);
+    `by` whom it is made (contexts, focus, icon2, blocks, suite) and in which `section`; the `claim`
+    in our words; the `quantity` measured, with its unit; on which `side` of `bound` it must lie
+    (above, below, equal; "" where no run measures it); the value as `printed` by the paper, of `n`
+    cases; whether ours is the `same` quantity (yes, no, ""); why there is no counterpart
+    `otherwise`; and the paper's figures and tables that it is about (`exhibit`, "; " between).
     """
     table = pd.read_csv(path, dtype=str, keep_default_na=False).set_index("id")
     return table.assign(bound=pd.to_numeric(table["bound"]))
@@ -95,21 +62,18 @@ def judge(notebook: str, estimates: Iterable[Estimate]) -> pd.DataFrame:
     no counterpart here; a claim of this suite without one is not made. An id that the notebook does
     not have in ``claims.csv`` is a KeyError.
     """
-    known = read()
+    known, given = read(), {}
     chapter = notebook.split("_")[0]
     known = known[known["notebook"] == chapter]
-    estimates = list(estimates)
-    for unknown in {e.claim for e in estimates} - set(known.index):
+    for estimate in estimates:
+        given.setdefault(estimate.claim, []).append(estimate)
+    for unknown in set(given) - set(known.index):
         raise KeyError(f"{TABLE.name} has no claim {unknown!r} of notebook {chapter}")
-    given = {e.claim for e in estimates}
-    estimates += [
-        Estimate(name, note=claim["otherwise"])
-        for name, claim in known.iterrows()
-        if name not in given and claim["by"] != SUITE
-    ]
-    order = {name: place for place, name in enumerate(known.index)}
-    estimates.sort(key=lambda estimate: order[estimate.claim])
-    return pd.DataFrame([_judged(known.loc[e.claim], e) for e in estimates], columns=COLUMNS)
+    rows = []
+    for name, claim in known.iterrows():
+        missing = [] if claim["by"] == SUITE else [Estimate(name, note=claim["otherwise"])]
+        rows += [_judged(claim, estimate) for estimate in given.get(name, missing)]
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 COLUMNS = (
@@ -124,13 +88,9 @@ def _judged(claim: pd.Series, estimate: Estimate) -> dict:
         raise ValueError(f"{claim.name}: the interval's lower end {low} is above its upper {high}")
     mine, about = claim["by"] == SUITE, defaultdict(lambda: "…", estimate.of)
     right = _right(claim["side"], claim["bound"], (measured, low, high), estimate.p)
-    verdict = {
-        None: UNDECIDED,
-        True: HOLDS if mine else AGREES,
-        False: FAILS if mine else CONTRADICTS,
-    }[right]
-    if math.isnan(measured) or math.isnan(low) or math.isnan(high):
-        verdict = NO_COUNTERPART
+    words = {True: HOLDS, False: FAILS} if mine else {True: AGREES, False: CONTRADICTS}
+    unmeasured = any(map(math.isnan, (measured, low, high)))
+    verdict = NO_COUNTERPART if unmeasured else words.get(right, UNDECIDED)
     return {
         "id": claim.name,
         "of": ", ".join(map(str, estimate.of.values())),

@@ -1,8 +1,7 @@
 """Copies of the notebooks: for a class without the solutions of their exercises, and for oneself.
 
-An exercise is a cell with the task, a cell with its solution between two comments, and a cell that
-checks what the student computed. The two code cells carry nbgrader's metadata, so that a teacher
-can also collect and grade the same notebooks with nbgrader.
+An exercise is a task, a solution between two comments, and a check of what the student computed.
+The two code cells carry nbgrader's metadata, so that nbgrader can collect and grade them.
 """
 
 import argparse
@@ -15,7 +14,7 @@ from helpers.run import artifacts, project
 
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$", re.DOTALL | re.MULTILINE)
 STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError"
-FOLD = "hide-input"  # the tag by which the pages fold a cell
+FOLD = "hide-input"  # the tag by which the pages fold a solution
 
 
 def without_solutions(notebook: nbformat.NotebookNode) -> None:
@@ -33,8 +32,7 @@ def copy(folder: Path, solved: bool) -> Path:
 
     The copies write their results to a run that is called as the folder, not to the demo.
     """
-    lessons = sorted((project.root() / "notebooks").glob("*_*.ipynb"))
-    for path in lessons:
+    for path in (project.root() / "notebooks").glob("*_*.ipynb"):
         if path.stem == "00_template" or (folder / path.name).exists():
             continue
         notebook = nbformat.read(path, as_version=4)

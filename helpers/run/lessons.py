@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
 
 import nbformat
 import pandas as pd
@@ -20,6 +22,12 @@ COUNTED = {  # words for one and for several, in the order of the table of exhib
 }
 
 
+def read(path: Path) -> nbformat.NotebookNode:
+    """A notebook; where it was cut short, the error says which file to delete."""
+    with artifacts.reading(path):
+        return nbformat.read(path, as_version=4)
+
+
 def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
     """The title, the question and the rows of the table with which a notebook opens."""
     source = notebook.cells[0].source
@@ -33,29 +41,19 @@ def overview() -> HTML:
     """A row a lesson, with a link to it: its question, what it needs, and how long it runs."""
     rows = []
     for path in sorted(NOTEBOOKS.glob("0[1-9]*_*.ipynb")):
-        said = opening(nbformat.read(path, as_version=4))
+        said = opening(read(path))
         link = f'<a href="{path.name}">{path.stem}</a>'
-        rows.append((link, said["question"], said["You need"], said["Time"]))
+        needs = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", said["You need"])
+        rows.append((link, said["question"], needs, said["Time"]))
     table = pd.DataFrame(rows, columns=["lesson", "question", "you need", "it runs"])
-    plain = table.replace(r"\[([^]]*)\]\([^)]*\)", r"\1", regex=True)
     with pd.option_context("display.max_colwidth", None):
-        return HTML(plain.to_html(index=False, escape=False, justify="left"))
+        return HTML(table.to_html(index=False, escape=False, justify="left"))
 
 
 def figure(notebook: str, name: str) -> HTML:
-    """A figure as it is stored in a notebook, with its caption.
+    """A figure as it is stored in a notebook, with its caption; KeyError where there is none.
 
-    Parameters
-    ----------
-    notebook : str
-        The notebook's name without ending, such as ``03_contextualized_mosaics``.
-    name : str
-        The figure's, as the notebook gave it to `run.show`.
-
-    Raises
-    ------
-    KeyError
-        When the notebook holds no such figure.
+    `notebook` is the file's name without ending, and `name` what the notebook gave to `run.show`.
     """
     for output in _outputs(notebook):
         data = output.get("data", {})
@@ -66,58 +64,40 @@ def figure(notebook: str, name: str) -> HTML:
 
 def verdicts(notebook: str) -> pd.DataFrame:
     """The verdicts stored in a notebook, by `run.findings`: id, of, verdict; empty without any."""
-    stored = [
-        verdict
-        for output in _outputs(notebook)
-        for verdict in output.get("metadata", {}).get("verdicts", [])
-    ]
-    return pd.DataFrame(stored, columns=["id", "of", "verdict"])
+    stored = (output.get("metadata", {}).get("verdicts", []) for output in _outputs(notebook))
+    return pd.DataFrame([*chain.from_iterable(stored)], columns=["id", "of", "verdict"])
 
 
 def _outputs(notebook: str) -> Iterator[nbformat.NotebookNode]:
-    with artifacts.reading(NOTEBOOKS / f"{notebook}.ipynb") as path:
-        cells = nbformat.read(path, as_version=4).cells
+    cells = read(NOTEBOOKS / f"{notebook}.ipynb").cells
     return (output for cell in cells for output in cell.get("outputs", []))
 
 
 def exhibits(paper: str) -> pd.DataFrame:
     """A paper's figures and tables, each with its counterpart here and its claims' verdicts.
 
-    The exhibits are those of ``data/paper/<paper>_counterparts.csv``. The verdicts are those of
-    the stored notebooks, on the claims that name the exhibit in ``claims.csv``.
-
-    Returns
-    -------
-    DataFrame
-        exhibit, it shows, here (the notebook as a link in Markdown, and the name of its figure or
-        table), same quantity, its claims (the number of each verdict). Texts.
+    The exhibits are those of ``data/paper/<paper>_counterparts.csv``; the verdicts are those of the
+    stored notebooks, on the claims that name the exhibit in ``claims.csv``. The columns are texts:
+    exhibit, it shows, here (a link in Markdown), same quantity, its claims (counted by verdict).
     """
     listed = pd.read_csv(claims.TABLE.with_name(f"{paper}_counterparts.csv"), keep_default_na=False)
     known = claims.read().query("by == @paper and exhibit != ''").reset_index()
     known = known.assign(exhibit=known["exhibit"].str.split("; ")).explode("exhibit")
-    names = [
-        p.stem for p in NOTEBOOKS.glob("*.ipynb") if p.stem.split("_")[0] in {*known["notebook"]}
-    ]
+    chapters = {*known["notebook"]}
+    names = [p.stem for p in NOTEBOOKS.glob("*.ipynb") if p.stem.split("_")[0] in chapters]
     judged = known.merge(pd.concat(map(verdicts, names)), on="id", how="left")
+    by_exhibit = judged.groupby("exhibit")["verdict"]
     rows = [
-        (
-            row.exhibit,
-            row.shows,
-            f"[{row.notebook}]({row.notebook}.ipynb): {row.name}",
-            row.same,
-            _counted(judged.loc[judged["exhibit"] == row.exhibit, "verdict"]),
-        )
-        for row in listed.itertuples()
+        (one.exhibit, one.shows, f"[{one.notebook}]({one.notebook}.ipynb): {one.name}", one.same)
+        for one in listed.itertuples()
     ]
-    return pd.DataFrame(
-        rows, columns=["exhibit", "it shows", "here", "same quantity", "its claims"]
-    )
+    table = pd.DataFrame(rows, columns=["exhibit", "it shows", "here", "same quantity"])
+    counted = by_exhibit.agg(_counted).reindex(table["exhibit"], fill_value="an illustration")
+    return table.assign(**{"its claims": counted.to_numpy()})
 
 
 def _counted(verdicts: pd.Series) -> str:
     """The verdicts of an exhibit's claims in a few words, NaN where none is stored."""
-    if verdicts.empty:
-        return "an illustration"
     counts = verdicts.fillna(NOT_STORED).value_counts()
     return ", ".join(
         f"{counts[verdict]} {words[int(counts[verdict] > 1)]}"

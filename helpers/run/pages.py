@@ -1,7 +1,6 @@
 """The pages of a run: a book of its notebooks, which begins with what they found.
 
-Sphinx builds it from the executed notebooks (MyST-NB, the theme of Jupyter Book) and executes
-nothing. What stands between the notebooks is written here, as Markdown.
+Sphinx builds it from the executed notebooks (MyST-NB, Jupyter Book's theme) and executes nothing.
 """
 
 import argparse
@@ -21,7 +20,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from helpers.run import artifacts, claims, exercises, lessons, project, stored
+from helpers.run import artifacts, claims, lessons, project, stored
 
 BOOK = Path(__file__).parent / "book"  # its templates, style and script
 TITLE = "What did the model learn that it should not have?"
@@ -32,16 +31,13 @@ CONFIGURATION = {
     "html_show_copyright": False,
     "html_title": TITLE,
     "extensions": ["myst_nb", "helpers.run.pages"],
-    "exclude_patterns": [],
     "html_theme": "sphinx_book_theme",
     "html_static_path": [str(BOOK / "static")],
-    "html_context": {"default_mode": "auto"},
     "html_css_files": ["book.css"],
     "html_js_files": ["enlarge.js"],
     "html_copy_source": False,
     "html_math_renderer": "mathml",
     "html_use_index": False,
-    "language": "en",
     "myst_enable_extensions": ["dollarmath", "amsmath", "colon_fence"],
     "nb_code_prompt_hide": "Fold the {type}",
     "nb_code_prompt_show": "Show the {type}",
@@ -50,6 +46,16 @@ CONFIGURATION = {
     "nb_output_stderr": "remove",
     "suppress_warnings": ["mystnb.unknown_mime_type", "myst.header", "myst.xref_missing"],
 }
+THEME = {
+    "use_download_button": False,
+    "show_toc_level": 2,
+    "pygments_light_style": "a11y-high-contrast-light",  # comments at 4.5 : 1 and more
+    "pygments_dark_style": "a11y-high-contrast-dark",
+    "navbar_start": [],  # the side bar has the search
+    "navbar_persistent": [],
+    "search_bar_text": "Search all notebooks",
+    "home_page_in_toc": True,
+}
 
 
 def write(folder: Path) -> Path:
@@ -57,13 +63,9 @@ def write(folder: Path) -> Path:
 
     Notebooks that failed are named with their error. The pages are replaced as a whole.
     """
-    paths = sorted(folder.glob("notebooks/*.ipynb"))
-    executed = {path.stem: _read(path) for path in paths}
-    failed = {
-        path.stem: _error(path)
-        for path in sorted(folder.glob("logs/*.ipynb"))
-        if path.stem not in executed
-    }
+    executed = {path.stem: lessons.read(path) for path in sorted(folder.glob("notebooks/*.ipynb"))}
+    logs = {path.stem: path for path in sorted(folder.glob("logs/*.ipynb"))}
+    failed = {name: _error(path) for name, path in logs.items() if name not in executed}
     if not executed and not failed:
         raise FileNotFoundError(f"{folder}/notebooks holds no executed notebook: `make run` first")
     scorecard = claims.scorecard(folder)
@@ -74,12 +76,17 @@ def write(folder: Path) -> Path:
         chapters = [_chapter(name, executed, scorecard) for name in executed]
         for chapter in chapters:
             nbformat.write(chapter["notebook"], source / f"{chapter['name']}.ipynb")
-        known = {"folder": folder, "chapters": chapters, "failed": failed}
-        known["tally"] = scorecard["verdict"].value_counts().to_dict()
-        known["figures"] = _gallery(folder / "figures", "svg", _alternative_text)
-        known["tables"] = _gallery(folder / "tables", "csv", _first_rows)
-        (source / "teaching.md").write_text((project.root() / "TEACHING.md").read_text())
-        templates = _templates()
+        known = {
+            "folder": folder,
+            "chapters": chapters,
+            "failed": failed,
+            "tally": scorecard["verdict"].value_counts(),
+            "figures": _gallery(folder / "figures", "svg", _alternative_text),
+            "tables": _gallery(folder / "tables", "csv", _first_rows),
+        }
+        shutil.copy(project.root() / "TEACHING.md", source / "teaching.md")
+        templates = jinja2.Environment(loader=jinja2.FileSystemLoader(BOOK), trim_blocks=True)
+        templates.filters["sentence"] = sentence
         for name in templates.list_templates(["jinja"]):
             page = templates.get_template(name).render(known)
             (source / name.removesuffix(".jinja")).write_text(page)
@@ -96,24 +103,12 @@ def write(folder: Path) -> Path:
 
 def _build(source: Path, pages: Path, run: str) -> None:
     """Run Sphinx; a warning of its own would stand in the output of the run."""
-    footer = (
-        (BOOK / "footer.html").read_text().format(version=version("visual-bias-notebooks"), run=run)
-    )
-    options = {"extra_footer": footer, "use_download_button": False, "show_toc_level": 2}
-    options |= {"pygments_light_style": "a11y-high-contrast-light"}  # comments at 4.5 : 1 and more
-    options |= {"pygments_dark_style": "a11y-high-contrast-dark"}
-    options |= {"navbar_start": [], "navbar_persistent": []}  # the side bar has the search
-    options |= {"search_bar_text": "Search all notebooks", "home_page_in_toc": True}
+    about = {"version": version("visual-bias-notebooks"), "run": run}
+    footer = (BOOK / "footer.html").read_text().format(**about)
+    settings = {**CONFIGURATION, "html_theme_options": {**THEME, "extra_footer": footer}}
     with docutils_namespace():
-        book = Sphinx(
-            source,
-            None,
-            pages,
-            source / ".doctrees",
-            "html",
-            confoverrides={**CONFIGURATION, "html_theme_options": options},
-            status=None,
-        )
+        trees = source / ".doctrees"
+        book = Sphinx(source, None, pages, trees, "html", confoverrides=settings, status=None)
         book.build()
     if book.statuscode:
         raise RuntimeError(f"The pages could not be built from {source}: see the lines above.")
@@ -133,28 +128,15 @@ def setup(app: Sphinx) -> dict:
     return {"parallel_read_safe": True}
 
 
-def _templates() -> jinja2.Environment:
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(BOOK), trim_blocks=True)
-    environment.filters["sentence"] = sentence
-    return environment
-
-
-def _read(path: Path) -> nbformat.NotebookNode:
-    with artifacts.reading(path):
-        return nbformat.read(path, as_version=4)
-
-
 def _error(path: Path) -> str:
     """The error at which a notebook stopped, in a line."""
-    outputs = [out for cell in _read(path).cells for out in cell.get("outputs", [])]
+    outputs = [out for cell in lessons.read(path).cells for out in cell.get("outputs", [])]
     errors = [f"{out.ename}: {out.evalue}" for out in outputs if out.output_type == "error"]
     return errors[-1].splitlines()[0] if errors else "it did not come to its end"
 
 
-def _chapter(
-    name: str, executed: Mapping[str, nbformat.NotebookNode], scorecard: pd.DataFrame
-) -> dict:
-    """What the book shows of a notebook: its page, title, question, time and findings."""
+def _chapter(name: str, executed: Mapping, scorecard: pd.DataFrame) -> dict:
+    """What the book shows of a notebook."""
     notebook = executed[name]
     opening = lessons.opening(notebook)
     rows = scorecard[scorecard["notebook"] == name]
@@ -164,24 +146,21 @@ def _chapter(
     told = measured.loc[(undecided * 1 - chosen * 2).sort_values(kind="stable").index]
     told = told.head(SHOWN).to_dict("records")
     if told:
-        lines = [f"- {sentence(row)}" for row in told]
-        text = "\n".join(["**Findings of this run**", "", *lines])
+        text = "\n- ".join(["**Findings of this run**\n", *map(sentence, told)])
         notebook.cells.insert(1, nbformat.v4.new_markdown_cell(text))
     stored.without_widgets(notebook)
-    notebook.cells[0].source = re.sub(r"^# ", f"# {name.split('_')[0]} ", notebook.cells[0].source)
+    number = name.split("_")[0]
+    notebook.cells[0].source = re.sub(r"^# ", f"# {number} ", notebook.cells[0].source)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = _unlinked(cell.source, executed)
-        elif _prepares(cell):
-            cell.metadata.tags = [exercises.FOLD]
         for output in cell.get("outputs", []):  # their links are not those of Sphinx
-            text = output.get("data", {}).get("text/markdown")
-            if text:
-                pages = _unlinked(text, executed).replace(".ipynb)", ".html)")
-                output["data"]["text/markdown"] = pages
+            if text := output.get("data", {}).get("text/markdown"):
+                text = _unlinked(text, executed).replace(".ipynb)", ".html)")
+                output["data"]["text/markdown"] = text
     return {
         "name": name,
-        "title": f"{name.split('_')[0]} {opening['title'] or name}",
+        "title": f"{number} {opening['title'] or name}",
         "question": opening["question"],
         "notebook": notebook,
         "seconds": notebook.metadata.get("papermill", {}).get("duration"),
@@ -192,16 +171,8 @@ def _chapter(
     }
 
 
-def _prepares(cell: nbformat.NotebookNode) -> bool:
-    """Whether a cell holds parameters, their check, or imports, which the pages fold."""
-    tagged = {"parameters", "injected-parameters", "check"} & set(cell.metadata.get("tags", []))
-    lines = [line for line in cell.source.splitlines() if line]
-    imports = bool(lines) and all(line.startswith(("import ", "from ")) for line in lines)
-    return bool(tagged) or imports or "project.start(" in cell.source
-
-
 def _unlinked(text: str, known: Mapping[str, object]) -> str:
-    """Markdown in which of a link to a notebook that is not in the book only the text is left."""
+    """Markdown without the links to notebooks that are not in the book."""
     link = r"\[([^]]*)\]\((\w+)\.ipynb\)"
     return re.sub(link, lambda found: found[0] if found[2] in known else found[1], text)
 
@@ -216,12 +187,10 @@ def sentence(row: dict) -> str:
 
 
 def _gallery(folder: Path, ending: str, about: Callable) -> dict[str, list[tuple[str, str]]]:
-    """Notebook to the files that it wrote: each one's name, and what there is to say about it."""
+    """Notebook to its files, the paper's figures first: each one's name, and what to say of it."""
     found = {}
     paths = folder.glob(f"*/*.{ending}")
-    for path in sorted(
-        paths, key=lambda p: (p.parent.name, not p.stem.startswith("figure"), p.stem)
-    ):
+    for path in sorted(paths, key=lambda p: (p.parent, not p.stem.startswith("figure"), p)):
         found.setdefault(path.parent.name, []).append((path.stem, about(path)))
     return found
 
@@ -234,9 +203,8 @@ def _alternative_text(path: Path) -> str:
 
 def _first_rows(path: Path) -> str:
     """The first rows of a table as HTML in one line."""
-    table = pd.read_csv(path)
-    shown = table.iloc[:5, :12].to_html(index=False, border=0, float_format="{:.3g}".format)
-    return re.sub(r"\n\s*", "", shown)
+    rows = pd.read_csv(path).iloc[:5, :12]
+    return re.sub(r"\n\s*", "", rows.to_html(index=False, border=0, float_format="{:.3g}".format))
 
 
 def main() -> None:

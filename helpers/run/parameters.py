@@ -1,9 +1,7 @@
 """What a notebook may be given: every parameter of every notebook is declared here, once.
 
 A notebook names its own in one cell (``seed: int = 0  # random seed``); the next cell is
-``settings = check(globals())``. Plain papermill only warns about a parameter that a notebook does
-not have; the check refuses it. :func:`validated` does the same without a kernel, so that a workflow
-can refuse a parameter before anything runs.
+``settings = check(globals())``, which refuses a parameter that papermill would only warn about.
 """
 
 import ast
@@ -25,8 +23,8 @@ from pydantic.dataclasses import dataclass
 from helpers.run import failures
 from helpers.run.progress import progress
 
-STRICT = ConfigDict(strict=True, extra="forbid")
 SLOW = ("pandas", "matplotlib.pyplot", "torch")  # what every notebook imports next
+STRICT = ConfigDict(strict=True, extra="forbid")
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
 WIDER = "wider world"
 
@@ -36,8 +34,9 @@ class ParameterError(ValueError):
 
 
 def _there(path: str) -> str:
-    if not Path(path).expanduser().exists():
-        below = "" if Path(path).expanduser().is_absolute() else f" below {Path.cwd()}"
+    path = str(Path(path).expanduser())
+    if not Path(path).exists():
+        below = "" if Path(path).is_absolute() else f" below {Path.cwd()}"
         raise ValueError(f"there is no file or folder {path!r}{below}")
     return path
 
@@ -52,41 +51,21 @@ Fit = Literal["scratch", "fine-tuned", "probe", "as it is"]
 
 @dataclass(frozen=True, config=STRICT)
 class Images:
-    """What the images of a run are.
-
-    Attributes
-    ----------
-    source : {"world", "visual-contexts", "focus", "folder"}
-        The embedded world, the archives of *Assessing Biases through Visual Contexts*, the
-        ready-made mosaics of *Focus!*, or a folder of class folders.
-    size : int
-        Side of the square images in pixels.
-    per_class : int, optional
-        Images of each class in each set; a folder may have fewer (None: all). Of "focus" mosaics of
-        each target class.
-    folder, contexts : str, optional
-        Of class folders (with "focus" of mosaics and their index), and of context folders.
-    archives : list of str
-        Of "focus": which of its four sets.
-    context_of : dict of str to str, optional
-        Class to the name of its context folder (None: folders named as the classes).
-    context_bias : float or dict of str to float, optional
-        World: share of C's images in their class's own context (None: the world's default).
-    eyespot : float, optional
-        World: a quarter of the training images carry an eyespot, and this dose of it is moved from
-        all classes to bench (0: it says nothing, 1: only benches carry it; None: none does).
-    """
+    """What the images of a run are: the keys of the reader's YAML file."""
 
     source: Literal["world", "visual-contexts", "focus", "folder"] = "world"
-    size: Annotated[int, Field(ge=32, le=512)] = 96
+    size: Annotated[int, Field(ge=32, le=512)] = 96  # side of the square images in pixels
+    # images of each class in each set (None: all); of "focus" mosaics of each target class
     per_class: Annotated[int, Field(ge=3)] | None = 150
-    folder: There | None = None
-    contexts: There | None = None
-    archives: list[Literal["catsdogs", "ilsvrc2012", "mit67", "mame"]] = field(
+    folder: There | None = None  # of class folders; with "focus" of mosaics and their index
+    contexts: There | None = None  # of context folders
+    archives: list[Literal["catsdogs", "ilsvrc2012", "mit67", "mame"]] = field(  # of "focus"
         default_factory=lambda: ["catsdogs", "ilsvrc2012", "mit67", "mame"]
     )
-    context_of: dict[str, str] | None = None
-    context_bias: Bias | None = None
+    context_of: dict[str, str] | None = None  # class to context (None: named as the classes)
+    context_bias: Bias | None = None  # world: share of C's images in their class's own context
+    # world: a quarter of the training images carry an eyespot, and this dose of it is moved from
+    # all classes to bench (0: it says nothing, 1: only benches carry it; None: none does)
     eyespot: Share | None = None
 
     def __post_init__(self):
@@ -103,7 +82,7 @@ def images_of(given: Any) -> Images:
     if isinstance(given, Images):
         return given
     if isinstance(given, str) and given.endswith((".yml", ".yaml")):
-        file = Path(_there(given)).expanduser()
+        file = Path(_there(given))
         try:
             given = yaml.safe_load(file.read_text())
         except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -127,27 +106,13 @@ def images_of(given: Any) -> Images:
 
 @dataclass(frozen=True, config=STRICT)
 class Recipe:
-    """How a model is made.
+    """How a model is made."""
 
-    Attributes
-    ----------
-    architecture : str
-        A name of `models.reduced.REDUCED`, or a classifier of torchvision's.
-    fit : {"scratch", "fine-tuned", "probe", "as it is"}
-        Trained from a random state, fine-tuned in all layers, in the last layer, or not trained.
-    weights : str, optional
-        Where all but "scratch" start: ``wider world``, ``imagenet`` or a weights file.
-    epochs : int, optional
-        Of a training (None: what the images take).
-    trainings : int
-        How many; they differ in their seed and, in the world, in their training images.
-    """
-
-    architecture: str = "alexnet-quarter"
+    architecture: str = "alexnet-quarter"  # of `models.reduced.REDUCED` or of torchvision
     fit: Fit = "scratch"
-    weights: str | None = None
-    epochs: Annotated[int, Field(ge=1, le=1000)] | None = None
-    trainings: Annotated[int, Field(ge=1, le=1000)] = 10
+    weights: str | None = None  # ``wider world``, ``imagenet`` or a file; all but scratch start so
+    epochs: Annotated[int, Field(ge=1, le=1000)] | None = None  # None: what the images take
+    trainings: Annotated[int, Field(ge=1, le=1000)] = 10  # they differ in their seed
 
     @property
     def start(self) -> str:
@@ -157,48 +122,30 @@ class Recipe:
 
 
 def _recipes(given: Any) -> list[Recipe]:
-    """Recipes of one model or several: an architecture's name, or the attributes of a recipe."""
-    several = given if isinstance(given, list) else [given]
-    if not several:
+    """Recipes of one model or several: an architecture's name, or the keys of a recipe."""
+    found = []
+    for one in given if isinstance(given, list) else [given]:
+        one = {"architecture": one} if isinstance(one, str) else one
+        if not isinstance(one, dict):
+            raise ValueError(f"{one!r} is neither an architecture nor the keys of a model")
+        if "architecture" not in one:
+            raise ValueError(f"says no `architecture`: {one}")
+        fit = "fine-tuned" if one.get("weights") else "scratch"
+        found.append(_built(Recipe, {"fit": fit, **one}))
+    if not found:
         raise ValueError("names no model")
-    return [_recipe(one) for one in several]
-
-
-def _recipe(given: Any) -> Recipe:
-    if isinstance(given, str):
-        given = {"architecture": given}
-    if not isinstance(given, dict):
-        raise ValueError(f"{given!r} is neither an architecture nor the keys of a model")
-    if "architecture" not in given:
-        raise ValueError(f"says no `architecture`: {given}")
-    fit = "fine-tuned" if given.get("weights") else "scratch"
-    return _built(Recipe, {"fit": fit, **given})
+    return found
 
 
 def _built(kind: type, given: dict):
     """An object of its attributes; an unknown key is refused with the one that may be meant."""
     known = list(kind.__dataclass_fields__)
-    for key in given:
-        if key not in known:
-            raise ValueError(
-                f"{key!r} is no key; {meant(key, known)}the keys are: {', '.join(known)}"
-            )
+    for key in set(given) - set(known):
+        raise ValueError(f"{key!r} is no key; {meant(key, known)}the keys are: {', '.join(known)}")
     return kind(**given)
 
 
 METHODS = Literal["gradcam", "lrp", "smoothgrad", "lime", "gradcam++", "integrated-gradients"]
-
-
-def _or_six(methods: list[str] | None) -> list[str]:
-    """The methods, or the six that *Focus!* rates."""
-    return methods or list(get_args(METHODS))
-
-
-def _so_many(seeds: Any) -> Any:
-    """Seeds as a list, where a number says how many."""
-    return list(range(seeds)) if type(seeds) is int else seeds
-
-
 CLASSES = Literal[
     "car", "pedestrian", "truck", "bus", "motorcycle", "bicycle", "traffic light", "traffic sign",
 ]  # fmt: skip
@@ -226,7 +173,7 @@ class Declared:
     doses: Annotated[list[Share], Field(min_length=1)]
     exchanged: Share
     # 06 and 07
-    methods: Annotated[list[METHODS] | None, AfterValidator(_or_six)]
+    methods: Annotated[list[METHODS] | None, AfterValidator(lambda m: m or [*get_args(METHODS)])]
     method: METHODS
     effort: Literal["quick", "sound", "paper"]
     sets: list[str]
@@ -258,28 +205,20 @@ class Declared:
     draws: Annotated[int, Field(ge=99, le=100_000)]
     tables: Literal["stored", "run"]
     # of the sweeps
-    seeds: Annotated[list[Natural], Field(min_length=1), BeforeValidator(_so_many)]
+    seeds: Annotated[
+        list[Natural],
+        Field(min_length=1),
+        BeforeValidator(lambda seeds: list(range(seeds)) if type(seeds) is int else seeds),
+    ]  # a number says how many
 
 
 def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
-    """Check a notebook's parameters.
+    """Check a notebook's parameters, which are the annotated names of its ``globals()``.
 
-    Parameters
-    ----------
-    namespace
-        The notebook's ``globals()``: annotated names are the parameters.
-
-    Returns
-    -------
-    SimpleNamespace
-        The parameters by name. `images` is an :class:`Images`; `model` a :class:`Recipe` with the
-        notebook's `trainings`; `models` is the list of all, where a notebook asks several.
-
-    Raises
-    ------
-    ParameterError
-        Naming every parameter that is unknown, mistyped or out of range, and what is allowed; then
-        every file that is not there and every network that cannot be built as it is asked for.
+    Returns them by name: `images` is an :class:`Images`, `model` a :class:`Recipe` with the
+    notebook's `trainings`, and `models` the list of all models. A :class:`ParameterError` names
+    every parameter that is unknown, mistyped or out of range, every file that is not there, and
+    every network that cannot be built, and says what is allowed.
     """
     failures.watch()
     for name in progress(SLOW, desc="loading", delay=1):  # seconds, in which nothing else is seen
@@ -338,7 +277,7 @@ def _reason(name: str, error: dict) -> str:
 
 
 def _injected(namespace: Mapping[str, Any]) -> list[str]:
-    """Names assigned in the cells that papermill injected, read from IPython's input history."""
+    """Names assigned in the cells that papermill injected, by IPython's input history."""
     cells = [source for source in namespace.get("In", []) if source.startswith(INJECTED)]
     nodes = [node for source in cells for node in ast.parse(source).body]
     return [t.id for n in nodes if isinstance(n, ast.Assign) for t in n.targets]
@@ -346,11 +285,8 @@ def _injected(namespace: Mapping[str, Any]) -> list[str]:
 
 def unknown(name: str, declared: Iterable[str]) -> str:
     """The refusal of a name that is not among the declared ones."""
-    declared = list(declared)
-    return (
-        f"parameter {name!r} is not declared here; {meant(name, declared)}the parameters are: "
-        + ", ".join(declared)
-    )
+    hint = f"{meant(name, declared)}the parameters are: {', '.join(declared)}"
+    return f"parameter {name!r} is not declared here; {hint}"
 
 
 def meant(name: str, known: Iterable[str]) -> str:
@@ -367,30 +303,31 @@ def _misfit(recipe: Recipe, size: int) -> str | None:
     from helpers import models
     from helpers.models import networks
 
-    untrained, start = recipe.fit == "as it is", recipe.start
-    if untrained and start == WIDER:
+    start = "scratch" if recipe.fit == "scratch" else recipe.start
+    if recipe.fit == "as it is" and start == WIDER:
         return "fit 'as it is' needs a network: one of torchvision's, or its weights file"
-    of_a_file = recipe.fit != "scratch" and start not in (WIDER, "imagenet")
+    file = None if start in ("scratch", WIDER, "imagenet") else start
     try:
-        if untrained or (recipe.fit != "scratch" and start == "imagenet"):
+        if recipe.fit == "as it is" or start == "imagenet":
             networks.identity(recipe.architecture, "imagenet")  # whether there are such
-        model = models.build(recipe.architecture, 2, weights=start if of_a_file else None).eval()
+        model = models.build(recipe.architecture, 2, weights=file).eval()
     except (ValueError, OSError) as error:
         return str(error)
 
-    def reason(size: int) -> str | None:
+    def reason(size: int) -> str:
         try:
             with torch.no_grad():
                 model(torch.zeros(1, 3, size, size))
         except Exception as error:  # whatever a layer raises
             return str(error).splitlines()[0]
+        return ""
 
     if not reason(size):
         return None
-    fitting = [f"{n} fits" for n in range(32, 513, 32) if not reason(n)]
+    fits = next((f"{n} fits" for n in range(32, 513, 32) if not reason(n)), "take another network")
     return (
         f"parameter 'images': {recipe.architecture} cannot take images of {size} pixels "
-        f"({reason(size)}); {fitting[0] if fitting else 'take another architecture'}"
+        f"({reason(size)}); {fits}"
     )
 
 
@@ -402,19 +339,8 @@ def defaults(notebook_path: str | Path) -> dict[str, Any]:
     return {n.target.id: ast.literal_eval(n.value) for n in nodes if isinstance(n, ast.AnnAssign)}
 
 
-def validated(notebook_path: str | Path, given: Mapping[str, Any]) -> SimpleNamespace:
-    """Refuse parameters that a notebook would refuse, without running it; else as :func:`check`.
-
-    The notebook's name stands before each complaint.
-    """
-    try:
-        return accepted(defaults(notebook_path), given)
-    except ParameterError as error:
-        raise ParameterError(f"{Path(notebook_path).name}: {error}") from None
-
-
 def accepted(own: Mapping[str, Any], given: Mapping[str, Any]) -> SimpleNamespace:
-    """Check what is given to a notebook that declares `own`; a name it lacks is refused."""
+    """Check, as :func:`check` does, what is given to a notebook that declares `own`."""
     problems = [unknown(name, own) for name in given if name not in own]
     if problems:
         raise ParameterError("\n".join(problems))

@@ -1,22 +1,19 @@
 """What a workflow checks before it runs anything: its keys, its notebooks, its inputs.
 
-The Snakefiles call these while they are read, so that a misspelt key, a damaged weights file or a
-folder that is not there costs seconds and not a run. What a single notebook refuses is checked in
+The Snakefiles call these while they are read. What a single notebook refuses is checked in
 :mod:`helpers.run.parameters`, for a workflow as for papermill alone.
 """
 
-import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import nbformat
 
-from helpers.run import parameters, project
+from helpers.run import artifacts, parameters, project
 
-KEYS = ("run", "notebooks", "parameters")
 NEEDS_CONTEXTS = "needs-contexts"  # a tag of a notebook's first cell
 READS_FINDINGS = "reads-findings"  # another: it shows the findings of the others
 
@@ -25,22 +22,18 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
     """The name of a run's folder, and the parameters of each notebook that it executes.
 
     The configuration has `run`, `notebooks`, `parameters` (of every notebook that has them), and a
-    notebook's name with parameters of its own; all optional. A ValueError or OSError names
-    everything that would be refused later, and what to do.
+    notebook's name with parameters of its own. A ValueError or OSError names what is wrong.
     """
     everywhere = {path.stem: parameters.defaults(path) for path in folder.glob("*.ipynb")}
-    known_keys(config, [*KEYS, *sorted(everywhere)])
+    known_keys(config, ["run", "notebooks", "parameters", *sorted(everywhere)])
     run = project.output_name(config.get("run", "demo"))
     shared = of_notebooks(config)
     if "output" in shared:
-        raise ValueError(
-            "parameters: 'output' is set for all notebooks by the key `run`; write "
-            f"`run: {shared['output']}` beside `parameters`, not in it"
-        )
+        instead = f"write `run: {shared['output']}` beside `parameters`, not in it"
+        raise ValueError(f"parameters: 'output' is set by the key `run`; {instead}")
     asked = notebooks(config.get("notebooks"), folder)
-    nowhere = [name for name in shared if not any(name in own for own in everywhere.values())]
     names = dict.fromkeys(name for own in everywhere.values() for name in own)
-    problems = {parameters.unknown(name, names): [] for name in nowhere}
+    problems = {parameters.unknown(name, names): [] for name in shared if name not in names}
     given, accepted = {}, {}
     for path in asked:
         own = everywhere[path.stem]
@@ -67,58 +60,49 @@ def of_notebooks(config: Mapping[str, Any], key: str = "parameters") -> dict[str
     return dict(given)
 
 
-def notebooks(asked: str | list[str] | None, folder: Path) -> list[Path]:
-    """Paths of the notebooks named: a list, or names with commas between; None is all lessons."""
+def notebooks(asked: list[str] | None, folder: Path) -> list[Path]:
+    """Paths of the notebooks named; None is all lessons."""
     if asked is None:
         return sorted(folder.glob("0[1-9]*_*.ipynb"))
-    names = asked.split(",") if isinstance(asked, str) else asked
     there = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
-    if not isinstance(names, list) or not names:
+    if not isinstance(asked, list) or not asked:
         raise ValueError(f"notebooks: {asked!r} is no list of names, such as [{min(there)}]")
-    for name in names:
+    for name in asked:
         if name not in there:
             hint = parameters.meant(name, there) or f"there are: {', '.join(there)}"
             raise ValueError(f"notebooks: there is no {name}.ipynb in {folder}; {hint}")
-    return [there[name] for name in dict.fromkeys(names)]
+    return [there[name] for name in dict.fromkeys(asked)]
 
 
-def known_keys(config: Mapping[str, Any], allowed: Iterable[str]) -> None:
+def known_keys(config: Mapping[str, Any], allowed: list[str]) -> None:
     """Refuse a key of a configuration that nothing reads, saying where it may belong."""
-    allowed, problems = list(allowed), []
-    for key in config:
-        if key in allowed:
-            continue
-        hint = parameters.meant(key, allowed)
-        if not hint:
-            hint = f"there are: {', '.join(allowed)}."
-            if "parameters" in allowed:
-                hint += " A notebook's parameter stands below `parameters:`, indented."
-        problems.append(f"{key!r} is no key of the configuration; {hint}")
-    if problems:
-        raise ValueError("\n".join(problems))
+    there = f"there are: {', '.join(allowed)}."
+    if "parameters" in allowed:
+        there += " A notebook's parameter stands below `parameters:`, indented."
+    unknown = [key for key in config if key not in allowed]
+    hints = [parameters.meant(key, allowed) or there for key in unknown]
+    if unknown:
+        said = (
+            f"{k!r} is no key of the configuration; {h}"
+            for k, h in zip(unknown, hints, strict=True)
+        )
+        raise ValueError("\n".join(said))
 
 
 def inputs(given: Mapping[str, Any]) -> str:
     """A fingerprint of the files and folders that parameters name: a change runs notebooks anew.
 
-    A value, or a part of one, that is the path of something counts with its files' names, sizes and
-    times of change. A folder's files are those that reading it finds (`folders.walk`). Where no
-    parameter names anything, the fingerprint is empty.
+    Files count with names, sizes and times of change; it is empty where no parameter is a path.
     """
     from helpers.data import folders
 
     values = {name: value for name, value in given.items() if name != "output"}
     if "images" in values:
         values["images"] = [values["images"], vars(parameters.images_of(values["images"]))]
-    lines = []
-    for path in sorted({Path(one).expanduser() for one in _texts(values)}):
-        if not path.exists():
-            continue
-        for file in sorted(folders.walk(path)) if path.is_dir() else [path]:
-            state = file.stat()
-            size_and_time = f" {state.st_size} {state.st_mtime_ns}\n"
-            lines.append(os.fsencode(file) + size_and_time.encode())
-    return hashlib.sha256(b"".join(lines)).hexdigest()[:16] if lines else ""
+    paths = {path for one in _texts(values) if (path := Path(one).expanduser()).exists()}
+    files = [f for p in sorted(paths) for f in (sorted(folders.walk(p)) if p.is_dir() else [p])]
+    states = [(os.fsencode(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
+    return artifacts.key("inputs", states=states) if states else ""
 
 
 def _texts(value: Any) -> list[str]:
@@ -133,10 +117,8 @@ def _texts(value: Any) -> list[str]:
 def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]) -> list[Path]:
     """The notebooks that can be run on the images asked for; the others are named and left out.
 
-    On a folder of photographs without contexts, those that need contexts are left out. Notebooks
-    without a parameter `images` are about other things: where a run is about photographs, they run
-    only when one of their own parameters is given. Refused are a folder whose layout is not
-    understood, classes that do not fit the contexts, and a run of no notebook.
+    Without contexts, those that need contexts are left out. Beside photographs, notebooks without
+    a parameter `images` run only when one of their own parameters is given.
     """
     images = {path: getattr(settings, "images", None) for path, settings in accepted.items()}
     folders = {one.folder: one for one in images.values() if one and one.source == "folder"}
@@ -144,15 +126,12 @@ def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]
     left = []
     for path, one in images.items():
         if one is None and folders and not set(given[path]) - {"seed", "output"}:
-            own = ", ".join(list(parameters.defaults(path))[2:6])
-            print(
-                f"{path.stem} is not about photographs, so it is left out: it runs in a run that "
-                f"gives it data ({own}, ...)."
-            )
+            own = ", ".join(list(vars(accepted[path]))[2:6])
+            print(f"{path.stem} is not about photographs: left out without data ({own}, ...).")
         elif one and one.folder in without and _tagged(path, NEEDS_CONTEXTS):
             print(
-                f"{one.folder} holds no context images, so {path.stem} is left out. It runs once "
-                "there is a folder of context folders: see README, 'Your own images'."
+                f"{one.folder} holds no context images, so {path.stem} is left out: see README, "
+                "'Your own images'."
             )
         else:
             left.append(path)
@@ -165,10 +144,10 @@ def _contexts(images: parameters.Images) -> bool:
     """Whether a folder of photographs has contexts, or some can be cut from it; it is checked."""
     from helpers.data import contexts, folders
 
-    layout = folders.scan(folders.existing(images.folder, "folder"))
+    layout = folders.scan(Path(images.folder))
     classes = folders.agreed_classes(layout)
     if images.contexts:
-        layout.contexts = folders.existing(images.contexts, "contexts")
+        layout.contexts = Path(images.contexts)
     if layout.contexts:
         names = tuple(folders.printable(p.name) for p in folders.subfolders(layout.contexts))
         contexts.mapping(images.context_of, classes, names)

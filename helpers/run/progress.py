@@ -7,13 +7,5 @@ from tqdm import tqdm
 
 
 def progress(iterable: Iterable | None = None, **options) -> tqdm:
-    """A bar of tqdm's on standard output; none where ``TQDM_DISABLE`` is set.
-
-    Parameters
-    ----------
-    iterable
-        What is gone through; None for a bar that is updated by hand.
-    **options
-        tqdm's own: `desc`, `total`, `unit`, `delay` ...
-    """
+    """A bar of tqdm's with its `options` on standard output; none where ``TQDM_DISABLE`` is set."""
     return tqdm(iterable, file=sys.stdout, leave=False, ncols=80, **options)

@@ -4,8 +4,6 @@ Threads are set here and nowhere else: one a training, so that a seed gives the 
 the number of cores; parallelism comes from running notebooks side by side.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -46,15 +44,12 @@ def store() -> Path:
 
 
 def seed_everything(seed: int) -> None:
-    """Seed Python, NumPy and torch, and give torch one thread (see the module's first lines).
-
-    pandas keeps text as Python's: with Arrow, where it is installed, some operations differ.
-    """
+    """Seed Python, NumPy and torch, and give torch one thread."""
     import numpy as np
     import pandas as pd
     import torch
 
-    pd.set_option("mode.string_storage", "python")
+    pd.set_option("mode.string_storage", "python")  # with Arrow some operations differ
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002  libraries that draw from the global state
     torch.manual_seed(seed)
@@ -70,29 +65,24 @@ class Run:
     settings: SimpleNamespace
     folder: Path
 
-    def show(self, figure: Figure, name: str, alt: str) -> None:
+    def show(self, figure: "Figure", name: str, alt: str) -> None:
         """Save a figure as PNG and SVG under ``figures/<notebook>/`` and display it."""
         from helpers import figures
 
         figures.show(figure, name, alt, folder=self.folder / "figures" / self.notebook)
 
-    def table(self, table: pd.DataFrame, name: str) -> pd.DataFrame:
+    def table(self, table: "pd.DataFrame", name: str) -> "pd.DataFrame":
         """Save a table as ``tables/<notebook>/<name>.csv`` and hand it back."""
         path = self.folder / "tables" / self.notebook / f"{name}.csv"
         numbered = type(table.index).__name__ == "RangeIndex"  # which says nothing
         artifacts.write_text(path, table.to_csv(index=not numbered))
         return table
 
-    def findings(self, estimates: Iterable[Estimate]) -> None:
+    def findings(self, estimates: "Iterable[Estimate]") -> None:
         """Judge the notebook's claims, save them as ``findings/<notebook>.json`` and display them.
 
-        What is displayed is :func:`helpers.run.claims.shown`; its metadata keep the verdicts, which
-        other notebooks read (:func:`helpers.run.lessons.verdicts`).
-
-        Parameters
-        ----------
-        estimates
-            By the ids of ``data/paper/claims.csv`` (see :func:`helpers.run.claims.judge`).
+        `estimates` are by the ids of ``claims.csv`` (:func:`helpers.run.claims.judge`). The
+        metadata of what is displayed keep the verdicts (:func:`helpers.run.lessons.verdicts`).
         """
         from IPython.display import display
 
@@ -110,18 +100,9 @@ class Run:
 def start(notebook: str, settings: SimpleNamespace) -> Run:
     """Begin a notebook's run: seeds, one thread, figure style, and its output folder.
 
-    Parameters
-    ----------
-    notebook
-        Name of the notebook's file without its ending, such as ``01_datasets``.
-    settings
-        What :func:`helpers.run.parameters.check` returned. ``settings.output`` names the folder
-        under ``outputs/``.
-
-    Raises
-    ------
-    ValueError
-        When `output` is not a folder name, or one such as ``sweep/seed-1``.
+    `notebook` is the file's name without its ending, such as ``01_datasets``; `settings` is what
+    :func:`helpers.run.parameters.check` returned. Its `output` names the folder under ``outputs/``;
+    it is a ValueError where that is no folder name, or one such as ``sweep/seed-1``.
     """
     import pandas as pd
 
@@ -132,16 +113,15 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     pd.set_option("display.max_colwidth", None)  # claims are sentences
     images = getattr(settings, "images", None)
     if images and images.source != "world":
+        place = f", folder {images.folder!r}" if images.folder else ""
         print(
-            f"The images are those of source {images.source!r}"
-            + (f", folder {images.folder!r}" if images.folder else "")
-            + ".\nThe text between the cells tells what the stored run on the drawn world showed."
+            f"The images are those of source {images.source!r}{place}.\n"
+            "The text between the cells tells what the stored run on the drawn world showed.\n"
+            "For these images, read the numbers, figures and findings."
         )
-        print("For these images, read the numbers, figures and findings.")
-    if getattr(settings, "trainings", FEWEST) < FEWEST:
-        print(
-            f"A model is {settings.trainings} trainings here: below {FEWEST}, intervals are wide."
-        )
+    few = getattr(settings, "trainings", FEWEST)
+    if few < FEWEST:
+        print(f"A model is {few} trainings here: below {FEWEST}, intervals are wide.")
     return Run(notebook, settings, outputs() / output_name(settings.output))
 
 
@@ -151,8 +131,6 @@ def output_name(name: Any) -> str:
     if first in KEPT:
         raise ValueError(f"output: {first!r} is the folder of {KEPT[first]}; take another name")
     if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", str(name)):
-        raise ValueError(
-            f"output: {name!r} is not a folder name; use letters, digits, '.', '_', '-', "
-            "and '/' between folders"
-        )
+        allowed = "letters, digits, '.', '_', '-', and '/' between folders"
+        raise ValueError(f"output: {name!r} is not a folder name; use {allowed}")
     return str(name)

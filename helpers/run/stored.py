@@ -1,8 +1,6 @@
 """Run the stored notebooks anew, in place: what ``make notebooks`` does.
 
-The stored outputs are what readers see first and what nbval compares with, so they come from a run
-from top to bottom in a fresh kernel, without progress bars (which say something else each time),
-without widgets and without metadata that changes from run to run.
+They come from a fresh kernel, without progress bars, widgets and metadata that change each time.
 """
 
 import argparse
@@ -21,19 +19,11 @@ MENUS = "Here stand menus: open this notebook in JupyterLab and run this cell to
 
 
 def execute(path: Path) -> None:
-    """Execute a notebook in a fresh kernel and store it with its outputs, whole or not at all.
-
-    When a cell fails, the stored notebook stays as it was.
-    """
+    """Execute a notebook and store it with its outputs; when a cell fails, it stays as it was."""
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(
-        notebook,
-        timeout=1800,
-        kernel_name="python3",
-        record_timing=False,
-        store_widget_state=False,
-        resources={"metadata": {"path": str(path.parent)}},
-    )
+    options = {"record_timing": False, "store_widget_state": False, "timeout": 1800}
+    place = {"metadata": {"path": str(path.parent)}}
+    client = NotebookClient(notebook, kernel_name="python3", resources=place, **options)
     client.execute(env={**os.environ, **QUIET})
     language = notebook.metadata.language_info  # as JupyterLab writes it
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": language})

@@ -1,8 +1,7 @@
 """Intervals, tests and multiplicity, for samples of which trainings and images are the units.
 
-Several mosaics made from one object image are not several observations: they share that image. So
-values are averaged within an image first. A model is several trainings, which saw the same images,
-and which would end elsewhere with another seed: both are drawn, and every interval speaks of both.
+Mosaics made from one object image share that image, so values are averaged within an image first.
+Trainings of a model and images are both drawn, and every interval speaks of both.
 """
 
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.stats
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
+from statsmodels.stats.proportion import proportion_confint
 
 UPPER = 0.975  # intervals are of 95% where nothing else is said
 
@@ -25,11 +24,7 @@ class Interval(NamedTuple):
 
 
 def wilson(k, n):
-    """Wilson's 95% score interval of a share k / n (statsmodels): low and high.
-
-    `k` successes of `n` trials, numbers or arrays, 0 <= k <= n. For n = 0 it is (0, 1): nothing is
-    known.
-    """
+    """Low and high of Wilson's 95% interval of shares k / n, numbers or arrays; (0, 1) of 0 / 0."""
     k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
     if not ((k >= 0) & (k <= n)).all():
         raise ValueError(f"k must lie in 0..n, but k={k.tolist()} for n={n.tolist()}")
@@ -39,23 +34,13 @@ def wilson(k, n):
     return (float(low), float(high)) if k.ndim == 0 else (low, high)
 
 
-def newcombe(k1: int, n1: int, k2: int, n2: int) -> Interval:
-    """Newcombe's 95% interval of a difference of independent shares, k1 / n1 - k2 / n2."""
-    ends = confint_proportions_2indep(k1, n1, k2, n2, method="newcomb", compare="diff")
-    return Interval(k1 / n1 - k2 / n2, *ends)
-
-
 @dataclass(frozen=True)
 class Mean:
-    """A mean over trainings and images, and how far it may be from the mean over all such.
-
-    `error` is its standard error, NaN where the data cannot give one, and `freedom` the degrees of
-    freedom of `error`, for Student's distribution.
-    """
+    """A mean over trainings and images, and how far it may be from the mean over all such."""
 
     estimate: float
-    error: float
-    freedom: float
+    error: float  # standard error; NaN where the data cannot give one
+    freedom: float  # degrees of freedom of `error`, for Student's distribution
 
     def interval(self, level: float = 0.95) -> Interval:
         """Student's interval."""
@@ -76,9 +61,8 @@ def mean(values, weights=None, *, shares: bool = False) -> Mean:
     A value is that of one training and one image: y = m + training + image + rest. The variance of
     the mean is the variance of the trainings' means over their number, plus that of the images'
     means over theirs, less the rest, which both contain. Its degrees of freedom are Satterthwaite's
-    (*Biometrics Bulletin* 2, 1946), so that five trainings are trusted as little as five numbers
-    are: a percentile bootstrap of five covers far too rarely. The interval covers in 93 to 97% of
-    simulated cases at 5 and at 10 trainings (`tests/test_stats.py`).
+    (*Biometrics Bulletin* 2, 1946). The interval covers in 93 to 97% of simulated cases at 5 and at
+    10 trainings (`tests/test_stats.py`).
 
     Parameters
     ----------
@@ -90,9 +74,8 @@ def mean(values, weights=None, *, shares: bool = False) -> Mean:
         Of the groups' means in the estimate; 1 / number of groups each if not given. Weights 1 and
         -1 compare two groups of images.
     shares : bool
-        The values are shares, or differences of shares. A group whose values are all equal, such as
-        25 images that are all right, has no spread to go by: images are then the trials, as in
-        `share`, for one such group does not show that no image is ever wrong.
+        The values are shares, or differences of shares. Where a group's values are all equal, such
+        as 25 images that are all right, images are the trials, as in `share`.
 
     Returns
     -------
@@ -137,10 +120,9 @@ def share(values) -> Interval:
     """As the interval of `mean`, for values in [0, 1], with ends that stay inside [0, 1].
 
     Wilson's interval at the number of independent trials that would have the error of `mean` (Korn
-    and Graubard, *Survey Methodology* 24, 1998). Where all values are 0, or all 1, there is no
-    spread to go by: images are then the trials (0 of 25 images: 0 to 0.13). The interval
-    covers in 93 to 98% of simulated cases; least often, in about 90%, where five trainings differ
-    much and their mean is below 0.1 (`tests/test_stats.py`). Values are as for `mean`.
+    and Graubard, *Survey Methodology* 24, 1998). Where all values are 0, or all 1, images are the
+    trials (0 of 25 images: 0 to 0.13). The interval covers in 93 to 98% of simulated cases; in
+    about 90% where five trainings differ much and their mean is below 0.1 (`tests/test_stats.py`).
     """
     groups = _groups(values)
     low, high = min(np.nanmin(g) for g in groups), max(np.nanmax(g) for g in groups)
@@ -161,11 +143,9 @@ def bootstrap(function, values, *, resamples: int = 2000) -> Interval:
 
     `function` takes a list of arrays (T, n_g, ...), one a group, and returns a float; `values` is
     such a list, without NaN. Every resample draws trainings, the same for all groups, and images
-    within each group, with replacement (Owen, *Annals of Applied Statistics* 1, 2007). The interval
-    is that of percentiles at Hesterberg's expanded level (*The American Statistician* 69, 2015),
-    for as few trainings (or images, whichever are fewer) as there are: plain percentiles of five
-    cover far too rarely. Where the number is a mean, `mean` says the same without drawing. The ends
-    are NaN where the number is not defined for a resample.
+    within each group (Owen, *Annals of Applied Statistics* 1, 2007). Plain percentiles of few
+    trainings cover too rarely, so they are at Hesterberg's expanded level (*The American
+    Statistician* 69, 2015). The ends are NaN where the number is not defined for a resample.
     """
     groups = [np.asarray(group, float) for group in values]
     rng, trainings, drawn = np.random.default_rng(0), len(groups[0]), []
@@ -181,10 +161,9 @@ def bootstrap(function, values, *, resamples: int = 2000) -> Interval:
 
 
 def cluster_bootstrap(number: int, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """How often each of `number` clusters is in a resample: int64 (draws, number).
+    """How often each of `number` clusters is in a resample of as many: int64 (draws, number).
 
-    A resample draws as many clusters as there are, with replacement; all that belongs to a cluster
-    (the frames of a video, the rows of a person) is drawn together. One cluster alone is refused.
+    All that belongs to a cluster (the frames of a video, the rows of a person) is drawn together.
     """
     if draws and number < 2:
         raise ValueError("all rows belong to one cluster: resampling it shows no variation")
@@ -208,26 +187,10 @@ def spearman(x, y) -> Interval:
     """Spearman's correlation of independent points, with Bonett and Wright's 95% interval.
 
     Fisher's z with variance (1 + r**2 / 2) / (n - 3), from *Sample size requirements for estimating
-    Pearson, Kendall and Spearman correlations* (Psychometrika 65, 2000).
-
-    Parameters
-    ----------
-    x, y : array (n,)
-        One value each of every independent unit.
-
-    Returns
-    -------
-    Interval
-        NaN ends for fewer than five points, or a correlation of 1 or -1.
-
-    Raises
-    ------
-    ValueError
-        For x and y of different lengths.
+    Pearson, Kendall and Spearman correlations* (Psychometrika 65, 2000). `x` and `y` are arrays
+    (n,); the ends are NaN for fewer than five points, or a correlation of 1 or -1.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
-    if x.shape != y.shape or x.ndim != 1:
-        raise ValueError(f"x and y must be one value a unit, not {x.shape} and {y.shape}")
     constant = len(x) < 2 or (x == x[0]).all() or (y == y[0]).all()
     r = np.nan if constant else float(scipy.stats.spearmanr(x, y).statistic)
     if len(x) < 5 or not abs(r) < 1:

@@ -1,8 +1,7 @@
 """Exchanging labels between rows that are not independent: those of an image, a video, a place.
 
-A permutation null asks what labels without meaning would show. Where rows come in clusters that
-share more than chance, single rows exchanged at random give too narrow a null: the labels of a
-cluster have to stay together, or to be exchanged inside of it.
+Single rows exchanged at random give too narrow a permutation null: the labels of a cluster have to
+stay together, or to be exchanged inside of it.
 """
 
 import numpy as np
