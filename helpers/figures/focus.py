@@ -113,8 +113,6 @@ def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame
     ax.text(1.02, -0.75, "the paper says", fontsize=9, color=FAINT)
     name_rows(ax, names)
     _focus(ax, "mean Focus", xlim=(0.4, 1.0))
-    said = f"{' and '.join(names[:2])} lead here, {names[-1]} is last"
-    said += f"; on photographs {photographs.loc[photographs['mean'].idxmin(), 'method']} is"
     headed(fig, said, [*marks(looks), BY_CHANCE])
     return fig
 
@@ -235,10 +233,8 @@ def controls(blind: pd.DataFrame, known: pd.DataFrame) -> Figure:
     least = full.groupby("method", sort=False)["focus"].min()
     wrong = ", ".join(least.index[least < 0.999])
     said = f"Left, {int(blind['holds'].sum())} of {len(blind)} are 0.5 within their interval."
-    said += (
-        f" Right, DiFull: all methods that read the input give 1{f' but {wrong}' if wrong else ''}"
-    )
-    headed(fig, said)
+    said += " Right, DiFull: all methods that read the input give 1"
+    headed(fig, f"{said} but {wrong}" if wrong else said)
     return fig
 
 
