@@ -122,17 +122,19 @@ def example(
 ) -> tuple[int, pd.DataFrame, pd.DataFrame]:
     """A frame that shows what matching does: its number, its boxes, and its detections.
 
-    The frame with the fewest boxes in which a class has a hit, a miss and a false positive (or else
-    the most of the three) at the first threshold of the `matches`. The boxes have a column
-    ``found``, the detections ``hit`` and ``box`` (the row of the box that they took).
+    Of the frames in which a class has a hit, a miss and a false positive (or else the most of the
+    three) at the first threshold of the `matches`, and at most two false positives, it is that with
+    the largest boxes. The boxes have a column ``found``, the detections ``hit`` and ``box`` (the
+    row of the box that they took).
     """
     rows, ours = matches.rows(name), matches.of(name)
     boxes = frames.boxes.loc[ours.box_row[~ours.box_ignored]]
     boxes = boxes.assign(found=boxes.index.isin(rows.box[rows.hit]))
     kinds = [rows.image[rows.hit], rows.image[~rows.hit], boxes.image[~boxes.found]]
-    seen = [np.bincount(kind, minlength=matches.n_images) > 0 for kind in kinds]
-    crowd = np.bincount(boxes.image, minlength=matches.n_images)
-    number = int(np.lexsort((crowd, -np.sum(seen, axis=0)))[0])
+    seen = np.array([np.bincount(kind, minlength=matches.n_images) for kind in kinds])
+    sizes = (boxes.x2 - boxes.x1) * (boxes.y2 - boxes.y1)
+    sizes = sizes.groupby(boxes.image).mean().reindex(range(matches.n_images), fill_value=0)
+    number = int(np.lexsort((-sizes, seen[1] > 2, -(seen > 0).sum(0)))[0])
     here = rows[rows.image == number].set_index("row")
     detections = frames.detections.loc[here.index].assign(hit=here.hit, box=here.box)
     return number, boxes[boxes.image == number], detections
