@@ -20,7 +20,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from helpers.run import artifacts, claims, lessons, project, stored
+from helpers.run import artifacts, claims, exercises, lessons, project, stored
 
 BOOK = Path(__file__).parent / "book"  # its templates, style and script
 TITLE = "What did the model learn that it should not have?"
@@ -33,6 +33,7 @@ CONFIGURATION = {
     "extensions": ["myst_nb", "helpers.run.pages"],
     "html_theme": "sphinx_book_theme",
     "html_static_path": [str(BOOK / "static")],
+    "html_context": {"default_mode": "auto"},  # light or dark, as the reader's browser asks
     "html_css_files": ["book.css"],
     "html_js_files": ["enlarge.js"],
     "html_copy_source": False,
@@ -154,6 +155,8 @@ def _chapter(name: str, executed: Mapping, scorecard: pd.DataFrame) -> dict:
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = _unlinked(cell.source, executed)
+        elif _prepares(cell):
+            cell.metadata.tags = [exercises.FOLD]
         for output in cell.get("outputs", []):  # their links are not those of Sphinx
             if text := output.get("data", {}).get("text/markdown"):
                 text = _unlinked(text, executed).replace(".ipynb)", ".html)")
@@ -169,6 +172,14 @@ def _chapter(name: str, executed: Mapping, scorecard: pd.DataFrame) -> dict:
         "papers": rows[rows["where"] != claims.OURS].to_dict("records"),
         "ours": rows[rows["where"] == claims.OURS].to_dict("records"),
     }
+
+
+def _prepares(cell: nbformat.NotebookNode) -> bool:
+    """Whether a cell holds parameters, their check, or imports, which the pages fold."""
+    tagged = {"parameters", "injected-parameters", "check"} & set(cell.metadata.get("tags", []))
+    lines = [line for line in cell.source.splitlines() if line]
+    imports = bool(lines) and all(line.startswith(("import ", "from ")) for line in lines)
+    return bool(tagged) or imports or "project.start(" in cell.source
 
 
 def _unlinked(text: str, known: Mapping[str, object]) -> str:
