@@ -137,6 +137,16 @@ def test_from_a_cell_to_pairs_counts_and_rows():
     assert worst["group_i"] in page.value and "ppv" in page.value
 
 
+def test_menus_say_that_a_combination_is_no_cell():
+    table = counts.table(RACES, y_score=np.linspace(0, 1, len(RACES)), y_true=Y_TRUE, y_pred=Y_PRED)
+    asked = {"measures": ("tpr", "auc"), "comparisons": ("abs", "curve")}
+    box = report.widget(report.make(table, bootstrap=0, permutations=0, **asked))
+    menus, page = box.children[0].children, box.children[1]
+    assert "group_i" in page.value
+    menus[2].value = "curve"  # of tpr, which has no curve
+    assert page.value == "<p>no cell of comparison 'curve' here; there are abs</p>"
+
+
 OK = {"y_pred": [0, 1, 1, 0], "y_true": [0, 1, 0, 1]}
 AB = {"sensitive_features": list("aabb")}
 REFUSED = [

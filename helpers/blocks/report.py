@@ -202,7 +202,11 @@ def widget(report: Report):
     page, look = ipywidgets.HTML(), {"float_format": "{:.3f}".format, "na_rep": "not estimable"}
 
     def show(_=None) -> None:
-        found = explain(report, *(menu.value for menu in menus))
+        try:
+            found = explain(report, *(menu.value for menu in menus))
+        except (KeyError, ValueError) as error:  # not every combination is a cell
+            page.value = f"<p>{error.args[0]}</p>"
+            return
         page.value = "".join(f"<h4>{k}</h4>{t.to_html(**look)}" for k, t in found.items())
 
     for menu in menus:

@@ -38,6 +38,10 @@ class Attribute:
     level: str  # image or box
     of_detection: np.ndarray | None = None  # for COCO's rule: the size of each detection
 
+    def of_boxes(self, image: np.ndarray) -> np.ndarray:
+        """The code of each box, given the number of its image."""
+        return self.codes[image] if self.level == "image" else self.codes
+
 
 def of_paper(frames: DrivingWorld) -> list[str]:
     """Names of the paper's five attributes, as far as the labels have them."""

@@ -184,7 +184,7 @@ def crossed(world: DrivingWorld, *several: Attribute) -> Attribute:
     ICON2 controls one attribute at a time (the paper's appendix A names this as a limit).
     """
     image = world.boxes["image"].to_numpy()
-    codes = np.array([a.codes[image] if a.level == "image" else a.codes for a in several])
+    codes = np.array([one.of_boxes(image) for one in several])
     place = np.ravel_multi_index(np.maximum(codes, 0), [len(a.values) for a in several])
     values = tuple(", ".join(one) for one in product(*(a.values for a in several)))
     name = ", ".join(a.name for a in several)
@@ -230,7 +230,7 @@ def main() -> None:
     """``python -m helpers.icon2.intervention FILE RECALLS``: measure what is not there yet."""
     parser = argparse.ArgumentParser(description="Measure planted streets by intervention.")
     parser.add_argument("file", type=Path, help="CSV to write; rows that it has are kept")
-    parser.add_argument("recalls", type=Path, help="CSV to write: what the detectors find")
+    parser.add_argument("recalls", type=Path, help="CSV to write if it is not there: what is found")
     parser.add_argument("--trainings", type=int, default=2)
     asked = parser.parse_args()
     found = pd.read_csv(asked.file) if asked.file.is_file() else pd.DataFrame()
@@ -240,8 +240,9 @@ def main() -> None:
     for world in progress([one for one in wanted if one not in done], desc="worlds"):
         found = pd.concat([found, measured(*world)], ignore_index=True)
         artifacts.write_text(asked.file, found.round(3).to_csv(index=False))
-    recalls = recalled(asked.trainings).round(4)
-    artifacts.write_text(asked.recalls, recalls.to_csv(index=False))
+    if not asked.recalls.is_file():
+        recalls = recalled(asked.trainings).round(4)
+        artifacts.write_text(asked.recalls, recalls.to_csv(index=False))
 
 
 if __name__ == "__main__":

@@ -212,7 +212,7 @@ def recalls(frames: DrivingWorld, category: str) -> pd.DataFrame:
     found = np.isin(np.arange(len(mine)), match(frames, (0.5,)).taken[0])
     known, parts = [attributes.made(frames, name) for name in attributes.OF_PAPER], []
     for one in known:
-        codes = one.codes[frames.boxes["image"]] if one.level == "image" else one.codes
+        codes = one.of_boxes(frames.boxes["image"].to_numpy())
         values = pd.Categorical.from_codes(codes[mine], one.values)
         by = pd.Series(found[mine]).groupby(values, observed=True).agg(times="sum", of="count")
         parts.append(by.rename_axis("value").reset_index().assign(attribute=one.name))
