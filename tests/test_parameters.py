@@ -122,7 +122,7 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
         ({"images": {"size": 8}}, r"8 \[size\] should be greater than or equal to 32"),
         ({"model": {"weights": "a"}}, "'model': says no `architecture`"),
         ({"model": {"architecture": "alexnet", "fit": "x"}}, "'scratch', 'fine-tuned', 'probe'"),
-        ({"model": []}, "'model': names no model"),
+        ({"model": []}, "'model': .*should have at least 1 item"),
         ({"model": 7}, "7 is neither an architecture nor the keys of a model"),
         ({"model": ["alexnet", "vgg11"]}, "only notebook 06 takes several"),
         ({"model": {"architecture": "alexnet", "fit": "as it is"}}, "for notebooks 06 and 07"),

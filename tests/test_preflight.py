@@ -139,5 +139,5 @@ def test_a_folder_without_contexts_leaves_out_what_needs_them(tmp_path, capsys):
 
 
 def test_only_the_last_notebook_reads_findings():
-    assert preflight.reads_findings(NOTEBOOKS / "09c_what_to_do.ipynb")
-    assert not preflight.reads_findings(NOTEBOOKS / "08_icon2.ipynb")
+    assert preflight.tagged(NOTEBOOKS / "09c_what_to_do.ipynb", "reads-findings")
+    assert not preflight.tagged(NOTEBOOKS / "08_icon2.ipynb", "reads-findings")

@@ -1,16 +1,13 @@
 """Whether this machine gives the suite's own numbers, found out by computing a few of them.
 
-Everything that depends on it asks `own_numbers`. After a change of the networks or of the training,
-``python -m helpers.models.machine --write`` stores the digest that the probe gives from then on.
+After a change of the networks or of the training, ``python -m helpers.models.machine --write``
+stores the digest that the probe gives from then on.
 """
 
 import argparse
 import json
-import platform
-import sys
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -27,17 +24,8 @@ LIBRARIES = ("torch", "torchvision", "numpy", "scipy")
 
 @cache
 def own_numbers() -> bool:
-    """Whether this process computes the suite's own numbers.
-
-    A probe decides, about a second of trainings and sums; its outcome is kept in the outputs folder
-    for this processor, these libraries and these pins.
-    """
-    expected = json.loads(EXPECTED.read_text())["probe"]
-    name = artifacts.key("probe", expected=expected, machine=_machine())
-    path = project.outputs() / "machine" / f"{name}.json"
-    artifacts.cached(path, lambda file: file.write_text(json.dumps(probe())))
-    with artifacts.reading(path):
-        return json.loads(path.read_text()) == expected
+    """Whether this process computes the suite's own numbers, as a probe of some seconds tells."""
+    return probe() == json.loads(EXPECTED.read_text())["probe"]
 
 
 @cache
@@ -78,21 +66,6 @@ def probe() -> str:
         eigenvalues=np.linalg.eigvalsh(values.T @ values),
         sums=[np.exp(-values).sum(axis=0), np.log(values).std(axis=0)],
     )
-
-
-def _machine() -> dict:
-    """All that the outcome of the probe may hang on."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.is_file() else []
-    names = [line for line in lines if line.startswith(("model name", "flags", "cache size"))]
-    return {
-        "processor": sorted(set(names)) or platform.processor(),
-        "platform": [platform.platform(), *platform.libc_ver()],
-        "libraries": [sys.version, *map(version, LIBRARIES)],
-        "device": default_device().type,
-        "unpinned": helpers.unpinned,
-        "threads": torch.get_num_threads(),
-    }
 
 
 def main() -> None:

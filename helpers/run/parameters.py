@@ -25,6 +25,7 @@ from helpers.run.progress import progress
 
 SLOW = ("pandas", "matplotlib.pyplot", "torch")  # what every notebook imports next
 STRICT = ConfigDict(strict=True, extra="forbid")
+Archive = Literal["catsdogs", "ilsvrc2012", "mit67", "mame"]
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
 WIDER = "wider world"
 
@@ -42,11 +43,11 @@ def _there(path: str) -> str:
 
 
 Natural = Annotated[int, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 There = Annotated[str, AfterValidator(_there)]
 Bias = Share | dict[str, Share]
 Fit = Literal["scratch", "fine-tuned", "probe", "as it is"]
+Times = Annotated[int, Field(ge=1, le=1000)]
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -59,9 +60,7 @@ class Images:
     per_class: Annotated[int, Field(ge=3)] | None = 150
     folder: There | None = None  # of class folders; with "focus" of mosaics and their index
     contexts: There | None = None  # of context folders
-    archives: list[Literal["catsdogs", "ilsvrc2012", "mit67", "mame"]] = field(  # of "focus"
-        default_factory=lambda: ["catsdogs", "ilsvrc2012", "mit67", "mame"]
-    )
+    archives: list[Archive] = field(default_factory=lambda: [*get_args(Archive)])  # of "focus"
     context_of: dict[str, str] | None = None  # class to context (None: named as the classes)
     context_bias: Bias | None = None  # world: share of C's images in their class's own context
     # world: a quarter of the training images carry an eyespot, and this dose of it is moved from
@@ -111,8 +110,8 @@ class Recipe:
     architecture: str = "alexnet-quarter"  # of `models.reduced.REDUCED` or of torchvision
     fit: Fit = "scratch"
     weights: str | None = None  # ``wider world``, ``imagenet`` or a file; all but scratch start so
-    epochs: Annotated[int, Field(ge=1, le=1000)] | None = None  # None: what the images take
-    trainings: Annotated[int, Field(ge=1, le=1000)] = 10  # they differ in their seed
+    epochs: Times | None = None  # None: what the images take
+    trainings: Times = 10  # they differ in their seed
 
     @property
     def start(self) -> str:
@@ -132,8 +131,6 @@ def _recipes(given: Any) -> list[Recipe]:
             raise ValueError(f"says no `architecture`: {one}")
         fit = "fine-tuned" if one.get("weights") else "scratch"
         found.append(_built(Recipe, {"fit": fit, **one}))
-    if not found:
-        raise ValueError("names no model")
     return found
 
 
@@ -159,11 +156,11 @@ class Declared:
     output: str  # folder under outputs/
     # of the notebooks on images
     images: Annotated[Images, BeforeValidator(images_of)]
-    model: Annotated[list[Recipe], BeforeValidator(_recipes)]
-    trainings: Annotated[int, Field(ge=1, le=1000)]
+    model: Annotated[list[Recipe], Field(min_length=1), BeforeValidator(_recipes)]
+    trainings: Times
     # 02 to 05b
     fits: list[Literal["scratch", "fine-tuned", "probe"]]
-    per_context: Annotated[int, Field(ge=1, le=1000)]
+    per_context: Times
     side: Literal["left", "right", "random"]
     shape: Literal["squeezed", "native"]
     neutral: Literal["mean", "white", "shuffled"]
@@ -216,9 +213,8 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
     """Check a notebook's parameters, which are the annotated names of its ``globals()``.
 
     Returns them by name: `images` is an :class:`Images`, `model` a :class:`Recipe` with the
-    notebook's `trainings`, and `models` the list of all models. A :class:`ParameterError` names
-    every parameter that is unknown, mistyped or out of range, every file that is not there, and
-    every network that cannot be built, and says what is allowed.
+    notebook's `trainings`, and `models` all models. A :class:`ParameterError` names all that is
+    unknown, mistyped, out of range, not there or cannot be built, and says what is allowed.
     """
     failures.watch()
     for name in progress(SLOW, desc="loading", delay=1):  # seconds, in which nothing else is seen
@@ -234,7 +230,7 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
         try:
             right[name] = _kind(name).validate_python(value, strict=True)
         except Refused as error:
-            problems += [f"parameter {name!r}: {_reason(name, one)}" for one in error.errors()]
+            problems += [f"parameter {name!r}: {_reason(one)}" for one in error.errors()]
     if problems:
         raise ParameterError("\n".join(problems))
     settings = SimpleNamespace(**right)
@@ -246,8 +242,7 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
     if "model" in right:
         recipes = [replace(one, trainings=right["trainings"]) for one in right["model"]]
         settings.model, settings.models = recipes[0], recipes
-        explaining = {"method", "methods"} & set(values)
-        if not explaining and "as it is" in [recipe.fit for recipe in recipes]:
+        if "as it is" in [one.fit for one in recipes] and not {"method", "methods"} & set(values):
             raise ParameterError(
                 "fit 'as it is' is for notebooks 06 and 07, which explain a network; this one "
                 "compares trainings: take scratch, fine-tuned or probe"
@@ -257,7 +252,7 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
         if {"model", "images"} & set(given):
             faults = [_misfit(recipe, right["images"].size) for recipe in recipes]
             if any(faults):
-                raise ParameterError("\n".join(fault for fault in faults if fault))
+                raise ParameterError("\n".join(filter(None, faults)))
     return settings
 
 
@@ -269,7 +264,7 @@ def _kind(name: str) -> TypeAdapter:
     return TypeAdapter(kinds[name])
 
 
-def _reason(name: str, error: dict) -> str:
+def _reason(error: dict) -> str:
     """One complaint of pydantic's as the end of a sentence."""
     place = "".join(f" [{part}]" for part in error["loc"] if not str(part).startswith("function-"))
     text = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
@@ -285,8 +280,8 @@ def _injected(namespace: Mapping[str, Any]) -> list[str]:
 
 def unknown(name: str, declared: Iterable[str]) -> str:
     """The refusal of a name that is not among the declared ones."""
-    hint = f"{meant(name, declared)}the parameters are: {', '.join(declared)}"
-    return f"parameter {name!r} is not declared here; {hint}"
+    known = f"{meant(name, declared)}the parameters are: {', '.join(declared)}"
+    return f"parameter {name!r} is not declared here; {known}"
 
 
 def meant(name: str, known: Iterable[str]) -> str:
@@ -296,8 +291,8 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 @functools.cache
-def _misfit(recipe: Recipe, size: int) -> str | None:
-    """What is wrong with one network: it is built and shown a blank image."""
+def _misfit(recipe: Recipe, size: int) -> str:
+    """What is wrong with a network, which is built and shown a blank image; "" if nothing is."""
     import torch
 
     from helpers import models
@@ -322,13 +317,11 @@ def _misfit(recipe: Recipe, size: int) -> str | None:
             return str(error).splitlines()[0]
         return ""
 
-    if not reason(size):
-        return None
+    if not (wrong := reason(size)):
+        return ""
     fits = next((f"{n} fits" for n in range(32, 513, 32) if not reason(n)), "take another network")
-    return (
-        f"parameter 'images': {recipe.architecture} cannot take images of {size} pixels "
-        f"({reason(size)}); {fits}"
-    )
+    too = f"{recipe.architecture} cannot take images of {size} pixels"
+    return f"parameter 'images': {too} ({wrong}); {fits}"
 
 
 def defaults(notebook_path: str | Path) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """What a workflow checks before it runs anything: its keys, its notebooks, its inputs.
 
-The Snakefiles call these while they are read. What a single notebook refuses is checked in
-:mod:`helpers.run.parameters`, for a workflow as for papermill alone.
+What a single notebook refuses is checked in :mod:`helpers.run.parameters`.
 """
 
 import os
@@ -13,9 +12,6 @@ from typing import Any
 import nbformat
 
 from helpers.run import artifacts, parameters, project
-
-NEEDS_CONTEXTS = "needs-contexts"  # a tag of a notebook's first cell
-READS_FINDINGS = "reads-findings"  # another: it shows the findings of the others
 
 
 def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]:
@@ -38,7 +34,7 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
     for path in asked:
         own = everywhere[path.stem]
         mine = {name: value for name, value in shared.items() if name in own}
-        read = {"tables": "run"} if reads_findings(path) else {}
+        read = {"tables": "run"} if tagged(path, "reads-findings") else {}
         given[path] = read | mine | of_notebooks(config, path.stem) | {"output": run}
         try:
             accepted[path] = parameters.accepted(own, given[path])
@@ -79,14 +75,10 @@ def known_keys(config: Mapping[str, Any], allowed: list[str]) -> None:
     there = f"there are: {', '.join(allowed)}."
     if "parameters" in allowed:
         there += " A notebook's parameter stands below `parameters:`, indented."
-    unknown = [key for key in config if key not in allowed]
-    hints = [parameters.meant(key, allowed) or there for key in unknown]
-    if unknown:
-        said = (
-            f"{k!r} is no key of the configuration; {h}"
-            for k, h in zip(unknown, hints, strict=True)
-        )
-        raise ValueError("\n".join(said))
+    for key in config:
+        if key not in allowed:
+            hint = parameters.meant(key, allowed) or there
+            raise ValueError(f"{key!r} is no key of the configuration; {hint}")
 
 
 def inputs(given: Mapping[str, Any]) -> str:
@@ -128,11 +120,9 @@ def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]
         if one is None and folders and not set(given[path]) - {"seed", "output"}:
             own = ", ".join(list(vars(accepted[path]))[2:6])
             print(f"{path.stem} is not about photographs: left out without data ({own}, ...).")
-        elif one and one.folder in without and _tagged(path, NEEDS_CONTEXTS):
-            print(
-                f"{one.folder} holds no context images, so {path.stem} is left out: see README, "
-                "'Your own images'."
-            )
+        elif one and one.folder in without and tagged(path, "needs-contexts"):
+            why = f"{one.folder} holds no context images"
+            print(f"{why}, so {path.stem} is left out: see README, 'Your own images'.")
         else:
             left.append(path)
     if not left:
@@ -154,10 +144,8 @@ def _contexts(images: parameters.Images) -> bool:
     return bool(layout.contexts) or "WB" in layout.sets
 
 
-def reads_findings(notebook: Path) -> bool:
-    """Whether a notebook shows the findings of the others, and so must come after them."""
-    return _tagged(notebook, READS_FINDINGS)
-
-
-def _tagged(notebook: Path, tag: str) -> bool:
+def tagged(notebook: Path, tag: str) -> bool:
+    """Whether the first cell of a notebook has a tag: "needs-contexts", or "reads-findings" where
+    it shows the findings of the others and so must come after them.
+    """
     return tag in nbformat.read(notebook, as_version=4).cells[0].metadata.get("tags", [])

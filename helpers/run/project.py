@@ -12,20 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from helpers.run import artifacts
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from helpers.run.claims import Estimate
-
-
 FEWEST = 5  # trainings of a model from which intervals can be trusted to be of use
 #: Folders below ``outputs/`` that belong to no run.
-KEPT = {"models": "trained models", "machine": "what is known of this machine", "home": "settings"}
+KEPT = {"models": "trained models", "home": "settings"}
 
 
 def root() -> Path:
@@ -65,20 +58,20 @@ class Run:
     settings: SimpleNamespace
     folder: Path
 
-    def show(self, figure: "Figure", name: str, alt: str) -> None:
-        """Save a figure as PNG and SVG under ``figures/<notebook>/`` and display it."""
+    def show(self, figure, name: str, alt: str) -> None:
+        """Save a matplotlib figure as PNG and SVG under ``figures/<notebook>/`` and display it."""
         from helpers import figures
 
         figures.show(figure, name, alt, folder=self.folder / "figures" / self.notebook)
 
-    def table(self, table: "pd.DataFrame", name: str) -> "pd.DataFrame":
-        """Save a table as ``tables/<notebook>/<name>.csv`` and hand it back."""
+    def table(self, table, name: str):
+        """Save a pandas table as ``tables/<notebook>/<name>.csv`` and hand it back."""
         path = self.folder / "tables" / self.notebook / f"{name}.csv"
         numbered = type(table.index).__name__ == "RangeIndex"  # which says nothing
         artifacts.write_text(path, table.to_csv(index=not numbered))
         return table
 
-    def findings(self, estimates: "Iterable[Estimate]") -> None:
+    def findings(self, estimates: Iterable) -> None:
         """Judge the notebook's claims, save them as ``findings/<notebook>.json`` and display them.
 
         `estimates` are by the ids of ``claims.csv`` (:func:`helpers.run.claims.judge`). The
