@@ -1,7 +1,6 @@
 """Copies of the notebooks: for a class without the solutions of their exercises, and for oneself.
 
-An exercise is a task, a solution between two comments, and a check of what the student computed.
-The two code cells carry nbgrader's metadata, so that nbgrader can collect and grade them.
+The cells of an exercise carry nbgrader's metadata, so that nbgrader can collect and grade them.
 """
 
 import argparse

@@ -1,7 +1,6 @@
-"""Where things are, and the state a run starts from: folders, seeds, threads.
+"""Where things are, and the state a run starts from: folders, seeds, and one thread.
 
-Threads are set here and nowhere else: one a training, so that a seed gives the same model whatever
-the number of cores; parallelism comes from running notebooks side by side.
+With one thread a seed gives the same model whatever the number of cores.
 """
 
 import json
@@ -74,16 +73,15 @@ class Run:
     def findings(self, estimates: Iterable) -> None:
         """Judge the notebook's claims, save them as ``findings/<notebook>.json`` and display them.
 
-        `estimates` are by the ids of ``claims.csv`` (:func:`helpers.run.claims.judge`). The
-        metadata of what is displayed keep the verdicts (:func:`helpers.run.lessons.verdicts`).
+        `estimates` are by the ids of ``claims.csv`` (:func:`helpers.run.claims.judge`).
         """
         from IPython.display import display
 
         from helpers.run import claims
 
         judged = claims.judge(self.notebook, estimates)
-        rows = judged.to_dict("records")
-        record = {"notebook": self.notebook, "settings": vars(self.settings), "findings": rows}
+        record = {"notebook": self.notebook, "settings": vars(self.settings)}
+        record["findings"] = judged.to_dict("records")
         text = json.dumps(record, indent=1, default=vars, allow_nan=True)
         artifacts.write_text(self.folder / "findings" / f"{self.notebook}.json", text)
         verdicts = judged[["id", "of", "verdict"]].to_dict("records")
@@ -94,8 +92,8 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     """Begin a notebook's run: seeds, one thread, figure style, and its output folder.
 
     `notebook` is the file's name without its ending, such as ``01_datasets``; `settings` is what
-    :func:`helpers.run.parameters.check` returned. Its `output` names the folder under ``outputs/``;
-    it is a ValueError where that is no folder name, or one such as ``sweep/seed-1``.
+    :func:`helpers.run.parameters.check` returned. Its `output` names the folder under ``outputs/``,
+    such as ``photos`` or ``sweep/seed-1``; a ValueError where it is no name of a folder.
     """
     import pandas as pd
 

@@ -1,7 +1,4 @@
-"""Run the stored notebooks anew, in place: what ``make notebooks`` does.
-
-They come from a fresh kernel, without progress bars, widgets and metadata that change each time.
-"""
+"""Run the stored notebooks anew, in place and from a fresh kernel: what ``make notebooks`` does."""
 
 import argparse
 import os
@@ -19,7 +16,10 @@ MENUS = "Here stand menus: open this notebook in JupyterLab and run this cell to
 
 
 def execute(path: Path) -> None:
-    """Execute a notebook and store it with its outputs; when a cell fails, it stays as it was."""
+    """Execute a notebook and store it with its outputs; when a cell fails, it stays as it was.
+
+    Progress bars, widgets and metadata that change each time are not stored.
+    """
     notebook = nbformat.read(path, as_version=4)
     options = {"record_timing": False, "store_widget_state": False, "timeout": 1800}
     place = {"metadata": {"path": str(path.parent)}}
@@ -28,8 +28,6 @@ def execute(path: Path) -> None:
     language = notebook.metadata.language_info  # as JupyterLab writes it
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": language})
     without_widgets(notebook)
-    for cell in notebook.cells:
-        cell.metadata.pop("execution", None)
     artifacts.write_text(path, nbformat.writes(notebook) + "\n")
 
 
