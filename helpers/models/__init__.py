@@ -1,8 +1,4 @@
-"""Models: build, train, keep and ask them (paper section 2.1.2).
-
-A model is several trainings: `trainings` is what notebooks call. It returns the networks that its
-arguments decide, from the store where any notebook has trained them before.
-"""
+"""Models: build, train, keep and ask them (paper section 2.1.2). A model is several trainings."""
 
 import json
 from collections.abc import Callable
@@ -42,8 +38,7 @@ def trainings(
 ) -> list[Classifier]:
     """Several trainings of one model, each trained once and then found in the store.
 
-    They differ in their random seed and, where `redraw` is given, in their training images: what
-    another drawing of the images would have taught is then part of how far they are apart. Each is
+    They differ in their random seed and, where `redraw` is given, in their training images. Each is
     a file of its own, so a run that is killed keeps those that are finished, and five trainings are
     the first five of ten.
 
@@ -67,19 +62,11 @@ def trainings(
     return found
 
 
-def pretrained(
-    architecture: str,
-    images: torch.Tensor,
-    labels: torch.Tensor,
-    *,
-    seed: int,
-    epochs: int,
-    store: Path,
-) -> Path:
+def pretrained(architecture: str, images, labels, *, seed: int, epochs: int, store: Path) -> Path:
     """A file of weights trained on a wider world, for a model to start from.
 
-    What ImageNet is to the paper's `pt-` models: many kinds of objects, whose contexts tell nothing
-    about them. Every sixth image of each kind is held out to choose the epoch.
+    Images are uint8 (N, 3, H, W), labels int64 (N,). Every sixth image of each kind is held out to
+    choose the epoch.
     """
     held_out = torch.zeros(len(labels), dtype=torch.bool)
     for kind in labels.unique():

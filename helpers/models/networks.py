@@ -1,7 +1,6 @@
 """Classifiers: torchvision's by name, reduced ones for the demo, weights from anywhere.
 
-Every classifier here takes images as the rest of the suite holds them (RGB, uint8 or [0, 1]) and
-normalises them itself, so that no caller can forget to. Weights are read without running any code.
+Each normalises its images itself. Weights are read without running any code.
 """
 
 from pathlib import Path
@@ -156,9 +155,7 @@ def read(path: Path) -> dict[str, torch.Tensor]:
             + todo
         ) from error
     if broken:
-        raise ValueError(
-            f"{path} holds no weights that can be used: {broken[0]} has NaN or infinite values."
-        )
+        raise ValueError(f"{path} cannot be used: {broken[0]} has NaN or infinite values.")
     return state
 
 
@@ -212,12 +209,13 @@ def _known(architecture: str) -> str:
 
 
 def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"There is no weights file {path} (looked from {Path.cwd()}). Give the "
-            "path of a .safetensors or .pth file, 'imagenet', or None."
-        )
-    return path
+    """The path of a weights file, which must be there."""
+    if path.is_file():
+        return path
+    raise FileNotFoundError(
+        f"There is no weights file {path} (looked from {Path.cwd()}). Give the path of a "
+        ".safetensors or .pth file, 'imagenet', or None."
+    )
 
 
 def _fresh(architecture: str, n_classes: int) -> nn.Module:

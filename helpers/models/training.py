@@ -1,8 +1,4 @@
-"""The training loop: augmentation, best epoch by validation, the same model for the same seed.
-
-It runs on one thread: fastest when trainings run side by side, and the same with any number of
-cores.
-"""
+"""The training loop: augmentation, best epoch by validation, the same model for the same seed."""
 
 import copy
 import math

@@ -3,10 +3,10 @@
 Sphinx builds it from the executed notebooks (MyST-NB, Jupyter Book's theme) and executes nothing.
 """
 
-import argparse
 import html
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
@@ -190,10 +190,8 @@ def _first_rows(path: Path) -> str:
 
 def main() -> None:
     """``python -m helpers.run.pages FOLDER``: write the pages of a run."""
-    parser = argparse.ArgumentParser(description="Write the pages of a run.")
-    parser.add_argument("folder", type=Path)
     try:
-        print(f"open {write(parser.parse_args().folder.resolve())}")
+        print(f"open {write(Path(sys.argv[1]).resolve())}")
     except (FileNotFoundError, artifacts.UnreadableArtifact) as error:
         raise SystemExit(str(error)) from None
 

@@ -1,7 +1,7 @@
 """Run the stored notebooks anew, in place and from a fresh kernel: what ``make notebooks`` does."""
 
-import argparse
 import os
+import sys
 from pathlib import Path
 
 import nbformat
@@ -40,14 +40,7 @@ def without_widgets(notebook: nbformat.NotebookNode) -> None:
     notebook.metadata.pop("widgets", None)
 
 
-def main() -> None:
-    """``python -m helpers.run.stored NOTEBOOK...``: execute each in place."""
-    parser = argparse.ArgumentParser(description="Run stored notebooks anew, in place.")
-    parser.add_argument("notebooks", nargs="+", type=Path)
-    for path in parser.parse_args().notebooks:
-        print(f"running {path}")
-        execute(path)
-
-
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # python -m helpers.run.stored NOTEBOOK...
+    for name in sys.argv[1:]:
+        print(f"running {name}")
+        execute(Path(name))
