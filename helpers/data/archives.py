@@ -1,7 +1,6 @@
-"""The authors' three archives: downloaded whole, checked, unpacked whole, and read.
+"""The authors' three archives: downloaded whole by pooch, checked, unpacked whole, and read.
 
-pooch does the download. Its `Unzip` would write files outside the folder, and after a kill would
-take half a file for a whole one.
+pooch's own `Unzip` would, after a kill, take half a file for a whole one.
 """
 
 import logging
@@ -44,8 +43,7 @@ def scan(downloads: Path) -> folders.Layout:
         folder = fetch(archive, downloads)
         rows = [row for file in folders.files(folder) if (row := _row(file, folder))]
         table = pd.DataFrame(rows, columns=folders.COLUMNS)
-        missing = sorted(set(SPELLED) - set(table["class"]))
-        if missing:
+        if missing := sorted(set(SPELLED) - set(table["class"])):
             there = sorted({p.name for p in folder.rglob("*") if p.is_dir()})
             raise ValueError(f"{archive}: no images of {', '.join(missing)}; its folders: {there}.")
         found.add(name, table)

@@ -1,8 +1,8 @@
 """The mosaics that the authors of *Focus!* published, ready made: `images: focus`.
 
-Of Dogs vs. Cats, ImageNet, MIT67 and MAMe there is an archive with a folder of mosaics and an index
-(CSV) with a row a mosaic: `filename`; `target_class`, the class to explain; and the images it is
-made of, row by row: `filename_0` ... `filename_3`, `label_0` ... `label_3`. So is one's own folder.
+An archive, or one's own folder, has mosaics and an index (CSV) with a row a mosaic: `filename`;
+`target_class`, the class to explain; and the images it is made of, row by row: `filename_0` ...
+`filename_3`, `label_0` ... `label_3`.
 """
 
 from collections.abc import Sequence
@@ -34,10 +34,9 @@ def load(names: Sequence[str], folder: str | None, downloads: Path, size, per_cl
         found = {Path(folder).name: Path(folder)}
     else:
         found = {n: archives.fetch(f"{n}_mosaic.zip", downloads, URL) for n in names}
-    sets, mosaics, report = {}, {}, []
-    for name, place in found.items():
-        sets[name], mosaics[name], said = _read(name, place, size, per_class, seed)
-        report += said
+    read = {name: _read(name, place, size, per_class, seed) for name, place in found.items()}
+    sets, mosaics = ({name: one[part] for name, one in read.items()} for part in (0, 1))
+    report = [sentence for _, _, said in read.values() for sentence in said]
     if report:
         print("\n".join(report))
     classes = next(iter(sets.values())).classes
@@ -80,14 +79,12 @@ def _index(name: str, folder: Path) -> pd.DataFrame:
         what = f"column {', '.join(missing)}" if missing else "row"
         raise ValueError(f"{name}: the index {tables[0].name} has no {what}.")
     files = {path.name: path for path in folders.walk(folder) if is_image(path)}
-    absent = sorted(set(index["filename"]) - set(files))
-    if absent:
+    if absent := sorted(set(index["filename"]) - set(files)):
         raise ValueError(
             f"{name}: {len(absent)} mosaics of the index are not in the folder: {listed(absent)}."
         )
     targets = (index[LABELS].to_numpy() == index[["target_class"]].to_numpy()).sum(1)
-    if (targets != 2).any():
-        odd = index["filename"][targets != 2]
+    if len(odd := index["filename"][targets != 2]):
         raise ValueError(
             f"{name}: {len(odd)} mosaics do not show two images of their target: {listed(odd)}."
         )
