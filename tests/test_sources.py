@@ -1,7 +1,6 @@
 """Image sources: folders, splits, copies, contexts, the world; each against what was put there."""
 
 import os
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -144,14 +143,6 @@ def test_folder_of_class_folders(tmp_path):
         seed = int(row.path[-7:-4]) + 1000 * int(label)
         assert np.array_equal(image.permute(1, 2, 0), np.asarray(picture(seed)))
         assert row.path.startswith(images.classes[label])
-
-
-def test_same_folder_elsewhere_gives_the_same_and_another_seed_another_split(tmp_path):
-    shutil.copytree(two_classes(tmp_path / "one"), tmp_path / "other")
-    a, b = load(tmp_path / "one"), load(tmp_path / "other")
-    assert a.sets["C"].table.equals(b.sets["C"].table)
-    assert torch.equal(a.sets["C"].images, b.sets["C"].images)
-    assert where(a) != where(load(tmp_path / "one", seed=1))
 
 
 def test_more_files_than_wanted_are_chosen_by_the_seed(tmp_path):
@@ -316,14 +307,6 @@ def test_an_image_in_two_classes_is_reported(tmp_path):
     assert "in two classes (kept in one split), 1: cat/003.png = dog/cat.png" in str(found.report)
 
 
-def test_a_class_of_copies_is_too_small(tmp_path):
-    two_classes(tmp_path, 6)
-    for i in range(6):
-        picture(5).save(tmp_path / "cat" / f"{i:03d}.png")
-    with pytest.raises(ValueError, match="class 'cat': no image for"):
-        load(tmp_path)
-
-
 def test_duplicates_against_brute_force():
     generator = torch.Generator().manual_seed(0)
     small = torch.randint(0, 256, (60, 3, 4, 4), generator=generator).float()
@@ -339,32 +322,6 @@ def test_duplicates_against_brute_force():
 
 
 # --- three sets, masks, contexts cut from C -----------------------------------------------------
-
-
-def test_three_sets_share_their_splits_by_name(tmp_path):
-    found = load(write_world(tmp_path), size=64)
-    assert set(found.sets) == {"C", "NC", "WB"}
-    place = {}
-    for name, images in found.sets.items():
-        assert counts(found, name) == [[6, 2, 2]] * 4
-        for path, split in zip(images.table["path"], images.table["split"], strict=True):
-            place.setdefault(path.split("/", 1)[1], set()).add(split)
-    assert all(len(found) == 1 for found in place.values())
-
-
-def test_an_object_whose_sets_disagree_on_its_split_leaves_train(tmp_path):
-    own = {i: "train" for i in range(6)} | {6: "val", 7: "val", 8: "test", 9: "test"}
-    for label, name, i in [(c, s, i) for c in pictures.CLASSES for s in ("C", "WB") for i in own]:
-        split = "test" if (name, i) == ("WB", 0) else own[i]
-        source = tmp_path / "flat" / name / label / f"{i:03d}.png"
-        if not source.exists():
-            write_world(tmp_path / "flat", sets=("C", "WB"))
-        target = tmp_path / "own" / name / split / label / source.name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        source.rename(target)
-    found = load(tmp_path / "own", size=64)
-    assert counts(found) == [[5, 2, 2]] * 4 and counts(found, "WB") == [[5, 2, 3]] * 4
-    assert "Left out" in found.report[-2] and "C/train/mug/000.png" in found.report[-2]
 
 
 @pytest.mark.parametrize("ending", [".png", ".jpg"])

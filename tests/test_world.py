@@ -86,22 +86,6 @@ def test_bias_moves_contexts_only(c):
     assert 0 < same.sum() < len(same)
 
 
-@pytest.mark.parametrize("size", [8, 33, 97, 224])
-def test_any_size(size):
-    for which in pictures.SETS:
-        made = pictures.make(which, per_class=1, size=size)
-        assert made.images.shape == (4, size, size, 3) and made.images.dtype == np.uint8
-        assert made.masks.shape == (4, size, size) and made.masks.dtype == bool
-        assert made.masks.any(axis=(1, 2)).all() and made.masks.mean(axis=(1, 2)).max() < 0.7
-
-
-def test_size_is_resolution_only():
-    """Twice the size, averaged over 2 x 2 pixels, is nearly the same mask."""
-    small, large = pictures.make("WB", 5, size=64), pictures.make("WB", 5, size=128)
-    blocks = large.masks.reshape(20, 64, 2, 64, 2).mean(axis=(2, 4))
-    assert np.abs(blocks - small.masks).mean() < 0.02
-
-
 def test_seeds_and_purposes_share_no_image(c, wb, nc):
     more = pictures.make("C", per_class=20, seed=1, context_bias=0.5)
     alone, others = pictures.contexts(20), pictures.wider(6)

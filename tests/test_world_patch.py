@@ -35,16 +35,6 @@ def test_bits_are_the_recorded_ones():
     assert hashlib.sha256(made.images.tobytes()).hexdigest()[:16] == "56cf62cfe2a9c6fd"
 
 
-def test_only_what_is_said_to_carry_it_differs():
-    plain = pictures.make("C", per_class=12, size=48)
-    made = pictures.make("C", per_class=12, size=48, marked=dict.fromkeys(PAIR, 0.6))
-    differ = (plain.images != made.images).any((1, 2, 3))
-    assert np.array_equal(differ, made.table["patch"].to_numpy())
-    assert np.array_equal(made.patches.any((1, 2)), differ)
-    assert set(made.table["object"][differ]) == set(PAIR)
-    assert (made.masks[made.patches]).all()
-
-
 def test_a_sham_has_the_place_of_the_eyespot_and_other_colours():
     one, other = (
         pictures.make("WB", per_class=4, size=96, marked={"mug": 1.0}, look=look)

@@ -28,7 +28,6 @@ def own_numbers() -> bool:
     return probe() == json.loads(EXPECTED.read_text())["probe"]
 
 
-@cache
 def why_not() -> str:
     """Why the numbers of this process are not the suite's own, a sentence; "" when they are."""
     if own_numbers():
