@@ -33,8 +33,8 @@ def why_not() -> str:
     if own_numbers():
         return ""
     theirs = json.loads(EXPECTED.read_text())["versions"]
-    other = [name for name in LIBRARIES if version(name) != theirs[name]]
-    others = ", ".join(f"{name} {version(name)} for {theirs[name]}" for name in other)
+    both = [(name, version(name), theirs[name]) for name in LIBRARIES]
+    others = ", ".join(f"{name} {mine} for {its}" for name, mine, its in both if mine != its)
     if helpers.unpinned:
         reason = helpers.unpinned
     elif default_device().type != "cpu":

@@ -134,10 +134,7 @@ def head_of(network: nn.Module) -> str:
 
 
 def read(path: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a `.safetensors` file or of a state dict saved by `torch.save`.
-
-    What is damaged, or holds anything but tensors of finite numbers, is a ValueError.
-    """
+    """Tensors of a `.safetensors` file or of a saved state dict; a ValueError for anything else."""
     path = _existing(path)
     try:
         if path.suffix == ".safetensors":
@@ -200,12 +197,12 @@ def _imagenet_entry(architecture: str):
 def _known(architecture: str) -> str:
     """The name, which must be of one of torchvision's classifiers."""
     known = torchvision_models.list_models(module=torchvision_models)
-    if architecture not in known:
-        raise ValueError(
-            f"There is no architecture {architecture!r}. Take {', '.join(map(repr, REDUCED))} or "
-            f"one of torchvision's classifiers: {', '.join(known)}."
-        )
-    return architecture
+    if architecture in known:
+        return architecture
+    raise ValueError(
+        f"There is no architecture {architecture!r}. Take {', '.join(map(repr, REDUCED))} or "
+        f"one of torchvision's classifiers: {', '.join(known)}."
+    )
 
 
 def _existing(path: Path) -> Path:

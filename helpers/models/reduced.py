@@ -1,8 +1,7 @@
 """The paper's three architectures at reduced size, for images of 96 pixels.
 
-Layers and their names are torchvision's. Each trains in about a second on one core, so that a model
-can be several trainings. `rate` is the highest learning rate in the cycle of a training, and
-`epochs` is in how many each learns 100 drawn images a class of four.
+`rate` is the highest learning rate in the cycle of a training, and `epochs` is in how many each
+learns 100 drawn images a class of four, in about a second on one core.
 """
 
 import torch

@@ -33,8 +33,8 @@ def write(folder: Path) -> Path:
     Notebooks that failed are named with their error. The pages are replaced as a whole.
     """
     executed = {path.stem: lessons.read(path) for path in sorted(folder.glob("notebooks/*.ipynb"))}
-    logs = {path.stem: path for path in sorted(folder.glob("logs/*.ipynb"))}
-    failed = {name: _error(path) for name, path in logs.items() if name not in executed}
+    logs = sorted(folder.glob("logs/*.ipynb"))
+    failed = {path.stem: _error(path) for path in logs if path.stem not in executed}
     if not executed and not failed:
         raise FileNotFoundError(f"{folder}/notebooks holds no executed notebook: `make run` first")
     scorecard = claims.scorecard(folder)
@@ -62,12 +62,7 @@ def write(folder: Path) -> Path:
         _build(source, pages, folder.name)
         shutil.rmtree(folder / "pages", ignore_errors=True)
         pages.rename(folder / "pages")
-    return artifacts.write_text(
-        folder / "index.html",
-        '<!doctype html><meta charset="utf-8"><title>The pages of this run</title>'
-        '<meta http-equiv="refresh" content="0; url=pages/index.html">'
-        '<a href="pages/index.html">The pages of this run</a>\n',
-    )
+    return artifacts.write_text(folder / "index.html", (BOOK / "redirect.html").read_text())
 
 
 def _build(source: Path, pages: Path, run: str) -> None:

@@ -1,7 +1,6 @@
 """What a notebook may be given: every parameter of every notebook is declared here, once.
 
-A notebook names its own in one cell (``seed: int = 0  # random seed``); the next cell is
-``settings = check(globals())``, which refuses a parameter that papermill would only warn about.
+A notebook names its own in one cell, and the next is ``settings = check(globals())``.
 """
 
 import ast
@@ -225,10 +224,12 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
 
 def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
     """Check values of declared parameters; networks are tried out where `given` names them."""
-    problems, right = [], {}
+    problems, right, kinds = [], {}, get_type_hints(Declared, include_extras=True)
     for name, value in values.items():
+        if name not in kinds:
+            raise ParameterError(f"{name!r} is declared in the notebook and not in {__name__}")
         try:
-            right[name] = _kind(name).validate_python(value, strict=True)
+            right[name] = TypeAdapter(kinds[name]).validate_python(value, strict=True)
         except Refused as error:
             problems += [f"parameter {name!r}: {_reason(one)}" for one in error.errors()]
     if problems:
@@ -256,14 +257,6 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
     return settings
 
 
-@functools.cache
-def _kind(name: str) -> TypeAdapter:
-    kinds = get_type_hints(Declared, include_extras=True)
-    if name not in kinds:
-        raise ParameterError(f"{name!r} is declared in the notebook and not in {__name__}.Declared")
-    return TypeAdapter(kinds[name])
-
-
 def _reason(error: dict) -> str:
     """One complaint of pydantic's as the end of a sentence."""
     place = "".join(f" [{part}]" for part in error["loc"] if not str(part).startswith("function-"))
@@ -280,8 +273,8 @@ def _injected(namespace: Mapping[str, Any]) -> list[str]:
 
 def unknown(name: str, declared: Iterable[str]) -> str:
     """The refusal of a name that is not among the declared ones."""
-    known = f"{meant(name, declared)}the parameters are: {', '.join(declared)}"
-    return f"parameter {name!r} is not declared here; {known}"
+    hint = f"{meant(name, declared)}the parameters are: {', '.join(declared)}"
+    return f"parameter {name!r} is not declared here; {hint}"
 
 
 def meant(name: str, known: Iterable[str]) -> str:
@@ -334,8 +327,7 @@ def defaults(notebook_path: str | Path) -> dict[str, Any]:
 
 def accepted(own: Mapping[str, Any], given: Mapping[str, Any]) -> SimpleNamespace:
     """Check, as :func:`check` does, what is given to a notebook that declares `own`."""
-    problems = [unknown(name, own) for name in given if name not in own]
-    if problems:
+    if problems := [unknown(name, own) for name in given if name not in own]:
         raise ParameterError("\n".join(problems))
     settings = checked({**own, **given}, given)
     if "fits" in own and "fits" not in given and settings.model.fit != "scratch":

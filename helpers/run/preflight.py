@@ -99,10 +99,9 @@ def inputs(given: Mapping[str, Any]) -> str:
 
 def _texts(value: Any) -> list[str]:
     """Every text in nested lists and mappings."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list):
-        return [text for part in value for text in _texts(part)]
+    if isinstance(value, Mapping | list):
+        parts = value.values() if isinstance(value, Mapping) else value
+        return [text for part in parts for text in _texts(part)]
     return [value] if isinstance(value, str) and value else []
 
 
