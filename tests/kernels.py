@@ -9,8 +9,6 @@ An emulated processor is a model of ``qemu-x86_64 -cpu help``, with qemu's optio
 batches have the sizes of real trainings.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import json
@@ -123,33 +121,24 @@ def arrays():
     for kind in (np.float64, np.float32):
         x = rng.lognormal(size=(203, 37)).astype(kind)
         square = (x.T @ x).astype(kind)
-        yield from (
-            (f"numpy {name} {kind.__name__}", found)
-            for name, found in {
-                "exp log pow": [np.exp(-x), np.log(x), x**1.7, np.expm1(x), np.log1p(x)],
-                "sin tanh sqrt": [np.sin(x), np.cos(x), np.tanh(x), np.arctan2(x, 2), np.sqrt(x)],
-                "sums": [x.sum(), x.sum(0), x.sum(1), x.mean(0), x.std(0), x.cumsum(0)],
-                "products": [square, x @ x[0], np.einsum("ij,ij->i", x, x), np.outer(x[0], x[1])],
-                "solve": [np.linalg.solve(square, x[0]), np.linalg.inv(square)],
-                "eigh": list(np.linalg.eigh(square)),
-                "svd": list(np.linalg.svd(x, full_matrices=False)),
-                "lstsq": list(np.linalg.lstsq(x, x[:, 0] ** 2)[:2]),
-                "quantile": [np.quantile(x, [0.025, 0.5, 0.975], axis=0), np.sort(x, axis=0)],
-                "correlation": [np.corrcoef(x.T), np.polyfit(x[:, 0], x[:, 1], 2)],
-            }.items()
-        )
+        results = {
+            "exp log pow": [np.exp(-x), np.log(x), x**1.7, np.expm1(x), np.log1p(x)],
+            "sin tanh sqrt": [np.sin(x), np.cos(x), np.tanh(x), np.arctan2(x, 2), np.sqrt(x)],
+            "sums": [x.sum(), x.sum(0), x.sum(1), x.mean(0), x.std(0), x.cumsum(0)],
+            "products": [square, x @ x[0], np.einsum("ij,ij->i", x, x), np.outer(x[0], x[1])],
+            "solve": [np.linalg.solve(square, x[0]), np.linalg.inv(square)],
+            "eigh": list(np.linalg.eigh(square)),
+            "svd": list(np.linalg.svd(x, full_matrices=False)),
+            "lstsq": list(np.linalg.lstsq(x, x[:, 0] ** 2)[:2]),
+            "quantile": [np.quantile(x, [0.025, 0.5, 0.975], axis=0), np.sort(x, axis=0)],
+            "correlation": [np.corrcoef(x.T), np.polyfit(x[:, 0], x[:, 1], 2)],
+        }
+        yield from ((f"numpy {name} {kind.__name__}", found) for name, found in results.items())
     yield "numpy random", [rng.normal(size=99), rng.gamma(2, size=99), rng.permutation(99)]
     yield "scipy linalg", [scipy.linalg.expm(square / 1e4), *scipy.linalg.qr(x[:40])]
-    yield (
-        "scipy special",
-        [
-            scipy.special.expit(x),
-            scipy.special.ndtri(x / 99),
-            scipy.special.gammaln(x),
-            scipy.stats.t.ppf(x / 99, 24),
-            scipy.special.logsumexp(x, axis=1),
-        ],
-    )
+    found = [scipy.special.expit(x), scipy.special.ndtri(x / 99), scipy.special.gammaln(x)]
+    found += [scipy.stats.t.ppf(x / 99, 24), scipy.special.logsumexp(x, axis=1)]
+    yield "scipy special", found
     yield "scipy ndimage", scipy.ndimage.gaussian_filter(x, 2.0)
     yield "scipy fft", np.abs(scipy.fft.rfft(x, axis=0))
 
@@ -192,13 +181,7 @@ def digests(show=lambda name, digest: None) -> dict[str, str]:
 
 
 def emulated(processor: str) -> dict[str, str]:
-    """The digests on an emulated processor.
-
-    Raises
-    ------
-    RuntimeError
-        When the emulation ends early, with what it said last.
-    """
+    """The digests on an emulated processor; a RuntimeError where the emulation ends early."""
     command = [QEMU, "-cpu", processor, sys.executable, __file__, "--lines"]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode:
@@ -225,9 +208,8 @@ def main() -> None:
         artifacts.write_text(STORED, json.dumps(found["here"], indent=1) + "\n")
     stored = json.loads(STORED.read_text())
     with ThreadPoolExecutor(os.cpu_count()) as side_by_side:
-        found.update(
-            zip(asked.processors, side_by_side.map(emulated, asked.processors), strict=True)
-        )
+        run = side_by_side.map(emulated, asked.processors)
+        found.update(zip(asked.processors, run, strict=True))
     table = pd.DataFrame({"stored": stored, **found}).fillna("missing")
     table["equal"] = np.where(table.eq(table.stored, axis=0).all(axis=1), "yes", "NO")
     print(table.to_string())

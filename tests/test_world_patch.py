@@ -1,7 +1,5 @@
 """The shared patch: nothing changes at 0, its share is the dose, it is where it is said to be."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 

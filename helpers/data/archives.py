@@ -34,10 +34,7 @@ class NotWhole(ValueError):
 
 
 def scan(downloads: Path) -> folders.Layout:
-    """Find the classes in the three archives, at any depth and however spelled.
-
-    A file's class is told by the nearest folder whose name holds it, its own split by any folder.
-    """
+    """Find the classes in the three archives, at any depth and however spelled."""
     found = folders.Layout()
     for name, archive in ARCHIVES.items():
         folder = fetch(archive, downloads)
@@ -51,7 +48,10 @@ def scan(downloads: Path) -> folders.Layout:
 
 
 def _row(file: Path, top: Path) -> tuple | None:
-    """A table row (see `folders.Layout.sets`), or None for a file of no class."""
+    """A table row (see `folders.Layout.sets`), or None for a file of no class.
+
+    The class is told by the nearest folder whose name holds it, the split by any folder.
+    """
     inside = file.relative_to(top)
     parts = [folders.plain(part) for part in inside.parts[:-1]]
     labels = [c for part in reversed(parts) for c in SPELLED if re.search(SPELLED[c], part)]

@@ -38,16 +38,14 @@ def trainings(
 ) -> list[Classifier]:
     """Several trainings of one model, each trained once and then found in the store.
 
-    They differ in their random seed and, where `redraw` is given, in their training images. Each is
-    a file of its own, so a run that is killed keeps those that are finished, and five trainings are
-    the first five of ten.
+    Each is a file of its own, so a run that is killed keeps those that are finished, and five
+    trainings are the first five of ten.
 
     Of the two sets, `images`, `labels` and `classes` are used (:class:`helpers.data.ImageSet`).
     Training t has the seed `seed` * 1000 + t, which decides the fresh weights, the order, the
     augmentation and the dropout. `redraw` gives the images of training t from the second on
     (t = 1). `settings` are more arguments of `train`. The networks are in eval mode, on the CPU,
-    and have a `history`. A stored file that is damaged is an UnreadableArtifact, which says what to
-    delete.
+    and have a `history`. A damaged file is an UnreadableArtifact, which says what to delete.
     """
     classes = tuple(train_set.classes)
     given = (train_set.images, train_set.labels, val_set.images, val_set.labels)

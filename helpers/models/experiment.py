@@ -77,6 +77,7 @@ def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[
         have = ", ".join(collection.sets)
         raise KeyError(f"{name}: there is no set {set_name!r}; this source has {have}")
     chosen = collection.sets[set_name]
+    drawn = collection.source == "world" and recipe.architecture in REDUCED
     return models.trainings(
         recipe.trainings,
         recipe.architecture,
@@ -85,7 +86,7 @@ def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[
         weights=None if family == "scratch" else _start_weights(recipe, chosen, seed),
         seed=seed,
         redraw=partial(collection.redraw, set_name) if collection.redraw else None,
-        epochs=_epochs(recipe, collection.source),
+        epochs=recipe.epochs or (REDUCED[recipe.architecture].epochs if drawn else PHOTOGRAPHS),
         store=project.store(),
         tune="last" if family == "probe" else "all",
     )
@@ -102,12 +103,6 @@ def without_bias(name: str, images: Images, recipe: Recipe, seed: int) -> list[C
         return None
     unplanted = replace(images, context_bias=1 / len(pictures.CONTEXT_OF))
     return model(name, data.load(unplanted, seed), recipe, seed)
-
-
-def _epochs(recipe: Recipe, source: str) -> int:
-    """Epochs of a training: those asked for, else what drawn images or photographs take."""
-    drawn = source == "world" and recipe.architecture in REDUCED
-    return recipe.epochs or (REDUCED[recipe.architecture].epochs if drawn else PHOTOGRAPHS)
 
 
 def _start_weights(recipe: Recipe, images: ImageSet, seed: int) -> str | Path:

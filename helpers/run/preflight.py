@@ -82,10 +82,7 @@ def known_keys(config: Mapping[str, Any], allowed: list[str]) -> None:
 
 
 def inputs(given: Mapping[str, Any]) -> str:
-    """A fingerprint of the files and folders that parameters name: a change runs notebooks anew.
-
-    Files count with names, sizes and times of change; it is empty where no parameter is a path.
-    """
+    """Digest of names, sizes and times of the files that parameters name; "" if they name none."""
     from helpers.data import folders
 
     values = {name: value for name, value in given.items() if name != "output"}
@@ -108,8 +105,7 @@ def _texts(value: Any) -> list[str]:
 def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]) -> list[Path]:
     """The notebooks that can be run on the images asked for; the others are named and left out.
 
-    Without contexts, those that need contexts are left out. Beside photographs, notebooks without
-    a parameter `images` run only when one of their own parameters is given.
+    Beside photographs, notebooks without `images` run only when given a parameter of their own.
     """
     images = {path: getattr(settings, "images", None) for path, settings in accepted.items()}
     folders = {one.folder: one for one in images.values() if one and one.source == "folder"}

@@ -30,10 +30,7 @@ def verdicts(folders: dict[int, Path]) -> pd.DataFrame:
 
 
 def compared(table: pd.DataFrame) -> pd.DataFrame:
-    """How each seed's verdicts differ from those of the first: a row a seed.
-
-    Columns: claims, contradictions and differ (numbers), and share (of the claims that differ).
-    """
+    """Numbers of claims, contradictions and differences from the first seed: a row a seed."""
     first, rows = table.iloc[:, 0], []
     for seed, other in table.iloc[:, 1:].items():
         turned = (first.isin(RIGHT) & other.isin(WRONG)) | (first.isin(WRONG) & other.isin(RIGHT))

@@ -16,10 +16,7 @@ MENUS = "Here stand menus: open this notebook in JupyterLab and run this cell to
 
 
 def execute(path: Path) -> None:
-    """Execute a notebook and store it with its outputs; when a cell fails, it stays as it was.
-
-    Progress bars, widgets and metadata that change each time are not stored.
-    """
+    """Execute a notebook and store it with its outputs; when a cell fails, it stays as it was."""
     notebook = nbformat.read(path, as_version=4)
     options = {"record_timing": False, "store_widget_state": False, "timeout": 1800}
     place = {"metadata": {"path": str(path.parent)}}

@@ -79,12 +79,8 @@ def mean(values, weights=None, *, shares: bool = False) -> Mean:
     -------
     Mean
         With one training the error speaks of other images only. A group of one image has no error.
-
-    Raises
-    ------
-    ValueError
-        For a group without a value, infinite values, groups of different trainings, or another
-        number of weights than of groups.
+        A ValueError tells of a group without a value, of infinite values, and of groups of
+        different trainings or not as many as weights.
     """
     groups = _groups(values)
     weights = np.full(len(groups), 1 / len(groups)) if weights is None else np.asarray(weights)
@@ -158,10 +154,7 @@ def bootstrap(function, values, *, resamples: int = 2000) -> Interval:
 
 
 def cluster_bootstrap(number: int, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """How often each of `number` clusters is in a resample of as many: int64 (draws, number).
-
-    All that belongs to a cluster (the frames of a video, the rows of a person) is drawn together.
-    """
+    """How often each of `number` clusters is in a resample of as many: int64 (draws, number)."""
     if draws and number < 2:
         raise ValueError("all rows belong to one cluster: resampling it shows no variation")
     drawn = [np.bincount(rng.integers(number, size=number), minlength=number) for _ in range(draws)]
