@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.colors import rgb_to_hsv
 from matplotlib.path import Path as Outline
@@ -142,67 +142,19 @@ def test_a_bias_of_other_classes_is_refused(bias):
         pictures.make("C", per_class=1, context_bias=bias)
 
 
-def grid(view, size=40):
-    return shapes.Pixels(view, slice(0, size), slice(0, size))
-
-
-def centres(view, size=40):
-    """Object coordinates of the pixel centres, by solving the 2 x 2 system."""
-    v, u = np.mgrid[:size, :size] + 0.5
-    matrix = np.array([[view.a, view.b], [view.c, view.d]])
-    points = np.linalg.solve(matrix, np.stack([u.ravel() - view.e, v.ravel() - view.f]))
-    return points.T.reshape(size, size, 2)
-
-
-number = st.floats(-0.9, 0.9)
-views = st.builds(
-    lambda scale, t, shear, flip: shapes.View(
-        flip * scale * shapes.turn(t)[0],
-        scale * (shear - shapes.turn(t)[1]),
-        flip * scale * shapes.turn(t)[1],
-        scale * shapes.turn(t)[0],
-        20,
-        20,
-    ),
-    st.floats(10, 20),
-    st.floats(-0.3, 0.3),
-    st.floats(-0.1, 0.1),
-    st.sampled_from([-1, 1]),
-)
-
-
-@given(views, st.lists(st.tuples(number, number), min_size=3, max_size=3, unique=True))
-def test_polygon_sign_is_inside_or_outside(view, points):
-    (ax, ay), (bx, by), (cx, cy) = points
-    if abs((bx - ax) * (cy - ay) - (by - ay) * (cx - ax)) < 0.05:
-        return
-    distance = shapes.Polygon(*points).field(grid(view))
-    inside = Outline(points).contains_points(centres(view).reshape(-1, 2)).reshape(40, 40)
-    clear = np.abs(distance) > 1e-3
-    assert np.array_equal((distance < 0)[clear], inside[clear])
-
-
-@example(shapes.View(-10, 0, 0, 10, 20, 20), 0.75, 0.75, 0.5, 0.5)  # a pixel at the very centre
-@given(views, number, number, st.floats(0.2, 0.8), st.floats(0.2, 0.8))
-def test_ellipse_sign_is_inside_or_outside(view, x, y, rx, ry):
-    distance = shapes.Ellipse(x, y, rx, ry).field(grid(view))
-    p = centres(view)
-    level = ((p[..., 0] - x) / rx) ** 2 + ((p[..., 1] - y) / ry) ** 2
-    clear = np.abs(level - 1) > 1e-3
-    assert np.array_equal((distance < 0)[clear], (level < 1)[clear])
-
-
-def test_rounded_box_ring_and_combinations():
-    view = shapes.View(10, 0, 0, 10, 20, 20)
-    p = centres(view)
-    box = shapes.Box(-1, -0.5, 1, 0.5, 0.3).field(grid(view))
+def test_shapes_and_their_combinations_are_where_they_are_said_to_be():
+    pixels = shapes.Pixels(shapes.View(10, 0, 0, 10, 20, 20), slice(0, 40), slice(0, 40))
+    p = (np.mgrid[:40, :40][::-1].transpose(1, 2, 0) + 0.5 - 20) / 10  # object coordinates
+    box = shapes.Box(-1, -0.5, 1, 0.5, 0.3).field(pixels)
     q = np.abs(p) - np.array([0.7, 0.2])
     outer = np.sqrt((np.maximum(q, 0) ** 2).sum(axis=2)) + np.minimum(q.max(axis=2), 0) - 0.3
     assert np.allclose(box, outer * 10, atol=1e-3)
     disc, other = shapes.Ellipse(0, 0, 1), shapes.Ellipse(0.5, 0, 0.8)
-    a, b = disc.field(grid(view)) < 0, other.field(grid(view)) < 0
-    assert np.array_equal(shapes.Union(disc, other).field(grid(view)) < 0, a | b)
-    assert np.array_equal(shapes.Meet(disc, other).field(grid(view)) < 0, a & b)
-    ring = shapes.Ring(disc, 0.4).field(grid(view)) < 0
-    radius = np.sqrt((p**2).sum(axis=2))
-    assert np.array_equal(ring, np.abs(radius - 1) < 0.2)
+    a, b = (np.hypot(p[..., 0] - x, p[..., 1]) < r for x, r in ((0, 1), (0.5, 0.8)))
+    assert np.array_equal(shapes.Union(disc, other).field(pixels) < 0, a | b)
+    assert np.array_equal(shapes.Meet(disc, other).field(pixels) < 0, a & b)
+    ring = shapes.Ring(disc, 0.4).field(pixels) < 0
+    assert np.array_equal(ring, np.abs(np.hypot(*p.transpose(2, 0, 1)) - 1) < 0.2)
+    corners = [(-0.9, -0.7), (0.8, -0.3), (0.1, 0.85)]
+    inside = Outline(corners).contains_points(p.reshape(-1, 2)).reshape(40, 40)
+    assert np.array_equal(shapes.Polygon(*corners).field(pixels) < 0, inside)

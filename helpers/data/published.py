@@ -47,7 +47,7 @@ def _read(name: str, folder: Path, size: int, per_class: int | None, seed: int):
     """One set: its images, the design of its mosaics, and what is to be said of it."""
     index = _index(name, folder)
     index = index.groupby("target_class", sort=False).head(per_class or len(index))
-    tiles, images, kept, bad = {}, [], [], {}
+    images, kept, bad = {}, [], {}
     for row in progress(index.to_dict("records"), desc=f"reading {name}"):
         try:
             cells = _cells(row["file"], size)
@@ -55,14 +55,11 @@ def _read(name: str, folder: Path, size: int, per_class: int | None, seed: int):
             bad[folders.printable(row["filename"])] = str(reason)
             continue
         for cell in range(4):
-            key = row[LABELS[cell]], row[FILES[cell]]
-            if key not in tiles:
-                tiles[key] = len(images)
-                images.append(cells[cell])
+            images.setdefault((row[LABELS[cell]], row[FILES[cell]]), cells[cell])
         kept.append(row)
     said = judge(f"{name}, mosaics", len(index), len(kept), bad)
-    made = ImageSet(name, torch.stack(images), *_table(name, list(tiles), seed))
-    return made, _design(kept, tiles), said
+    made = ImageSet(name, torch.stack([*images.values()]), *_table(name, [*images], seed))
+    return made, _design(kept, {key: number for number, key in enumerate(images)}), said
 
 
 def _index(name: str, folder: Path) -> pd.DataFrame:

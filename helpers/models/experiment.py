@@ -16,8 +16,7 @@ from helpers.run import project
 from helpers.run.parameters import WIDER, Images, Recipe
 from helpers.worlds import pictures
 
-# The paper's prefixes (section 2.1.2) for models trained from a random state and fitted in all
-# layers; and one for a linear probe, of which only the last layer is fitted.
+# The paper's prefixes (section 2.1.2), and one for a probe: only the last layer is fitted.
 FAMILIES = {"scratch": "model", "fine-tuned": "pt", "probe": "probe"}
 SETS = ("NC", "C", "WB")  # in the order of Figure 2
 # The models' names: how each is fitted, and to which set.
@@ -31,7 +30,7 @@ def planted(images: Images) -> pd.DataFrame | None:
     if images.source != "world":
         return None
     bias = images.context_bias
-    return pictures.planted(pictures.CONTEXT_BIAS if bias is None else bias)
+    return pictures.planted() if bias is None else pictures.planted(bias)
 
 
 def class_by_context(collection: Collection) -> pd.DataFrame:

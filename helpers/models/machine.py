@@ -1,11 +1,7 @@
-"""Whether this machine gives the suite's own numbers, found out by computing a few of them.
+"""Whether this machine gives the suite's own numbers, found out by computing a few of them."""
 
-After a change of the networks or of the training, ``python -m helpers.models.machine --write``
-stores the digest that the probe gives from then on.
-"""
-
-import argparse
 import json
+import sys
 from functools import cache
 from importlib.metadata import version
 
@@ -68,10 +64,11 @@ def probe() -> str:
 
 
 def main() -> None:
-    """``python -m helpers.models.machine``: say whose numbers these are."""
-    parser = argparse.ArgumentParser(description="Does this machine give the suite's own numbers?")
-    parser.add_argument("--write", action="store_true", help="make this machine's numbers its own")
-    if parser.parse_args().write:
+    """``python -m helpers.models.machine``: say whose numbers these are.
+
+    With ``--write``, after a change of the networks or of the training, they become the suite's.
+    """
+    if sys.argv[1:] == ["--write"]:
         if helpers.unpinned or default_device().type != "cpu":
             raise SystemExit(f"Not written: {why_not()}")
         versions = {name: version(name) for name in LIBRARIES}

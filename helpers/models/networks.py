@@ -98,11 +98,10 @@ def build(
     """A classifier for `n_classes`, fresh or on given weights, in training mode, on the CPU.
 
     The architecture is one of `reduced.REDUCED` or a torchvision classifier (`"alexnet"` ...).
-    Without weights they are drawn with the seed. `"imagenet"` downloads torchvision's, once, and
-    checks them. A path names a file of this architecture's weights, `.safetensors` or a state dict
-    saved by `torch.save`. Where the weights are for another number of classes, the last layer is
-    replaced by a fresh one. The global random state stays as it was. A name or a file that does
-    not fit is a ValueError.
+    Without weights they are drawn with the seed; `"imagenet"` downloads torchvision's; a path names
+    a `.safetensors` file or a state dict saved by `torch.save`. Where they are for another number
+    of classes, the last layer is replaced by a fresh one. The global random state stays as it was.
+    A name or a file that does not fit is a ValueError.
     """
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
@@ -186,11 +185,8 @@ def _imagenet(architecture: str) -> nn.Module:
 def _imagenet_entry(architecture: str):
     """torchvision's record (address, meaning) of an architecture's ImageNet weights."""
     if architecture in REDUCED:
-        full, _, _ = architecture.partition("-")
-        raise ValueError(
-            f"Nobody publishes ImageNet weights for {architecture!r}. Use {full!r}, or pretrain it "
-            "on the wider world with `models.pretrained`."
-        )
+        full, said = architecture.split("-")[0], "Nobody publishes ImageNet weights for"
+        raise ValueError(f"{said} {architecture!r}. Use {full!r}, or start from the wider world.")
     return torchvision_models.get_model_weights(_known(architecture)).DEFAULT
 
 
