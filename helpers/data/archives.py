@@ -5,7 +5,6 @@ pooch's own `Unzip` would, after a kill, take half a file for a whole one.
 
 import logging
 import re
-import shutil
 import tempfile
 import zipfile
 import zlib
@@ -107,15 +106,13 @@ def _download_zip(url: str, path: str, store: pooch.Pooch) -> None:
 
 def _unpack(archive: Path, folder: Path) -> None:
     """Extract to a temporary folder that is renamed when all members are there and intact."""
-    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        with zipfile.ZipFile(archive) as content:
-            content.extractall(partial)  # which writes no links, and nothing outside `partial`
-        partial.rename(folder)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        archive.unlink()
-        raise ConnectionError(
-            f"{archive.name} is damaged ({error}) and was removed: run again to download it anew."
-        ) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as partial:
+        try:
+            with zipfile.ZipFile(archive) as content:
+                content.extractall(f"{partial}/whole")  # no links, and nothing outside of it
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            archive.unlink()
+            raise ConnectionError(
+                f"{archive.name} is damaged ({error}) and was removed: run again to download it."
+            ) from error
+        Path(partial, "whole").rename(folder)

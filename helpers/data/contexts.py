@@ -94,10 +94,8 @@ def mapping(
     if unknown:
         raise ValueError(f"context_of: unknown name(s) {listed(sorted(unknown))}. {there}")
     if len({*context_of.values()}) < len(context_of):
-        raise ValueError(
-            "context_of: a context that two classes share says nothing of either, so every class "
-            f"needs a context of its own, or none. {there}"
-        )
+        said = "context_of: a context that two classes share says nothing of either"
+        raise ValueError(f"{said}, so every class needs a context of its own, or none. {there}")
     return {label: context_of[label] for label in classes if label in context_of}
 
 
@@ -120,8 +118,7 @@ def cut(
         if not len(windows):
             said = (
                 "There are no context images, and none can be cut from C without its images on "
-                "white (WB): notebooks 01 and 02 run; 03 needs contexts (give a folder as "
-                "`contexts`)."
+                "white (WB): notebooks 01 and 02 run; 03 needs contexts (give a folder)."
             )
             return {}, {}, [said]
         found[label] = windows

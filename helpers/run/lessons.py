@@ -11,7 +11,7 @@ from helpers.run import artifacts, claims, project
 
 NOTEBOOKS = project.root() / "notebooks"
 NOT_STORED = "without a stored verdict yet"
-COUNTED = {  # a verdict in the table of exhibits, in this order; and of several claims
+COUNTED = {  # words for one and for several, in the order of the table of exhibits
     claims.AGREES: ("agrees", "agree"),
     claims.CONTRADICTS: ("contradicts", "contradict"),
     claims.UNDECIDED: ("undecided", "undecided"),

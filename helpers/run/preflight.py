@@ -75,10 +75,13 @@ def known_keys(config: Mapping[str, Any], allowed: list[str]) -> None:
     there = f"there are: {', '.join(allowed)}."
     if "parameters" in allowed:
         there += " A notebook's parameter stands below `parameters:`, indented."
-    for key in config:
-        if key not in allowed:
-            hint = parameters.meant(key, allowed) or there
-            raise ValueError(f"{key!r} is no key of the configuration; {hint}")
+    said = [
+        f"{key!r} is no key of the configuration; {parameters.meant(key, allowed) or there}"
+        for key in config
+        if key not in allowed
+    ]
+    if said:
+        raise ValueError("\n".join(said))
 
 
 def inputs(given: Mapping[str, Any]) -> str:
