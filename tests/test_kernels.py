@@ -5,7 +5,6 @@ import os
 import platform
 import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import kernels
@@ -16,7 +15,6 @@ import threadpoolctl
 import torch
 
 import helpers
-from helpers.models import machine
 from helpers.run import project
 
 ROOT = project.root()
@@ -33,11 +31,6 @@ def python(code: str, **changes: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
-
-
-def locked(name: str) -> str:
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
-    return next(line.split("==")[1].split()[0] for line in lines if line.startswith(f"{name}=="))
 
 
 def first_imports(path: Path) -> list[str]:
@@ -59,9 +52,8 @@ def first_imports(path: Path) -> list[str]:
 @pinnable
 def test_every_digest_is_the_stored_one():
     """On every x86-64 processor with AVX2 and the locked libraries."""
-    installed = {name: version(name).split("+")[0] for name in machine.LIBRARIES}
-    if installed != {name: locked(name) for name in machine.LIBRARIES}:
-        pytest.skip(f"other libraries than the locked ones: {installed}")
+    if kernels.other_versions():
+        pytest.skip(f"other libraries than the locked ones: {kernels.other_versions()}")
     stored = json.loads(kernels.STORED.read_text())
     found = kernels.digests()
     assert found == stored, "renew with `python tests/kernels.py --write` if the code changed"
@@ -159,17 +151,19 @@ def test_a_processor_without_avx2_is_not_pinned(tmp_path, monkeypatch, flags, sa
 
 @pinnable
 def test_a_pinned_machine_gives_the_suites_own_numbers():
-    assert machine.why_not() == ""
+    assert kernels.own_numbers()
 
 
 def test_other_numbers_are_explained(monkeypatch):
-    monkeypatch.setattr(machine, "own_numbers", lambda: False)
     monkeypatch.setattr(helpers, "unpinned", None)
-    monkeypatch.setattr(machine, "default_device", lambda: torch.device("cpu"))
-    assert "for a reason that is not known" in machine.why_not()
-    monkeypatch.setattr(machine, "version", lambda name: "0.1")
-    assert "torch 0.1 for 2." in machine.why_not()
-    monkeypatch.setattr(machine, "default_device", lambda: torch.device("cuda"))
-    assert "torch computes on cuda" in machine.why_not()
+    monkeypatch.setattr(kernels, "default_device", lambda: torch.device("cpu"))
+    monkeypatch.setattr(kernels, "other_versions", lambda: [])
+    assert "for a reason that is not known" in kernels.why_not()
+    monkeypatch.undo()
+    monkeypatch.setattr(helpers, "unpinned", None)
+    monkeypatch.setattr(kernels, "version", lambda name: "0.1")
+    assert "torch 0.1 for 2." in kernels.why_not()
+    monkeypatch.setattr(kernels, "default_device", lambda: torch.device("cuda"))
+    assert "torch computes on cuda" in kernels.why_not()
     monkeypatch.setattr(helpers, "unpinned", "the pins are turned off by SUITE_PINNED=0")
-    assert "turned off by SUITE_PINNED=0" in machine.why_not()
+    assert "turned off by SUITE_PINNED=0" in kernels.why_not()
