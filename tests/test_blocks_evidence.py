@@ -12,8 +12,8 @@ from helpers.blocks import blocks, counts, evidence, report
 def table_of(held):
     """A table from counts (K, 4), without rows: enough for all that counts decide."""
     k = np.repeat(np.arange(len(held)), 2)
-    nothing = pd.DataFrame({"y_pred": [0], "y_true": [0]})
-    return counts.Table(counts.groups({"g": k}), np.asarray(held), nothing)
+    kinds = counts.table([0, 1], y_pred=[0, 1], y_true=[0, 1]).kinds
+    return counts.Table(counts.groups({"g": k}), kinds, np.asarray(held))
 
 
 def drawn(rates, shares, n, rng):

@@ -95,7 +95,7 @@ class Audit:
         self.auc_error = blocks.auc_error(first).max() if binned else 0
         lacking = blocks.lacking(first)
         self.unsaid = [f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS]
-        if "clusters" in first.rows and len(counted) > evidence.MOST_ROWS:
+        if first.rows is not None and len(counted) > evidence.MOST_ROWS:
             self.unsaid.append("p values: clusters have too many rows to exchange one by one.")
 
     @property
@@ -117,12 +117,12 @@ def _measures(data: counts.Table) -> list[str]:
     """The measures of the page that a table has the columns for, rates first; with strata alone."""
     held = [of for of in WORDS if of not in blocks.lacking(data)]
     rates = [of for of in held if of in blocks.SHARES]
-    return rates if "strata" in data.rows else rates + [of for of in held if of not in rates]
+    return rates if data.counts.ndim == 3 else rates + [of for of in held if of not in rates]
 
 
 def _affordable(data: counts.Table, draws: int) -> int:
-    """The draws asked for, or as many as take seconds where rows have to be drawn."""
-    size = int(data.number.sum()) if "clusters" in data.rows else len(data.rows)
+    """The draws asked for, or as many as take seconds where tables are large."""
+    size = data.counts.size if data.rows is None else data.counts.sum()
     return max(99, min(draws, WORK // size))
 
 
@@ -140,17 +140,13 @@ def _gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFram
     """
     parts = []
     for attribute, data in tables.items():
-        measures, clustered = _measures(data), "clusters" in data.rows
-        needed = max(draws, A_GAP * len(measures) * len(tables))
-        for names in ([of for of in measures if (of in blocks.SHARES) == rate] for rate in (1, 0)):
-            by_rows = clustered or not set(names) & set(blocks.SHARES)
-            drawn, shuffled = (_affordable(data, n) if by_rows else n for n in (draws, needed))
-            if clustered and data.number.sum() > evidence.MOST_ROWS:
-                shuffled = 0
-            options = {"bootstrap": drawn, "permutations": shuffled, "seed": seed}
-            if names:
-                cells = report.make(data, names, *GAP, **options).cells
-                parts.append(cells.assign(attribute=attribute, shuffles=shuffled))
+        needed = max(draws, A_GAP * len(_measures(data)) * len(tables))
+        drawn, shuffled = (_affordable(data, n) for n in (draws, needed))
+        if data.rows is not None and data.counts.sum() > evidence.MOST_ROWS:
+            shuffled = 0
+        options = {"bootstrap": drawn, "permutations": shuffled, "seed": seed}
+        cells = report.make(data, _measures(data), *GAP, **options).cells
+        parts.append(cells.assign(attribute=attribute, shuffles=shuffled))
     if not parts:
         return pd.DataFrame()
     found = pd.concat(parts, ignore_index=True).dropna(subset=["value"])

@@ -15,7 +15,6 @@ the reversed ("basic") interval.
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -41,21 +40,19 @@ SIGNED = {"abs": "sabs", "rel": "srel"}
 def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Iterator[Sample]:
     """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
     rng = np.random.default_rng([seed, int(null)])
-    by_rows = any(of.of_counts is None for of in grid.measures)
-    by_rows |= bool({"clusters", "sample_weight"} & set(data.rows))
-    rows = (_shuffled_rows if null else _drawn_rows)(data, draws, rng)
+    if data.rows is not None:
+        by_cluster = (_exchanged if null else _drawn_clusters)(data, draws, rng)
     size = max(1, min(AT_ONCE // data.counts.size, MOST // 4 // _most_pairs(data, grid)))
     for start in range(0, draws, size):
         number = min(size, draws - start)
-        if by_rows:
-            some = itertools.islice(rows, number)
-            yield _joined([blocks.drawn(of, grid, None, *parts) for of, *parts in some])
+        if data.rows is not None:
+            tables = np.stack([*itertools.islice(by_cluster, number)])
         elif null:
-            yield blocks.drawn(data, grid, shuffled_counts(data.counts, number, rng))
+            tables = shuffled_counts(data.counts, number, rng)
         else:
-            n, shape = data.counts.sum(), (number, *data.counts.shape)
+            n = data.counts.sum()
             tables = rng.multinomial(n, data.counts.ravel() / n, size=number)
-            yield blocks.drawn(data, grid, tables.reshape(shape))
+        yield blocks.drawn(data, grid, tables.reshape(number, *data.counts.shape))
 
 
 def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -66,64 +63,35 @@ def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) ->
     return tables.rvs(size=draws, method="patefield", random_state=rng)
 
 
-def _drawn_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
-    """The table, its atoms, and the mass of each row when rows, or clusters, are drawn anew."""
-    n, cluster = int(data.number.sum()), data.rows.get("clusters")
+def _drawn_clusters(data: Table, draws: int, rng) -> Iterator[np.ndarray]:
+    """Counts when clusters are drawn anew, as wholes."""
+    place, cluster, times = (data.rows[name].to_numpy() for name in ("place", "cluster", "times"))
     for _ in range(draws):
-        if cluster is None:
-            mass = rng.multinomial(n, data.number / n) * data.mass / data.number
-        else:
-            mass = stats.cluster_bootstrap(cluster.max() + 1, 1, rng)[0][cluster] * data.mass
-        yield data, data.groups.atoms, mass
+        drawn = stats.cluster_bootstrap(cluster.max() + 1, 1, rng)[0][cluster] * times
+        yield np.bincount(place, drawn, data.counts.size)
 
 
-def _shuffled_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
-    """The table, and atoms and masses of its rows when groups are exchanged between them."""
-    if "times" in data.rows and "clusters" not in data.rows:
-        yield from _shuffled_tally(data, draws, rng)
-        return
-    data = repeated(data)
-    place = np.arange(len(data.rows))
-    cluster = data.rows.get("clusters", pd.Series(place)).to_numpy()
-    strata = data.rows.get("strata", pd.Series(0, place))
-    parts = [
-        (at, permutation.Clusters(cluster[at])) for at in strata.groupby(strata).indices.values()
-    ]
-    for _ in range(draws):
-        atoms = data.groups.atoms.copy()
-        for rows, clusters in parts:
-            whole = clusters.constant(atoms[rows])
-            given = atoms[rows][clusters.between(rng)]
-            atoms[rows] = given if whole else given[clusters.within(rng)]
-        yield data, atoms, data.mass
-
-
-def _shuffled_tally(data: Table, draws: int, rng) -> Iterator[tuple]:
-    """As `_shuffled_rows`, of rows that stand for many: the table of atoms by outcomes is drawn."""
-    outcomes = [name for name in data.rows if name not in ("strata", "times")]
-    kinds = data.rows[outcomes].drop_duplicates().sort_values(outcomes, ignore_index=True)
-    kind, stratum = data.rows.groupby(outcomes).ngroup(), data.rows.get("strata", pd.Series(0))
-    held = np.zeros((stratum.max() + 1, data.groups.member.shape[1], len(kinds)), np.int64)
-    np.add.at(held, (stratum.to_numpy(), data.groups.atoms, kind), data.number)
-    stratum, atoms, of = (place.ravel() for place in np.indices(held.shape))
-    rows = kinds.iloc[of].reset_index(drop=True).assign(times=held.ravel())
-    rows = rows.assign(strata=stratum) if "strata" in data.rows else rows
-    crossed = replace(data, groups=replace(data.groups, atoms=atoms), rows=rows)
-    weight = rows.get("sample_weight", pd.Series(1)).to_numpy()
-    for _ in range(draws):
-        yield crossed, atoms, shuffled_counts(held, 1, rng).ravel() * weight
-
-
-def repeated(data: Table) -> Table:
-    """The table with one row for each that a row stands for; refused beyond `MOST_ROWS`."""
-    if data.number.sum() > MOST_ROWS and "times" in data.rows:
+def _exchanged(data: Table, draws: int, rng) -> Iterator[np.ndarray]:
+    """Counts when clusters exchange their groups, or rows those inside of a cluster."""
+    if (n := data.rows["times"].sum()) > MOST_ROWS:
         raise ValueError(
-            f"clusters: groups are exchanged between {data.number.sum():,} rows, more than "
-            f"{MOST_ROWS:,}; leave out the permutations, and judge by the intervals"
+            f"clusters: groups are exchanged between {n:,} rows, more than {MOST_ROWS:,}; leave "
+            "out the permutations, and judge by the intervals"
         )
-    every = np.repeat(np.arange(len(data.rows)), data.number)
-    rows = data.rows.iloc[every].drop(columns="times", errors="ignore").reset_index(drop=True)
-    return replace(data, groups=replace(data.groups, atoms=data.groups.atoms[every]), rows=rows)
+    rows = data.rows.loc[data.rows.index.repeat(data.rows["times"])]
+    shape = data.counts.shape if data.counts.ndim == 3 else (1, *data.counts.shape)
+    stratum, given, kind = np.unravel_index(rows["place"], shape)
+    cluster = rows["cluster"].to_numpy()
+    alike = pd.Series(stratum).groupby(stratum).indices.values()
+    parts = [(at, permutation.Clusters(cluster[at])) for at in alike]
+    for _ in range(draws):
+        atoms = given.copy()
+        for at, clusters in parts:
+            atoms[at] = given[at][clusters.between(rng)]
+            if not clusters.constant(given[at]):
+                atoms[at] = atoms[at][clusters.within(rng)]
+        place = np.ravel_multi_index((stratum, atoms, kind), shape)
+        yield np.bincount(place, minlength=data.counts.size)
 
 
 def _joined(parts: list[Sample]) -> Sample:

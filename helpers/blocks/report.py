@@ -12,7 +12,7 @@ import pandas as pd
 from helpers import stats
 from helpers.blocks import blocks, evidence
 from helpers.blocks.blocks import Sample
-from helpers.blocks.counts import CELLS, Table, places
+from helpers.blocks.counts import CELLS, Table
 
 DRAWS = 999
 KEYS = ["measure", "set", "comparison", "reduction"]
@@ -45,11 +45,10 @@ class Report(NamedTuple):
     @property
     def units(self) -> pd.DataFrame:
         """One row a group, everyone and complement: unit, n, tn, fn, fp, tp, and F by measure."""
-        found = self.sample.data.frame(complements=True).rename(columns={"group": "unit"})
-        counts = found[list(CELLS)].to_numpy()
-        for of in self.sample.grid.measures:
-            found[of.name] = of.of_counts(counts) if of.of_counts else self.sample.f[of.name]
-        return found
+        data = self.sample.data
+        found = data.frame(complements=True).rename(columns={"group": "unit"})
+        mass = data.mass(data.pooled)
+        return found.assign(**{m.name: m.of(data.kinds, mass) for m in self.sample.grid.measures})
 
     def table(self, column: str = "value") -> pd.DataFrame:
         """Measures x (set, comparison, reduction), as in the paper's Figure 1."""
@@ -137,18 +136,18 @@ def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> 
     names, whole = list(data.groups.names), blocks.drawn(data, grid)
     if of not in blocks.SHARES:
         low, high = evidence.of_groups(data, grid, draws, seed)[:, : len(names)]
-        n = [int(data.number[data.groups.rows(group)].sum()) for group in names]
+        n = (data.groups.member @ data.pooled.sum(1)).astype(int)
         columns = {"n": n, "value": whole.f[of][: len(names)], "low": low, "high": high}
         return pd.DataFrame({"group": names} | columns)
     top, bottom = (list(cells) for cells in blocks.SHARES[of])
     held = data.frame()[: len(names)][list(CELLS)].to_numpy()
     value, n = blocks.ratio(held[:, top].sum(1), held[:, bottom].sum(1)), held[:, bottom].sum(1)
     trials = n
-    if {"clusters", "sample_weight"} & set(data.rows):
+    if data.rows is not None or "sample_weight" in data.kinds:
         n, trials = _independent(data, top, bottom, value)
     low, high = stats.wilson(np.nan_to_num(value).clip(0, 1) * trials, trials)
     found = pd.DataFrame({"group": names, "n": n, "value": value, "low": low, "high": high})
-    if "strata" in data.rows:
+    if data.counts.ndim == 3:
         found["adjusted"] = whole.sides(of, blocks.alone)[0]
     return found
 
@@ -158,19 +157,23 @@ def _independent(data: Table, top: list, bottom: list, value: np.ndarray) -> tup
 
     By linearisation, and for rates of 0 and 1 by Kish's design effect.
     """
-    cell, found = places(data, data.groups.atoms) % len(CELLS), []
-    rows = pd.DataFrame({"number": data.number, "size": data.mass / data.number})
-    rows = rows.assign(hit=np.isin(cell, top), cluster=data.rows.get("clusters"))
-    for group, rate in zip(data.groups.names, value, strict=True):
-        at = data.groups.rows(group)
-        part = rows.iloc[at[np.isin(cell[at], bottom)]]
+    atoms, kinds = data.pooled.shape
+    cells = {"place": np.arange(atoms * kinds), "times": data.pooled.ravel()}
+    rows = pd.DataFrame(cells) if data.rows is None else data.rows
+    atom, kind = np.divmod(rows["place"].to_numpy() % (atoms * kinds), kinds)
+    cell = data.kinds["cell"].to_numpy()[kind]
+    size = data.kinds.get("sample_weight", pd.Series(1.0, data.kinds.index)).to_numpy()[kind]
+    rows, found = rows.assign(size=size, hit=np.isin(cell, top)), []
+    for group, rate in enumerate(value):
+        inside = data.groups.member[[group]].toarray()[0] > 0
+        part = rows[inside[atom] & np.isin(cell, bottom)]
         off = part["size"] * (1 if rate in (0, 1) else part["hit"] - rate)
-        squares = (part["number"] * off**2).sum()
-        if "clusters" in data.rows:
-            squares = ((part["number"] * off).groupby(part["cluster"]).sum() ** 2).sum()
+        squares = (part["times"] * off**2).sum()
+        if data.rows is not None:
+            squares = ((part["times"] * off).groupby(part["cluster"]).sum() ** 2).sum()
         spread = 1 if rate in (0, 1) else rate * (1 - rate)
-        mass = (part["number"] * part["size"]).sum()
-        found.append((int(part["number"].sum()), spread * mass**2 / squares if squares else 0))
+        mass = (part["times"] * part["size"]).sum()
+        found.append((int(part["times"].sum()), spread * mass**2 / squares if squares else 0))
     n, trials = zip(*found, strict=True)
     return n, np.array(trials, float)
 
