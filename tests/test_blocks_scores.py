@@ -10,7 +10,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.blocks import blocks, counts, examples
+from helpers.blocks import blocks, claims, counts
 
 
 def of_units(name, data):
@@ -77,6 +77,6 @@ def test_abroca_is_exact_ties_included(seed, n, levels):
 
 def test_recorded_curves_of_equal_area_are_those_of_their_distributions():
     """Both areas are Φ(1/√2) but for rounding, as data/toolkits/README.md has it."""
-    data = examples.counted(examples.tables()["equal areas"])
+    data = claims.counted(claims.tables()["equal areas"])
     areas = [np.trapezoid(curve.tpr, curve.fpr) for curve in blocks.rocs(data).values()][:2]
     assert areas == pytest.approx([scipy.stats.norm.cdf(2**-0.5)] * 2, abs=2e-3)

@@ -1,16 +1,10 @@
 """What a cell is worth: intervals, permutation nulls, and the price of looking at many cells.
 
-Where all measures follow from counts, tables are drawn directly, at the same cost for a thousand
-rows and for ten million: a bootstrap draw is multinomial; a shuffle of the groups over the rows (of
-each stratum) keeps both margins and is multivariate hypergeometric. Scores need rows drawn;
-clusters are drawn and exchanged as wholes.
-
-The percentile interval fails for a worst case: the largest of many noisy differences is too large
-already, and resampling adds the noise again. Intervals of max and min are bounds for the largest of
-several quantities instead (Chernozhukov, Lee and Rosen, *Intersection bounds*, Econometrica 81,
-2013), of ratios on the scale of their logarithms. In sums and means without sign, what is of
-doubtful sign counts with the size of its error. All else has the outer ends of the percentile and
-the reversed ("basic") interval.
+Tables of counts are drawn, and not rows, except where rows come in clusters. Resampling adds noise
+to a worst case that is too large already. So intervals of max and min are bounds for the largest of
+several quantities (Chernozhukov, Lee and Rosen, *Intersection bounds*, Econometrica 81, 2013), of
+ratios on the scale of their logarithms; in means without sign, what is of doubtful sign counts with
+the size of its error; all else has the outer ends of the percentile and the basic interval.
 """
 
 import itertools
@@ -94,8 +88,9 @@ def _exchanged(data: Table, draws: int, rng) -> Iterator[np.ndarray]:
         yield np.bincount(place, minlength=data.counts.size)
 
 
-def _joined(parts: list[Sample]) -> Sample:
-    """Stacks of resampled tables as one."""
+def resampled(data: Table, grid: Grid, draws: int, seed: int) -> Sample:
+    """All bootstrap tables as one stack."""
+    parts = list(samples(data, grid, draws, seed, null=False))
     f = {key: np.concatenate([part.f[key] for part in parts]) for key in parts[0].f}
     return parts[0]._replace(f=f, sizes=np.concatenate([part.sizes for part in parts]))
 
@@ -133,10 +128,10 @@ def p_values(observed: np.ndarray, null: np.ndarray, tested: np.ndarray) -> pd.D
         p[:, c] = _upper(np.append(observed[c], null[:, c]))
     smallest = np.sort(p[:, tested].min(1, initial=1))
     minp = np.searchsorted(smallest, p[0] + 1e-12, side="right") / len(smallest)
-    minp = np.where(tested, minp, np.nan)
     several = len(observed) > 1  # one cell needs no correction, and statsmodels takes its time
     holm, bh = (stats.adjust(p[0], of) if several else p[0] for of in ("holm", "fdr_bh"))
-    return pd.DataFrame({"p": p[0], "p_holm": holm, "p_bh": bh, "p_minp": minp})
+    corrected = {"p_holm": holm, "p_bh": bh, "p_minp": np.where(tested, minp, np.nan)}
+    return pd.DataFrame({"p": p[0]} | corrected)
 
 
 def _upper(values: np.ndarray) -> np.ndarray:
@@ -155,14 +150,12 @@ def without_bias(
     90% of `draws` tables where it is estimable).
     """
     rng, found = np.random.default_rng(seed), []
-    for count in group_counts:
-        share = np.outer(np.full(count, 1 / count), [0.9, 0, 0.1, 0]).ravel()
-        for n in rows:
-            drawn = rng.multinomial(n, share, size=draws).reshape(draws, count, 4)
-            rates = blocks.ratio(drawn[..., 2], drawn.sum(-1))
-            values = 1 - blocks.ratio(np.nanmin(rates, 1), np.nanmax(rates, 1))
-            low, middle, high = np.nanquantile(values, [0.05, 0.5, 0.95])
-            found.append([n, count, middle, low, high])
+    for count, n in itertools.product(group_counts, rows):
+        share = np.outer(np.full(count, 1 / count), [0.9, 0.1]).ravel()
+        drawn = rng.multinomial(n, share, size=draws).reshape(draws, count, 2)
+        rates = blocks.ratio(drawn[..., 1], drawn.sum(-1))
+        values = 1 - blocks.ratio(np.nanmin(rates, 1), np.nanmax(rates, 1))
+        found.append([n, count, *np.nanquantile(values, [0.5, 0.05, 0.95])])
     return pd.DataFrame(found, columns=["n", "groups", "median", "low", "high"])
 
 
@@ -181,7 +174,7 @@ def bootstrap(
         )
     plain, ends = grid._replace(epsilon=None), []
     seen = blocks.drawn(data, plain)
-    drawn = _joined(list(samples(data, plain, draws, seed, null=False)))
+    drawn = resampled(data, plain, draws, seed)
     heavy = {which: drawn.weights(which) for which in grid.sets}
     for of, which, how in grid.combinations():
         signed = of, which, SIGNED.get(how, how)
@@ -205,13 +198,6 @@ def bootstrap(
                 found = outer(values[len(ends)], blocks.reduce(size, reduction, heavy[which]))
             ends.append(np.maximum(found, 0) if how in SIGNED else found)
     return pd.DataFrame(np.array(ends).reshape(-1, 2), columns=["low", "high"])
-
-
-def of_groups(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray:
-    """Percentile intervals of the first measure of the grid and every unit: (2, units)."""
-    drawn = _joined(list(samples(data, grid, draws, seed, null=False)))
-    units = pd.DataFrame(drawn.f[grid.measures[0].name])
-    return units.quantile([SIDE, 1 - SIDE]).to_numpy()  # NaN where no draw can estimate a unit
 
 
 LINEAR = {  # what each comparison counts in a reduction, of their weights
@@ -286,12 +272,14 @@ def _reach(estimate: np.ndarray, spread: np.ndarray) -> np.ndarray:
 
 
 def outer(estimate: float, draws: np.ndarray) -> tuple[float, float]:
-    """The outer ends of the percentile and the basic interval of one number: draws (D,)."""
+    """The outer ends of the percentile and the basic interval of one number, from draws (D,)."""
     draws = draws[~np.isnan(draws)]
     if np.isnan(estimate) or len(draws) == 0:
         return np.nan, np.nan
-    low = np.quantile(draws, SIDE, method="lower")
-    high = np.quantile(draws, 1 - SIDE, method="higher")
+    low, high = (
+        np.quantile(draws, SIDE, method="lower"),
+        np.quantile(draws, 1 - SIDE, method="higher"),
+    )
     with np.errstate(invalid="ignore"):
         ends = [low, high, 2 * estimate - high, 2 * estimate - low]
     return float(np.nanmin(ends)), float(np.nanmax(ends))
