@@ -23,33 +23,6 @@ def drawn(rates, shares, n, rng):
     return rng.multinomial(n, p.ravel() / p.sum()).reshape(-1, 4), p / p.sum()
 
 
-def test_shuffles_keep_both_margins_and_agree_with_shuffled_rows():
-    rng = np.random.default_rng(0)
-    held = rng.integers(0, 9, (4, 4))
-    found = evidence.shuffled_counts(held, 4000, rng)
-    assert (found.sum(1) == held.sum(0)).all() and (found.sum(2) == held.sum(1)).all()
-    atoms, outcome = (np.repeat(a, held.ravel()) for a in np.indices(held.shape).reshape(2, -1))
-    rows = np.zeros((4000, 4, 4), int)
-    for table in rows:
-        np.add.at(table, (rng.permutation(atoms), outcome), 1)
-    assert np.abs(found.mean(0) - rows.mean(0)).max() < 0.15
-    assert np.abs(found.std(0) - rows.std(0)).max() < 0.1
-
-
-def test_rows_and_counts_resample_alike():
-    """The same cell by tables of counts and by rows: one null, one bootstrap."""
-    rng = np.random.default_rng(2)
-    by, p, y = rng.integers(0, 3, 120), rng.integers(0, 2, 120), rng.integers(0, 2, 120)
-    data = counts.table(by, y_pred=p, y_true=y)
-    acc = lambda rows: (rows["y_pred"] == rows["y_true"]).mean()  # noqa: E731
-    draws = {"bootstrap": 400, "permutations": 400}
-    one, other = (
-        report.make(data, [of], ["pairs"], ["abs"], ["max"], **draws).cells for of in ("acc", acc)
-    )
-    np.testing.assert_allclose(one[["low", "high"]], other[["low", "high"]], atol=0.05)
-    assert one["p"][0] == pytest.approx(other["p"][0], abs=0.1)
-
-
 BLOCKS = {
     "sets": ["vsany", "pairs", "compl"],
     "comparisons": ["abs", "srel"],

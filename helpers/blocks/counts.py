@@ -253,20 +253,20 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
 
 def _kinds(given: dict[str, np.ndarray]) -> tuple[np.ndarray, pd.DataFrame]:
     """The kind of each row (n,), and the table of kinds: `Table.kinds`."""
-    label = 2 * given.get("y_pred", 0) + given.get("y_true", 0)
-    numeric = [name for name in ("y_score", "sample_weight") if name in given]
-    if not numeric:
-        kind, kinds = label, pd.DataFrame({"cell": range(len(CELLS))})
-    else:
-        levels = {name: np.unique(given[name], return_inverse=True) for name in numeric}
-        coded = {name: inverse for name, (_, inverse) in levels.items()}
-        kind, values = _atoms(coded | {"cell": label + np.zeros_like(coded[numeric[0]])})
-        kinds = pd.DataFrame(values, columns=[*numeric, "cell"])
-        kinds = kinds.assign(**{name: of[kinds[name]] for name, (of, _) in levels.items()})
-    for name, column in {"y_pred": kinds["cell"] // 2, "y_true": kinds["cell"] % 2}.items():
-        if name in given:
-            kinds[name] = column
-    return kind, kinds
+    columns = ("y_score", "sample_weight", "y_pred", "y_true")
+    said = pd.DataFrame({name: given[name] for name in columns if name in given})
+    if {"y_score", "sample_weight"} & set(said):
+        kind = said.groupby([*said]).ngroup().to_numpy()
+        kinds = said.drop_duplicates().sort_values([*said], ignore_index=True)
+    else:  # all four, which takes no sorting
+        kind = _cell(given)
+        kinds = pd.DataFrame({"y_pred": [0, 0, 1, 1], "y_true": [0, 1, 0, 1]})[[*said]]
+    return kind, kinds.assign(cell=_cell(kinds))
+
+
+def _cell(of: Mapping) -> np.ndarray:
+    """Place in `CELLS`."""
+    return 2 * of.get("y_pred", 0) + of.get("y_true", 0)
 
 
 def ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:

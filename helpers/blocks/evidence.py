@@ -151,9 +151,9 @@ def without_bias(
     """
     rng, found = np.random.default_rng(seed), []
     for count, n in itertools.product(group_counts, rows):
-        share = np.outer(np.full(count, 1 / count), [0.9, 0.1]).ravel()
-        drawn = rng.multinomial(n, share, size=draws).reshape(draws, count, 2)
-        rates = blocks.ratio(drawn[..., 1], drawn.sum(-1))
+        share = np.outer(np.full(count, 1 / count), [0.9, 0, 0.1, 0]).ravel()
+        drawn = rng.multinomial(n, share, size=draws).reshape(draws, count, 4)
+        rates = blocks.ratio(drawn[..., 2], drawn.sum(-1))
         values = 1 - blocks.ratio(np.nanmin(rates, 1), np.nanmax(rates, 1))
         found.append([n, count, *np.nanquantile(values, [0.5, 0.05, 0.95])])
     return pd.DataFrame(found, columns=["n", "groups", "median", "low", "high"])
