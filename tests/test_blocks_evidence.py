@@ -120,8 +120,8 @@ def test_too_many_draws_are_refused():
     data = counts.table(rng.integers(0, 600, 2000), y_pred=rng.integers(0, 2, 2000))
     with pytest.raises(ValueError, match="too many to hold"):
         report.make(data, bootstrap=1000)
-    chosen = blocks.grid_of(data, ["pr"], ["pairs"], ["abs"], ["max"])
-    assert evidence.null_draws(data, chosen, 130).shape == (130, 1)
+    of = {"bootstrap": 0, "permutations": 130}
+    assert report.make(data, ["pr"], ["pairs"], ["abs"], ["max"], **of).null.shape == (130, 1)
 
 
 def test_a_worst_case_without_bias_shrinks_with_rows_and_grows_with_groups():

@@ -9,6 +9,7 @@ handled like one.
 
 import functools
 import itertools
+from collections import namedtuple
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -32,18 +33,6 @@ class Measure(NamedTuple):
     needs: frozenset[str]
     of: Callable[[pd.DataFrame, np.ndarray], np.ndarray]
     curve: Callable | None = None
-
-
-def each_unit(of: Callable[[pd.DataFrame], float]) -> Callable:
-    """A reader's function of a group's rows, for every unit; NaN for a group without rows."""
-
-    def of_units(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
-        times = np.round(mass).astype(int).reshape(-1, len(kinds))
-        parts = (kinds.loc[kinds.index.repeat(row)] for row in times)
-        found = [float(of(part)) if len(part) else np.nan for part in parts]
-        return np.reshape(found, mass.shape[:-1])
-
-    return of_units
 
 
 def mean_score(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
@@ -78,11 +67,8 @@ def auc_error(data: Table) -> np.ndarray:
     return ratio((negative * positive).sum(-1), 2 * negative.sum(-1) * positive.sum(-1))
 
 
-class Roc(NamedTuple):
-    """Vertices of a roc curve (Equation 1) from (0, 0) to (1, 1); NaN where a label is missing."""
-
-    fpr: np.ndarray
-    tpr: np.ndarray
+Roc = namedtuple("Roc", "fpr tpr")
+"""Vertices of a roc curve (Equation 1) from (0, 0) to (1, 1); NaN where a label is missing."""
 
 
 def rocs(data: Table) -> dict[str, Roc]:
@@ -163,9 +149,16 @@ MEASURES = {
 
 def measure(of: str | Measure | Callable[[pd.DataFrame], float]) -> Measure:
     """A base measure by its name, or from a function of a group's rows (a DataFrame)."""
-    if callable(of):
-        return Measure(name_of(of), frozenset(), each_unit(of))
-    return of if isinstance(of, Measure) else _block("base measure", MEASURES, of)
+    if not callable(of):
+        return of if isinstance(of, Measure) else _block("base measure", MEASURES, of)
+
+    def of_units(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
+        times = np.round(mass).astype(int).reshape(-1, len(kinds))
+        parts = (kinds.loc[kinds.index.repeat(row)] for row in times)
+        found = [float(of(part)) if len(part) else np.nan for part in parts]
+        return np.reshape(found, mass.shape[:-1])
+
+    return Measure(name_of(of), frozenset(), of_units)
 
 
 def lacking(data: Table) -> dict[str, str]:

@@ -102,11 +102,6 @@ def _most_pairs(data: Table, grid: Grid) -> int:
 # --- permutation null and multiplicity ---
 
 
-def null_draws(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray:
-    """Values of all cells with the groups shuffled: float64 (draws, cells)."""
-    return np.concatenate([s.cells() for s in samples(data, grid, draws, seed, null=True)])
-
-
 def tested(grid: Grid) -> np.ndarray:
     """Whether more is more bias, of every cell: no sign is left, or a largest one is kept."""
     signed = {"none", *SIGNED.values()}

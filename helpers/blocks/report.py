@@ -98,7 +98,8 @@ def make(
     if bootstrap:
         parts.append(evidence.bootstrap(data, grid, values, bootstrap, seed))
     if permutations:
-        null = evidence.null_draws(data, grid, permutations, seed)
+        shuffled = evidence.samples(data, grid, permutations, seed, null=True)
+        null = np.concatenate([part.cells() for part in shuffled])
         parts.append(evidence.p_values(values, null, evidence.tested(grid)))
     return Report(pd.concat(parts, axis=1), sample, null)
 
