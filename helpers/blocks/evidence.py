@@ -20,7 +20,7 @@ from helpers.blocks.blocks import Grid, Sample
 from helpers.blocks.counts import Table
 from helpers.stats import permutation
 
-AT_ONCE = 8_000_000  # numbers in one block of resampled counts
+AT_ONCE = 2_000_000  # numbers in one block of resampled counts
 MOST = 40_000_000  # draws x comparisons held at once
 MOST_ROWS = 2_000_000  # between which groups are exchanged row by row
 SIDE = 0.025  # intervals are 95% intervals

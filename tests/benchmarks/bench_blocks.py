@@ -68,9 +68,7 @@ def fairlearn(by, prediction, label):
 
 def fairbench(by, prediction, label):
     """Eight of its measures over its own intersections of the columns."""
-    return _fairbench(
-        lambda fb: [fb.categories @ by[name].tolist() for name in by], prediction, label
-    )
+    return _fairbench([by[name].tolist() for name in by], prediction, label)
 
 
 def fairbench_joined(by, prediction, label):
