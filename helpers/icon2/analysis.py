@@ -14,7 +14,7 @@ import pandas as pd
 
 from helpers.icon2 import formulas
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.estimates import Estimate, Part, estimate
+from helpers.icon2.average_precision import Estimate, Part, estimate
 from helpers.icon2.matching import Matches
 from helpers.icon2.options import CHOICES, PAPER, Options
 

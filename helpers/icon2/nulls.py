@@ -13,7 +13,7 @@ from helpers import stats
 from helpers.icon2 import formulas
 from helpers.icon2.analysis import ALL, POINTS
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.estimates import evaluate
+from helpers.icon2.average_precision import evaluate
 from helpers.icon2.matching import Matches
 from helpers.icon2.options import PAPER, Options
 from helpers.stats import permutation
