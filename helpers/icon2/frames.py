@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +20,10 @@ from helpers.worlds.driving import DrivingWorld
 
 @dataclass(frozen=True)
 class Frames(DrivingWorld):
-    """Frames and detections as tables, and what is known of them.
+    """Frames and detections as tables, and a `report`: what was read, joined or left out.
 
     Images are numbered in the order of their names, by which COCO breaks ties among scores; their
-    attributes are NaN where absent. `report` has a sentence for everything that was read, joined
-    or left out.
+    attributes are NaN where absent.
     """
 
     report: tuple[str, ...] = ()
@@ -86,10 +85,6 @@ def read(
         ``equal`` (a third of the joined frames in each bin) or ``paper`` (21.4k, 62.1k, 93.4k,
         250k). A bin holds its lower edge, the last both.
 
-    Returns
-    -------
-    Frames
-
     Raises
     ------
     DetectionDataError
@@ -104,9 +99,18 @@ def read(
     if gps is not None:
         table, counts = income.join(images["video"], **place, edges=edges)
         images["income"] = table["bin"]
-        more.append(_counted(counts))
-    found, left_out = _present(images, boxes, detections)
-    return _reported(found, [*said, *more, *left_out])
+        more.append(", ".join(f"{n:,} {name}" for name, n in counts.items()))
+    codes = np.unique(boxes["category"])
+    kept = detections[detections["category"].isin(codes)].reset_index(drop=True)
+    if left := len(detections) - len(kept):
+        more.append(f"{left:,} detections left out: no box of their class is labelled")
+    boxes, kept = (t.assign(category=np.searchsorted(codes, t["category"])) for t in (boxes, kept))
+    first = (
+        f"{len(images):,} frames, {(~boxes.ignore).sum():,} boxes, "
+        f"{len(kept):,} detections of {len(codes)} classes"
+    )
+    classes = tuple(driving.CLASSES[code] for code in codes)
+    return Frames(images, boxes, kept, classes, (first, *said, *more))
 
 
 def _together(**given) -> None:
@@ -153,26 +157,3 @@ def picture(frames: DrivingWorld, folder: str | Path | None, number: int) -> np.
     if file.is_file():
         return np.asarray(Image.open(file).convert("RGB"))
     return np.full((720, 1280, 3), 238, np.uint8)
-
-
-def _present(images, boxes, detections) -> tuple[Frames, list[str]]:
-    """Frames of the classes that have a labelled box, and what is said of the others."""
-    codes = np.unique(boxes["category"])
-    kept = detections[detections["category"].isin(codes)].reset_index(drop=True)
-    boxes, kept = (t.assign(category=np.searchsorted(codes, t["category"])) for t in (boxes, kept))
-    left = len(detections) - len(kept)
-    said = [f"{left:,} detections left out: no box of their class is labelled"] if left else []
-    return Frames(images, boxes, kept, tuple(driving.CLASSES[c] for c in codes)), said
-
-
-def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{n:,} {name}" for name, n in counts.items())
-
-
-def _reported(frames: Frames, said: list[str]) -> Frames:
-    """The same with a report: what there is, and what else is said."""
-    first = (
-        f"{len(frames.images):,} frames, {(~frames.boxes.ignore).sum():,} boxes, "
-        f"{len(frames.detections):,} detections of {len(frames.classes)} classes"
-    )
-    return replace(frames, report=(first, *said))

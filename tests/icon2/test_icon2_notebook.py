@@ -12,7 +12,7 @@ from helpers.icon2.options import CHOICES
 from helpers.icon2.reading import DetectionDataError
 from helpers.run.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
 from helpers.worlds import driving
-from helpers.worlds.driving import city
+from helpers.worlds.driving import street
 
 LAW = driving.Law(confounding=0.4)
 
@@ -48,7 +48,7 @@ def on_disk(tmp_path_factory):
     group = world.images.income.cat.codes.to_numpy()
     where = (world.images.video.tolist(), group, 0.2)
     both = (folder / "labels.json", folder / "predictions.json")
-    return world, driving.drives(*where)[0], both, city.write(folder, *where)
+    return world, street.drives(*where)[0], both, street.write_city(folder, *where)
 
 
 def test_ones_own_files_give_what_the_planted_world_gives(on_disk):
