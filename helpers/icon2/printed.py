@@ -18,18 +18,9 @@ def read(name: str) -> pd.DataFrame:
 def numbers() -> pd.DataFrame:
     """Every number of the paper's tables and of its section 4, and the same computed from others.
 
-    Returns
-    -------
-    DataFrame
-        exhibit, of, quantity : str
-        printed : float
-        recomputed : float
-            From other printed numbers; NaN for what can only be transcribed.
-        rounding : float
-            How far rounding lets the two be apart: half a unit of the last digit of each number
-            that takes part, or what "about" allows.
-        fits : bool
-            Whether they are no farther apart.
+    Columns ``exhibit of quantity printed``; ``recomputed`` (from other printed numbers; NaN for
+    what can only be transcribed); ``rounding`` (how far rounding lets the two be apart: half a unit
+    of the last digit of each number that takes part, or what "about" allows); and ``fits``.
     """
     table = pd.concat([_table_1(), _table_2(), _table_3(), _text()], ignore_index=True)
     off = (table.printed - table.recomputed).abs()
@@ -43,9 +34,7 @@ def _table_1() -> pd.DataFrame:
     again.loc["all classes", ["overall", *GROUPS]] = wide.drop("all classes").mean()
     # three APs off by .05 each move their sigma by no more than .05 sqrt(3 / 2)
     rounding = {"sigma": 0.005 + 0.05 * np.sqrt(1.5)} | dict.fromkeys(["overall", *GROUPS], 0.1)
-    long = (
-        wide.rename_axis("of").reset_index().melt("of", var_name="quantity", value_name="printed")
-    )
+    long = wide.rename_axis("of").reset_index().melt("of", None, "quantity", "printed")
     long["recomputed"] = again.melt().value.to_numpy()
     return long.assign(exhibit="Table 1", rounding=long.quantity.map(rounding))
 

@@ -1,9 +1,7 @@
 """Labels and detections in BDD100K's format (Scalabel's), read into tables.
 
-Two styles of names are in use: older files say bike, motor and person where newer ones say bicycle,
-motorcycle and pedestrian, and keep the boxes in ``frames[0].objects``. What BDD100K calls other
-person, other vehicle and trailer are regions to ignore for pedestrian, car and truck, as in the
-data set's own evaluation; boxes marked ``crowd`` are such regions for their own class.
+Older files have other names, and their boxes in ``frames[0].objects``. Some classes are regions to
+ignore for others, as in the data set's own evaluation, and so are boxes marked ``crowd``.
 """
 
 from collections import Counter
