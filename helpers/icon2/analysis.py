@@ -45,10 +45,8 @@ def analyse(
         From :func:`helpers.icon2.match`.
     sensitive, explanatory
         Attributes of images or boxes: the groups, and possible confounders.
-    classes
-        Names (default: all).
-    options
-        Default: the paper's reading.
+    classes, options
+        Default: all classes, and the paper's reading.
     resamples, seed
         Bootstrap resamples of images for the 95% intervals; 0 for none.
     clusters : array (n images,), optional
@@ -57,11 +55,6 @@ def analyse(
         Threads; the numbers do not depend on it.
     standardise
         False leaves out the standardised APs (NaN), which take about as long as all others.
-
-    Raises
-    ------
-    ValueError
-        For a class that the matches do not have.
     """
     weights = formulas.image_weights(matches.n_images, resamples, seed, clusters)
     given = (sensitive, explanatory, weights, options, standardise)

@@ -23,16 +23,11 @@ EVENTS_AT_ONCE = 500_000  # about; small arrays stay in the cache
 
 @dataclass(frozen=True)
 class Cells:
-    """Which boxes and which false positives belong to which cell, for one class.
+    """Which boxes and which false positives belong to which cell, for one class."""
 
-    `of_box` (n boxes of the class,) is the cell of each box, -1 for none; `images` (n images, C)
-    and `counted` (C, n detections of the class) say which images, and which detections that take no
-    box, count for a cell.
-    """
-
-    of_box: np.ndarray
-    images: np.ndarray
-    counted: np.ndarray
+    of_box: np.ndarray  # (n boxes of the class,): the cell of each, -1 for none
+    images: np.ndarray  # (n images, C): which count for a cell
+    counted: np.ndarray  # (C, n detections of the class): which that take no box count for a cell
 
 
 def whole(of_class: ClassMatches) -> Cells:
@@ -43,10 +38,7 @@ def whole(of_class: ClassMatches) -> Cells:
 
 
 def cells(of_class: ClassMatches, attributes: Sequence[Attribute], options: Options) -> Cells:
-    """Cells of all combinations of the attributes' values for one class, the last running fastest.
-
-    Of the options, ``false_positives`` and ``images`` are used here.
-    """
+    """Cells of all combinations of the attributes' values for one class, the last one fastest."""
     sizes = [len(a.values) for a in attributes]
     places = np.indices(sizes).reshape(len(sizes), -1)  # code of each attribute in each cell
     codes = np.array([of_class.codes(a) for a in attributes])
@@ -235,10 +227,9 @@ def estimate(
     standardise: bool,
     map: Callable,
 ) -> Estimate:
-    """Average precision over all thresholds of every cell, for each row of `weights`.
+    """Average precision over all thresholds of every cell, for each row of weights (R, n images).
 
-    Row 0 of the weights (R, n images) is the data as they are, whose counts decide what is
-    estimable. `map` may be a pool's, to work on several explanatory attributes at once.
+    Row 0 is the data as they are. `map` may be a pool's, to work on several attributes at once.
     """
 
     def part(explaining: Attribute) -> Part:

@@ -95,10 +95,7 @@ def _control(analysis: Analysis) -> list[Estimate]:
 
 
 def of_streets(beside: pd.DataFrame) -> list[Estimate]:
-    """What the intervention says of the paper's rule and of control.
-
-    From :func:`helpers.icon2.verdicts.beside_truth`: shares of its rows, a class of a training.
-    """
+    """What :func:`helpers.icon2.verdicts.beside_truth` says of the paper's rule and of control."""
     named, caused = beside[PAPER_RULE] == verdicts.NAMED, beside["scenes?"]
     said = {
         "icon2/rule/street": named[caused],
@@ -112,9 +109,8 @@ def of_streets(beside: pd.DataFrame) -> list[Estimate]:
 
 
 def of_worlds(worlds: pd.DataFrame, rates: pd.DataFrame) -> list[Estimate]:
-    """What the planted worlds say of the rules and of the method: often right, seldom wrong?
+    """How often the rules and the method are right in planted worlds, by their error rates.
 
-    From :func:`helpers.icon2.verdicts.ask_worlds` and :func:`helpers.icon2.verdicts.error_rates`.
     Attributes of boxes and of frames are judged apart.
     """
     share = rates.set_index(["rule", "world", "outcome"])[ENDS]

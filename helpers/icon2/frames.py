@@ -73,14 +73,10 @@ def read(
     Parameters
     ----------
     labels, predictions
-        BDD100K's labels and detections of the same frames: a file (a list, or an object with
-        frames) or a folder of such files.
-    gps
-        Folder of BDD100K's info files, ``<video>.json``.
-    areas
-        GeoJSON of polygons with a property ``area``.
-    incomes
-        CSV with the columns ``area`` and ``income`` (dollars a year).
+        BDD100K's labels and detections of the same frames, each a file or a folder of such files.
+    gps, areas, incomes
+        Folder of BDD100K's info files ``<video>.json``; GeoJSON of polygons with a property
+        ``area``; CSV with the columns ``area`` and ``income`` (dollars a year).
     edges
         ``equal`` (a third of the joined frames in each bin) or ``paper`` (21.4k, 62.1k, 93.4k,
         250k). A bin holds its lower edge, the last both.

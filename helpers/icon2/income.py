@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.path import Path as Outline
 from pydantic import BaseModel
 
-from helpers.icon2.reading import DetectionDataError, load_json, read_csv, valid
+from helpers.icon2.reading import DetectionDataError, load_json, numbered, valid
 
 PAPER_EDGES = (21_400.0, 62_100.0, 93_400.0, 250_000.0)  # dollars, section 4.1
 BINS = ("low", "middle", "high")
@@ -108,7 +108,15 @@ def areas_of(places: pd.DataFrame, areas: Path) -> pd.Series:
 
 def _incomes(path: Path) -> pd.Series:
     """Income by area; "142,500" and "$142,500" are numbers too."""
-    table = read_csv(path, "area", ["income"])
+    if not path.is_file():
+        raise DetectionDataError(f"{path.name}: there is no such file")
+    try:
+        table = pd.read_csv(path, dtype={"area": str})
+    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
+        raise DetectionDataError(f"{path.name}: is not a CSV table ({error})") from None
+    for column in {"area", "income"}.difference(table):
+        raise DetectionDataError(f"{path.name}: no column {column!r}")
+    numbered(table["area"], path)
     text = table.income.astype(str).str.replace(r"[$,\s]", "", regex=True)
     income = pd.to_numeric(text, errors="coerce")
     strange = table[income.isna() & table.income.notna()]

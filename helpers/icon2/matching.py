@@ -4,7 +4,7 @@ COCO's rule goes through the detections of an image and class from the highest s
 takes the box it overlaps most among those still free, if the overlap reaches the threshold. That
 is a serial dictatorship, so it has the one stable outcome in which boxes prefer the detection with
 the higher score: all detections may propose at once, every box keeps the best, the others propose
-to their next. A few rounds over whole arrays settle all images and classes of a threshold.
+to their next. A few rounds over arrays settle a range of images, all their classes at once.
 """
 
 from __future__ import annotations
@@ -29,18 +29,16 @@ IMAGES_AT_ONCE = 1_000  # small arrays stay in the cache
 class Matches:
     """Which detection took which box.
 
-    `taken` (T, n detections) is the row of the box that each detection took at each threshold, -1
-    for none. `detections` (``image category score row``, the row in those that were given) are
-    class after class, in each by falling score; ties in the order of the images, as COCO breaks
-    them. `boxes` (``image category ignore``) are in the order in which they were given.
+    The detections are class after class, in each by falling score; ties are in the order of the
+    images, as COCO breaks them. The boxes are in the order in which they were given.
     """
 
     thresholds: np.ndarray
     classes: tuple[str, ...]
     n_images: int
-    boxes: pd.DataFrame
-    detections: pd.DataFrame
-    taken: np.ndarray
+    boxes: pd.DataFrame  # image category ignore
+    detections: pd.DataFrame  # image category score row (in those that were given)
+    taken: np.ndarray  # (T, n detections): row of the box that each took, -1 for none
 
     def of(self, name: str) -> ClassMatches:
         """The matches of one class."""

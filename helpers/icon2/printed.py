@@ -22,7 +22,7 @@ def numbers() -> pd.DataFrame:
     what can only be transcribed); ``rounding`` (how far rounding lets the two be apart: half a unit
     of the last digit of each number that takes part, or what "about" allows); and ``fits``.
     """
-    table = pd.concat([_table_1(), _table_2(), _table_3(), _text()], ignore_index=True)
+    table = pd.concat([_table_1(), _tables_2_and_3(), _text()], ignore_index=True)
     off = (table.printed - table.recomputed).abs()
     return table.assign(fits=off.round(6) <= table.rounding)
 
@@ -39,21 +39,17 @@ def _table_1() -> pd.DataFrame:
     return long.assign(exhibit="Table 1", rounding=long.quantity.map(rounding))
 
 
-def _table_2() -> pd.DataFrame:
-    table = read("control")
-    sigma = read("groups").set_index("class").sigma
+def _tables_2_and_3() -> pd.DataFrame:
+    tables = {"Table 2": read("control"), "Table 3": read("ranking")}
+    table = pd.concat(tables, names=["exhibit"]).reset_index("exhibit")
     table["of"] = table["class"] + ", " + table.attribute
-    long = table.melt("of", ["proxy_sigma", "controlled", "delta"], "quantity", "printed")
-    again = (table["class"].map(sigma) - table.controlled).set_axis(table.of)
+    sigma = table["class"].map(read("groups").set_index("class").sigma)
+    again = (sigma - table.controlled).set_axis(table.of)
+    long = table.melt(
+        ["exhibit", "of"], ["proxy_sigma", "controlled", "delta"], "quantity", "printed"
+    )
     long["recomputed"] = long.of.map(again).where(long.quantity == "delta")
-    return long.assign(exhibit="Table 2", rounding=0.015)
-
-
-def _table_3() -> pd.DataFrame:
-    table = read("ranking")
-    of = table["class"] + ", " + table.attribute
-    long = pd.DataFrame({"of": of, "quantity": "proxy_sigma", "printed": table.proxy_sigma})
-    return long.assign(exhibit="Table 3", recomputed=np.nan, rounding=np.nan)
+    return long.dropna(subset="printed").assign(rounding=0.015)
 
 
 def _text() -> pd.DataFrame:
