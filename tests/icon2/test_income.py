@@ -45,8 +45,7 @@ def test_every_frame_with_gps_gets_its_area_and_income(town):
 def test_bins_are_equal_or_the_papers(town):
     tracks, _, files = town
     equal = income.join(VIDEOS, *files)[0]["bin"].value_counts()
-    assert equal.sum() == len(tracks)
-    assert equal.max() - equal.min() < 0.15 * len(tracks)
+    assert equal.sum() == len(tracks) and np.ptp(equal) < 0.15 * len(tracks)
     paper = income.join(VIDEOS, *files, edges="paper")[0].dropna()
     low = paper[paper["bin"] == "low"].income
     assert low.between(21_400, 62_100, inclusive="left").all()
