@@ -234,7 +234,9 @@ def estimate(
 
     def part(explaining: Attribute) -> Part:
         ap, boxes = evaluate(of_class, (explaining,), weights, options)
-        cell_ap, cell_boxes = within(of_class, sensitive, explaining, weights, options)
+        strata, both = len(explaining.values), (explaining, sensitive)
+        found = evaluate(of_class, both, weights, options, strata)
+        cell_ap, cell_boxes = (one.reshape(len(weights), strata, -1) for one in found)
         usable = ~np.isnan(cell_ap[0]).any(1) & standardise
         adjusted = _standardised(
             of_class, sensitive, explaining, weights, options, cell_boxes, usable
@@ -248,10 +250,7 @@ def estimate(
 
 
 def evaluate(of_class, attributes, weights, options, strata: int = 1) -> list[np.ndarray]:
-    """AP and boxes (R, C) of the combined values of some attributes.
-
-    Cells are compared within each of `strata` equal runs of them.
-    """
+    """AP and boxes (R, C) of attributes' combined values, compared within each of `strata` runs."""
     chosen = cells(of_class, attributes, options)
     arranged = Curves(of_class, chosen)
     ap, boxes = np.empty((2, len(weights), arranged.n_cells))
@@ -262,13 +261,6 @@ def evaluate(of_class, attributes, weights, options, strata: int = 1) -> list[np
     few = np.bincount(arranged.box_cell, minlength=arranged.n_cells) < options.min_boxes
     ap[:, few] = np.nan
     return [ap, boxes]
-
-
-def within(of_class, sensitive, explaining, weights, options) -> list[np.ndarray]:
-    """AP and boxes (R, E, A) of every sensitive value within every explanatory value."""
-    strata = len(explaining.values)
-    found = evaluate(of_class, (explaining, sensitive), weights, options, strata)
-    return [part.reshape(len(weights), strata, -1) for part in found]
 
 
 def _standardised(

@@ -251,8 +251,7 @@ def _weathered(picture: np.ndarray, frame: dict, rng) -> np.ndarray:
 @cache
 def _shapes() -> pd.DataFrame:
     """The shapes of all looks, those of a look from the back to the front."""
-    table = pd.read_csv(SHAPES, float_precision="round_trip")
-    return table.set_index(["kind", "look"]).drop(columns="what")
+    return pd.read_csv(SHAPES).set_index(["kind", "look"]).drop(columns="what")
 
 
 @cache
