@@ -283,9 +283,8 @@ def _permuted(
 ) -> Iterator[Attribute]:
     """The attribute, and then with its known codes permuted, again and again.
 
-    Codes of boxes move within their class, and from all boxes of an image to those of another,
-    since single boxes, which resemble their neighbours, would give too narrow a null. With
-    `clusters`, those of whole clusters of images move together.
+    Codes of boxes move within their class, and from all boxes of an image to those of another:
+    single boxes resemble their neighbours, and would give too narrow a null.
     """
     together = None if clusters is None else np.unique(clusters, return_inverse=True)[1]
     apart = np.zeros(len(attribute.codes), int)

@@ -122,10 +122,9 @@ def example(
 ) -> tuple[int, pd.DataFrame, pd.DataFrame]:
     """A frame that shows what matching does: its number, its boxes, and its detections.
 
-    Of the frames in which a class has a hit, a miss and a false positive (or else the most of the
-    three) at the first threshold of the `matches`, and at most two false positives, it is that with
-    the largest boxes. The boxes have a column ``found``, the detections ``hit`` and ``box`` (the
-    row of the box that they took).
+    It has a hit, a miss and a false positive of the class (or else the most of the three) at the
+    first threshold of the `matches`, at most two false positives, and the largest boxes. The boxes
+    have a column ``found``, the detections ``hit`` and ``box`` (the row of the box that they took).
     """
     rows, ours = matches.rows(name), matches.of(name)
     boxes = frames.boxes.loc[ours.box_row[~ours.box_ignored]]

@@ -179,12 +179,10 @@ def crossed(world: DrivingWorld, *several: Attribute) -> Attribute:
 def scores(record: pd.DataFrame, bounds: Mapping[str, float] | None = None) -> pd.DataFrame:
     """How near each of the `ANALYSES` comes to what the intervention says is due to the scenes.
 
-    From rows of :func:`measured`. Columns ``analysis rows error within``: the mean absolute error
-    (AP points), and the share of rows in which the intervention's part lies within the analysis's
-    95% interval; ``bound right``: the share of rows in which a part above the bound means that the
-    scenes have a part beyond doubt. Without `bounds` each analysis gets the one, in half points,
-    that is right most often (the lowest of several); so it is chosen on some worlds, and those that
-    were chosen can be given for others.
+    From rows of :func:`measured`. ``error`` is the mean absolute error (AP points), ``within`` the
+    share of rows whose 95% interval holds the intervention's part, ``right`` the share in which a
+    part above the ``bound`` means that the scenes have a part beyond doubt. Without `bounds` each
+    analysis gets the one, in half points, that is right most often (the lowest of several).
     """
     truth, caused, rows = record["scenes"], record["scenes_low"] > 0, []
     for name in ANALYSES:
