@@ -109,8 +109,9 @@ def of_streets(beside: pd.DataFrame) -> list[Estimate]:
 
 
 def of_worlds(worlds: pd.DataFrame, rates: pd.DataFrame) -> list[Estimate]:
-    """How often the rules and the method are right in planted worlds, by their error rates.
+    """What the planted worlds say of the rules and of the method: often right, seldom wrong?
 
+    From :func:`helpers.icon2.verdicts.ask_worlds` and :func:`helpers.icon2.verdicts.error_rates`.
     Attributes of boxes and of frames are judged apart.
     """
     share = rates.set_index(["rule", "world", "outcome"])[ENDS]
