@@ -12,7 +12,7 @@ from helpers.run import artifacts
 QUIET = {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"}
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
-MENUS = "Here stand menus: open this notebook in JupyterLab and run this cell to use them."
+MENUS = "Here are menus or sliders: open this notebook in JupyterLab and run this cell to use them."
 
 
 def execute(path: Path) -> None:
