@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 
-from helpers.blocks import blocks, claims, counts, report
+from helpers.blocks import blocks, claims, counts, named, report
 from helpers.blocks import paper as fb
 from helpers.run import project
 
@@ -58,8 +58,8 @@ def test_table_1_is_the_papers():
     words |= {"tpr": "P(c = 1 | S)", "acc": "any"}  # |deo|: the row drops the condition of the text
     words |= {"compl": "compl of one group", "vsany": "vsany", "pairs": "pairs"}
     words |= {"sabs": "fi - fj", "abs": "|fi - fj|", "srel": "1 - fi / fj"}
-    assert [*fb.TABLE_1, "ib"] == printed.index.tolist()
-    for name, of in fb.TABLE_1.items():
+    assert [*named.TABLE_1, "ib"] == printed.index.tolist()
+    for name, of in named.TABLE_1.items():
         row = printed.loc[name, ["base", "set", "comparison", "reduction"]].tolist()
         taken = 2 if name == "F_bias" else 4  # which takes any comparison and reduction
         assert row[:taken] == [words.get(part, part) for part in of][:taken]
@@ -67,7 +67,7 @@ def test_table_1_is_the_papers():
 
 def test_table_1_by_hand():
     data = claims.counted(claims.tables()["compas"])
-    found = fb.table_1(data, group="African-American").set_index("measure")["value"]
+    found = named.table_1(data, group="African-American").set_index("measure")["value"]
     rates = np.array([2174 / 3696, 1143 / 3518])
     once = np.array([3696, 3518]) / 7214 @ np.abs(rates - 3317 / 7214)
     assert found["spsf"] == pytest.approx(2 * once)  # as printed: both directions
@@ -75,17 +75,17 @@ def test_table_1_by_hand():
     accuracy = np.array([(990 + 1369) / 3696, (1691 + 666) / 3518])
     assert found["wcb"] == pytest.approx(1 - accuracy.min() / accuracy.max())
     for name, value in found.items():
-        assert fb.by_name(data, name, "African-American") == value, "every printed name is known"
+        assert named.by_name(data, name, "African-American") == value, "every printed name is known"
     with pytest.raises(ValueError, match=r"'f1' is not known; there are \|dfpr\|"):
-        fb.by_name(data, "f1")
+        named.by_name(data, "f1")
 
 
 def test_individual_bias_by_hand():
     y, x = np.array([0.0, 1.0, 0.4]), np.array([[0.0], [2.0], [2.1]])
     worst = max(abs(y[a] - y[b]) / abs(x[a, 0] - x[b, 0]) for a, b in [(0, 1), (0, 2), (1, 2)])
-    assert fb.individual_bias(y, x) == pytest.approx(worst)
-    assert fb.individual_bias([0, 1], [[1.0], [1.0]]) == math.inf
-    assert math.isnan(fb.individual_bias([1, 1], [[1.0], [1.0]]))
+    assert named.individual_bias(y, x) == pytest.approx(worst)
+    assert named.individual_bias([0, 1], [[1.0], [1.0]]) == math.inf
+    assert math.isnan(named.individual_bias([1, 1], [[1.0], [1.0]]))
 
 
 def test_groups_and_their_intersections():

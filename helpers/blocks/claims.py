@@ -7,7 +7,7 @@ judged by whether ours give the same as its printed code, its own library and ot
 import numpy as np
 import pandas as pd
 
-from helpers.blocks import blocks, counts, paper
+from helpers.blocks import blocks, counts, named
 from helpers.blocks.report import KEYS, Report
 from helpers.run import project
 from helpers.run.claims import Estimate
@@ -73,7 +73,7 @@ def of_paper(
     """Notebook 09: COMPAS, the whole grid of an example and the report of the paper's `snippet`,
     other toolkits' cells (`answers`), and a null (`evidence.without_bias`).
     """
-    ours = paper.table_1(compas, "African-American").set_index("measure")["value"]
+    ours = named.table_1(compas, "African-American").set_index("measure")["value"]
     found, cells = 0, whole.cells[whole.cells["reduction"].isin(["max", "min", "mean"])]
     for names, part in cells.groupby(KEYS[:3], sort=False):
         behind = whole.pairs(*names)["compared"].agg(["max", "min", "mean"])
