@@ -100,15 +100,14 @@ def test_the_paper_has_1500_mosaics():
     counts=st.lists(st.integers(0, 9), min_size=2, max_size=5).filter(any),
     stock=st.lists(st.integers(3, 11), min_size=5, max_size=5),
     per_context=st.integers(1, 3),
-    side=st.sampled_from(["left", "right", "random"]),
     seed=st.integers(0, 2**31),
 )
 @settings(max_examples=60, deadline=None)
-def test_design_keeps_its_promises(counts, stock, per_context, side, seed):
+def test_design_keeps_its_promises(counts, stock, per_context, seed):
     classes = tuple("abcde"[: len(counts)])
     labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
     contexts = {name: range(m) for name, m in zip(classes, stock, strict=False)}
-    settings = {"per_context": per_context, "side": side, "seed": seed}
+    settings = {"per_context": per_context, "seed": seed}
     table = mosaics.design(labels, contexts, classes, **settings)
     with_partner = table[table["kind"] != "neutral"]
     assert not with_partner.duplicated(["object", "context_class", "context"]).any()
@@ -118,11 +117,6 @@ def test_design_keeps_its_promises(counts, stock, per_context, side, seed):
         assert (pair.groupby("object").size() == per_context).all()
         times = np.bincount(pair["context"], minlength=len(contexts[context]))
         assert times.max() - times.min() <= 1 and len(times) == len(contexts[context])
-        if side == "random":
-            left = (pair["side"] == "left").groupby(pair["object"]).sum()
-            assert set(left) <= {per_context // 2, (per_context + 1) // 2}
-        else:
-            assert (pair["side"] == side).all()
     assert table.equals(mosaics.design(labels, contexts, classes, **settings))
 
 
@@ -158,22 +152,17 @@ def test_neutral_partners():
 @pytest.mark.parametrize("width", [8, 9])
 def test_batches_are_grids_of_the_designs_pairs(shape, width):
     objects, plain = noise(6, 8, width), noise(1, 8, width, 7)
-    contexts = {"a": noise(5, 8, width, 1), "b": noise(7, 8, width, 2), "c": noise(4, 8, width, 3)}
+    contexts = {"a": noise(5, 8, width, 1), "b": noise(7, 8, width, 2), "c": noise(6, 8, width, 3)}
     labels = torch.tensor([0, 0, 1, 1, 2, 2])
-    table = mosaics.design(labels, contexts, "abc", per_context=3, side="random")
-    table = table.sample(frac=0.8, random_state=0)  # any rows, any order
-    found = list(mosaics.batches(table, objects, contexts, plain, shape=shape, batch_size=16))
-    assert {len(batch) for batch in found[:-1]} == {16}
-    expected = []
+    sides = (mosaics.design(labels, contexts, "abc", side=side) for side in ("left", "right"))
+    table = pd.concat(sides).sample(frac=0.8, random_state=0)  # any rows, any order
+    found, expected = mosaics.build(table, objects, contexts, plain, shape=shape), []
     for row in table.itertuples():
         image = objects[row.object : row.object + 1]
         other = plain if row.kind == "neutral" else contexts[row.context_class][[row.context]]
         pair = [image, other] if row.side == "left" else [other, image]
         expected.append(grid(pair, 1, 2, shape))
-    assert torch.equal(torch.cat(found), torch.cat(expected))
-    assert torch.equal(
-        torch.cat(found), mosaics.build(table, objects, contexts, plain, shape=shape)
-    )
+    assert len(table) > mosaics.BATCH and torch.equal(found, torch.cat(expected))
 
 
 def test_batches_say_what_is_missing():

@@ -106,7 +106,7 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
         ({"doses": [2]}, r"'doses': 2 \[0\] should be less than or equal to 1"),
         ({"doses": [float("nan")]}, r"'doses': nan \[0\] should be less than"),
         ({"doses": 0.5}, "'doses': 0.5 should be a valid list"),
-        ({"side": "up"}, "'side': 'up' should be 'left', 'right' or 'random'"),
+        ({"side": "up"}, "'side': 'up' should be 'left' or 'right'"),
         (
             {"images": "wrld"},
             "'images': 'wrld' .*should be 'world', 'visual-contexts', 'focus' or 'folder'",

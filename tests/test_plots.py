@@ -156,16 +156,6 @@ def test_figure_2_shows_its_table():
     figures.accuracy_bars(table.assign(low=np.nan, high=np.nan), 3).draw_without_rendering()
 
 
-def test_an_image_grid_holds_the_images():
-    rows = {"mug": {"C": pictures(3), "NC": pictures(2)}, "cup": {"C": pictures(1)}}
-    fig = figures.image_grid(rows, {"mug": "#F5A623"})
-    sheet = fig.axes[0].images[0].get_array()
-    assert sheet.shape == (2 * 20, 3 * 20, 3)
-    assert (sheet[2:18, 22:38] == rows["mug"]["C"][1].permute(1, 2, 0).numpy()).all()
-    assert [ax.get_title(loc="left") for ax in fig.axes] == ["C", "NC"]
-    figures.image_grid({"a": pictures(4)}).draw_without_rendering()
-
-
 def test_show_displays_once_with_alternative_text_and_saves_the_same_bytes(tmp_path, shell):
     kept = []
     for folder in (tmp_path / "a", tmp_path / "b"):
@@ -187,11 +177,6 @@ def test_show_keeps_the_stored_picture_small(tmp_path, shell):
         figures.show(figures.image_grid({"noise": pictures(4, 96)}, width=7), "n", "Noise")
     assert len(found.outputs[0].data["text/html"]) * 3 / 4 <= 151_000
     assert not list(tmp_path.iterdir())
-
-
-def test_show_needs_an_alternative_text():
-    with pytest.raises(ValueError, match="has no alternative text"):
-        figures.show(figures.causal_graphs(), "figure-03", " ")
 
 
 def test_whiskers_are_lengths_and_none_where_there_is_no_interval():

@@ -1,10 +1,8 @@
 """What lies around the objects: its colour, and how much of an explanation falls on it.
 
 *Assessing Biases through Visual Contexts*, section 2.1.1, holds the objects' colour constant, and
-section 4 judges by eye where GradCAM looks (Figure 16). Both are measured here. A map of an object
-spreads beyond it, with or without a bias, so its share on the background is compared with that of
-networks which were trained where contexts tell nothing. Where nobody knows the background, a mosaic
-tells where the context is: one half of it.
+section 4 judges by eye where GradCAM looks (Figure 16). A map spreads beyond its object, with or
+without a bias, so its share on the background is compared with that of networks without the bias.
 """
 
 from collections.abc import Mapping, Sequence
@@ -159,13 +157,13 @@ def in_mosaics(
 ) -> pd.DataFrame:
     """Explain mosaics for their *context's* class: how much relevance lies on the context's half?
 
-    Every test image of C is put beside one image of each other class's context (the object on the
-    left), and beside the neutral image. No mask is needed: the context is the right half. `seed` is
-    that of `mosaics.design`, `neutral` that of `mosaics.neutral`; `layer` is :func:`layer_for`'s.
+    Every test image of C is put beside one image of each other class's context, and beside the
+    neutral image, which are the right half: no mask is needed. `seed` is that of `mosaics.design`,
+    `neutral` that of `mosaics.neutral`; `layer` is :func:`layer_for`'s.
 
     One row a training and mosaic: training, context_class, object_class, object, context (share of
-    the relevance on the half with the context), neutral (the same half and class, with the neutral
-    image there), more (context - neutral). NaN where a map is empty.
+    the relevance on the half with the context), neutral (the same with the neutral image there),
+    more (context - neutral). NaN where a map is empty.
     """
     objects, contexts = collection.sets["C"].split("test"), collection.contexts
     drawn = {"per_context": 1, "controls": (), "seed": seed}

@@ -6,7 +6,6 @@ The objects stay, only what is behind them changes.
 
 from dataclasses import replace
 
-import pandas as pd
 import torch
 
 from helpers.contexts import mosaics
@@ -58,10 +57,3 @@ def changed(biased: Collection, unbiased: Collection, way: str, share: float) ->
 
     mixed = exchanged(biased.sets["C"], unbiased.sets["C"], way, share)
     return replace(biased, sets=biased.sets | {"C": mixed}, redraw=redraw)
-
-
-def change(after: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
-    """The `value` of one table of `methods.measured` less another's, image by image."""
-    keys = [name for name in after.columns if name != "value"]
-    difference = after.set_index(keys)["value"] - before.set_index(keys)["value"]
-    return difference.reset_index()[after.columns]
