@@ -495,7 +495,7 @@ def dose_response(
     fig = _against_dose(asked, "effect", "reading", "context_class", looks, nothing)
     fig.supxlabel("planted dose: share of a class's images in its own context", fontsize=10)
     handles = _of_contexts(table, colours, context_of)
-    handles += [mark('no "yes"', marker="o", mfc="white"), _SHADE]
+    handles += [mark('open: not "yes"', marker="o", mfc="white"), _SHADE]
     none = asked[(asked["dose"] <= nothing) & (asked["answer"] != "")]
     false = f"{(none['answer'] == 'yes').sum()} of {len(none)}"
     headed(fig, f"One world: where nothing is planted, {false} answers are yes", handles)
@@ -522,8 +522,9 @@ def effects_of_worlds(worlds: pd.DataFrame, panels: Mapping, *, nothing: float) 
         ax.axhline(0, **ZERO)
         ax.set(title=name, xlabel="planted dose", xticks=part.index.unique())
         out = (part[part.index == 1] > part[part.index <= nothing].max()).sum()
-        said.append(f"{out} stand out by {name}")
-    headed(fig, f"Of {dots} contexts at dose 1, {', '.join(said)}", [*marks(looks), _SHADE])
+        said.append(f"{out} by {name}")
+    title = f"Contexts that stand out at dose 1, of {dots}: {', '.join(said)}"
+    headed(fig, title, [*marks(looks), _SHADE])
     note(fig, "Standing out: a larger effect than any context has where nothing is planted.")
     return fig
 
@@ -559,9 +560,8 @@ def yes_rates(table: pd.DataFrame, measures: Pairs, *, nothing: float) -> Figure
     none = table[(table["dose"] <= nothing) & (table["reading"] == "beside neutral")]
     alarms = none.groupby(["by", "method", "quantity"], sort=False)["yes"].mean()
     most = alarms.groupby("by", sort=False).max()
-    said = "; ".join(f"{rate:.0%} by {name}" for name, rate in most.items())
-    title = f"Beside neutral, the measure with most false alarms has {said}"
-    headed(fig, title, [*marks(looks), _SHADE])
+    said = ", ".join(f"{rate:.0%} by {name}" for name, rate in most.items())
+    headed(fig, f"False alarms beside neutral: up to {said}", [*marks(looks), _SHADE])
     return fig
 
 
