@@ -70,16 +70,6 @@ def test_effects_against_loops():
         assert row.drop == pytest.approx(row.single_distance - row.mosaic_distance)
 
 
-def test_table_1_from_its_points():
-    """Table 1, park + mug: a mean point 2.8234 beyond the diagonal is a logit gap of 3.9929."""
-    table = mosaics.design(torch.tensor([1]), {"a": range(5)}, "ab")
-    mosaic = np.tile([7.9929, 4.0], (1, 6, 1))
-    found = of_pairs(np.array([[[0.0, 8.2057]]]), mosaic, table, "ab").iloc[0]
-    assert found["mosaic_distance"] == pytest.approx(-2.8234, abs=5e-5)
-    assert found["single_distance"] == pytest.approx(5.8023, abs=5e-5)
-    assert np.isnan(found["mosaic_distance_low"])  # one image has no spread
-
-
 def test_a_planted_context_is_told_from_being_in_a_mosaic():
     images = effects.per_image(effects.points(*planted()))
     own = (images["own_distance"] - images["neutral_distance"]).groupby(images["object_class"])

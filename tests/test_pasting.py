@@ -137,21 +137,6 @@ def test_composites_lie_between_ground_and_object(seed, softness, scale):
     assert (made.int() >= least - 1).all() and (made.int() <= most + 1).all()
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"contexts": {}}, r"contexts\['b'\], which was not given"),
-        ({"contexts": grounds(size=12)}, r"contexts\['b'\] is of \(12, 12\) pixels"),
-    ],
-)
-def test_paste_refuses(change, said):
-    given_ = {"contexts": grounds(), **change}
-    with pytest.raises(ValueError, match=said):
-        build(rows(2), pasting.cut(*square(), 0), **given_)
-    with pytest.raises(ValueError, match="the neutral image, which was not given"):
-        build(rows(1, kind="neutral"), pasting.cut(*square(), 0), grounds())
-
-
 # --- what composites are taken for ---------------------------------------------------------------
 
 
