@@ -46,7 +46,7 @@ rule world:
         doses=" ".join(map(str, swept.doses)),
     threads: 1
     shell:
-        "python -m helpers.contexts.sweep {output:q} --first {wildcards.seed} --seeds 1"
+        "python -m helpers.contexts.sweep {output:q} --seeds {wildcards.seed}"
         " --doses {params.doses} --per-class {images.per_class} --trainings {swept.trainings}"
 
 

@@ -26,9 +26,7 @@ RECORDED = project.root() / "data" / "context_worlds.csv"
 ASKED = [*methods.MEASURE, "trainings"]
 
 
-def world(
-    seed: int, doses: Sequence[float] = DOSES, images: Images = IMAGES, recipe: Recipe = RECIPE
-) -> pd.DataFrame:
+def world(seed: int, doses: Sequence[float], images: Images, recipe: Recipe) -> pd.DataFrame:
     """What each method measures at each dose of one world, by all trainings and by the first alone.
 
     One row a dose, context, measure and number of trainings, by `methods.answers`, with spread
@@ -95,16 +93,15 @@ def main() -> None:
     """``python -m helpers.contexts.sweep FILE``: measure worlds, and write them to a file."""
     parser = argparse.ArgumentParser(description="Plant context bias, ask every method.")
     parser.add_argument("file", type=Path)
-    parser.add_argument("--seeds", type=int, default=WORLDS, help="how many, from --first on")
-    parser.add_argument("--first", type=int, default=FIRST)
+    parser.add_argument("--seeds", type=int, nargs="+", default=range(FIRST, FIRST + WORLDS))
     parser.add_argument("--doses", type=float, nargs="+", default=DOSES)
     parser.add_argument("--per-class", type=int, default=IMAGES.per_class, help="images")
     parser.add_argument("--trainings", type=int, default=RECIPE.trainings)
     asked = parser.parse_args()
     images = Images("world", per_class=asked.per_class)
     recipe = Recipe(trainings=asked.trainings)
-    seeds = range(asked.first, asked.first + asked.seeds)
-    found = pd.concat(world(seed, sorted(asked.doses), images, recipe) for seed in seeds)
+    doses = sorted(asked.doses)
+    found = pd.concat(world(seed, doses, images, recipe) for seed in asked.seeds)
     artifacts.write_text(asked.file, found.to_csv(index=False, float_format="%.3g"))
 
 
