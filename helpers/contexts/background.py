@@ -34,8 +34,7 @@ def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> lis
 def mean_colours(images: ImageSet) -> dict[str, torch.Tensor]:
     """Mean RGB of each image by region, float64 (N, 3), NaN where a region is empty.
 
-    The regions are the object and, in C, the background (a plain ground says nothing); where no
-    mask tells them apart, the whole image.
+    The regions are the object and, in C, the background; without masks, the whole image.
     """
     pixels = images.images.double()
     if images.masks is None:
@@ -49,10 +48,9 @@ def mean_colours(images: ImageSet) -> dict[str, torch.Tensor]:
 
 
 def guesses(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
-    """Guess the class of every test image from one mean colour alone.
+    """Guess the class of every test image: that whose mean colour in training is nearest.
 
-    The guess is the class whose mean colour over the training images is nearest: three numbers an
-    image, no shape, no texture. One row a test image and region: set, region, class, right (bool).
+    One row a test image and region: set, region, class, right (bool).
     """
     parts = []
     for name, images in sets.items():
@@ -121,10 +119,7 @@ def relevance(trainings: Sequence[Maps], images: ImageSet) -> pd.DataFrame:
 
 
 def fair_test(model: Sequence, reference: Sequence, images: ImageSet) -> pd.DataFrame:
-    """GradCAM's relevance on the background beyond the reference trainings', at two layers.
-
-    `effects.beyond` of both, with size (side of the images), layer, and pixels (side of its map).
-    """
+    """`effects.beyond` of both at two layers; size and pixels are the sides of image and map."""
     parts = []
     for layer, pixels in two_layers(model[0], images.images).items():
         both = [relevance(explained(nets, images, layer), images) for nets in (model, reference)]

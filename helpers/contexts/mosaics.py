@@ -107,10 +107,9 @@ def batches(
 ) -> Iterator[torch.Tensor]:
     """Stream the mosaics of a design, in its order, equal to `data.mosaics.grid` of the same pairs.
 
-    `table` is from :func:`design`, or any rows of it; `objects` are the images that it counts, and
-    `contexts` are by class. The neutral image is needed where `table` has rows of that kind. All
-    are uint8 and of one size. Batches are uint8 (B, 3, H, W) if "squeezed", (B, 3, H, 2 * W) if
-    "native". Every tile in use is resized once, however many mosaics it is in.
+    `table` has any rows of :func:`design`; `objects` are the images that it counts, `contexts` are
+    by class, and `neutral` is needed where rows are of that kind: all uint8 of one size. Batches
+    are uint8 (B, 3, H, W) if "squeezed", (B, 3, H, 2 * W) if "native".
     """
     images, partner = partners(table, contexts, neutral, objects.shape[-2:])
     used, place = np.unique(table["object"], return_inverse=True)
@@ -137,8 +136,7 @@ def ask(
 ) -> dict[str, pd.DataFrame]:
     """Effects on each object image beside each of several neutral partners, by `effects.per_image`.
 
-    `networks` are trainings. `partners` are by name, such as from :func:`neutral`; `drawn` are more
-    arguments of :func:`design`. The mosaics with contexts are asked once.
+    `networks` are trainings, `partners` are by name, and `drawn` are arguments of :func:`design`.
     """
     table = design(objects.labels, contexts, objects.classes, **drawn)
     plain = table["kind"] == "neutral"  # the last rows of a design

@@ -289,11 +289,10 @@ def mosaic_logits(
 def by_context(
     table: pd.DataFrame, title: str, context_of: Names, *, panel="reading", singles=None, units=()
 ) -> Figure:
-    """Strengths of contexts, a row a context, and a panel for each value of the column `panel`.
+    """Strengths of contexts as from `effects.readings`: a panel for each value of a column `panel`.
 
-    `table` has that column, context_class, network, value, low and high, as from
-    `effects.readings`. `singles` are values by training (`effects.of_trainings`, with network), and
-    `units` are those of the columns of panels.
+    `singles` are values by training (`effects.of_trainings`, with network); each column of panels
+    has one of the `units`.
     """
     panels, contexts = table[panel].unique(), list(table["context_class"].unique())
     looks = series(table["network"])
@@ -327,10 +326,9 @@ def by_context(
 def paste_counts(
     table: pd.DataFrame, pictures: Mapping, colours: Names, context_of: Names
 ) -> Figure:
-    """How many composites are taken for the context's class, a panel a context (Figures 11 to 14).
+    """Figures 11 to 14 by `pasting.counts`, with a column paper (of 25, or NaN): a panel a context.
 
-    `table` is that of `pasting.counts`, with a column paper (of 25, or NaN). `pictures` has an
-    example for each bar, uint8 (3, H, W), by context class and what is pasted.
+    `pictures` has an example for each bar, uint8 (3, H, W), by context class and what is pasted.
     """
     contexts = list(dict.fromkeys(table["context_class"]))
     rows = -(-len(contexts) // 2)
@@ -503,10 +501,7 @@ def dose_response(
 
 
 def effects_of_worlds(worlds: pd.DataFrame, panels: Mapping, *, nothing: float) -> Figure:
-    """Every context of the `sweep.world`s, at each dose: do planted ones stand out?
-
-    `panels` gives a name to the method, quantity, reading and number of trainings of each panel.
-    """
+    """Every context of the worlds by dose; `panels` are by name (measure, number of trainings)."""
     looks = {
         "one context in one world": {"marker": "o", "color": BLUE, "ms": 4, "alpha": 0.4},
         "median": {"marker": "_", "color": INK, "ms": 20, "mew": 3},

@@ -3,7 +3,7 @@
     python tests/benchmarks/bench_pasting.py [rounds]
 
 Prints one line a ratio. The routes alternate, one thread, and the median over the rounds counts.
-The forward passes in batches bound it: they are seven eighths of what pasting and scoring cost, and
+The forward passes in batches bound it: they are about 85% of what pasting and scoring cost, and
 batches larger than 64 are at most 6% faster. How large the ratio is depends on the machine: one
 pass at a time reads all weights for every image, which costs most where others use the caches too.
 """
