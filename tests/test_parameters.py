@@ -98,7 +98,7 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
         ({"seed": True}, "'seed': True should be a valid integer"),
         ({"doses": [float("nan")]}, r"'doses': nan \[0\] should be less than"),
         ({"doses": 0.5}, "'doses': 0.5 should be a valid list"),
-        ({"side": "up"}, "'side': 'up' should be 'left', 'right' or 'random'"),
+        ({"side": "up"}, "'side': 'up' should be 'left' or 'right'"),
         ({"images": "wrld"}, "'images': 'wrld' .*should be 'world', 'visual-contexts', 'focus'"),
         ({"images": 5}, "'images': 5 is no source, no path of a YAML file and no keys"),
         ({"images": "no.yml"}, "'images': there is no file or folder 'no.yml' below"),

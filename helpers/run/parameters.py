@@ -160,7 +160,7 @@ class Declared:
     # 02 to 05b
     fits: list[Literal["scratch", "fine-tuned", "probe"]]
     per_context: Times
-    side: Literal["left", "right", "random"]
+    side: Literal["left", "right"]
     shape: Literal["squeezed", "native"]
     neutral: Literal["mean", "white", "shuffled"]
     changed: Bias
