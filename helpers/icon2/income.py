@@ -3,12 +3,13 @@
 ICON2, section 4.1: the area's median income puts each frame into one of three bins.
 """
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.path import Path as Outline
+import shapely
 from pydantic import BaseModel
 
 from helpers.icon2.reading import DetectionDataError, load_json, numbered, valid
@@ -94,15 +95,13 @@ def areas_of(places: pd.DataFrame, areas: Path) -> pd.Series:
         raise DetectionDataError(
             f"{areas.name}: GeoJSON holds 'features', and each needs a property 'area'"
         )
+    outlines = [json.dumps(feature.get("geometry")) for feature in features]
+    tree = shapely.STRtree(shapely.from_geojson(outlines, on_invalid="ignore"))
+    known = places[PLACE].dropna()
+    points = shapely.points(known[PLACE[::-1]].to_numpy(float))
+    place, area = tree.query(points, predicate="intersects")
     found = pd.Series(None, index=places.index, dtype=object)
-    points = places[PLACE[::-1]].to_numpy(float)
-    for name, feature in zip(names, features, strict=True):
-        geometry = feature.get("geometry") or {}
-        kind, coordinates = geometry.get("type"), geometry.get("coordinates") or []
-        for polygon in {"Polygon": [coordinates], "MultiPolygon": coordinates}.get(kind, []):
-            rings = [Outline(np.asarray(ring, float)[:, :2]) for ring in polygon]  # holes are, too
-            within = np.sum([ring.contains_points(points) for ring in rings], axis=0) % 2 == 1
-            found[within] = str(name)
+    found[known.index[place]] = np.array(names, str)[area]
     return found
 
 
