@@ -156,8 +156,8 @@ def _checked(maps: torch.Tensor, images: torch.Tensor, method: str, finite: bool
         given = tuple(maps.shape) if isinstance(maps, torch.Tensor) else type(maps).__name__
         raise ValueError(f"{method} must return a tensor of shape {wanted}, not {given}.")
     maps = maps.detach().float().cpu()
-    unfit = ~maps.isfinite().all(-1).all(-1)
-    if finite and unfit.any():
+    if finite and not maps.isfinite().all():
+        unfit = ~maps.isfinite().all(-1).all(-1)
         some = f"{int(unfit.sum())} of {len(maps)} images"
         raise FloatingPointError(f"{method} gave NaN or infinite relevance for {some}.")
     return maps

@@ -1,15 +1,15 @@
 """By which feature are two classes confused? Where the wrong relevance lies, and an intervention.
 
-A feature is suspected (where does the relevance lie on the outer images?) and then painted over: if
-relevance fell there because of the feature, Focus of the same mosaics rises. Every network reacts a
-little when anything is painted over. So the rise is compared with an effect size set beforehand
-(`EFFECT`), with painting elsewhere, and with networks that never learned the feature.
+What is suspected is painted over: if relevance fell there because of it, Focus of the same mosaics
+rises. Every network reacts a little to anything. So the rise is compared with an effect size set
+beforehand (`EFFECT`), with painting elsewhere, and with networks that never learned the feature.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import ipywidgets
 import numpy as np
 import pandas as pd
 import torch
@@ -20,13 +20,16 @@ from torch.nn.functional import max_pool2d
 from helpers import data, explain
 from helpers.data import Collection, ImageSet, world
 from helpers.data.images import decode
+from helpers.data.mosaics import grid
 from helpers.explain import layers
+from helpers.figures import focus as figures
+from helpers.figures.style import show as display
 from helpers.focus import networks
 from helpers.focus.means import contrast, mean
 from helpers.focus.mosaics import CELLS, batches, cut, layouts
 from helpers.focus.networks import Model
-from helpers.focus.pairs import in_mosaics
-from helpers.focus.rating import rate
+from helpers.focus.pairs import PAIR, in_mosaics
+from helpers.focus.rating import rate, score
 from helpers.models.inference import logits
 from helpers.run.parameters import Images, Recipe
 from helpers.stats import Mean
@@ -85,11 +88,10 @@ def intervention(
     """Rate the same mosaics of a pair with the feature on the outer images, and painted over.
 
     `model`, `images` and `method` are as for :func:`helpers.focus.rate`; `rows` are mosaics of one
-    pair, from :func:`helpers.focus.pairs.of_pair`. `masks`, bool (N, H, W), are the feature on each
-    of the images; it is painted over on the outer class's only. `also` are other versions of the
-    same images, uint8 (N, 3, H, W), such as those that never carried the feature. The ratings of
-    all versions have a column state: "as it is", "painted over", "painted elsewhere" (as much,
-    half an image to the side), and the names of `also`.
+    pair. `masks`, bool (N, H, W), are the feature on each of the images; it is painted over on the
+    outer class's only. `also` are other versions of the same images, uint8 (N, 3, H, W). The
+    ratings of all versions have a column state: "as it is", "painted over", "painted elsewhere" (as
+    much, half an image to the side), and the names of `also`.
     """
     masks = of_class(images, masks, rows["outer"].iloc[0])
     aside = masks.roll(masks.shape[-1] // 2, -1) & ~masks
@@ -111,10 +113,7 @@ def rises(rated: pd.DataFrame, state: str = OVER) -> np.ndarray:
 
 
 def beyond(learned: np.ndarray, reference: np.ndarray) -> float:
-    """p of "the rise is no larger than in reference trainings": exchanges all trainings.
-
-    With n trainings of each kind it cannot be smaller than one over the ways to choose n of 2 n.
-    """
+    """p of "the rise is no larger than in reference trainings", all trainings exchanged."""
 
     def gap(one, other, axis):
         return one.mean(axis=axis) - other.mean(axis=axis)
@@ -137,10 +136,8 @@ def finer_layer(model: Model, images: ImageSet) -> str:
 
 
 def held_out(collection: Collection, described: Images, recipe: Recipe, seed: int) -> dict:
-    """The images of which mosaics are made: image sets by what was done to the outer images.
-
-    In a world with an eyespot those of :func:`helpers.data.world.marked`; elsewhere "as it is".
-    """
+    """The images of mosaics, as image sets by what was done to the outer images: in a world with an
+    eyespot those of :func:`helpers.data.world.marked`, elsewhere "as it is"."""
     if described.source != "world" or described.eyespot is None:
         return {BEFORE: networks.held_out(collection, recipe)["C"]}
     per_class = described.per_class or 150
@@ -148,10 +145,7 @@ def held_out(collection: Collection, described: Images, recipe: Recipe, seed: in
 
 
 def reference(described: Images, recipe: Recipe, seed: int) -> Model | None:
-    """The same model trained at dose 0, where the eyespot says nothing; None outside the world.
-
-    Training t differs from training t of the model in who carries the eyespots only.
-    """
+    """The same model trained at dose 0, where the eyespot says nothing; None outside the world."""
     if described.source != "world" or described.eyespot is None:
         return None
     unmoved = data.load(replace(described, eyespot=0.0), seed, with_contexts=False)
@@ -169,11 +163,8 @@ def marks(
 
 
 def read_masks(folder: str, images: ImageSet) -> torch.Tensor:
-    """A reader's masks of a feature: white on black, in files named as the images are, as PNG.
-
-    An image without a mask does not show the feature. A mask is scaled and cropped as its image
-    was, so it must have the size of the image's file. Bool (N, H, W).
-    """
+    """A reader's masks of a feature, bool (N, H, W): white on black, in PNG files that are named as
+    the images' files and as large. An image without a mask does not show the feature."""
     masks = torch.zeros(len(images), *images.images.shape[-2:], dtype=torch.bool)
     files = [Path(folder).expanduser() / Path(p).with_suffix(".png") for p in images.table["path"]]
     for at, file in enumerate(files):
@@ -185,10 +176,10 @@ def read_masks(folder: str, images: ImageSet) -> torch.Tensor:
 
 
 def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Tensor:
-    """Discs around the place of the outer class's images that speaks most for the target.
+    """Discs around the place of each outer image that speaks most for the target: bool (N, H, W).
 
-    Each image is shown alone to the first training and explained by LRP, or by GradCAM where LRP
-    refuses the network. Bool (N, H, W), empty on images of other classes.
+    Each is shown alone to the first training and explained by LRP, or by GradCAM where LRP refuses
+    the network. Masks of images of other classes are empty.
     """
     target, outer = pair
     at = np.flatnonzero(images.table["class"] == outer)
@@ -204,7 +195,7 @@ def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
 
 
 def disc(size: tuple[int, int], middle: tuple[float, float], radius: float) -> torch.Tensor:
-    """A disc as a mask (H, W); `middle` is (row, column), in pixels as `radius` is."""
+    """A disc as a mask (H, W); its `middle` (row, column) and `radius` are in pixels."""
     rows, columns = np.ogrid[: size[0], : size[1]]
     away = (rows - middle[0]) ** 2 + (columns - middle[1]) ** 2
     return torch.from_numpy(away <= radius**2)
@@ -221,11 +212,10 @@ def by_method(
 ) -> pd.DataFrame:
     """How much of the wrong relevance lies on the patch, by method, and whether it peaks there.
 
-    `rows` are mosaics of one pair, rated by each training; `images`, with `patches`, are those that
-    they count; `methods` are a method and its settings, by the name shown. Columns are method;
-    share of the outer images' positive relevance that lies on the patch, mean over mosaics and
-    trainings, with low and high; area, the patch's share of the outer images; and peaks, the share
-    of outer images whose largest relevance is on the patch.
+    `rows` are mosaics of one pair, rated by each training, of `images` with `patches`; `methods`
+    are a method and its settings, by the name shown. Columns are method; share of the outer images'
+    positive relevance that lies on the patch, with low and high; area, the patch's share of the
+    outer images; and peaks, the share of outer images whose largest relevance is on the patch.
     """
     first = rows[rows["training"] == rows["training"].iloc[0]]
     target, outer = first["target"].iloc[0], ~layouts(first)
@@ -250,3 +240,50 @@ def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
     """The cells of mosaics' maps (N, H, W) where `outer` (N, 2, 2) is true, one by one."""
     cells = cut(maps[:, None])[:, 0].unflatten(0, (CELLS, -1)).transpose(0, 1)
     return cells[outer.flatten(1)]
+
+
+def explained(
+    model: Model,
+    images: ImageSet,
+    rows: pd.DataFrame,
+    method: str,
+    mask: torch.Tensor | None = None,
+) -> dict:
+    """What :func:`helpers.figures.focus.mosaics_explained` draws of one pair's mosaics.
+
+    `rows` are of a design of `images`; their column kind, if any, is shown. With a `mask`, bool
+    (2 H, 2 W), there is one row: its mosaic is shown as it is, and with the mask painted over.
+    """
+    target, outer = rows[PAIR].iloc[0]
+    mosaics = torch.cat(list(batches(rows, images.images)))
+    kinds = rows["kind"] + ": " if "kind" in rows else [""] * len(rows)
+    patches = None if images.patches is None else in_mosaics(rows, images.patches)
+    if mask is not None:
+        painted = paint_over(cut(mosaics), cut(mask[None, None])[:, 0])
+        mosaics = torch.cat([mosaics, grid(painted[None], 2, 2, shape="native")])
+        kinds, patches = ("as it is: ", "painted over: "), mask.expand(2, -1, -1)
+    maps = explain.explain(model.trainings[0], mosaics, model.logit[target], method).maps
+    where = layouts(rows).expand(len(mosaics), -1, -1)
+    captions = [f"{k}Focus {v:.2f}" for k, v in zip(kinds, score(maps, where), strict=True)]
+    drawn = {"mosaics": mosaics, "maps": maps, "layouts": where, "captions": captions}
+    return drawn | {"names": (target, outer), "patches": patches}
+
+
+def by_hand(model: Model, images: ImageSet, rows: pd.DataFrame, method: str) -> ipywidgets.Widget:
+    """Widgets: choose one of a pair's mosaics, place a disc on it, and paint it over."""
+
+    def show(number: int, row: int, column: int, radius: int) -> None:
+        mask = disc((side, side), (row, column), radius)
+        shown = explained(model, images, rows.iloc[number : number + 1], method, mask)
+        figure = figures.mosaics_explained(**shown)
+        display(figure, "by-hand", f"mosaic {number} as it is, and with a disc painted over")
+
+    side = 2 * images.images.shape[-1]
+    return ipywidgets.interactive(
+        show,
+        {"manual": True, "manual_name": "paint"},  # draws nothing where nobody can choose
+        number=ipywidgets.Dropdown(options=range(len(rows))),
+        row=ipywidgets.IntSlider(side // 4, 0, side),
+        column=ipywidgets.IntSlider(side // 4, 0, side),
+        radius=ipywidgets.IntSlider(side // 12, 1, side // 2),
+    )

@@ -1,9 +1,7 @@
 """Class pairs that a model confuses: Focus of two-class mosaics, ranked (section I-C).
 
-The paper ranks pairs by their lowest mean Focus. What comes first need not be a bias: classes are
-more or less alike, and one training scatters about another. Nor does a test help: its null, that a
-pair has as much Focus as the same target's other pairs, is never exactly true. So the ranking
-points to suspects; :mod:`helpers.focus.feature` tries them.
+What comes first need not be a bias: classes are more or less alike, and one training scatters about
+another. So the ranking points to suspects; :mod:`helpers.focus.feature` tries them.
 """
 
 from collections.abc import Sequence
@@ -31,13 +29,10 @@ def design(
 def ranked(rated: pd.DataFrame) -> pd.DataFrame:
     """Every ordered pair, the lowest mean Focus first, as the paper ranks them.
 
-    `rated` is of two-class mosaics by one method, others are a ValueError; intervals and tests are
-    of all trainings. Beside the paper's ranking each pair is tested against the same target's other
-    pairs, one-sided: that its mean Focus is lower. With two classes there are no others: p is NaN.
-
-    Columns are target; outer; mosaics; undefined (without positive relevance, left out); focus
-    (mean) with low and high; others (mean of the same target's other pairs); p; p_adjusted
-    (Holm's, over all pairs); and rank (1 is the lowest focus).
+    `rated` is of two-class mosaics by one method, others are a ValueError. Columns are target;
+    outer; mosaics; undefined (without positive relevance, left out); focus (mean) with low and
+    high; others (mean of the same target's other pairs); p (one-sided: the pair is lower than
+    these; NaN with two classes); p_adjusted (Holm's, over all pairs); rank (1 is the lowest focus).
     """
     if "method" in rated and rated["method"].nunique() > 1:
         raise ValueError(
@@ -76,11 +71,8 @@ def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
 
 
 def extremes(rated: pd.DataFrame, target: str, outer: str, n: int) -> pd.DataFrame:
-    """A pair's `n` mosaics with the highest and with the lowest Focus, for a person to look at.
-
-    Rows of `rated`, best first, with the column kind: "best" or "worst"; fewer where the pair has
-    not 2 n. A pair without a Focus is refused.
-    """
+    """A pair's `n` mosaics with the highest and with the lowest Focus: rows of `rated`, best first,
+    with the column kind, "best" or "worst"; fewer where the pair has not 2 n."""
     part = of_pair(rated, target, outer).dropna(subset=["focus"])
     part = part.sort_values("focus", ascending=False, kind="stable")
     if len(part) < 2:

@@ -1,11 +1,10 @@
 """Rate methods: explain mosaics for their target, and score the maps (Equation 1).
 
-This is done a batch at a time, so memory does not grow with the number of mosaics. The scores of a
-method and a training are a file in the store; a study that was interrupted goes on with the next.
+This is done a batch at a time. The scores of a method and a training are a file in the store; a
+study that was interrupted goes on with the next.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -33,8 +32,8 @@ EFFORTS = {
     "sound": {"lime": {"segments": 7}},
     "paper": {},
 }
-"""What each effort changes: "quick" draws fewer samples, in about a tenth of the time. Grids of
-superpixels have an odd number a side, so that some lie across a mosaic's seams, and can leak."""
+"""What each effort changes. Grids of superpixels have an odd number a side, so that some lie across
+a mosaic's seams, and can leak."""
 
 
 def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
@@ -42,9 +41,9 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
 
     `maps` are float (N, H, W), in any unit; `layouts` are bool (N, rows, columns), true on target
     cells, with the edges of :func:`helpers.data.mosaics.grid`. Returned is float64 (N,), between 0
-    and 1; NaN where a map has no positive relevance, or NaN or infinite relevance: Focus is
-    undefined there, and that is to be counted, not dropped. Other types are a TypeError, shapes
-    that do not fit and layouts with no or only target cells a ValueError.
+    and 1; NaN, to be counted and not dropped, where a map has no positive relevance, or NaN or
+    infinite relevance. Other types are a TypeError, shapes that do not fit and layouts with no or
+    only target cells a ValueError.
     """
     if not maps.is_floating_point() or layouts.dtype != torch.bool:
         raise TypeError(f"Maps must be float and layouts bool, not {maps.dtype}, {layouts.dtype}.")
@@ -58,23 +57,17 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
             "A layout has no target cells, or only target cells, so that every map would have the "
             "same Focus: give mosaics of targets and others."
         )
-    sums = _cell_sums(maps, layouts.shape[1:])
-    total = sums.sum((1, 2))
-    found = (sums * layouts.to(sums.device)).sum((1, 2)) / total
-    return torch.where((total > 0) & total.isfinite(), found, torch.nan).cpu()
-
-
-def _cell_sums(maps: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
-    """Positive relevance in each cell, float64 (N, rows, columns)."""
-    sides = zip(shape, maps.shape[1:], strict=True)
+    sides, sums = zip(layouts.shape[1:], maps.shape[1:], strict=True), []
     tops, lefts = (np.arange(parts + 1) * length // parts for parts, length in sides)
-    room = torch.empty((min(CHUNK, len(maps)), *maps.shape[1:]), dtype=maps.dtype).to(maps.device)
-    found = []
+    room = torch.empty_like(maps[:CHUNK])
     for chunk in maps.detach().split(CHUNK):
         positive = torch.clamp(chunk, min=0, out=room[: len(chunk)])
         lines = torch.stack([positive[:, a:b].sum(1) for a, b in pairwise(tops)], 1).double()
-        found.append(torch.stack([lines[..., a:b].sum(-1) for a, b in pairwise(lefts)], -1))
-    return torch.cat(found)
+        sums.append(torch.stack([lines[..., a:b].sum(-1) for a, b in pairwise(lefts)], -1))
+    cells = torch.cat(sums).cpu()  # positive relevance in each cell
+    total = cells.sum((1, 2))
+    found = (cells * layouts.cpu()).sum((1, 2)) / total
+    return torch.where((total > 0) & total.isfinite(), found, torch.nan)
 
 
 def rate(
@@ -89,8 +82,8 @@ def rate(
 ) -> pd.DataFrame:
     """Focus of a method's maps of every mosaic of a design, by each training (section I-B).
 
-    Scores of named methods are kept in the project's store, under all that decides them. What
-    mosaics, explanations and scores refuse is a ValueError.
+    Scores of named methods are kept in the project's store. What mosaics, explanations and scores
+    refuse is a ValueError.
 
     Parameters
     ----------
@@ -108,20 +101,19 @@ def rate(
     -------
     DataFrame
         The rows of `table` once a training, and: method (its shown name, such as "IG"); focus (NaN
-        where it is undefined); seconds (wall time a mosaic took on average, when it was explained);
-        training (its number); architecture; set.
+        where it is undefined); seconds (wall time a mosaic took when it was explained); training
+        (its number); architecture; set.
     """
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
         raise ValueError(f"The model has no class {unknown[0]!r} that mosaics have.")
     targets = torch.tensor([model.logit[name] for name in table["target"]])
     settings = {**method_settings(method, effort), **settings}
-    found = []
+    score_all, found = _kept if isinstance(method, str) else _scored, []
     for training, network in enumerate(progress(model.trainings, desc=shown(method), delay=2)):
-        asked = network, images.images, table, targets, method, shape, settings
-        focus, seconds = _kept(*asked) if isinstance(method, str) else _scored(*asked)
-        found.append(table.assign(method=shown(method), focus=focus, seconds=seconds))
-        found[-1]["training"] = training
+        done = score_all(network, images.images, table, targets, method, shape, settings)
+        row = dict(zip(("focus", "seconds"), done, strict=True)) | {"training": training}
+        found.append(table.assign(method=shown(method), **row))
     rows = pd.concat(found, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
@@ -136,8 +128,8 @@ def ratings(
 ) -> pd.DataFrame:
     """Every method on every model, on the image set that the model was trained on, or the one `on`.
 
-    Images and their mosaics are given by the name of the set; `more` is `effort` and `shape`. A
-    method that refuses a model, as LRP may, has no rows there; `attrs["refused"]` says why.
+    Images and their mosaics are by set; `more` is `effort` and `shape`. A method that refuses a
+    model, as LRP may, has no rows there; `attrs["refused"]` says why.
     """
     found, refused = [], {}
     asked = [(model, method) for model in models for method in methods]
@@ -150,20 +142,6 @@ def ratings(
     rows = pd.concat(found, ignore_index=True)
     rows.attrs["refused"] = refused
     return rows
-
-
-def maps_of(
-    model: Model, images: torch.Tensor, target: str, methods: Mapping[str, tuple[str, dict]]
-) -> dict[str, torch.Tensor]:
-    """Each method's maps (N, H, W) of images (N, 3, H, W) in the first training.
-
-    `methods` are a method and its settings, by the name shown. One that refuses has no maps.
-    """
-    found, asked = {}, (model.trainings[0], images, model.logit[target])
-    for name, (method, settings) in methods.items():
-        with suppress(NotConserved):
-            found[name] = explain.explain(*asked, method, **settings).maps
-    return found
 
 
 def method_settings(method: str | Callable, effort: str) -> dict:
