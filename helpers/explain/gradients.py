@@ -11,15 +11,7 @@ from helpers.explain.layers import as_map, gradient_at, reduced, through
 
 
 def smoothgrad(
-    model,
-    images,
-    targets,
-    *,
-    samples: int = 25,
-    sigma: float = 0.15,
-    layer: str = "input",
-    reduce: str = "sum",
-    seed: int = 0,
+    model, images, targets, *, samples=25, sigma=0.15, layer="input", reduce="sum", seed=0
 ) -> torch.Tensor:
     """SmoothGrad (Smilkov et al. 2017): the mean gradient of noisy copies of an image.
 
@@ -36,9 +28,7 @@ def smoothgrad(
     return reduced(total / samples, reduce, images)
 
 
-def integrated_gradients(
-    model, images, targets, *, steps: int = 32, layer: str = "input", reduce: str = "sum"
-) -> torch.Tensor:
+def integrated_gradients(model, images, targets, *, steps=32, layer="input", reduce="sum"):
     """Integrated Gradients (Sundararajan et al. 2017), with Gauss-Legendre steps.
 
     The path begins at the mean colour, which is zero after the model's normalisation (the paper's

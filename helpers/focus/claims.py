@@ -114,12 +114,7 @@ def of_choices(gaps: pd.DataFrame) -> list[Estimate]:
     return found
 
 
-def of_feature(
-    pair: tuple[str, str],
-    placed: pd.DataFrame | None,
-    rated: pd.DataFrame,
-    reference: pd.DataFrame | None,
-) -> list[Estimate]:
+def of_feature(pair: tuple[str, str], placed, rated, reference) -> list[Estimate]:
     """Where a pair's wrong relevance lies (`placed`, of `feature.by_method`), and what painting it
     over does (`rated` and `reference`, from `feature.intervention`)."""
     about = dict(zip(pairs.PAIR, pair, strict=True))

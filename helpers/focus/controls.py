@@ -8,7 +8,7 @@ in which the other class is asked for. The deep networks are those of Rao, Böhl
 import copy
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 
@@ -89,9 +89,7 @@ def randomized(model: nn.Module, seed: int) -> nn.Module:
     return model.eval()
 
 
-def knows_nothing(
-    model: Model, images: ImageSet, methods: Iterable[str | Callable]
-) -> pd.DataFrame:
+def knows_nothing(model: Model, images: ImageSet, methods: Iterable) -> pd.DataFrame:
     """Two class-blind maps, and every method, on networks of random weights: Focus must be 0.5.
 
     Methods are as for :func:`helpers.focus.rate`. Each network explains other mosaics and twins.
@@ -114,10 +112,10 @@ def knows_nothing(
             means.append(focus.mean())
             count += int(focus.notna().sum())
         known = stats.mean(means).interval(LEVEL) if np.isfinite(means).any() else [np.nan] * 3
-        row = dict(zip(("mean", "low", "high"), known, strict=True))
-        row["holds"] = bool(row["low"] - 1e-6 <= 0.5 <= row["high"] + 1e-6)
-        rows.append({"method": shown(method), "mosaics": count, **row, "why": why})
-    return pd.DataFrame(rows)
+        holds = bool(known[1] - 1e-6 <= 0.5 <= known[2] + 1e-6)
+        rows.append((shown(method), count, *known, holds, why))
+    names = ["method", "mosaics", "mean", "low", "high", "holds", "why"]
+    return pd.DataFrame(rows, columns=names)
 
 
 def joined(cells: torch.Tensor) -> torch.Tensor:
@@ -172,9 +170,7 @@ class Disconnected(Classifier):
         return torch.einsum("lc,cbk->blk", self.cells, each).flatten(1)
 
 
-def in_disconnected(
-    model: Model, images: ImageSet, table: pd.DataFrame, methods: Iterable[str | Callable]
-) -> pd.DataFrame:
+def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) -> pd.DataFrame:
     """Focus of every method in networks that read each cell of a mosaic by itself.
 
     The logit adds up the target cells, so the right Focus is 1, but for "DiPart" at the input,
@@ -202,7 +198,7 @@ def in_disconnected(
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
 
-def _ways(methods: Iterable[str | Callable], layer: str) -> Iterator[tuple]:
+def _ways(methods: Iterable, layer: str) -> Iterator[tuple]:
     """How each method is asked: columns that say it, the method, and all its settings."""
     for method in progress(methods, desc="disconnected networks", delay=2):
         default = METHODS[method].layer if method in METHODS else None
@@ -215,19 +211,12 @@ def _ways(methods: Iterable[str | Callable], layer: str) -> Iterator[tuple]:
             yield about | {"name": ", ".join(filter(None, named))}, method, quick | more | at
 
 
-def with_accuracy(
-    models: Sequence[Model],
-    stopped: Sequence[Model],
-    images: Mapping[str, ImageSet],
-    tables: Mapping[str, pd.DataFrame],
-    methods: Sequence[str],
-    **more,
-) -> pd.DataFrame:
+def with_accuracy(models, stopped, images, tables, methods, **more) -> pd.DataFrame:
     """Accuracy beside Focus of better and worse networks, each training being a network.
 
-    These are the models on their own set and on others, and models that were `stopped` early.
-    `images` and their mosaics are by set; `more` is `effort` and `shape`. Columns are network,
-    model (without the training), architecture, set (of the mosaics), how ("own set", "other set" or
+    These are the models on their own set and on others, and models that were `stopped` early. The
+    other arguments are as for :func:`helpers.focus.rating.ratings`. Columns are network, model
+    (without the training), architecture, set (of the mosaics), how ("own set", "other set" or
     "stopped early"), training, accuracy, and the mean Focus of each of `FOLLOWED` that is asked.
     """
     known = {model.trained_on for model in models}
@@ -259,9 +248,7 @@ def rises(table: pd.DataFrame) -> dict[str, float]:
     return {n: float(np.polyfit(rows["accuracy"], rows[n], 1)[0]) for n, rows in known.items()}
 
 
-def tried(
-    model: Model, images: ImageSet, table: pd.DataFrame, methods: Sequence[str]
-) -> pd.DataFrame:
+def tried(model: Model, images: ImageSet, table, methods: Iterable[str]) -> pd.DataFrame:
     """What each choice does to Focus on the same mosaics, one choice at a time from quick settings.
 
     To the rows of :func:`helpers.focus.rate` come the columns choice and option of `TRIED`; a

@@ -77,14 +77,7 @@ def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
     return masks & mine[:, None, None]
 
 
-def intervention(
-    model: Model,
-    images: ImageSet,
-    rows: pd.DataFrame,
-    masks: torch.Tensor,
-    method: str,
-    also: Mapping[str, torch.Tensor] | None = None,
-) -> pd.DataFrame:
+def intervention(model: Model, images, rows, masks, method, also=None) -> pd.DataFrame:
     """Rate the same mosaics of a pair with the feature on the outer images, and painted over.
 
     `model`, `images` and `method` are as for :func:`helpers.focus.rate`; `rows` are mosaics of one
@@ -152,9 +145,7 @@ def reference(described: Images, recipe: Recipe, seed: int) -> Model | None:
     return networks.model(unmoved, recipe, seed)
 
 
-def marks(
-    model: Model, images: ImageSet, pair: tuple[str, str], folder: str | None
-) -> torch.Tensor:
+def marks(model: Model, images: ImageSet, pair, folder: str | None) -> torch.Tensor:
     """The feature that a pair is suspected to share, as masks (N, H, W): where it was planted, else
     the reader's masks where there is a folder of them, else where LRP points."""
     if images.patches is not None:
@@ -242,13 +233,7 @@ def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
     return cells[outer.flatten(1)]
 
 
-def explained(
-    model: Model,
-    images: ImageSet,
-    rows: pd.DataFrame,
-    method: str,
-    mask: torch.Tensor | None = None,
-) -> dict:
+def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method, mask=None) -> dict:
     """What :func:`helpers.figures.focus.mosaics_explained` draws of one pair's mosaics.
 
     `rows` are of a design of `images`; their column kind, if any, is shown. With a `mask`, bool
@@ -279,11 +264,8 @@ def by_hand(model: Model, images: ImageSet, rows: pd.DataFrame, method: str) -> 
         display(figure, "by-hand", f"mosaic {number} as it is, and with a disc painted over")
 
     side = 2 * images.images.shape[-1]
-    return ipywidgets.interactive(
-        show,
-        {"manual": True, "manual_name": "paint"},  # draws nothing where nobody can choose
-        number=ipywidgets.Dropdown(options=range(len(rows))),
-        row=ipywidgets.IntSlider(side // 4, 0, side),
-        column=ipywidgets.IntSlider(side // 4, 0, side),
-        radius=ipywidgets.IntSlider(side // 12, 1, side // 2),
-    )
+    sliders = {name: ipywidgets.IntSlider(side // 4, 0, side) for name in ("row", "column")}
+    sliders["radius"] = ipywidgets.IntSlider(side // 12, 1, side // 2)
+    number = ipywidgets.Dropdown(options=range(len(rows)))
+    manual = {"manual": True, "manual_name": "paint"}  # draws nothing where nobody can choose
+    return ipywidgets.interactive(show, manual, number=number, **sliders)

@@ -41,9 +41,7 @@ def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
     return {name: images.split("test") for name, images in sets}
 
 
-def designs(
-    collection: Collection, recipe: Recipe, per_class: int, seed: int
-) -> dict[str, pd.DataFrame]:
+def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -> dict:
     """Mosaics of each set's held-out images, `per_class` of each target class; ready-made ones only
     for a network as it is, for others are trained on some of their images."""
     if collection.mosaics and recipe.fit == AS_IT_IS:
@@ -75,9 +73,7 @@ def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "
     return Model(recipe, trained_on, [network.eval()], {c: known[plain(c)] for c in classes})
 
 
-def every(
-    collection: Collection, recipes: Sequence[Recipe], seed: int, sets: Sequence[str]
-) -> list[Model]:
+def every(collection: Collection, recipes: Sequence[Recipe], seed: int, sets) -> list[Model]:
     """A model of each recipe on each set; all sets where the collection has none of these."""
     asked = [name for name in sets if name in collection.sets] or list(collection.sets)
     return [model(collection, recipe, seed, name) for recipe in recipes for name in asked]

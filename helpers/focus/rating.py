@@ -4,7 +4,7 @@ This is done a batch at a time. The scores of a method and a training are a file
 study that was interrupted goes on with the next.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -71,14 +71,7 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
 
 
 def rate(
-    model: Model,
-    images: ImageSet,
-    table: pd.DataFrame,
-    method: str | Callable,
-    *,
-    effort: str = "sound",
-    shape: str = "native",
-    **settings,
+    model: Model, images: ImageSet, table, method, *, effort="sound", shape="native", **settings
 ) -> pd.DataFrame:
     """Focus of a method's maps of every mosaic of a design, by each training (section I-B).
 
@@ -118,18 +111,11 @@ def rate(
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
 
-def ratings(
-    models: Iterable[Model],
-    images: Mapping[str, ImageSet],
-    tables: Mapping[str, pd.DataFrame],
-    methods: Iterable[str],
-    on: str | None = None,
-    **more,
-) -> pd.DataFrame:
+def ratings(models: Iterable[Model], images, tables, methods, on=None, **more) -> pd.DataFrame:
     """Every method on every model, on the image set that the model was trained on, or the one `on`.
 
-    Images and their mosaics are by set; `more` is `effort` and `shape`. A method that refuses a
-    model, as LRP may, has no rows there; `attrs["refused"]` says why.
+    The image sets and their mosaics are given by set, the methods by name; `more` is `effort` and
+    `shape`. One that refuses a model, as LRP may, has no rows there; `attrs["refused"]` says why.
     """
     found, refused = [], {}
     asked = [(model, method) for model in models for method in methods]

@@ -150,13 +150,6 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
     return own.assign(**verdicts, first=rank == 1, lowest_3=rank <= 3).reset_index(drop=True)
 
 
-def rates(judged: pd.DataFrame) -> pd.DataFrame:
-    """By dose: how many trials, those first or low in the ranking, learned, found; mean rises."""
-    how = dict.fromkeys(["trials", "first", "lowest_3", "learned", "found"], "sum")
-    how |= dict.fromkeys(["gain", "rise", "elsewhere", "suspected"], "mean")
-    return judged.assign(trials=1).groupby("dose").agg(how).reset_index()
-
-
 def recorded(path: str = RECORDED) -> pd.DataFrame:
     """Trials made beforehand by the command at the top of this module; `path` is from the root."""
     return pd.read_csv(project.root() / path)
