@@ -51,12 +51,9 @@ def test_consistent_is_judged_where_a_method_does_worst(rated):
     assert verdicts("06", [lrp])["focus/reliable/lrp"] == CONTRADICTS
 
 
-def test_sets_are_compared_where_there_are_several(rated):
+def test_sets_are_compared_and_a_method_that_is_not_rated_has_no_counterpart(rated):
     both = pd.concat([rated, rated.assign(set="NC", focus=1 - rated["focus"])])
     assert verdicts("06", claims.of_methods(both))["focus/other-tasks"] == CONTRADICTS
-
-
-def test_a_method_that_is_not_rated_has_no_counterpart(rated):
     found = verdicts("06", claims.of_methods(rated[rated["method"] == "LRP"]))
     assert found["focus/reliable/lrp"] == AGREES
     assert found["focus/reliable/gradcam"] == found["focus/behind-lrp/gradcam++"] == NO_COUNTERPART

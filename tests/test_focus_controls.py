@@ -15,7 +15,6 @@ from helpers.data import Collection, ImageSet
 from helpers.explain import layers, lrp
 from helpers.explain.perturbation import superpixels
 from helpers.focus import controls, mosaics, networks, rating
-from helpers.focus.means import mean
 from helpers.focus.mosaics import IMAGES, LAYOUTS, TARGETS
 from helpers.focus.networks import Model
 from helpers.models import reduced
@@ -235,15 +234,3 @@ def test_classes_of_a_network_as_it_is(images, tmp_path):
     assert list(model(named).logit.values()) == [1, 2, 207, 0]
     with pytest.raises(ValueError, match="no ImageNet category"):
         model(CLASSES)
-
-
-def test_ten_controls_that_hold_are_said_to_hold():
-    """Maps of chance: a control is called wrong in 1 of 200 runs, so ten of them in 1 of 20."""
-    table = pd.DataFrame({"class": np.repeat(CLASSES, 25), "split": "test"})
-    wrong = 0
-    for seed in range(200):
-        rated = focus.design(table, CLASSES, per_class=24, seed=seed).assign(set="C", **ONE)
-        rated["focus"] = np.random.default_rng(seed).normal(0.5, 0.08, len(rated))
-        _, low, high = mean(rated).interval(controls.LEVEL)
-        wrong += not low <= 0.5 <= high
-    assert wrong <= 4

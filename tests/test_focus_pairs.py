@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from itertools import permutations
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.figures import focus as figures
 from helpers.focus import pairs
 from helpers.focus.mosaics import IMAGES
 
@@ -20,13 +22,11 @@ def images(classes=CLASSES, each=12):
     return pd.DataFrame({"class": np.repeat(classes, each), "split": "test"})
 
 
-def noisy(design, rng, *, mean=0.7, of_image=0.08, own=0.05, lower=None):
-    """Focus of each mosaic: a mean, what its four images add, its own noise; some pairs lower."""
+def noisy(design, rng, *, mean=0.7, of_image=0.08, own=0.05):
+    """Focus of each mosaic: a mean, what its four images add, its own noise."""
     quality = rng.normal(0, of_image, 1000)
     value = mean + quality[design[IMAGES].to_numpy()].sum(1) / 4
     value = value + rng.normal(0, own, len(design))
-    for (target, outer), by in (lower or {}).items():
-        value -= by * ((design["target"] == target) & (design["outer"] == outer))
     same = {"training": 0, "architecture": "one", "set": "C"}
     return design.assign(focus=value, method="made", **same)
 
@@ -103,3 +103,22 @@ def test_what_cannot_be_ranked_is_refused(rated):
         pairs.ranked(rated.assign(outer="bee + cat"))
     with pytest.raises(ValueError, match="0 mosaics"):
         pairs.extremes(rated, "ant", "ant", 1)
+
+
+@pytest.mark.parametrize("n", [2, 4, 12])
+def test_a_matrix_of_pairs_writes_every_value_once_and_frames_the_planted_pair(n):
+    names, rng = [f"class number {i}" for i in range(n)], np.random.default_rng(0)
+    rows = [(a, b, rng.uniform(0.4, 1)) for a, b in permutations(names, 2)]
+    table = pd.DataFrame(rows, columns=["target", "outer", "focus"])
+    table = table.assign(rank=table["focus"].rank()).sort_values("focus", ignore_index=True)
+    planted = tuple(table.loc[1, ["target", "outer"]])
+    table.loc[0, ["focus", "rank"]] = np.nan
+    figure = figures.pair_matrix(table, names, planted)
+    written = [text.get_text() for ax in figure.axes for text in ax.texts]
+    ranks = {2: "\n(2.)", 3: "\n(3.)"}
+    values = [f"{row.focus:.2f}{ranks.get(row.rank, '')}" for row in table[1:].itertuples()]
+    assert sorted(written) == sorted([*values, "none"])
+    [frame] = figure.axes[0].patches
+    middle = frame.get_x() + 0.47, frame.get_y() + 0.46
+    assert middle == pytest.approx((names.index(planted[1]), names.index(planted[0])))
+    plt.close(figure)

@@ -72,15 +72,9 @@ def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
     return fig
 
 
-TIERS = {
-    "GradCAM": "consistently reliable",
-    "LRP": "consistently reliable",
-    "GradCAM++": "better than random, behind both",
-    "LIME": "even larger variance",
-    "SmoothGrad": "quasi-random",
-    "IG": "quasi-random",
-}
-"""What the paper says of each method."""
+TIERS = dict.fromkeys(["GradCAM", "LRP"], "consistently reliable")  # what the paper says of each
+TIERS |= {"GradCAM++": "better than random, behind both", "LIME": "even larger variance"}
+TIERS |= dict.fromkeys(["SmoothGrad", "IG"], "quasi-random")
 
 
 def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame) -> Figure:
@@ -111,13 +105,7 @@ def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame
     return fig
 
 
-def mosaic_maps(
-    picture: torch.Tensor,
-    layout: torch.Tensor,
-    maps: Mapping[str, torch.Tensor],
-    focus: Mapping[str, float],
-    target: str,
-) -> Figure:
+def mosaic_maps(picture, layout, maps: Mapping, focus: Mapping, target: str) -> Figure:
     """A mosaic (3, H, W), and each method's map of it, up to its 99th percentile; the target cells
     of the `layout` (2, 2) are framed."""
     captions = [f"Where is the {target}?", *(f"{n}: Focus {focus[n]:.2f}" for n in maps)]
@@ -142,10 +130,8 @@ FACES = {
 
 
 def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figure:
-    """Focus against accuracy, from `controls.with_accuracy`, the cases of the same networks joined.
-
-    A small dot is a training, a large mark the mean of a case; the line goes through all dots.
-    """
+    """Focus against accuracy, from `controls.with_accuracy`: small dots are trainings, large marks
+    the means of cases; those of the same networks are joined."""
     looks = series(table["architecture"])
     fig, axes = plt.subplots(1, len(rises), figsize=(9.5, 4.3), sharey=True, squeeze=False)
     for ax, (method, rise) in zip(axes[0], rises.items(), strict=True):
@@ -242,9 +228,7 @@ def trainings(rated: pd.DataFrame, order: Sequence[str]) -> Figure:
     return fig
 
 
-def pair_matrix(
-    table: pd.DataFrame, classes: Sequence[str], planted: tuple[str, str] | None
-) -> Figure:
+def pair_matrix(table: pd.DataFrame, classes: Sequence[str], planted) -> Figure:
     """Mean Focus of every pair of `pairs.ranked`: targets down, outer classes across; the lowest
     pairs carry their rank, the `planted` one a frame."""
     names, side = list(classes), len(classes)
@@ -273,15 +257,7 @@ def pair_matrix(
     return fig
 
 
-def mosaics_explained(
-    mosaics: torch.Tensor,
-    maps: torch.Tensor,
-    layouts: torch.Tensor,
-    captions: Sequence[str],
-    names: tuple[str, str],
-    patches: torch.Tensor | None,
-    title: str = "",
-) -> Figure:
+def mosaics_explained(mosaics, maps, layouts, captions, names, patches, title="") -> Figure:
     """Mosaics, each beside a map of relevance in which every image says its class and its share
     (Figure 2). All but the `title` is from `feature.explained`; `patches` are outlined."""
     shown = [one for pair in zip(mosaics, maps, strict=True) for one in pair]
@@ -304,21 +280,15 @@ def _outlined(ax: Axes, patches: torch.Tensor | None, at: int) -> None:
 def _shares(ax: Axes, layout: torch.Tensor, relevance: torch.Tensor, names: Sequence[str]) -> None:
     """Each image's class and share of the relevance."""
     parts = relevance.unflatten(1, (2, -1)).unflatten(0, (2, -1)).sum((1, 3))
-    box = {"fc": "white", "ec": "none", "pad": 1.5, "alpha": 0.9}
-    look = {"transform": ax.transAxes, "color": INK, "fontsize": 8, "bbox": box}
+    look = {"transform": ax.transAxes, "color": INK, "fontsize": 8}
+    look["bbox"] = {"fc": "white", "ec": "none", "pad": 1.5, "alpha": 0.9}
     for (r, c), is_target in np.ndenumerate(layout.numpy()):
         share = f" {parts[r, c] / parts.sum():.0%}" if parts.sum() > 0 else ""
         ax.text(0.5 * c + 0.025, 0.53 - 0.5 * r, names[0 if is_target else 1] + share, **look)
 
 
-def located(
-    images: torch.Tensor,
-    maps: Mapping[str, torch.Tensor],
-    tops: Mapping[str, Sequence[tuple[int, int]]],
-    patches: torch.Tensor | None,
-    names: tuple[str, str],
-) -> Figure:
-    """Images (N, 3, H, W), and below them each method's relevance with a cross at its peak.
+def located(images: torch.Tensor, maps: Mapping, tops: Mapping, patches, names) -> Figure:
+    """Images (N, 3, H, W), and below them each method's maps (N, H, W), with crosses at the `tops`.
 
     `patches` are outlined; `names` are the class that is asked for, and the images'.
     """

@@ -11,7 +11,6 @@ from helpers.focus.means import CHANCE, contrast, mean
 from helpers.run.claims import Estimate
 
 ROUNDING = 1e-3
-RELIABLE = {"GradCAM": "focus/reliable/gradcam", "LRP": "focus/reliable/lrp"}
 MIDDLE = {"GradCAM": -0.5, CHANCE: -0.5}  # between GradCAM and chance
 COMBINED = {
     "focus/near-random/smoothgrad": {"SmoothGrad": 1} | MIDDLE,
@@ -29,10 +28,11 @@ def of_methods(rated: pd.DataFrame) -> list[Estimate]:
     What is consistent is judged on the architecture and set on which it is least so.
     """
     methods, found = {*rated["method"], CHANCE}, []
-    for method in [name for name in RELIABLE if name in methods]:
+    for method in [name for name in ("GradCAM", "LRP") if name in methods]:
         networks = rated[rated["method"] == method].groupby(["architecture", "set"])
         name, least = min(((n, mean(p)) for n, p in networks), key=lambda one: one[1].estimate)
-        found.append(Estimate(RELIABLE[method], least.interval(), note=" on set ".join(name)))
+        claim = f"focus/reliable/{method.lower()}"
+        found.append(Estimate(claim, least.interval(), note=" on set ".join(name)))
     for claim, weights in COMBINED.items():
         if methods >= set(weights):
             found.append(Estimate(claim, contrast(rated, weights).interval()))
@@ -105,12 +105,11 @@ def _failed(claim: str, fails: pd.Series) -> Estimate:
 def of_choices(gaps: pd.DataFrame) -> list[Estimate]:
     """The layer at which IG is read, and the authors' normalisation, from `controls.paired`."""
     found = []
-    for row in gaps.to_dict("records"):
-        if (row["choice"], row["method"]) in (("layer", "IG"), ("normalisation", "GradCAM")):
-            empty = row["undefined"]
-            note = f"{empty} of {row['maps']} pairs of maps have no Focus" * (empty > 0)
-            interval = row["difference"], row["low"], row["high"]
-            found.append(Estimate(f"suite/focus/{row['choice']}", interval, note=note))
+    for row in gaps.itertuples():
+        if (row.choice, row.method) in (("layer", "IG"), ("normalisation", "GradCAM")):
+            some = f"{row.undefined} of {row.maps} pairs of maps have no Focus"
+            interval, note = (row.difference, row.low, row.high), some * (row.undefined > 0)
+            found.append(Estimate(f"suite/focus/{row.choice}", interval, note=note))
     return found
 
 

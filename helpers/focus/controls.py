@@ -1,8 +1,7 @@
 """Controls, whose Focus is known beforehand, and the choices that move a score.
 
-A map that ignores the class that is asked for has Focus 1/2 on average over a mosaic and its twin,
-in which the other class is asked for. The deep networks are those of Rao, Böhle and Schiele
-(*Towards Better Understanding Attribution Methods*, CVPR 2022), made of a trained classifier.
+A map that ignores the class has Focus 1/2 on average over a mosaic and its twin, in which the other
+class is asked for. The deep networks are those of Rao, Böhle and Schiele (CVPR 2022).
 """
 
 import copy
@@ -41,8 +40,7 @@ SETTINGS |= {"lime": {"": {}, "grid on the seams, no penalty": {"segments": 4, "
 FOLLOWED = ("lrp", "lime", "gradcam")  # methods whose Focus is set beside accuracy
 AUTHORS = "0.5"  # mean and deviation by which the authors' code normalises images
 PLACES = {"side by side": LAYOUTS[0], "on a diagonal": LAYOUTS[2]}  # cells of the targets
-LAYERS = {"input": {}, MAP: {"layer": MAP}}
-FED = {"as trained": {}, AUTHORS: {}}
+LAYERS, FED = {"input": {}, MAP: {"layer": MAP}}, {"as trained": {}, AUTHORS: {}}
 TRIED = (
     ("sign", "smoothgrad", {"signed": {}, "absolute": {"reduce": "max absolute"}}),
     ("sign", "integrated-gradients", {"signed": {}, "absolute": {"reduce": "absolute sum"}}),
@@ -73,8 +71,7 @@ def uniform_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Ten
 
 def twins(table: pd.DataFrame) -> pd.DataFrame:
     """Each mosaic of a two-class design twice: as it is, and asked for its other class."""
-    other = table.assign(target=table["outer"], outer=table["target"])
-    other[TARGETS] = ~table[TARGETS]
+    other = table.assign(target=table["outer"], outer=table["target"], **~table[TARGETS])
     return pd.concat([table, other], ignore_index=True).assign(mosaic=range(2 * len(table)))
 
 
@@ -92,9 +89,9 @@ def randomized(model: nn.Module, seed: int) -> nn.Module:
 def knows_nothing(model: Model, images: ImageSet, methods: Iterable) -> pd.DataFrame:
     """Two class-blind maps, and every method, on networks of random weights: Focus must be 0.5.
 
-    Methods are as for :func:`helpers.focus.rate`. Each network explains other mosaics and twins.
-    A row a map or method, one that refuses the network included: method; mosaics (with a Focus);
-    mean, low, high (99.5%, over the networks); holds; why it has no mean.
+    Each network explains other mosaics and twins. A row a map or method, one that refuses the
+    network included: method; mosaics (with a Focus); mean, low, high (99.5%, over the networks);
+    holds; why it has no mean.
     """
     rows = []
     for method in progress([random_map, uniform_map, *methods], desc="controls", delay=2):
@@ -114,8 +111,7 @@ def knows_nothing(model: Model, images: ImageSet, methods: Iterable) -> pd.DataF
         known = stats.mean(means).interval(LEVEL) if np.isfinite(means).any() else [np.nan] * 3
         holds = bool(known[1] - 1e-6 <= 0.5 <= known[2] + 1e-6)
         rows.append((shown(method), count, *known, holds, why))
-    names = ["method", "mosaics", "mean", "low", "high", "holds", "why"]
-    return pd.DataFrame(rows, columns=names)
+    return pd.DataFrame(rows, columns=["method", "mosaics", "mean", "low", "high", "holds", "why"])
 
 
 def joined(cells: torch.Tensor) -> torch.Tensor:
@@ -214,21 +210,17 @@ def _ways(methods: Iterable, layer: str) -> Iterator[tuple]:
 def with_accuracy(models, stopped, images, tables, methods, **more) -> pd.DataFrame:
     """Accuracy beside Focus of better and worse networks, each training being a network.
 
-    These are the models on their own set and on others, and models that were `stopped` early. The
-    other arguments are as for :func:`helpers.focus.rating.ratings`. Columns are network, model
-    (without the training), architecture, set (of the mosaics), how ("own set", "other set" or
-    "stopped early"), training, accuracy, and the mean Focus of each of `FOLLOWED` that is asked.
+    These are the models on their own set and on others, and models that were `stopped` early; for
+    the other arguments see `rating.ratings`. Columns are network, model (without the training),
+    architecture, set (of the mosaics), how, training, accuracy, and the mean Focus of `FOLLOWED`.
     """
     known = {model.trained_on for model in models}
     known = known if len(known) > 1 else set(images)  # sets that networks of this run have learned
     cases = [(model, model.trained_on, "own set") for model in models]
-    cases += [
-        (model, on, "other set")
-        for model, on in product(models, images)
-        if on in known - {model.trained_on}
-        and model.recipe.fit != AS_IT_IS
-        and images[on].classes == images[model.trained_on].classes
-    ]
+    for model, on in product(models, images):
+        alike = images[on].classes == images[model.trained_on].classes
+        if alike and on in known - {model.trained_on} and model.recipe.fit != AS_IT_IS:
+            cases.append((model, on, "other set"))
     cases += [(model, model.trained_on, "stopped early") for model in stopped]
     rows, followed = [], [method for method in FOLLOWED if method in methods]
     for model, on, how in progress(cases, desc="accuracy and Focus", delay=2):
@@ -249,11 +241,8 @@ def rises(table: pd.DataFrame) -> dict[str, float]:
 
 
 def tried(model: Model, images: ImageSet, table, methods: Iterable[str]) -> pd.DataFrame:
-    """What each choice does to Focus on the same mosaics, one choice at a time from quick settings.
-
-    To the rows of :func:`helpers.focus.rate` come the columns choice and option of `TRIED`; a
-    method that refuses has rows without a Focus.
-    """
+    """Ratings of the same mosaics, one choice at a time changed from quick settings, with the
+    columns choice and option of `TRIED`; a method that refuses has rows without a Focus."""
     device = next(model.trainings[0].parameters()).device
     half = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
     fed = [Classifier(n.network, **half).to(device).eval() for n in model.trainings]
@@ -273,9 +262,8 @@ def tried(model: Model, images: ImageSet, table, methods: Iterable[str]) -> pd.D
 def paired(chosen: pd.DataFrame) -> pd.DataFrame:
     """What each choice changes: the second option's Focus less the first's, on the same mosaics.
 
-    Columns are choice, method, first, second (the options), difference with low and high (95%, over
-    trainings and images), undefined (pairs of maps of which one has no Focus, which do not count),
-    and maps (pairs of them).
+    Columns are choice, method, first, second (the options), difference with low and high, undefined
+    (pairs of maps of which one has no Focus, which do not count), and maps (pairs of them).
     """
     rows = []
     for (choice, method), part in chosen.groupby(["choice", "method"], sort=False):

@@ -73,8 +73,7 @@ def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
 
 def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
     """The masks of one class's images; those of all other images are empty."""
-    mine = torch.tensor((images.table["class"] == name).tolist())
-    return masks & mine[:, None, None]
+    return masks & torch.tensor((images.table["class"] == name).tolist())[:, None, None]
 
 
 def intervention(model: Model, images, rows, masks, method, also=None) -> pd.DataFrame:
@@ -117,9 +116,8 @@ def beyond(learned: np.ndarray, reference: np.ndarray) -> float:
 
 def gains(model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, str]) -> np.ndarray:
     """How much the mark on the outer class's images adds to the target's logit, (T, images)."""
-    target, outer = pair
-    ask = [logits(model.trainings, s.of(outer).images) for s in (marked, without)]
-    return (ask[0] - ask[1])[..., model.logit[target]].numpy()
+    ask = [logits(model.trainings, s.of(pair[1]).images) for s in (marked, without)]
+    return (ask[0] - ask[1])[..., model.logit[pair[0]]].numpy()
 
 
 def finer_layer(model: Model, images: ImageSet) -> str:
@@ -131,15 +129,14 @@ def finer_layer(model: Model, images: ImageSet) -> str:
 def held_out(collection: Collection, described: Images, recipe: Recipe, seed: int) -> dict:
     """The images of mosaics, as image sets by what was done to the outer images: in a world with an
     eyespot those of :func:`helpers.data.world.marked`, elsewhere "as it is"."""
-    if described.source != "world" or described.eyespot is None:
+    if described.eyespot is None:
         return {BEFORE: networks.held_out(collection, recipe)["C"]}
-    per_class = described.per_class or 150
-    return world.marked(described.size, seed, per_class, described.context_bias)
+    return world.marked(described.size, seed, described.per_class or 150, described.context_bias)
 
 
 def reference(described: Images, recipe: Recipe, seed: int) -> Model | None:
-    """The same model trained at dose 0, where the eyespot says nothing; None outside the world."""
-    if described.source != "world" or described.eyespot is None:
+    """The same model trained at dose 0, where the eyespot says nothing; None without eyespots."""
+    if described.eyespot is None:
         return None
     unmoved = data.load(replace(described, eyespot=0.0), seed, with_contexts=False)
     return networks.model(unmoved, recipe, seed)
@@ -156,22 +153,18 @@ def marks(model: Model, images: ImageSet, pair, folder: str | None) -> torch.Ten
 def read_masks(folder: str, images: ImageSet) -> torch.Tensor:
     """A reader's masks of a feature, bool (N, H, W): white on black, in PNG files that are named as
     the images' files and as large. An image without a mask does not show the feature."""
-    masks = torch.zeros(len(images), *images.images.shape[-2:], dtype=torch.bool)
+    masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
     files = [Path(folder).expanduser() / Path(p).with_suffix(".png") for p in images.table["path"]]
-    for at, file in enumerate(files):
-        if file.is_file():
-            masks[at] = decode(file, masks.shape[-1])[0] > 127
+    for at in (at for at, file in enumerate(files) if file.is_file()):
+        masks[at] = decode(files[at], masks.shape[-1])[0] > 127
     if not masks.any():
         raise ValueError(f"No mask was found; the first was looked for at {files[0]}.")
     return masks
 
 
 def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Tensor:
-    """Discs around the place of each outer image that speaks most for the target: bool (N, H, W).
-
-    Each is shown alone to the first training and explained by LRP, or by GradCAM where LRP refuses
-    the network. Masks of images of other classes are empty.
-    """
+    """Discs around the place of each outer image that speaks most for the target, by LRP (GradCAM
+    where it refuses) in the first training: bool (N, H, W), empty on images of other classes."""
     target, outer = pair
     at = np.flatnonzero(images.table["class"] == outer)
     asked = model.trainings[0], images.images[at], model.logit[target]
@@ -179,7 +172,7 @@ def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
         maps = explain.explain(*asked, "lrp").maps
     except explain.NotConserved:
         maps = explain.explain(*asked, "gradcam").maps
-    masks = torch.zeros(len(images), *images.images.shape[-2:], dtype=torch.bool)
+    masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
     for number, place in zip(at.tolist(), peaks(maps), strict=True):
         masks[number] = disc(masks.shape[1:], place, DISC * masks.shape[-1])
     return masks
@@ -221,10 +214,9 @@ def by_method(
             sums = [m.double().sum((1, 2)).view(-1, 2).sum(1) for m in (wrong * patch, wrong)]
             placed.append(own.assign(focus=torch.div(*sums).numpy()))
             tops += [bool(one[at]) for one, at in zip(patch, peaks(wrong), strict=True)]
-        share, low, high = mean(pd.concat(placed)).interval()
-        row = {"method": name, "share": share, "low": low, "high": high}
-        found.append(row | {"area": float(patch.double().mean()), "peaks": float(np.mean(tops))})
-    return pd.DataFrame(found)
+        share = mean(pd.concat(placed)).interval()
+        found.append((name, *share, float(patch.double().mean()), float(np.mean(tops))))
+    return pd.DataFrame(found, columns=["method", "share", "low", "high", "area", "peaks"])
 
 
 def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
@@ -234,10 +226,10 @@ def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
 
 
 def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method, mask=None) -> dict:
-    """What :func:`helpers.figures.focus.mosaics_explained` draws of one pair's mosaics.
+    """What `mosaics_explained` of the figures draws of one pair's mosaics, the `rows` of a design.
 
-    `rows` are of a design of `images`; their column kind, if any, is shown. With a `mask`, bool
-    (2 H, 2 W), there is one row: its mosaic is shown as it is, and with the mask painted over.
+    Their column kind, if any, is shown. With a `mask`, bool (2 H, 2 W), there is one row: its
+    mosaic is shown as it is, and with the mask painted over.
     """
     target, outer = rows[PAIR].iloc[0]
     mosaics = torch.cat(list(batches(rows, images.images)))

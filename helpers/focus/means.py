@@ -23,11 +23,8 @@ CHANCE = "chance"
 
 
 def mean(rated: pd.DataFrame) -> Mean:
-    """Mean Focus of ratings by one method, over all mosaics and trainings that are defined.
-
-    Trainings of one architecture are drawn, architectures are chosen. Images of the same number in
-    two sets count as one image, for they may show the same object.
-    """
+    """Mean Focus of ratings by one method: trainings are drawn, architectures are chosen, images of
+    the same number in two sets, which may show the same object, are one."""
     known = rated.dropna(subset=["focus"])
     if known.empty:
         return Mean(np.nan, np.nan, 1.0)

@@ -20,12 +20,7 @@ TARGETS = [f"is_target_{cell}" for cell in range(CELLS)]
 
 
 def design(
-    table: pd.DataFrame,
-    classes: Sequence[str],
-    *,
-    per_class: int,
-    two_classes: bool = False,
-    seed: int = 0,
+    table: pd.DataFrame, classes: Sequence[str], *, per_class: int, two_classes=False, seed=0
 ) -> pd.DataFrame:
     """Decide which four images of a table with the column `class` each mosaic shows, and where.
 

@@ -47,8 +47,8 @@ def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -
     if collection.mosaics and recipe.fit == AS_IT_IS:
         ready = collection.mosaics.items()
         return {n: t.groupby("target").head(per_class).reset_index(drop=True) for n, t in ready}
-    images, asked = held_out(collection, recipe).items(), {"per_class": per_class, "seed": seed}
-    return {name: design(one.table, one.classes, **asked) for name, one in images}
+    images, how = held_out(collection, recipe).items(), {"per_class": per_class, "seed": seed}
+    return {name: design(one.table, one.classes, **how) for name, one in images}
 
 
 def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "C") -> Model:

@@ -34,10 +34,9 @@ def ranked(rated: pd.DataFrame) -> pd.DataFrame:
     high; others (mean of the same target's other pairs); p (one-sided: the pair is lower than
     these; NaN with two classes); p_adjusted (Holm's, over all pairs); rank (1 is the lowest focus).
     """
-    if "method" in rated and rated["method"].nunique() > 1:
-        raise ValueError(
-            f"{rated['method'].nunique()} methods are mixed here: rank the pairs of one method."
-        )
+    several = rated["method"].nunique()
+    if several > 1:
+        raise ValueError(f"{several} methods are mixed here: rank the pairs of one method.")
     if rated["outer"].str.contains(" + ", regex=False).any():
         raise ValueError("Some mosaics have two outer classes: pairs need mosaics of two classes.")
     counted = rated.assign(undefined=rated["focus"].isna()).groupby(PAIR, sort=False)
@@ -61,7 +60,7 @@ def ranked(rated: pd.DataFrame) -> pd.DataFrame:
 
 def mosaic(images: Sequence[int], target: str, outer: str) -> pd.DataFrame:
     """One mosaic as a design: the numbers of two images of the target above, two outer below."""
-    row = {"mosaic": 0, "target": target, "outer": outer, **placed(images, LAYOUTS[0])}
+    row = {"mosaic": 0, "target": target, "outer": outer} | placed(images, LAYOUTS[0])
     return pd.DataFrame([row])
 
 

@@ -1,7 +1,6 @@
 """Rate methods: explain mosaics for their target, and score the maps (Equation 1).
 
-This is done a batch at a time. The scores of a method and a training are a file in the store; a
-study that was interrupted goes on with the next.
+The scores of a method and a training are a file: a study that stopped goes on with the next.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,15 +22,9 @@ from helpers.run.progress import progress
 AT_A_TIME = 24  # mosaics: fewer wait for Python, and the gradients of more do not fit the cache
 CHUNK = 8  # maps whose positive part stays in the processor's cache
 VERSION = 2  # raise when a change of the code changes scores
-EFFORTS = {
-    "quick": {
-        "smoothgrad": {"samples": 6},
-        "integrated-gradients": {"steps": 6},
-        "lime": {"segments": 5, "samples": 40},
-    },
-    "sound": {"lime": {"segments": 7}},
-    "paper": {},
-}
+QUICK = {"smoothgrad": {"samples": 6}, "integrated-gradients": {"steps": 6}}
+QUICK |= {"lime": {"segments": 5, "samples": 40}}
+EFFORTS = {"quick": QUICK, "sound": {"lime": {"segments": 7}}, "paper": {}}
 """What each effort changes. Grids of superpixels have an odd number a side, so that some lie across
 a mosaic's seams, and can leak."""
 
@@ -54,8 +47,7 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
         raise ValueError(f"The cells do not fit maps of {tuple(maps.shape[1:])} pixels.")
     if (layouts.flatten(1).all(1) | ~layouts.flatten(1).any(1)).any():
         raise ValueError(
-            "A layout has no target cells, or only target cells, so that every map would have the "
-            "same Focus: give mosaics of targets and others."
+            "A layout has no target cells, or only target cells, so that all maps score the same."
         )
     sides, sums = zip(layouts.shape[1:], maps.shape[1:], strict=True), []
     tops, lefts = (np.arange(parts + 1) * length // parts for parts, length in sides)
@@ -75,16 +67,14 @@ def rate(
 ) -> pd.DataFrame:
     """Focus of a method's maps of every mosaic of a design, by each training (section I-B).
 
-    Scores of named methods are kept in the project's store. What mosaics, explanations and scores
-    refuse is a ValueError.
+    Scores of named methods are kept in the project's store.
 
     Parameters
     ----------
     model, images : Model, ImageSet
         The model, and the held-out images that `table`, from :func:`helpers.focus.design`, counts.
     method : str or callable
-        One of :data:`helpers.explain.METHODS`, or a function of (model, float images, targets)
-        that returns maps (B, H, W).
+        As for :func:`helpers.explain.explain`.
     effort : {"quick", "sound", "paper"}
         How many samples a method draws; `settings` of the method replace those of the effort.
     shape : {"native", "squeezed"}
@@ -93,9 +83,8 @@ def rate(
     Returns
     -------
     DataFrame
-        The rows of `table` once a training, and: method (its shown name, such as "IG"); focus (NaN
-        where it is undefined); seconds (wall time a mosaic took when it was explained); training
-        (its number); architecture; set.
+        The rows of `table` once a training, and: method (its shown name); focus (NaN where it is
+        undefined); seconds (wall time a mosaic took); training (its number); architecture; set.
     """
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:

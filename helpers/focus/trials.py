@@ -1,14 +1,13 @@
 """Is a planted feature proved, and an unplanted one not? Trials over seeds, pairs and doses.
 
-At each dose an eyespot is moved to a target class (`worlds.pictures.patch`), and a network is
-trained several times on a seed's images. In the mosaics the images of the target and of one outer
-class carry it. Every seed tries all twelve ordered pairs at doses 0 and 1; the first four also try
-one target at each dose between.
+At each dose an eyespot is moved to a target class, and a network is trained several times on a
+seed's images. In the mosaics the images of the target and of one outer class carry it. Every seed
+tries all twelve ordered pairs at doses 0 and 1; the first four also try one target between.
 
     python -m helpers.focus.trials data/eyespot_trials.csv
 
-made the trials that notebook 07 shows (the rules were chosen on the seeds 900 to 902);
-`sweeps/eyespot.smk` spreads them. Seeds that are in the store are not run again.
+made the trials of notebook 07 (the rules were chosen on the seeds 900 to 902). Seeds that are in
+the store are not run again; `sweeps/eyespot.smk` spreads them.
 """
 
 import argparse
@@ -115,9 +114,9 @@ def _trials(seed: int, shown: Sequence[ImageSet], dose: float, planted: str) -> 
         row["gain"] = feature.gains(model, clean, marked, pair).mean()
         row |= {f"rise_{t}": value for t, value in enumerate(feature.rises(rated))}
         if asked:
-            row |= {name: feature.rises(rated, name).mean() for name in ("erased", "suspected")}
-            row["elsewhere"] = feature.rises(rated, feature.ELSEWHERE).mean()
-            row["sham"] = row["erased"] - feature.rises(rated, "sham").mean()
+            states = {"elsewhere": feature.ELSEWHERE} | {n: n for n in also}
+            row |= {name: feature.rises(rated, state).mean() for name, state in states.items()}
+            row["sham"] = row["erased"] - row["sham"]
             before = rated[rated["state"] == feature.BEFORE]
             for found in feature.by_method(model, marked, before, METHODS).to_dict("records"):
                 row |= {f"{what}_{found['method']}": found[what] for what in ("share", "peaks")}
@@ -138,11 +137,9 @@ def _starred(model: Model, clean: ImageSet, seed: int) -> dict:
 
 
 def judged(trials: pd.DataFrame) -> pd.DataFrame:
-    """The trials about the planted pair, and all of dose 0, each with its verdicts.
-
-    Added are rise (mean over trainings); found (at least `EFFECT`); learned (the gain is above
-    `LEARNED`); first and lowest_3 (the pair's mean Focus is the lowest of all, or among the three).
-    """
+    """The trials about the planted pair, and all of dose 0, each with its verdicts: rise (mean over
+    trainings); found (at least `EFFECT`); learned (the gain is above `LEARNED`); first and lowest_3
+    (the pair's mean Focus is the lowest of all, or among the three lowest)."""
     own = trials[(trials["dose"] == 0) | (trials["target"] == trials["planted"])]
     rise, ranks = own.filter(like="rise_").mean(axis=1), own.filter(like=" > ").rank(axis=1)
     rank = own.apply(lambda row: ranks.loc[row.name, f"{row['target']} > {row['outer']}"], axis=1)
