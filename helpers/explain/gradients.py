@@ -39,9 +39,9 @@ def integrated_gradients(model, images, targets, *, steps=32, layer="input", red
         with torch.no_grad():
             start, end = (through(model, x, targets, layer)[0].detach() for x in (start, images))
     away, total = end - start, 0
+    apart = away if layer == "input" else as_map(away, layer)
     for node, weight in zip(*np.polynomial.legendre.leggauss(steps), strict=True):
         at = start + (1 + node) / 2 * away
         asked = (at, targets) if layer == "input" else (images, targets, layer, at)
-        total = total + gradient_at(model, *asked)[1] * (weight / 2)
-    away = away if layer == "input" else as_map(away, layer)
-    return reduced(total * away, reduce, images)
+        total = total + gradient_at(model, *asked)[1] * (weight / 2) * apart
+    return reduced(total, reduce, images)
