@@ -59,27 +59,6 @@ def test_a_model_may_be_frozen_and_is_left_as_it_was_and_empty_maps_are_counted(
     assert torch.equal(found.maps, explain.explain(frozen, images, targets, "gradcam").maps)
 
 
-class Bare(nn.Module):
-    """A convolutional network that is no Classifier, with functions instead of modules."""
-
-    mean, std = 0.0, 1.0
-
-    def __init__(self):
-        super().__init__()
-        self.first = nn.Conv2d(3, 4, 5, stride=4)
-        self.second = nn.Conv2d(4, 6, 3)
-        self.out = nn.Linear(6, 2)
-
-    def forward(self, x):
-        return self.out(torch.relu(self.second(torch.relu(self.first(x)))).mean((2, 3)))
-
-
-def test_any_model_with_convolutions(images):
-    model = Bare().eval()
-    found = explain.explain(model, images.float() / 255, 1)
-    assert found.settings["layer"] == "second" and found.maps.shape == (5, 96, 96)
-
-
 def test_last_map_needs_a_map():
     model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 8, 2))
     with pytest.raises(ValueError, match="no convolutional feature map"):

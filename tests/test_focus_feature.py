@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from dataclasses import replace
+from itertools import combinations, product
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +14,8 @@ from PIL import Image
 
 from helpers import explain
 from helpers.data import ImageSet
-from helpers.focus import feature, look, pairs, trials
+from helpers.figures import focus as figures
+from helpers.focus import feature, pairs, rate, trials
 from helpers.focus.networks import Model
 from helpers.run.parameters import Recipe
 
@@ -151,10 +154,44 @@ def test_a_mosaic_is_shown_before_and_after(world):
     model, images, _, _ = world
     row = pairs.mosaic([0, 1, 6, 7], "ant", "bee")
     mask = pairs.in_mosaics(row, images.patches)[0]
-    shown = look.explained(model, images, row, own_channel, mask)
+    shown = feature.explained(model, images, row, own_channel, mask)
     before, after = (float(caption.rsplit(" ", 1)[1]) for caption in shown["captions"])
     assert before == 0.91 and after > 0.98, "as in the test of the intervention"
     assert torch.equal(shown["mosaics"][0, :, :SIDE, :SIDE], images.images[0])
+
+
+def test_each_image_says_its_class_and_its_share_of_the_relevance(world):
+    model, images, rows, _ = world
+    ends = pairs.extremes(rate(model, images, rows, own_channel), "ant", "bee", 1)
+    figure = figures.mosaics_explained(**feature.explained(model, images, ends, own_channel))
+    for row, ax in zip(ends.to_dict("records"), figure.axes[1::2], strict=True):
+        red = [int(images.images[row[f"image_{c}"], 0].sum()) for c in range(4)]
+        names = ["ant" if row[f"is_target_{c}"] else "bee" for c in range(4)]
+        said = [f"{name} {value / sum(red):.0%}" for name, value in zip(names, red, strict=True)]
+        assert [text.get_text() for text in ax.texts] == said
+        assert len([patch for patch in ax.patches if not patch.get_fill()]) == 2
+    assert figure.axes[0].get_title().startswith("best: Focus")
+    plt.close(figure)
+
+
+def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels(world):
+    model, images, rows, _ = world
+    rng = np.random.default_rng(2)
+    patches = torch.from_numpy(rng.random((12, SIDE, SIDE)) < 0.3)
+    images = replace(images, patches=patches)
+    rated = rate(model, images, rows, own_channel)
+    [found] = feature.by_method(model, images, rated, {"own": (own_channel, {})}).to_dict("records")
+    shares, areas = [], []
+    for row in rows.to_dict("records"):
+        outer = [row[f"image_{c}"] for c in range(4) if not row[f"is_target_{c}"]]
+        places = list(product(outer, range(SIDE), range(SIDE)))
+        wrong = [int(images.images[n, 0, y, x]) for n, y, x in places]
+        on = [bool(patches[place]) for place in places]
+        shares.append(np.dot(wrong, on) / sum(wrong))
+        areas.append(np.mean(on))
+    assert found["share"] == pytest.approx(np.mean(shares), rel=1e-5)
+    assert found["area"] == pytest.approx(np.mean(areas))
+    assert found["low"] < found["share"] < found["high"]
 
 
 def test_recorded_trials_are_those_that_the_module_makes():
@@ -172,10 +209,6 @@ def test_recorded_trials_are_those_that_the_module_makes():
         assert row["first"] == (min(means, key=means.get) == (row["target"], row["outer"]))
         own = (row["target"], row["outer"])
         assert row["lowest_3"] == (own in sorted(means, key=means.get)[:3])
-    rates = trials.rates(judged).set_index("dose")
-    assert rates.loc[1, "trials"] == seeds * 12
-    with pytest.raises(FileNotFoundError, match="no/such"):
-        trials.recorded("no/such.csv")
 
 
 def test_a_seed_makes_the_recorded_columns_and_is_kept(tmp_path, monkeypatch):

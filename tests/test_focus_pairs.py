@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from itertools import permutations, product
+from itertools import permutations
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import focus
-from helpers.data import ImageSet
-from helpers.focus import feature, pairs
+from helpers.figures import focus as figures
+from helpers.focus import pairs
 from helpers.focus.mosaics import IMAGES
-from helpers.focus.networks import Model
-from helpers.run.parameters import Recipe
 
 CLASSES = ("ant", "bee", "cat", "dog")
-LOGIT = {"ant": 0, "bee": 1}
 
 
 def images(classes=CLASSES, each=12):
     return pd.DataFrame({"class": np.repeat(classes, each), "split": "test"})
 
 
-def noisy(design, rng, *, mean=0.7, of_image=0.08, own=0.05, lower=None):
-    """Focus of each mosaic: a mean, what its four images add, its own noise; some pairs lower."""
+def noisy(design, rng, *, mean=0.7, of_image=0.08, own=0.05):
+    """Focus of each mosaic: a mean, what its four images add, its own noise."""
     quality = rng.normal(0, of_image, 1000)
     value = mean + quality[design[IMAGES].to_numpy()].sum(1) / 4
     value = value + rng.normal(0, own, len(design))
-    for (target, outer), by in (lower or {}).items():
-        value -= by * ((design["target"] == target) & (design["outer"] == outer))
     same = {"training": 0, "architecture": "one", "set": "C"}
     return design.assign(focus=value, method="made", **same)
 
@@ -59,31 +53,6 @@ def test_means_are_those_of_a_loop(rated):
         assert row["undefined"] == len(values) - len(known) and row["mosaics"] == len(values)
         others = [pairs.of_pair(rated, target, o)["focus"].mean() for o in CLASSES if o != target]
         assert row["others"] == pytest.approx((sum(others) - row["focus"]) / 2)
-
-
-def test_ranks_ascend_and_p_is_corrected_for_all_pairs(rated):
-    table = pairs.ranked(rated)
-    assert table["focus"].is_monotonic_increasing and table["rank"].tolist() == list(range(1, 13))
-    p = np.sort(table["p"].to_numpy())
-    holm = np.minimum(np.maximum.accumulate(p * np.arange(12, 0, -1)), 1)
-    assert np.allclose(np.sort(table["p_adjusted"]), np.sort(holm))
-    assert ((table["low"] <= table["focus"]) & (table["focus"] <= table["high"])).all()
-
-
-def test_planted_maps_put_their_pair_first():
-    """Maps drawn by hand: of one pair relevance is even, of the others three in four are right."""
-    design = pairs.design(images(each=6), CLASSES, per_pair=6, seed=1)
-    where = focus.layouts(design)
-    planted = ((design["target"] == "bee") & (design["outer"] == "dog")).to_numpy()
-    maps = torch.ones(len(design), 8, 8)
-    cells = where.repeat_interleave(4, 1).repeat_interleave(4, 2)
-    maps[~planted] += 2 * cells[~planted]
-    value = focus.score(maps, where).numpy()
-    table = pairs.ranked(noisy(design, np.random.default_rng(0)).assign(focus=value))
-    first = table.iloc[0]
-    assert (first["target"], first["outer"]) == ("bee", "dog")
-    assert first["focus"] == pytest.approx(0.5) and first["others"] == pytest.approx(0.75)
-    assert (table["focus"][1:] == 0.75).all() and first["p_adjusted"] == 0
 
 
 @pytest.mark.parametrize("of_image", [0.0, 0.15])
@@ -136,46 +105,20 @@ def test_what_cannot_be_ranked_is_refused(rated):
         pairs.extremes(rated, "ant", "ant", 1)
 
 
-class Channels(torch.nn.Module):
-    """Logits: mean of each colour channel."""
-
-    mean, std = 0.0, 1.0
-
-    def __init__(self):
-        super().__init__()
-        self.one = torch.nn.Parameter(torch.ones(1))
-
-    def forward(self, images):
-        return images.float().mean((2, 3)) * self.one
-
-
-def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels():
-    rng = np.random.default_rng(2)
-    table = images(CLASSES[:2], 5)
-    pictures = torch.from_numpy(rng.integers(0, 256, (10, 3, 8, 8), dtype=np.uint8))
-    patches = torch.from_numpy(rng.random((10, 8, 8)) < 0.3)
-    held = ImageSet("C", pictures, torch.arange(10) // 5, CLASSES[:2], table, None, patches)
-    rows = pairs.of_pair(pairs.design(table, CLASSES[:2], per_pair=4), "ant", "bee")
-    rows = pd.concat(noisy(rows, rng).assign(training=t) for t in range(2))
-
-    def first_channel(model, batch, targets):
-        return batch[:, 0] - 0.2
-
-    model = Model(Recipe(), "C", [Channels(), Channels()], LOGIT)
-    asked = {"first": (first_channel, {})}
-    [found] = feature.by_method(model, held, rows, asked).to_dict("records")
-    shares, areas = [], []
-    for row in rows.to_dict("records"):
-        on = wrong = inside = area = 0.0
-        for cell in (cell for cell in range(4) if not row[f"is_target_{cell}"]):
-            number = row[f"image_{cell}"]
-            for y, x in product(range(8), repeat=2):
-                value = max(float(pictures[number, 0, y, x]) / 255 - 0.2, 0)
-                wrong, area = wrong + value, area + 1
-                on += value * bool(patches[number, y, x])
-                inside += bool(patches[number, y, x])
-        shares.append(on / wrong)
-        areas.append(inside / area)
-    assert found["share"] == pytest.approx(np.mean(shares), rel=1e-5)
-    assert found["area"] == pytest.approx(np.mean(areas))
-    assert found["low"] < found["share"] < found["high"]
+@pytest.mark.parametrize("n", [2, 4, 12])
+def test_a_matrix_of_pairs_writes_every_value_once_and_frames_the_planted_pair(n):
+    names, rng = [f"class number {i}" for i in range(n)], np.random.default_rng(0)
+    rows = [(a, b, rng.uniform(0.4, 1)) for a, b in permutations(names, 2)]
+    table = pd.DataFrame(rows, columns=["target", "outer", "focus"])
+    table = table.assign(rank=table["focus"].rank()).sort_values("focus", ignore_index=True)
+    planted = tuple(table.loc[1, ["target", "outer"]])
+    table.loc[0, ["focus", "rank"]] = np.nan
+    figure = figures.pair_matrix(table, names, planted)
+    written = [text.get_text() for ax in figure.axes for text in ax.texts]
+    ranks = {2: "\n(2.)", 3: "\n(3.)"}
+    values = [f"{row.focus:.2f}{ranks.get(row.rank, '')}" for row in table[1:].itertuples()]
+    assert sorted(written) == sorted([*values, "none"])
+    [frame] = figure.axes[0].patches
+    middle = frame.get_x() + 0.47, frame.get_y() + 0.46
+    assert middle == pytest.approx((names.index(planted[1]), names.index(planted[0])))
+    plt.close(figure)

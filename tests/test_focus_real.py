@@ -5,11 +5,10 @@ from pathlib import Path
 import pandas as pd
 import papermill
 import pytest
-from torchvision.models import SqueezeNet1_0_Weights
 
 from helpers import data, focus
 from helpers.explain import METHODS
-from helpers.focus import networks, pairs
+from helpers.focus import networks
 from helpers.run import project
 from helpers.run.parameters import Images, Recipe
 
@@ -62,34 +61,6 @@ def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path, monkey
     assert means[["GradCAM", "LRP"]].min() > means[["GradCAM++", "SmoothGrad"]].max()
     recorded = pd.read_csv(project.root() / "data/focus_imagenet.csv").set_index("method")["mean"]
     assert recorded["GradCAM++"] < recorded["IG"] and means["GradCAM++"] < means["IG"]
-
-
-def test_pairs_of_twelve_imagenet_classes(real, photographs, tmp_path, monkeypatch):
-    """The twelve classes that come first of those that have five photographs."""
-    names = pd.Series(SqueezeNet1_0_Weights.DEFAULT.meta["categories"])
-    most = photographs.groupby("imagenet_index").size()
-    twelve = photographs[photographs["imagenet_index"].isin(most[most == 5].index[:12])]
-    folder = linked(twelve, twelve["imagenet_index"].map(names), tmp_path)
-    recipe = Recipe("squeezenet1_0", networks.AS_IT_IS, str(real / WEIGHTS))
-    collection = data.load(Images("folder", 160, folder=str(folder)))
-    images = networks.held_out(collection, recipe)["C"]
-    assert len(images.classes) == 12 and len(images) == 60
-    model = networks.model(collection, recipe, 0)
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
-    right = networks.right(model, images).mean()
-    rated = focus.rate(
-        model, images, pairs.design(images.table, images.classes, per_pair=3), "gradcam"
-    )
-    table = pairs.ranked(rated)
-    print(f"top-1 of a thousand: {right:.2f}; mean Focus {rated['focus'].mean():.3f}")
-    print(f"undefined: {rated['focus'].isna().sum()} of {len(rated)}")
-    print(table.head(5).round(3).to_string())
-    assert len(rated) == 12 * 11 * 3 and len(table) == 132
-    assert right > 0.4 and rated["focus"].isna().mean() < 0.05
-    assert table["focus"].notna().sum() >= 130
-    assert 0.6 < rated["focus"].mean() < 0.95
-    best = pairs.extremes(rated, *table[pairs.PAIR].iloc[-1], n=1)
-    assert best["focus"].iloc[0] > 0.6
 
 
 @pytest.fixture(scope="module")

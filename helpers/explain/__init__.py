@@ -84,11 +84,14 @@ def explain(
     ------
     ValueError
         For a network of which nobody said how it wants its images, an unknown method or setting,
-        images or targets that do not fit, a layer that is not there or runs several times.
-    NotConserved
-        By LRP, for a network that it cannot explain; it is a ValueError, too.
+        images or targets that do not fit, a layer that is not there or runs several times, and as
+        `NotConserved` by LRP, for a network that it cannot explain.
     """
-    layers.check_input(model)
+    if not (hasattr(model, "mean") and hasattr(model, "std")):
+        raise ValueError(
+            f"Nobody said how {type(model).__name__} wants its images normalised: wrap it, "
+            "models.wrap(network, its weights or configuration), and explain that."
+        )
     targets = _targets(images, targets)
     device = next(model.parameters()).device
     training = model.training
@@ -156,8 +159,8 @@ def _checked(maps: torch.Tensor, images: torch.Tensor, method: str, finite: bool
         given = tuple(maps.shape) if isinstance(maps, torch.Tensor) else type(maps).__name__
         raise ValueError(f"{method} must return a tensor of shape {wanted}, not {given}.")
     maps = maps.detach().float().cpu()
-    unfit = ~maps.isfinite().all(-1).all(-1)
-    if finite and unfit.any():
+    if finite and not maps.isfinite().all():
+        unfit = ~maps.isfinite().all(-1).all(-1)
         some = f"{int(unfit.sum())} of {len(maps)} images"
         raise FloatingPointError(f"{method} gave NaN or infinite relevance for {some}.")
     return maps

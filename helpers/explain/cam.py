@@ -1,23 +1,18 @@
 """Class activation maps: GradCAM and GradCAM++."""
 
 import torch
-from torch import nn
 
 from helpers.explain.layers import gradient_at, resized
 
 
-def gradcam(
-    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, *, layer: str
-) -> torch.Tensor:
+def gradcam(model, images, targets, *, layer: str) -> torch.Tensor:
     """GradCAM (Selvaraju et al. 2017): channels of a map, weighted by their mean gradient."""
     activation, gradient = gradient_at(model, images, targets, layer)
     weights = gradient.mean((2, 3), keepdim=True)
     return resized((weights * activation).sum(1, keepdim=True).relu(), images)
 
 
-def gradcam_plus_plus(
-    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, *, layer: str
-) -> torch.Tensor:
+def gradcam_plus_plus(model, images, targets, *, layer: str) -> torch.Tensor:
     """GradCAM++ (Chattopadhay et al. 2018, Equations 10 and 19), for scores that are exp(logit).
 
     The second and third derivatives of exp(logit) with respect to a map A are, in a network of

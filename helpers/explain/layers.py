@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 
 import torch
 from torch import nn
@@ -20,15 +20,6 @@ def logits_of(model: nn.Module, images: torch.Tensor) -> torch.Tensor:
     return getattr(output, "logits", output)
 
 
-def check_input(model: nn.Module) -> None:
-    """Refuse a network of which nobody said how it wants its images."""
-    if not (hasattr(model, "mean") and hasattr(model, "std")):
-        raise ValueError(
-            f"Nobody said how {type(model).__name__} wants its images normalised: wrap it, "
-            "models.wrap(network, its weights or configuration), and explain that."
-        )
-
-
 def network_of(model: nn.Module) -> nn.Module:
     """The network inside a :class:`helpers.models.networks.Classifier`; any other model itself."""
     return getattr(model, "network", model)
@@ -37,24 +28,23 @@ def network_of(model: nn.Module) -> nn.Module:
 def named(model: nn.Module, name: str) -> nn.Module:
     """The layer with this name, such as ``features.10`` or ``layer4``."""
     for root in (network_of(model), model):
-        try:
+        with suppress(AttributeError):
             return root.get_submodule(name)
-        except AttributeError:
-            continue
     known = ", ".join(child for child, _ in network_of(model).named_children())
     raise ValueError(f"There is no layer {name!r}; the outermost layers are {known}.")
 
 
 @contextmanager
-def output_of(model: nn.Module, layer: str) -> Iterator[list[torch.Tensor]]:
-    """Keep the output of a layer while the model runs, as it is before anything works on it."""
+def output_of(model: nn.Module, layer: str, put=None) -> Iterator[list[torch.Tensor]]:
+    """Keep a layer's output while the model runs, before anything works on it, or `put` a tensor in
+    its place."""
     kept = []
 
     def keep(_, __, output):
         if not isinstance(output, torch.Tensor):
             raise ValueError(f"Layer {layer!r} gives no single tensor; name one in or after it.")
-        kept.append(output)
-        return output.clone()  # what follows may work in place
+        kept.append(output if put is None else put)
+        return kept[-1].clone()  # what follows may work in place
 
     hook = named(model, layer).register_forward_hook(keep)
     try:
@@ -66,25 +56,24 @@ def output_of(model: nn.Module, layer: str) -> Iterator[list[torch.Tensor]]:
 
 
 @torch.enable_grad()
-def through(
-    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str
-) -> tuple[torch.Tensor, torch.Tensor]:
+def through(model, images, targets, layer: str, put=None) -> tuple[torch.Tensor, torch.Tensor]:
     """What the images are at a layer, ``input`` being they themselves, and the targets' logits."""
-    with nullcontext([images]) if layer == "input" else output_of(model, layer) as found:
+    with nullcontext([images]) if layer == "input" else output_of(model, layer, put) as found:
         logits = logits_of(model, images)
     return found[0], logits.gather(1, targets[:, None])[:, 0]
 
 
 def gradient_at(
-    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str = "input"
+    model, images, targets, layer: str = "input", put: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Activation at a layer and the gradient of the target logits there: float (B, C, h, w).
 
-    The layer ``input`` is the images as given. Both are in single precision at least: half
-    precision overflows where they are multiplied and summed.
+    The layer ``input`` is the images as given; at another, `put` may replace its output. Both are
+    in single precision at least: half precision overflows where they are multiplied and summed.
     """
     images = images.detach().requires_grad_()  # at a layer too: the model may be frozen
-    kept, logits = through(model, images, targets, layer)
+    put = None if put is None else put.detach().requires_grad_()
+    kept, logits = through(model, images, targets, layer, put)
     [gradient] = torch.autograd.grad(logits.sum(), kept)
     wide = torch.promote_types(gradient.dtype, torch.float32)
     found = (kept.detach().to(wide), gradient.to(wide))
@@ -129,23 +118,20 @@ def resized(maps: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
 def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
     """Name of the layer that gives the last convolutional feature map before the classifier.
 
-    torchvision's ``features`` and ``layer4``, and for any other network what these are: the last
-    layer run, with one of the images, before the one that gives the logits, whose output is a map
-    of more than one pixel, of `least` pixels each way at least. Pooling to a fixed size, dropout
-    and modules that run several times do not count. A ValueError says where no layer gives such a
-    map, or where layers that work on tokens come after it, as in a vision transformer.
+    It is the last layer run before the one that gives the logits (torchvision's ``features`` or
+    ``layer4``) whose output is a map of more than one pixel, and of `least` each way. Pooling to a
+    fixed size, dropout and modules that run several times do not count. Where no layer gives such a
+    map, or layers that work on tokens come after it, that is a ValueError.
     """
     network = network_of(model)
     before = [(name, module, tuple(out.shape)) for name, module, _, out in ran(model, images[:1])]
     runs = Counter(name for name, _, _ in before)
     heads = [i for i, run in enumerate(before) if isinstance(run[1], nn.Linear | nn.Conv2d)]
-    before = before[: heads[-1] if heads else None]
-    maps = [
-        i
-        for i, (name, module, shape) in enumerate(before)
-        if name and runs[name] == 1 and not isinstance(module, NO_MAP_OF_THEIR_OWN)
-        if len(shape) == 4 and min(shape[-2:]) >= least and max(shape[-2:]) > 1
-    ]
+    before, maps = before[: heads[-1] if heads else None], []
+    for i, (name, module, shape) in enumerate(before):
+        is_map = len(shape) == 4 and min(shape[-2:]) >= least and max(shape[-2:]) > 1
+        if is_map and name and runs[name] == 1 and not isinstance(module, NO_MAP_OF_THEIR_OWN):
+            maps.append(i)
     if not maps:
         raise ValueError(
             f"{type(network).__name__} has no convolutional feature map of more than one pixel at "

@@ -2,11 +2,9 @@
 
 Every layer passes back, in place of a gradient, relevance divided by activation. Then sums share
 relevance by value, rectifiers and pooling pass it to what they let through. Convolutions and linear
-layers get the rules; batch normalisation is merged into its convolution first.
-
-Relevance that reaches the input, and what biases and stabilisers took on the way, must add up to
-the logit. They do not where a network multiplies activations (squeeze-and-excitation, attention)
-or bends them otherwise than by rectifying, and then the map is refused.
+layers get the rules. Relevance that reaches the input, and what biases and stabilisers took on the
+way, must add up to the logit; where a network multiplies activations (squeeze-and-excitation,
+attention) or bends them otherwise than by rectifying, it does not, and the map is refused.
 """
 
 import copy
@@ -37,9 +35,7 @@ class Ledger:
     arrived: list[torch.Tensor] = field(default_factory=list)  # (B, 3, H, W), at the input
 
 
-def lrp(
-    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, *, layer: str = "input"
-) -> tuple[torch.Tensor, torch.Tensor]:
+def lrp(model, images, targets, *, layer="input") -> tuple[torch.Tensor, torch.Tensor]:
     """LRP (Bach et al. 2015) from the target's logit to the input, or to a layer's output.
 
     The rules are the paper's: alpha1-beta0 in convolutions, z^B (Montavon et al. 2017, by the range
@@ -79,17 +75,13 @@ def lost(logits: torch.Tensor, ledger: Ledger) -> torch.Tensor:
     # A layer may run on parts of the images that are stacked along the batch.
     taken = sum(part.double().view(-1, len(logits)).sum(0) for part in ledger.taken)
     in_map = sum(part.abs().double().sum((1, 2, 3)) for part in ledger.arrived)
-    logits = logits.double()
-    in_map = in_map + 1e-3 * logits.abs() + 1e-6  # so that an empty map is not refused for rounding
-    return (logits - arrived - taken).abs() / in_map
+    in_map += 1e-3 * logits.double().abs() + 1e-6  # an empty map is not refused for rounding
+    return (logits.double() - arrived - taken).abs() / in_map
 
 
 def merged(model: nn.Module, image: torch.Tensor) -> tuple[nn.Module, str | None]:
-    """A copy of the model, its batch normalisation merged into the convolutions before it, and the
-    name of the layer that runs first, where that is a convolution.
-
-    One that follows no convolution directly, or one that is used several times, stays.
-    """
+    """A copy of the model, batch normalisation merged into the convolution that it follows, and the
+    name of the layer that runs first, where that is a convolution."""
     model = copy.deepcopy(model).eval()
     network = network_of(model)
     runs = [run for run in ran(model, image) if isinstance(run[1], AFFINE)]
@@ -117,10 +109,8 @@ def _with_rules(model, image, ledger: Ledger) -> nn.Module:
 
 
 class _Rule(torch.autograd.Function):
-    """Forward as the layer; backward from R / y of the output to R / x of the input.
-
-    The opening layer's rule gives R itself, which goes to the ledger: there is nothing behind it.
-    """
+    """Forward as the layer; backward from R / y of the output to R / x of the input; the opening
+    layer's rule gives R itself, which goes to the ledger."""
 
     @staticmethod
     def forward(ctx, x, linear, rule, ledger, opens):
@@ -159,10 +149,7 @@ def _linear(module: nn.Module) -> Callable:
     return lambda x, w, b: x * w(scale).view(-1, 1, 1) + b(shift).view(-1, 1, 1)
 
 
-def _keep(w):
-    return w
-
-
+_keep = nn.Identity()
 _positive, _negative = partial(torch.clamp, min=0), partial(torch.clamp, max=0)
 
 

@@ -12,9 +12,8 @@ class Method:
 
     `run` takes (model, images, targets, **settings), images in [0, 1], and returns float (B, H, W);
     LRP with it the share of relevance that is lost, (B,). `layer` is where relevance is read by
-    default: "last map" (the last convolutional feature map), "input", or None for a method that
-    only ever reads at the input. `sound` settings keep what the method is about; they are the
-    default. `paper` are those of the authors' public code.
+    default ("last map" or "input"; None for a method that always reads at the input). The `sound`
+    settings are the default, the `paper` ones those of the authors' public code.
     """
 
     name: str

@@ -1,8 +1,7 @@
 """LIME: hide superpixels of an image and watch the logit.
 
 Superpixels are the cells of a grid (the authors' code uses scikit-image's quickshift). The samples
-are the same for every image, so that the regression is solved once for all of them, and a sample is
-one forward pass of a batch.
+are the same for every image: a sample is one forward pass of a batch.
 """
 
 import torch
@@ -12,17 +11,7 @@ from helpers.explain.layers import logits_of
 WIDTH = 0.25  # of LIME's kernel
 
 
-def lime(
-    model,
-    images,
-    targets,
-    *,
-    segments: int = 8,
-    samples: int = 256,
-    penalty: float = 1.0,
-    best: int | None = None,
-    seed: int = 0,
-) -> torch.Tensor:
+def lime(model, images, targets, *, segments=8, samples=256, penalty=1.0, best=None, seed=0):
     """LIME (Ribeiro et al. 2016): a linear model of the logit over superpixels shown or hidden.
 
     Ridge regression on logits, every superpixel shown with a chance of one half, samples weighted

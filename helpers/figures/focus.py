@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import seaborn as sns
 import torch
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
@@ -42,6 +43,7 @@ __all__ = ["image_grid"]  # what a notebook calls beside these
 FRAME = "#00B8D4"  # seen on photographs and on dark and bright maps
 BY_CHANCE = mark("chance", **CHANCE)
 OPEN = {"marker": "o", "color": BLUE, "mfc": "none", "mew": 1.6}
+PHOTOGRAPH = {"marker": "D", "color": RED, "mfc": "white"}
 COUNTS = {"color": RED, "ls": "--", "lw": 1.5}
 LOWEST = 3  # pairs whose rank is written
 
@@ -54,51 +56,37 @@ def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
     size = (9.5, 0.9 + 2.2 * len(architectures))
     fig, axes = plt.subplots(len(architectures), 1, figsize=size, squeeze=False, sharex=True)
     colours = {name: SET_COLOURS.get(name) or COLOURS[n] for n, name in enumerate(sets)}
-    width = 0.78 / len(sets)
-    look = {"medianprops": {"color": INK}, "flierprops": {"ms": 2.5}, "widths": 0.88 * width}
+    look = {"palette": colours, "saturation": 1, "gap": 0.12, "fliersize": 2.5, "legend": False}
+    look |= {"linecolor": INK, "linewidth": 1}
     for ax, architecture in zip(axes[:, 0], architectures, strict=True):
-        part = rated[rated["architecture"] == architecture].set_index(["set", "method"])["focus"]
-        for number, (name, colour) in enumerate(colours.items()):
-            values = [part[part.index == (name, method)].dropna() for method in methods]
-            places = np.arange(len(methods)) + (number - (len(sets) - 1) / 2) * width
-            look |= {"patch_artist": True, "boxprops": {"facecolor": colour}}
-            ax.boxplot(values, positions=places, manage_ticks=False, **look)
+        part = rated[rated["architecture"] == architecture]
+        sns.boxplot(part, x="method", y="focus", order=methods, hue="set", ax=ax, **look)
         ax.axhline(0.5, zorder=0, **CHANCE)
-        ax.set(ylim=(0, 1.03), ylabel="Focus")
+        ax.set(ylim=(0, 1.03), ylabel="Focus", xlabel="")
         ax.set_title(architecture, fontsize=10)
-    axes[-1, 0].set_xticks(range(len(methods)), methods, fontsize=10)
-    handles = [mark(f"set {n}", marker="s", mec=INK, color=c) for n, c in colours.items()]
-    said = "Figure 1: Focus of each method"
-    if len(methods) > 2:
-        said += f"; {methods[0]} and {methods[1]} look most where the class is, {methods[-1]} least"
+    square = {"marker": "s", "mec": INK}
+    handles = [mark(f"set {n}", color=c, **square) for n, c in colours.items()]
+    said = f"; {' and '.join(methods[:2])} look most where the class is, {methods[-1]} least"
+    said = "Figure 1: Focus of each method" + said * (len(methods) > 2)
     headed(fig, said, [*handles, BY_CHANCE])
     return fig
 
 
-TIERS = {
-    "GradCAM": "consistently reliable",
-    "LRP": "consistently reliable",
-    "GradCAM++": "better than random, behind both",
-    "LIME": "even larger variance",
-    "SmoothGrad": "quasi-random",
-    "IG": "quasi-random",
-}
-"""What the paper says of each method."""
+TIERS = dict.fromkeys(["GradCAM", "LRP"], "consistently reliable")  # what the paper says of each
+TIERS |= {"GradCAM++": "better than random, behind both", "LIME": "even larger variance"}
+TIERS |= dict.fromkeys(["SmoothGrad", "IG"], "quasi-random")
 
 
 def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame) -> Figure:
-    """Mean Focus of each method, with the paper's word for it, and the means of single networks.
-
-    `means`, `networks` (by method, architecture and set) and the recorded `photographs` are
-    summaries.
-    """
+    """Mean Focus of each method, with the paper's word for it, and that of single `networks` and on
+    recorded `photographs`: all three are summaries."""
     fig, ax = plt.subplots(figsize=(9.5, 1.7 + 0.42 * len(means)))
     names = list(means["method"])
     photographs = photographs[photographs["method"].isin(names)]
     looks = {
         "here: mean, 95% interval": {"marker": "o", "color": BLUE},
         "its networks, one by one": {"marker": "|", "color": FAINT},
-        "one network on photographs of ImageNet": {"marker": "D", "color": RED, "mfc": "white"},
+        "one network on photographs of ImageNet": PHOTOGRAPH,
     }
     lowest = photographs["mean"].round(2)
     lowest = photographs.loc[lowest == lowest.min(), "method"]
@@ -117,17 +105,9 @@ def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame
     return fig
 
 
-def mosaic_maps(
-    picture: torch.Tensor,
-    layout: torch.Tensor,
-    maps: Mapping[str, torch.Tensor],
-    focus: Mapping[str, float],
-    target: str,
-) -> Figure:
-    """A mosaic (3, H, W), and each method's map of it, the target cells framed in all of them.
-
-    Positive relevance is drawn, as a share of the map's 99th percentile; `layout` is (2, 2).
-    """
+def mosaic_maps(picture, layout, maps: Mapping, focus: Mapping, target: str) -> Figure:
+    """A mosaic (3, H, W), and each method's map of it, up to its 99th percentile; the target cells
+    of the `layout` (2, 2) are framed."""
     captions = [f"Where is the {target}?", *(f"{n}: Focus {focus[n]:.2f}" for n in maps)]
     known, title = pd.Series(focus).dropna(), ""
     if len(known) > 1:
@@ -150,11 +130,8 @@ FACES = {
 
 
 def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figure:
-    """Focus against accuracy (of `choices.with_accuracy`), the cases of the same networks joined.
-
-    A small dot is one training in one case, a large mark the mean of a case's trainings. The line
-    of the slope in the title goes through all small dots.
-    """
+    """Focus against accuracy, from `controls.with_accuracy`: small dots are trainings, large marks
+    the means of cases; those of the same networks are joined."""
     looks = series(table["architecture"])
     fig, axes = plt.subplots(1, len(rises), figsize=(9.5, 4.3), sharey=True, squeeze=False)
     for ax, (method, rise) in zip(axes[0], rises.items(), strict=True):
@@ -184,7 +161,7 @@ def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figur
 
 
 def choices(table: pd.DataFrame) -> Figure:
-    """What the second option of each choice changes (from `choices.paired`)."""
+    """What the second option of each choice changes (from `controls.paired`)."""
     fig, ax = plt.subplots(figsize=(9.5, 1.2 + 0.36 * len(table)))
     clear = (table["low"] > 0) | (table["high"] < 0)
     for is_clear, part in table.reset_index(drop=True).groupby(clear.to_numpy()):
@@ -195,8 +172,8 @@ def choices(table: pd.DataFrame) -> Figure:
     name_rows(ax, table["method"] + ", " + table["choice"] + ": " + options + lost, fontsize=8.5)
     ax.axvline(0, color=INK, lw=1)
     ax.set_xlabel("change of mean Focus, with 95% interval (red: clear of zero)")
-    whole = table[table["undefined"] == 0]  # a choice that empties maps is not named
-    most = whole.loc[whole["difference"].abs().idxmax()]
+    whole = table.loc[table["undefined"] == 0, "difference"]  # what empties maps is not named
+    most = table.loc[whole.abs().idxmax()]
     said = f"{most['choice'].capitalize()} moves Focus most: {most['difference']:+.2f} for"
     headed(fig, f"{said} {most['method']}, {most['second']} in place of {most['first']}")
     return fig
@@ -210,7 +187,6 @@ def _focus(ax: Axes, label: str, **limits) -> None:
 
 def controls(blind: pd.DataFrame, known: pd.DataFrame) -> Figure:
     """What must be 0.5 (`controls.knows_nothing`), and what must be 1 (`in_disconnected` there)."""
-    known = known[known["control"] != "sum"]
     ends = known.groupby(["name", "control"], sort=False)["focus"].agg(["mean", "min", "max"])
     ends = ends.set_axis(["mean", "low", "high"], axis=1).reset_index()
     size = (9.8, 1.6 + 0.4 * max(len(blind), known["name"].nunique()))
@@ -252,9 +228,7 @@ def trainings(rated: pd.DataFrame, order: Sequence[str]) -> Figure:
     return fig
 
 
-def pair_matrix(
-    table: pd.DataFrame, classes: Sequence[str], planted: tuple[str, str] | None
-) -> Figure:
+def pair_matrix(table: pd.DataFrame, classes: Sequence[str], planted) -> Figure:
     """Mean Focus of every pair of `pairs.ranked`: targets down, outer classes across; the lowest
     pairs carry their rank, the `planted` one a frame."""
     names, side = list(classes), len(classes)
@@ -262,12 +236,8 @@ def pair_matrix(
     fig, ax = plt.subplots(figsize=(2.6 + cell * side, 1.5 + 0.72 * cell * side))
     said = table["focus"].map("{:.2f}".format, na_action="ignore").fillna("none")
     said += [f"\n({rank:.0f}.)" * (rank <= LOWEST) for rank in table["rank"]]
-    grid, texts = (
-        table.assign(said=said)
-        .pivot(index="target", columns="outer", values=value)
-        .reindex(names, columns=names)
-        for value in ("focus", "said")
-    )
+    wide = table.assign(said=said).pivot(index="target", columns="outer")
+    grid, texts = (wide[value].reindex(names, columns=names) for value in ("focus", "said"))
     norm = Normalize(min(table["focus"].min(), 0.5), 1)
     grounds = shades(norm(grid.to_numpy()), "cividis")
     grounds[np.eye(side, dtype=bool)] = 1
@@ -278,8 +248,8 @@ def pair_matrix(
     if side > 6:
         plt.setp(ax.get_xticklabels(), rotation=40, ha="right", rotation_mode="anchor")
     ax.set(xlabel="outer class (shown beside it)", ylabel="target class (asked for)")
-    framed = "; framed: the planted pair" * bool(planted)
-    ax.set_title(f"(1.) to ({LOWEST}.): the lowest{framed}", fontsize=10)
+    said = "; framed: the planted pair" * bool(planted)
+    ax.set_title(f"(1.) to ({LOWEST}.): the lowest{said}", fontsize=10)
     bar = fig.colorbar(ScalarMappable(norm, "cividis"), ax=ax, shrink=0.9, pad=0.02)
     bar.set_label("mean Focus (0.5: chance)")
     target, outer, focus = table[["target", "outer", "focus"]].iloc[0]
@@ -287,20 +257,9 @@ def pair_matrix(
     return fig
 
 
-def mosaics_explained(
-    mosaics: torch.Tensor,
-    maps: torch.Tensor,
-    layouts: torch.Tensor,
-    captions: Sequence[str],
-    names: tuple[str, str],
-    patches: torch.Tensor | None,
-    title: str = "",
-) -> Figure:
-    """Mosaics, each beside the map of its relevance (Figure 2).
-
-    The target's images are framed. In the map every image says its class and its share of the
-    relevance. All but the `title` is from `look.explained`; `patches` are outlined.
-    """
+def mosaics_explained(mosaics, maps, layouts, captions, names, patches, title="") -> Figure:
+    """Mosaics, each beside a map of relevance in which every image says its class and its share
+    (Figure 2). All but the `title` is from `feature.explained`; `patches` are outlined."""
     shown = [one for pair in zip(mosaics, maps, strict=True) for one in pair]
     texts = [text for caption in captions for text in (caption, f"relevance for {names[0]}")]
     title = title or f"Relevance for {names[0]}: what lies on {names[1]} is wrong"
@@ -321,23 +280,17 @@ def _outlined(ax: Axes, patches: torch.Tensor | None, at: int) -> None:
 def _shares(ax: Axes, layout: torch.Tensor, relevance: torch.Tensor, names: Sequence[str]) -> None:
     """Each image's class and share of the relevance."""
     parts = relevance.unflatten(1, (2, -1)).unflatten(0, (2, -1)).sum((1, 3))
-    box = {"fc": "white", "ec": "none", "pad": 1.5, "alpha": 0.9}
-    look = {"transform": ax.transAxes, "color": INK, "fontsize": 8, "bbox": box}
+    look = {"transform": ax.transAxes, "color": INK, "fontsize": 8}
+    look["bbox"] = {"fc": "white", "ec": "none", "pad": 1.5, "alpha": 0.9}
     for (r, c), is_target in np.ndenumerate(layout.numpy()):
         share = f" {parts[r, c] / parts.sum():.0%}" if parts.sum() > 0 else ""
         ax.text(0.5 * c + 0.025, 0.53 - 0.5 * r, names[0 if is_target else 1] + share, **look)
 
 
-def located(
-    images: torch.Tensor,
-    maps: Mapping[str, torch.Tensor],
-    tops: Mapping[str, Sequence[tuple[int, int]]],
-    patches: torch.Tensor | None,
-    names: tuple[str, str],
-) -> Figure:
-    """Images (N, 3, H, W), and below them each method's relevance with a cross at its peak.
+def located(images: torch.Tensor, maps: Mapping, tops: Mapping, patches, names) -> Figure:
+    """Images (N, 3, H, W), and below them each method's maps (N, H, W), with crosses at the `tops`.
 
-    `patches` (N, H, W) are outlined; `names` are the class that is asked for, and the images'.
+    `patches` are outlined; `names` are the class that is asked for, and the images'.
     """
     title = f"Where the relevance for {names[0]} lies on images of {names[1]}"
     if patches is not None:
@@ -369,9 +322,8 @@ def interventions(table: pd.DataFrame, rise: Sequence[float], effect: float, pai
     _focus(ax, f"{of_pair} (lines: 95% intervals over trainings and images)")
     looks[f"as it is + {effect:g}: the effect that counts"] = COUNTS
     change, low, high = rise
-    counts = "it is undecided whether that counts"
-    if low > effect or high < effect:
-        counts = "enough to count" if low > effect else "too little to count"
+    size = "too little to count" if high < effect else "it is undecided whether that counts"
+    counts = "enough to count" if low > effect else size
     said = f"{second.capitalize()}: Focus changes by {change:+.2f} [{low:.2f}, {high:.2f}]"
     headed(fig, f"{said}, {counts}", [*marks(looks), BY_CHANCE])
     return fig
@@ -381,16 +333,16 @@ def trials(table: pd.DataFrame, effect: float) -> Figure:
     """The rise of Focus in every trial, by dose, learned or not (from `trials.judged`)."""
     doses = table.groupby("dose")["found"].agg(["sum", "size"])
     fig, ax = plt.subplots(figsize=(9.0, 4.2))
-    x = table["dose"].map(doses.index.get_loc)
-    x = x + np.random.default_rng(0).uniform(-0.28, 0.28, len(table))
+    jitter = np.random.default_rng(0).uniform(-0.28, 0.28, len(table))
+    x = table["dose"].map(doses.index.get_loc) + jitter
     looks = {
         "a trial whose networks learned the eyespot": {"marker": "o", "color": RED, "ms": 5},
         "not learned": {"marker": "o", "color": INK, "mfc": "white", "ms": 5},
     }
     for which, look in zip((table["learned"], ~table["learned"]), looks.values(), strict=True):
         ax.plot(x[which], table["rise"][which], ls="", alpha=0.75, **look)
+    place = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
     for at, (found, size) in enumerate(doses.to_numpy()):
-        place = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
         ax.text(at, 1.0, f"{found} of {size}", **place)
     ax.axhline(effect, **COUNTS)
     ax.axhline(0, color=FAINT, lw=1)

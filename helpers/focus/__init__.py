@@ -1,10 +1,7 @@
-"""Focus (*Focus! Rating XAI Methods and Finding Biases*).
-
-Mosaics (`mosaics`), the models that are explained (`networks`), the score and ratings (`rating`),
-means with intervals (`means`), controls whose answer is known (`controls`), what moves a score
-(`choices`), class pairs ranked (`pairs`), the feature that a pair shares (`feature`), trials with a
-planted one (`trials`), a walk through mosaics (`look`), and what the paper claims (`claims`).
-"""
+"""*Focus! Rating XAI Methods and Finding Biases*: mosaics (`mosaics`), models (`networks`), the
+score and ratings (`rating`), means with intervals (`means`), controls and choices (`controls`),
+class pairs ranked (`pairs`), the feature that a pair shares (`feature`), trials with a planted one
+(`trials`), and what the paper claims (`claims`)."""
 
 from helpers.focus.means import summary
 from helpers.focus.mosaics import TARGETS, batches, design, layouts

@@ -11,7 +11,6 @@ from helpers.focus.means import CHANCE, contrast, mean
 from helpers.run.claims import Estimate
 
 ROUNDING = 1e-3
-RELIABLE = {"GradCAM": "focus/reliable/gradcam", "LRP": "focus/reliable/lrp"}
 MIDDLE = {"GradCAM": -0.5, CHANCE: -0.5}  # between GradCAM and chance
 COMBINED = {
     "focus/near-random/smoothgrad": {"SmoothGrad": 1} | MIDDLE,
@@ -29,10 +28,11 @@ def of_methods(rated: pd.DataFrame) -> list[Estimate]:
     What is consistent is judged on the architecture and set on which it is least so.
     """
     methods, found = {*rated["method"], CHANCE}, []
-    for method in [name for name in RELIABLE if name in methods]:
+    for method in [name for name in ("GradCAM", "LRP") if name in methods]:
         networks = rated[rated["method"] == method].groupby(["architecture", "set"])
         name, least = min(((n, mean(p)) for n, p in networks), key=lambda one: one[1].estimate)
-        found.append(Estimate(RELIABLE[method], least.interval(), note=" on set ".join(name)))
+        claim = f"focus/reliable/{method.lower()}"
+        found.append(Estimate(claim, least.interval(), note=" on set ".join(name)))
     for claim, weights in COMBINED.items():
         if methods >= set(weights):
             found.append(Estimate(claim, contrast(rated, weights).interval()))
@@ -53,17 +53,15 @@ def _alike(means: pd.Series, between: str) -> stats.Mean:
     [within] = {"architecture", "set"} - {between}
     alike = {}
     for case, part in ranks.groupby(["training", within]):
-        between_two = part.T.corr().to_numpy()[np.triu_indices(len(part), 1)]
-        alike[case] = between_two.mean()
+        alike[case] = part.T.corr().to_numpy()[np.triu_indices(len(part), 1)].mean()
     return stats.mean(pd.Series(alike).groupby(level=0).mean())
 
 
 def of_accuracy(table: pd.DataFrame) -> list[Estimate]:
-    """Whether LRP's and LIME's Focus follow accuracy more than GradCAM's does.
+    """Whether the Focus of LRP and LIME follows accuracy more than GradCAM's does.
 
-    `table` is from :func:`helpers.focus.choices.with_accuracy`. The difference of two least-squares
-    slopes is the slope of the difference. Cases of one network are not independent, so the error is
-    the cluster-robust one.
+    The difference of two least-squares slopes is the slope of the difference. Cases of one network
+    are not independent, so the error is the cluster-robust one.
     """
     found = []
     for method in sorted({"LRP", "LIME"} & set(table)):
@@ -78,13 +76,9 @@ def of_accuracy(table: pd.DataFrame) -> list[Estimate]:
 
 
 def of_controls(blind: pd.DataFrame, known: pd.DataFrame) -> list[Estimate]:
-    """What the controls must be, from `controls.knows_nothing` and `controls.in_disconnected`.
-
-    A method that gives no map of a control's network is in none of the counts; the note says how
-    many there are.
-    """
+    """What the controls must be, from `controls.knows_nothing` and `controls.in_disconnected`."""
     full = known[known["control"] == "DiFull"]
-    ends = full.groupby(["method", "setting", "reads"], sort=False)["focus"]
+    ends = full.groupby(["method", "name", "reads"], sort=False)["focus"]
     ends = ends.agg(["mean", "min", "max"]).reset_index()
     lime = ends[ends["method"] == "LIME"][["mean", "min", "max"]]
     least = ends[(ends["reads"] == "input") & (ends["method"] != "LIME")]["min"]
@@ -98,45 +92,30 @@ def of_controls(blind: pd.DataFrame, known: pd.DataFrame) -> list[Estimate]:
     for method in [m for m in ("GradCAM", "GradCAM++") if {m, "IG"} <= set(at_map["method"])]:
         gap = contrast(at_map, {method: 1, "IG": -1}).interval()
         found.append(Estimate("suite/focus/difull-cam", gap, {"method": method}))
-    sums = known[(known["control"] == "sum") & (known["setting"] == "")]
-    sums = sums.assign(focus=sums["focus"] - sums["right"]).dropna(subset=["focus"])
-    for method in [m for m in ("IG", "GradCAM", "LRP") if m in set(sums["method"])]:
-        apart = mean(sums[sums["method"] == method]).interval()
-        found.append(Estimate("suite/focus/sum", apart, {"method": method}))
     return found
 
 
 def _failed(claim: str, fails: pd.Series) -> Estimate:
-    """How many controls fail of those that give a map; the others are NaN."""
+    """How many controls fail of those that give a map; the others, NaN, are in the note."""
     silent, asked = int(fails.isna().sum()), int(fails.notna().sum())
     note = f"{silent} give no map and are not counted" * (silent > 0)
     return Estimate(f"suite/focus/{claim}", (fails.sum(),) * 3, {"asked": asked}, note=note)
 
 
 def of_choices(gaps: pd.DataFrame) -> list[Estimate]:
-    """The layer at which IG is read, and the authors' normalisation, from `choices.paired`."""
+    """The layer at which IG is read, and the authors' normalisation, from `controls.paired`."""
     found = []
-    for choice, method in (("layer", "IG"), ("normalisation", "GradCAM")):
-        rows = gaps[(gaps["choice"] == choice) & (gaps["method"] == method)]
-        for row in rows.to_dict("records"):
-            empty = row["undefined"]
-            note = f"{empty} of {row['maps']} pairs of maps have no Focus" * (empty > 0)
-            interval = row["difference"], row["low"], row["high"]
-            found.append(Estimate(f"suite/focus/{choice}", interval, note=note))
+    for row in gaps.itertuples():
+        if (row.choice, row.method) in (("layer", "IG"), ("normalisation", "GradCAM")):
+            some = f"{row.undefined} of {row.maps} pairs of maps have no Focus"
+            interval, note = (row.difference, row.low, row.high), some * (row.undefined > 0)
+            found.append(Estimate(f"suite/focus/{row.choice}", interval, note=note))
     return found
 
 
-def of_feature(
-    pair: tuple[str, str],
-    placed: pd.DataFrame | None,
-    rated: pd.DataFrame,
-    reference: pd.DataFrame | None,
-) -> list[Estimate]:
-    """One pair: where its wrong relevance lies, and what painting the feature over does.
-
-    `placed` is from :func:`helpers.focus.feature.by_method`, `rated` and `reference` are from
-    :func:`helpers.focus.feature.intervention`.
-    """
+def of_feature(pair: tuple[str, str], placed, rated, reference) -> list[Estimate]:
+    """Where a pair's wrong relevance lies (`placed`, of `feature.by_method`), and what painting it
+    over does (`rated` and `reference`, from `feature.intervention`)."""
     about = dict(zip(pairs.PAIR, pair, strict=True))
     found = [Estimate("suite/focus/rise", feature.rise(rated).interval(), about)]
     if reference is not None:
@@ -152,10 +131,8 @@ def of_feature(
 
 
 def of_trials(table: pd.DataFrame) -> list[Estimate]:
-    """What trials over seeds, pairs and doses show, from :func:`helpers.focus.trials.judged`.
-
-    The trials of a seed share images and networks, so differences are taken seed by seed.
-    """
+    """What the `trials.judged` show. Those of a seed share images and networks, so differences are
+    taken seed by seed."""
     trial = table.set_index(["dose", "seed", *pairs.PAIR])
     own = trial.apply(lambda row: row[f"{row.name[2]} > {row.name[3]}"], axis=1)
     full, none = trial.loc[1], trial.loc[0]
@@ -168,14 +145,17 @@ def of_trials(table: pd.DataFrame) -> list[Estimate]:
     remedy = kept.groupby("seed").mean()
     peaks = learned.groupby("seed")["peaks_finer"].mean()
     alarms = none.groupby("seed")["found"].any()
-    shares = [("found", "trials", learned["found"]), ("alarms-by-seed", "seeds", alarms)]
-    shares = {
-        (claim, of): (known.mean(), *stats.wilson(known.sum(), len(known)), len(known))
-        for claim, of, known in [*shares, ("alarms", "trials", none["found"])]
-    }
     return [
         Estimate("focus/first", stats.mean(first).interval(), by_seed),
         Estimate("focus/remedy", stats.mean(remedy).interval(), {"seeds": len(remedy)}, note=note),
-        *(Estimate(f"suite/focus/{c}", ends, {of: n}) for (c, of), (*ends, n) in shares.items()),
+        _share("found", "trials", learned["found"]),
+        _share("alarms-by-seed", "seeds", alarms),
+        _share("alarms", "trials", none["found"]),
         Estimate("suite/focus/names", stats.mean(peaks).interval(), by_seed),
     ]
+
+
+def _share(claim: str, of: str, known: pd.Series) -> Estimate:
+    """The share of trials or seeds in which something is so, with Wilson's interval."""
+    interval = known.mean(), *stats.wilson(known.sum(), len(known))
+    return Estimate(f"suite/focus/{claim}", interval, {of: len(known)})

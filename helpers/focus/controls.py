@@ -1,28 +1,29 @@
-"""Controls: maps and networks whose Focus is known beforehand, and what is found there.
+"""Controls, whose Focus is known beforehand, and the choices that move a score.
 
-A map that ignores the class that is asked for has Focus 1/2 on average over a mosaic and its twin,
-in which the other class is asked for. The deep networks are those of Rao, Böhle and Schiele
-(*Towards Better Understanding Attribution Methods*, CVPR 2022), made of a trained classifier.
+A map that ignores the class has Focus 1/2 on average over a mosaic and its twin, in which the other
+class is asked for. The deep networks are those of Rao, Böhle and Schiele (CVPR 2022).
 """
 
 import copy
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import torch
 from torch import nn
-from torch.nn.functional import adaptive_avg_pool2d, interpolate
+from torch.nn.functional import interpolate
 
 from helpers import explain, stats
 from helpers.data import ImageSet
 from helpers.explain import METHODS, NotConserved, layers
-from helpers.focus.mosaics import CELLS, TARGETS, batches, cut, design, layouts
-from helpers.focus.networks import Model
-from helpers.focus.rating import method_settings, rate, score, shown
+from helpers.focus.means import contrast
+from helpers.focus.mosaics import CELLS, LAYOUTS, TARGETS, batches, cut, design, layouts, moved
+from helpers.focus.networks import AS_IT_IS, Model, right
+from helpers.focus.rating import method_settings, rate, ratings, score, shown
 from helpers.models.networks import Classifier
 from helpers.run.progress import progress
 
@@ -36,6 +37,21 @@ AT_MAP = {"": {}, MAP: {"layer": MAP}}
 SETTINGS = {"integrated-gradients": AT_MAP, "lrp": AT_MAP}
 SETTINGS |= {"lime": {"": {}, "grid on the seams, no penalty": {"segments": 4, "penalty": 1e-9}}}
 """How methods are asked in disconnected networks, if not with their own settings only."""
+FOLLOWED = ("lrp", "lime", "gradcam")  # methods whose Focus is set beside accuracy
+AUTHORS = "0.5"  # mean and deviation by which the authors' code normalises images
+PLACES = {"side by side": LAYOUTS[0], "on a diagonal": LAYOUTS[2]}  # cells of the targets
+LAYERS, FED = {"input": {}, MAP: {"layer": MAP}}, {"as trained": {}, AUTHORS: {}}
+TRIED = (
+    ("sign", "smoothgrad", {"signed": {}, "absolute": {"reduce": "max absolute"}}),
+    ("sign", "integrated-gradients", {"signed": {}, "absolute": {"reduce": "absolute sum"}}),
+    ("values", "lime", {"weights": {}, "five best": {"best": 5}}),
+    ("grid", "lime", {"5 × 5, across the seams": {}, "4 × 4, on the seams": {"segments": 4}}),
+    *(("layer", method, LAYERS) for method in ("lrp", "smoothgrad", "integrated-gradients")),
+    *(("normalisation", method, FED) for method in ("gradcam", "lrp", "integrated-gradients")),
+    ("targets", "gradcam", {place: {} for place in PLACES}),
+)
+"""Choice, method, and its two options with the settings that they change; they are those of the
+authors' public code, and of Rao et al. for the layer."""
 
 
 def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -55,8 +71,7 @@ def uniform_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Ten
 
 def twins(table: pd.DataFrame) -> pd.DataFrame:
     """Each mosaic of a two-class design twice: as it is, and asked for its other class."""
-    other = table.assign(target=table["outer"], outer=table["target"])
-    other[TARGETS] = ~table[TARGETS]
+    other = table.assign(target=table["outer"], outer=table["target"], **~table[TARGETS])
     return pd.concat([table, other], ignore_index=True).assign(mosaic=range(2 * len(table)))
 
 
@@ -71,14 +86,12 @@ def randomized(model: nn.Module, seed: int) -> nn.Module:
     return model.eval()
 
 
-def knows_nothing(
-    model: Model, images: ImageSet, methods: Iterable[str | Callable]
-) -> pd.DataFrame:
+def knows_nothing(model: Model, images: ImageSet, methods: Iterable) -> pd.DataFrame:
     """Two class-blind maps, and every method, on networks of random weights: Focus must be 0.5.
 
-    Methods are as for :func:`helpers.focus.rate`. Each network explains other mosaics and twins.
-    A row a map or method, one that refuses the network included: method; mosaics (with a Focus);
-    mean, low, high (99.5%, over the networks); holds; why it has no mean.
+    Each network explains other mosaics and twins. A row a map or method, one that refuses the
+    network included: method; mosaics (with a Focus); mean, low, high (99.5%, over the networks);
+    holds; why it has no mean.
     """
     rows = []
     for method in progress([random_map, uniform_map, *methods], desc="controls", delay=2):
@@ -96,10 +109,9 @@ def knows_nothing(
             means.append(focus.mean())
             count += int(focus.notna().sum())
         known = stats.mean(means).interval(LEVEL) if np.isfinite(means).any() else [np.nan] * 3
-        row = dict(zip(("mean", "low", "high"), known, strict=True))
-        row["holds"] = bool(row["low"] - 1e-6 <= 0.5 <= row["high"] + 1e-6)
-        rows.append({"method": shown(method), "mosaics": count, **row, "why": why})
-    return pd.DataFrame(rows)
+        holds = bool(known[1] - 1e-6 <= 0.5 <= known[2] + 1e-6)
+        rows.append((shown(method), count, *known, holds, why))
+    return pd.DataFrame(rows, columns=["method", "mosaics", "mean", "low", "high", "holds", "why"])
 
 
 def joined(cells: torch.Tensor) -> torch.Tensor:
@@ -128,11 +140,11 @@ class _Cut(nn.Module):
 class Disconnected(Classifier):
     """A trained classifier that reads each cell of a 2 x 2 mosaic by itself (Rao et al. 2022).
 
-    The last map is cut into cells, the classifier's head gives each cell the logits of all classes,
-    and these are summed over the cells that count. With `apart` no convolution or pooling sees
-    across a seam either (DiFull); else cells meet in the features (DiPart). `layer` names the last
-    map of the whole mosaic. `cells`, float (L, 4), say how much each cell counts: the logits
-    (B, L x classes) are those of all classes by the first row, then by the second, and so on.
+    The last map (its name is `layer`) is cut into cells, the classifier's head gives each cell the
+    logits of all classes, and these are summed over the cells that count. With `apart` no
+    convolution or pooling sees across a seam either (DiFull); else cells meet in the features
+    (DiPart). `cells`, float (L, 4), say how much each cell counts: the logits (B, L x classes) are
+    those of all classes by the first row, then by the second, and so on.
     """
 
     def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor, apart: bool):
@@ -154,49 +166,35 @@ class Disconnected(Classifier):
         return torch.einsum("lc,cbk->blk", self.cells, each).flatten(1)
 
 
-def in_disconnected(
-    model: Model, images: ImageSet, table: pd.DataFrame, methods: Iterable[str | Callable]
-) -> pd.DataFrame:
-    """Focus of every method in networks that read each cell by itself, beside the right Focus.
+def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) -> pd.DataFrame:
+    """Focus of every method in networks that read each cell of a mosaic by itself.
 
-    In "DiFull" and "DiPart" the logit adds up the target cells: the right Focus is 1, but for
-    DiPart at the input, where it is not known. In "sum", which is apart as DiFull is, the logit
-    adds up all four: the right Focus is the target cells' share of the positive
-    :func:`contributions`.
-
-    Returned is a row a mosaic of `table`, training, control, method and setting (of the method,
-    where it is tried in several), with the columns name (method and how it is asked); reads
-    ("input" or "last map"); focus (of pixels); by_cell (of relevance that was summed in each cell,
-    with its sign, before negative relevance is left out); right (in "sum"); and why there is no
-    Focus where a method refuses the network.
+    The logit adds up the target cells, so the right Focus is 1, but for "DiPart" at the input,
+    where it is not known. Returned is a row a mosaic of `table`, training, control ("DiFull" or
+    "DiPart"), method and setting (where a method is tried in several), with the columns name
+    (method and how it is asked); reads ("input" or "last map"); focus; and why there is none, where
+    a method refuses the network.
     """
-    mosaics = torch.cat(list(batches(table, images.images))).float() / 255
+    mosaics = torch.cat(list(batches(table, images.images)))
     classes = torch.tensor([model.logit[name] for name in table["target"]])
     where, found = layouts(table), []
-    seen, at = where.flatten(1).float().unique(dim=0, return_inverse=True)
-    for training, network in enumerate(model.trainings):
-        shares = score(contributions(network, mosaics, classes), where).numpy()
-        with torch.no_grad():
-            per_layout = network(mosaics[:1]).shape[1]
-        for control in ("DiFull", "DiPart", "sum"):
-            cells, right, targets = seen, np.nan, classes + per_layout * at
-            if control == "sum":
-                cells, right, targets = torch.ones(1, CELLS), shares, classes
-            whole = Disconnected(network, mosaics[:1], cells, apart=control != "DiPart").eval()
-            for about, method, asked in _ways(methods, whole.layer):
-                row = about | {"control": control, "training": training, "right": right, "why": ""}
-                try:
-                    maps = explain.explain(whole, mosaics, targets, method, **asked).maps
-                except NotConserved as refusal:
-                    maps, row["why"] = torch.full_like(mosaics[:, 0], torch.nan), str(refusal)
+    cells, at = where.flatten(1).float().unique(dim=0, return_inverse=True)
+    for (training, network), control in product(enumerate(model.trainings), ("DiFull", "DiPart")):
+        whole = Disconnected(network, mosaics[:1], cells, apart=control == "DiFull").eval()
+        targets = classes + at * (whole(mosaics[:1]).shape[1] // len(cells))
+        for about, method, asked in _ways(methods, whole.layer):
+            row = about | {"control": control, "training": training, "why": ""}
+            try:
+                maps = explain.explain(whole, mosaics, targets, method, **asked).maps
                 row["focus"] = score(maps, where).numpy()
-                row["by_cell"] = score(adaptive_avg_pool2d(maps, 2), where).numpy()
-                found.append(table.assign(**row))
+            except NotConserved as refusal:
+                row |= {"focus": np.nan, "why": str(refusal)}
+            found.append(table.assign(**row))
     rows = pd.concat(found, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
 
-def _ways(methods: Iterable[str | Callable], layer: str) -> Iterator[tuple]:
+def _ways(methods: Iterable, layer: str) -> Iterator[tuple]:
     """How each method is asked: columns that say it, the method, and all its settings."""
     for method in progress(methods, desc="disconnected networks", delay=2):
         default = METHODS[method].layer if method in METHODS else None
@@ -204,16 +202,75 @@ def _ways(methods: Iterable[str | Callable], layer: str) -> Iterator[tuple]:
         for setting, more in SETTINGS.get(method, {"": {}}).items():
             reads = MAP if MAP in (default, more.get("layer")) else "input"
             at = {"layer": layer} if reads == MAP else {}
-            about = {"method": shown(method), "setting": setting, "reads": reads}
             named = [shown(method), setting or (reads if at else "")]
+            about = {"method": shown(method), "reads": reads}
             yield about | {"name": ", ".join(filter(None, named))}, method, quick | more | at
 
 
-@torch.no_grad()
-def contributions(
-    network: Classifier, mosaics: torch.Tensor, targets: torch.Tensor
-) -> torch.Tensor:
-    """What each cell adds to the sum of cells' logits, beside one of the mean colour: (B, 2, 2)."""
-    plain = torch.zeros_like(mosaics) + network.mean
-    gained = (network(cut(mosaics)) - network(cut(plain))).unflatten(0, (CELLS, -1))
-    return gained[:, range(len(targets)), targets].T.reshape(-1, 2, 2)
+def with_accuracy(models, stopped, images, tables, methods, **more) -> pd.DataFrame:
+    """Accuracy beside Focus of better and worse networks, each training being a network.
+
+    These are the models on their own set and on others, and models that were `stopped` early; for
+    the other arguments see `rating.ratings`. Columns are network, model (without the training),
+    architecture, set (of the mosaics), how, training, accuracy, and the mean Focus of `FOLLOWED`.
+    """
+    known = {model.trained_on for model in models}
+    known = known if len(known) > 1 else set(images)  # sets that networks of this run have learned
+    cases = [(model, model.trained_on, "own set") for model in models]
+    for model, on in product(models, images):
+        alike = images[on].classes == images[model.trained_on].classes
+        if alike and on in known - {model.trained_on} and model.recipe.fit != AS_IT_IS:
+            cases.append((model, on, "other set"))
+    cases += [(model, model.trained_on, "stopped early") for model in stopped]
+    rows, followed = [], [method for method in FOLLOWED if method in methods]
+    for model, on, how in progress(cases, desc="accuracy and Focus", delay=2):
+        rated = ratings([model], images, tables, followed, on=on, **more)
+        found = rated.groupby(["training", "method"])["focus"].mean().unstack().reset_index()
+        name = model.name + f" stopped after {model.recipe.epochs}" * (how == "stopped early")
+        case = {"architecture": model.recipe.architecture, "set": on, "how": how, "model": name}
+        rows.append(found.assign(accuracy=right(model, images[on]).mean(1), **case))
+    table = pd.concat(rows, ignore_index=True)
+    table.insert(0, "network", table["model"] + ", training " + table["training"].astype(str))
+    return table
+
+
+def rises(table: pd.DataFrame) -> dict[str, float]:
+    """By method, how much its Focus rises with accuracy: the slope of a least-squares line."""
+    known = {name: table.dropna(subset=[name]) for name in map(shown, FOLLOWED) if name in table}
+    return {n: float(np.polyfit(rows["accuracy"], rows[n], 1)[0]) for n, rows in known.items()}
+
+
+def tried(model: Model, images: ImageSet, table, methods: Iterable[str]) -> pd.DataFrame:
+    """Ratings of the same mosaics, one choice at a time changed from quick settings, with the
+    columns choice and option of `TRIED`; a method that refuses has rows without a Focus."""
+    device = next(model.trainings[0].parameters()).device
+    half = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
+    fed = [Classifier(n.network, **half).to(device).eval() for n in model.trainings]
+    found = []
+    asked = [(c, m, *one) for c, m, options in TRIED if m in methods for one in options.items()]
+    for choice, method, option, changes in progress(asked, desc="choices", delay=2):
+        on = replace(model, trainings=fed) if option == AUTHORS else model
+        rows = moved(table, PLACES[option]) if option in PLACES else table
+        try:
+            focus = rate(on, images, rows, method, **method_settings(method, "quick") | changes)
+        except NotConserved:
+            focus = rate(on, images, rows, uniform_map).assign(method=shown(method), focus=np.nan)
+        found.append(focus.assign(choice=choice, option=option))
+    return pd.concat(found, ignore_index=True)
+
+
+def paired(chosen: pd.DataFrame) -> pd.DataFrame:
+    """What each choice changes: the second option's Focus less the first's, on the same mosaics.
+
+    Columns are choice, method, first, second (the options), difference with low and high, undefined
+    (pairs of maps of which one has no Focus, which do not count), and maps (pairs of them).
+    """
+    rows = []
+    for (choice, method), part in chosen.groupby(["choice", "method"], sort=False):
+        first, second = part["option"].unique()
+        gap = contrast(part, {second: 1, first: -1}, of="option").interval()
+        wide = part.pivot(index=["training", "mosaic"], columns="option", values="focus")
+        undefined = int(wide.isna().any(axis=1).sum())
+        rows.append((choice, method, first, second, *gap, undefined, len(wide)))
+    names = ["choice", "method", "first", "second", "difference", "low", "high"]
+    return pd.DataFrame(rows, columns=[*names, "undefined", "maps"])

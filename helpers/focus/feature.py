@@ -1,15 +1,15 @@
 """By which feature are two classes confused? Where the wrong relevance lies, and an intervention.
 
-A feature is suspected (where does the relevance lie on the outer images?) and then painted over: if
-relevance fell there because of the feature, Focus of the same mosaics rises. Every network reacts a
-little when anything is painted over. So the rise is compared with an effect size set beforehand
-(`EFFECT`), with painting elsewhere, and with networks that never learned the feature.
+What is suspected is painted over: if relevance fell there because of it, Focus of the same mosaics
+rises. Every network reacts a little to anything. So the rise is compared with an effect size set
+beforehand (`EFFECT`), with painting elsewhere, and with networks that never learned the feature.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import ipywidgets
 import numpy as np
 import pandas as pd
 import torch
@@ -20,13 +20,16 @@ from torch.nn.functional import max_pool2d
 from helpers import data, explain
 from helpers.data import Collection, ImageSet, world
 from helpers.data.images import decode
+from helpers.data.mosaics import grid
 from helpers.explain import layers
+from helpers.figures import focus as figures
+from helpers.figures.style import show as display
 from helpers.focus import networks
 from helpers.focus.means import contrast, mean
 from helpers.focus.mosaics import CELLS, batches, cut, layouts
 from helpers.focus.networks import Model
-from helpers.focus.pairs import in_mosaics
-from helpers.focus.rating import rate
+from helpers.focus.pairs import PAIR, in_mosaics
+from helpers.focus.rating import rate, score
 from helpers.models.inference import logits
 from helpers.run.parameters import Images, Recipe
 from helpers.stats import Mean
@@ -70,26 +73,17 @@ def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
 
 def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
     """The masks of one class's images; those of all other images are empty."""
-    mine = torch.tensor((images.table["class"] == name).tolist())
-    return masks & mine[:, None, None]
+    return masks & torch.tensor((images.table["class"] == name).tolist())[:, None, None]
 
 
-def intervention(
-    model: Model,
-    images: ImageSet,
-    rows: pd.DataFrame,
-    masks: torch.Tensor,
-    method: str,
-    also: Mapping[str, torch.Tensor] | None = None,
-) -> pd.DataFrame:
+def intervention(model: Model, images, rows, masks, method, also=None) -> pd.DataFrame:
     """Rate the same mosaics of a pair with the feature on the outer images, and painted over.
 
     `model`, `images` and `method` are as for :func:`helpers.focus.rate`; `rows` are mosaics of one
-    pair, from :func:`helpers.focus.pairs.of_pair`. `masks`, bool (N, H, W), are the feature on each
-    of the images; it is painted over on the outer class's only. `also` are other versions of the
-    same images, uint8 (N, 3, H, W), such as those that never carried the feature. The ratings of
-    all versions have a column state: "as it is", "painted over", "painted elsewhere" (as much,
-    half an image to the side), and the names of `also`.
+    pair. `masks`, bool (N, H, W), are the feature on each of the images; it is painted over on the
+    outer class's only. `also` are other versions of the same images, uint8 (N, 3, H, W). The
+    ratings of all versions have a column state: "as it is", "painted over", "painted elsewhere" (as
+    much, half an image to the side), and the names of `also`.
     """
     masks = of_class(images, masks, rows["outer"].iloc[0])
     aside = masks.roll(masks.shape[-1] // 2, -1) & ~masks
@@ -111,10 +105,7 @@ def rises(rated: pd.DataFrame, state: str = OVER) -> np.ndarray:
 
 
 def beyond(learned: np.ndarray, reference: np.ndarray) -> float:
-    """p of "the rise is no larger than in reference trainings": exchanges all trainings.
-
-    With n trainings of each kind it cannot be smaller than one over the ways to choose n of 2 n.
-    """
+    """p of "the rise is no larger than in reference trainings", all trainings exchanged."""
 
     def gap(one, other, axis):
         return one.mean(axis=axis) - other.mean(axis=axis)
@@ -125,9 +116,8 @@ def beyond(learned: np.ndarray, reference: np.ndarray) -> float:
 
 def gains(model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, str]) -> np.ndarray:
     """How much the mark on the outer class's images adds to the target's logit, (T, images)."""
-    target, outer = pair
-    ask = [logits(model.trainings, s.of(outer).images) for s in (marked, without)]
-    return (ask[0] - ask[1])[..., model.logit[target]].numpy()
+    ask = [logits(model.trainings, s.of(pair[1]).images) for s in (marked, without)]
+    return (ask[0] - ask[1])[..., model.logit[pair[0]]].numpy()
 
 
 def finer_layer(model: Model, images: ImageSet) -> str:
@@ -137,30 +127,22 @@ def finer_layer(model: Model, images: ImageSet) -> str:
 
 
 def held_out(collection: Collection, described: Images, recipe: Recipe, seed: int) -> dict:
-    """The images of which mosaics are made: image sets by what was done to the outer images.
-
-    In a world with an eyespot those of :func:`helpers.data.world.marked`; elsewhere "as it is".
-    """
-    if described.source != "world" or described.eyespot is None:
+    """The images of mosaics, as image sets by what was done to the outer images: in a world with an
+    eyespot those of :func:`helpers.data.world.marked`, elsewhere "as it is"."""
+    if described.eyespot is None:
         return {BEFORE: networks.held_out(collection, recipe)["C"]}
-    per_class = described.per_class or 150
-    return world.marked(described.size, seed, per_class, described.context_bias)
+    return world.marked(described.size, seed, described.per_class or 150, described.context_bias)
 
 
 def reference(described: Images, recipe: Recipe, seed: int) -> Model | None:
-    """The same model trained at dose 0, where the eyespot says nothing; None outside the world.
-
-    Training t differs from training t of the model in who carries the eyespots only.
-    """
-    if described.source != "world" or described.eyespot is None:
+    """The same model trained at dose 0, where the eyespot says nothing; None without eyespots."""
+    if described.eyespot is None:
         return None
     unmoved = data.load(replace(described, eyespot=0.0), seed, with_contexts=False)
     return networks.model(unmoved, recipe, seed)
 
 
-def marks(
-    model: Model, images: ImageSet, pair: tuple[str, str], folder: str | None
-) -> torch.Tensor:
+def marks(model: Model, images: ImageSet, pair, folder: str | None) -> torch.Tensor:
     """The feature that a pair is suspected to share, as masks (N, H, W): where it was planted, else
     the reader's masks where there is a folder of them, else where LRP points."""
     if images.patches is not None:
@@ -169,27 +151,20 @@ def marks(
 
 
 def read_masks(folder: str, images: ImageSet) -> torch.Tensor:
-    """A reader's masks of a feature: white on black, in files named as the images are, as PNG.
-
-    An image without a mask does not show the feature. A mask is scaled and cropped as its image
-    was, so it must have the size of the image's file. Bool (N, H, W).
-    """
-    masks = torch.zeros(len(images), *images.images.shape[-2:], dtype=torch.bool)
+    """A reader's masks of a feature, bool (N, H, W): white on black, in PNG files that are named as
+    the images' files and as large. An image without a mask does not show the feature."""
+    masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
     files = [Path(folder).expanduser() / Path(p).with_suffix(".png") for p in images.table["path"]]
-    for at, file in enumerate(files):
-        if file.is_file():
-            masks[at] = decode(file, masks.shape[-1])[0] > 127
+    for at in (at for at, file in enumerate(files) if file.is_file()):
+        masks[at] = decode(files[at], masks.shape[-1])[0] > 127
     if not masks.any():
         raise ValueError(f"No mask was found; the first was looked for at {files[0]}.")
     return masks
 
 
 def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Tensor:
-    """Discs around the place of the outer class's images that speaks most for the target.
-
-    Each image is shown alone to the first training and explained by LRP, or by GradCAM where LRP
-    refuses the network. Bool (N, H, W), empty on images of other classes.
-    """
+    """Discs around the place of each outer image that speaks most for the target, by LRP (GradCAM
+    where it refuses) in the first training: bool (N, H, W), empty on images of other classes."""
     target, outer = pair
     at = np.flatnonzero(images.table["class"] == outer)
     asked = model.trainings[0], images.images[at], model.logit[target]
@@ -197,14 +172,14 @@ def suspected(model: Model, images: ImageSet, pair: tuple[str, str]) -> torch.Te
         maps = explain.explain(*asked, "lrp").maps
     except explain.NotConserved:
         maps = explain.explain(*asked, "gradcam").maps
-    masks = torch.zeros(len(images), *images.images.shape[-2:], dtype=torch.bool)
+    masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
     for number, place in zip(at.tolist(), peaks(maps), strict=True):
         masks[number] = disc(masks.shape[1:], place, DISC * masks.shape[-1])
     return masks
 
 
 def disc(size: tuple[int, int], middle: tuple[float, float], radius: float) -> torch.Tensor:
-    """A disc as a mask (H, W); `middle` is (row, column), in pixels as `radius` is."""
+    """A disc as a mask (H, W); its `middle` (row, column) and `radius` are in pixels."""
     rows, columns = np.ogrid[: size[0], : size[1]]
     away = (rows - middle[0]) ** 2 + (columns - middle[1]) ** 2
     return torch.from_numpy(away <= radius**2)
@@ -221,11 +196,10 @@ def by_method(
 ) -> pd.DataFrame:
     """How much of the wrong relevance lies on the patch, by method, and whether it peaks there.
 
-    `rows` are mosaics of one pair, rated by each training; `images`, with `patches`, are those that
-    they count; `methods` are a method and its settings, by the name shown. Columns are method;
-    share of the outer images' positive relevance that lies on the patch, mean over mosaics and
-    trainings, with low and high; area, the patch's share of the outer images; and peaks, the share
-    of outer images whose largest relevance is on the patch.
+    `rows` are mosaics of one pair, rated by each training, of `images` with `patches`; `methods`
+    are a method and its settings, by the name shown. Columns are method; share of the outer images'
+    positive relevance that lies on the patch, with low and high; area, the patch's share of the
+    outer images; and peaks, the share of outer images whose largest relevance is on the patch.
     """
     first = rows[rows["training"] == rows["training"].iloc[0]]
     target, outer = first["target"].iloc[0], ~layouts(first)
@@ -240,13 +214,50 @@ def by_method(
             sums = [m.double().sum((1, 2)).view(-1, 2).sum(1) for m in (wrong * patch, wrong)]
             placed.append(own.assign(focus=torch.div(*sums).numpy()))
             tops += [bool(one[at]) for one, at in zip(patch, peaks(wrong), strict=True)]
-        share, low, high = mean(pd.concat(placed)).interval()
-        row = {"method": name, "share": share, "low": low, "high": high}
-        found.append(row | {"area": float(patch.double().mean()), "peaks": float(np.mean(tops))})
-    return pd.DataFrame(found)
+        share = mean(pd.concat(placed)).interval()
+        found.append((name, *share, float(patch.double().mean()), float(np.mean(tops))))
+    return pd.DataFrame(found, columns=["method", "share", "low", "high", "area", "peaks"])
 
 
 def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
     """The cells of mosaics' maps (N, H, W) where `outer` (N, 2, 2) is true, one by one."""
     cells = cut(maps[:, None])[:, 0].unflatten(0, (CELLS, -1)).transpose(0, 1)
     return cells[outer.flatten(1)]
+
+
+def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method, mask=None) -> dict:
+    """What `mosaics_explained` of the figures draws of one pair's mosaics, the `rows` of a design.
+
+    Their column kind, if any, is shown. With a `mask`, bool (2 H, 2 W), there is one row: its
+    mosaic is shown as it is, and with the mask painted over.
+    """
+    target, outer = rows[PAIR].iloc[0]
+    mosaics = torch.cat(list(batches(rows, images.images)))
+    kinds = rows["kind"] + ": " if "kind" in rows else [""] * len(rows)
+    patches = None if images.patches is None else in_mosaics(rows, images.patches)
+    if mask is not None:
+        painted = paint_over(cut(mosaics), cut(mask[None, None])[:, 0])
+        mosaics = torch.cat([mosaics, grid(painted[None], 2, 2, shape="native")])
+        kinds, patches = ("as it is: ", "painted over: "), mask.expand(2, -1, -1)
+    maps = explain.explain(model.trainings[0], mosaics, model.logit[target], method).maps
+    where = layouts(rows).expand(len(mosaics), -1, -1)
+    captions = [f"{k}Focus {v:.2f}" for k, v in zip(kinds, score(maps, where), strict=True)]
+    drawn = {"mosaics": mosaics, "maps": maps, "layouts": where, "captions": captions}
+    return drawn | {"names": (target, outer), "patches": patches}
+
+
+def by_hand(model: Model, images: ImageSet, rows: pd.DataFrame, method: str) -> ipywidgets.Widget:
+    """Widgets: choose one of a pair's mosaics, place a disc on it, and paint it over."""
+
+    def show(number: int, row: int, column: int, radius: int) -> None:
+        mask = disc((side, side), (row, column), radius)
+        shown = explained(model, images, rows.iloc[number : number + 1], method, mask)
+        figure = figures.mosaics_explained(**shown)
+        display(figure, "by-hand", f"mosaic {number} as it is, and with a disc painted over")
+
+    side = 2 * images.images.shape[-1]
+    sliders = {name: ipywidgets.IntSlider(side // 4, 0, side) for name in ("row", "column")}
+    sliders["radius"] = ipywidgets.IntSlider(side // 12, 1, side // 2)
+    number = ipywidgets.Dropdown(options=range(len(rows)))
+    manual = {"manual": True, "manual_name": "paint"}  # draws nothing where nobody can choose
+    return ipywidgets.interactive(show, manual, number=number, **sliders)

@@ -23,12 +23,8 @@ CHANCE = "chance"
 
 
 def mean(rated: pd.DataFrame) -> Mean:
-    """Mean Focus of ratings by one method, over all mosaics and trainings that are defined.
-
-    The columns `training` and `architecture` say which network explained: trainings of one
-    architecture are drawn, architectures are chosen. Images of the same number in two sets count as
-    one image, for they may show the same object.
-    """
+    """Mean Focus of ratings by one method: trainings are drawn, architectures are chosen, images of
+    the same number in two sets, which may show the same object, are one."""
     known = rated.dropna(subset=["focus"])
     if known.empty:
         return Mean(np.nan, np.nan, 1.0)
@@ -42,22 +38,18 @@ def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFram
     """Mean Focus of each method with its interval over trainings and source images.
 
     `rated` is from :func:`helpers.focus.rate`, and may be several ratings together; the columns
-    `by` tell them apart.
-    A row a rating: the columns `by`; trainings; mosaics; undefined (maps without positive
-    relevance, left out of the rest); mean with mean_low and mean_high; seconds (a mosaic, mean).
-    NaN where nothing is defined.
+    `by` tell them apart. A row a rating: the columns `by`; trainings; mosaics; undefined (maps
+    without positive relevance, left out of the rest); mean with mean_low and mean_high (NaN where
+    nothing is defined); seconds (a mosaic, mean).
     """
     rows = []
     for names, part in rated.groupby(list(by), sort=False):
         found = mean(part).interval()
         low, high = np.clip(found[1:], 0, 1).tolist()
         row = dict(zip(by, names, strict=True)) | {"trainings": part["training"].nunique()}
-        row |= {
-            "mosaics": len(part.drop_duplicates(SHOWN)),
-            "undefined": part["focus"].isna().sum(),
-        }
-        row |= {"mean": found.estimate, "mean_low": low, "mean_high": high}
-        rows.append(row | {"seconds": part["seconds"].mean()})
+        row |= {"mosaics": len(part.drop_duplicates(SHOWN))}
+        row |= {"undefined": part["focus"].isna().sum(), "mean": found.estimate}
+        rows.append(row | {"mean_low": low, "mean_high": high, "seconds": part["seconds"].mean()})
     return pd.DataFrame(rows)
 
 
@@ -85,11 +77,11 @@ class Means:
     """
 
     focus: pd.Series  # means, by cell
-    images: pd.DataFrame  # their covariance over images, cells by cells
-    rest: pd.DataFrame  # the part of it that a mosaic has in one training and not in another
-    least: pd.Series  # variances if no two mosaics shared an image: no contrast is given less
-    units: pd.Series  # what a variance is estimated from: mosaics, or images where these are fewer
-    trainings: list[pd.DataFrame]  # of each architecture: the means, trainings by cells
+    images: np.ndarray  # their covariance over images, cells by cells
+    rest: np.ndarray  # the part of it that a mosaic has in one training and not in another
+    least: np.ndarray  # variances if no two mosaics shared an image: no contrast is given less
+    units: np.ndarray  # what a variance is estimated from: mosaics, or images if these are fewer
+    trainings: list[np.ndarray]  # of each architecture: the means, trainings by cells
 
     @classmethod
     def of(cls, rated: pd.DataFrame, cells: Sequence[str]) -> Means:
@@ -100,50 +92,43 @@ class Means:
         mosaics = rated.drop_duplicates("at")
         groups = rated.groupby(list(cells))
         focus, number = groups["focus"].mean(), groups.ngroup()[mosaics.index].to_numpy()
-        units = pd.Series([_units(part) for _, part in mosaics.groupby(number)], focus.index)
-        widened = np.sqrt(units / (units - 1).where(units > 1)).to_numpy() / np.bincount(number)
+        units = np.array([_units(part) for _, part in mosaics.groupby(number)], dtype=float)
+        units[units == 1] = np.nan  # one has no spread
+        widened = np.sqrt(units / (units - 1)) / np.bincount(number)
 
         apart = (wide.mean() - wide.mean().groupby(number).transform("mean")).to_numpy()
         rest = wide - wide.groupby(level=0).transform("mean")
         rest = (rest.T - rest.T.groupby(number).transform("mean")).T.fillna(0)
-        several = wide.groupby(level=0)[0].transform("size").to_numpy()[:, None]
+        drawn = wide.groupby(level=0)[0].transform("size").to_numpy()[:, None]
         architectures = wide.index.get_level_values(0).nunique()
-        rest = rest / np.sqrt(several * np.maximum(several - 1, 1)) / architectures
+        rest = rest / np.sqrt(drawn * np.maximum(drawn - 1, 1)) / architectures
         apart, *rests = np.vstack([apart, rest]) * widened[number]
         place = np.unique(mosaics[IMAGES].to_numpy(), return_inverse=True)[1]
         rows = np.repeat(np.arange(len(mosaics)), len(IMAGES))
         shows = sparse.csr_array((np.ones(len(rows)), (rows, place.ravel())))
         shared = (shows @ shows.T).astype(bool)  # which mosaics share an image
-        images = _over_shared(apart, number, shared)
-        rest = sum(_over_shared(one, number, shared) for one in rests)
-        cell_means = wide.T.groupby(number).mean().T.set_axis(focus.index, axis=1)
+        images, *rests = (_over_shared(one, number, shared) for one in (apart, *rests))
+        cell_means = wide.T.groupby(number).mean().T
         cell_means = cell_means.fillna(cell_means.groupby(level=0).transform("mean"))
-        return cls(
-            focus,
-            pd.DataFrame(images, focus.index, focus.index),
-            pd.DataFrame(rest, focus.index, focus.index),
-            pd.Series(np.bincount(number, apart**2), focus.index),
-            units,
-            [part for _, part in cell_means.groupby(level=0)],
-        )
+        trainings = [part.to_numpy() for _, part in cell_means.groupby(level=0)]
+        return cls(focus, images, sum(rests), np.bincount(number, apart**2), units, trainings)
 
     def contrast(self, weights: pd.Series) -> Mean:
         """A sum of cells' means, weighted by cell, with the error of trainings and images."""
-        at, w = weights.index, weights.to_numpy()
-        covariance, least = self.images.loc[at, at].to_numpy(), self.least[at].to_numpy()
+        at, w = self.focus.index.get_indexer(weights.index), weights.to_numpy()
+        covariance, least = self.images[np.ix_(at, at)], self.least[at]
         of_images = max(float(w @ covariance @ w), float(w**2 @ least))
         each = w**2 * np.maximum(np.diag(covariance), least)
         share = each / each.sum() if each.any() else each
         doubt = of_images**2 * float((share**2 / (self.units[at] - 1)).sum())
-        rest = float(w @ self.rest.loc[at, at].to_numpy() @ w)
+        rest = float(w @ self.rest[np.ix_(at, at)] @ w)
         of_trainings = 0.0
         for part in (part for part in self.trainings if len(part) > 1):
-            own = float((part[at].to_numpy() @ w).var(ddof=1))
-            own /= len(part) * len(self.trainings) ** 2
+            own = float((part[:, at] @ w).var(ddof=1)) / len(part) / len(self.trainings) ** 2
             of_trainings, doubt = of_trainings + own, doubt + own**2 / (len(part) - 1)
         variance = max(of_trainings + of_images - rest, of_trainings, of_images)
         freedom = variance**2 / doubt if doubt else 1.0
-        estimate = float(w @ self.focus[at].to_numpy())
+        estimate = float(w @ self.focus.iloc[at].to_numpy())
         return Mean(estimate, float(np.sqrt(variance)), float(freedom))
 
 

@@ -1,8 +1,7 @@
 """Which images make which mosaic (section I-A), and the mosaics themselves.
 
-A mosaic is a 2 x 2 grid with two images of its target class and two of others. The paper draws
-images and positions at random; here they are balanced too: a shuffled deck is dealt out before it
-is shuffled again.
+The paper draws images and positions at random; here they are balanced too: a shuffled deck is dealt
+out before it is shuffled again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,18 +20,14 @@ TARGETS = [f"is_target_{cell}" for cell in range(CELLS)]
 
 
 def design(
-    table: pd.DataFrame,
-    classes: Sequence[str],
-    *,
-    per_class: int,
-    two_classes: bool = False,
-    seed: int = 0,
+    table: pd.DataFrame, classes: Sequence[str], *, per_class: int, two_classes=False, seed=0
 ) -> pd.DataFrame:
     """Decide which four images of a table with the column `class` each mosaic shows, and where.
 
-    `per_class` mosaics of each class in turn (100 in the paper's code). With `two_classes` the
-    other two images are both of one class, each other class in turn (section I-C); else each is of
-    any other class (the rating). Too few classes or images, and training images, are a ValueError.
+    A mosaic is a 2 x 2 grid with two images of its target class and two of others; `per_class` are
+    made of each class in turn (100 in the paper's code). With `two_classes` the other two images
+    are both of one class, each other class in turn (section I-C); else each is of any other class.
+    Too few classes or images, and training images, are a ValueError.
 
     Returned is a row a mosaic: mosaic (its number); target (the class to explain); outer (the class
     of the other two images, or both joined by " + "); image_0 ... image_3 (rows of `table`, cell by
@@ -91,6 +86,14 @@ def cut(maps: torch.Tensor) -> torch.Tensor:
     height, width = (side // 2 for side in maps.shape[-2:])
     lines = maps[..., :height, :], maps[..., -height:, :]
     return torch.cat([part for line in lines for part in (line[..., :width], line[..., -width:])])
+
+
+def moved(table: pd.DataFrame, cells: tuple[int, int]) -> pd.DataFrame:
+    """A design with the same images in every mosaic, those of the target in these two cells."""
+    is_target = table[TARGETS].to_numpy(dtype=bool)
+    first = np.argsort(~is_target, axis=1, kind="stable")  # the cells of the targets, then others
+    images = np.take_along_axis(table[IMAGES].to_numpy(), first, 1)
+    return table.assign(**pd.DataFrame([placed(row, cells) for row in images], table.index))
 
 
 class _Deck:

@@ -30,7 +30,6 @@ class Model:
 
     @property
     def name(self) -> str:
-        """Architecture and image set."""
         return f"{self.recipe.architecture} {self.trained_on}"
 
 
@@ -42,22 +41,18 @@ def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
     return {name: images.split("test") for name, images in sets}
 
 
-def designs(
-    collection: Collection, recipe: Recipe, per_class: int, seed: int
-) -> dict[str, pd.DataFrame]:
-    """Mosaics of each set's held-out images, `per_class` of each target class.
-
-    Ready-made ones are taken for a network as it is; others are trained on some of their images.
-    """
+def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -> dict:
+    """Mosaics of each set's held-out images, `per_class` of each target class; ready-made ones only
+    for a network as it is, for others are trained on some of their images."""
     if collection.mosaics and recipe.fit == AS_IT_IS:
         ready = collection.mosaics.items()
         return {n: t.groupby("target").head(per_class).reset_index(drop=True) for n, t in ready}
-    images, asked = held_out(collection, recipe).items(), {"per_class": per_class, "seed": seed}
-    return {name: design(one.table, one.classes, **asked) for name, one in images}
+    images, how = held_out(collection, recipe).items(), {"per_class": per_class, "seed": seed}
+    return {name: design(one.table, one.classes, **how) for name, one in images}
 
 
 def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "C") -> Model:
-    """The trainings of one architecture on one set, trained once and found in the store.
+    """The trainings of one architecture on one set, found in the store if they are there.
 
     Of a network as it is there is one, and a class that is no ImageNet category is refused.
     """
@@ -78,32 +73,25 @@ def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "
     return Model(recipe, trained_on, [network.eval()], {c: known[plain(c)] for c in classes})
 
 
-def every(
-    collection: Collection, recipes: Sequence[Recipe], seed: int, sets: Sequence[str]
-) -> list[Model]:
+def every(collection: Collection, recipes: Sequence[Recipe], seed: int, sets) -> list[Model]:
     """A model of each recipe on each set; all sets where the collection has none of these."""
     asked = [name for name in sets if name in collection.sets] or list(collection.sets)
     return [model(collection, recipe, seed, name) for recipe in recipes for name in asked]
 
 
-def stopped_early(
-    collection: Collection, one: Model, seed: int, epochs: Sequence[int]
-) -> list[Model]:
-    """The model's trainings on its set, stopped after each of these numbers of epochs."""
-    if one.recipe.fit == AS_IT_IS:
-        return []
-    recipes = [replace(one.recipe, epochs=number) for number in epochs]
-    return [model(collection, recipe, seed, one.trained_on) for recipe in recipes]
+def stopped_early(collection: Collection, one: Model, seed: int) -> list[Model]:
+    """The model's trainings on its set, stopped after an epoch; none of a network as it is."""
+    recipe = replace(one.recipe, epochs=1)
+    trained = one.recipe.fit != AS_IT_IS
+    return [model(collection, recipe, seed, one.trained_on)] if trained else []
 
 
 def accuracies(several: Sequence[Model], images: Mapping[str, ImageSet]) -> pd.DataFrame:
-    """Accuracy of each model on the held-out images of its own set, over its trainings.
-
-    A row a model: architecture, set, trainings, images, accuracy, low and high.
-    """
-    found = [right(one, images[one.trained_on]) for one in several]
-    about = [(one.recipe.architecture, one.trained_on) for one in several]
-    rows = [(*a, *f.shape, *stats.share(f)) for a, f in zip(about, found, strict=True)]
+    """Accuracy of each model, with low and high, on the held-out images of its own set."""
+    rows = []
+    for one in several:
+        found = right(one, images[one.trained_on])
+        rows.append((one.recipe.architecture, one.trained_on, *found.shape, *stats.share(found)))
     names = ["architecture", "set", "trainings", "images", "accuracy", "low", "high"]
     return pd.DataFrame(rows, columns=names)
 

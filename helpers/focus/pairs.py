@@ -1,9 +1,7 @@
 """Class pairs that a model confuses: Focus of two-class mosaics, ranked (section I-C).
 
-The paper ranks pairs by their lowest mean Focus. What comes first need not be a bias: classes are
-more or less alike, and one training scatters about another. Nor does a test help: its null, that a
-pair has as much Focus as the same target's other pairs, is never exactly true. So the ranking
-points to suspects; :mod:`helpers.focus.feature` tries them.
+What comes first need not be a bias: classes are more or less alike, and one training scatters about
+another. So the ranking points to suspects; :mod:`helpers.focus.feature` tries them.
 """
 
 from collections.abc import Sequence
@@ -31,18 +29,14 @@ def design(
 def ranked(rated: pd.DataFrame) -> pd.DataFrame:
     """Every ordered pair, the lowest mean Focus first, as the paper ranks them.
 
-    `rated` is of two-class mosaics by one method, others are a ValueError; intervals and tests are
-    of all trainings. Beside the paper's ranking each pair is tested against the same target's other
-    pairs, one-sided: that its mean Focus is lower. With two classes there are no others: p is NaN.
-
-    Columns are target; outer; mosaics; undefined (without positive relevance, left out); focus
-    (mean) with low and high; others (mean of the same target's other pairs); p; p_adjusted
-    (Holm's, over all pairs); and rank (1 is the lowest focus).
+    `rated` is of two-class mosaics by one method, others are a ValueError. Columns are target;
+    outer; mosaics; undefined (without positive relevance, left out); focus (mean) with low and
+    high; others (mean of the same target's other pairs); p (one-sided: the pair is lower than
+    these; NaN with two classes); p_adjusted (Holm's, over all pairs); rank (1 is the lowest focus).
     """
-    if "method" in rated and rated["method"].nunique() > 1:
-        raise ValueError(
-            f"{rated['method'].nunique()} methods are mixed here: rank the pairs of one method."
-        )
+    several = rated["method"].nunique()
+    if several > 1:
+        raise ValueError(f"{several} methods are mixed here: rank the pairs of one method.")
     if rated["outer"].str.contains(" + ", regex=False).any():
         raise ValueError("Some mosaics have two outer classes: pairs need mosaics of two classes.")
     counted = rated.assign(undefined=rated["focus"].isna()).groupby(PAIR, sort=False)
@@ -66,7 +60,7 @@ def ranked(rated: pd.DataFrame) -> pd.DataFrame:
 
 def mosaic(images: Sequence[int], target: str, outer: str) -> pd.DataFrame:
     """One mosaic as a design: the numbers of two images of the target above, two outer below."""
-    row = {"mosaic": 0, "target": target, "outer": outer, **placed(images, LAYOUTS[0])}
+    row = {"mosaic": 0, "target": target, "outer": outer} | placed(images, LAYOUTS[0])
     return pd.DataFrame([row])
 
 
@@ -76,11 +70,8 @@ def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
 
 
 def extremes(rated: pd.DataFrame, target: str, outer: str, n: int) -> pd.DataFrame:
-    """A pair's `n` mosaics with the highest and with the lowest Focus, for a person to look at.
-
-    Rows of `rated`, best first, with the column kind: "best" or "worst"; fewer where the pair has
-    not 2 n. A pair without a Focus is refused.
-    """
+    """A pair's `n` mosaics with the highest and with the lowest Focus: rows of `rated`, best first,
+    with the column kind, "best" or "worst"; fewer where the pair has not 2 n."""
     part = of_pair(rated, target, outer).dropna(subset=["focus"])
     part = part.sort_values("focus", ascending=False, kind="stable")
     if len(part) < 2:

@@ -1,11 +1,9 @@
 """Rate methods: explain mosaics for their target, and score the maps (Equation 1).
 
-This is done a batch at a time, so memory does not grow with the number of mosaics. The scores of a
-method and a training are a file in the store; a study that was interrupted goes on with the next.
+The scores of a method and a training are a file: a study that stopped goes on with the next.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,17 +22,11 @@ from helpers.run.progress import progress
 AT_A_TIME = 24  # mosaics: fewer wait for Python, and the gradients of more do not fit the cache
 CHUNK = 8  # maps whose positive part stays in the processor's cache
 VERSION = 2  # raise when a change of the code changes scores
-EFFORTS = {
-    "quick": {
-        "smoothgrad": {"samples": 6},
-        "integrated-gradients": {"steps": 6},
-        "lime": {"segments": 5, "samples": 40},
-    },
-    "sound": {"lime": {"segments": 7}},
-    "paper": {},
-}
-"""What each effort changes: "quick" draws fewer samples, in about a tenth of the time. Grids of
-superpixels have an odd number a side, so that some lie across a mosaic's seams, and can leak."""
+QUICK = {"smoothgrad": {"samples": 6}, "integrated-gradients": {"steps": 6}}
+QUICK |= {"lime": {"segments": 5, "samples": 40}}
+EFFORTS = {"quick": QUICK, "sound": {"lime": {"segments": 7}}, "paper": {}}
+"""What each effort changes. Grids of superpixels have an odd number a side, so that some lie across
+a mosaic's seams, and can leak."""
 
 
 def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
@@ -42,9 +34,9 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
 
     `maps` are float (N, H, W), in any unit; `layouts` are bool (N, rows, columns), true on target
     cells, with the edges of :func:`helpers.data.mosaics.grid`. Returned is float64 (N,), between 0
-    and 1; NaN where a map has no positive relevance, or NaN or infinite relevance: Focus is
-    undefined there, and that is to be counted, not dropped. Other types are a TypeError, shapes
-    that do not fit and layouts with no or only target cells a ValueError.
+    and 1; NaN, to be counted and not dropped, where a map has no positive relevance, or NaN or
+    infinite relevance. Other types are a TypeError, shapes that do not fit and layouts with no or
+    only target cells a ValueError.
     """
     if not maps.is_floating_point() or layouts.dtype != torch.bool:
         raise TypeError(f"Maps must be float and layouts bool, not {maps.dtype}, {layouts.dtype}.")
@@ -55,50 +47,34 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
         raise ValueError(f"The cells do not fit maps of {tuple(maps.shape[1:])} pixels.")
     if (layouts.flatten(1).all(1) | ~layouts.flatten(1).any(1)).any():
         raise ValueError(
-            "A layout has no target cells, or only target cells, so that every map would have the "
-            "same Focus: give mosaics of targets and others."
+            "A layout has no target cells, or only target cells, so that all maps score the same."
         )
-    sums = _cell_sums(maps, layouts.shape[1:])
-    total = sums.sum((1, 2))
-    found = (sums * layouts.to(sums.device)).sum((1, 2)) / total
-    return torch.where((total > 0) & total.isfinite(), found, torch.nan).cpu()
-
-
-def _cell_sums(maps: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
-    """Positive relevance in each cell, float64 (N, rows, columns)."""
-    sides = zip(shape, maps.shape[1:], strict=True)
+    sides, sums = zip(layouts.shape[1:], maps.shape[1:], strict=True), []
     tops, lefts = (np.arange(parts + 1) * length // parts for parts, length in sides)
-    room = torch.empty((min(CHUNK, len(maps)), *maps.shape[1:]), dtype=maps.dtype).to(maps.device)
-    found = []
+    room = torch.empty_like(maps[:CHUNK])
     for chunk in maps.detach().split(CHUNK):
         positive = torch.clamp(chunk, min=0, out=room[: len(chunk)])
         lines = torch.stack([positive[:, a:b].sum(1) for a, b in pairwise(tops)], 1).double()
-        found.append(torch.stack([lines[..., a:b].sum(-1) for a, b in pairwise(lefts)], -1))
-    return torch.cat(found)
+        sums.append(torch.stack([lines[..., a:b].sum(-1) for a, b in pairwise(lefts)], -1))
+    cells = torch.cat(sums).cpu()  # positive relevance in each cell
+    total = cells.sum((1, 2))
+    found = (cells * layouts.cpu()).sum((1, 2)) / total
+    return torch.where((total > 0) & total.isfinite(), found, torch.nan)
 
 
 def rate(
-    model: Model,
-    images: ImageSet,
-    table: pd.DataFrame,
-    method: str | Callable,
-    *,
-    effort: str = "sound",
-    shape: str = "native",
-    **settings,
+    model: Model, images: ImageSet, table, method, *, effort="sound", shape="native", **settings
 ) -> pd.DataFrame:
     """Focus of a method's maps of every mosaic of a design, by each training (section I-B).
 
-    Scores of named methods are kept in the project's store, under all that decides them. What
-    mosaics, explanations and scores refuse is a ValueError.
+    Scores of named methods are kept in the project's store.
 
     Parameters
     ----------
     model, images : Model, ImageSet
         The model, and the held-out images that `table`, from :func:`helpers.focus.design`, counts.
     method : str or callable
-        One of :data:`helpers.explain.METHODS`, or a function of (model, float images, targets)
-        that returns maps (B, H, W).
+        As for :func:`helpers.explain.explain`.
     effort : {"quick", "sound", "paper"}
         How many samples a method draws; `settings` of the method replace those of the effort.
     shape : {"native", "squeezed"}
@@ -107,37 +83,28 @@ def rate(
     Returns
     -------
     DataFrame
-        The rows of `table` once a training, and: method (its shown name, such as "IG"); focus (NaN
-        where it is undefined); seconds (wall time a mosaic took on average, when it was explained);
-        training (its number); architecture; set.
+        The rows of `table` once a training, and: method (its shown name); focus (NaN where it is
+        undefined); seconds (wall time a mosaic took); training (its number); architecture; set.
     """
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
         raise ValueError(f"The model has no class {unknown[0]!r} that mosaics have.")
     targets = torch.tensor([model.logit[name] for name in table["target"]])
     settings = {**method_settings(method, effort), **settings}
-    found = []
+    score_all, found = _kept if isinstance(method, str) else _scored, []
     for training, network in enumerate(progress(model.trainings, desc=shown(method), delay=2)):
-        asked = network, images.images, table, targets, method, shape, settings
-        focus, seconds = _kept(*asked) if isinstance(method, str) else _scored(*asked)
-        found.append(table.assign(method=shown(method), focus=focus, seconds=seconds))
-        found[-1]["training"] = training
+        done = score_all(network, images.images, table, targets, method, shape, settings)
+        row = dict(zip(("focus", "seconds"), done, strict=True)) | {"training": training}
+        found.append(table.assign(method=shown(method), **row))
     rows = pd.concat(found, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
 
-def ratings(
-    models: Iterable[Model],
-    images: Mapping[str, ImageSet],
-    tables: Mapping[str, pd.DataFrame],
-    methods: Iterable[str],
-    on: str | None = None,
-    **more,
-) -> pd.DataFrame:
+def ratings(models: Iterable[Model], images, tables, methods, on=None, **more) -> pd.DataFrame:
     """Every method on every model, on the image set that the model was trained on, or the one `on`.
 
-    Images and their mosaics are given by the name of the set; `more` is `effort` and `shape`. A
-    method that refuses a model, as LRP may, has no rows there; `attrs["refused"]` says why.
+    The image sets and their mosaics are given by set, the methods by name; `more` is `effort` and
+    `shape`. One that refuses a model, as LRP may, has no rows there; `attrs["refused"]` says why.
     """
     found, refused = [], {}
     asked = [(model, method) for model in models for method in methods]
@@ -150,20 +117,6 @@ def ratings(
     rows = pd.concat(found, ignore_index=True)
     rows.attrs["refused"] = refused
     return rows
-
-
-def maps_of(
-    model: Model, images: torch.Tensor, target: str, methods: Mapping[str, tuple[str, dict]]
-) -> dict[str, torch.Tensor]:
-    """Each method's maps (N, H, W) of images (N, 3, H, W) in the first training.
-
-    `methods` are a method and its settings, by the name shown. One that refuses has no maps.
-    """
-    found, asked = {}, (model.trainings[0], images, model.logit[target])
-    for name, (method, settings) in methods.items():
-        with suppress(NotConserved):
-            found[name] = explain.explain(*asked, method, **settings).maps
-    return found
 
 
 def method_settings(method: str | Callable, effort: str) -> dict:

@@ -1,14 +1,13 @@
 """Is a planted feature proved, and an unplanted one not? Trials over seeds, pairs and doses.
 
-At each dose an eyespot is moved to a target class (`worlds.pictures.patch`), and a network is
-trained several times on a seed's images. In the mosaics the target's images carry the eyespot, and
-so do those of one outer class, which never carried it in training at dose 1. Every seed tries all
-twelve ordered pairs at doses 0 and 1; the first four also try one target at each dose between.
+At each dose an eyespot is moved to a target class, and a network is trained several times on a
+seed's images. In the mosaics the images of the target and of one outer class carry it. Every seed
+tries all twelve ordered pairs at doses 0 and 1; the first four also try one target between.
 
     python -m helpers.focus.trials data/eyespot_trials.csv
 
-made the trials that notebook 07 shows; `sweeps/eyespot.smk` spreads them. The rules were chosen on
-the seeds 900 to 902, and the trials were run once; seeds that are in the store are not run again.
+made the trials of notebook 07 (the rules were chosen on the seeds 900 to 902). Seeds that are in
+the store are not run again; `sweeps/eyespot.smk` spreads them.
 """
 
 import argparse
@@ -49,12 +48,11 @@ def run(seeds: Sequence[int]) -> pd.DataFrame:
     The columns are dose; seed; planted (the class to which the eyespot is moved); target, outer
     (the pair that is asked about); gain (of the target's logit by the eyespot on outer images);
     rise_0 ... rise_3 (of Focus when it is painted over, by training). Where the target is the
-    planted class: erased, elsewhere, sham (rise with images that never carried it; when as much is
-    painted over elsewhere; of no mark beside a sham one); suspected (rise when LRP's guess is
-    painted over); share_*, area and peaks_* (of `feature.by_method`); and the mean Focus of each
-    pair, "bench > mug" and so on, where both classes of the trial's pair carry the eyespot. At dose
-    0: starred and starred_by_one, how many pairs are "significantly" low where no image carries an
-    eyespot, over all trainings and by one network.
+    planted class: erased, elsewhere, sham, suspected (rise with images that never carried it; when
+    as much is painted over elsewhere; of no mark beside a sham one; when LRP's guess is painted
+    over); share_*, area and peaks_* (of `feature.by_method`); and the mean Focus of each pair,
+    "bench > mug" and so on. At dose 0: starred and starred_by_one, how many pairs are
+    "significantly" low where no image carries an eyespot, over all trainings and by one network.
     """
     found = []
     for seed in progress(seeds, desc="trials"):
@@ -116,9 +114,9 @@ def _trials(seed: int, shown: Sequence[ImageSet], dose: float, planted: str) -> 
         row["gain"] = feature.gains(model, clean, marked, pair).mean()
         row |= {f"rise_{t}": value for t, value in enumerate(feature.rises(rated))}
         if asked:
-            row |= {name: feature.rises(rated, name).mean() for name in ("erased", "suspected")}
-            row["elsewhere"] = feature.rises(rated, feature.ELSEWHERE).mean()
-            row["sham"] = row["erased"] - feature.rises(rated, "sham").mean()
+            states = {"elsewhere": feature.ELSEWHERE} | {n: n for n in also}
+            row |= {name: feature.rises(rated, state).mean() for name, state in states.items()}
+            row["sham"] = row["erased"] - row["sham"]
             before = rated[rated["state"] == feature.BEFORE]
             for found in feature.by_method(model, marked, before, METHODS).to_dict("records"):
                 row |= {f"{what}_{found['method']}": found[what] for what in ("share", "peaks")}
@@ -139,32 +137,14 @@ def _starred(model: Model, clean: ImageSet, seed: int) -> dict:
 
 
 def judged(trials: pd.DataFrame) -> pd.DataFrame:
-    """The trials about the planted pair, and all of dose 0, each with its verdicts.
-
-    Added are rise (of Focus, mean over trainings); found (at least `EFFECT`); learned (the gain is
-    above `LEARNED`); first and lowest_3 (the pair's mean Focus is the lowest of all, as the paper
-    ranks, or among the three lowest).
-    """
+    """The trials about the planted pair, and all of dose 0, each with its verdicts: rise (mean over
+    trainings); found (at least `EFFECT`); learned (the gain is above `LEARNED`); first and lowest_3
+    (the pair's mean Focus is the lowest of all, or among the three lowest)."""
     own = trials[(trials["dose"] == 0) | (trials["target"] == trials["planted"])]
     rise, ranks = own.filter(like="rise_").mean(axis=1), own.filter(like=" > ").rank(axis=1)
     rank = own.apply(lambda row: ranks.loc[row.name, f"{row['target']} > {row['outer']}"], axis=1)
     verdicts = {"rise": rise, "found": rise >= feature.EFFECT, "learned": own["gain"] > LEARNED}
     return own.assign(**verdicts, first=rank == 1, lowest_3=rank <= 3).reset_index(drop=True)
-
-
-def rates(judged: pd.DataFrame) -> pd.DataFrame:
-    """By dose: how many trials, those first (or low) in the ranking, learned, found; mean rises."""
-    how = dict.fromkeys(["trials", "first", "lowest_3", "learned", "found"], "sum")
-    how |= dict.fromkeys(["gain", "rise", "elsewhere", "suspected"], "mean")
-    return judged.assign(trials=1).groupby("dose").agg(how).reset_index()
-
-
-def starred(judged: pd.DataFrame) -> str:
-    """In how many seeds a test of pairs against each other stars one where nothing is planted."""
-    seeds = judged[judged["dose"] == 0].groupby("seed")[["starred", "starred_by_one"]].first()
-    several, one = (seeds > 0).sum()
-    counted = f"{several} of {len(seeds)} seeds over all trainings, in {one} by one network"
-    return f"nothing planted, and a pair is significantly low: in {counted}"
 
 
 def recorded(path: str = RECORDED) -> pd.DataFrame:

@@ -42,12 +42,12 @@ class Classifier(nn.Module):
             raise ValueError(f"Images must be (N, 3, H, W), RGB; these are {tuple(images.shape)}.")
         if not (images.dtype == torch.uint8 or images.is_floating_point()):
             raise TypeError(f"Images must be uint8, or float in [0, 1]; these are {images.dtype}.")
-        images = images.contiguous(memory_format=torch.channels_last)
         if images.dtype == torch.uint8:
             images = images.float().div_(255).sub_(self.mean)  # in place: it is a copy
         else:
             images = images - self.mean
-        logits = self.network(images.div_(self.std))
+        images = images.div_(self.std).contiguous(memory_format=torch.channels_last)
+        logits = self.network(images)
         return logits if isinstance(logits, torch.Tensor) else logits.logits  # without aux. heads
 
 
