@@ -113,10 +113,12 @@ def test_gradcam_plus_plus_is_its_definition_by_higher_derivatives(small, images
 
 
 def test_integrals_at_a_layer(small, images):
-    """`second` is rectified in place, which captum cannot follow."""
+    """`second` is rectified in place, which captum cannot follow: say which layer to name."""
     how = {"layer": "second", "steps": 20, "batch_size": 2}
-    found = explain.explain(small, images, TARGETS, "integrated-gradients", **how)
+    with pytest.raises(ValueError, match="changed in place"):
+        explain.explain(small, images, TARGETS, "integrated-gradients", **how)
     small.relu.inplace = False
+    found = explain.explain(small, images, TARGETS, "integrated-gradients", **how)
     integral = captum.attr.LayerIntegratedGradients(small, small.second)
     wanted = integral.attribute(images, images * 0, TARGETS, n_steps=20)
     wanted = wanted.sum(1, keepdim=True).float().detach()

@@ -1,13 +1,16 @@
-"""Gradient methods, at the input or at any layer: SmoothGrad and Integrated Gradients.
+"""Gradient methods, at the input or at any layer: SmoothGrad, and captum's Integrated Gradients.
 
 Both take `layer`, for localisation depends on it (Rao et al. 2022); `reduce` says how channels
 become one map (`layers.reduced`).
 """
 
-import numpy as np
-import torch
+import warnings
+from functools import partial
 
-from helpers.explain.layers import as_map, gradient_at, reduced, through
+import torch
+from captum.attr import IntegratedGradients, LayerIntegratedGradients
+
+from helpers.explain.layers import gradient_at, logits_of, named, output_of, reduced
 
 
 def smoothgrad(
@@ -28,20 +31,31 @@ def smoothgrad(
     return reduced(total / samples, reduce, images)
 
 
-def integrated_gradients(model, images, targets, *, steps=32, layer="input", reduce="sum"):
-    """Integrated Gradients (Sundararajan et al. 2017), with Gauss-Legendre steps.
+def integrated_gradients(
+    model, images, targets, *, steps=32, layer="input", reduce="sum"
+) -> torch.Tensor:
+    """Integrated Gradients (Sundararajan et al. 2017), captum's with Gauss-Legendre steps.
 
     The path begins at the mean colour, which is zero after the model's normalisation (the paper's
     zero), or at a layer's output for it.
     """
-    start, end = torch.zeros_like(images) + torch.as_tensor(model.mean).to(images), images
+    start = torch.zeros_like(images) + torch.as_tensor(model.mean).to(images)
+    logits = partial(logits_of, model)
+    method = IntegratedGradients(logits)
     if layer != "input":
-        with torch.no_grad():
-            start, end = (through(model, x, targets, layer)[0].detach() for x in (start, images))
-    away, total = end - start, 0
-    apart = away if layer == "input" else as_map(away, layer)
-    for node, weight in zip(*np.polynomial.legendre.leggauss(steps), strict=True):
-        at = start + (1 + node) / 2 * away
-        asked = (at, targets) if layer == "input" else (images, targets, layer, at)
-        total = total + gradient_at(model, *asked)[1] * (weight / 2) * apart
-    return reduced(total, reduce, images)
+        with torch.no_grad(), output_of(model, layer):  # refuses a layer that runs several times
+            model(images[:1])
+        method = LayerIntegratedGradients(logits, named(model, layer))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # captum's, on layers and batches: both as meant here
+        asked = {"target": targets, "n_steps": steps, "internal_batch_size": len(images)}
+        try:
+            found = method.attribute(images, start, **asked)
+        except RuntimeError as error:
+            if "in-place" not in str(error):
+                raise
+            raise ValueError(
+                f"The output of layer {layer!r} is changed in place by what follows it: name the "
+                "layer after that, or the block that holds both."
+            ) from error
+    return reduced(found.detach(), reduce, images)

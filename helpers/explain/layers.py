@@ -35,16 +35,15 @@ def named(model: nn.Module, name: str) -> nn.Module:
 
 
 @contextmanager
-def output_of(model: nn.Module, layer: str, put=None) -> Iterator[list[torch.Tensor]]:
-    """Keep a layer's output while the model runs, before anything works on it, or `put` a tensor in
-    its place."""
+def output_of(model: nn.Module, layer: str) -> Iterator[list[torch.Tensor]]:
+    """Keep the output of a layer while the model runs, as it is before anything works on it."""
     kept = []
 
     def keep(_, __, output):
         if not isinstance(output, torch.Tensor):
             raise ValueError(f"Layer {layer!r} gives no single tensor; name one in or after it.")
-        kept.append(output if put is None else put)
-        return kept[-1].clone()  # what follows may work in place
+        kept.append(output)
+        return output.clone()  # what follows may work in place
 
     hook = named(model, layer).register_forward_hook(keep)
     try:
@@ -56,24 +55,25 @@ def output_of(model: nn.Module, layer: str, put=None) -> Iterator[list[torch.Ten
 
 
 @torch.enable_grad()
-def through(model, images, targets, layer: str, put=None) -> tuple[torch.Tensor, torch.Tensor]:
+def through(
+    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str
+) -> tuple[torch.Tensor, torch.Tensor]:
     """What the images are at a layer, ``input`` being they themselves, and the targets' logits."""
-    with nullcontext([images]) if layer == "input" else output_of(model, layer, put) as found:
+    with nullcontext([images]) if layer == "input" else output_of(model, layer) as found:
         logits = logits_of(model, images)
     return found[0], logits.gather(1, targets[:, None])[:, 0]
 
 
 def gradient_at(
-    model, images, targets, layer: str = "input", put: torch.Tensor | None = None
+    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str = "input"
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Activation at a layer and the gradient of the target logits there: float (B, C, h, w).
 
-    The layer ``input`` is the images as given; at another, `put` may replace its output. Both are
-    in single precision at least: half precision overflows where they are multiplied and summed.
+    The layer ``input`` is the images as given. Both are in single precision at least: half
+    precision overflows where they are multiplied and summed.
     """
     images = images.detach().requires_grad_()  # at a layer too: the model may be frozen
-    put = None if put is None else put.detach().requires_grad_()
-    kept, logits = through(model, images, targets, layer, put)
+    kept, logits = through(model, images, targets, layer)
     [gradient] = torch.autograd.grad(logits.sum(), kept)
     wide = torch.promote_types(gradient.dtype, torch.float32)
     found = (kept.detach().to(wide), gradient.to(wide))
