@@ -17,7 +17,7 @@ from helpers.icon2.matching import match
 from helpers.icon2.options import PAPER, Options
 from helpers.run.progress import progress
 from helpers.worlds import driving
-from helpers.worlds.driving import CONFOUNDERS, DrivingWorld, Law
+from helpers.worlds.driving import CONFOUNDERS, Law
 
 NO_GAP = "no gap beyond chance"
 NAMED, NOT_NAMED = "names it", "does not name it"  # of a rule that has no third answer
@@ -201,22 +201,6 @@ def found_by(worlds: pd.DataFrame, of: str = "confounder") -> pd.DataFrame:
     long = own.assign(**answers).melt(of, list(answers), "question", "yes")
     by = long.groupby([of, "question"], sort=False).yes
     return _with_shares(by.agg(times="sum", of="count").reset_index())
-
-
-def recalls(frames: DrivingWorld, category: str) -> pd.DataFrame:
-    """Share of the boxes of a class that are found at an IoU of .5, by value of each attribute.
-
-    Columns ``attribute value times of share low high``, with Wilson intervals.
-    """
-    mine = (frames.boxes["category"] == frames.classes.index(category)).to_numpy()
-    found = np.isin(np.arange(len(mine)), match(frames, (0.5,)).taken[0])
-    known, parts = [attributes.made(frames, name) for name in attributes.OF_PAPER], []
-    for one in known:
-        codes = one.of_boxes(frames.boxes["image"].to_numpy())
-        values = pd.Categorical.from_codes(codes[mine], one.values)
-        by = pd.Series(found[mine]).groupby(values, observed=True).agg(times="sum", of="count")
-        parts.append(by.rename_axis("value").reset_index().assign(attribute=one.name))
-    return _with_shares(pd.concat(parts, ignore_index=True))
 
 
 def _with_shares(counts: pd.DataFrame) -> pd.DataFrame:
