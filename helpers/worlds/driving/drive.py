@@ -146,13 +146,14 @@ def _images(rng, group: np.ndarray, law: Law) -> pd.DataFrame:
     numbers = range(len(group))
     dark = _tilted(stated.TIME, {"night": -1.0}, law.tilt("time"), group)
     bad = _tilted(stated.WEATHER, {"rainy": -1.0, "snowy": -1.0}, law.tilt("weather"), group)
+    street = _tilted(stated.SCENE, {"city street": -1.0}, law.tilt("scene"), group)
     return pd.DataFrame(
         {
             "name": [f"planted-{i:06d}.jpg" for i in numbers],
             "video": [f"planted-{i:06d}" for i in numbers],
             "income": pd.Categorical.from_codes(group + 1, GROUPS, ordered=True),
             "weather": _chosen(rng, stated.WEATHER, bad),
-            "scene": _chosen(rng, stated.SCENE, _tilted(stated.SCENE, {}, 0.0, group)),
+            "scene": _chosen(rng, stated.SCENE, street),
             "timeofday": _chosen(rng, stated.TIME, dark),
         }
     )

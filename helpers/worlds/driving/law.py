@@ -37,7 +37,7 @@ OCCLUDED = 0.45  # share of boxes occluded
 TRUNCATED = 0.08
 
 CLASSES = tuple(SHARES)
-CONFOUNDERS = ("size", "occlusion", "time", "weather")
+CONFOUNDERS = ("size", "occlusion", "time", "weather", "scene")  # the last changes no detection
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Law:
         How far the confounder's log-odds move between neighbouring income groups: at 0.5 the
         low-income group's odds of a small box are e times those of the high-income group.
     confounder : str
-        ``size``, ``occlusion``, ``time`` or ``weather``.
+        ``size``, ``occlusion``, ``time``, ``weather`` or ``scene``, which changes no detection.
     inequity : float
         How far the logit of being detected (and the score with it) moves between neighbouring
         groups, on boxes that look the same. Positive: worse in low-income scenes.
