@@ -64,6 +64,8 @@ def _of_class(frames: DrivingWorld, name: str) -> list[tuple]:
     sides = np.tile(theirs[:, 2:] - theirs[:, :2], 2)
     error = np.log(np.sqrt((((ours - theirs) / sides) ** 2).mean(1)))
     ease = sm.add_constant(logit(chance).loc[hits["box"]].rename("ease"))
+    most = np.exp(np.quantile(error, 0.99))  # a box that is farther off may be inverted
+    rows.append(("error", "most", most, np.nan, len(error)))
     for outcome, values in (("score", logit(hits["score"].to_numpy())), ("error", error)):
         by_terms = sm.OLS(values, known.loc[hits["box"]]).fit()
         rows += _terms(outcome, by_terms) + _terms(outcome, sm.OLS(values, ease).fit())[1:]

@@ -121,7 +121,8 @@ def _detected(images, boxes, law, rng, shift) -> pd.DataFrame:
         return mean.to_numpy()[place] + rng.normal(0, law[outcome, "sd"], len(place))
 
     true, way = corners.iloc[place], rng.normal(0, 1, (len(place), 4))
-    way *= (np.exp(drawn("error")) / np.sqrt((way**2).mean(1)))[:, None]
+    error = np.exp(drawn("error")).clip(max=law["error", "most"])
+    way *= (error / np.sqrt((way**2).mean(1)))[:, None]
     before = true[CORNERS].to_numpy()
     true = true.assign(score=drawn("score"))
     true[CORNERS] = before + way * np.tile(before[:, 2:] - before[:, :2], 2)
