@@ -347,11 +347,10 @@ def calibrated(table: pd.DataFrame, classes: Sequence[str]) -> Figure:
     From ``data/street_recalls.csv``; the first detector is the one that the others are held to.
     """
     looks = series(table["detector"])
-    table = table.assign(
-        line=table["attribute"] + ": " + table["value"], found=100 * table["share"]
-    )
-    table = table.assign(found_low=100 * table["low"], found_high=100 * table["high"])
-    table = table.drop(columns=["low", "high"])
+    lines = (table["attribute"] + ": " + table["value"]).replace("all: all", "all boxes")
+    ends = {"found": "share", "found_low": "low", "found_high": "high"}
+    percents = {name: 100 * table[column] for name, column in ends.items()}
+    table = table.assign(line=lines, **percents).drop(columns=["low", "high"])
     texts = {"found": "boxes found\nat an IoU of .5 (%)", "AP": "AP over IoUs\nof .5 to .95 (%)"}
     fig, axes = plt.subplots(1, 2 * len(classes), figsize=(10, 4.6), sharey=True, squeeze=False)
     panels = product(classes, texts.items())
@@ -361,8 +360,8 @@ def calibrated(table: pd.DataFrame, classes: Sequence[str]) -> Figure:
         ax.set(title=name, xlabel=text)
     wide = table.pivot(index=["class", "line"], columns="detector", values="AP")[list(looks)]
     off = wide.sub(wide.iloc[:, 0], axis=0).abs().mean()
-    said = [f"the {name} by {off[name]:.1f}" for name in list(looks)[1:]]
-    headed(fig, f"AP points off on average: {', '.join(said)}", marks(looks))
+    said = [f"{off[name]:.1f} points ({name})" for name in list(looks)[1:]]
+    headed(fig, f"How far AP is off on average: {', '.join(said)}", marks(looks))
     note(fig, "Whiskers: 95% intervals, of boxes drawn one by one.")
     return fig
 

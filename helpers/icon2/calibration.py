@@ -1,13 +1,11 @@
 """What the real detector of the rendered streets finds, as numbers for the simulated detector.
 
-``python -m helpers.icon2.calibration data/detection_law.csv data/street_recalls.csv`` measures the
-numbers on one training of the detector, and compares the two detectors on the layouts of another.
+``python -m helpers.icon2.calibration`` measures them on one training (``data/detection_law.csv``),
+and compares both detectors on the layouts of another (``data/street_recalls.csv``).
 """
 
-import argparse
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,21 +17,25 @@ from helpers.icon2 import attributes
 from helpers.icon2.analysis import analyse
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.intervention import RARE, TESTED_ON, observed, trained
-from helpers.icon2.matching import IOU_THRESHOLDS, match
+from helpers.icon2.matching import match
 from helpers.icon2.options import PER_IMAGE
 from helpers.run import artifacts
-from helpers.worlds.driving import CORNERS, DrivingWorld, detected, of_frames, street, terms
+from helpers.worlds.driving import DrivingWorld, street
+from helpers.worlds.driving.drive import CORNERS, MEASURED, detected, of_frames, terms
 
-REAL, ANOTHER, SIMULATED = "real detector", "its other training", "simulated detector"
+REAL, SIMULATED = "real detector", "simulated detector"
+ANOTHER = "another training of it"
+CHECKED = MEASURED.with_name("street_recalls.csv")
+ASKED = ("size", "occlusion", "time", "weather")
 
 
 def law(frames: DrivingWorld) -> pd.DataFrame:
     """The numbers of the simulated detector, measured on what a real one finds in `frames`.
 
-    Of each class, with the :func:`helpers.worlds.driving.terms` of its boxes: a logistic regression
-    of being found at an IoU of .5; linear regressions of the logit of the score and of the log of
-    the corners' error (root mean square, as a share of the side) of what is found, on the same
-    terms and (``ease``) on the logit of being found; the share that is found twice; a Poisson
+    Of each class: a logistic regression of being found at an IoU of .5 on the terms of
+    :func:`helpers.worlds.driving.drive.terms`; linear regressions of the logit of the score and of
+    the log of the corners' error (root mean square, as a share of the sides) of what is found, on
+    these terms and (``ease``) on the logit of being found; the share that is found twice; a Poisson
     regression of the false positives for each box, and their scores.
 
     Returns
@@ -41,12 +43,9 @@ def law(frames: DrivingWorld) -> pd.DataFrame:
     DataFrame
         class, outcome, term, value, error (standard error; NaN where none is given), n.
     """
-    rows = []
-    for name in frames.classes:
-        for outcome, term, value, error, n in _of_class(frames, name):
-            row = {"class": name, "outcome": outcome, "term": term, "value": value}
-            rows.append(row | {"error": error, "n": n})
-    return pd.DataFrame(rows)
+    columns = ["class", "outcome", "term", "value", "error", "n"]
+    rows = [(name, *row) for name in frames.classes for row in _of_class(frames, name)]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _of_class(frames: DrivingWorld, name: str) -> list[tuple]:
@@ -80,8 +79,8 @@ def _of_class(frames: DrivingWorld, name: str) -> list[tuple]:
     scale = np.full(len(number), len(boxes) / len(number))
     rows += _terms("false", sm.GLM(number, light, sm.families.Poisson(), exposure=scale).fit())
     scores = logit(false["score"])
-    mean = ("score", scores.mean(), scores.sem(), len(false))
-    return [*rows, ("false", *mean), ("false", "sd", scores.std(), np.nan, len(false))]
+    rows.append(("false", "score", scores.mean(), scores.sem(), len(false)))
+    return [*rows, ("false", "sd", scores.std(), np.nan, len(false))]
 
 
 def _terms(outcome: str, fit) -> list[tuple]:
@@ -106,31 +105,25 @@ def compared(frames: Mapping[str, DrivingWorld]) -> pd.DataFrame:
     high`` (boxes that are found at an IoU of .5, with Wilson intervals), and AP in points: ``AP50``
     and ``AP`` (IoU .5 to .95), with N and F counted per image.
     """
-    parts = []
+    parts, on = [], ["class", "attribute", "value"]
     for detector, world in frames.items():
-        known = [attributes.made(world, name) for name in ("size", "occlusion", "time", "weather")]
         whole = Attribute("all", ("all",), np.zeros(len(world.images), int), "image")
-        exact, mean = (
-            analyse(
-                match(world, among), whole, [whole, *known], options=PER_IMAGE, standardise=False
-            )
-            for among in ((0.5,), IOU_THRESHOLDS)
+        known = [whole, *(attributes.made(world, name) for name in ASKED)]
+        exact, every = match(world, (0.5,)), match(world)
+        ap50, ap = (
+            analyse(some, whole, known, options=PER_IMAGE, standardise=False).values()
+            for some in (exact, every)
         )
-        on = ["class", "attribute", "value"]
-        table = mean.values()[[*on, "AP"]].assign(AP50=exact.values()["AP"], detector=detector)
-        kind = np.array(world.classes)[world.boxes["category"]]
-        found = np.isin(np.arange(len(kind)), match(world, (0.5,)).taken[0])
-        for one in (whole, *known):
-            codes = one.of_boxes(world.boxes["image"].to_numpy())
-            value = np.array(one.values)[codes]
-            rows = pd.DataFrame(
-                {"class": kind, "attribute": one.name, "value": value, "found": found}
-            )
-            counts = rows.groupby(on)["found"].agg(times="sum", of="count").reset_index()
-            parts.append(table.merge(counts))
-    every = pd.concat(parts, ignore_index=True)
-    low, high = stats.wilson(every["times"], every["of"])
-    return every.assign(share=every["times"] / every["of"], low=low, high=high)
+        image = world.boxes["image"].to_numpy()
+        boxes = pd.DataFrame({a.name: np.array(a.values)[a.of_boxes(image)] for a in known})
+        boxes["class"] = np.array(world.classes)[world.boxes["category"]]
+        boxes["found"] = np.isin(np.arange(len(boxes)), exact.taken[0])
+        by = boxes.melt(["class", "found"], var_name="attribute").groupby(on)["found"]
+        table = ap[[*on, "AP"]].assign(AP50=ap50["AP"], detector=detector)
+        parts.append(table.merge(by.agg(times="sum", of="count").reset_index()))
+    found = pd.concat(parts, ignore_index=True)
+    low, high = stats.wilson(found["times"], found["of"])
+    return found.assign(share=found["times"] / found["of"], low=low, high=high)
 
 
 def seen(detector: int, layouts: int) -> DrivingWorld:
@@ -140,17 +133,13 @@ def seen(detector: int, layouts: int) -> DrivingWorld:
 
 
 def main() -> None:
-    """``python -m helpers.icon2.calibration LAW RECALLS``: measure the law, then check it."""
-    parser = argparse.ArgumentParser(description="Calibrate the simulated detector.")
-    parser.add_argument("law", type=Path, help="CSV to write: the numbers of the detector")
-    parser.add_argument("recalls", type=Path, help="CSV to write: the detectors on other layouts")
-    asked = parser.parse_args()
+    """``python -m helpers.icon2.calibration``: measure the law, and check it on other layouts."""
     table, real = law(seen(0, 0)).round(4), seen(1, 1)
     given = real.images, real.boxes, real.classes, np.random.default_rng(0)
     found = detected(*given, measured=table)
-    frames = {REAL: real, ANOTHER: seen(0, 1), SIMULATED: replace(real, detections=found)}
-    artifacts.write_text(asked.law, table.to_csv(index=False))
-    artifacts.write_text(asked.recalls, compared(frames).round(4).to_csv(index=False))
+    frames = {REAL: real, SIMULATED: replace(real, detections=found), ANOTHER: seen(0, 1)}
+    artifacts.write_text(MEASURED, table.to_csv(index=False))
+    artifacts.write_text(CHECKED, compared(frames).round(4).to_csv(index=False))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ RULES = (PAPER_RULE, ANY_RULE, SUITE_RULE)
 ALPHA = 0.05
 HARDER, WORSE, BOTH, NEITHER = "scenes harder", "detector worse", "both", "neither"
 # Chosen on the seeds 100 to 111: each alone makes a gap beyond chance in every world of 1,600
-# frames. Sigma is then about 4 AP points (size, occlusion, inequity), 2.4 (time) and 1.9 (weather).
+# frames. Sigma is then 3.5 to 3.8 AP points (size, occlusion, inequity), 2.2 (time), 1.9 (weather).
 STRENGTH = {"size": 0.3, "occlusion": 0.35, "time": 2.5, "weather": 3.0}
 INEQUITY = 0.25
 HARMLESS = Law(1.5, "scene")  # the scenes of the groups differ, and none is harder
