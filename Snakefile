@@ -14,7 +14,7 @@ except (OSError, ValueError) as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
 OUT = str(project.outputs() / RUN)
 NOTEBOOKS = list(PARAMETERS)
-LAST = [name for name in NOTEBOOKS if preflight.reads_findings(FOLDER / f"{name}.ipynb")]
+LAST = [name for name in NOTEBOOKS if preflight.tagged(FOLDER / f"{name}.ipynb", "reads-findings")]
 
 
 rule all:

@@ -5,6 +5,7 @@ elsewhere they are checked leniently, and the first line of a test run says so.
 """
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from helpers.run import project
 from helpers.run.stored import QUIET
 
 os.environ.update(QUIET)  # kernels started by nbval inherit it
+sys.path.insert(0, str(project.root() / "tests"))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -26,9 +28,9 @@ def pytest_configure(config):
     pd.set_option("mode.string_storage", "python")  # as every run has it (`seed_everything`)
     if not config.option.nbval:
         return
-    from helpers.models import machine
+    import kernels
 
-    if not machine.own_numbers():
+    if not kernels.own_numbers():
         config.option.nbval, config.option.nbval_lax = False, True
 
 
@@ -37,11 +39,11 @@ def pytest_sessionstart(session):
     """Say so in the first line; with pytest-xdist, once and not in every worker."""
     config = session.config
     if config.option.nbval_lax and not hasattr(config, "workerinput"):
-        from helpers.models import machine
+        import kernels
 
         config.get_terminal_writer().line(
             f"Notebooks are checked leniently (every cell must run, outputs may differ). "
-            f"{machine.why_not()}"
+            f"{kernels.why_not()}"
         )
 
 

@@ -12,6 +12,8 @@ where its cell says `sweep.recorded(project.outputs() / "sweep/worlds.csv")`.
 
 from pathlib import Path
 
+import pandas as pd
+
 from helpers.contexts import sweep
 from helpers.run import parameters, preflight, project
 
@@ -44,7 +46,7 @@ rule world:
         doses=" ".join(map(str, swept.doses)),
     threads: 1
     shell:
-        "python -m helpers.contexts.sweep {output:q} --first {wildcards.seed} --seeds 1"
+        "python -m helpers.contexts.sweep {output:q} --seeds {wildcards.seed}"
         " --doses {params.doses} --per-class {images.per_class} --trainings {swept.trainings}"
 
 
@@ -53,5 +55,8 @@ rule gather:
         expand(WORLD, seed=swept.seeds),
     output:
         OUT + "/worlds.csv",
-    shell:
-        "python -m helpers.contexts.sweep {output:q} --gather {input:q}"
+    run:
+        worlds = pd.concat(map(pd.read_csv, input), ignore_index=True)
+        worlds.to_csv(output[0], index=False)
+        yes = sweep.rates(worlds).pivot(index=sweep.ASKED, columns="dose", values="yes")
+        print("Share of yes; up to dose 0.25 they are false alarms", yes.round(2).to_string(), sep="\n")

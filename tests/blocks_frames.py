@@ -10,7 +10,7 @@ import pandas as pd
 import scipy.stats
 
 from helpers import stats
-from helpers.blocks import examples, report
+from helpers.blocks import claims, report
 from helpers.blocks.counts import Table, table
 from helpers.run import project
 
@@ -99,5 +99,5 @@ def exchange_p(gap: float, inside: pd.Series, right: pd.Series, strata: pd.Serie
 if __name__ == "__main__":
     rows = frames(sys.argv[1])
     for made, name in ((served, "blocks_bdd100k.csv"), (contrasts, "blocks_bdd100k_contrasts.csv")):
-        path = project.root() / examples.FOLDER / name
+        path = project.root() / claims.FOLDER / name
         made(rows).to_csv(path, index=False)

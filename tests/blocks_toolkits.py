@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 import pandas as pd
 
-from helpers.blocks import examples
+from helpers.blocks import claims
 from helpers.run import project
 
 KEYS = ["example", "toolkit", "version", "measure", "set", "comparison", "reduction", "theirs"]
@@ -84,7 +84,7 @@ def fairlearn(rows: pd.DataFrame) -> dict[tuple, float]:
 def ask() -> pd.DataFrame:
     """Answers of both toolkits on all examples."""
     found = []
-    asked = {name: rows for name, rows in examples.tables().items() if name != "equal areas"}
+    asked = {name: rows for name, rows in claims.tables().items() if name != "equal areas"}
     for name, rows in asked.items():
         for toolkit, of in (("fairlearn", fairlearn), ("fairbench", fairbench)):
             for cell, value in of(rows).items():
@@ -93,4 +93,4 @@ def ask() -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    ask().to_csv(project.root() / examples.FOLDER / "blocks_answers.csv", index=False)
+    ask().to_csv(project.root() / claims.FOLDER / "blocks_answers.csv", index=False)

@@ -4,22 +4,25 @@
     python tests/kernels.py EPYC-Rome Haswell    and these, emulated by qemu-user (minutes each)
     python tests/kernels.py --write              store this processor's digests
 
+Some of them tell, as a probe, whether this machine gives the suite's own numbers.
+
 An emulated processor is a model of ``qemu-x86_64 -cpu help``, with qemu's options where wanted
 (``Haswell,l3-cache=off``). Emulation is about 50 times slower, so every item is small; layers and
 batches have the sizes of real trainings.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 import helpers  # before numpy and torch: it pins the kernels
@@ -33,31 +36,42 @@ import torch
 from PIL import Image
 from torch.nn.functional import interpolate
 
-from helpers import explain, icon2, models, stats
-from helpers.blocks import counts, report
-from helpers.icon2.average_precision import Curves, whole
-from helpers.models import detector
-from helpers.run import artifacts
-from helpers.worlds import driving, pictures
-from helpers.worlds.driving import street
+from helpers import models, stats
+from helpers.models.inference import default_device
+from helpers.run import artifacts, project
+from helpers.worlds import pictures
 
 STORED = Path(__file__).with_name("kernel_digests.json")
 ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet10-eighth")
+LIBRARIES = ("torch", "torchvision", "numpy", "scipy")
 MOSAICS = ("gradcam", "lrp")  # the quick methods
 QEMU = "qemu-x86_64"
 
 
-def trainings():
-    """Three batches of each architecture: weights, statistics, logits, and explanations."""
+@cache
+def trained(name: str) -> tuple:
+    """A model after three batches, its history, its images and their logits."""
     generator = torch.Generator().manual_seed(0)
     images = torch.randint(0, 256, (47, 3, 96, 96), generator=generator, dtype=torch.uint8)
-    labels = torch.arange(47) % 4
+    labels, model = torch.arange(47) % 4, models.build(name, 4)
+    history = models.train(model, images, labels, images[:9], labels[:9], seed=0, epochs=1)
+    return model, history, images, models.logits(model, images)
+
+
+def trainings():
+    """Weights, statistics and logits of each architecture."""
     for name in ARCHITECTURES:
-        model = models.build(name, 4)
-        history = models.train(model, images, labels, images[:9], labels[:9], seed=0, epochs=1)
+        model, history, _, logits = trained(name)
         yield f"training {name}", [model.state_dict(), history]
-        logits = models.logits(model, images)
         yield f"logits {name}", logits
+
+
+def explanations():
+    """The maps of every method for each architecture, of an image and of a mosaic."""
+    from helpers import explain  # here, for the probe does without it
+
+    for name in ARCHITECTURES:
+        model, _, images, logits = trained(name)
         said = int(logits[0].argmax())  # a class with evidence for it: its maps are not empty
         for method in explain.METHODS:
             settings = {"samples": 48} if method == "lime" else {}
@@ -69,6 +83,10 @@ def trainings():
 
 def worlds():
     """Drawn pictures, a drawn street with its detections, and pictures resized and compressed."""
+    from helpers import icon2
+    from helpers.icon2.average_precision import Curves, whole
+    from helpers.worlds import driving
+
     for which in pictures.SETS:
         drawn = pictures.make(which, per_class=1)
         yield f"world {which}", [drawn.images, drawn.masks]
@@ -88,6 +106,9 @@ def worlds():
 
 def detectors():
     """Rendered streets, and two batches of the small detector: weights, loss, detections."""
+    from helpers.models import detector
+    from helpers.worlds.driving import street
+
     frames, things = street.scenes(8, 0)
     images, boxes = street.render(frames, street.dressed(frames, things, 0.5))
     yield "street", [images, columns(boxes)]
@@ -101,6 +122,8 @@ def detectors():
 
 def statistics():
     """An interval, a test and a table of measures."""
+    from helpers.blocks import counts, report
+
     rng = np.random.default_rng(0)
     groups = [rng.lognormal(size=(5, 25)) for _ in range(4)]
     found = stats.mean(groups)
@@ -123,33 +146,24 @@ def arrays():
     for kind in (np.float64, np.float32):
         x = rng.lognormal(size=(203, 37)).astype(kind)
         square = (x.T @ x).astype(kind)
-        yield from (
-            (f"numpy {name} {kind.__name__}", found)
-            for name, found in {
-                "exp log pow": [np.exp(-x), np.log(x), x**1.7, np.expm1(x), np.log1p(x)],
-                "sin tanh sqrt": [np.sin(x), np.cos(x), np.tanh(x), np.arctan2(x, 2), np.sqrt(x)],
-                "sums": [x.sum(), x.sum(0), x.sum(1), x.mean(0), x.std(0), x.cumsum(0)],
-                "products": [square, x @ x[0], np.einsum("ij,ij->i", x, x), np.outer(x[0], x[1])],
-                "solve": [np.linalg.solve(square, x[0]), np.linalg.inv(square)],
-                "eigh": list(np.linalg.eigh(square)),
-                "svd": list(np.linalg.svd(x, full_matrices=False)),
-                "lstsq": list(np.linalg.lstsq(x, x[:, 0] ** 2)[:2]),
-                "quantile": [np.quantile(x, [0.025, 0.5, 0.975], axis=0), np.sort(x, axis=0)],
-                "correlation": [np.corrcoef(x.T), np.polyfit(x[:, 0], x[:, 1], 2)],
-            }.items()
-        )
+        results = {
+            "exp log pow": [np.exp(-x), np.log(x), x**1.7, np.expm1(x), np.log1p(x)],
+            "sin tanh sqrt": [np.sin(x), np.cos(x), np.tanh(x), np.arctan2(x, 2), np.sqrt(x)],
+            "sums": [x.sum(), x.sum(0), x.sum(1), x.mean(0), x.std(0), x.cumsum(0)],
+            "products": [square, x @ x[0], np.einsum("ij,ij->i", x, x), np.outer(x[0], x[1])],
+            "solve": [np.linalg.solve(square, x[0]), np.linalg.inv(square)],
+            "eigh": list(np.linalg.eigh(square)),
+            "svd": list(np.linalg.svd(x, full_matrices=False)),
+            "lstsq": list(np.linalg.lstsq(x, x[:, 0] ** 2)[:2]),
+            "quantile": [np.quantile(x, [0.025, 0.5, 0.975], axis=0), np.sort(x, axis=0)],
+            "correlation": [np.corrcoef(x.T), np.polyfit(x[:, 0], x[:, 1], 2)],
+        }
+        yield from ((f"numpy {name} {kind.__name__}", found) for name, found in results.items())
     yield "numpy random", [rng.normal(size=99), rng.gamma(2, size=99), rng.permutation(99)]
     yield "scipy linalg", [scipy.linalg.expm(square / 1e4), *scipy.linalg.qr(x[:40])]
-    yield (
-        "scipy special",
-        [
-            scipy.special.expit(x),
-            scipy.special.ndtri(x / 99),
-            scipy.special.gammaln(x),
-            scipy.stats.t.ppf(x / 99, 24),
-            scipy.special.logsumexp(x, axis=1),
-        ],
-    )
+    found = [scipy.special.expit(x), scipy.special.ndtri(x / 99), scipy.special.gammaln(x)]
+    found += [scipy.stats.t.ppf(x / 99, 24), scipy.special.logsumexp(x, axis=1)]
+    yield "scipy special", found
     yield "scipy ndimage", scipy.ndimage.gaussian_filter(x, 2.0)
     yield "scipy fft", np.abs(scipy.fft.rfft(x, axis=0))
 
@@ -181,24 +195,49 @@ def columns(table: pd.DataFrame) -> dict:
     }
 
 
-def digests(show=lambda name, digest: None) -> dict[str, str]:
+PROBE = (arrays, tensors, trainings)  # two seconds
+EVERY = (*PROBE, explanations, statistics, worlds, detectors)
+
+
+def digests(show=lambda name, digest: None, parts=EVERY) -> dict[str, str]:
     """The digest of every item, by name, each shown as soon as it is there."""
     found = {}
-    for part in (arrays, tensors, statistics, worlds, trainings, detectors):
+    for part in parts:
         for name, result in part():
             found[name] = artifacts.key("digest", result=result).removeprefix("digest-")[:12]
             show(name, found[name])
     return found
 
 
-def emulated(processor: str) -> dict[str, str]:
-    """The digests on an emulated processor.
+def own_numbers() -> bool:
+    """Whether this process computes the suite's own numbers, as the probe tells."""
+    return digests(parts=PROBE).items() <= json.loads(STORED.read_text()).items()
 
-    Raises
-    ------
-    RuntimeError
-        When the emulation ends early, with what it said last.
-    """
+
+def other_versions() -> list[str]:
+    """Libraries of another version than the digests are of, such as "torch 2.9.0 for 2.8.0"."""
+    lock = (project.root() / "requirements.lock").read_text()
+    locked = re.findall(r"^(\w+)==(\S+)", lock, re.MULTILINE)
+    theirs = dict(reversed(locked))  # the first of several: those of the oldest Python
+    both = [(name, version(name).split("+")[0], theirs[name]) for name in LIBRARIES]
+    return [f"{name} {mine} for {its}" for name, mine, its in both if mine != its]
+
+
+def why_not() -> str:
+    """Why the numbers of this process, which are not the suite's own, are not: a sentence."""
+    if helpers.unpinned:
+        reason = helpers.unpinned
+    elif default_device().type != "cpu":
+        reason = f"torch computes on {default_device().type}, the suite's numbers are of processors"
+    elif others := other_versions():
+        reason = f"other library versions are installed ({', '.join(others)})"
+    else:
+        reason = "a probe gave other last digits here, for a reason that is not known"
+    return f"Numbers of this machine are not the suite's own: {reason}."
+
+
+def emulated(processor: str) -> dict[str, str]:
+    """The digests on an emulated processor; a RuntimeError where the emulation ends early."""
     command = [QEMU, "-cpu", processor, sys.executable, __file__, "--lines"]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode:
@@ -218,16 +257,15 @@ def main() -> None:
         return
     if asked.processors and not shutil.which(QEMU):
         sys.exit(f"{QEMU} is missing: apt-get install qemu-user")
-    if helpers.unpinned:
-        sys.exit(f"Nothing to compare: {helpers.unpinned}.")
+    if helpers.unpinned or default_device().type != "cpu":
+        sys.exit(f"Nothing to compare. {why_not()}")
     found = {"here": digests()}
     if asked.write:
         artifacts.write_text(STORED, json.dumps(found["here"], indent=1) + "\n")
     stored = json.loads(STORED.read_text())
     with ThreadPoolExecutor(os.cpu_count()) as side_by_side:
-        found.update(
-            zip(asked.processors, side_by_side.map(emulated, asked.processors), strict=True)
-        )
+        run = side_by_side.map(emulated, asked.processors)
+        found.update(zip(asked.processors, run, strict=True))
     table = pd.DataFrame({"stored": stored, **found}).fillna("missing")
     table["equal"] = np.where(table.eq(table.stored, axis=0).all(axis=1), "yes", "NO")
     print(table.to_string())

@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.run import artifacts
+from helpers.run.parameters import Recipe
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
 VALUES = st.recursive(
@@ -52,16 +52,9 @@ def test_key_sees_an_arrays_content_and_not_how_it_lies_in_memory():
     changed[1, 2] = 1
     others = [array.reshape(3, 2), array.astype(np.int8), array.tolist(), changed, array[:1]]
     assert len({artifacts.key("x", a=value) for value in [array, *others]}) == 6
-
-
-def test_key_reads_dataclasses_and_numpy_scalars():
-    @dataclass
-    class Settings:
-        epochs: int
-        rate: float
-
-    named = artifacts.key("x", settings=Settings(3, 0.1))
-    assert named == artifacts.key("x", settings={"rate": np.float64(0.1), "epochs": np.int64(3)})
+    settings = {"epochs": np.int64(3), "fit": "scratch", "weights": None, "architecture": "a"}
+    recipe = Recipe("a", epochs=3, trainings=2)
+    assert artifacts.key("x", a=recipe) == artifacts.key("x", a=settings | {"trainings": 2})
 
 
 @pytest.mark.parametrize("value", [print, object(), {1, 2}, np.array([None])])
@@ -113,18 +106,8 @@ print(artifacts.cached(Path(sys.argv[1]), make).read_text())
 
 
 def start_maker(path, name, seconds):
-    return subprocess.Popen(
-        [sys.executable, "-c", MAKER, str(path), name, str(seconds)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def wait_for(path):
-    deadline = time.monotonic() + 20
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} did not come"
-        time.sleep(0.01)
+    command = [sys.executable, "-c", MAKER, str(path), name, str(seconds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def test_of_two_processes_one_makes_and_both_read_the_whole(tmp_path):
@@ -135,7 +118,10 @@ def test_of_two_processes_one_makes_and_both_read_the_whole(tmp_path):
 
 def test_a_killed_maker_leaves_nothing_taken_for_whole_and_blocks_nobody(tmp_path):
     killed = start_maker(tmp_path / "a", "killed", 60)
-    wait_for(tmp_path / "made-by-killed")
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "made-by-killed").exists():
+        assert time.monotonic() < deadline, "it did not begin"
+        time.sleep(0.01)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     assert not (tmp_path / "a").exists()

@@ -76,6 +76,8 @@ def test_shares_equal_a_loop(images):
         assert table["share"][i] == pytest.approx(outside / (inside + outside))
     assert (table["area"] == 48 / 64).all()
     assert np.allclose(table["excess"], table["share"] - 0.75)
+    with pytest.raises(ValueError, match="no masks"):
+        background.relevance([maps_of(drawn)], image_set(n=40, masks=False))
 
 
 def test_empty_maps_are_counted_and_left_out(images):
@@ -133,11 +135,6 @@ def test_two_layers_are_those_of_the_architecture():
     ):
         blank = torch.zeros(1, 3, size, size, dtype=torch.uint8)
         assert background.two_layers(model, blank) == found
-
-
-def test_images_without_masks_are_refused():
-    with pytest.raises(ValueError, match="no masks"):
-        background.relevance([maps_of(torch.ones(40, 8, 8))], image_set(n=40, masks=False))
 
 
 def test_examples_come_from_the_classs_own_context_first():

@@ -59,13 +59,10 @@ def alike(seed, clusters=60, each=12):
     return table.assign(said=(rng.random(len(table)) < rate).astype(int))
 
 
-def crossed(seed, objects=50):
-    """Every object in each of three contexts: the groups vary inside of a cluster."""
-    rng = np.random.default_rng(seed)
-    cluster, context = np.divmod(np.arange(3 * objects), 3)
-    said = (rng.random(len(cluster)) < rng.uniform(0.05, 0.95, objects)[cluster]).astype(int)
-    group = np.array(["x", "y", "z"])[context]
-    return pd.DataFrame({"cluster": cluster, "group": group, "said": said})
+def crossed(seed):
+    """As `alike`, with every cluster in three groups: these vary inside of a cluster."""
+    table = alike(seed, 50, 3)
+    return table.assign(group=np.tile(["x", "y", "z"], 50))
 
 
 @pytest.mark.slow
@@ -88,11 +85,14 @@ def test_scores_and_strata_by_clusters(of, fixed):
             report.make(data, ["auc"])
 
 
-def test_bad_clusters_are_refused():
-    given = {"sensitive_features": list("aabb"), "y_pred": [0, 1, 1, 0]}
-    with pytest.raises(ValueError, match="clusters: all 4 rows belong to one"):
-        counts.table(**given, clusters=[1, 1, 1, 1])
-    with pytest.raises(ValueError, match="1 of 4 values are missing, the first is in row 2"):
-        counts.table(**given, clusters=[1, 2, None, 1])
-    with pytest.raises(ValueError, match="clusters has 3"):
-        counts.table(**given, clusters=[1, 2, 3])
+@pytest.mark.parametrize(
+    "clusters, message",
+    [
+        ([1, 1, 1, 1], "clusters: all 4 rows belong to one"),
+        ([1, 2, None, 1], "1 of 4 values are missing, the first is in row 2"),
+        ([1, 2, 3], "clusters has 3"),
+    ],
+)
+def test_bad_clusters_are_refused(clusters, message):
+    with pytest.raises(ValueError, match=message):
+        counts.table(list("aabb"), y_pred=[0, 1, 1, 0], clusters=clusters)

@@ -4,7 +4,7 @@ import blocks_frames
 import pandas as pd
 import pytest
 
-from helpers.blocks import counts, examples
+from helpers.blocks import claims, counts
 
 pytestmark = pytest.mark.real
 
@@ -31,7 +31,7 @@ def test_rates_and_standardised_rates_are_those_of_pandas(rows):
 
 def test_recorded_tables_are_what_the_frames_give(rows):
     """All values and p values, and the intervals of one group, which are drawn."""
-    served, contrasts = examples.frames()
+    served, contrasts = claims.frames()
     found = blocks_frames.served(rows, 0), blocks_frames.contrasts(rows, 0)
     drawn = (["adjusted_low", "adjusted_high"], ["low", "high"])
     for table, recorded, ends in zip(found, (served, contrasts), drawn, strict=True):

@@ -5,14 +5,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.blocks import blocks, counts, examples, report
+from helpers.blocks import blocks, claims, counts, report
 from helpers.blocks import paper as fb
 from helpers.run import project
 
 
 def test_compas_counts_are_the_cited_ones():
     """The two tables printed in data/toolkits/README.md; the rest is their difference."""
-    data = examples.counted(examples.tables()["compas"])
+    data = claims.counted(claims.tables()["compas"])
     cells = data.frame().set_index("group")[["tn", "fp", "fn", "tp"]]
     assert cells.loc["everyone"].tolist() == [2681, 1282, 1216, 2035]
     assert cells.loc["African-American"].tolist() == [990, 805, 532, 1369]
@@ -21,7 +21,7 @@ def test_compas_counts_are_the_cited_ones():
 def test_the_installed_toolkits_answer_as_recorded():
     for name in ("fairlearn", "fairbench"):
         pytest.importorskip(name, reason=f"{name} is not installed; recorded answers are used")
-    recorded = pd.read_csv(project.root() / examples.FOLDER / "blocks_answers.csv")
+    recorded = pd.read_csv(project.root() / claims.FOLDER / "blocks_answers.csv")
     asked = blocks_toolkits.ask()
     versions = set(zip(recorded["toolkit"], recorded["version"], strict=True))
     if versions != set(zip(asked["toolkit"], asked["version"], strict=True)):

@@ -10,7 +10,7 @@ import pytest
 from helpers.run import project
 
 MACHINE = """import sys, types
-sys.modules["helpers.models.machine"] = types.SimpleNamespace(
+sys.modules["kernels"] = types.SimpleNamespace(
     own_numbers=lambda: {own}, why_not=lambda: {why!r})
 """
 

@@ -53,11 +53,6 @@ def test_models_that_all_generalise_agree_with_no_claim():
     assert (found == UNDECIDED).all()
 
 
-def test_with_one_set_nothing_can_be_compared():
-    table = accuracies_like_the_paper().query("test_set == 'C' and train_set == 'C'")
-    assert claims.of_cross_evaluation(table) == []
-
-
 @pytest.fixture
 def collection():
     return Collection("world", pictures.CLASSES, {}, {}, dict(pictures.CONTEXT_OF))

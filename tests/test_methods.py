@@ -66,13 +66,6 @@ def test_a_model_told_by_contexts_is_found_by_mosaics_and_pasting(collection, by
         assert mean.estimate == pytest.approx(by_hand)
 
 
-def test_the_first_training_alone_is_what_one_training_measures(collection, by_colour):
-    other = Classifier(ByColour(torch.eye(4)[:, :3]), mean=(0, 0, 0), std=(1, 1, 1)).eval()
-    both = measured([by_colour[0], other], collection)
-    first = methods.answers(both[both["training"] == 0])
-    pd.testing.assert_frame_equal(first, methods.answers(measured(by_colour[:1], collection)))
-
-
 def test_a_model_that_answers_always_the_same_is_never_accused(collection):
     same = [Classifier(ByColour(torch.zeros(4, 3))).eval()] * 2
     assert "yes" not in set(methods.answers(measured(same, collection))["answer"])
@@ -112,12 +105,3 @@ def test_pasting_scores_what_composites_show(collection, by_colour):
 def test_without_masks_pasting_and_relevance_are_left_out(collection, by_colour):
     bare = replace(collection, sets={"C": replace(collection.sets["C"], masks=None)})
     assert set(measured(by_colour, bare)["method"]) == {"mosaics"}
-
-
-def test_planted_is_the_share_in_the_own_context(collection, by_colour):
-    table = collection.sets["C"].table
-    found = methods.answers(measured(by_colour, collection))
-    for name, share in zip(found["context_class"], found["planted"], strict=True):
-        rows = [r for r in table.to_dict("records") if r["class"] == name]
-        own = [r for r in rows if r["context"] == collection.context_of[name]]
-        assert share == pytest.approx(len(own) / len(rows))

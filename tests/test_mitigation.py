@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from helpers import data
-from helpers.contexts import effects, methods, mitigation
+from helpers.contexts import mitigation
 from helpers.run.parameters import Images
 
 BIASED = Images("world", 64, 18, context_bias=1.0)
@@ -46,11 +46,3 @@ def test_every_training_sees_its_own_images_changed(both):
         assert all(torch.equal(a, b) for a, b in zip(new, there, strict=True))
     recipes = [mitigation.changed(*both, way, 0.5).redraw("C", 1).recipe for way in mitigation.WAYS]
     assert recipes[0] != recipes[1]  # so that the store does not take one for the other
-
-
-def test_change_is_a_difference_of_values_row_by_row():
-    keys = [*methods.MEASURE, *effects.IMAGE, "dose", "seed", "planted"]
-    rows = [["mosaics", "flips", "raw", 0, "mug", "bench", i, 1.0, 0, 0.5] for i in range(3)]
-    table = pd.DataFrame(rows, columns=keys).assign(value=[3.0, 2.0, 1.0])
-    found = mitigation.change(table, table[::-1].assign(value=[1.0, 1.0, 1.0]))
-    assert found["value"].tolist() == [2.0, 1.0, 0.0]

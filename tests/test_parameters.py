@@ -74,18 +74,13 @@ def test_a_home_folder_may_be_named_in_a_file(tmp_path, monkeypatch):
     assert check(namespace(images="~/mine.yml")).images.folder == str(tmp_path / "photos")
 
 
-def test_the_papers_archives_are_shown_at_full_size():
-    assert parameters.images_of("visual-contexts").size == 224
-    assert parameters.images_of("world").size == 96
-
-
 def test_weights_are_where_a_fine_tuned_model_starts():
     small = {"architecture": "alexnet-quarter", "fit": "probe"}
     large = {"architecture": "alexnet", "fit": "probe"}
-    [a], [b] = parameters._recipes(small), parameters._recipes(large)
-    assert (a.start, b.start) == ("wider world", "imagenet")
-    [c] = parameters._recipes({"architecture": "alexnet", "weights": "mine.safetensors"})
-    assert (c.fit, c.start) == ("fine-tuned", "mine.safetensors")
+    own = {"architecture": "alexnet", "weights": "mine.safetensors"}
+    made = parameters._recipes([small, large, own])
+    assert [one.start for one in made] == ["wider world", "imagenet", "mine.safetensors"]
+    assert made[2].fit == "fine-tuned"
 
 
 def test_seeds_of_a_sweep_are_a_number_or_a_list():
@@ -100,17 +95,11 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
     ("bad", "said"),
     [
         ({"seed": -1}, "'seed': -1 should be greater than or equal to 0"),
-        ({"seed": 1.5}, "'seed': 1.5 should be a valid integer"),
         ({"seed": True}, "'seed': True should be a valid integer"),
-        ({"seed": "3"}, "'seed': '3' should be a valid integer"),
-        ({"doses": [2]}, r"'doses': 2 \[0\] should be less than or equal to 1"),
         ({"doses": [float("nan")]}, r"'doses': nan \[0\] should be less than"),
         ({"doses": 0.5}, "'doses': 0.5 should be a valid list"),
-        ({"side": "up"}, "'side': 'up' should be 'left', 'right' or 'random'"),
-        (
-            {"images": "wrld"},
-            "'images': 'wrld' .*should be 'world', 'visual-contexts', 'focus' or 'folder'",
-        ),
+        ({"side": "up"}, "'side': 'up' should be 'left' or 'right'"),
+        ({"images": "wrld"}, "'images': 'wrld' .*should be 'world', 'visual-contexts', 'focus'"),
         ({"images": 5}, "'images': 5 is no source, no path of a YAML file and no keys"),
         ({"images": "no.yml"}, "'images': there is no file or folder 'no.yml' below"),
         ({"images": {"contxts": "a"}}, "'contxts' is no key; did you mean 'contexts'"),
@@ -122,7 +111,7 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
         ({"images": {"size": 8}}, r"8 \[size\] should be greater than or equal to 32"),
         ({"model": {"weights": "a"}}, "'model': says no `architecture`"),
         ({"model": {"architecture": "alexnet", "fit": "x"}}, "'scratch', 'fine-tuned', 'probe'"),
-        ({"model": []}, "'model': names no model"),
+        ({"model": []}, "'model': .*should have at least 1 item"),
         ({"model": 7}, "7 is neither an architecture nor the keys of a model"),
         ({"model": ["alexnet", "vgg11"]}, "only notebook 06 takes several"),
         ({"model": {"architecture": "alexnet", "fit": "as it is"}}, "for notebooks 06 and 07"),
@@ -135,18 +124,13 @@ def test_refusals_name_the_parameter_and_what_is_allowed(bad, said):
 
 
 def test_all_problems_are_named_at_once():
-    with pytest.raises(ParameterError) as error:
+    with pytest.raises(ParameterError, match=r"'seed'(.|\n)*'side'"):
         check(namespace(seed=-1, side="up"))
-    assert "'seed'" in str(error.value) and "'side'" in str(error.value)
 
 
 def test_what_papermill_injected_undeclared_is_refused():
     with pytest.raises(ParameterError, match="'sed' is not declared here; did you mean 'seed'"):
         check(namespace(In=["", "# Parameters\nsed = 3\nseed = 1"]))
-
-
-def test_running_the_check_again_after_other_cells_refuses_nothing():
-    check(namespace(In=["seed: int = 0", "table = 3"], table=3, run=object()))
 
 
 @pytest.mark.parametrize(

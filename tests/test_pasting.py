@@ -86,14 +86,6 @@ def test_no_white_fringe_on_the_worlds_objects(masks):
     assert abs(np.mean(ours)) < bound * np.mean(naive)
 
 
-def test_softness_blurs_coverage_and_keeps_its_sum():
-    _, image, mask = disc()
-    hard, soft = (pasting.cut(image, mask, softness=s)[0, 3] for s in (0, 1.5))
-    assert soft.sum() == pytest.approx(hard.sum(), rel=0.01)
-    partly = [int(((c > 0.05) & (c < 0.95)).sum()) for c in (hard, soft)]
-    assert partly[1] > 2 * partly[0]
-
-
 def test_objects_that_fill_their_image_and_thin_ones():
     image, mask = square(size=12, top=0, left=0, height=12, width=12)
     assert (pasting.cut(image, mask, softness=0)[:, 3] == 1).all()
@@ -129,15 +121,6 @@ def test_scaled_objects_cover_the_square_of_the_scale_about_their_centre(scale):
     assert centre == pytest.approx([27.5, 63.5], abs=0.6)
 
 
-def test_what_is_beyond_the_frame_is_cut_off():
-    image, mask = square(top=2, left=2, height=18, width=18)
-    contexts = {"b": torch.zeros(4, 3, 24, 24, dtype=torch.uint8)}
-    made = build(rows(1), pasting.cut(image, mask, 0), contexts, scale=4)
-    assert made.shape == (1, 3, 24, 24)
-    middle = made[0, :, 8:16, 8:16].permute(1, 2, 0).reshape(-1, 3)
-    assert (middle.float() - torch.tensor([10.0, 200, 30])).abs().max() <= 1
-
-
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), softness=st.sampled_from([0, 0.5, 2]), scale=st.floats(0.3, 2))
 @example(seed=25258, softness=0, scale=1.0)  # a nearly white object
@@ -152,21 +135,6 @@ def test_composites_lie_between_ground_and_object(seed, softness, scale):
     least = torch.minimum(ground, colour[:, None, None]).int()
     most = torch.maximum(ground, colour[:, None, None]).int()
     assert (made.int() >= least - 1).all() and (made.int() <= most + 1).all()
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"contexts": {}}, r"contexts\['b'\], which was not given"),
-        ({"contexts": grounds(size=12)}, r"contexts\['b'\] is of \(12, 12\) pixels"),
-    ],
-)
-def test_paste_refuses(change, said):
-    given_ = {"contexts": grounds(), **change}
-    with pytest.raises(ValueError, match=said):
-        build(rows(2), pasting.cut(*square(), 0), **given_)
-    with pytest.raises(ValueError, match="the neutral image, which was not given"):
-        build(rows(1, kind="neutral"), pasting.cut(*square(), 0), grounds())
 
 
 # --- what composites are taken for ---------------------------------------------------------------

@@ -72,6 +72,10 @@ def zipped(members):
     return data.getvalue()
 
 
+def unpacked(members, folder):
+    zipfile.ZipFile(io.BytesIO(zipped(members))).extractall(folder)
+
+
 NOISE = np.random.default_rng(0).bytes(50_000)
 
 
@@ -118,13 +122,6 @@ def test_another_archive_under_the_same_name_is_refused(simple, tmp_path):
     assert archives.fetch("a.zip", tmp_path) == folder
 
 
-def test_a_zip_put_there_cut_off_is_never_taken_for_whole(simple, tmp_path):
-    (tmp_path / "a.zip").write_bytes(simple.files["a.zip"][:20_000])
-    with pytest.raises(ConnectionError, match=r"a.zip is damaged .* was removed"):
-        archives.fetch("a.zip", tmp_path)
-    assert whole(archives.fetch("a.zip", tmp_path))
-
-
 def test_damage_inside_a_zip_is_found_and_nothing_is_left(simple, tmp_path):
     data = bytearray(simple.files["a.zip"])
     data[len(data) // 2] ^= 0xFF  # within the noise: the directory at the end is intact
@@ -145,13 +142,6 @@ def test_members_land_inside_the_folder_whatever_their_names(server, tmp_path, n
     found = [path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes() == b"bad"]
     assert len(found) == 1 and found[0].is_relative_to(folder)
     assert not (folder / "bench" / "link").is_symlink()
-
-
-def test_a_name_that_no_file_can_have_leaves_no_half_unpacked_folder(server, tmp_path):
-    server.files["a.zip"] = zipped({"bench/1.txt": "one", "bench/" + 300 * "a" + ".jpg": "long"})
-    with pytest.raises(OSError, match="name too long"):
-        archives.fetch("a.zip", tmp_path / "d")
-    assert not list(tmp_path.rglob("*.txt"))
 
 
 def test_two_at_once_download_once(simple, tmp_path):
@@ -202,11 +192,8 @@ def test_the_authors_archives(server, tmp_path):
         for label in found.classes:
             expected = made.images[(made.table["object"] == label).to_numpy()]
             assert np.array_equal(images.of(label).images.permute(0, 2, 3, 1), expected)
-    split = {
-        name: list(images.table.sort_values(["class", "name"])["split"])
-        for name, images in found.sets.items()
-    }
-    assert split["C"] == split["WB"]
+    tables = [found.sets[name].table.sort_values(["class", "name"]) for name in ("C", "WB")]
+    assert list(tables[0]["split"]) == list(tables[1]["split"])
     assert set(found.contexts) == set(found.classes)
     assert found.context_of == pictures.CONTEXT_OF
     assert any("cut from C" in said for said in found.report)
@@ -215,13 +202,11 @@ def test_the_authors_archives(server, tmp_path):
 def test_an_archive_without_a_class_is_a_clear_error(server, tmp_path):
     server.files.update(authors_archives())
     server.files["context.zip"] = zipped({"stuff/bench/1.png": b"", "stuff/cow/1.png": b""})
-    with pytest.raises(
-        ValueError, match=r"context.zip: no images of fire hydrant, mug, plane.*cow"
-    ):
+    with pytest.raises(ValueError, match=r"context.zip: no images of fire hydrant, mug, .*cow"):
         archived()
 
 
-def mosaics_of_focus(per_target=6, side=32, ending="png", **change):
+def mosaics_of_focus(per_target=6, side=32, **change):
     """Mosaics of two classes in the layout of the authors' archives; what is published of them."""
     rng, members, rows = np.random.default_rng(3), {}, []
     pictures_of = {
@@ -232,16 +217,15 @@ def mosaics_of_focus(per_target=6, side=32, ending="png", **change):
     for number in range(2 * per_target):
         target, other = ("0", "1") if number < per_target else ("1", "0")
         own, outer = (rng.choice(9, 2, replace=False) for _ in range(2))
-        four = [(target, f"{target}{i}.jpg") for i in own] + [
-            (other, f"{other}{i}.jpg") for i in outer
-        ]
+        four = [(target, f"{target}{i}.jpg") for i in own]
+        four += [(other, f"{other}{i}.jpg") for i in outer]
         four = [four[i] for i in rng.permutation(4)]
         cells = [pictures_of[name] for _, name in four]
         whole = np.vstack([np.hstack(cells[:2]), np.hstack(cells[2:])])
         file = io.BytesIO()
-        Image.fromarray(whole).save(file, "PNG" if ending == "png" else "JPEG")
-        members[f"catsdogs_mosaic/data/{number}.{ending}"] = file.getvalue()
-        row = {"filename": f"{number}.{ending}"} | {f"filename_{c}": four[c][1] for c in range(4)}
+        Image.fromarray(whole).save(file, "PNG")
+        members[f"catsdogs_mosaic/data/{number}.png"] = file.getvalue()
+        row = {"filename": f"{number}.png"} | {f"filename_{c}": four[c][1] for c in range(4)}
         row |= {f"label_{c}": four[c][0] for c in range(4)} | {"target_class": target}
         rows.append(row | change)
     index = pd.DataFrame(rows)
@@ -275,29 +259,18 @@ def test_published_mosaics_are_rebuilt_pixel_by_pixel(server, monkeypatch):
     [
         ({}, r"needs one index \(CSV\) and has 0"),
         ({"target_class": "7"}, "12 mosaics do not show two images of their target: 0.png, 1.png"),
-        (
-            {"filename": "x.png"},
-            "12 mosaics of the index|1 mosaics of the index are not in the folder: x",
-        ),
+        ({"filename": "x.png"}, "1 mosaics of the index are not in the folder: x"),
     ],
 )
 def test_mosaics_that_their_index_does_not_fit_are_refused(tmp_path, change, message):
     members, _ = mosaics_of_focus(**change)
-    for name, content in members.items():
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if change or not name.endswith("csv"):
-            file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    unpacked({k: v for k, v in members.items() if change or not k.endswith("csv")}, tmp_path)
     with pytest.raises(ValueError, match=message):
         data.load(Images("focus", folder=str(tmp_path), size=32))
 
 
 def test_a_mosaic_of_another_shape_is_named_and_left_out(tmp_path):
-    members, _ = mosaics_of_focus(per_target=20)
-    for name, content in members.items():
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    unpacked(mosaics_of_focus(per_target=20)[0], tmp_path)
     Image.new("RGB", (64, 40)).save(tmp_path / "catsdogs_mosaic/data/5.png")
     found = data.load(Images("focus", folder=str(tmp_path), size=32))
     assert any("5.png (64 x 40 pixels cannot be cut" in said for said in found.report)

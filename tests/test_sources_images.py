@@ -103,15 +103,6 @@ def test_short_side_is_fitted_and_the_centre_kept(tmp_path, shape):
     assert decode(tmp_path / "a.png", 20).shape == (3, 20, 20)
 
 
-def test_large_jpeg_matches_a_full_decode(tmp_path):
-    rng = np.random.default_rng(0)
-    small = Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8))
-    large = small.resize((800, 800), Image.Resampling.BICUBIC)
-    large.save(tmp_path / "a.jpg", quality=95)
-    full = np.asarray(large.resize((32, 32), Image.Resampling.BICUBIC)).astype(int)
-    assert np.abs(seen(tmp_path / "a.jpg", 32) - full).mean() < 2
-
-
 @pytest.mark.parametrize(
     "data", [b"", b"hello", b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9\n"]
 )

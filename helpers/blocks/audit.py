@@ -29,8 +29,8 @@ WORDS = {
     "prevalence": "share of positive labels",
 }
 """Measures of the page; fnr, tnr and error are what is left of tpr, fpr and acc."""
-WORK = 20_000_000  # draws x rows, where rows are drawn
-A_GAP = 40  # shuffles for each gap that p values are corrected for, where rows are not too many
+WORK = 50_000_000  # draws x counts, or rows where these come in clusters
+A_GAP = 40  # shuffles for each gap that p values are corrected for, where counts are not too many
 LEVEL = 0.05
 GAP = (["pairs"], ["abs"], ["max"])
 
@@ -38,17 +38,12 @@ GAP = (["pairs"], ["abs"], ["max"])
 class Audit:
     """What the page says about a tally, as tables.
 
-    Attributes
-    ----------
-    who : attribute, group, rows, share
-    rates : attribute, group, measure, n, value, low, high
-    gaps, fixed : measure, attribute, value, low, high, p, p_holm, group_i, group_j, f_i, f_j, told
-        (yes; no; "cannot": more shuffles were needed), the widest first; `fixed` with the strata
-        held fixed, in the order of `gaps`, and NaN for what is no rate
-    ratios : attribute, smallest and largest (groups), value, low, high, verdict; the smallest
-        positive rate over the largest
-    intersections : group, measure, n, value, low, high, of all attributes at once
-    unsaid : what the table has no columns for
+    `who`: attribute, group, rows, share. `rates`: attribute, group, measure, n, value, low, high.
+    `gaps`, the widest first: measure, attribute, and the columns of `Report.cells`; told is yes,
+    no, or "cannot" (more shuffles were needed). `fixed`: the same with the strata held fixed, in
+    the order of `gaps`, NaN for what is no rate. `ratios`: attribute, smallest and largest (the
+    groups), value, low, high, verdict. `intersections`: rates of all attributes at once. `unsaid`:
+    what the table has no columns for.
     """
 
     def __init__(
@@ -60,13 +55,10 @@ class Audit:
         draws: int = report.DRAWS,
         seed: int = 0,
     ) -> None:
-        """Ask everything.
+        """Ask everything; `limit` is the smallest accepted ratio of two groups' positive rates.
 
-        Parameters
-        ----------
-        limit : the smallest accepted ratio of two groups' positive rates; four fifths by default
-        draws : of the intervals and of the nulls, of these `A_GAP` for each gap at least; fewer
-            where rows have to be drawn and are many
+        `draws` are those of intervals and nulls, of these `A_GAP` for each gap at least; fewer
+        where the table of counts is large.
         """
         self.counted, self.name, self.limit, self.draws = counted, name, limit, draws
         several = [n for n in counted.sensitive_features if counted.rows[n].nunique() > 1]
@@ -75,27 +67,31 @@ class Audit:
         by = {n: counted.table([n]) for n in several}
         held = {n: counted.table([n], fixed=True) for n in several} if counted.strata else {}
         first, resampling = by[several[0]], {"draws": draws, "seed": seed}
-        rows = counted.rows.rename(columns={"times": "rows"})
-        who = [rows.groupby(n)["rows"].sum().rename_axis("group").reset_index() for n in several]
-        who = pd.concat([part.assign(attribute=n) for n, part in zip(several, who, strict=True)])
+        sizes = {n: counted.rows.groupby(n)["times"].sum().rename("rows") for n in several}
+        who = pd.concat(sizes, names=["attribute", "group"]).reset_index()
         self.who = who.assign(share=who["rows"] / len(counted))
-        rates = [_rates(data, n, **resampling) for n, data in by.items()]
+        rates = [_rates(data, **resampling).assign(attribute=n) for n, data in by.items()]
         self.rates = pd.concat(rates, ignore_index=True)
         self.gaps, self.fixed = (_gaps(tables, **resampling) for tables in (by, held))
-        if len(self.fixed):  # in the order of the gaps before
+        if len(self.fixed):
             before = self.gaps[["measure", "attribute", "value", "told"]]
             before = before.rename(columns={"value": "before", "told": "sure"})
             self.fixed = before.merge(self.fixed, on=["measure", "attribute"], how="left")
         decided = by if "y_pred" in first.has else {}
-        ratios = [_ratio(data, n, limit, **resampling) for n, data in decided.items()]
+        ratios = [
+            _ratio(data, limit, **resampling) | {"attribute": n} for n, data in decided.items()
+        ]
         self.ratios = pd.DataFrame(ratios)
-        joint = counted.table(several, "joint") if len(several) > 1 else None
-        self.intersections = pd.DataFrame() if joint is None else _intersections(joint)
+        self.intersections, joint = pd.DataFrame(), counted.table(several, "joint")
+        asked = [of for of in ("acc", "pr", "prevalence") if of in _measures(joint)]
+        if len(several) > 1 and asked:
+            found = report.rates(joint, asked[0]).assign(measure=asked[0])
+            self.intersections = found.sort_values("value", ignore_index=True, kind="stable")
         binned = counted.steps and "y_true" in first.has
         self.auc_error = blocks.auc_error(first).max() if binned else 0
         lacking = blocks.lacking(first)
         self.unsaid = [f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS]
-        if "clusters" in first.rows and len(counted) > evidence.MOST_ROWS:
+        if first.rows is not None and len(counted) > evidence.MOST_ROWS:
             self.unsaid.append("p values: clusters have too many rows to exchange one by one.")
 
     @property
@@ -117,20 +113,20 @@ def _measures(data: counts.Table) -> list[str]:
     """The measures of the page that a table has the columns for, rates first; with strata alone."""
     held = [of for of in WORDS if of not in blocks.lacking(data)]
     rates = [of for of in held if of in blocks.SHARES]
-    return rates if "strata" in data.rows else rates + [of for of in held if of not in rates]
+    return rates if data.counts.ndim == 3 else rates + [of for of in held if of not in rates]
 
 
 def _affordable(data: counts.Table, draws: int) -> int:
-    """The draws asked for, or as many as take seconds where rows have to be drawn."""
-    size = int(data.number.sum()) if "clusters" in data.rows else len(data.rows)
+    """The draws asked for, or as many as take seconds where tables are large."""
+    size = data.counts.size if data.rows is None else data.counts.sum()
     return max(99, min(draws, WORK // size))
 
 
-def _rates(data: counts.Table, attribute: str, draws: int, seed: int) -> pd.DataFrame:
+def _rates(data: counts.Table, draws: int, seed: int) -> pd.DataFrame:
     """Every measure of every group with its interval."""
     options = {"draws": _affordable(data, draws), "seed": seed}
     parts = [report.rates(data, of, **options).assign(measure=of) for of in _measures(data)]
-    return pd.concat(parts, ignore_index=True).assign(attribute=attribute)
+    return pd.concat(parts)
 
 
 def _gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame:
@@ -140,17 +136,13 @@ def _gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFram
     """
     parts = []
     for attribute, data in tables.items():
-        measures, clustered = _measures(data), "clusters" in data.rows
-        needed = max(draws, A_GAP * len(measures) * len(tables))
-        for names in ([of for of in measures if (of in blocks.SHARES) == rate] for rate in (1, 0)):
-            by_rows = clustered or not set(names) & set(blocks.SHARES)
-            drawn, shuffled = (_affordable(data, n) if by_rows else n for n in (draws, needed))
-            if clustered and data.number.sum() > evidence.MOST_ROWS:
-                shuffled = 0
-            options = {"bootstrap": drawn, "permutations": shuffled, "seed": seed}
-            if names:
-                cells = report.make(data, names, *GAP, **options).cells
-                parts.append(cells.assign(attribute=attribute, shuffles=shuffled))
+        needed = max(draws, A_GAP * len(_measures(data)) * len(tables))
+        drawn, shuffled = (_affordable(data, n) for n in (draws, needed))
+        if data.rows is not None and data.counts.sum() > evidence.MOST_ROWS:
+            shuffled = 0
+        options = {"bootstrap": drawn, "permutations": shuffled, "seed": seed}
+        cells = report.make(data, _measures(data), *GAP, **options).cells
+        parts.append(cells.assign(attribute=attribute, shuffles=shuffled))
     if not parts:
         return pd.DataFrame()
     found = pd.concat(parts, ignore_index=True).dropna(subset=["value"])
@@ -161,23 +153,14 @@ def _gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFram
     return found.sort_values("value", ascending=False, ignore_index=True, kind="stable")
 
 
-def _ratio(data: counts.Table, attribute: str, limit: float, draws: int, seed: int) -> dict:
+def _ratio(data: counts.Table, limit: float, draws: int, seed: int) -> dict:
     """The smallest positive rate over the largest, with its interval and verdict."""
     options = {"bootstrap": draws, "permutations": 0, "seed": seed}
     cell = report.make(data, ["pr"], ["pairs"], ["srel"], ["max"], **options).cells.loc[0]
     low, high = (float(np.clip(1 - cell[end], 0, 1)) for end in ("high", "low"))
     verdict = "fails" if high < limit else "passes" if low >= limit else "undecided"
-    found = {"attribute": attribute, "smallest": cell["group_i"], "largest": cell["group_j"]}
-    return found | {"value": 1 - cell["value"], "low": low, "high": high, "verdict": verdict}
-
-
-def _intersections(data: counts.Table) -> pd.DataFrame:
-    """Rates of all intersections, from the least to the most."""
-    measures = [of for of in ("acc", "pr", "prevalence") if of in _measures(data)]
-    if not measures:
-        return pd.DataFrame()
-    found = report.rates(data, measures[0]).assign(measure=measures[0])
-    return found.sort_values("value", ignore_index=True, kind="stable")
+    found = {"smallest": cell["group_i"], "largest": cell["group_j"], "verdict": verdict}
+    return found | {"value": 1 - cell["value"], "low": low, "high": high}
 
 
 def _role(text: str) -> tuple[str, str]:

@@ -9,69 +9,82 @@ handled like one.
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections import namedtuple
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy.sparse
 
-from helpers.blocks.counts import Table, count, ratio, unit_counts
+from helpers.blocks.counts import Table, confusion, ratio
 
 MOST_PAIRS = 4_000_000
 BINS = 10  # of the calibration error
 CURVE = "curve"  # the comparison of curves, of the measures that have one
 
 
-# --- base measures F(S), section 4.2 ---
+# --- base measures F(S), section 4.2: of what units have of each kind, (..., U, J) -> (..., U) ---
 
 
 class Measure(NamedTuple):
-    """One base measure: the columns it needs, and F of counts (..., 4) or else of rows."""
+    """One base measure: the columns it needs, and F of the table of kinds and of their masses."""
 
     name: str
     needs: frozenset[str]
-    of_counts: Callable | None = None
-    of_rows: Callable | None = None
+    of: Callable[[pd.DataFrame, np.ndarray], np.ndarray]
     curve: Callable | None = None
 
 
-def mean_score(data: Table, atoms, weights) -> np.ndarray:
+def mean_score(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
     """Mean of the scores of a group's rows."""
-    sums = _unit_sums(data, atoms, weights * data.rows["y_score"].to_numpy())
-    sizes = _unit_sums(data, atoms, weights)
-    return ratio(sums, np.where(sizes > 0, sizes, np.nan))
+    return ratio(mass @ kinds["y_score"].to_numpy(), mass.sum(-1))
 
 
-def each_unit(of: Callable[[pd.DataFrame], float]) -> Callable:
-    """A reader's function of a group's rows, for every unit; NaN for a group without rows."""
-
-    def of_rows(data: Table, atoms, weights) -> np.ndarray:
-        rows = data.rows[sorted(data.has)]
-        times = np.round(weights).astype(int)  # a row that was drawn twice is there twice
-        members = _of_units(data, scipy.sparse.eye_array(data.groups.member.shape[1], format="csr"))
-        chosen = (np.repeat(np.arange(len(rows)), times * i[atoms].astype(int)) for i in members)
-        return np.array([float(of(rows.iloc[at])) if len(at) else np.nan for at in chosen])
-
-    return of_rows
+def calibration_error(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
+    """The mean of |mean score - share of positives| over bins, by what they hold."""
+    bins = np.minimum((kinds["y_score"].to_numpy() * BINS).astype(int), BINS - 1)
+    wrong = (kinds["y_score"] - kinds["y_true"]).to_numpy()[:, None]
+    return ratio(np.abs(mass @ (wrong * (bins[:, None] == range(BINS)))).sum(-1), mass.sum(-1))
 
 
-def auc(data: Table, atoms, weights) -> np.ndarray:
+def _by_score(kinds: pd.DataFrame, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What each unit has of every distinct score, highest first, by label 0 and 1: (..., S)."""
+    starts = np.flatnonzero(~kinds["y_score"].duplicated())
+    labels = (kinds["y_true"].to_numpy() == label for label in (0, 1))
+    return tuple(np.add.reduceat(mass * of, starts, axis=-1)[..., ::-1] for of in labels)
+
+
+def auc(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
     """Area under the roc curve: how often a positive outscores a negative, ties counting half."""
-    return np.array([np.trapezoid(roc.tpr, roc.fpr) for roc in _curves(data, atoms, weights)])
+    negative, positive = _by_score(kinds, mass)
+    won = (negative * (positive.cumsum(-1) - positive / 2)).sum(-1)
+    return ratio(won, negative.sum(-1) * positive.sum(-1))
 
 
-class Roc(NamedTuple):
-    """Vertices of a roc curve (Equation 1) from (0, 0) to (1, 1); NaN where a label is missing."""
+def auc_error(data: Table) -> np.ndarray:
+    """Half the share of pairs of one score: how far auc is off at most if it was rounded."""
+    negative, positive = _by_score(data.kinds, data.mass())
+    return ratio((negative * positive).sum(-1), 2 * negative.sum(-1) * positive.sum(-1))
 
-    fpr: np.ndarray
-    tpr: np.ndarray
+
+Roc = namedtuple("Roc", "fpr tpr")
+"""Vertices of a roc curve (Equation 1) from (0, 0) to (1, 1); NaN where a label is missing."""
 
 
 def rocs(data: Table) -> dict[str, Roc]:
     """Roc curves of all units by their names, with one vertex a distinct score."""
-    curves = _curves(data, data.groups.atoms, data.mass)
-    return dict(zip(data.units, curves, strict=True))
+    return dict(zip(data.units, _curves(data.kinds, data.mass()), strict=True))
+
+
+def _curves(kinds: pd.DataFrame, mass: np.ndarray) -> list[Roc]:
+    """Roc curves of units, from their masses (U, J)."""
+    found = []
+    for parts in zip(*_by_score(kinds, mass), strict=True):
+        kept = np.sum(parts, axis=0) > 0
+        up = [np.concatenate([[0.0], part[kept].cumsum()]) for part in parts]
+        known = all(part[-1] > 0 for part in up)  # two NaN, so that their area is NaN and not 0
+        found.append(Roc(*(part / part[-1] if known else np.full(2, np.nan) for part in up)))
+    return found
 
 
 def area_between(first: Roc, second: Roc) -> float:
@@ -88,68 +101,14 @@ def area_between(first: Roc, second: Roc) -> float:
     return float((width * squares).sum() / 2)
 
 
-def between_rocs(data: Table, atoms, weights, i, j) -> np.ndarray:
-    """abroca of all pairs of units (i, j): (P,)."""
-    curves = _curves(data, atoms, weights)
-    area = functools.cache(lambda a, b: area_between(curves[a], curves[b]))
-    return np.array([area(min(pair), max(pair)) for pair in zip(i, j, strict=True)])
-
-
-def _unit_sums(data: Table, atoms: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Sum of `values` (n,) over the rows of every unit: (2 G + 1,)."""
-    member = data.groups.member
-    per_atom = np.bincount(atoms, values, minlength=member.shape[1])
-    inside, total = member @ per_atom, per_atom.sum()
-    return np.concatenate([inside, [total], total - inside])
-
-
-def _of_units(data: Table, per_atom: scipy.sparse.sparray) -> Iterator[np.ndarray]:
-    """Sums of (K, M) over the atoms of each unit: groups, everyone and complements, each (M,)."""
-    inside, total = (data.groups.member @ per_atom).tocsr(), per_atom.sum(0)
-    every = range(len(data.groups))
-    yield from (inside[[g]].toarray()[0] for g in every)
-    yield total
-    yield from ((total - inside[[g]].toarray()[0]).clip(0) for g in every)
-
-
-def _curves(data: Table, atoms, weights) -> list[Roc]:
-    """Roc curves of all units."""
+def between_rocs(kinds: pd.DataFrame, mass: np.ndarray, i, j) -> np.ndarray:
+    """abroca of all pairs of units (i, j): (..., P)."""
     found = []
-    for mass in _by_score(data, atoms, weights):
-        kept = mass[mass.sum(1) > 0]
-        right, up = np.cumsum(kept, 0).T
-        if len(up) == 0 or up[-1] == 0 or right[-1] == 0:
-            nothing = np.full(2, np.nan)  # two, so that an area under them is NaN and not 0
-            found.append(Roc(nothing, nothing))
-        else:
-            found.append(Roc(*(np.concatenate([[0.0], part / part[-1]]) for part in (right, up))))
-    return found
-
-
-def _by_score(data: Table, atoms, weights) -> Iterator[np.ndarray]:
-    """What each unit has of every distinct score, highest first, by label 0 and 1: (S, 2)."""
-    order, block = data.descending
-    levels = int(block[-1]) + 1
-    at = atoms[order], 2 * block + data.rows["y_true"].to_numpy()[order]
-    shape = data.groups.member.shape[1], 2 * levels
-    per_atom = scipy.sparse.coo_array((weights[order], at), shape=shape).tocsr()
-    yield from (mass.reshape(levels, 2) for mass in _of_units(data, per_atom))
-
-
-def auc_error(data: Table) -> np.ndarray:
-    """Half the share of pairs of one score: how far auc is off at most if it was rounded."""
-    every = _by_score(data, data.groups.atoms, data.mass)
-    return np.array([ratio(mass.prod(1).sum(), 2 * mass.sum(0).prod()) for mass in every])
-
-
-def calibration_error(data: Table, atoms, weights) -> np.ndarray:
-    """The mean of |mean score - share of positives| over bins, by what they hold."""
-    score, label = data.rows["y_score"].to_numpy(), data.rows["y_true"].to_numpy()
-    bins = np.minimum((score * BINS).astype(int), BINS - 1)
-    wrong = weights * (score - label)
-    off = [_unit_sums(data, atoms, wrong * (bins == b)) for b in range(BINS)]
-    size = _unit_sums(data, atoms, weights)
-    return np.abs(off).sum(0) / np.where(size > 0, size, np.nan)
+    for units in mass.reshape(-1, *mass.shape[-2:]):
+        curves = _curves(kinds, units)
+        area = functools.cache(lambda a, b, of=curves: area_between(of[a], of[b]))
+        found.append([area(min(pair), max(pair)) for pair in zip(i, j, strict=True)])
+    return np.reshape(found, (*mass.shape[:-2], len(i)))
 
 
 TN, FN, FP, TP = range(4)
@@ -165,10 +124,15 @@ SHARES = {
     "error": ((FN, FP), (TN, FN, FP, TP)),
     "prevalence": ((FN, TP), (TN, FN, FP, TP)),
 }
+"""Rates by their names: the cells that are counted, and those they are a share of."""
 
 
 def _share(top: tuple[int, ...], bottom: tuple[int, ...]) -> Callable:
-    return lambda c: ratio(sum(c[..., i] for i in top), sum(c[..., i] for i in bottom))
+    def of_units(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
+        cells = confusion(kinds, mass)
+        return ratio(*(sum(cells[..., i] for i in part) for part in (top, bottom)))
+
+    return of_units
 
 
 _PRED, _SCORE, _TRUE = (frozenset({name}) for name in ("y_pred", "y_score", "y_true"))
@@ -177,23 +141,30 @@ MEASURES = {
     name: Measure(name, ALONE.get(name, _PRED | _TRUE), _share(*parts))
     for name, parts in SHARES.items()
 } | {
-    "score": Measure("score", _SCORE, None, mean_score),
-    "calibration": Measure("calibration", _SCORE | _TRUE, None, calibration_error),
-    "auc": Measure("auc", _SCORE | _TRUE, None, auc, between_rocs),
+    "score": Measure("score", _SCORE, mean_score),
+    "calibration": Measure("calibration", _SCORE | _TRUE, calibration_error),
+    "auc": Measure("auc", _SCORE | _TRUE, auc, between_rocs),
 }
 
 
 def measure(of: str | Measure | Callable[[pd.DataFrame], float]) -> Measure:
     """A base measure by its name, or from a function of a group's rows (a DataFrame)."""
-    if callable(of):
-        return Measure(name_of(of), frozenset(), of_rows=each_unit(of))
-    return of if isinstance(of, Measure) else _block("base measure", MEASURES, of)
+    if not callable(of):
+        return of if isinstance(of, Measure) else _block("base measure", MEASURES, of)
+
+    def of_units(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
+        times = np.round(mass).astype(int).reshape(-1, len(kinds))
+        parts = (kinds.loc[kinds.index.repeat(row)] for row in times)
+        found = [float(of(part)) if len(part) else np.nan for part in parts]
+        return np.reshape(found, mass.shape[:-1])
+
+    return Measure(name_of(of), frozenset(), of_units)
 
 
 def lacking(data: Table) -> dict[str, str]:
     """The named measures that a table cannot give, and the columns they would need."""
     needed = {name: sorted(of.needs - data.has) for name, of in MEASURES.items()}
-    if "y_score" in data.has and not data.rows["y_score"].between(0, 1).all():
+    if "y_score" in data.has and not data.kinds["y_score"].between(0, 1).all():
         needed["calibration"] = ["scores between 0 and 1"]
     return {name: " and ".join(columns) for name, columns in needed.items() if columns}
 
@@ -344,7 +315,7 @@ class Sample(NamedTuple):
     def sides(self, name: str, which: str | Callable) -> tuple[np.ndarray, np.ndarray]:
         """F of both sides of a set, (..., P) each; of strata, with everyone's mix of these."""
         f, (i, j) = self.f[name], sides(self.data, which)
-        if "strata" not in self.data.rows:
+        if self.data.counts.ndim == 2:
             return f[..., i], f[..., j]
         over, total = np.zeros((2, *f.shape[:-2], len(i))), 0
         for z in range(f.shape[-2]):
@@ -367,7 +338,7 @@ class Sample(NamedTuple):
     def weights(self, which: str | Callable) -> np.ndarray:
         """1 - |P(x in Si) - P(x in Sj)| of all comparisons (section 4.4): (..., P)."""
         sizes, (i, j) = self.sizes, sides(self.data, which)
-        sizes = sizes.sum(-2) if "strata" in self.data.rows else sizes
+        sizes = sizes.sum(-2) if self.data.counts.ndim == 3 else sizes
         share = sizes / sizes[..., len(self.data.groups), None]
         return 1 - np.abs(share[..., i] - share[..., j])
 
@@ -389,16 +360,16 @@ def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) 
     """A grid from names and functions; None measures: all that the table has the columns for."""
     if epsilon is not None and epsilon < 0:
         raise ValueError(f"epsilon={epsilon} must be 0 or more")
-    fixed, missing = "strata" in data.rows, lacking(data)
+    fixed, missing = data.counts.ndim == 3, lacking(data)
     if measures is None:
         held = [of for name, of in MEASURES.items() if name not in missing]
         held = [of for of in held if of.name != "prevalence"] or held  # no measure of a model
-        measures = [of for of in held if of.of_counts or not fixed]
+        measures = [of for of in held if of.name in SHARES or not fixed]
     found = tuple(measure(of) for of in measures)
     for of in found:
         if of.needs and of.name in missing:
             raise ValueError(f"{of.name} needs {missing[of.name]}, which was not given")
-        if fixed and of.of_counts is None:
+        if fixed and of.name not in SHARES:
             raise ValueError(f"strata can be held fixed for rates, not for {of.name}")
     grid = Grid(found, tuple(sets), tuple(comparisons), tuple(reductions), epsilon)
     if not grid.combinations():
@@ -408,21 +379,14 @@ def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) 
     return grid
 
 
-def drawn(data: Table, grid: Grid, counts=None, atoms=None, weights=None) -> Sample:
-    """F of units of the table, of resampled counts (D, ...), or of rows drawn anew (1, ...)."""
-    rows = (data, data.groups.atoms, data.mass) if atoms is None else (data, atoms, weights)
-    if atoms is not None:
-        counts = count(*rows)[None]
-    units, f = unit_counts(data.groups, data.counts if counts is None else counts), {}
-    sizes = units.sum(-1).round(9)
-    for of in grid.measures:
-        values = of.of_counts(units) if of.of_counts else of.of_rows(*rows)
-        f[of.name] = np.broadcast_to(values, sizes.shape)
+def drawn(data: Table, grid: Grid, counts: np.ndarray | None = None) -> Sample:
+    """F of all units of the table, or of resampled counts (D, ...)."""
+    mass = data.mass(counts)
+    f = {of.name: of.of(data.kinds, mass) for of in grid.measures}
     for of, which, how in grid.combinations():
         if how == CURVE:
-            areas = of.curve(*rows, *sides(data, which))
-            f[of.name, which] = areas.reshape(*sizes.shape[:-1], -1)
-    return Sample(data, grid, f, sizes)
+            f[of.name, which] = of.curve(data.kinds, mass, *sides(data, which))
+    return Sample(data, grid, f, mass.sum(-1).round(9))
 
 
 def bias(

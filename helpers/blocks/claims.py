@@ -1,4 +1,4 @@
-"""What notebooks 09 and 09b measure for the claims of the paper and of this suite.
+"""The tables that notebooks 09 and 09b read, and what they measure for the claims.
 
 The paper prints no measured values: its claims are about what its blocks can express, and are
 judged by whether ours give the same as its printed code, its own library and others.
@@ -7,14 +7,60 @@ judged by whether ours give the same as its printed code, its own library and ot
 import numpy as np
 import pandas as pd
 
-from helpers.blocks import counts, examples, named
+from helpers.blocks import blocks, counts, named
 from helpers.blocks.report import KEYS, Report
+from helpers.run import project
 from helpers.run.claims import Estimate
 
+FOLDER = "data/toolkits"
+REASONS = {
+    "no positives": "a group without positive labels: its tpr is 0/0, which they count as 0",
+    "nobody predicted": "a group without positive predictions: its ppv is 0/0, counted as 0",
+    "tied scores": "the area between curves is sampled, and tied scores make steps",
+}
+"""Why the toolkits answer differently on an example."""
 LIBRARIES = {"1 - prule": 0.447639, "cv": 0.263303, "|dfpr|": 0.228450, "|dfnr|": 0.226814}
 """Four libraries on COMPAS, African-American defendants against the rest."""
 FRAMES = ("night", "snowy")
 HELD = {"nothing": "as it is", "scene": "with scene held fixed"}
+
+
+def tables() -> dict[str, pd.DataFrame]:
+    """Rows of every example in `data/toolkits`: group, y_true, and y_pred or y_score."""
+    held, scores = (_recorded(name) for name in ("blocks_examples", "blocks_scores"))
+    held = held.melt(["example", "group"], list(counts.CELLS), "cell", "rows")
+    cell = held.pop("cell").map(counts.CELLS.index)
+    held = held.assign(y_pred=cell // 2, y_true=cell % 2)
+    rows = [of.loc[of.index.repeat(of["rows"])].drop(columns="rows") for of in (held, scores)]
+    every = [pair for of in rows for pair in of.groupby("example", sort=False)]
+    return {name: part.drop(columns="example").reset_index(drop=True) for name, part in every}
+
+
+def _recorded(name: str) -> pd.DataFrame:
+    return pd.read_csv(project.root() / FOLDER / f"{name}.csv")
+
+
+def counted(example: pd.DataFrame) -> counts.Table:
+    """The table of counts of an example's rows."""
+    return counts.table(example["group"], **example.drop(columns="group"))
+
+
+def answers() -> pd.DataFrame:
+    """Recorded answers of the toolkits, theirs, with ours beside them, and whether they agree."""
+    found = _recorded("blocks_answers")
+    data = {name: counted(example) for name, example in tables().items()}
+    cells = zip(found["example"], found[KEYS].to_numpy(), strict=True)
+    found["ours"] = [blocks.bias(data[example], *cell) for example, cell in cells]
+    same = np.isclose(found["theirs"], found["ours"], rtol=0, atol=1e-9, equal_nan=True)
+    return found.assign(agree=same)
+
+
+def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """How real frames are served: shares by time and weather, and each group's gap to the rest.
+
+    `data/toolkits/README.md` says what the columns are and what made both tables.
+    """
+    return _recorded("blocks_bdd100k"), _recorded("blocks_bdd100k_contrasts")
 
 
 def of_paper(
@@ -25,7 +71,7 @@ def of_paper(
     unbiased: pd.DataFrame,
 ) -> list[Estimate]:
     """Notebook 09: COMPAS, the whole grid of an example and the report of the paper's `snippet`,
-    other toolkits' cells (`examples.answers`), and a null (`evidence.without_bias`).
+    other toolkits' cells (`answers`), and a null (`evidence.without_bias`).
     """
     ours = named.table_1(compas, "African-American").set_index("measure")["value"]
     found, cells = 0, whole.cells[whole.cells["reduction"].isin(["max", "min", "mean"])]
@@ -38,7 +84,7 @@ def of_paper(
         for one, other in (("tpr", "fnr"), ("tnr", "fpr"))
         for how in ("abs", "srel")
     ]
-    plain = answers[~answers["example"].isin(examples.REASONS)]
+    plain = answers[~answers["example"].isin(REASONS)]
     medians = unbiased[unbiased["n"] == 1000].set_index("groups")
     measured = {
         "libraries": np.isclose(ours[list(LIBRARIES)], list(LIBRARIES.values()), 0, 1e-6).sum(),
@@ -63,7 +109,7 @@ def of_readings(ten: pd.DataFrame, between: pd.DataFrame) -> list[Estimate]:
 
 
 def of_frames(contrasts: pd.DataFrame) -> list[Estimate]:
-    """Real frames (`examples.frames`), by p values corrected for all rows of the table."""
+    """Real frames (`frames`), by p values corrected for all rows of the table."""
     found = []
     for row in contrasts[contrasts["group"].isin(FRAMES)].itertuples():
         about = {"group": row.group, "held": HELD[row.fixed]}

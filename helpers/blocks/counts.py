@@ -6,8 +6,7 @@ of atoms, so what is counted once for the atoms is counted for all groups (Equat
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,8 @@ import scipy.sparse
 
 AND, EVERYONE, NOT = " & ", "everyone", "not "
 MOST_GROUPS = 100_000
+MOST_COUNTS = 20_000_000  # atoms x kinds
+FEW_CODES = 100_000  # that are faster counted than hashed
 CELLS = ("tn", "fn", "fp", "tp")  # place = 2 * y_pred + y_true
 
 
@@ -135,33 +136,21 @@ class Groups:
 class Table:
     """What is measured, and for whom.
 
-    `counts` (K, 4), or (Z, K, 4) by stratum, are the rows of each atom in the order of `CELLS`; a
-    column that was not given counts as 0. `rows` has the columns that there are: y_pred, y_true,
-    y_score, strata and clusters (codes 0, 1, ...), sample_weight, and times: for how many equal
-    rows a row of a tally stands.
+    `kinds` are the J kinds of rows that there are, by ascending score: `cell` (of `CELLS`; what was
+    not given counts as 0), and y_pred, y_true, y_score and sample_weight where given. `counts` (K,
+    J), or (Z, K, J) by stratum, are the rows of each atom and kind. `rows` are kept for clusters
+    only: the place of each in the flat counts, its cluster, and for how many rows it stands.
     """
 
     groups: Groups
+    kinds: pd.DataFrame
     counts: np.ndarray
-    rows: pd.DataFrame
-
-    def _each(self, name: str) -> np.ndarray:
-        return self.rows[name].to_numpy() if name in self.rows else np.ones(len(self.rows), int)
-
-    @property
-    def number(self) -> np.ndarray:
-        """For how many rows each row stands: int64 (n,)."""
-        return self._each("times")
-
-    @property
-    def mass(self) -> np.ndarray:
-        """How much each row counts, as a number of rows or as their weight: (n,)."""
-        return self.number * self._each("sample_weight")
+    rows: pd.DataFrame | None = None
 
     @property
     def has(self) -> frozenset[str]:
         """Which of y_pred, y_true and y_score there are."""
-        return frozenset(self.rows) & {"y_pred", "y_true", "y_score"}
+        return frozenset(self.kinds) & {"y_pred", "y_true", "y_score"}
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -169,22 +158,36 @@ class Table:
         names = self.groups.names
         return (*names, EVERYONE, *(NOT + name for name in names))
 
-    @cached_property
-    def descending(self) -> tuple[np.ndarray, np.ndarray]:
-        """Order of the rows from the highest score, and the tie block of each place in it."""
-        score = self.rows["y_score"].to_numpy()
-        order = np.argsort(-score, kind="stable")
-        score = score[order]
-        return order, np.concatenate([[0], np.cumsum(score[1:] != score[:-1])])
+    @property
+    def pooled(self) -> np.ndarray:
+        """Counts of atoms and kinds over all strata: (K, J)."""
+        return self.counts.reshape(-1, *self.counts.shape[-2:]).sum(0)
+
+    def mass(self, counts: np.ndarray | None = None) -> np.ndarray:
+        """How much each unit has of each kind, by weight: (..., U, J), also of drawn `counts`."""
+        counts = self.counts if counts is None else counts
+        lead, (k, kinds) = counts.shape[:-2], counts.shape[-2:]
+        flat = np.moveaxis(counts.reshape(-1, k, kinds), 1, 0).reshape(k, -1).astype(float)
+        inside = self.groups.member @ flat
+        total = flat.sum(0, keepdims=True)
+        units = np.concatenate([inside, total, total - inside])
+        units = np.moveaxis(units.reshape(len(units), -1, kinds), 0, 1).reshape(*lead, -1, kinds)
+        weighted = "sample_weight" in self.kinds
+        return units * self.kinds["sample_weight"].to_numpy() if weighted else units
 
     def frame(self, complements: bool = False) -> pd.DataFrame:
         """Counts of groups, everyone and complements where wanted: group, n, tn, fn, fp, tp."""
-        counts = self.counts.reshape(-1, *self.counts.shape[-2:]).sum(0)
-        counts = unit_counts(self.groups, counts).astype(self.counts.dtype)
-        found = pd.DataFrame(counts, columns=CELLS)
+        found = confusion(self.kinds, self.mass(self.pooled))
+        whole = "sample_weight" not in self.kinds
+        found = pd.DataFrame(found.astype(int) if whole else found, columns=CELLS)
         found.insert(0, "group", self.units)
-        found.insert(1, "n", counts.sum(1))
+        found.insert(1, "n", found[list(CELLS)].sum(axis=1))
         return found if complements else found[: len(self.groups) + 1]
+
+
+def confusion(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
+    """What units have of each of `CELLS`: (..., U, J) by kinds -> (..., U, 4)."""
+    return mass @ (kinds["cell"].to_numpy()[:, None] == np.arange(len(CELLS))).astype(float)
 
 
 READERS = {
@@ -230,43 +233,46 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
     given = {name: read(given[name], name) for name, read in READERS.items() if name in given}
     by = groups(sensitive_features, intersect)
     same_length({"the group columns": by.atoms} | given)
-    found = Table(by, np.empty(0), pd.DataFrame(given))
-    mass = found.mass if {"sample_weight", "times"} & set(given) else None  # without is faster
-    counts = count(found, by.atoms, mass)
-    exact = counts if "sample_weight" in given else np.round(counts).astype(np.int64)
-    return replace(found, counts=exact)
+    kind, kinds = _kinds(given)
+    atoms, strata = by.member.shape[1], given.get("strata", np.zeros(1, int))
+    shape = (strata.max() + 1, atoms, len(kinds)) if "strata" in given else (atoms, len(kinds))
+    if (most := np.prod(shape)) > MOST_COUNTS:
+        raise ValueError(
+            f"{most:,} counts of groups and scores are too many to hold ({MOST_COUNTS:,}); round "
+            "the scores, or merge small groups or strata"
+        )
+    place = (strata * atoms + by.atoms) * len(kinds) + kind
+    times = given.get("times")
+    counts = np.bincount(place, times, np.prod(shape)).astype(np.int64).reshape(shape)
+    rows = None
+    if "clusters" in given:
+        rows = pd.DataFrame({"place": place, "cluster": given["clusters"]})
+        rows["times"] = 1 if times is None else times
+    return Table(by, kinds, counts, rows)
+
+
+def _kinds(given: dict[str, np.ndarray]) -> tuple[np.ndarray, pd.DataFrame]:
+    """The kind of each row (n,), and the table of kinds: `Table.kinds`."""
+    columns = ("y_score", "sample_weight", "y_pred", "y_true")
+    said = pd.DataFrame({name: given[name] for name in columns if name in given})
+    if {"y_score", "sample_weight"} & set(said):
+        kind = said.groupby([*said]).ngroup().to_numpy()
+        kinds = said.drop_duplicates().sort_values([*said], ignore_index=True)
+    else:  # all four, which takes no sorting
+        kind = _cell(given)
+        kinds = pd.DataFrame({"y_pred": [0, 0, 1, 1], "y_true": [0, 1, 0, 1]})[[*said]]
+    return kind, kinds.assign(cell=_cell(kinds))
+
+
+def _cell(of: Mapping) -> np.ndarray:
+    """Place in `CELLS`."""
+    return 2 * of.get("y_pred", 0) + of.get("y_true", 0)
 
 
 def ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
     """over / under; NaN for 0/0 and infinite for x/0, without warnings."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return over / under
-
-
-def unit_counts(by: Groups, counts: np.ndarray) -> np.ndarray:
-    """Counts of groups, everyone and complements: (..., K, 4) of the atoms -> (..., 2 G + 1, 4)."""
-    lead, (k, cells) = counts.shape[:-2], counts.shape[-2:]
-    flat = np.moveaxis(counts.reshape(-1, k, cells), 1, 0).reshape(k, -1).astype(float)
-    inside = by.member @ flat
-    total = flat.sum(0, keepdims=True)
-    units = np.concatenate([inside, total, total - inside])
-    return np.moveaxis(units.reshape(len(units), -1, cells), 0, 1).reshape(*lead, -1, cells)
-
-
-def places(data: Table, atoms: np.ndarray) -> np.ndarray:
-    """Place of each row in the flat table of counts (K, 4), or (Z, K, 4) by stratum."""
-    place, stratum = atoms * 4, 4 * data.groups.member.shape[1]
-    for column, step in (("y_pred", 2), ("y_true", 1), ("strata", stratum)):
-        if column in data.rows:
-            place += data.rows[column].to_numpy() * step
-    return place
-
-
-def count(data: Table, atoms: np.ndarray, mass: np.ndarray | None) -> np.ndarray:
-    """Counts (K, 4), or (Z, K, 4) by stratum, of rows with these atoms and masses."""
-    strata = (int(data.rows["strata"].max()) + 1,) if "strata" in data.rows else ()
-    shape = (*strata, data.groups.member.shape[1], 4)
-    return np.bincount(places(data, atoms), mass, minlength=np.prod(shape)).reshape(shape)
 
 
 def groups(by: Any, intersect: str = "each") -> Groups:
@@ -280,9 +286,9 @@ def groups(by: Any, intersect: str = "each") -> Groups:
     columns = {f"group column {str(name)!r}": by[name] for name in by}
     parts = {name: codes(column, name) for name, column in columns.items()}
     for name, (found, names) in parts.items():
-        if found.min() == found.max():
+        if len(names) == 1:
             raise ValueError(
-                f"{name} has one value, {names[found[0]]!r}, in all {len(found)} "
+                f"{name} has one value, {names[0]!r}, in all {len(found)} "
                 "rows: there is nothing to compare; leave the column out"
             )
     count, titles, labels = len(parts), [*by], [names for _, names in parts.values()]
@@ -335,6 +341,15 @@ def _atoms(parts: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     atoms, values = np.int64(0), np.zeros((1, 0), np.int64)
     for part in parts.values():
         width = int(part.max()) + 1
-        atoms, seen = pd.factorize(atoms * width + part, sort=True)
+        atoms, seen = _without_gaps(atoms * width + part, len(values) * width)
         values = np.column_stack([values[seen // width], seen % width])
     return atoms, values
+
+
+def _without_gaps(codes: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Codes below `most` as 0, 1, ... in their order, and which codes there are."""
+    if most > FEW_CODES:
+        return pd.factorize(codes, sort=True)
+    there = np.bincount(codes, minlength=most) > 0
+    seen = np.flatnonzero(there)
+    return (codes if there.all() else (np.cumsum(there) - 1)[codes]), seen

@@ -1,21 +1,14 @@
 """What a cell is worth: intervals, permutation nulls, and the price of looking at many cells.
 
-Where all measures follow from counts, tables are drawn directly, at the same cost for a thousand
-rows and for ten million: a bootstrap draw is multinomial; a shuffle of the groups over the rows (of
-each stratum) keeps both margins and is multivariate hypergeometric. Scores need rows drawn;
-clusters are drawn and exchanged as wholes.
-
-The percentile interval fails for a worst case: the largest of many noisy differences is too large
-already, and resampling adds the noise again. Intervals of max and min are bounds for the largest of
-several quantities instead (Chernozhukov, Lee and Rosen, *Intersection bounds*, Econometrica 81,
-2013), of ratios on the scale of their logarithms. In sums and means without sign, what is of
-doubtful sign counts with the size of its error. All else has the outer ends of the percentile and
-the reversed ("basic") interval.
+Tables of counts are drawn, and not rows, except where rows come in clusters. Resampling adds noise
+to a worst case that is too large already. So intervals of max and min are bounds for the largest of
+several quantities (Chernozhukov, Lee and Rosen, *Intersection bounds*, Econometrica 81, 2013), of
+ratios on the scale of their logarithms; in means without sign, what is of doubtful sign counts with
+the size of its error; all else has the outer ends of the percentile and the basic interval.
 """
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -27,7 +20,7 @@ from helpers.blocks.blocks import Grid, Sample
 from helpers.blocks.counts import Table
 from helpers.stats import permutation
 
-AT_ONCE = 8_000_000  # numbers in one block of resampled counts
+AT_ONCE = 2_000_000  # numbers in one block of resampled counts
 MOST = 40_000_000  # draws x comparisons held at once
 MOST_ROWS = 2_000_000  # between which groups are exchanged row by row
 SIDE = 0.025  # intervals are 95% intervals
@@ -41,21 +34,19 @@ SIGNED = {"abs": "sabs", "rel": "srel"}
 def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Iterator[Sample]:
     """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
     rng = np.random.default_rng([seed, int(null)])
-    by_rows = any(of.of_counts is None for of in grid.measures)
-    by_rows |= bool({"clusters", "sample_weight"} & set(data.rows))
-    rows = (_shuffled_rows if null else _drawn_rows)(data, draws, rng)
+    if data.rows is not None:
+        by_cluster = (_exchanged if null else _drawn_clusters)(data, draws, rng)
     size = max(1, min(AT_ONCE // data.counts.size, MOST // 4 // _most_pairs(data, grid)))
     for start in range(0, draws, size):
         number = min(size, draws - start)
-        if by_rows:
-            some = itertools.islice(rows, number)
-            yield _joined([blocks.drawn(of, grid, None, *parts) for of, *parts in some])
+        if data.rows is not None:
+            tables = np.stack([*itertools.islice(by_cluster, number)])
         elif null:
-            yield blocks.drawn(data, grid, shuffled_counts(data.counts, number, rng))
+            tables = shuffled_counts(data.counts, number, rng)
         else:
-            n, shape = data.counts.sum(), (number, *data.counts.shape)
+            n = data.counts.sum()
             tables = rng.multinomial(n, data.counts.ravel() / n, size=number)
-            yield blocks.drawn(data, grid, tables.reshape(shape))
+        yield blocks.drawn(data, grid, tables.reshape(number, *data.counts.shape))
 
 
 def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -66,68 +57,40 @@ def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) ->
     return tables.rvs(size=draws, method="patefield", random_state=rng)
 
 
-def _drawn_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
-    """The table, its atoms, and the mass of each row when rows, or clusters, are drawn anew."""
-    n, cluster = int(data.number.sum()), data.rows.get("clusters")
+def _drawn_clusters(data: Table, draws: int, rng) -> Iterator[np.ndarray]:
+    """Counts when clusters are drawn anew, as wholes."""
+    place, cluster, times = (data.rows[name].to_numpy() for name in ("place", "cluster", "times"))
     for _ in range(draws):
-        if cluster is None:
-            mass = rng.multinomial(n, data.number / n) * data.mass / data.number
-        else:
-            mass = stats.cluster_bootstrap(cluster.max() + 1, 1, rng)[0][cluster] * data.mass
-        yield data, data.groups.atoms, mass
+        drawn = stats.cluster_bootstrap(cluster.max() + 1, 1, rng)[0][cluster] * times
+        yield np.bincount(place, drawn, data.counts.size)
 
 
-def _shuffled_rows(data: Table, draws: int, rng) -> Iterator[tuple]:
-    """The table, and atoms and masses of its rows when groups are exchanged between them."""
-    if "times" in data.rows and "clusters" not in data.rows:
-        yield from _shuffled_tally(data, draws, rng)
-        return
-    data = repeated(data)
-    place = np.arange(len(data.rows))
-    cluster = data.rows.get("clusters", pd.Series(place)).to_numpy()
-    strata = data.rows.get("strata", pd.Series(0, place))
-    parts = [
-        (at, permutation.Clusters(cluster[at])) for at in strata.groupby(strata).indices.values()
-    ]
-    for _ in range(draws):
-        atoms = data.groups.atoms.copy()
-        for rows, clusters in parts:
-            whole = clusters.constant(atoms[rows])
-            given = atoms[rows][clusters.between(rng)]
-            atoms[rows] = given if whole else given[clusters.within(rng)]
-        yield data, atoms, data.mass
-
-
-def _shuffled_tally(data: Table, draws: int, rng) -> Iterator[tuple]:
-    """As `_shuffled_rows`, of rows that stand for many: the table of atoms by outcomes is drawn."""
-    outcomes = [name for name in data.rows if name not in ("strata", "times")]
-    kinds = data.rows[outcomes].drop_duplicates().sort_values(outcomes, ignore_index=True)
-    kind, stratum = data.rows.groupby(outcomes).ngroup(), data.rows.get("strata", pd.Series(0))
-    held = np.zeros((stratum.max() + 1, data.groups.member.shape[1], len(kinds)), np.int64)
-    np.add.at(held, (stratum.to_numpy(), data.groups.atoms, kind), data.number)
-    stratum, atoms, of = (place.ravel() for place in np.indices(held.shape))
-    rows = kinds.iloc[of].reset_index(drop=True).assign(times=held.ravel())
-    rows = rows.assign(strata=stratum) if "strata" in data.rows else rows
-    crossed = replace(data, groups=replace(data.groups, atoms=atoms), rows=rows)
-    weight = rows.get("sample_weight", pd.Series(1)).to_numpy()
-    for _ in range(draws):
-        yield crossed, atoms, shuffled_counts(held, 1, rng).ravel() * weight
-
-
-def repeated(data: Table) -> Table:
-    """The table with one row for each that a row stands for; refused beyond `MOST_ROWS`."""
-    if data.number.sum() > MOST_ROWS and "times" in data.rows:
+def _exchanged(data: Table, draws: int, rng) -> Iterator[np.ndarray]:
+    """Counts when clusters exchange their groups, or rows those inside of a cluster."""
+    if (n := data.rows["times"].sum()) > MOST_ROWS:
         raise ValueError(
-            f"clusters: groups are exchanged between {data.number.sum():,} rows, more than "
-            f"{MOST_ROWS:,}; leave out the permutations, and judge by the intervals"
+            f"clusters: groups are exchanged between {n:,} rows, more than {MOST_ROWS:,}; leave "
+            "out the permutations, and judge by the intervals"
         )
-    every = np.repeat(np.arange(len(data.rows)), data.number)
-    rows = data.rows.iloc[every].drop(columns="times", errors="ignore").reset_index(drop=True)
-    return replace(data, groups=replace(data.groups, atoms=data.groups.atoms[every]), rows=rows)
+    rows = data.rows.loc[data.rows.index.repeat(data.rows["times"])]
+    shape = data.counts.shape if data.counts.ndim == 3 else (1, *data.counts.shape)
+    stratum, given, kind = np.unravel_index(rows["place"], shape)
+    cluster = rows["cluster"].to_numpy()
+    alike = pd.Series(stratum).groupby(stratum).indices.values()
+    parts = [(at, permutation.Clusters(cluster[at])) for at in alike]
+    for _ in range(draws):
+        atoms = given.copy()
+        for at, clusters in parts:
+            atoms[at] = given[at][clusters.between(rng)]
+            if not clusters.constant(given[at]):
+                atoms[at] = atoms[at][clusters.within(rng)]
+        place = np.ravel_multi_index((stratum, atoms, kind), shape)
+        yield np.bincount(place, minlength=data.counts.size)
 
 
-def _joined(parts: list[Sample]) -> Sample:
-    """Stacks of resampled tables as one."""
+def resampled(data: Table, grid: Grid, draws: int, seed: int) -> Sample:
+    """All bootstrap tables as one stack."""
+    parts = list(samples(data, grid, draws, seed, null=False))
     f = {key: np.concatenate([part.f[key] for part in parts]) for key in parts[0].f}
     return parts[0]._replace(f=f, sizes=np.concatenate([part.sizes for part in parts]))
 
@@ -137,11 +100,6 @@ def _most_pairs(data: Table, grid: Grid) -> int:
 
 
 # --- permutation null and multiplicity ---
-
-
-def null_draws(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray:
-    """Values of all cells with the groups shuffled: float64 (draws, cells)."""
-    return np.concatenate([s.cells() for s in samples(data, grid, draws, seed, null=True)])
 
 
 def tested(grid: Grid) -> np.ndarray:
@@ -165,10 +123,10 @@ def p_values(observed: np.ndarray, null: np.ndarray, tested: np.ndarray) -> pd.D
         p[:, c] = _upper(np.append(observed[c], null[:, c]))
     smallest = np.sort(p[:, tested].min(1, initial=1))
     minp = np.searchsorted(smallest, p[0] + 1e-12, side="right") / len(smallest)
-    minp = np.where(tested, minp, np.nan)
     several = len(observed) > 1  # one cell needs no correction, and statsmodels takes its time
     holm, bh = (stats.adjust(p[0], of) if several else p[0] for of in ("holm", "fdr_bh"))
-    return pd.DataFrame({"p": p[0], "p_holm": holm, "p_bh": bh, "p_minp": minp})
+    corrected = {"p_holm": holm, "p_bh": bh, "p_minp": np.where(tested, minp, np.nan)}
+    return pd.DataFrame({"p": p[0]} | corrected)
 
 
 def _upper(values: np.ndarray) -> np.ndarray:
@@ -187,14 +145,12 @@ def without_bias(
     90% of `draws` tables where it is estimable).
     """
     rng, found = np.random.default_rng(seed), []
-    for count in group_counts:
+    for count, n in itertools.product(group_counts, rows):
         share = np.outer(np.full(count, 1 / count), [0.9, 0, 0.1, 0]).ravel()
-        for n in rows:
-            drawn = rng.multinomial(n, share, size=draws).reshape(draws, count, 4)
-            rates = blocks.ratio(drawn[..., 2], drawn.sum(-1))
-            values = 1 - blocks.ratio(np.nanmin(rates, 1), np.nanmax(rates, 1))
-            low, middle, high = np.nanquantile(values, [0.05, 0.5, 0.95])
-            found.append([n, count, middle, low, high])
+        drawn = rng.multinomial(n, share, size=draws).reshape(draws, count, 4)
+        rates = blocks.ratio(drawn[..., 2], drawn.sum(-1))
+        values = 1 - blocks.ratio(np.nanmin(rates, 1), np.nanmax(rates, 1))
+        found.append([n, count, *np.nanquantile(values, [0.5, 0.05, 0.95])])
     return pd.DataFrame(found, columns=["n", "groups", "median", "low", "high"])
 
 
@@ -213,7 +169,7 @@ def bootstrap(
         )
     plain, ends = grid._replace(epsilon=None), []
     seen = blocks.drawn(data, plain)
-    drawn = _joined(list(samples(data, plain, draws, seed, null=False)))
+    drawn = resampled(data, plain, draws, seed)
     heavy = {which: drawn.weights(which) for which in grid.sets}
     for of, which, how in grid.combinations():
         signed = of, which, SIGNED.get(how, how)
@@ -237,13 +193,6 @@ def bootstrap(
                 found = outer(values[len(ends)], blocks.reduce(size, reduction, heavy[which]))
             ends.append(np.maximum(found, 0) if how in SIGNED else found)
     return pd.DataFrame(np.array(ends).reshape(-1, 2), columns=["low", "high"])
-
-
-def of_groups(data: Table, grid: Grid, draws: int, seed: int = 0) -> np.ndarray:
-    """Percentile intervals of the first measure of the grid and every unit: (2, units)."""
-    drawn = _joined(list(samples(data, grid, draws, seed, null=False)))
-    units = pd.DataFrame(drawn.f[grid.measures[0].name])
-    return units.quantile([SIDE, 1 - SIDE]).to_numpy()  # NaN where no draw can estimate a unit
 
 
 LINEAR = {  # what each comparison counts in a reduction, of their weights
@@ -318,12 +267,14 @@ def _reach(estimate: np.ndarray, spread: np.ndarray) -> np.ndarray:
 
 
 def outer(estimate: float, draws: np.ndarray) -> tuple[float, float]:
-    """The outer ends of the percentile and the basic interval of one number: draws (D,)."""
+    """The outer ends of the percentile and the basic interval of one number, from draws (D,)."""
     draws = draws[~np.isnan(draws)]
     if np.isnan(estimate) or len(draws) == 0:
         return np.nan, np.nan
-    low = np.quantile(draws, SIDE, method="lower")
-    high = np.quantile(draws, 1 - SIDE, method="higher")
+    low, high = (
+        np.quantile(draws, SIDE, method="lower"),
+        np.quantile(draws, 1 - SIDE, method="higher"),
+    )
     with np.errstate(invalid="ignore"):
         ends = [low, high, 2 * estimate - high, 2 * estimate - low]
     return float(np.nanmin(ends)), float(np.nanmax(ends))

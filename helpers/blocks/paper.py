@@ -1,12 +1,10 @@
-"""The paper itself: its snippets and its Figure 1.
+"""The paper itself: its snippets and its Figure 1 (Table 1 stands in `named`).
 
-The code of section 5.2 runs as printed but for the import:
-
-    from helpers.blocks import paper as fb
-
-Forks, the paper's way to write many groups, are `counts.Groups`; reports are `report.Report`.
+With ``from helpers.blocks import paper as fb``, the code of section 5.2 runs as printed. Forks, the
+paper's way to write many groups, are `counts.Groups`; reports are `report.Report`.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -82,13 +80,13 @@ def figure_1(found: Report) -> pd.DataFrame:
     (Benjamini and Hochberg).
     """
     rows = []
-    for of in found.sample.grid.measures:
-        for column, (cell, best) in FIGURE_1.items():
-            value = blocks.bias(found.sample.data, of, *cell)
-            gap = cell[1] != "none"
-            known = found.cell(of.name, *cell) if gap else {}
-            printed, size = 1 - value if column == "minratio" else value, value if gap else np.nan
-            p = [known.get(name, np.nan) for name in ("p", "p_bh")]
-            rows.append([of.name, column, printed, best, gap, size, *p])
-    names = ["measure", "column", "value", "best", "gap", "size", "p", "corrected"]
-    return pd.DataFrame(rows, columns=names)
+    for of, (column, (cell, best)) in itertools.product(
+        found.sample.grid.measures, FIGURE_1.items()
+    ):
+        value, gap = blocks.bias(found.sample.data, of, *cell), cell[1] != "none"
+        known = found.cell(of.name, *cell) if gap else {}
+        row = {"measure": of.name, "column": column, "best": best, "gap": gap}
+        row |= {"value": 1 - value if column == "minratio" else value}
+        row |= {"size": value if gap else np.nan}
+        rows.append(row | {"p": known.get("p", np.nan), "corrected": known.get("p_bh", np.nan)})
+    return pd.DataFrame(rows)

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import coo_array
 
 from helpers import stats
 from helpers.blocks import blocks, evidence
 from helpers.blocks.blocks import Sample
-from helpers.blocks.counts import CELLS, Table, places
+from helpers.blocks.counts import CELLS, Table
 
 DRAWS = 999
 KEYS = ["measure", "set", "comparison", "reduction"]
@@ -20,18 +21,13 @@ SIDES = ["group_i", "group_j", "f_i", "f_j", "n_i", "n_j"]
 
 
 class Report(NamedTuple):
-    """All cells of a grid.
+    """All cells of a grid, `sample` (F of every unit), and `null` (all cells when shuffled).
 
-    Attributes
-    ----------
-    cells : DataFrame, one row a cell
-        measure, set, comparison, reduction, value (NaN where nothing was estimable), compared and
-        skipped (comparisons that were, or were not, estimable); group_i, group_j, f_i, f_j, n_i,
-        n_j: the two sides of the comparison that decides (the largest for max, the smallest for
-        min, else the one that contributes most); with bootstrap low and high; with permutations p,
-        p_holm, p_bh and p_minp, where more is more bias.
-    sample : F of every unit, with the data and the grid it was made from.
-    null : values of all cells with the groups shuffled, (permutations, cells).
+    `cells` has a row a cell: measure, set, comparison, reduction; value (NaN where nothing was
+    estimable); compared and skipped (comparisons that were, or were not, estimable); the two sides
+    of the comparison that decides (the largest for max, the smallest for min, else the one that
+    contributes most) as group_i, group_j, f_i, f_j, n_i, n_j; with bootstrap low and high; and with
+    permutations p, p_holm, p_bh and p_minp, where more is more bias.
     """
 
     cells: pd.DataFrame
@@ -39,17 +35,15 @@ class Report(NamedTuple):
     null: np.ndarray | None = None
 
     def _repr_html_(self) -> str:
-        """The table of values, as a notebook shows it."""
         return self.table().round(3)._repr_html_()
 
     @property
     def units(self) -> pd.DataFrame:
         """One row a group, everyone and complement: unit, n, tn, fn, fp, tp, and F by measure."""
-        found = self.sample.data.frame(complements=True).rename(columns={"group": "unit"})
-        counts = found[list(CELLS)].to_numpy()
-        for of in self.sample.grid.measures:
-            found[of.name] = of.of_counts(counts) if of.of_counts else self.sample.f[of.name]
-        return found
+        data = self.sample.data
+        found = data.frame(complements=True).rename(columns={"group": "unit"})
+        mass = data.mass(data.pooled)
+        return found.assign(**{m.name: m.of(data.kinds, mass) for m in self.sample.grid.measures})
 
     def table(self, column: str = "value") -> pd.DataFrame:
         """Measures x (set, comparison, reduction), as in the paper's Figure 1."""
@@ -57,20 +51,21 @@ class Report(NamedTuple):
 
     def cell(self, measure: str, set: str, comparison: str, reduction: str) -> pd.Series:
         """One cell, with all that is known about it; an unknown one is refused by its block."""
-        cells = self.cells
+        found = self.cells
         for key, name in zip(KEYS, (measure, set, comparison, reduction), strict=True):
-            here = cells[key].unique().tolist()
+            here = found[key].unique().tolist()
             if name not in here:
                 raise KeyError(f"no cell of {key} {name!r} here; there are {', '.join(here)}")
-            cells = cells[cells[key] == name]
-        return cells.iloc[0]
+            found = found[found[key] == name]
+        return found.iloc[0]
 
     def pairs(self, measure: str, set: str, comparison: str) -> pd.DataFrame:
         """All comparisons behind a cell, the largest first: both sides, and `compared`."""
         names, every = [measure, set, comparison], self.sample.grid.combinations()
         [block] = [block for block in every if _names(block) == names]
-        table = pd.DataFrame(_sides(self.sample, block))
-        table["compared"] = self.sample.compared(block)
+        table = pd.DataFrame(_sides(self.sample, block)).assign(
+            compared=self.sample.compared(block)
+        )
         return table.sort_values("compared", ascending=False, ignore_index=True, kind="stable")
 
     def rows(self, unit: str) -> np.ndarray:
@@ -103,7 +98,8 @@ def make(
     if bootstrap:
         parts.append(evidence.bootstrap(data, grid, values, bootstrap, seed))
     if permutations:
-        null = evidence.null_draws(data, grid, permutations, seed)
+        shuffled = evidence.samples(data, grid, permutations, seed, null=True)
+        null = np.concatenate([part.cells() for part in shuffled])
         parts.append(evidence.p_values(values, null, evidence.tested(grid)))
     return Report(pd.concat(parts, axis=1), sample, null)
 
@@ -116,9 +112,9 @@ def readings(
     DataFrame: reading, null_low, null_high (the middle 95% of the null), and the columns of
     `Report.cells`; in the order of `wanted`.
     """
-    found, both = [], {"bootstrap": draws, "permutations": draws, "seed": seed}
+    found = []
     for name, cell in wanted.items():
-        one = make(data, *([block] for block in cell), **both)
+        one = make(data, *([b] for b in cell), bootstrap=draws, permutations=draws, seed=seed)
         low, high = pd.Series(one.null[:, 0]).quantile([0.025, 0.975])
         found.append({"reading": name, "null_low": low, "null_high": high, **one.cells.loc[0]})
     return pd.DataFrame(found)
@@ -134,45 +130,42 @@ def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> 
     everyone's mix of those the group has rows in.
     """
     grid = blocks.grid_of(data, [of], [blocks.alone], ["none"], ["max"])
-    names, whole = list(data.groups.names), blocks.drawn(data, grid)
-    if of not in blocks.SHARES:
-        low, high = evidence.of_groups(data, grid, draws, seed)[:, : len(names)]
-        n = [int(data.number[data.groups.rows(group)].sum()) for group in names]
-        columns = {"n": n, "value": whole.f[of][: len(names)], "low": low, "high": high}
-        return pd.DataFrame({"group": names} | columns)
-    top, bottom = (list(cells) for cells in blocks.SHARES[of])
-    held = data.frame()[: len(names)][list(CELLS)].to_numpy()
-    value, n = blocks.ratio(held[:, top].sum(1), held[:, bottom].sum(1)), held[:, bottom].sum(1)
-    trials = n
-    if {"clusters", "sample_weight"} & set(data.rows):
-        n, trials = _independent(data, top, bottom, value)
-    low, high = stats.wilson(np.nan_to_num(value).clip(0, 1) * trials, trials)
-    found = pd.DataFrame({"group": names, "n": n, "value": value, "low": low, "high": high})
-    if "strata" in data.rows:
-        found["adjusted"] = whole.sides(of, blocks.alone)[0]
-    return found
+    groups = len(data.groups)
+    value = grid.measures[0].of(data.kinds, data.mass(data.pooled))[:groups]
+    if of in blocks.SHARES:
+        n, trials = _independent(data, of, value)
+        low, high = stats.wilson(np.nan_to_num(value).clip(0, 1) * trials, trials)
+    else:
+        n = (data.groups.member @ data.pooled.sum(1)).astype(int)
+        drawn = pd.DataFrame(evidence.resampled(data, grid, draws, seed).f[of][:, :groups])
+        low, high = drawn.quantile([evidence.SIDE, 1 - evidence.SIDE]).to_numpy()
+    columns = {"group": data.groups.names, "n": n, "value": value, "low": low, "high": high}
+    if data.counts.ndim == 3:
+        columns["adjusted"] = blocks.drawn(data, grid).sides(of, blocks.alone)[0]
+    return pd.DataFrame(columns)
 
 
-def _independent(data: Table, top: list, bottom: list, value: np.ndarray) -> tuple:
+def _independent(data: Table, of: str, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The rows of each group's rate, and as many independent ones as have its error: (G,) each.
 
     By linearisation, and for rates of 0 and 1 by Kish's design effect.
     """
-    cell, found = places(data, data.groups.atoms) % len(CELLS), []
-    rows = pd.DataFrame({"number": data.number, "size": data.mass / data.number})
-    rows = rows.assign(hit=np.isin(cell, top), cluster=data.rows.get("clusters"))
-    for group, rate in zip(data.groups.names, value, strict=True):
-        at = data.groups.rows(group)
-        part = rows.iloc[at[np.isin(cell[at], bottom)]]
-        off = part["size"] * (1 if rate in (0, 1) else part["hit"] - rate)
-        squares = (part["number"] * off**2).sum()
-        if "clusters" in data.rows:
-            squares = ((part["number"] * off).groupby(part["cluster"]).sum() ** 2).sum()
-        spread = 1 if rate in (0, 1) else rate * (1 - rate)
-        mass = (part["number"] * part["size"]).sum()
-        found.append((int(part["number"].sum()), spread * mass**2 / squares if squares else 0))
-    n, trials = zip(*found, strict=True)
-    return n, np.array(trials, float)
+    held, inside = data.pooled, data.groups.member
+    hit, counted = (np.isin(data.kinds["cell"], cells) for cells in blocks.SHARES[of])
+    size = counted * np.asarray(data.kinds.get("sample_weight", 1.0))
+    place = cluster = np.arange(held.size)
+    times = np.sqrt(held.ravel())  # each row is a cluster, so that equal ones add as squares
+    if data.rows is not None:
+        place, cluster, times = data.rows[["place", "cluster", "times"]].to_numpy().T
+    atom, kind = np.divmod(place % held.size, held.shape[1])
+    shape = len(held), cluster.max() + 1
+    parts = (times * (size * of_kind)[kind] for of_kind in (hit, counted))
+    hits, every = (inside @ coo_array((x, (atom, cluster)), shape).tocsr() for x in parts)
+    edge = np.isin(value, (0, 1))
+    off = hits * np.where(edge, 0, 1)[:, None] - every * np.where(edge, -1, value)[:, None]
+    spread = np.where(edge, 1, value * (1 - value)) * (inside @ (held @ size)) ** 2
+    trials = np.nan_to_num(blocks.ratio(spread, (off * off).sum(1)))
+    return (inside @ held[:, counted].sum(1)).astype(int), trials
 
 
 def explain(report: Report, measure: str, set: str, comparison: str, reduction: str, top: int = 5):

@@ -21,10 +21,8 @@ ROLES = {
     "sample_weight": ("sample_weight", "weight", "weights"),
 }
 """What a column is taken for, by its name."""
-YES, NO = (
-    ("1", "true", "yes", "y", "t", "positive"),
-    ("0", "-1", "false", "no", "n", "f", "negative"),
-)
+YES = ("1", "true", "yes", "y", "t", "positive")
+NO = ("0", "-1", "false", "no", "n", "f", "negative")
 MANY = 50  # values of a column that may be a group each without anybody asking for it
 MOST = 1000  # values of a column that may be a group each at all
 LOOKED_AT = 100_000  # rows by which columns are recognised
@@ -36,11 +34,11 @@ MISSING = "(missing)"
 
 @dataclass(frozen=True)
 class Tally:
-    """How often each combination of values occurs.
+    """How often each combination of values occurs: `rows`, with columns by their roles, groups and
+    strata by their names, and `times`.
 
-    `rows` has columns by their roles, groups and strata by their names, and `times`. `roles` says
-    which column of the file has which role, `notes` are sentences about what was left out, and
-    `steps` counts those of the scores (None: exact).
+    `roles` says which column of the file has which role, `notes` are sentences about what was left
+    out, and `steps` counts those of the scores (None: exact).
     """
 
     rows: pd.DataFrame
@@ -60,7 +58,6 @@ class Tally:
         return replace(self, rows=_collapsed(pd.concat([self.rows, other.rows])), notes=notes)
 
     def __len__(self) -> int:
-        """The number of rows that were counted."""
         return int(self.rows["times"].sum())
 
     def table(
@@ -90,13 +87,10 @@ def read(source: str | Path | pd.DataFrame) -> Any:
         found = sorted(p for p in path.rglob("*") if p.suffix in (".csv", ".parquet"))
     if not found:
         raise ValueError(f"{path}: no such file or folder, and no file matches it")
-    endings = {p.suffix for p in found}
-    if len(endings) > 1 or not endings <= {".csv", ".parquet"}:
-        raise ValueError(
-            f"{path}: give files that end in .csv, or in .parquet, and not in {endings}"
-        )
+    if {p.suffix for p in found} not in ({".csv"}, {".parquet"}):
+        raise ValueError(f"{path}: give files that all end in .csv, or all in .parquet")
     database = ibis.duckdb.connect(memory_limit="1GB")
-    reader = database.read_csv if endings == {".csv"} else database.read_parquet
+    reader = database.read_csv if found[0].suffix == ".csv" else database.read_parquet
     if empty := [p.name for p in found if p.stat().st_size == 0]:
         raise ValueError(f"{empty[0]}: the file is empty")
     try:
@@ -106,11 +100,10 @@ def read(source: str | Path | pd.DataFrame) -> Any:
         raise ValueError(f"{path.name}: this is no table in the form its ending says") from None
     every = set().union(*columns.values())
     lacks = [
-        f"{n} lacks {', '.join(sorted(every - its))}" for n, its in columns.items() if every - its
+        f"{n} lacks {', '.join(sorted(every - of))}" for n, of in columns.items() if every - of
     ]
     if lacks:
-        said = "; ".join(lacks[:4])
-        raise ValueError(f"the {len(found)} files have different columns: {said}")
+        raise ValueError(f"the {len(found)} files have different columns: {'; '.join(lacks[:4])}")
     return table
 
 
@@ -149,15 +142,18 @@ def recognised(table: Any, given: dict) -> tuple[dict, list[str]]:
     free = [n for n in table.columns if n not in asked and n not in found.values()]
     for name in free if "sensitive_features" not in given else ():
         _doubtful(name, head, found)
+        note = ""
         if head[name].dtype.kind == "f" and (head[name].dropna() % 1 != 0).any():
-            notes.append(f"The column {name} holds numbers with fractions: no groups.")
+            note = "holds numbers with fractions: no groups."
         elif values[name] > MANY:
-            notes.append(
-                f"The column {name} holds {values[name]:,} different values: no groups. Put "
-                "numbers such as ages into bands (18-29, 30-44) to compare them."
+            note = (
+                f"holds {values[name]:,} different values: no groups. Put numbers such as ages "
+                "into bands (18-29, 30-44) to compare them."
             )
         elif values[name] < 2:
-            notes.append(f"The column {name} has one value only: there is nothing to compare.")
+            note = "has one value only: there is nothing to compare."
+        if note:
+            notes.append(f"The column {name} {note}")
         else:
             lists["sensitive_features"].append(name)
     if not lists["sensitive_features"]:
@@ -209,9 +205,13 @@ def of_file(
     steps = STEPS if "y_score" in roles and table.count().execute() > LARGE else None
     if "y_score" in roles:
         score = keys["y_score"].cast("float64")
-        _probabilities(
-            roles["y_score"], *table.aggregate([score.min(), score.max()]).execute().loc[0]
-        )
+        low, high = table.aggregate([score.min(), score.max()]).execute().loc[0]
+        if low < 0 or high > 1:
+            percent = " (divide by 100?)" if low >= 0 and high <= 100 else ""
+            raise ValueError(
+                f"{roles['y_score']}: scores lie between {low:g} and {high:g}, and not in [0, 1]; "
+                f"turn them into probabilities{percent}"
+            )
         if steps:
             keys["y_score"] = (score * steps).floor().clip(0, steps - 1)
     if "cluster" in roles and (several := keys["cluster"].nunique().execute()) > BUCKETS * 5:
@@ -227,8 +227,8 @@ def of_file(
     if rows.empty:
         raise ValueError("there is no row in which nothing is missing")
     if "y_score" in roles:
-        exact = rows["y_score"].astype(float)
-        rows["y_score"] = (exact + 0.5) / steps if steps else exact
+        score = rows["y_score"].astype(float)
+        rows["y_score"] = (score + 0.5) / steps if steps else score
     said = {roles[role]: role for role in ("y_true", "y_pred") if role in roles}
     if positive is not None and said:
         notes.append(_counted(positive, {name: set(_plain(rows[of])) for name, of in said.items()}))
@@ -242,15 +242,6 @@ def of_file(
         rows["sample_weight"] = counts.weights(rows["sample_weight"])
     rows[others] = rows[others].map(_text)
     return Tally(_collapsed(rows), notes=notes, steps=steps, **columns)
-
-
-def _probabilities(name: str, low: float, high: float) -> None:
-    """Refuse scores between `low` and `high` that are no probabilities."""
-    if low < 0 or high > 1:
-        raise ValueError(
-            f"{name}: scores lie between {low:g} and {high:g}, and not in [0, 1]; turn them into "
-            f"probabilities{' (divide by 100?)' if low >= 0 and high <= 100 else ''}"
-        )
 
 
 def _plain(values: pd.Series) -> pd.Series:

@@ -1,10 +1,8 @@
 """What lies around the objects: its colour, and how much of an explanation falls on it.
 
 *Assessing Biases through Visual Contexts*, section 2.1.1, holds the objects' colour constant, and
-section 4 judges by eye where GradCAM looks (Figure 16). Both are measured here. A map of an object
-spreads beyond it, with or without a bias, so its share on the background is compared with that of
-networks which were trained where contexts tell nothing. Where nobody knows the background, a mosaic
-tells where the context is: one half of it.
+section 4 judges by eye where GradCAM looks (Figure 16). A map spreads beyond its object, with or
+without a bias, so its share on the background is compared with that of networks without the bias.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,8 +34,7 @@ def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> lis
 def mean_colours(images: ImageSet) -> dict[str, torch.Tensor]:
     """Mean RGB of each image by region, float64 (N, 3), NaN where a region is empty.
 
-    The regions are the object and, in C, the background (a plain ground says nothing); where no
-    mask tells them apart, the whole image.
+    The regions are the object and, in C, the background; without masks, the whole image.
     """
     pixels = images.images.double()
     if images.masks is None:
@@ -51,10 +48,9 @@ def mean_colours(images: ImageSet) -> dict[str, torch.Tensor]:
 
 
 def guesses(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
-    """Guess the class of every test image from one mean colour alone.
+    """Guess the class of every test image: that whose mean colour in training is nearest.
 
-    The guess is the class whose mean colour over the training images is nearest: three numbers an
-    image, no shape, no texture. One row a test image and region: set, region, class, right (bool).
+    One row a test image and region: set, region, class, right (bool).
     """
     parts = []
     for name, images in sets.items():
@@ -123,10 +119,7 @@ def relevance(trainings: Sequence[Maps], images: ImageSet) -> pd.DataFrame:
 
 
 def fair_test(model: Sequence, reference: Sequence, images: ImageSet) -> pd.DataFrame:
-    """GradCAM's relevance on the background beyond the reference trainings', at two layers.
-
-    `effects.beyond` of both, with size (side of the images), layer, and pixels (side of its map).
-    """
+    """`effects.beyond` of both at two layers; size and pixels are the sides of image and map."""
     parts = []
     for layer, pixels in two_layers(model[0], images.images).items():
         both = [relevance(explained(nets, images, layer), images) for nets in (model, reference)]
@@ -159,13 +152,13 @@ def in_mosaics(
 ) -> pd.DataFrame:
     """Explain mosaics for their *context's* class: how much relevance lies on the context's half?
 
-    Every test image of C is put beside one image of each other class's context (the object on the
-    left), and beside the neutral image. No mask is needed: the context is the right half. `seed` is
-    that of `mosaics.design`, `neutral` that of `mosaics.neutral`; `layer` is :func:`layer_for`'s.
+    Every test image of C is put beside one image of each other class's context, and beside the
+    neutral image, which are the right half: no mask is needed. `seed` is that of `mosaics.design`,
+    `neutral` that of `mosaics.neutral`; `layer` is :func:`layer_for`'s.
 
     One row a training and mosaic: training, context_class, object_class, object, context (share of
-    the relevance on the half with the context), neutral (the same half and class, with the neutral
-    image there), more (context - neutral). NaN where a map is empty.
+    the relevance on the half with the context), neutral (the same with the neutral image there),
+    more (context - neutral). NaN where a map is empty.
     """
     objects, contexts = collection.sets["C"].split("test"), collection.contexts
     drawn = {"per_context": 1, "controls": (), "seed": seed}

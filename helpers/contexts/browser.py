@@ -22,10 +22,9 @@ def mosaic(
     context_number: int = 0,
     side: str = "left",
 ) -> Figure:
-    """One image of the class `label` beside one of the contexts, and all logits of the mosaic.
+    """One image of the class `label` beside one of the `contexts` (by name), and all its logits.
 
-    `contexts` are by name, `colours` is the palette. `number` and `context_number` count from 0;
-    `side` is the object's. The title says which classes outscore the object's.
+    `number` and `context_number` count images from 0; `side` is the object's.
     """
     chosen, bank = images.of(label).images, contexts[context]
     parts = [chosen[number % len(chosen)][None], bank[context_number][None]]

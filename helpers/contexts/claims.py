@@ -1,10 +1,8 @@
 """Estimates for the claims of *Assessing Biases through Visual Contexts*, by their ids.
 
-The claims, what they are judged by and what the paper prints are rows of ``data/paper/claims.csv``.
-A function here returns estimates for as many of a notebook's claims as its tables can give; what
-the paper says of its own classes is measured where the collection has these. Object `images` (of
-mosaics, pasted, or of a reference without the bias) are from `effects.per_image`; tables that
-could not be made are None.
+A function returns estimates for as many of a notebook's claims as its tables can give; what the
+paper says of its own classes is measured where the collection has these. Object `images` (also
+pasted ones, and those of a reference) are from `effects.per_image`, or None where not made.
 """
 
 from collections.abc import Mapping
@@ -231,10 +229,7 @@ def _of_the_papers_pasting(
 
 
 def of_gradcam(table, tested, collection: Collection) -> list[Estimate]:
-    """Section 4 on GradCAM, by `background.relevance` and `background.fair_test` (notebook 05).
-
-    Nothing is estimated where all maps of a class are empty.
-    """
+    """Section 4 on GradCAM, by `background.relevance` and `background.fair_test` (notebook 05)."""
     found = []
     if table is not None and collection.has_the_papers_classes():
         peaks = effects.grids(table, "peak", "class")
@@ -253,10 +248,7 @@ def of_gradcam(table, tested, collection: Collection) -> list[Estimate]:
 
 
 def of_methods(overall: Mapping[tuple[str, str, str], stats.Interval]) -> list[Estimate]:
-    """What mosaics and pasting find beyond the reference, by `methods.overall` (notebook 05).
-
-    Without a reference it is what they find beside a neutral image.
-    """
+    """What mosaics and pasting find beyond the reference, or beside neutral (notebook 05)."""
     asked = {methods.REFERENCE: "beyond"}
     if not {reading for *_, reading in overall} & set(asked):
         asked = {methods.NEUTRAL: "beside"}
@@ -297,10 +289,7 @@ def of_worlds(worlds: pd.DataFrame) -> list[Estimate]:
 
 
 def of_mitigation(predictions: pd.DataFrame, change: pd.DataFrame) -> list[Estimate]:
-    """Section 4: what other contexts for a part of the images do (notebook 05b).
-
-    `predictions` are of "model-C" and `mitigation.CONTEXTS`, `change` is from `mitigation.change`.
-    """
+    """Section 4: what other contexts for a part of the images change (notebook 05b)."""
     found = {}
     for name in ("NC", "WB"):
         weights = {(CONTEXTS, name): 1, ("model-C", name): -1}

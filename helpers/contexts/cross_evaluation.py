@@ -20,9 +20,8 @@ def predictions(
 ) -> pd.DataFrame:
     """What each training of each model says of each test image, the test splits of `sets`.
 
-    One row a model, training and test image: model, train_set (empty where the name is not one of
-    `experiment.MODELS`, such as ``model-C``), training, test_set, image (its place in the test
-    split), class, predicted, right.
+    One row each: model, train_set (empty where the name is not one of `experiment.MODELS`),
+    training, test_set, image (its place in the test split), class, predicted, right.
     """
     parts = []
     for set_name, images in sets.items():
@@ -44,10 +43,7 @@ def predictions(
 
 
 def accuracies(table: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy of every model on every test set of `predictions`, over its trainings (Figure 2).
-
-    Columns model, train_set, test_set, accuracy, low, high, images, trainings.
-    """
+    """Accuracy by model and test set (Figure 2), with low, high, images and trainings."""
     rows, keys = [], ["model", "train_set", "test_set"]
     for of, part in table.groupby(keys, sort=False):
         right = _right(part)
@@ -57,10 +53,7 @@ def accuracies(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def hidden(table: pd.DataFrame) -> pd.DataFrame:
-    """What a random split would have hidden: accuracy on the own set less the mean on the others.
-
-    One row a model: model, drop, drop_low, drop_high. Empty where there is one set only.
-    """
+    """By model, accuracy on the own set less the mean on the others: drop, drop_low, drop_high."""
     rows = []
     for name, part in table.groupby("model", sort=False):
         [own], tests = part["train_set"].unique(), part["test_set"].unique()

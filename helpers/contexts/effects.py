@@ -1,14 +1,8 @@
 """What a context does to a prediction: flips, signed distances, and the part that is the context's.
 
-*Assessing Biases through Visual Contexts*, section 3. A point is (logit of the object's class,
-logit of the context's class) of a single image or of a mosaic (Figure 7); its signed distance to
-the diagonal, where the two are equal, is (object logit - context logit) / sqrt(2) (Figure 9).
-Table 1 lists the mean of these distances.
-
-The paper compares a mosaic with the single image. That difference mixes the context with being
-squeezed into half a mosaic. Beside a neutral partner only the second happens, so the difference
-between the neutral mosaic and the context mosaic of the same image is the context's own effect.
-Every interval speaks of other *trainings* and other *object images* (`stats.mean`).
+*Assessing Biases through Visual Contexts*, section 3. A mosaic differs from the single image by the
+context and by being squeezed; beside a neutral partner by the second only. The difference is the
+context's effect. Intervals are for other *trainings* and other *object images* (`stats.mean`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,6 +21,9 @@ OF_CONTEXTS = ["flip_share", "context_effect", "taken_effect"]
 COUNTED = {"flip_share", "taken_share", "taken_effect", "peak", "context"}
 READINGS = {"flip_share": "share of flips", "context_effect": "effect beside a neutral image"}
 BEYOND = ", beyond the reference"
+# Columns that say what a row is of, in tables of images here, in `background` and in `methods`.
+OF_A_ROW = {*IMAGE, "class", "mosaics", "area"}
+OF_A_ROW |= {"method", "quantity", "reading", "dose", "seed", "planted"}
 
 
 def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence[str]):
@@ -47,10 +44,11 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
     -------
     DataFrame, one row a point
         training; object_class, context_class (the pair); kind ("single", "context", "own" or
-        "neutral"); object (index of the object image); side ("" for single images); mosaic (row of
-        `design`, -1 for single images); object_logit, context_logit; distance (signed, to the
-        diagonal, positive on the object's side); flipped (the context class's logit is above the
-        object's); kept, taken (the object's, the context's class has the highest logit of all).
+        "neutral"); object (index of the object image); mosaic (row of `design`, -1 for single
+        images); object_logit, context_logit; distance (signed, to the diagonal, where both logits
+        are equal: (object_logit - context_logit) / sqrt 2, Figure 9); flipped (the context class's
+        logit is above the object's); kept, taken (the object's, the context's class has the highest
+        logit of all).
     """
     classes = list(classes)
     single, mosaic = (np.asarray(logits, float) for logits in (single_logits, mosaic_logits))
@@ -62,7 +60,7 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
     if not (np.isfinite(single).all() and np.isfinite(mosaic).all()):
         raise ValueError("some logits are not finite numbers")
     made = design.assign(mosaic=np.arange(len(design)))
-    singles = made.drop_duplicates("object").assign(kind="single", side="", mosaic=-1)
+    singles = made.drop_duplicates("object").assign(kind="single", mosaic=-1)
     used = set(made.loc[made["kind"] == "context", "context_class"])
     parts = []
     for context in [name for name in classes if name in used]:
@@ -70,7 +68,7 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
         rows = pd.concat([singles, made[of_context]])
         parts.append(rows[rows["object_class"] != context].assign(context_class=context))
     table = pd.concat(parts, ignore_index=True)
-    table = table[["object_class", "context_class", "kind", "object", "side", "mosaic"]]
+    table = table[["object_class", "context_class", "kind", "object", "mosaic"]]
     is_mosaic = (table["mosaic"] >= 0).to_numpy()[:, None]
     logits = np.where(is_mosaic, mosaic[:, table["mosaic"]], single[:, table["object"]])
     rows, best = np.arange(len(table)), logits.argmax(2)
@@ -92,18 +90,14 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
 def per_image(points: pd.DataFrame) -> pd.DataFrame:
     """Average :func:`points` within each object image: what the intervals are made of.
 
-    Returns
-    -------
-    DataFrame
-        One row a (training, context_class, object_class, object), NaN where the design has none:
+    One row a (training, context_class, object_class, object), with NaN where the design has none:
 
-        - mosaics, flips, kept (counts); flip_share, taken_share (shares of the mosaics).
-        - mosaic_distance, single_distance: signed, to the diagonal, in logits (Table 1); drop: the
-          latter less the former (Figure 10).
-        - neutral_distance, neutral_flip_share: beside the neutral partner, on the same sides.
-        - context_effect: neutral_distance - mosaic_distance, how far this context draws the
-          prediction to its class; flip_effect, taken_effect: shares less those beside the neutral.
-        - own_distance: beside its own context.
+    - mosaics, flips, kept (counts); flip_share, taken_share (shares of the mosaics).
+    - mosaic_distance, single_distance: signed, to the diagonal, in logits (Table 1); drop: the
+      latter less the former (Figure 10); own_distance: beside its own context.
+    - neutral_distance, neutral_flip_share: beside the neutral partner.
+    - context_effect: neutral_distance - mosaic_distance, how far this context draws the
+      prediction to its class; flip_effect, taken_effect: shares less those beside the neutral.
     """
     single, made, own, neutral = (
         points[points["kind"] == kind] for kind in ("single", "context", "own", "neutral")
@@ -118,8 +112,7 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
     )
     found["single_distance"] = single.groupby(IMAGE)["distance"].mean()
     found["drop"] = found["single_distance"] - found["mosaic_distance"]
-    twins = made[[*IMAGE, "side"]].merge(neutral, on=[*IMAGE, "side"])
-    beside = twins.groupby(IMAGE)[["distance", "flipped", "taken"]].mean()
+    beside = neutral.groupby(IMAGE)[["distance", "flipped", "taken"]].mean()
     found[["neutral_distance", "neutral_flip_share"]] = beside[["distance", "flipped"]]
     found["context_effect"] = found["neutral_distance"] - found["mosaic_distance"]
     found["flip_effect"] = found["flip_share"] - found["neutral_flip_share"]
@@ -129,22 +122,21 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def beyond(images: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """What was measured, less what the reference trainings show, training by training and image.
+    """What was measured, less what other trainings show, training by training and image by image.
 
-    Both are from :func:`per_image` or both from :func:`helpers.contexts.background.relevance`:
-    `reference` is of networks that were trained where contexts tell nothing of the class.
+    Both are from :func:`per_image`, from :func:`helpers.contexts.background.relevance` or from
+    :func:`helpers.contexts.methods.measured`.
     """
-    keys = [name for name in (*IMAGE, "class", "mosaics", "area") if name in images]
+    keys = [name for name in images if name in OF_A_ROW]
     return images.set_index(keys).sub(reference.set_index(keys)).reset_index()
 
 
 def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
     """What each context does to each object class (section 3, Table 1, Figure 10).
 
-    The images are those of :func:`per_image`. One row a pair (context_class, object_class), in the
-    order of the classes by context: mosaics, flips and kept (counts, means over the trainings), and
-    with intervals (x_low, x_high; NaN where nothing is known) flip_share, mosaic_distance,
-    single_distance, drop and context_effect.
+    The images are those of :func:`per_image`. One row a pair (context_class, object_class), by
+    context: mosaics, flips and kept (counts, means over the trainings), and `OF_PAIRS` with their
+    intervals (x_low, x_high; NaN where nothing is known).
     """
     counts = images.groupby(PAIR, sort=False)[["mosaics", "flips", "kept"]].sum()
     counts /= images["training"].nunique()
@@ -152,10 +144,7 @@ def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
-    """Each context's strength: the mean over object classes of flip_share and of its effects.
-
-    The images are those of :func:`per_image`. One row a context_class, with intervals.
-    """
+    """Each context's strength, with intervals: means of :func:`per_image` over object classes."""
     return intervals(images, ["context_class"], OF_CONTEXTS)
 
 
@@ -179,10 +168,9 @@ def split(images: pd.DataFrame, trainings: int) -> tuple[pd.DataFrame, pd.DataFr
 
 
 def readings(images: pd.DataFrame, reference: pd.DataFrame | None) -> pd.DataFrame:
-    """Each context's strength, read raw, beside the neutral partner and beyond the reference.
+    """Each context's strength, of flips and effects, raw and (given one) beyond the reference.
 
-    `images` and `reference` are as for :func:`beyond`; without a reference, what needs one is left
-    out. One row a reading, network ("asked" or "reference") and context_class: value, low, high.
+    One row a reading, network ("asked" or "reference") and context_class: value, low, high.
     """
     tables = [("asked", "", images)]
     if reference is not None:
@@ -217,8 +205,8 @@ def agreement(
 ) -> stats.Interval:
     """How alike two methods rank the pairs by the mean of `value`: Spearman over the pairs.
 
-    The images are those of :func:`per_image`, of the same pairs and trainings. The interval speaks
-    of other trainings and images (`stats.bootstrap`); its ends are NaN where all pairs are alike.
+    The images are those of :func:`per_image`, of the same pairs and trainings. The ends of the
+    interval (`stats.bootstrap`) are NaN where all pairs are alike.
     """
     groups, keys = [], ["training", "object"]
     for table in (first, second):
@@ -247,9 +235,8 @@ def grids(images: pd.DataFrame, name: str, by="object_class") -> dict[str, np.nd
 def mean(groups: Mapping, measure: str, *, differ: bool = False) -> stats.Interval:
     """The mean of :func:`grids` with its 95% interval, all groups alike; NaN without any group.
 
-    This is the one rule by which intervals are chosen. A measure of `COUNTED` is a share
-    (`stats.share`) or, if its values `differ`, a difference of shares (`stats.mean`, which then
-    knows how little a few images say); any other is a plain mean.
+    A measure of `COUNTED` is a share or, if its values `differ`, a difference of shares, for which
+    a few equal images still say little. Any other is a plain mean.
     """
     groups, counted = list(groups.values()), measure in COUNTED
     if not groups:
@@ -264,8 +251,8 @@ def intervals(
 ) -> pd.DataFrame:
     """The :func:`mean` of measures by group, with its ends (x_low, x_high); groups `within` equal.
 
-    `images` has a row a training and image (and pair), with training and object. A measure with a
-    negative value anywhere is taken for a difference, as those of :func:`beyond` are.
+    `images` has a row a training and object. A measure with a negative value anywhere is taken for
+    a difference, as those of :func:`beyond` are.
     """
     rows = []
     differ = {n: n.endswith("_effect") or bool((images[n] < 0).any()) for n in measures}

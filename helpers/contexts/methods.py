@@ -1,18 +1,9 @@
 """Three methods asked about one model: what mosaics, pasting and GradCAM say of each context.
 
-Every method is asked the same question, "does this context draw the model to its class?", in
-quantities of its own, and each quantity has three readings:
-
-- *raw*: what the model does, as the paper counts it, which answers nothing by itself.
-- *beside neutral*: less what the same trainings do beside a neutral image. For GradCAM it is what
-  lies on the background beyond its share of the area, which a uniform map would put there.
-- *beyond reference*: *beside neutral*, less the same of trainings for which class and context were
-  independent, on the same images.
-
-The last two answer yes where their whole interval, over trainings and images, lies above zero.
-
-In the embedded world the same is asked at several doses of planted bias. One seed makes the same
-objects at every dose; only their contexts change. With K contexts nothing is planted at 1/K.
+Each is asked "does this context draw the model to its class?" in quantities of its own, with three
+readings: *raw*, as the paper counts; *beside neutral*, less what the same trainings do beside a
+neutral image (GradCAM: less what a uniform map puts on the background); and *beyond reference*,
+the latter less the same of trainings for which class and context were independent.
 """
 
 from collections.abc import Sequence
@@ -53,6 +44,12 @@ def measured(
 ) -> pd.DataFrame:
     """Ask every method about a model.
 
+    Quantities are *decisions* (share of images whose highest logit is that of the context's class:
+    the paper's count for pasting), *flips* (share of mosaics in which that logit is above the
+    object's: its count for mosaics), *logits* (how far the image moves towards the context's class:
+    raw, from the single image, as in Figure 10), and of GradCAM's maps *relevance* (its share on
+    the background) and *peak* (whether its largest pixel is there).
+
     Parameters
     ----------
     model, reference : list of nn.Module
@@ -67,17 +64,10 @@ def measured(
 
     Returns
     -------
-    DataFrame
-        One row a measure, context, training and object image: method, quantity, reading (one of
-        `READINGS`), context_class, object_class, training, object, value (NaN where it is not
-        defined); seed; dose (share of C's images that were given their class's own context, mean of
-        the classes) and planted (that share in the context's class), NaN where not known.
-
-        Quantities are *decisions* (share of images whose highest logit is that of the context's
-        class: the paper's count for pasting), *flips* (share of mosaics in which that logit is
-        above the object's: its count for mosaics), *logits* (how far the image moves towards the
-        context's class: raw, from the single image, as in Figure 10), and of GradCAM's maps
-        *relevance* (its share on the background) and *peak* (whether its largest pixel is there).
+    DataFrame, one row a measure, context, training and object image
+        method, quantity, reading (one of `READINGS`), context_class, object_class, training,
+        object, value (NaN where not defined); seed; dose (share of C's images in their class's own
+        context, mean of the classes), planted (that of the context's class), NaN where not known.
     """
     reference = list(reference or [])
     both, test = [*model, *reference], collection.sets["C"].split("test")
@@ -139,7 +129,10 @@ def other_reference(name: str, images: Images, recipe: Recipe, seed: int) -> lis
 def at_doses(
     doses: Sequence[float], name: str, images: Images, recipe: Recipe, seed: int, **asked
 ) -> dict[float, pd.DataFrame]:
-    """What :func:`measured` (with `asked`) says of each dose's model, beyond another reference."""
+    """What :func:`measured` (with `asked`) says of each dose's model, beyond another reference.
+
+    One seed makes the same objects at every dose; only their contexts change.
+    """
     found, reference = {}, other_reference(name, images, recipe, seed)
     for dose in progress(doses, desc="doses"):
         dosed = replace(images, context_bias=dose)

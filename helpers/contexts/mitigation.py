@@ -1,12 +1,10 @@
 """Less bias by other training images: what the paper advises, and masks (section 4).
 
-How many images there are matters too, so every model is trained on as many: a part is exchanged.
-The objects stay, only what is behind them changes.
+Every model is trained on as many images of the same objects; what is behind some is exchanged.
 """
 
 from dataclasses import replace
 
-import pandas as pd
 import torch
 
 from helpers.contexts import mosaics
@@ -40,10 +38,7 @@ def exchanged(images: ImageSet, unbiased: ImageSet, way: str, share: float) -> I
 
 
 def changed(biased: Collection, unbiased: Collection, way: str, share: float) -> Collection:
-    """The collection `biased`, with a part of C :func:`exchanged` in what every training sees.
-
-    Both are the world's, of one seed: a training has as many images of the same objects.
-    """
+    """The collection `biased`, with a part of C :func:`exchanged` in what every training sees."""
 
     def redraw(name: str, number: int) -> Drawn:
         recipes = [collection.redraw(name, number).recipe for collection in (biased, unbiased)]
@@ -58,10 +53,3 @@ def changed(biased: Collection, unbiased: Collection, way: str, share: float) ->
 
     mixed = exchanged(biased.sets["C"], unbiased.sets["C"], way, share)
     return replace(biased, sets=biased.sets | {"C": mixed}, redraw=redraw)
-
-
-def change(after: pd.DataFrame, before: pd.DataFrame) -> pd.DataFrame:
-    """The `value` of one table of `methods.measured` less another's, image by image."""
-    keys = [name for name in after.columns if name != "value"]
-    difference = after.set_index(keys)["value"] - before.set_index(keys)["value"]
-    return difference.reset_index()[after.columns]

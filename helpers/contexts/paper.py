@@ -12,10 +12,7 @@ CLASS_OF = {context: name for name, context in pictures.CONTEXT_OF.items()}  # t
 
 
 def printed(name: str) -> pd.DataFrame:
-    """Printed values: ``accuracy``, ``distance``, ``flips`` or ``paste``.
-
-    Where a row is about a context, context_class is the class it is typical of.
-    """
+    """Printed values (accuracy, distance, flips or paste); context_class is the context's class."""
     table = pd.read_csv(project.root() / f"data/paper/contexts_{name}.csv").drop(columns="source")
     if "context" in table:
         table["context_class"] = table.pop("context").map(CLASS_OF)
@@ -23,10 +20,7 @@ def printed(name: str) -> pd.DataFrame:
 
 
 def beside(table: pd.DataFrame, collection: Collection, name: str, value: str) -> pd.DataFrame:
-    """Set printed values (`name`, and their column `value`) beside ours, in a column paper.
-
-    It is NaN where the paper prints nothing, and where the collection's classes are not its own.
-    """
+    """Set printed values (`name`, and their column `value`) beside ours: a column paper, or NaN."""
     if not collection.has_the_papers_classes():
         return table.assign(paper=np.nan)
     theirs = printed(name).rename(columns={value: "paper"})
@@ -37,10 +31,9 @@ def beside(table: pd.DataFrame, collection: Collection, name: str, value: str) -
 def of_pairs(collection: Collection | None = None) -> pd.DataFrame:
     """What the paper prints of each pair of object and context; NaN where it prints nothing.
 
-    There is no row where a `collection` is given whose classes are not the paper's. Columns:
-    object_class, context_class; mosaic and single (Table 1, logits), drop (the latter less the
-    former); flips (section 3, of `mosaics`: 125), kept (how many kept the highest logit) and
-    mosaic_share (flips as a share); paste_share (Figures 11 to 14).
+    No row where the classes of `collection` are not the paper's. Columns: object_class,
+    context_class; mosaic and single (Table 1, logits), drop (the latter less the former); flips (of
+    `mosaics`: 125), kept (the highest logit), mosaic_share; paste_share (Figures 11 to 14).
     """
     pasted = printed("paste").rename(columns={"pasted": "object_class"})
     table = printed("distance").merge(printed("flips"), on=effects.PAIR, how="left")
@@ -57,9 +50,8 @@ def of_pairs(collection: Collection | None = None) -> pd.DataFrame:
 def agreement(images: pd.DataFrame) -> pd.DataFrame:
     """How alike a run and the paper rank the pairs, in each quantity that the paper prints.
 
-    `images` are those of :func:`helpers.contexts.effects.per_image`. A row a quantity (a column of
-    `images`): pairs (how many the paper prints), rank_correlation with low and high (of other
-    trainings and images: `effects.agreement`), and the means over these pairs: ours, paper.
+    A row a quantity (a column of `effects.per_image`): pairs (how many the paper prints),
+    rank_correlation with low and high (`effects.agreement`), means over these pairs: ours, paper.
     """
     names = {"mosaic_share": "flip_share", "mosaic": "mosaic_distance", "single": "single_distance"}
     rows, table = [], of_pairs().rename(columns=names)

@@ -1,8 +1,8 @@
 """Pasting: objects cut out on white and put into other contexts, and what these are taken for.
 
-*Assessing Biases through Visual Contexts*, "Results Checks" and Figures 11 to 14: the second way to
-set the context and leave the object. Objects come from WB, where the ground is white, so that how
-much of each pixel is object can be solved for, and the white taken out of its edges.
+*Assessing Biases through Visual Contexts*, "Results Checks" and Figures 11 to 14. Objects come from
+WB, where the ground is white, so that how much of each pixel is object can be solved for, and the
+white taken out of its edges.
 """
 
 import math
@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy import ndimage
-from torch.nn.functional import max_pool2d
 from torchvision.transforms.v2 import functional as transforms
 
 from helpers import models, stats
@@ -74,7 +73,8 @@ def _parts(masks: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 def _grown(masks: np.ndarray, steps: int) -> np.ndarray:
     """Masks (N, H, W) and all pixels at most `steps` away, across corners too."""
-    return max_pool2d(torch.from_numpy(masks).float(), 2 * steps + 1, 1, steps).bool().numpy()
+    size = 2 * steps + 1
+    return ndimage.maximum_filter(masks, (1, size, size), mode="constant")
 
 
 def _explained(pixels: np.ndarray, colours: np.ndarray) -> np.ndarray:
@@ -92,7 +92,6 @@ def batches(
     neutral: torch.Tensor | None = None,
     *,
     scale: float = 1.0,
-    batch_size: int = 64,
 ) -> Iterator[torch.Tensor]:
     """Stream the composites of a design, in its order: uint8 tensors (B, 3, H, W).
 
@@ -105,8 +104,8 @@ def batches(
     boxes = [(slice(3), *_box(layer)) for layer in layers]
     adds = [layer[box] + 0.5 for layer, box in zip(layers, boxes, strict=True)]  # to be rounded
     leaves = [1 - layer[3:, *box[1:]] for layer, box in zip(layers, boxes, strict=True)]
-    for start in range(0, len(table), batch_size):
-        rows = slice(start, start + batch_size)
+    for start in range(0, len(table), mosaics.BATCH):
+        rows = slice(start, start + mosaics.BATCH)
         made = grounds.numpy()[ground_of[rows]]
         for image, number in zip(made, table["object"].to_numpy()[rows], strict=True):
             under = image[boxes[number]]
@@ -139,10 +138,9 @@ def objects(collection: Collection) -> ImageSet | None:
 
 
 def design(collection: Collection, seed: int) -> pd.DataFrame:
-    """Which object is pasted into which context image, by `mosaics.design`; `side` means nothing.
+    """Which object is pasted into which context image: each once into each class's context.
 
-    Each is pasted once into each context: 25 objects x 3 contexts x 4 classes = 300 composites in
-    the paper.
+    By `mosaics.design`; in the paper 25 objects x 3 contexts x 4 classes = 300 composites.
     """
     given = objects(collection).labels, collection.contexts, collection.classes
     return mosaics.design(*given, per_context=1, seed=seed)
@@ -151,11 +149,7 @@ def design(collection: Collection, seed: int) -> pd.DataFrame:
 def composites(
     table: pd.DataFrame, collection: Collection, *, seed: int, neutral="mean", scale=1.0
 ) -> Iterator[torch.Tensor]:
-    """Stream the composites of any rows of a :func:`design`, as :func:`ask` scores them.
-
-    `neutral` and `seed` are those of :func:`helpers.contexts.mosaics.neutral`, `scale` is that of
-    :func:`batches`.
-    """
+    """Stream the composites of any rows of a :func:`design`; `neutral` is `mosaics.neutral`'s."""
     found = objects(collection)
     ground = mosaics.neutral(collection.sets["C"].split("test").images, neutral, seed)
     layers = cut(found.images, found.masks)
@@ -163,9 +157,9 @@ def composites(
 
 
 def ask(networks: Sequence, collection: Collection, *, seed: int, **how) -> pd.DataFrame | None:
-    """Effects on composites ("Results Checks"), by `effects.per_image`; None without masks.
+    """Effects on composites made as in :func:`composites`, by `effects.per_image`.
 
-    `networks` are trainings; `how` are `neutral` and `scale` of :func:`composites`.
+    `networks` are trainings. None without masks.
     """
     found = objects(collection)
     if found is None:
@@ -177,10 +171,7 @@ def ask(networks: Sequence, collection: Collection, *, seed: int, **how) -> pd.D
 
 
 def alone(logits: Mapping[str, torch.Tensor], classes: Sequence[str]) -> dict[str, np.ndarray]:
-    """Which images of a context without any object each training takes for the context's class.
-
-    By class of the context, from logits (T, M, K) to floats (T, M), 0 or 1.
-    """
+    """Which images of a context alone are taken for its class: from (T, M, K) to 0 or 1 (T, M)."""
     return {
         name: (said.argmax(2) == list(classes).index(name)).numpy().astype(float)
         for name, said in logits.items()
@@ -190,9 +181,8 @@ def alone(logits: Mapping[str, torch.Tensor], classes: Sequence[str]) -> dict[st
 def counts(alone: Mapping[str, np.ndarray], images: pd.DataFrame | None = None) -> pd.DataFrame:
     """The bars of Figures 11 to 14: share of the images taken for the context's class.
 
-    `images` is from :func:`helpers.contexts.effects.per_image`; without it there are only the
-    contexts of :func:`alone`. A row a bar: context_class, pasted ("nothing" or an object class),
-    predicted (as the context's class, mean over trainings), images, share, low, high.
+    By :func:`alone` and, if given, `effects.per_image`. A row a bar: context_class, pasted
+    ("nothing" or an object class), predicted (mean over trainings), images, share, low, high.
     """
     found = {} if images is None else effects.grids(images, "taken_share", effects.PAIR)
     rows = []
@@ -212,9 +202,8 @@ def both_counts(
 ) -> pd.DataFrame:
     """What the paper counts by either method: mosaics flipped, composites taken for the context.
 
-    `flipped` (mosaics) and `pasted` are from :func:`helpers.contexts.effects.per_image`. A row a
-    pair: context_class, object_class, mosaic_share and paste_share (means over trainings and
-    images), and the paper's mosaic_share_paper and paste_share_paper (NaN where it prints none).
+    A row a pair, by `effects.per_image` of both: context_class, object_class, mosaic_share and
+    paste_share, and the paper's mosaic_share_paper and paste_share_paper (NaN where it has none).
     """
     pairs = pasted.groupby(effects.PAIR, sort=False)["taken_share"].mean().to_frame("paste_share")
     pairs["mosaic_share"] = flipped.groupby(effects.PAIR)["flip_share"].mean()

@@ -1,13 +1,8 @@
 """How often is each method right about a context's bias? Many worlds, each at five doses of bias.
 
-A world is one seed. With four contexts a dose of 0.25 makes class and context independent. There
-and at dose 0 a "yes" is a false alarm, at larger doses it is a hit. The reference is never the
-model itself (`methods.other_reference`): compared with itself it could not raise an alarm.
-
-    python -m helpers.contexts.sweep data/context_worlds.csv
-
-made the worlds that notebook 05b reads; `sweeps/context_bias.smk` spreads them over cores and
-machines. Seeds from 1000 on were drawn once, after all rules had been settled on seeds 0 to 2.
+A world is one seed. ``python -m helpers.contexts.sweep data/context_worlds.csv`` made those that
+notebook 05b reads; `sweeps/context_bias.smk` spreads them over cores and machines. Seeds from 1000
+on were drawn once, after all rules had been settled on seeds 0 to 2.
 """
 
 import argparse
@@ -31,9 +26,7 @@ RECORDED = project.root() / "data" / "context_worlds.csv"
 ASKED = [*methods.MEASURE, "trainings"]
 
 
-def world(
-    seed: int, doses: Sequence[float] = DOSES, images: Images = IMAGES, recipe: Recipe = RECIPE
-) -> pd.DataFrame:
+def world(seed: int, doses: Sequence[float], images: Images, recipe: Recipe) -> pd.DataFrame:
     """What each method measures at each dose of one world, by all trainings and by the first alone.
 
     One row a dose, context, measure and number of trainings, by `methods.answers`, with spread
@@ -61,8 +54,8 @@ def recorded(path: Path = RECORDED) -> pd.DataFrame:
 def rates(worlds: pd.DataFrame) -> pd.DataFrame:
     """How often each measure answers yes at each dose; raw readings answer nothing.
 
-    One row a dose, method, quantity, reading and number of trainings: worlds, yes (share of
-    contexts), low, high. Worlds are the units of the interval: their contexts share the models.
+    One row a dose, method, quantity, reading and number of trainings: worlds (the units of the
+    interval, for the contexts of a world share its models), yes (share of contexts), low, high.
     """
     asked = worlds[worlds["reading"] != methods.RAW]
     keys = ["dose", *ASKED]
@@ -74,10 +67,8 @@ def rates(worlds: pd.DataFrame) -> pd.DataFrame:
 def told_apart(worlds: pd.DataFrame) -> pd.DataFrame:
     """How well the size of each effect tells a planted context from one that is not.
 
-    The area under the ROC curve (AUC) of the effects of contexts at dose 1 and at the dose where
-    nothing is planted: 0.5 for a measure that knows nothing. It needs no threshold, so that raw
-    readings can be judged too. One row a measure and number of trainings: worlds, auc, low, high;
-    the interval resamples worlds.
+    One row a measure and number of trainings: worlds, auc (area under the ROC curve of the effects
+    of contexts at dose 1 and where nothing is planted), low, high; the interval resamples worlds.
     """
     rows = []
     for key, part in worlds.groupby(ASKED, sort=False):
@@ -99,29 +90,19 @@ def auc(values: np.ndarray) -> float:
 
 
 def main() -> None:
-    """``python -m helpers.contexts.sweep FILE``: measure worlds, or gather files of them."""
+    """``python -m helpers.contexts.sweep FILE``: measure worlds, and write them to a file."""
     parser = argparse.ArgumentParser(description="Plant context bias, ask every method.")
     parser.add_argument("file", type=Path)
-    parser.add_argument("--seeds", type=int, default=WORLDS, help="how many, from --first on")
-    parser.add_argument("--first", type=int, default=FIRST)
+    parser.add_argument("--seeds", type=int, nargs="+", default=range(FIRST, FIRST + WORLDS))
     parser.add_argument("--doses", type=float, nargs="+", default=DOSES)
     parser.add_argument("--per-class", type=int, default=IMAGES.per_class, help="images")
     parser.add_argument("--trainings", type=int, default=RECIPE.trainings)
-    parser.add_argument("--gather", type=Path, nargs="+", help="read these instead")
     asked = parser.parse_args()
-    if asked.gather:
-        tables = map(pd.read_csv, asked.gather)
-    else:
-        images = Images("world", per_class=asked.per_class)
-        recipe = Recipe(trainings=asked.trainings)
-        seeds = range(asked.first, asked.first + asked.seeds)
-        tables = [world(seed, asked.doses, images, recipe) for seed in seeds]
-    found = pd.concat(tables).sort_values(["seed", "dose"], kind="stable")
+    images = Images("world", per_class=asked.per_class)
+    recipe = Recipe(trainings=asked.trainings)
+    doses = sorted(asked.doses)
+    found = pd.concat(world(seed, doses, images, recipe) for seed in asked.seeds)
     artifacts.write_text(asked.file, found.to_csv(index=False, float_format="%.3g"))
-    if asked.gather:
-        print("Share of yes; up to dose 0.25 they are false alarms")
-        wide = rates(found).pivot(index=ASKED, columns="dose", values="yes")
-        print(wide.round(2).to_string())
 
 
 if __name__ == "__main__":

@@ -15,28 +15,15 @@ __all__ = ["SPLITS", "Collection", "ImageSet", "load"]
 def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collection:
     """Images in sets and splits, with the contexts of their classes (paper, section 2).
 
-    Parameters
-    ----------
-    images : helpers.run.parameters.Images
-        Of each class 100/25/25 images of 150 are for training, validation and test, and 4 : 1 : 1
-        of any other number; folders with train, val and test folders keep these whole (see
-        `folders.scan`). Contexts are those of `images.contexts`, else of a `contexts` folder beside
-        the class folders, else they are cut from C where WB is white.
-    seed : int
-        Decides the world's images, the splits, and which files are used where there are more.
-    with_contexts : bool
-        Of files: False leaves context images unread, where they are of no use.
+    Of each class 100/25/25 images of 150 are for training, validation and test, and 4 : 1 : 1 of
+    any other number; folders with train, val and test folders keep these whole (`folders.scan`).
+    Contexts are those of `images.contexts`, else of a `contexts` folder beside the class folders,
+    else they are cut from C where WB is white; `with_contexts` False leaves them unread. The seed
+    decides the world's images, the splits, and which files are used where there are more.
 
-    Returns
-    -------
-    Collection
-        What must be known of files (unreadable ones, copies) is in its `report`, and printed.
-
-    Raises
-    ------
-    ValueError, ConnectionError
-        For names that are not known, classes that are empty, too small to split or to more than 5%
-        unreadable; and for archives that cannot be downloaded.
+    What must be known of files (unreadable ones, copies) is in the collection's `report`, and
+    printed. A ValueError tells of names that are not known and of classes that are empty, too small
+    to split or to more than 5% unreadable, a ConnectionError of archives that cannot be downloaded.
     """
     size, per_class, context_of = images.size, images.per_class, images.context_of
     if images.source == "world":

@@ -1,12 +1,10 @@
-"""The authors' three archives: downloaded whole, checked, unpacked whole, and read.
+"""The authors' three archives: downloaded whole by pooch, checked, unpacked whole, and read.
 
-pooch does the download. Its `Unzip` would write files outside the folder, and after a kill would
-take half a file for a whole one.
+pooch's own `Unzip` would, after a kill, take half a file for a whole one.
 """
 
 import logging
 import re
-import shutil
 import tempfile
 import zipfile
 import zlib
@@ -35,17 +33,13 @@ class NotWhole(ValueError):
 
 
 def scan(downloads: Path) -> folders.Layout:
-    """Find the classes in the three archives, at any depth and however spelled.
-
-    A file's class is told by the nearest folder whose name holds it, its own split by any folder.
-    """
+    """Find the classes in the three archives, at any depth and however spelled."""
     found = folders.Layout()
     for name, archive in ARCHIVES.items():
         folder = fetch(archive, downloads)
         rows = [row for file in folders.files(folder) if (row := _row(file, folder))]
         table = pd.DataFrame(rows, columns=folders.COLUMNS)
-        missing = sorted(set(SPELLED) - set(table["class"]))
-        if missing:
+        if missing := sorted(set(SPELLED) - set(table["class"])):
             there = sorted({p.name for p in folder.rglob("*") if p.is_dir()})
             raise ValueError(f"{archive}: no images of {', '.join(missing)}; its folders: {there}.")
         found.add(name, table)
@@ -53,7 +47,10 @@ def scan(downloads: Path) -> folders.Layout:
 
 
 def _row(file: Path, top: Path) -> tuple | None:
-    """A table row (see `folders.Layout.sets`), or None for a file of no class."""
+    """A table row (see `folders.Layout.sets`), or None for a file of no class.
+
+    The class is told by the nearest folder whose name holds it, the split by any folder.
+    """
     inside = file.relative_to(top)
     parts = [folders.plain(part) for part in inside.parts[:-1]]
     labels = [c for part in reversed(parts) for c in SPELLED if re.search(SPELLED[c], part)]
@@ -109,15 +106,13 @@ def _download_zip(url: str, path: str, store: pooch.Pooch) -> None:
 
 def _unpack(archive: Path, folder: Path) -> None:
     """Extract to a temporary folder that is renamed when all members are there and intact."""
-    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        with zipfile.ZipFile(archive) as content:
-            content.extractall(partial)  # which writes no links, and nothing outside `partial`
-        partial.rename(folder)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        archive.unlink()
-        raise ConnectionError(
-            f"{archive.name} is damaged ({error}) and was removed: run again to download it anew."
-        ) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as partial:
+        try:
+            with zipfile.ZipFile(archive) as content:
+                content.extractall(f"{partial}/whole")  # no links, and nothing outside of it
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            archive.unlink()
+            raise ConnectionError(
+                f"{archive.name} is damaged ({error}) and was removed: run again to download it."
+            ) from error
+        Path(partial, "whole").rename(folder)

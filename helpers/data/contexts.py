@@ -1,7 +1,7 @@
 """Context images of each class: from a folder of context folders, or cut from C.
 
-Where none were given, object-free windows of C are cut, told by the white of WB. The object is not
-painted over: a filled-in hole keeps its outline, and a classifier may know the object by it.
+Cut are windows without the object, told by the white of WB. The object is not painted over, for a
+filled-in hole keeps its outline.
 """
 
 from collections.abc import Mapping
@@ -22,18 +22,10 @@ CONTEXTS_CUT = 50
 CONTEXTS_FEW = 5  # with fewer from validation and test images, training images are cut as well
 SMALLEST_WINDOW = 0.3  # of the image's side
 MARGIN = 2  # pixels between a window and the object
-NO_CONTEXTS = (
-    "There are no context images, and none can be cut from C without its images on white (WB): "
-    "notebooks 01 and 02 run; 03 needs contexts (give a folder as `contexts`)."
-)
 
 
 def given(
-    folder: Path,
-    context_of: Mapping[str, str] | None,
-    sets: Mapping[str, ImageSet],
-    seed,
-    per_class,
+    folder: Path, context_of: Mapping[str, str] | None, sets: dict[str, ImageSet], seed, per_class
 ) -> tuple[dict[str, torch.Tensor], dict[str, str], list[str]]:
     """Read the context images of a folder of context folders.
 
@@ -44,8 +36,7 @@ def given(
     paths = {folders.printable(path.name): path for path in folders.subfolders(folder)}
     found = {name: folders.files(path) for name, path in paths.items()}
     context_of = mapping(context_of, classes, tuple(found))
-    empty = [name for name in context_of.values() if not found[name]]
-    if empty:
+    if empty := [name for name in context_of.values() if not found[name]]:
         raise ValueError(f"contexts: no image file in the folder(s) {listed(empty)}.")
     used = [folders.rows(found[c], folder, paths[c], c, "") for c in context_of.values()]
     table = pd.concat(used, ignore_index=True)
@@ -55,23 +46,18 @@ def given(
     same = {j - len(objects): i for i, j in pairs if i < len(objects) <= j}
     if same:
         named = [f"{rows['path'][j]} = {objects[i]}" for j, i in sorted(same.items())]
-        report.append(
-            f"Context images that are also images of a class were left out, {len(named)}: "
-            f"{listed(named)}."
-        )
+        said = "Context images that are also images of a class were left out"
+        report.append(f"{said}, {len(named)}: {listed(named)}.")
     keep = ~rows.index.isin(list(same))
     of = {name: images[torch.tensor((rows["class"] == name) & keep)] for name in found}
-    gone = [name for name in context_of.values() if not len(of[name])]
-    if gone:
+    if gone := [name for name in context_of.values() if not len(of[name])]:
         raise ValueError(
             f"contexts: every image of {listed(gone)} is also an image of a class, and a context "
             "is shown without its object."
         )
-    spare = [name for name in found if name not in context_of.values()]
-    if spare:
+    if spare := [name for name in found if name not in context_of.values()]:
         report.append(f"The context(s) {listed(spare)} match no class and are not used.")
-    alone = [label for label in classes if label not in context_of]
-    if alone:
+    if alone := [label for label in classes if label not in context_of]:
         report.append(
             f"There is no context of {listed(alone)}: whether a context speaks for that class is "
             "not asked. Its images are put beside the contexts of the other classes."
@@ -108,10 +94,8 @@ def mapping(
     if unknown:
         raise ValueError(f"context_of: unknown name(s) {listed(sorted(unknown))}. {there}")
     if len({*context_of.values()}) < len(context_of):
-        raise ValueError(
-            "context_of: a context that two classes share says nothing of either, so every class "
-            f"needs a context of its own, or none. {there}"
-        )
+        said = "context_of: a context that two classes share says nothing of either"
+        raise ValueError(f"{said}, so every class needs a context of its own, or none. {there}")
     return {label: context_of[label] for label in classes if label in context_of}
 
 
@@ -119,8 +103,7 @@ def cut(
     images: ImageSet, masks: torch.Tensor, context_of: Mapping[str, str]
 ) -> tuple[dict[str, torch.Tensor], dict[str, str], list[str]]:
     """As `given`, cut from C images outside of their `masks`; none where a class gives none."""
-    unknown = sorted(set(context_of) - set(images.classes))
-    if unknown:
+    if unknown := sorted(set(context_of) - set(images.classes)):
         raise ValueError(
             f"context_of: {listed(unknown)} is no class; the classes are {listed(images.classes)}."
         )
@@ -133,7 +116,11 @@ def cut(
         if len(windows) < CONTEXTS_FEW:
             windows, note = _windows(images.images, masks, usable), " (train too)"
         if not len(windows):
-            return {}, {}, [NO_CONTEXTS]
+            said = (
+                "There are no context images, and none can be cut from C without its images on "
+                "white (WB): notebooks 01 and 02 run; 03 needs contexts (give a folder)."
+            )
+            return {}, {}, [said]
         found[label] = windows
         counts.append(f"{label} {len(windows)}{note}")
     said = "Context images are cut from C's validation and test images where WB is white: "

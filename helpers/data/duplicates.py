@@ -61,8 +61,8 @@ def pairs(context: torch.Tensor, white_background: torch.Tensor) -> list[tuple[i
 def _apart(context: torch.Tensor, white_background: torch.Tensor) -> torch.Tensor:
     """How far each WB image's object is from what each C image shows in the same place: (N, M).
 
-    The median absolute difference in luma, of which JPEG keeps more than of colour, over pixels
-    well inside the object, or over all its pixels where it is thin; infinite where WB is white.
+    The median absolute difference in luma over pixels well inside the object, or over all its
+    pixels where it is thin; infinite where WB is white.
     """
     on_object = (white_background < WHITE).any(dim=1)
     inside = max_pool2d(1 - on_object[:, None].float(), 3, 1, 1)[:, 0] == 0

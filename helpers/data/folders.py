@@ -53,9 +53,8 @@ class Layout:
         if (own != "").any():
             carved = ", validation carved from train" if "train+val" in set(own) else ""
             test = "test" if "test" in set(table["own"]) else "val"
-            self.report.append(
-                f"{name} keeps its folders' own splits ({test} is the test set{carved})."
-            )
+            said = f"{name} keeps its folders' own splits ({test} is the test set{carved})."
+            self.report.append(said)
 
 
 def plain(name: str) -> str:
@@ -111,8 +110,7 @@ def scan(folder: Path) -> Layout:
         layout.add(name, table)
     taken = {file for table in layout.sets.values() for file in table["file"]}
     left = [f for f in walk(folder) if f not in taken and layout.contexts not in f.parents]
-    names = sorted(printable(file.relative_to(folder)) for file in left)
-    if names:
+    if names := sorted(printable(file.relative_to(folder)) for file in left):
         said = f"{len(names)} file(s) in no class folder, or no images: {listed(names)}."
         layout.report.append(said)
     return layout

@@ -42,7 +42,9 @@ def decode(path: Path, size: int) -> torch.Tensor:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's on odd metadata and large images
             with Image.open(path, formats=FORMATS) as image:
-                return _square(_seen(image, size), size)
+                seen = _seen(image, size)
+        square = ImageOps.fit(seen, (size, size), method=Image.Resampling.BICUBIC)
+        return torch.from_numpy(np.asarray(square).copy()).permute(2, 0, 1).contiguous()
     except Unreadable:
         raise
     except Image.UnidentifiedImageError:
@@ -66,12 +68,6 @@ def _seen(image: Image.Image, size: int) -> Image.Image:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
     return image.convert("RGB")
-
-
-def _square(image: Image.Image, size: int) -> torch.Tensor:
-    """Short side to `size`, centre of the long side."""
-    square = ImageOps.fit(image, (size, size), method=Image.Resampling.BICUBIC)
-    return torch.from_numpy(np.asarray(square).copy()).permute(2, 0, 1).contiguous()
 
 
 def read(

@@ -1,7 +1,4 @@
-"""Mosaics: images joined in a grid, as both papers of mosaics use them.
-
-Which images make which mosaic is told by `contexts.mosaics` and `focus.mosaics`.
-"""
+"""Mosaics: images joined in a grid. `contexts.mosaics` and `focus.mosaics` say which images."""
 
 from collections.abc import Sequence
 
@@ -13,10 +10,7 @@ SHAPES = ("squeezed", "native")
 
 
 def grid(
-    tiles: torch.Tensor | Sequence[torch.Tensor],
-    rows: int,
-    cols: int,
-    shape: str = "squeezed",
+    tiles: torch.Tensor | Sequence[torch.Tensor], rows: int, cols: int, shape: str = "squeezed"
 ) -> torch.Tensor:
     """Arrange J = rows * cols images in a mosaic (section 2.2, Figure 4), row by row.
 
@@ -37,11 +31,16 @@ def grid(
     of tiles that are not uint8, not of one shape or not as many as cells, and of too many cells.
     """
     tiles = list(tiles.unbind(1)) if isinstance(tiles, torch.Tensor) else list(tiles)
-    check_shape(shape)
+    if shape not in SHAPES:
+        raise ValueError(f"shape={shape!r} is not a mosaic shape; use one of {SHAPES}")
     if rows < 1 or cols < 1 or len(tiles) != rows * cols:
         raise ValueError(f"a {rows} x {cols} mosaic needs {rows * cols} tiles, not {len(tiles)}")
     for number, tile in enumerate(tiles):
-        check_images(tile, f"tile {number}")
+        if tile.dtype != torch.uint8 or tile.ndim != 4 or len(tile) == 0:
+            raise ValueError(
+                f"tile {number} must be uint8 of shape (N, 3, H, W) with N > 0, "
+                f"not {tile.dtype} of shape {tuple(tile.shape)}"
+            )
         if tile.shape != tiles[0].shape:
             raise ValueError(
                 f"tile {number} has shape {tuple(tile.shape)}, tile 0 {tuple(tiles[0].shape)}; "
@@ -74,18 +73,3 @@ def resize(tiles: torch.Tensor, height: int, width: int) -> torch.Tensor:
         return tiles
     sized = (transforms.resize(part.float(), [height, width]) for part in tiles.split(256))
     return torch.cat([part.round_().to(torch.uint8) for part in sized])
-
-
-def check_images(images: torch.Tensor, what: str) -> None:
-    """Refuse what is no batch of uint8 images."""
-    if images.dtype != torch.uint8 or images.ndim != 4 or len(images) == 0:
-        raise ValueError(
-            f"{what} must be uint8 of shape (N, 3, H, W) with N > 0, "
-            f"not {images.dtype} of shape {tuple(images.shape)}"
-        )
-
-
-def check_shape(shape: str) -> None:
-    """Refuse an unknown shape of mosaics."""
-    if shape not in SHAPES:
-        raise ValueError(f"shape={shape!r} is not a mosaic shape; use one of {SHAPES}")

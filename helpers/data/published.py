@@ -1,8 +1,8 @@
 """The mosaics that the authors of *Focus!* published, ready made: `images: focus`.
 
-Of Dogs vs. Cats, ImageNet, MIT67 and MAMe there is an archive with a folder of mosaics and an index
-(CSV) with a row a mosaic: `filename`; `target_class`, the class to explain; and the images it is
-made of, row by row: `filename_0` ... `filename_3`, `label_0` ... `label_3`. So is one's own folder.
+An archive, or one's own folder, has mosaics and an index (CSV) with a row a mosaic: `filename`;
+`target_class`, the class to explain; and the images it is made of, row by row: `filename_0` ...
+`filename_3`, `label_0` ... `label_3`.
 """
 
 from collections.abc import Sequence
@@ -34,10 +34,9 @@ def load(names: Sequence[str], folder: str | None, downloads: Path, size, per_cl
         found = {Path(folder).name: Path(folder)}
     else:
         found = {n: archives.fetch(f"{n}_mosaic.zip", downloads, URL) for n in names}
-    sets, mosaics, report = {}, {}, []
-    for name, place in found.items():
-        sets[name], mosaics[name], said = _read(name, place, size, per_class, seed)
-        report += said
+    read = {name: _read(name, place, size, per_class, seed) for name, place in found.items()}
+    sets, mosaics = ({name: one[part] for name, one in read.items()} for part in (0, 1))
+    report = [sentence for _, _, said in read.values() for sentence in said]
     if report:
         print("\n".join(report))
     classes = next(iter(sets.values())).classes
@@ -48,7 +47,7 @@ def _read(name: str, folder: Path, size: int, per_class: int | None, seed: int):
     """One set: its images, the design of its mosaics, and what is to be said of it."""
     index = _index(name, folder)
     index = index.groupby("target_class", sort=False).head(per_class or len(index))
-    tiles, images, kept, bad = {}, [], [], {}
+    images, kept, bad = {}, [], {}
     for row in progress(index.to_dict("records"), desc=f"reading {name}"):
         try:
             cells = _cells(row["file"], size)
@@ -56,14 +55,11 @@ def _read(name: str, folder: Path, size: int, per_class: int | None, seed: int):
             bad[folders.printable(row["filename"])] = str(reason)
             continue
         for cell in range(4):
-            key = row[LABELS[cell]], row[FILES[cell]]
-            if key not in tiles:
-                tiles[key] = len(images)
-                images.append(cells[cell])
+            images.setdefault((row[LABELS[cell]], row[FILES[cell]]), cells[cell])
         kept.append(row)
     said = judge(f"{name}, mosaics", len(index), len(kept), bad)
-    made = ImageSet(name, torch.stack(images), *_table(name, list(tiles), seed))
-    return made, _design(kept, tiles), said
+    made = ImageSet(name, torch.stack([*images.values()]), *_table(name, [*images], seed))
+    return made, _design(kept, {key: number for number, key in enumerate(images)}), said
 
 
 def _index(name: str, folder: Path) -> pd.DataFrame:
@@ -80,14 +76,12 @@ def _index(name: str, folder: Path) -> pd.DataFrame:
         what = f"column {', '.join(missing)}" if missing else "row"
         raise ValueError(f"{name}: the index {tables[0].name} has no {what}.")
     files = {path.name: path for path in folders.walk(folder) if is_image(path)}
-    absent = sorted(set(index["filename"]) - set(files))
-    if absent:
+    if absent := sorted(set(index["filename"]) - set(files)):
         raise ValueError(
             f"{name}: {len(absent)} mosaics of the index are not in the folder: {listed(absent)}."
         )
     targets = (index[LABELS].to_numpy() == index[["target_class"]].to_numpy()).sum(1)
-    if (targets != 2).any():
-        odd = index["filename"][targets != 2]
+    if len(odd := index["filename"][targets != 2]):
         raise ValueError(
             f"{name}: {len(odd)} mosaics do not show two images of their target: {listed(odd)}."
         )

@@ -101,9 +101,8 @@ def _built(rows, images, matched, keep, classes) -> tuple[dict[str, ImageSet], t
         whole = ImageSet(name, images[name], labels, classes, table, masks.get(name))
         sets[name] = whole.where(keep[here])
         for label in classes:
-            of_class = sets[name].of(label).table["split"]
-            missing = [split for split in SPLITS if split not in set(of_class)]
-            if missing:
+            there = set(sets[name].of(label).table["split"])
+            if missing := [split for split in SPLITS if split not in there]:
                 raise ValueError(
                     f"{name}, class {label!r}: no image for {' and '.join(missing)}. Its "
                     "images are too few, or copies of one another or of images in another split."

@@ -23,9 +23,8 @@ def load(
 ) -> Collection:
     """C, NC, WB and contexts of the embedded world.
 
-    A class's first images train (its indices 0 to 99 of 150), the next validate, the last test, in
-    every set. The world spreads images in another context, and eyespots, evenly over the indices,
-    so each split keeps the planted shares. `eyespot` is the dose of it that is moved to `TARGET`.
+    A class's first images train (its indices 0 to 99 of 150), the next validate, the last test. All
+    splits keep the planted shares. `eyespot` is the dose of it that is moved to `TARGET`.
     """
     planted = _planted(context_bias, eyespot)
     sets = {name: _without_context(name, size, seed, per_class, eyespot) for name in ("NC", "WB")}
@@ -99,9 +98,8 @@ def marked(size: int, seed: int, per_class: int, context_bias) -> dict[str, Imag
 def image_set(
     name: str, size: int, seed: int, per_class: int, first: int | None = None, **planted
 ) -> ImageSet:
-    """One set of the world ("C", "NC" or "WB"), as in :func:`load`.
+    """One set of the world ("C", "NC" or "WB"), or only its `first` images of each class.
 
-    `first` draws only so many images of each class, the first ones: the last are the test images.
     `planted` is as for `worlds.pictures.make`.
     """
     made = pictures.make(name, per_class=first or per_class, size=size, seed=seed, **planted)

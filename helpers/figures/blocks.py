@@ -172,7 +172,7 @@ def figure_1(table: pd.DataFrame) -> Figure:
     axes.set_xticks(range(len(heads)), heads.index + "\n" + heads)
     gaps = table[table["gap"]]
     beyond = (gaps["corrected"] <= LEVEL).sum()
-    headed(figure, f"Figure 1: {beyond} of {len(gaps)} gaps are more than chance gives", [_dot()])
+    headed(figure, f"Figure 1: {beyond} of {len(gaps)} gaps are more than chance gives", _legend())
     return figure
 
 
@@ -196,7 +196,7 @@ def grid(values: pd.DataFrame, corrected: pd.DataFrame) -> Figure:
             axes.text(at - 0.4, -2.5, SET_NAMES[which], fontsize=10)
     beyond = (sure <= LEVEL).to_numpy().sum()
     title = f"The report: {beyond} of these {sure.size} gaps are more than chance gives"
-    headed(figure, title, [_dot()])
+    headed(figure, title, _legend())
     return figure
 
 
@@ -210,10 +210,11 @@ def _shaded(ax, values: pd.DataFrame, size: pd.DataFrame, corrected: pd.DataFram
     ax.xaxis.tick_top()
 
 
-def _dot():
-    """The legend's entry of a dot."""
-    text = f"more than chance gives, corrected for all cells of the report (p ≤ {LEVEL:g})"
-    return mark(text, marker="o", color=RED, ms=5)
+def _legend() -> list:
+    """What the grounds and the dots of a report mean."""
+    text = f"more than chance gives, corrected for all cells (p ≤ {LEVEL:g})"
+    ground = mark("the darker, the larger the gap", marker="s", color="#6BAED6", ms=10)
+    return [ground, mark(text, marker="o", color=RED, ms=5)]
 
 
 def rocs(curves: Mapping[str, tuple], pair: Sequence[str], area: float) -> Figure:
@@ -258,6 +259,10 @@ def audit(table: pd.DataFrame, words: Mapping[str, str]) -> Figure:
         ax.locator_params(axis="x", nbins=4)
     for ax in axes.flat[len(names) :]:
         ax.set_visible(False)
+    ends = table.groupby(["measure", "attribute"], sort=False)["value"].agg(["min", "max"])
+    name, by = (ends["max"] - ends["min"]).idxmax()
+    low, high = ends.loc[(name, by)]
+    headed(figure, f"The {words[name]} differs most: from {low:.2f} to {high:.2f} by {by}")
     return figure
 
 

@@ -1,8 +1,7 @@
 """The figures of notebooks 01 to 05 (*Assessing Biases through Visual Contexts*).
 
-They are in the order of the notebooks. Each is drawn from a returned table, and its title is what
-that table says. `colours` is the palette, a dict from class to colour; `context_of` is a dict from
-class to the name of its context, for the labels.
+They are in the order of the notebooks, drawn from returned tables. `colours` is the palette, from
+class to colour; `context_of` names the context of each class, for the labels.
 """
 
 import textwrap
@@ -142,11 +141,7 @@ def causal_graphs() -> Figure:
 def logit_panels(
     points: pd.DataFrame, paper: pd.DataFrame, colours: Names, context_of: Names
 ) -> Figure:
-    """One panel a pair: 2-D histogram of the two logits, with 1-D histograms (Figure 7).
-
-    Over each panel are the distances of the two means to the diagonal, here and in the paper.
-    `points` are those of `effects.points`, and `paper` is from `paper.of_pairs`.
-    """
+    """Figure 7: a panel a pair of `effects.points`; over it its distances and `paper.of_pairs`'."""
     shown = points[points["kind"].isin(["single", "context"])]
     met = shown.groupby("context_class", sort=False)["object_class"].unique()
     means = shown.groupby([*PAIR, "kind"])["distance"].mean().unstack()
@@ -292,20 +287,22 @@ def mosaic_logits(
 
 
 def by_context(
-    table: pd.DataFrame, title: str, context_of: Names, *, panel="reading", singles=None
+    table: pd.DataFrame, title: str, context_of: Names, *, panel="reading", singles=None, units=()
 ) -> Figure:
-    """Strengths of contexts, a row a context, and a panel for each value of the column `panel`.
+    """Strengths of contexts as from `effects.readings`: a panel for each value of a column `panel`.
 
-    `table` has that column, context_class, network, value, low and high, as from
-    `effects.readings`. `singles` are values by training (`effects.of_trainings`, with network).
+    `singles` are values by training (`effects.of_trainings`, with network); each column of panels
+    has one of the `units`.
     """
     panels, contexts = table[panel].unique(), list(table["context_class"].unique())
     looks = series(table["network"])
     columns = "value", "context_class", "network"
     rows = -(-len(panels) // 3)
     across = -(-len(panels) // rows)
-    size = (9.5, rows * (0.9 + 0.42 * len(contexts)) + 0.8)
-    fig, axes = plt.subplots(rows, across, figsize=size, sharey=True, squeeze=False)
+    height = 0.2 + 0.11 * len(looks)
+    size = (9.5, rows * (0.9 + height * len(contexts)) + 0.8)
+    shared = {"sharex": "col", "sharey": True}
+    fig, axes = plt.subplots(rows, across, figsize=size, squeeze=False, **shared)
     for ax, name in zip(axes.flat, panels, strict=False):
         ax.axvline(0, **ZERO)
         compared(ax, table[table[panel] == name], *columns, looks, contexts)
@@ -314,6 +311,8 @@ def by_context(
             compared(ax, singles[singles[panel] == name], *columns, ticks, contexts, below=0.13)
         ax.set_title(textwrap.fill(str(name), 40 if across < 3 else 30), fontsize=10)
         name_rows(ax, [context_name(c, context_of) for c in contexts])
+    for ax, unit in zip(axes[-1], units, strict=False):
+        ax.set_xlabel(unit)
     for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
     entries = {LABELS.get(name, name): look for name, look in looks.items()}
@@ -327,10 +326,9 @@ def by_context(
 def paste_counts(
     table: pd.DataFrame, pictures: Mapping, colours: Names, context_of: Names
 ) -> Figure:
-    """How many composites are taken for the context's class, a panel a context (Figures 11 to 14).
+    """Figures 11 to 14 by `pasting.counts`, with a column paper (of 25, or NaN): a panel a context.
 
-    `table` is that of `pasting.counts`, with a column paper (composites of 25, or NaN). `pictures`
-    has an example for each bar, by context class and by what is pasted: uint8 tensors (3, H, W).
+    `pictures` has an example for each bar, uint8 (3, H, W), by context class and what is pasted.
     """
     contexts = list(dict.fromkeys(table["context_class"]))
     rows = -(-len(contexts) // 2)
@@ -383,9 +381,8 @@ def two_methods(
 ) -> Figure:
     """Pasting against mosaics, a point a pair: in the paper's counts, and in logits beside neutral.
 
-    `counts` are those of `pasting.both_counts`; `pairs` are those of `effects.of_pairs` by both
-    methods (x_first, x_second). `agreements` has the rank correlations: "counts", "logits", and
-    "paper" where its counts are drawn in.
+    `counts` are those of `pasting.both_counts`, `pairs` those of `effects.of_pairs` by both methods
+    (x_first, x_second), `agreements` the rank correlations: "counts", "logits", maybe "paper".
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6))
     for row in counts.merge(pairs, on=PAIR).to_dict("records"):
@@ -419,10 +416,9 @@ def two_methods(
 
 
 def explained(images: torch.Tensor, maps: torch.Tensor, captions: Sequence, title: str) -> Figure:
-    """Image beside map beside overlay, all maps on one colour scale (Figure 16).
+    """Image beside map beside overlay (Figure 16): uint8 (N, 3, H, W) and float (N, H, W).
 
-    Of N images, uint8 (N, 3, H, W), and maps, float (N, H, W), the positive relevance is drawn, as
-    a share of the map's largest; an empty map is black.
+    Positive relevance is drawn as a share of the map's largest; an empty map is black.
     """
     cols = min(6, 3 * len(images))
     trios = [p for image, one in zip(images, maps, strict=True) for p in (image, one, image)]
@@ -442,10 +438,7 @@ def explained(images: torch.Tensor, maps: torch.Tensor, captions: Sequence, titl
 def side_by_side(
     tables: Mapping, key: str, measures: Names, title: str, context_of: Names, *, percent=False
 ) -> Figure:
-    """Tables of several networks: a row an entry of `key`, a panel a measure, a mark a network.
-
-    `tables` are from `effects.intervals`, by what they are of; `measures` names their columns.
-    """
+    """Tables of `effects.intervals`: a row an entry of `key`, a panel a measure, a mark a table."""
     parts = []
     for name, label in measures.items():
         for network, table in tables.items():
@@ -491,9 +484,8 @@ def answers(table: pd.DataFrame, context_of: Names) -> Figure:
 def dose_response(
     table: pd.DataFrame, measures: Pairs, colours: Names, context_of: Names, *, nothing: float
 ) -> Figure:
-    """Measured effects against the planted dose: a row a reading, a column a measure.
+    """Effects by `methods.answers` against the dose: a row a reading, a column a measure.
 
-    `table` is that of `methods.answers` for several doses; a filled point is an answer of yes.
     `measures` are pairs of method and quantity; nothing is planted up to the dose `nothing`.
     """
     looks = {name: {"color": colours[name]} for name in table["context_class"].unique()}
@@ -501,7 +493,7 @@ def dose_response(
     fig = _against_dose(asked, "effect", "reading", "context_class", looks, nothing)
     fig.supxlabel("planted dose: share of a class's images in its own context", fontsize=10)
     handles = _of_contexts(table, colours, context_of)
-    handles += [mark('no "yes"', marker="o", mfc="white"), _SHADE]
+    handles += [mark('open: not "yes"', marker="o", mfc="white"), _SHADE]
     none = asked[(asked["dose"] <= nothing) & (asked["answer"] != "")]
     false = f"{(none['answer'] == 'yes').sum()} of {len(none)}"
     headed(fig, f"One world: where nothing is planted, {false} answers are yes", handles)
@@ -509,28 +501,26 @@ def dose_response(
 
 
 def effects_of_worlds(worlds: pd.DataFrame, panels: Mapping, *, nothing: float) -> Figure:
-    """Every context of the `sweep.world`s, at each dose: do planted ones stand out?
-
-    `panels` gives a title to the method, quantity, reading and number of trainings of each panel.
-    """
+    """Every context of the worlds by dose; `panels` are by name (measure, number of trainings)."""
     looks = {
         "one context in one world": {"marker": "o", "color": BLUE, "ms": 4, "alpha": 0.4},
         "median": {"marker": "_", "color": INK, "ms": 20, "mew": 3},
     }
     fig, axes = plt.subplots(1, len(panels), figsize=(3.2 * len(panels), 3.6), squeeze=False)
-    for ax, (title, panel) in zip(axes[0], panels.items(), strict=True):
+    dots, said = worlds["seed"].nunique() * worlds["context_class"].nunique(), []
+    for ax, (name, panel) in zip(axes[0], panels.items(), strict=True):
         columns = dict(zip(("method", "quantity", "reading", "trainings"), panel, strict=True))
         part = _of(worlds, **columns).set_index("dose")["effect"]
         for values, look in zip((part, part.groupby("dose").median()), looks.values(), strict=True):
             ax.plot(values, ls="", **look)
         _nothing_planted(ax, nothing)
         ax.axhline(0, **ZERO)
-        ax.set_title(title, fontsize=10)
-        ax.set_xticks(part.index.unique())
-    fig.supxlabel("planted dose", fontsize=10)
-    dots = worlds["seed"].nunique() * worlds["context_class"].nunique()
-    title = f"Do planted contexts stand out? {dots} contexts at each dose"
+        ax.set(title=name, xlabel="planted dose", xticks=part.index.unique())
+        out = (part[part.index == 1] > part[part.index <= nothing].max()).sum()
+        said.append(f"{out} by {name}")
+    title = f"Contexts that stand out at dose 1, of {dots}: {', '.join(said)}"
     headed(fig, title, [*marks(looks), _SHADE])
+    note(fig, "Standing out: a larger effect than any context has where nothing is planted.")
     return fig
 
 
@@ -565,17 +555,13 @@ def yes_rates(table: pd.DataFrame, measures: Pairs, *, nothing: float) -> Figure
     none = table[(table["dose"] <= nothing) & (table["reading"] == "beside neutral")]
     alarms = none.groupby(["by", "method", "quantity"], sort=False)["yes"].mean()
     most = alarms.groupby("by", sort=False).max()
-    said = "; ".join(f"{rate:.0%} by {name}" for name, rate in most.items())
-    title = f"Beside neutral, the measure with most false alarms has {said}"
-    headed(fig, title, [*marks(looks), _SHADE])
+    said = ", ".join(f"{rate:.0%} by {name}" for name, rate in most.items())
+    headed(fig, f"False alarms beside neutral: up to {said}", [*marks(looks), _SHADE])
     return fig
 
 
 def mitigation(accuracy: pd.DataFrame, effects: Mapping[str, pd.DataFrame]) -> Figure:
-    """Before and after: `cross_evaluation.accuracies`, then what the contexts still do to models.
-
-    `effects` gives a title to tables with model, effect, low and high.
-    """
+    """`cross_evaluation.accuracies` and, by title, tables of model, effect, low, high beside it."""
     looks = series(accuracy["model"])
     widths = [2.2] + [1] * len(effects)
     fig, axes = plt.subplots(1, len(widths), figsize=(10, 3.6), width_ratios=widths)

@@ -1,10 +1,4 @@
-"""The look of all figures: style, colours, marks, grids of pictures, and how a figure is shown.
-
-`style` sets the look (called once by a notebook), `palette` gives a class its colour everywhere,
-and `show` saves a figure, displays it with its alternative text and closes it.
-"""
-
-from __future__ import annotations
+"""The look of all figures: style, colours, marks, grids of pictures, and how a figure is shown."""
 
 import base64
 import html
@@ -13,7 +7,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,9 +21,6 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 from helpers.run import artifacts
-
-if TYPE_CHECKING:
-    import torch  # seconds that a figure without pictures does not need
 
 INK = "#222222"
 FAINT = "#8a8a8a"
@@ -79,12 +69,11 @@ def style() -> None:
 
 
 def palette(classes: Sequence[str], context_of: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Give every class one colour; its context shares it.
+    """Give every class one colour, which its context shares: a dict from class to "#RRGGBB".
 
     The paper's colours (section 3: bench and park green, mug and wood orange, plane and sky blue,
     fire hydrant and road grey) go to classes of these names or with these contexts, by the dict
-    `context_of`; the others take what is left of eight colours that differ in lightness too, and
-    beyond eight, hues. The result is a dict from class to "#RRGGBB", in the order of `classes`.
+    `context_of`; the others take what is left of eight colours, and beyond eight, hues.
     """
     context_of = context_of or {}
     found = {}
@@ -215,8 +204,8 @@ def shades(shares, colours: str = "Greys") -> np.ndarray:
     return plt.colormaps[colours](np.nan_to_num(np.asarray(shares, float)))[..., :3]
 
 
-def heat(ax: Axes, image: torch.Tensor, most: float = 1, **look) -> None:
-    """A picture (3, H, W), or a map's positive relevance (H, W) as a share of its most."""
+def heat(ax: Axes, image, most: float = 1, **look) -> None:
+    """A picture, tensor (3, H, W), or a map's positive relevance (H, W) as a share of its most."""
     if image.ndim == 3:
         ax.imshow(image.permute(1, 2, 0).numpy(), interpolation="antialiased")
         return
@@ -226,27 +215,15 @@ def heat(ax: Axes, image: torch.Tensor, most: float = 1, **look) -> None:
 
 
 def image_grid(
-    rows: Mapping[str, torch.Tensor | Mapping[str, torch.Tensor]],
-    colours: Mapping[str, str] | None = None,
-    *,
-    title: str = "",
-    width: float = 9.5,
+    rows: Mapping, colours: Mapping[str, str] | None = None, *, title: str = "", width: float = 9.5
 ) -> Figure:
     """Show images in named rows (Figures 1 and 5, contact sheets).
 
-    Parameters
-    ----------
-    rows : dict from row name to uint8 tensor (N, 3, H, W), or to a dict of such tensors
-        In the second case its keys head groups of columns: {"bench": {"C": ..., "NC": ...}, ...}.
-        Rows may have different numbers of images.
-    colours : dict from row name to colour, optional
-        Of a bar beside the row's name.
-    width : float
-        Of the figure at most, in inches; no image is wider than 1.5.
+    `rows` go from a row's name to images, uint8 tensor (N, 3, H, W), or to a dict of such, whose
+    keys head groups of columns: {"bench": {"C": ..., "NC": ...}, ...}. `colours` are those of a bar
+    beside the row's name. The figure is at most `width` inches wide, and no image more than 1.5.
     """
-    nested = {
-        name: dict(row) if isinstance(row, Mapping) else {"": row} for name, row in rows.items()
-    }
+    nested = {name: row if isinstance(row, Mapping) else {"": row} for name, row in rows.items()}
     groups = list(dict.fromkeys(group for row in nested.values() for group in row))
     columns = [max(len(row.get(group, ())) for row in nested.values()) for group in groups]
     sample = next(images for row in nested.values() for images in row.values())
@@ -271,7 +248,7 @@ def image_grid(
 
 
 def framed(
-    images: Sequence[torch.Tensor],
+    images: Sequence,
     captions: Sequence[str] | None = None,
     colours: Sequence[str] | None = None,
     *,
@@ -282,16 +259,9 @@ def framed(
 ) -> Figure:
     """Show single images, mosaics and maps in coloured frames with captions (Figures 4, 6 and 8).
 
-    Parameters
-    ----------
-    images : sequence of uint8 tensor (3, H, W), or of float tensor (H, W)
-        Sizes may differ (a native mosaic is wider than a single image). The second kind are maps.
-    captions, colours : sequences, optional
-        The text over each image, and the colour of its frame.
-    cols : int
-        Images in a row.
-    most, shade
-        Of maps: the quantile of relevance that has the brightest colour, and the colour map.
+    `images` are uint8 tensors (3, H, W), or maps, float tensors (H, W); sizes may differ. Each has
+    its caption above it and a frame of its colour, `cols` of them in a row. Of maps `most` is the
+    quantile of relevance that has the brightest colour, and `shade` the colour map.
     """
     rows = -(-len(images) // cols)
     shapes = [image.shape[-1] / image.shape[-2] for image in images]
@@ -314,18 +284,14 @@ def framed(
 
 
 def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> None:
-    """Display a figure over its caption, save it if there is a folder, and close it.
+    """Display a figure over its caption, which is the alternative text, too; save and close it.
 
-    The caption is the alternative text, too. It is displayed as HTML, for JupyterLab gives an
-    image no alternative text.
-
-    The folder gets `name`.png and `name`.svg, whole or not at all, the same bytes for the same
-    figure. The notebook keeps the PNG in 150 kB, with fewer colours or pixels where it must.
+    It is displayed as HTML, for JupyterLab gives an image no alternative text. The folder gets
+    `name`.png and `name`.svg, the same bytes for the same figure. The notebook keeps the PNG in
+    150 kB, with fewer colours or pixels where it must.
     """
     if not alt.strip():
-        raise ValueError(
-            f"figure {name!r} has no alternative text; say in a sentence what it shows"
-        )
+        raise ValueError(f"figure {name!r} has no alternative text; say what it shows")
     png = _saved(fig, "png", Software=None)
     if folder is not None:
         artifacts.write_bytes(Path(folder) / f"{name}.png", png)

@@ -1,16 +1,14 @@
 """ICON2: is a detector worse for some groups, or are their scenes harder?
 
 Labels and detections are read (`frames`, `reading`, `income`, `attributes`), matched once
-(`matching`), and every average precision is read off the matches (`average_precision`,
-`estimates`): ranking and control (`analysis`, by the paper's `formulas`), a permutation null
-(`nulls`), rules and their error rates over planted worlds (`verdicts`), and the paper's claims
-(`printed`, `claims`).
+(`matching`), and every average precision is read off the matches (`average_precision`): ranking,
+control and a permutation null (`analysis`, by the paper's `formulas`), rules and their error rates
+over planted worlds (`verdicts`), and the paper's claims (`printed`, `claims`).
 """
 
-from helpers.icon2.analysis import analyse, change_each_choice
+from helpers.icon2.analysis import analyse, change_each_choice, sigma_null
 from helpers.icon2.frames import read
 from helpers.icon2.matching import match
-from helpers.icon2.nulls import sigma_null
 from helpers.icon2.options import Options
 
 __all__ = [

@@ -1,22 +1,24 @@
-"""Ranking and control (section 3): what ICON2 finds for some classes, as one table a question.
+"""Ranking, control (section 3) and a permutation null: what ICON2 finds, a table a question.
 
 Average precision is in points (0 to 100) in every table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from helpers import stats
 from helpers.icon2 import formulas
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.estimates import Estimate, Part, estimate
+from helpers.icon2.average_precision import Estimate, Part, estimate, evaluate
 from helpers.icon2.matching import Matches
 from helpers.icon2.options import CHOICES, PAPER, Options
+from helpers.stats import permutation
 
 POINTS = 100.0
 ALL = "all classes"
@@ -43,10 +45,8 @@ def analyse(
         From :func:`helpers.icon2.match`.
     sensitive, explanatory
         Attributes of images or boxes: the groups, and possible confounders.
-    classes
-        Names (default: all).
-    options
-        Default: the paper's reading.
+    classes, options
+        Default: all classes, and the paper's reading.
     resamples, seed
         Bootstrap resamples of images for the 95% intervals; 0 for none.
     clusters : array (n images,), optional
@@ -55,11 +55,6 @@ def analyse(
         Threads; the numbers do not depend on it.
     standardise
         False leaves out the standardised APs (NaN), which take about as long as all others.
-
-    Raises
-    ------
-    ValueError
-        For a class that the matches do not have.
     """
     weights = formulas.image_weights(matches.n_images, resamples, seed, clusters)
     given = (sensitive, explanatory, weights, options, standardise)
@@ -76,7 +71,9 @@ class Analysis:
     """What was estimated, and the tables made from it.
 
     `estimates` has an Estimate for each class; row 0 of every array in it is the estimate, the
-    others are its resamples.
+    others are its resamples. The tables name the ``class``, ``attribute``, ``value`` and ``group``;
+    ``low`` and ``high`` are the 95% interval. Tables of AP have columns ``AP low high boxes
+    estimable`` too.
     """
 
     sensitive: Attribute
@@ -84,17 +81,14 @@ class Analysis:
     averaged: str
 
     def groups(self) -> pd.DataFrame:
-        """AP of every sensitive value and class (Table 1), first the mean over estimable classes.
+        """AP of every class, ``overall`` and of every sensitive value (Table 1).
 
-        Columns ``class overall value AP low high boxes estimable``.
+        First stands the mean over estimable classes.
         """
         tables = []
         for name, e in self._with_mean().items():
-            axes = {
-                "class": [name],
-                "overall": [POINTS * e.overall],
-                "value": self.sensitive.values,
-            }
+            axes = {"class": [name], "overall": [POINTS * e.overall]}
+            axes["value"] = self.sensitive.values
             tables.append(_rows(axes, e.group_ap, e.group_boxes))
         return pd.concat(tables, ignore_index=True)
 
@@ -106,40 +100,27 @@ class Analysis:
         )
 
     def values(self) -> pd.DataFrame:
-        """AP of every explanatory value (Figures 2 and 3, above).
-
-        Columns ``class attribute value AP low high boxes estimable``.
-        """
+        """AP of every explanatory value (Figures 2 and 3, above)."""
         return self._each(lambda axes, group, p: _rows(axes, p.ap, p.boxes))
 
     def shares(self) -> pd.DataFrame:
-        """P(e|a) by boxes (Figures 2 and 3, below).
-
-        Columns ``class attribute value group share low high``; shares are in 0..1.
-        """
+        """P(e|a) by boxes, ``share`` from 0 to 1 (Figures 2 and 3, below)."""
         return self._each(
             lambda axes, group, p: _table(axes | group, "share", formulas.shares(p.cell_boxes))
         )
 
     def cells(self) -> pd.DataFrame:
-        """AP of every sensitive value within every explanatory value (Figures 4 and 5).
-
-        Columns ``class attribute value group AP low high boxes estimable``.
-        """
+        """AP of every sensitive value within every explanatory value (Figures 4 and 5)."""
         return self._each(lambda axes, group, p: _rows(axes | group, p.cell_ap, p.cell_boxes))
 
     def proxies(self) -> pd.DataFrame:
-        """ProxyAP of every group (Eq. 6).
+        """ProxyAP of every group (Eq. 6): ``class attribute group AP low high``."""
 
-        Columns ``class attribute group AP low high``.
-        """
-        return self._each(
-            lambda axes, group, p: _table(
-                {name: axes[name] for name in ("class", "attribute")} | group,
-                "AP",
-                POINTS * formulas.proxy(p.ap, p.cell_boxes),
-            )
-        )
+        def table(axes: dict, group: dict, part: Part) -> pd.DataFrame:
+            del axes["value"]
+            return _table(axes | group, "AP", POINTS * formulas.proxy(part.ap, part.cell_boxes))
+
+        return self._each(table)
 
     def ranking(self) -> pd.DataFrame:
         """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first.
@@ -271,3 +252,74 @@ def change_each_choice(
         row |= {"delta": (then - delta).abs().max(), "sign": (then * delta < 0).sum()}
         rows.append(row | {"first": first})
     return pd.DataFrame(rows)
+
+
+def sigma_null(
+    matches: Matches,
+    sensitive: Attribute,
+    *,
+    options: Options = PAPER,
+    permutations: int = 200,
+    seed: int = 0,
+    clusters: np.ndarray | None = None,
+) -> pd.DataFrame:
+    """Sigma of each class, and of their mean, against groups that mean nothing.
+
+    Sigma is never negative and grows with noise, so the groups are permuted between images. The
+    parameters are those of :func:`analyse`; images of one of the `clusters` are permuted together.
+    Columns ``class sigma null_mean null_high p p_holm``: AP points; the null's 95th percentile; the
+    share of permutations with a sigma at least as large, and the same adjusted for the number of
+    rows.
+    """
+    ones, found = np.ones((1, matches.n_images)), {}
+    moved = list(_permuted(matches, sensitive, clusters, permutations, seed))
+    for name in matches.classes:
+        of_class = matches.of(name)
+        found[name] = np.concatenate(
+            [evaluate(of_class, (one,), ones, options)[0] for one in moved]
+        )
+    kept = [ap for ap in found.values() if not np.isnan(ap[0]).any()]
+    if len(kept) > 1:
+        found = {ALL: np.mean(kept, axis=0)} | found
+    table = pd.DataFrame(
+        {"class": name} | _compared(formulas.sigma(ap)) for name, ap in found.items()
+    )
+    return table.assign(p_holm=stats.adjust(table.p))
+
+
+def _permuted(
+    matches: Matches, attribute: Attribute, clusters, permutations: int, seed: int
+) -> Iterator[Attribute]:
+    """The attribute, and then with its known codes permuted, again and again.
+
+    Codes of boxes move within their class, and from all boxes of an image to those of another:
+    single boxes resemble their neighbours, and would give too narrow a null.
+    """
+    together = None if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    apart = np.zeros(len(attribute.codes), int)
+    if attribute.level == "box":
+        image, apart = matches.boxes.image.to_numpy(), matches.boxes.category.to_numpy()
+        together = image if together is None else together[image]
+    known, rng = attribute.codes >= 0, np.random.default_rng(seed)
+    yield attribute
+    for _ in range(permutations):
+        codes = attribute.codes.copy()
+        for group in np.unique(apart[known]):
+            where = np.flatnonzero(known & (apart == group))
+            if together is None:
+                codes[where] = rng.permutation(codes[where])
+            else:
+                codes[where] = codes[where[permutation.Clusters(together[where]).between(rng)]]
+        yield replace(attribute, codes=codes)
+
+
+def _compared(values: np.ndarray) -> dict[str, float]:
+    """The first sigma beside its null, the others: mean, 95th percentile, and p-value."""
+    observed, null = values[0], values[1:][~np.isnan(values[1:])]
+    known = len(null) and not np.isnan(observed)
+    return {
+        "sigma": POINTS * observed,
+        "null_mean": POINTS * null.mean() if known else np.nan,
+        "null_high": POINTS * np.quantile(null, 0.95) if known else np.nan,
+        "p": (1 + (null >= observed).sum()) / (1 + len(null)) if known else np.nan,
+    }

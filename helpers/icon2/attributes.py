@@ -1,7 +1,6 @@
-"""Attributes: what is known of each image or each box, as codes into named values.
+"""Attributes (section 3.3): what is known of each image or each box, as codes into named values.
 
-ICON2, section 3.3: size and occlusion follow from the labels, weather, scene and time of day from
-the files. Any other column of the images or the boxes is an attribute as well.
+Any column of the images or the boxes is one, besides the paper's five.
 """
 
 from collections.abc import Sequence

@@ -3,11 +3,12 @@
 A cell is a set of boxes of one class with the images whose false positives count for it: all of
 them, those of one income group, the small boxes at night. :class:`Curves` arranges the matches by
 cell, threshold and score once; its average precision then needs a few passes for any image weights,
-which is what resampling asks for.
+which is what resampling asks for. :func:`estimate` asks for every cell that ICON2 needs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,20 +18,16 @@ from helpers.icon2.options import Options
 
 RECALLS = np.linspace(0.0, 1.0, 101)
 TINY = 1e-300  # keeps 0 / 0 at 0
+EVENTS_AT_ONCE = 500_000  # about; small arrays stay in the cache
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Which boxes and which false positives belong to which cell, for one class.
+    """Which boxes and which false positives belong to which cell, for one class."""
 
-    `of_box` (n boxes of the class,) is the cell of each box, -1 for none; `images` (n images, C)
-    and `counted` (C, n detections of the class) say which images, and which detections that take no
-    box, count for a cell.
-    """
-
-    of_box: np.ndarray
-    images: np.ndarray
-    counted: np.ndarray
+    of_box: np.ndarray  # (n boxes of the class,): the cell of each, -1 for none
+    images: np.ndarray  # (n images, C): which count for a cell
+    counted: np.ndarray  # (C, n detections of the class): which that take no box count for a cell
 
 
 def whole(of_class: ClassMatches) -> Cells:
@@ -41,10 +38,7 @@ def whole(of_class: ClassMatches) -> Cells:
 
 
 def cells(of_class: ClassMatches, attributes: Sequence[Attribute], options: Options) -> Cells:
-    """Cells of all combinations of the attributes' values for one class, the last running fastest.
-
-    Of the options, ``false_positives`` and ``images`` are used here.
-    """
+    """Cells of all combinations of the attributes' values for one class, the last one fastest."""
     sizes = [len(a.values) for a in attributes]
     places = np.indices(sizes).reshape(len(sizes), -1)  # code of each attribute in each cell
     codes = np.array([of_class.codes(a) for a in attributes])
@@ -87,17 +81,15 @@ class Curves:
             _one_cell(of_class, counted, event_cell == c)
             for c, counted in enumerate(chosen.counted)
         ]
-        counted, events, before, hit, inside, sizes = zip(*parts, strict=True)
+        counted, images, boxes, before, hit, inside, sizes = zip(*parts, strict=True)
         self.counted_image = np.concatenate(counted)
-        self.counted_start = _cumulated(np.array([len(images) for images in counted])).astype(int)
-        event = np.concatenate(events)
-        self.event_image = of_class.detection_image[of_class.event_detection[event]]
-        self.event_box = of_class.event_box[event]
-        starts = zip(before, self.counted_start, strict=False)
-        self.event_before = np.concatenate([b + s for b, s in starts])
+        begins = np.cumsum([0, *map(len, counted)], dtype=np.int32)[:-1]
+        self.counted_start = np.repeat(begins, self.n_thresholds)
+        self.event_before = np.concatenate([b + s for b, s in zip(before, begins, strict=True)])
+        self.event_image, self.event_box = np.concatenate(images), np.concatenate(boxes)
         self.event_hit = _unless_all(np.concatenate(hit))
         self.event_counted = _unless_all(np.concatenate(inside))
-        self.start = _cumulated(np.concatenate(sizes)).astype(int)
+        self.start = np.cumsum([0, *np.concatenate(sizes)])
 
     def positives(self, weights: np.ndarray, box_weights: np.ndarray | None = None) -> np.ndarray:
         """Weight of the boxes of each cell, float64 (C,)."""
@@ -120,61 +112,64 @@ class Curves:
         Eq. 3); without it N is the cell's own number (Eq. 2). NaN for a cell without a box.
         """
         positives = self.positives(weights, box_weights)
-        own = np.repeat(positives, self.n_thresholds)
-        ratio = None if normal is None else normal / np.maximum(positives, TINY)
-        hits, precision = self._precision(weights, ratio, box_weights)
+        ratio = np.ones(self.n_cells) if normal is None else normal / np.maximum(positives, TINY)
+        own, ratio = (np.repeat(of_cell, self.n_thresholds) for of_cell in (positives, ratio))
         exact = box_weights is None and not (weights % 1).any()
-        found = self._at_recalls(hits, precision, own, exact)
+        needed = _whole(own) if exact else RECALLS * own[:, None] * (1 - 1e-12)
+        drawn = _cumulated(weights[self.counted_image])
+        found = np.empty(len(own))
+        pieces = np.unique(self.start[:-1] // EVENTS_AT_ONCE, return_index=True)[1]
+        for first, last in pairwise([*pieces, len(own)]):
+            at, start = slice(first, last), self.start[first : last + 1]
+            curve = self._precision(at, start, weights, drawn, ratio[at], box_weights)
+            found[at] = _at_recalls(*curve, start - start[0], needed[at])
         found[own == 0] = np.nan
         return found.reshape(self.n_cells, self.n_thresholds)
 
-    def _precision(self, weights, ratio, box_weights):
-        """Cumulative true positives over all events, and precision at each."""
-        drawn = _cumulated(weights[self.counted_image])
-        weight = weights[self.event_image]
-        gain = weight if self.event_hit is None else weight * self.event_hit
+    def _precision(self, at, start, weights, drawn, ratio, box_weights):
+        """True positives up to each event of some curves, and precision there."""
+        events, sizes, start = slice(start[0], start[-1]), np.diff(start), start - start[0]
+        weight = weights[self.event_image[events]]
+        gain = weight if self.event_hit is None else weight * self.event_hit[events]
         if box_weights is not None:
-            gain = gain * box_weights[self.event_box]
+            gain = gain * box_weights[self.event_box[events]]
         hits = _cumulated(gain)
-        inside = weight if self.event_counted is None else weight * self.event_counted
+        inside = weight if self.event_counted is None else weight * self.event_counted[events]
         taken = hits if inside is gain else _cumulated(inside)
-        sizes, per_cell = np.diff(self.start), np.diff(self.start[:: self.n_thresholds])
-        begins = np.repeat(drawn[self.counted_start[:-1]], self.n_thresholds)
-        false = drawn[self.event_before]
+        false = drawn[self.event_before[events]]
         false -= taken[1:]
-        false += np.repeat(taken[self.start[:-1]] - begins, sizes)
-        true = hits[1:] - np.repeat(hits[self.start[:-1]], sizes)
-        if ratio is not None:
-            true *= np.repeat(ratio, per_cell)
+        false += np.repeat(taken[start[:-1]] - drawn[self.counted_start[at]], sizes)
+        true = hits[1:] - np.repeat(hits[start[:-1]], sizes)
+        true *= np.repeat(ratio, sizes)
         np.maximum(false, 0, out=false)
         false += true
         np.maximum(false, TINY, out=false)
         return hits, np.divide(true, false, out=true)
 
-    def _at_recalls(self, hits, precision, positives, exact) -> np.ndarray:
-        """Mean over 101 recalls of the best precision at that recall or beyond, per segment."""
-        base, end = hits[self.start[:-1]], self.start[1:]
-        needed = RECALLS * positives[:, None] * (1 - 1e-12)
-        if exact:
-            needed = _whole(positives)
-        at = np.searchsorted(hits[1:], (base[:, None] + needed).ravel()).reshape(needed.shape)
-        at[:, 0] = self.start[:-1]
-        reached = at < end[:, None]
-        at = np.minimum(at, end[:, None])
-        padded = np.append(precision, 0.0)
-        best = np.maximum.reduceat(padded, np.column_stack([at, end]).ravel())
-        best = best.reshape(len(end), -1)[:, :-1] * reached
-        return np.maximum.accumulate(best[:, ::-1], axis=1).mean(1)
+
+def _at_recalls(hits, precision, start, needed) -> np.ndarray:
+    """Mean over 101 recalls of the best precision at that recall or beyond, of each curve."""
+    base, end = hits[start[:-1]], start[1:]
+    at = np.searchsorted(hits[1:], (base[:, None] + needed).ravel()).reshape(needed.shape)
+    at[:, 0] = start[:-1]
+    reached = at < end[:, None]
+    at = np.minimum(at, end[:, None])
+    padded = np.append(precision, 0.0)
+    best = np.maximum.reduceat(padded, np.column_stack([at, end]).ravel())
+    best = best.reshape(len(end), -1)[:, :-1] * reached
+    return np.maximum.accumulate(best[:, ::-1], axis=1).mean(1)
 
 
 def _one_cell(of_class: ClassMatches, counted: np.ndarray, hit: np.ndarray) -> tuple:
-    """Counted detections' images, matches, detections before each, hit, counted, and sizes."""
+    """Images of counted detections; of matches image, box, detections before, hit and counted."""
     inside = counted[of_class.event_detection]
     chosen = np.flatnonzero(inside | hit)
+    detection = of_class.event_detection[chosen]
     return (
         of_class.detection_image[counted],
-        chosen,
-        np.cumsum(counted, dtype=np.int32)[of_class.event_detection[chosen]],
+        of_class.detection_image[detection],
+        of_class.event_box[chosen],
+        np.cumsum(counted, dtype=np.int32)[detection],
         hit[chosen],
         inside[chosen],
         np.bincount(of_class.event_threshold[chosen], minlength=of_class.n_thresholds),
@@ -199,3 +194,118 @@ def _whole(positives: np.ndarray) -> np.ndarray:
     count -= (count - 1) / total >= RECALLS
     count += count / total < RECALLS
     return count
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one explanatory attribute contributes; AP is NaN where not estimable."""
+
+    values: tuple[str, ...]
+    ap: np.ndarray  # (R, E): weightings, values
+    boxes: np.ndarray
+    cell_ap: np.ndarray  # (R, E, A): within each value of the sensitive attribute
+    cell_boxes: np.ndarray
+    standardised: np.ndarray  # (R, A): every group reweighted to the common distribution of e
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """All of ICON2's average precisions for one class."""
+
+    overall: float  # of all groups together
+    group_ap: np.ndarray  # (R, A): weightings, sensitive values
+    group_boxes: np.ndarray
+    parts: dict[str, Part]  # by the attribute's name
+
+
+def estimate(
+    of_class: ClassMatches,
+    sensitive: Attribute,
+    explanatory: Sequence[Attribute],
+    weights: np.ndarray,
+    options: Options,
+    standardise: bool,
+    map: Callable,
+) -> Estimate:
+    """Average precision over all thresholds of every cell, for each row of weights (R, n images).
+
+    Row 0 is the data as they are. `map` may be a pool's, to work on several attributes at once.
+    """
+
+    def part(explaining: Attribute) -> Part:
+        ap, boxes = evaluate(of_class, (explaining,), weights, options)
+        strata, both = len(explaining.values), (explaining, sensitive)
+        found = evaluate(of_class, both, weights, options, strata)
+        cell_ap, cell_boxes = (one.reshape(len(weights), strata, -1) for one in found)
+        usable = ~np.isnan(cell_ap[0]).any(1) & standardise
+        adjusted = _standardised(
+            of_class, sensitive, explaining, weights, options, cell_boxes, usable
+        )
+        return Part(explaining.values, ap, boxes, cell_ap, cell_boxes, adjusted)
+
+    overall = Curves(of_class, whole(of_class)).average_precision(weights[0]).mean()
+    groups = evaluate(of_class, (sensitive,), weights, options)
+    names = [attribute.name for attribute in explanatory]
+    return Estimate(float(overall), *groups, dict(zip(names, map(part, explanatory), strict=True)))
+
+
+def evaluate(of_class, attributes, weights, options, strata: int = 1) -> list[np.ndarray]:
+    """AP and boxes (R, C) of attributes' combined values, compared within each of `strata` runs."""
+    chosen = cells(of_class, attributes, options)
+    arranged = Curves(of_class, chosen)
+    ap, boxes = np.empty((2, len(weights), arranged.n_cells))
+    for r, weight in enumerate(weights):
+        boxes[r] = arranged.positives(weight)
+        normal = _normal(boxes[r], weight @ chosen.images, strata, options)
+        ap[r] = arranged.average_precision(weight, normal).mean(1)
+    few = np.bincount(arranged.box_cell, minlength=arranged.n_cells) < options.min_boxes
+    ap[:, few] = np.nan
+    return [ap, boxes]
+
+
+def _standardised(
+    of_class, sensitive, explaining, weights, options, boxes: np.ndarray, usable: np.ndarray
+) -> np.ndarray:
+    """AP of each group (R, A) as if all had the distribution of e that they have together.
+
+    Boxes weigh P(e) / P(e|a), and so do the detections that took them. False positives weigh by
+    their image where a and e are attributes of images; where one is of boxes they weigh one. Only
+    values of e in which every group is estimable take part.
+    """
+    found = np.full((len(weights), len(sensitive.values)), np.nan)
+    if not usable.any():
+        return found
+    chosen = cells(of_class, (sensitive,), options)
+    arranged = Curves(of_class, chosen)
+    of_images = explaining.level == sensitive.level == "image"
+    for r, weight in enumerate(weights):
+        ratio = _ratios(boxes[r], usable)
+        if of_images:
+            by_image, by_box = weight * ratio[explaining.codes, sensitive.codes], None
+        else:
+            group = of_class.codes(sensitive)
+            by_image, by_box = weight, ratio[of_class.codes(explaining), group]
+        normal = _normal(boxes[r][usable].sum(0), by_image @ chosen.images, 1, options)
+        found[r] = arranged.average_precision(by_image, normal, by_box).mean(1)
+    return found
+
+
+def _ratios(boxes: np.ndarray, usable: np.ndarray) -> np.ndarray:
+    """P(e) / P(e|a) as (E + 1, A); zero for what is left out, and in the last row for no e."""
+    kept = boxes * usable[:, None]
+    common = kept.sum(1) / max(kept.sum(), 1e-300)
+    within = kept / np.maximum(kept.sum(0), 1e-300)
+    ratio = np.divide(common[:, None], within, out=np.zeros_like(within), where=within > 0)
+    return np.vstack([ratio, np.zeros(boxes.shape[1])])
+
+
+def _normal(boxes, images, strata: int, options: Options) -> np.ndarray | None:
+    """N of Eq. 3 for each cell (C,), or None for precision as it is."""
+    if options.precision == "raw":
+        return None
+    strata = 1 if options.number == "all cells" else strata
+    images = np.ones(len(boxes)) if options.precision == "normalised" else images
+    density = np.divide(boxes, images, out=np.zeros_like(boxes), where=images > 0)
+    compared = density.reshape(strata, -1)
+    mean = compared.sum(1) / np.maximum((compared > 0).sum(1), 1)
+    return np.repeat(mean, len(boxes) // strata) * images

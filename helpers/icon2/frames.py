@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +20,10 @@ from helpers.worlds.driving import DrivingWorld
 
 @dataclass(frozen=True)
 class Frames(DrivingWorld):
-    """Frames and detections as tables, and what is known of them.
+    """Frames and detections as tables, and a `report`: what was read, joined or left out.
 
     Images are numbered in the order of their names, by which COCO breaks ties among scores; their
-    attributes are NaN where absent. `report` has a sentence for everything that was read, joined
-    or left out.
+    attributes are NaN where absent.
     """
 
     report: tuple[str, ...] = ()
@@ -74,21 +73,13 @@ def read(
     Parameters
     ----------
     labels, predictions
-        BDD100K's labels and detections of the same frames: a file (a list, or an object with
-        frames) or a folder of such files.
-    gps
-        Folder of BDD100K's info files, ``<video>.json``.
-    areas
-        GeoJSON of polygons with a property ``area``.
-    incomes
-        CSV with the columns ``area`` and ``income`` (dollars a year).
+        BDD100K's labels and detections of the same frames, each a file or a folder of such files.
+    gps, areas, incomes
+        Folder of BDD100K's info files ``<video>.json``; GeoJSON of polygons with a property
+        ``area``; CSV with the columns ``area`` and ``income`` (dollars a year).
     edges
         ``equal`` (a third of the joined frames in each bin) or ``paper`` (21.4k, 62.1k, 93.4k,
         250k). A bin holds its lower edge, the last both.
-
-    Returns
-    -------
-    Frames
 
     Raises
     ------
@@ -104,9 +95,18 @@ def read(
     if gps is not None:
         table, counts = income.join(images["video"], **place, edges=edges)
         images["income"] = table["bin"]
-        more.append(_counted(counts))
-    found, left_out = _present(images, boxes, detections)
-    return _reported(found, [*said, *more, *left_out])
+        more.append(", ".join(f"{n:,} {name}" for name, n in counts.items()))
+    codes = np.unique(boxes["category"])
+    kept = detections[detections["category"].isin(codes)].reset_index(drop=True)
+    if left := len(detections) - len(kept):
+        more.append(f"{left:,} detections left out: no box of their class is labelled")
+    boxes, kept = (t.assign(category=np.searchsorted(codes, t["category"])) for t in (boxes, kept))
+    first = (
+        f"{len(images):,} frames, {(~boxes.ignore).sum():,} boxes, "
+        f"{len(kept):,} detections of {len(codes)} classes"
+    )
+    classes = tuple(driving.CLASSES[code] for code in codes)
+    return Frames(images, boxes, kept, classes, (first, *said, *more))
 
 
 def _together(**given) -> None:
@@ -122,10 +122,9 @@ def example(
 ) -> tuple[int, pd.DataFrame, pd.DataFrame]:
     """A frame that shows what matching does: its number, its boxes, and its detections.
 
-    Of the frames in which a class has a hit, a miss and a false positive (or else the most of the
-    three) at the first threshold of the `matches`, and at most two false positives, it is that with
-    the largest boxes. The boxes have a column ``found``, the detections ``hit`` and ``box`` (the
-    row of the box that they took).
+    It has a hit, a miss and a false positive of the class (or else the most of the three) at the
+    first threshold of the `matches`, at most two false positives, and the largest boxes. The boxes
+    have a column ``found``, the detections ``hit`` and ``box`` (the row of the box that they took).
     """
     rows, ours = matches.rows(name), matches.of(name)
     boxes = frames.boxes.loc[ours.box_row[~ours.box_ignored]]
@@ -153,26 +152,3 @@ def picture(frames: DrivingWorld, folder: str | Path | None, number: int) -> np.
     if file.is_file():
         return np.asarray(Image.open(file).convert("RGB"))
     return np.full((720, 1280, 3), 238, np.uint8)
-
-
-def _present(images, boxes, detections) -> tuple[Frames, list[str]]:
-    """Frames of the classes that have a labelled box, and what is said of the others."""
-    codes = np.unique(boxes["category"])
-    kept = detections[detections["category"].isin(codes)].reset_index(drop=True)
-    boxes, kept = (t.assign(category=np.searchsorted(codes, t["category"])) for t in (boxes, kept))
-    left = len(detections) - len(kept)
-    said = [f"{left:,} detections left out: no box of their class is labelled"] if left else []
-    return Frames(images, boxes, kept, tuple(driving.CLASSES[c] for c in codes)), said
-
-
-def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{n:,} {name}" for name, n in counts.items())
-
-
-def _reported(frames: Frames, said: list[str]) -> Frames:
-    """The same with a report: what there is, and what else is said."""
-    first = (
-        f"{len(frames.images):,} frames, {(~frames.boxes.ignore).sum():,} boxes, "
-        f"{len(frames.detections):,} detections of {len(frames.classes)} classes"
-    )
-    return replace(frames, report=(first, *said))

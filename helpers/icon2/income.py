@@ -1,20 +1,17 @@
 """Income of the place where a frame was taken: GPS, a map of areas and a table of incomes, joined.
 
-ICON2, section 4.1: the position of each labelled frame is looked up in a map of areas, and the
-area's median income puts the frame into one of three bins. The reader brings the map and the table;
-none ships here.
+ICON2, section 4.1: the area's median income puts each frame into one of three bins.
 """
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.path import Path as Outline
 from pydantic import BaseModel
 
-from helpers.icon2.reading import DetectionDataError, load_json, read_csv, valid
+from helpers.icon2.reading import DetectionDataError, load_json, numbered, valid
 
 PAPER_EDGES = (21_400.0, 62_100.0, 93_400.0, 250_000.0)  # dollars, section 4.1
 BINS = ("low", "middle", "high")
@@ -44,10 +41,9 @@ def join(
     incomes: str | Path,
     edges: str = "equal",
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Income bin of every frame.
+    """Columns ``video latitude longitude area income bin`` of every frame, NaN where not known.
 
-    The columns are ``video latitude longitude area income bin``, NaN where not known. The counts
-    say how many frames there are, were joined, and were left out for which reason.
+    The counts say how many frames there are, were joined, and were left out for which reason.
     """
     table = positions(videos, Path(gps))
     table["area"] = areas_of(table, Path(areas))
@@ -101,23 +97,26 @@ def areas_of(places: pd.DataFrame, areas: Path) -> pd.Series:
     found = pd.Series(None, index=places.index, dtype=object)
     points = places[PLACE[::-1]].to_numpy(float)
     for name, feature in zip(names, features, strict=True):
-        found[_inside(points, feature.get("geometry") or {})] = str(name)
+        geometry = feature.get("geometry") or {}
+        kind, coordinates = geometry.get("type"), geometry.get("coordinates") or []
+        for polygon in {"Polygon": [coordinates], "MultiPolygon": coordinates}.get(kind, []):
+            rings = [Outline(np.asarray(ring, float)[:, :2]) for ring in polygon]  # holes are, too
+            within = np.sum([ring.contains_points(points) for ring in rings], axis=0) % 2 == 1
+            found[within] = str(name)
     return found
-
-
-def _inside(points: np.ndarray, geometry: dict[str, Any]) -> np.ndarray:
-    """Points (n, 2) inside of a polygon, in an odd number of its rings: holes are rings too."""
-    kind, coordinates = geometry.get("type"), geometry.get("coordinates") or []
-    inside = np.zeros(len(points), bool)
-    for polygon in {"Polygon": [coordinates], "MultiPolygon": coordinates}.get(kind, []):
-        rings = [Outline(np.asarray(ring, float)[:, :2]) for ring in polygon]
-        inside |= np.logical_xor.reduce([ring.contains_points(points) for ring in rings])
-    return inside
 
 
 def _incomes(path: Path) -> pd.Series:
     """Income by area; "142,500" and "$142,500" are numbers too."""
-    table = read_csv(path, "area", ["income"])
+    if not path.is_file():
+        raise DetectionDataError(f"{path.name}: there is no such file")
+    try:
+        table = pd.read_csv(path, dtype={"area": str})
+    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
+        raise DetectionDataError(f"{path.name}: is not a CSV table ({error})") from None
+    for column in {"area", "income"}.difference(table):
+        raise DetectionDataError(f"{path.name}: no column {column!r}")
+    numbered(table["area"], path)
     text = table.income.astype(str).str.replace(r"[$,\s]", "", regex=True)
     income = pd.to_numeric(text, errors="coerce")
     strange = table[income.isna() & table.income.notna()]

@@ -1,9 +1,8 @@
 """How much of a gap is due to scenes and how much to looks, measured on a detector by intervention.
 
 No data set can tell this, but a rendered street can. The same layouts are rendered twice: with the
-looks that their own income group has, and with those of the opposite group. Together with the two
-groups' layouts that gives the four combinations of scenes and looks, and the gap between low and
-high income is divided between its two causes.
+looks of their own income group, and with those of the opposite one. Together with the two groups'
+layouts that gives the four combinations of scenes and looks.
 
 ``python -m helpers.icon2.intervention data/streets.csv`` measures nine planted worlds with two
 trainings of each detector and records them.
@@ -46,14 +45,12 @@ ANALYSES = (CONTROL, FIRST, *CROSSED)
 FEW = 10  # boxes that a combination needs; a single attribute's value needs the usual 30
 
 
-def trained(
-    rare: float, seed: int, store: Path | None = None, frames: int = TRAINED_ON
-) -> Detector:
+def trained(rare: float, seed: int, store: Path | None = None) -> Detector:
     """A detector trained on street frames of equal scenes, `rare` of them with the rare look.
 
     It is trained once and then found in the store (default: the project's).
     """
-    table, things = street.scenes(frames, 1000 + seed)
+    table, things = street.scenes(TRAINED_ON, 1000 + seed)
     images, boxes = street.render(table, street.dressed(table, things, rare))
     given = {"seed": seed, "store": store or project.store()}
     return detectors.trained(torch.from_numpy(images), boxes, street.KINDS, **given)
@@ -69,9 +66,7 @@ def observed(
     return DrivingWorld(frames, boxes, found, street.KINDS)
 
 
-def swapped(
-    own: DrivingWorld, other: DrivingWorld, resamples: int = 200, seed: int = 0
-) -> dict[str, np.ndarray]:
+def swapped(own: DrivingWorld, other: DrivingWorld, resamples: int = 200) -> dict[str, np.ndarray]:
     """AP (1 + resamples, 4) of each class, in 0..1, of the four combinations in `CELLS`.
 
     `own` and `other` are the same frames in the looks of their own group and of the opposite one.
@@ -80,19 +75,16 @@ def swapped(
     groups = own.images["income"].astype(str)
     names = [*(groups + ", own"), *(groups + ", other")]
     codes = pd.Index(CELLS).get_indexer(names)  # the middle group is in none
-    cell = Attribute("cell", CELLS, codes.astype(np.int64), "image")
-    both = {}
-    for kind in ("boxes", "detections"):
-        second = getattr(other, kind)
-        second = second.assign(image=second["image"] + len(groups))
-        both[kind] = pd.concat([getattr(own, kind), second], ignore_index=True)
-    world = DrivingWorld(
-        pd.concat([own.images] * 2, ignore_index=True), **both, classes=own.classes
+    boxes, found = (
+        pd.concat([one, two.assign(image=two["image"] + len(groups))], ignore_index=True)
+        for one, two in ((own.boxes, other.boxes), (own.detections, other.detections))
     )
+    images = pd.concat([own.images] * 2, ignore_index=True)
+    matches = match(DrivingWorld(images, boxes, found, own.classes))
     layouts = np.tile(np.arange(len(groups)), 2)
-    drawn = {"resamples": resamples, "seed": seed, "clusters": layouts}
-    found = analyse(match(world), cell, [], **drawn)
-    return {name: estimate.group_ap for name, estimate in found.estimates.items()}
+    cell = Attribute("cell", CELLS, codes, "image")
+    analysis = analyse(matches, cell, [], resamples=resamples, clusters=layouts)
+    return {name: estimate.group_ap for name, estimate in analysis.estimates.items()}
 
 
 def divided(ap: np.ndarray) -> dict[str, np.ndarray]:
@@ -110,25 +102,22 @@ def divided(ap: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def icon2_says(world: DrivingWorld, resamples: int = 0, seed: int = 0) -> pd.DataFrame:
+def icon2_says(world: DrivingWorld, resamples: int = 0) -> pd.DataFrame:
     """What ICON2 says of each class without any intervention.
 
-    Returns
-    -------
-    DataFrame
-        class; attribute (of the paper's five, the top-ranked), proxy_sigma, sigma and delta (what
-        the paper's control says of it); and for each of the `ANALYSES` the part of the gap between
-        high and low income that it puts down to the scenes, in AP points, with ``_low`` and
-        ``_high`` where there are resamples. Of the paper's control that is the share of sigma by
-        which sigma falls, times the gap; of the others how far standardising lowers the gap.
+    Columns class, attribute (of the paper's five, the top-ranked), proxy_sigma, sigma, delta (what
+    the paper's control says of it), and for each of the `ANALYSES`, with ``_low`` and ``_high``,
+    the part of the gap between high and low income that it puts down to the scenes, in AP points.
+    Of the paper's control that is the share of sigma by which sigma falls, times the gap; of the
+    others how far standardising lowers the gap.
     """
     five = [attributes.made(world, name) for name in attributes.OF_PAPER]
     known = {one.name: one for one in [*five, fifths(world)]}
     crossings = [crossed(world, *(known[one] for one in of)) for of in CROSSED.values()]
     matches, income = match(world), attributes.from_column(world, "income")
-    drawn = {"resamples": resamples, "seed": seed}
-    found = analyse(matches, income, five, **drawn)
-    finer = analyse(matches, income, crossings, options=Options(min_boxes=FEW), **drawn)
+    found = analyse(matches, income, five, resamples=resamples)
+    few = Options(min_boxes=FEW)
+    finer = analyse(matches, income, crossings, options=few, resamples=resamples)
     falls = found.control()[["class", "attribute", "sigma", "delta"]]
     first = found.ranking().drop_duplicates("class")[["class", "attribute", "proxy_sigma"]]
     rows = []
@@ -136,27 +125,23 @@ def icon2_says(world: DrivingWorld, resamples: int = 0, seed: int = 0) -> pd.Dat
         one = found.estimates[row["class"]]
         top, further = one.parts[row["attribute"]], finer.estimates[row["class"]].parts.values()
         left = formulas.controlled(top.cell_ap) / formulas.sigma(one.group_ap)
-        gap = _high_less_low(one.group_ap)
+        gap = one.group_ap[:, 2] - one.group_ap[:, 0]
         parts = [gap * (1 - left)]
-        parts += [gap - _high_less_low(part.standardised) for part in (top, *further)]
+        for part in (top, *further):
+            parts.append(gap - (part.standardised[:, 2] - part.standardised[:, 0]))
         for name, values in zip(ANALYSES, parts, strict=True):
             row |= with_interval(name, values, f"{name}_")
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _high_less_low(ap: np.ndarray) -> np.ndarray:
-    """The gap (R,) from AP (R, 3) of low, middle and high income."""
-    return ap[:, 2] - ap[:, 0]
-
-
-def measured(harder: float, rare: float, training: int, store: Path | None = None) -> pd.DataFrame:
+def measured(harder: float, rare: float, training: int) -> pd.DataFrame:
     """Intervene in one of the `WORLDS`, with one training of its detector.
 
     A row a class: harder, rare, training, class, the gap and its parts in AP points with 95%
     intervals (``gap gap_low gap_high scenes ...``), and what :func:`icon2_says`.
     """
-    detector = trained(rare, training, store)
+    detector = trained(rare, training)
     frames, things = street.scenes(TESTED_ON, 5000 + training, harder)
     own, other = (observed(detector, frames, things, share) for share in (RARE, RARE[::-1]))
     rows = []
@@ -193,12 +178,10 @@ def crossed(world: DrivingWorld, *several: Attribute) -> Attribute:
 def scores(record: pd.DataFrame, bounds: Mapping[str, float] | None = None) -> pd.DataFrame:
     """How near each of the `ANALYSES` comes to what the intervention says is due to the scenes.
 
-    From rows of :func:`measured`. Columns ``analysis rows error within``: the mean absolute error
-    (AP points), and the share of rows in which the intervention's part lies within the analysis's
-    95% interval; ``bound right``: the share of rows in which a part above the bound means that the
-    scenes have a part beyond doubt. Without `bounds` each analysis gets the one, in half points,
-    that is right most often (the lowest of several); so it is chosen on some worlds, and those that
-    were chosen can be given for others.
+    From rows of :func:`measured`. ``error`` is the mean absolute error (AP points), ``within`` the
+    share of rows whose 95% interval holds the intervention's part, ``right`` the share in which a
+    part above the ``bound`` means that the scenes have a part beyond doubt. Without `bounds` each
+    analysis gets the one, in half points, that is right most often (the lowest of several).
     """
     truth, caused, rows = record["scenes"], record["scenes_low"] > 0, []
     for name in ANALYSES:

@@ -4,13 +4,14 @@ COCO's rule goes through the detections of an image and class from the highest s
 takes the box it overlaps most among those still free, if the overlap reaches the threshold. That
 is a serial dictatorship, so it has the one stable outcome in which boxes prefer the detection with
 the higher score: all detections may propose at once, every box keeps the best, the others propose
-to their next. A few rounds over whole arrays settle all images and classes of a threshold.
+to their next. A few rounds over arrays settle a range of images, all their classes at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -21,25 +22,23 @@ from helpers.worlds.driving import DrivingWorld
 
 IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10))
 MAX_DETECTIONS = 100  # of an image and class, as COCO
-PAIRS_AT_ONCE = 100_000  # about; small arrays stay in the cache
+IMAGES_AT_ONCE = 1_000  # small arrays stay in the cache
 
 
 @dataclass(frozen=True)
 class Matches:
     """Which detection took which box.
 
-    `taken` (T, n detections) is the row of the box that each detection took at each threshold, -1
-    for none. `detections` (``image category score row``, the row in those that were given) are
-    class after class, in each by falling score; ties in the order of the images, as COCO breaks
-    them. `boxes` (``image category ignore``) are in the order in which they were given.
+    The detections are class after class, in each by falling score; ties are in the order of the
+    images, as COCO breaks them. The boxes are in the order in which they were given.
     """
 
     thresholds: np.ndarray
     classes: tuple[str, ...]
     n_images: int
-    boxes: pd.DataFrame
-    detections: pd.DataFrame
-    taken: np.ndarray
+    boxes: pd.DataFrame  # image category ignore
+    detections: pd.DataFrame  # image category score row (in those that were given)
+    taken: np.ndarray  # (T, n detections): row of the box that each took, -1 for none
 
     def of(self, name: str) -> ClassMatches:
         """The matches of one class."""
@@ -67,17 +66,16 @@ class ClassMatches:
     """
 
     def __init__(self, matches: Matches, category: int) -> None:
-        boxes, detections = (
-            table[table["category"] == category] for table in (matches.boxes, matches.detections)
-        )
+        boxes = matches.boxes[matches.boxes["category"] == category]
+        of_class = slice(*matches.detections["category"].searchsorted([category, category + 1]))
+        detections, taken = matches.detections[of_class], matches.taken[:, of_class]
         self.category, self.n_images = category, matches.n_images
         self.n_thresholds = len(matches.thresholds)
         self.box_row = boxes.index.to_numpy()
-        self.box_image = boxes["image"].to_numpy(np.int32)
+        self.box_image = boxes["image"].to_numpy()
         self.box_ignored = boxes["ignore"].to_numpy()
         self.detection_row = detections["row"].to_numpy()
-        self.detection_image = detections["image"].to_numpy(np.int32)
-        taken = matches.taken[:, detections.index]
+        self.detection_image = detections["image"].to_numpy()
         events = np.nonzero(taken >= 0)
         self.event_threshold, self.event_detection = (part.astype(np.int32) for part in events)
         place = np.full(len(matches.boxes), -1, np.int32)
@@ -98,52 +96,67 @@ def match(frames: DrivingWorld, thresholds: Sequence[float] = IOU_THRESHOLDS) ->
     thresholds = np.asarray(thresholds, float)
     if not ((thresholds > 0) & (thresholds <= 1)).all():
         raise ValueError(f"thresholds must be in (0, 1], not {thresholds.tolist()}")
-    kept = _strongest(frames.detections, len(frames.classes))
-    given, ignored = frames.detections.iloc[kept], frames.boxes["ignore"].to_numpy(bool)
-    pairs = _overlapping(given, frames, ignored, thresholds.min())
-    taken = _take(*pairs, len(given), ignored, thresholds)
-    order = np.lexsort((-given["score"].to_numpy(), given["category"].to_numpy()))
-    listed = given.iloc[order][["image", "category", "score"]].reset_index(drop=True)
+    n_classes, edges = len(frames.classes), np.arange(0, len(frames.images), IMAGES_AT_ONCE)
+    kept = _strongest(frames.detections, n_classes)
+    order = np.argsort(_key(frames.boxes, n_classes), kind="stable").astype(np.int32)
+    category, score = (frames.detections[name].to_numpy()[kept] for name in ("category", "score"))
+    listed = np.lexsort((-score, category))
+    place = np.argsort(listed)
+    taken = np.empty((len(thresholds), len(kept)), np.int32)
+    starts = [
+        [*table["image"].to_numpy()[rows].searchsorted(edges), len(rows)]
+        for table, rows in ((frames.detections, kept), (frames.boxes, order))
+    ]
+    for found, boxes in zip(*map(pairwise, starts), strict=True):
+        rows, own = kept[slice(*found)], order[slice(*boxes)]
+        here = _take(frames.detections.iloc[rows], frames.boxes.iloc[own], n_classes, thresholds)
+        taken[:, place[slice(*found)]] = np.append(own, -1)[here]
+    detections = frames.detections[["image", "category", "score"]].iloc[kept[listed]]
+    smaller = {"image": np.int32, "category": np.int16}
     return Matches(
         thresholds,
         frames.classes,
         len(frames.images),
-        frames.boxes[["image", "category", "ignore"]].reset_index(drop=True),
-        listed.assign(row=kept[order]),
-        taken[:, order],
+        frames.boxes[["image", "category", "ignore"]].reset_index(drop=True).astype(smaller),
+        detections.reset_index(drop=True).astype(smaller).assign(row=kept[listed]),
+        taken,
     )
 
 
 def _key(boxes: pd.DataFrame, n_classes: int) -> np.ndarray:
     """One number for the image and the class of each box."""
-    return boxes.image.to_numpy(np.int64) * n_classes + boxes.category.to_numpy(np.int64)
+    return boxes["image"].to_numpy(np.int64) * n_classes + boxes["category"].to_numpy(np.int64)
 
 
 def _strongest(boxes: pd.DataFrame, n_classes: int) -> np.ndarray:
     """Rows by image, class and falling score, at most `MAX_DETECTIONS` an image and class."""
     key = _key(boxes, n_classes)
     order = np.lexsort((-boxes.score.to_numpy(float), key))
-    first = np.searchsorted(key[order], key[order])
-    return order[np.arange(len(key)) - first < MAX_DETECTIONS]
+    key = key[order]
+    return order[np.arange(len(key)) - np.searchsorted(key, key) < MAX_DETECTIONS].astype(np.int32)
 
 
-def _overlapping(given: pd.DataFrame, frames: DrivingWorld, ignored: np.ndarray, least: float):
-    """Pairs (detection, box, IoU) of the same image and class that overlap by `least` or more."""
-    key, wanted = (_key(table, len(frames.classes)) for table in (frames.boxes, given))
-    order = np.argsort(key, kind="stable")
-    first = np.searchsorted(key[order], wanted)
-    counts = np.searchsorted(key[order], wanted, side="right") - first
-    ours, theirs = (table[CORNERS].to_numpy(float).T for table in (given, frames.boxes))
-    found = []
-    for part in np.array_split(np.arange(len(given)), 1 + counts.sum() // PAIRS_AT_ONCE):
-        n = counts[part]
-        detection = np.repeat(part, n)
-        step = np.arange(len(detection)) - np.repeat(np.cumsum(n) - n, n)
-        box = order[np.repeat(first[part], n) + step]
-        overlaps = iou(ours[:, detection], theirs[:, box], ignored[box])
-        near = overlaps >= min(least, 1 - 1e-10)
-        found.append((detection[near], box[near], overlaps[near]))
-    return tuple(np.concatenate(part) for part in zip(*found, strict=True))
+def _take(found: pd.DataFrame, boxes: pd.DataFrame, n_classes: int, thresholds) -> np.ndarray:
+    """Place of the box that each detection takes at each threshold, -1 for none.
+
+    Both tables are by image and class, the detections of a class by falling score.
+    """
+    key, wanted = _key(boxes, n_classes), _key(found, n_classes)
+    first = np.searchsorted(key, wanted)
+    counts = np.searchsorted(key, wanted, side="right") - first
+    detection = np.repeat(np.arange(len(found)), counts)
+    step = np.arange(len(detection)) - np.repeat(np.cumsum(counts) - counts, counts)
+    box, ignored = np.repeat(first, counts) + step, boxes["ignore"].to_numpy(bool)
+    ours, theirs = (table[CORNERS].to_numpy(float).T for table in (found, boxes))
+    overlap = iou(ours[:, detection], theirs[:, box], ignored[box])
+    preference = np.lexsort((-box, -overlap, ignored[box], detection))
+    detection, box, overlap = detection[preference], box[preference], overlap[preference]
+    taken = []
+    for threshold in thresholds:
+        near = overlap >= min(threshold, 1 - 1e-10)
+        starts = np.searchsorted(detection[near], np.arange(len(found) + 1))
+        taken.append(_propose(box[near], starts, len(found), ignored))
+    return np.array(taken)
 
 
 def iou(ours: np.ndarray, theirs: np.ndarray, ignored: np.ndarray | bool = False) -> np.ndarray:
@@ -154,18 +167,6 @@ def iou(ours: np.ndarray, theirs: np.ndarray, ignored: np.ndarray | bool = False
     own, other = ((x2 - x1) * (y2 - y1) for x1, y1, x2, y2 in (ours, theirs))
     union = np.where(ignored, own, own + other - shared)
     return np.divide(shared, union, out=np.zeros(len(union)), where=union > 0)  # no area: none
-
-
-def _take(detection, box, iou, n, ignored, thresholds) -> np.ndarray:
-    """Box taken by each detection at each threshold; detections are in order of precedence."""
-    preference = np.lexsort((-box, -iou, ignored[box], detection))
-    detection, box, iou = detection[preference], box[preference], iou[preference]
-    taken = np.full((len(thresholds), n), -1, np.int32)
-    for t, threshold in enumerate(thresholds):
-        near = iou >= min(threshold, 1 - 1e-10)
-        starts = np.searchsorted(detection[near], np.arange(n + 1))
-        taken[t] = _propose(box[near], starts, n, ignored)
-    return taken
 
 
 def _propose(box, starts, n, unlimited) -> np.ndarray:

@@ -18,20 +18,11 @@ def read(name: str) -> pd.DataFrame:
 def numbers() -> pd.DataFrame:
     """Every number of the paper's tables and of its section 4, and the same computed from others.
 
-    Returns
-    -------
-    DataFrame
-        exhibit, of, quantity : str
-        printed : float
-        recomputed : float
-            From other printed numbers; NaN for what can only be transcribed.
-        rounding : float
-            How far rounding lets the two be apart: half a unit of the last digit of each number
-            that takes part, or what "about" allows.
-        fits : bool
-            Whether they are no farther apart.
+    Columns ``exhibit of quantity printed``; ``recomputed`` (from other printed numbers; NaN for
+    what can only be transcribed); ``rounding`` (how far rounding lets the two be apart: half a unit
+    of the last digit of each number that takes part, or what "about" allows); and ``fits``.
     """
-    table = pd.concat([_table_1(), _table_2(), _table_3(), _text()], ignore_index=True)
+    table = pd.concat([_table_1(), _tables_2_and_3(), _text()], ignore_index=True)
     off = (table.printed - table.recomputed).abs()
     return table.assign(fits=off.round(6) <= table.rounding)
 
@@ -43,28 +34,22 @@ def _table_1() -> pd.DataFrame:
     again.loc["all classes", ["overall", *GROUPS]] = wide.drop("all classes").mean()
     # three APs off by .05 each move their sigma by no more than .05 sqrt(3 / 2)
     rounding = {"sigma": 0.005 + 0.05 * np.sqrt(1.5)} | dict.fromkeys(["overall", *GROUPS], 0.1)
-    long = (
-        wide.rename_axis("of").reset_index().melt("of", var_name="quantity", value_name="printed")
-    )
+    long = wide.rename_axis("of").reset_index().melt("of", None, "quantity", "printed")
     long["recomputed"] = again.melt().value.to_numpy()
     return long.assign(exhibit="Table 1", rounding=long.quantity.map(rounding))
 
 
-def _table_2() -> pd.DataFrame:
-    table = read("control")
-    sigma = read("groups").set_index("class").sigma
+def _tables_2_and_3() -> pd.DataFrame:
+    tables = {"Table 2": read("control"), "Table 3": read("ranking")}
+    table = pd.concat(tables, names=["exhibit"]).reset_index("exhibit")
     table["of"] = table["class"] + ", " + table.attribute
-    long = table.melt("of", ["proxy_sigma", "controlled", "delta"], "quantity", "printed")
-    again = (table["class"].map(sigma) - table.controlled).set_axis(table.of)
+    sigma = table["class"].map(read("groups").set_index("class").sigma)
+    again = (sigma - table.controlled).set_axis(table.of)
+    long = table.melt(
+        ["exhibit", "of"], ["proxy_sigma", "controlled", "delta"], "quantity", "printed"
+    )
     long["recomputed"] = long.of.map(again).where(long.quantity == "delta")
-    return long.assign(exhibit="Table 2", rounding=0.015)
-
-
-def _table_3() -> pd.DataFrame:
-    table = read("ranking")
-    of = table["class"] + ", " + table.attribute
-    long = pd.DataFrame({"of": of, "quantity": "proxy_sigma", "printed": table.proxy_sigma})
-    return long.assign(exhibit="Table 3", recomputed=np.nan, rounding=np.nan)
+    return long.dropna(subset="printed").assign(rounding=0.015)
 
 
 def _text() -> pd.DataFrame:

@@ -1,9 +1,7 @@
 """Labels and detections in BDD100K's format (Scalabel's), read into tables.
 
-Two styles of names are in use: older files say bike, motor and person where newer ones say bicycle,
-motorcycle and pedestrian, and keep the boxes in ``frames[0].objects``. What BDD100K calls other
-person, other vehicle and trailer are regions to ignore for pedestrian, car and truck, as in the
-data set's own evaluation; boxes marked ``crowd`` are such regions for their own class.
+Older files have other names, and their boxes in ``frames[0].objects``. Some classes are regions to
+ignore for others, as in the data set's own evaluation, and so are boxes marked ``crowd``.
 """
 
 from collections import Counter
@@ -74,7 +72,7 @@ def read_labels(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]
         left_out[HIDDEN] += len((frame.attributes or {}).keys() & fields)
         rows.append(fields | (frame.attributes or {}) | fields)
     images = pd.DataFrame(rows)
-    boxes = _table(frames, _numbered(images["name"], path), left_out, scored=False)
+    boxes = _table(frames, numbered(images["name"], path), left_out, scored=False)
     if "crowd" in boxes:
         boxes["ignore"] |= boxes.pop("crowd").eq(True)
     for column, absent in images.isna().sum().items():
@@ -87,8 +85,8 @@ def read_detections(path: str | Path, images: pd.DataFrame) -> tuple[pd.DataFram
 
     A box without area stays: it is a false positive, as COCO counts it.
     """
-    frames, number_of, left_out = _frames(path), _numbered(images["name"], path), Counter()
-    names, source = _numbered([frame.name for _, frame in frames], path), Path(path).name
+    frames, number_of, left_out = _frames(path), numbered(images["name"], path), Counter()
+    names, source = numbered([frame.name for _, frame in frames], path), Path(path).name
     absent = len(number_of.keys() - names.keys())
     if absent == len(number_of):
         raise DetectionDataError(
@@ -130,22 +128,6 @@ def valid(kind: Any, content: Any, name: str) -> Any:
         raise DetectionDataError(f"{name}: {place}: {first['msg']}") from None
 
 
-def read_csv(path: str | Path, key: str, columns: list[str]) -> pd.DataFrame:
-    """A CSV whose column `key` names each row once, and which has the other columns too."""
-    path = Path(path)
-    if not path.is_file():
-        raise DetectionDataError(f"{path.name}: there is no such file")
-    try:
-        table = pd.read_csv(path, dtype={key: str})
-    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
-        raise DetectionDataError(f"{path.name}: is not a CSV table ({error})") from None
-    for column in (key, *columns):
-        if column not in table:
-            raise DetectionDataError(f"{path.name}: no column {column!r}")
-    _numbered(table[key], path)
-    return table
-
-
 def _frames(path: str | Path) -> list[tuple[str, _Frame]]:
     """Every frame of a file or folder, after the place where it stands, for messages."""
     path = Path(path)
@@ -166,7 +148,7 @@ def _frames(path: str | Path) -> list[tuple[str, _Frame]]:
     return [(f"{path.name}, frame {n} ({frame.name})", frame) for n, frame in enumerate(frames)]
 
 
-def _numbered(names: Sequence[str], source: str | Path) -> dict[str, int]:
+def numbered(names: Sequence[str], source: str | Path) -> dict[str, int]:
     """The number of each name; a file that names something twice is refused."""
     for name, times in Counter(names).most_common(1):
         if times > 1:

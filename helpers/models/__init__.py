@@ -1,8 +1,4 @@
-"""Models: build, train, keep and ask them (paper section 2.1.2).
-
-A model is several trainings: `trainings` is what notebooks call. It returns the networks that its
-arguments decide, from the store where any notebook has trained them before.
-"""
+"""Models: build, train, keep and ask them (paper section 2.1.2). A model is several trainings."""
 
 import json
 from collections.abc import Callable
@@ -42,17 +38,14 @@ def trainings(
 ) -> list[Classifier]:
     """Several trainings of one model, each trained once and then found in the store.
 
-    They differ in their random seed and, where `redraw` is given, in their training images: what
-    another drawing of the images would have taught is then part of how far they are apart. Each is
-    a file of its own, so a run that is killed keeps those that are finished, and five trainings are
-    the first five of ten.
+    Each is a file of its own, so a run that is killed keeps those that are finished, and five
+    trainings are the first five of ten.
 
     Of the two sets, `images`, `labels` and `classes` are used (:class:`helpers.data.ImageSet`).
     Training t has the seed `seed` * 1000 + t, which decides the fresh weights, the order, the
     augmentation and the dropout. `redraw` gives the images of training t from the second on
     (t = 1). `settings` are more arguments of `train`. The networks are in eval mode, on the CPU,
-    and have a `history`. A stored file that is damaged is an UnreadableArtifact, which says what to
-    delete.
+    and have a `history`. A damaged file is an UnreadableArtifact, which says what to delete.
     """
     classes = tuple(train_set.classes)
     given = (train_set.images, train_set.labels, val_set.images, val_set.labels)
@@ -67,19 +60,11 @@ def trainings(
     return found
 
 
-def pretrained(
-    architecture: str,
-    images: torch.Tensor,
-    labels: torch.Tensor,
-    *,
-    seed: int,
-    epochs: int,
-    store: Path,
-) -> Path:
+def pretrained(architecture: str, images, labels, *, seed: int, epochs: int, store: Path) -> Path:
     """A file of weights trained on a wider world, for a model to start from.
 
-    What ImageNet is to the paper's `pt-` models: many kinds of objects, whose contexts tell nothing
-    about them. Every sixth image of each kind is held out to choose the epoch.
+    Images are uint8 (N, 3, H, W), labels int64 (N,). Every sixth image of each kind is held out to
+    choose the epoch.
     """
     held_out = torch.zeros(len(labels), dtype=torch.bool)
     for kind in labels.unique():

@@ -1,9 +1,7 @@
 """Detectors: a small one that learns the rendered streets, and torchvision's, trained on COCO.
 
 The small one is torchvision's Faster R-CNN on seven convolutions with a feature pyramid; it learns
-in minutes on one core. Like every model of the suite it is kept in the store under a name made from
-all that decides it, and made anew when it is not there. What a detector finds is written as a
-predictions file in Scalabel's format, which is what ICON2 reads.
+in minutes on one core. What a detector finds is written in Scalabel's format, which ICON2 reads.
 """
 
 import json
@@ -21,7 +19,7 @@ from torchvision.models._utils import IntermediateLayerGetter
 from torchvision.models.detection import FasterRCNN, fasterrcnn_resnet50_fpn
 from torchvision.models.detection.anchor_utils import AnchorGenerator
 from torchvision.models.detection.faster_rcnn import FastRCNNPredictor
-from torchvision.ops import FeaturePyramidNetwork, MultiScaleRoIAlign
+from torchvision.ops import Conv2dNormActivation, FeaturePyramidNetwork, MultiScaleRoIAlign
 from torchvision.transforms.v2.functional import pil_to_tensor
 
 import helpers
@@ -51,9 +49,8 @@ COCO = {  # number of a class of COCO: its name in BDD100K; COCO has no class of
 
 @dataclass(frozen=True)
 class Detector:
-    """A trained network, the classes that its labels mean, and what identifies it.
+    """A trained network of torchvision's kind, and what identifies it.
 
-    `network` takes lists of float images (3, H, W) in [0, 1], as torchvision's detectors do;
     `classes` names its labels; what has another label is left out.
     """
 
@@ -64,11 +61,10 @@ class Detector:
 
 def _backbone() -> nn.Sequential:
     """Seven convolutions, and a pyramid over three: maps (B, 32, h, w) at strides 4, 8 and 16."""
-    before, layers = 3, []
-    for width, stride in zip(WIDTHS, STRIDES, strict=True):
-        convolution = nn.Conv2d(before, width, 3, stride, 1, bias=False)
-        layers.append(nn.Sequential(convolution, nn.BatchNorm2d(width), nn.ReLU(inplace=True)))
-        before = width
+    layers = [
+        Conv2dNormActivation(before, width, stride=stride)
+        for before, width, stride in zip((3, *WIDTHS[:-1]), WIDTHS, STRIDES, strict=True)
+    ]
     body = IntermediateLayerGetter(nn.Sequential(*layers), {name: name for name in PYRAMID})
     pyramid = FeaturePyramidNetwork(list(PYRAMID.values()), CHANNELS)
     backbone = nn.Sequential(OrderedDict(body=body, pyramid=pyramid))
@@ -110,24 +106,16 @@ def build(n_classes: int, size: tuple[int, int], seed: int = 0) -> FasterRCNN:
 def train(
     network: FasterRCNN, images: torch.Tensor, boxes: pd.DataFrame, *, seed: int, epochs: int = 4
 ) -> list[float]:
-    """Fit `network` in place, and return the mean loss of every epoch.
+    """Fit `network` in place to uint8 images (N, 3, H, W), and return the mean loss of every epoch.
 
-    Parameters
-    ----------
-    network
-        From :func:`build`; it ends in eval mode.
-    images : uint8 tensor (N, 3, H, W)
-    boxes : DataFrame
-        A row a box: image (row of `images`), category (from 0), x1, y1, x2, y2 (pixels).
-    seed
-        Of the order, and of the proposals that the losses sample.
-
-    Raises
-    ------
-    FloatingPointError
-        When the loss is NaN or infinite.
+    The boxes have a column image (row of `images`), category (from 0), x1, y1, x2 and y2 (pixels).
+    The seed is of the order, and of the proposals that the losses sample. The network ends in eval
+    mode; a loss that is NaN or infinite is a FloatingPointError.
     """
-    targets = _targets(boxes, len(images))
+    empty, targets = {"boxes": torch.zeros(0, 4), "labels": torch.zeros(0, dtype=torch.int64)}, {}
+    for image, part in boxes.groupby("image"):
+        corners = torch.tensor(part[CORNERS].to_numpy("float32"))
+        targets[image] = {"boxes": corners, "labels": torch.tensor(part["category"].to_numpy()) + 1}
     optimizer = torch.optim.AdamW(network.parameters(), RATE, weight_decay=1e-4, fused=True)
     steps = len(images) // BATCH
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=epochs * steps)
@@ -139,7 +127,7 @@ def train(
             total = 0.0
             for rows in torch.randperm(len(images))[: steps * BATCH].split(BATCH):
                 batch = [images[i].float() / 255 for i in rows]
-                loss = sum(network(batch, [targets[i] for i in rows.tolist()]).values())
+                loss = sum(network(batch, [targets.get(i, empty) for i in rows.tolist()]).values())
                 if not loss.isfinite():
                     raise FloatingPointError("Training of the detector broke down: the loss is NaN")
                 optimizer.zero_grad()
@@ -218,29 +206,16 @@ def predict(
 ) -> tuple[Path, list[str]]:
     """Write what a detector finds in a folder of images as predictions in Scalabel's format.
 
-    It is done once: the file is found in the folder `store` the next time. A run that was stopped
-    goes on where it was.
-
-    Parameters
-    ----------
-    folder, names
-        The images, and the names of the labelled ones, below `folder`.
-    classes
-        The classes that are labelled.
-
-    Returns
-    -------
-    The predictions file, and sentences about images that are missing and classes not known.
-
-    Raises
-    ------
-    ValueError
-        When no image is there, none of the classes is known, or an image cannot be read.
+    `names` and `classes` are those that are labelled. The file is made once and then found in the
+    folder `store`; a run that was stopped goes on where it was. Returned with it are sentences
+    about missing images and unknown classes; it is a ValueError when all of them are, or when an
+    image cannot be read.
     """
     files = {name: Path(folder) / name for name in names}
-    missing = [name for name, file in files.items() if not file.is_file()]
+    there = {name: file for name, file in files.items() if file.is_file()}
+    missing = [name for name in files if name not in there]
     unknown = [name for name in classes if name not in detector.classes.values()]
-    if len(missing) == len(files):
+    if not there:
         raise ValueError(
             f"None of the {len(files):,} labelled images is in the folder {Path(folder).name!r}; "
             f"the first is {missing[0]!r}"
@@ -254,7 +229,6 @@ def predict(
         said.append(f"{len(missing):,} labelled images are missing: {first}")
     if unknown:
         said.append(f"the detector does not know, and never finds: {', '.join(unknown)}")
-    there = {name: file for name, file in files.items() if file.is_file()}
     state = {name: (file.stat().st_size, file.stat().st_mtime_ns) for name, file in there.items()}
     name = artifacts.key("predictions", detector=detector.identity, images=state)
     path = Path(store) / f"{name}.json"
@@ -270,12 +244,10 @@ def _predict(detector: Detector, files: dict[str, Path], path: Path, target: Pat
     rest = list(files.items())[done.count("\n") :]
     with lines.open("a") as file:
         for name, image in progress(rest, desc="predictions", initial=len(files) - len(rest)):
-            found = detect(detector, [_image(image)]).to_dict("records")
-            labels = [
-                {"category": one["category"], "score": one["score"]}
-                | {"box2d": {corner: one[corner] for corner in CORNERS}}
-                for one in found
-            ]
+            found = detect(detector, [_image(image)])
+            labels = found[["category", "score"]].to_dict("records")
+            for label, box in zip(labels, found[CORNERS].to_dict("records"), strict=True):
+                label["box2d"] = box
             file.write(json.dumps({"name": name, "labels": labels}) + "\n")
             file.flush()
     frames = lines.read_text().replace("\n", ",\n").rstrip(",\n")
@@ -292,13 +264,3 @@ def _image(file: Path) -> torch.Tensor:
         raise ValueError(
             f"The image {file.name} cannot be read ({error}); replace it or take it out"
         ) from None
-
-
-def _targets(boxes: pd.DataFrame, n_images: int) -> list[dict[str, torch.Tensor]]:
-    """Boxes and labels of each image as torchvision's detectors take them."""
-    empty = {"boxes": torch.zeros(0, 4), "labels": torch.zeros(0, dtype=torch.int64)}
-    found = [empty] * n_images
-    for image, part in boxes.groupby("image"):
-        corners = torch.tensor(part[CORNERS].to_numpy("float32"))
-        found[image] = {"boxes": corners, "labels": torch.tensor(part["category"].to_numpy()) + 1}
-    return found

@@ -1,27 +1,22 @@
 """What several notebooks begin with: the images a run asks for, and the paper's models on them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import torch
 
 from helpers import data, models
+from helpers.data import Collection, ImageSet
+from helpers.models.networks import Classifier
 from helpers.models.reduced import REDUCED
 from helpers.run import project
 from helpers.run.parameters import WIDER, Images, Recipe
 from helpers.worlds import pictures
 
-if TYPE_CHECKING:
-    from helpers.data import Collection, ImageSet
-    from helpers.models.networks import Classifier
-
-# The paper's prefixes (section 2.1.2), and one for a linear probe: the last layer fitted only.
+# The paper's prefixes (section 2.1.2), and one for a probe: only the last layer is fitted.
 FAMILIES = {"scratch": "model", "fine-tuned": "pt", "probe": "probe"}
 SETS = ("NC", "C", "WB")  # in the order of Figure 2
 # The models' names: how each is fitted, and to which set.
@@ -35,7 +30,7 @@ def planted(images: Images) -> pd.DataFrame | None:
     if images.source != "world":
         return None
     bias = images.context_bias
-    return pictures.planted(pictures.CONTEXT_BIAS if bias is None else bias)
+    return pictures.planted() if bias is None else pictures.planted(bias)
 
 
 def class_by_context(collection: Collection) -> pd.DataFrame:
@@ -62,8 +57,7 @@ def require_contexts(collection: Collection) -> None:
 def model_names(collection: Collection, families: list[str], sets=SETS) -> list[str]:
     """Names of the paper's models, such as ``model-C`` and ``pt-WB``, for the sets there are.
 
-    `families` are some of ``scratch`` (trained from a random state), ``fine-tuned`` (in all layers)
-    and ``probe`` (the last layer of a pretrained network), `sets` some of the training sets.
+    `families` are some of `FAMILIES`, `sets` some of the training sets.
     """
     have = [name for name in sets if name in collection.sets]
     return [f"{FAMILIES[family]}-{name}" for family in families for name in have]
@@ -82,6 +76,7 @@ def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[
         have = ", ".join(collection.sets)
         raise KeyError(f"{name}: there is no set {set_name!r}; this source has {have}")
     chosen = collection.sets[set_name]
+    drawn = collection.source == "world" and recipe.architecture in REDUCED
     return models.trainings(
         recipe.trainings,
         recipe.architecture,
@@ -90,7 +85,7 @@ def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[
         weights=None if family == "scratch" else _start_weights(recipe, chosen, seed),
         seed=seed,
         redraw=partial(collection.redraw, set_name) if collection.redraw else None,
-        epochs=_epochs(recipe, collection.source),
+        epochs=recipe.epochs or (REDUCED[recipe.architecture].epochs if drawn else PHOTOGRAPHS),
         store=project.store(),
         tune="last" if family == "probe" else "all",
     )
@@ -99,22 +94,14 @@ def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[
 def without_bias(name: str, images: Images, recipe: Recipe, seed: int) -> list[Classifier] | None:
     """The same model, trained in the same world where class and context are independent.
 
-    With K contexts each class meets each of them in 1/K of its images, so nothing can be learned
-    from a context. These trainings are the reference of a context's effect: what they answer to the
-    same mosaics is not the planted bias's doing. Training t differs from training t of
-    :func:`model` in its contexts only. Outside the world, where nobody can remove what a photograph
-    shows, it is None.
+    These trainings are the reference of a context's effect: what they answer to the same mosaics is
+    not the planted bias's doing. Training t differs from training t of :func:`model` in its
+    contexts only. Outside the world it is None.
     """
     if images.source != "world":
         return None
     unplanted = replace(images, context_bias=1 / len(pictures.CONTEXT_OF))
     return model(name, data.load(unplanted, seed), recipe, seed)
-
-
-def _epochs(recipe: Recipe, source: str) -> int:
-    """Epochs of a training: those asked for, else what drawn images or photographs take."""
-    drawn = source == "world" and recipe.architecture in REDUCED
-    return recipe.epochs or (REDUCED[recipe.architecture].epochs if drawn else PHOTOGRAPHS)
 
 
 def _start_weights(recipe: Recipe, images: ImageSet, seed: int) -> str | Path:

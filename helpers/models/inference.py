@@ -16,21 +16,11 @@ def logits(
     *,
     finite: bool = True,
 ) -> torch.Tensor:
-    """What `model` says of `images`.
+    """What `model` says of `images`: float32 (N, classes), or (T, N, classes) of T trainings.
 
-    Parameters
-    ----------
-    model : nn.Module, or list of them
-        One network, or the several trainings of a model. Put in eval mode for the occasion.
-    images : tensor (N, 3, H, W), or an iterable of such batches
-        uint8, or float in [0, 1]. Batches that are made as they are asked for, such as mosaics, are
-        made once for all trainings.
-    finite : bool
-        Refuse NaN and infinite logits with a FloatingPointError that names the first such image.
-
-    Returns
-    -------
-    float32 tensor (N, n_classes), or (T, N, n_classes) of T trainings, on the CPU
+    `model` is one network, or the several trainings of a model. `images` are uint8, or float in
+    [0, 1], of shape (N, 3, H, W), or batches of such, which are made once for all trainings. Where
+    `finite`, NaN and infinite logits are a FloatingPointError that names the first such image.
     """
     networks = [model] if isinstance(model, nn.Module) else list(model)
     was_training = [network.training for network in networks]

@@ -1,7 +1,6 @@
 """Classifiers: torchvision's by name, reduced ones for the demo, weights from anywhere.
 
-Every classifier here takes images as the rest of the suite holds them (RGB, uint8 or [0, 1]) and
-normalises them itself, so that no caller can forget to. Weights are read without running any code.
+Each normalises its images itself. Weights are read without running any code.
 """
 
 from pathlib import Path
@@ -99,11 +98,10 @@ def build(
     """A classifier for `n_classes`, fresh or on given weights, in training mode, on the CPU.
 
     The architecture is one of `reduced.REDUCED` or a torchvision classifier (`"alexnet"` ...).
-    Without weights they are drawn with the seed. `"imagenet"` downloads torchvision's, once, and
-    checks them. A path names a file of this architecture's weights, `.safetensors` or a state dict
-    saved by `torch.save`. Where the weights are for another number of classes, the last layer is
-    replaced by a fresh one. The global random state stays as it was. A name or a file that does
-    not fit is a ValueError.
+    Without weights they are drawn with the seed; `"imagenet"` downloads torchvision's; a path names
+    a `.safetensors` file or a state dict saved by `torch.save`. Where they are for another number
+    of classes, the last layer is replaced by a fresh one. The global random state stays as it was.
+    A name or a file that does not fit is a ValueError.
     """
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
@@ -135,10 +133,7 @@ def head_of(network: nn.Module) -> str:
 
 
 def read(path: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a `.safetensors` file or of a state dict saved by `torch.save`.
-
-    What is damaged, or holds anything but tensors of finite numbers, is a ValueError.
-    """
+    """Tensors of a `.safetensors` file or of a saved state dict; a ValueError for anything else."""
     path = _existing(path)
     try:
         if path.suffix == ".safetensors":
@@ -156,9 +151,7 @@ def read(path: Path) -> dict[str, torch.Tensor]:
             + todo
         ) from error
     if broken:
-        raise ValueError(
-            f"{path} holds no weights that can be used: {broken[0]} has NaN or infinite values."
-        )
+        raise ValueError(f"{path} cannot be used: {broken[0]} has NaN or infinite values.")
     return state
 
 
@@ -192,32 +185,30 @@ def _imagenet(architecture: str) -> nn.Module:
 def _imagenet_entry(architecture: str):
     """torchvision's record (address, meaning) of an architecture's ImageNet weights."""
     if architecture in REDUCED:
-        full, _, _ = architecture.partition("-")
-        raise ValueError(
-            f"Nobody publishes ImageNet weights for {architecture!r}. Use {full!r}, or pretrain it "
-            "on the wider world with `models.pretrained`."
-        )
+        full, said = architecture.split("-")[0], "Nobody publishes ImageNet weights for"
+        raise ValueError(f"{said} {architecture!r}. Use {full!r}, or start from the wider world.")
     return torchvision_models.get_model_weights(_known(architecture)).DEFAULT
 
 
 def _known(architecture: str) -> str:
     """The name, which must be of one of torchvision's classifiers."""
     known = torchvision_models.list_models(module=torchvision_models)
-    if architecture not in known:
-        raise ValueError(
-            f"There is no architecture {architecture!r}. Take {', '.join(map(repr, REDUCED))} or "
-            f"one of torchvision's classifiers: {', '.join(known)}."
-        )
-    return architecture
+    if architecture in known:
+        return architecture
+    raise ValueError(
+        f"There is no architecture {architecture!r}. Take {', '.join(map(repr, REDUCED))} or "
+        f"one of torchvision's classifiers: {', '.join(known)}."
+    )
 
 
 def _existing(path: Path) -> Path:
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"There is no weights file {path} (looked from {Path.cwd()}). Give the "
-            "path of a .safetensors or .pth file, 'imagenet', or None."
-        )
-    return path
+    """The path of a weights file, which must be there."""
+    if path.is_file():
+        return path
+    raise FileNotFoundError(
+        f"There is no weights file {path} (looked from {Path.cwd()}). Give the path of a "
+        ".safetensors or .pth file, 'imagenet', or None."
+    )
 
 
 def _fresh(architecture: str, n_classes: int) -> nn.Module:

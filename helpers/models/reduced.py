@@ -1,8 +1,7 @@
 """The paper's three architectures at reduced size, for images of 96 pixels.
 
-Layers and their names are torchvision's. Each trains in about a second on one core, so that a model
-can be several trainings. `rate` is the highest learning rate in the cycle of a training, and
-`epochs` is in how many each learns 100 drawn images a class of four.
+`rate` is the highest learning rate in the cycle of a training, and `epochs` is in how many each
+learns 100 drawn images a class of four, in about a second on one core.
 """
 
 import torch
@@ -48,8 +47,7 @@ def _block(before: int, after: int, kernel: int, **settings) -> list[nn.Module]:
 class VGGEighth(vgg.VGG):
     """torchvision's VGG-11 with batch normalisation, an eighth of the channels, one hidden layer.
 
-    The first convolution has stride 2, which makes all maps a quarter as large, and the last
-    pooling is left out, so that the last map of an image of 96 px is 3 x 3. Takes 32 px and more.
+    The first convolution has stride 2 and the last pooling is left out. Takes 32 px and more.
     """
 
     rate, epochs = 3e-3, 3
@@ -67,8 +65,7 @@ class VGGEighth(vgg.VGG):
 class ResNetEighth(resnet.ResNet):
     """torchvision's ResNet with one block a layer (ResNet-10) and an eighth of the channels.
 
-    The first convolution has stride 4 and `layer2` stride 1, so that the last map of an image of
-    96 px is 3 x 3. Takes 32 px and more.
+    The first convolution has stride 4 and `layer2` stride 1. Takes 32 px and more.
     """
 
     rate, epochs = 5e-3, 3

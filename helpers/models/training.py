@@ -1,8 +1,4 @@
-"""The training loop: augmentation, best epoch by validation, the same model for the same seed.
-
-It runs on one thread: fastest when trainings run side by side, and the same with any number of
-cores.
-"""
+"""The training loop: augmentation, best epoch by validation, the same model for the same seed."""
 
 import copy
 import math
@@ -69,16 +65,17 @@ def train(
         for epoch in progress(range(1, epochs + 1), desc="training", unit="epoch"):
             order = torch.randperm(len(labels), generator=generator).tensor_split(batches)
             loss = _one_epoch(fitted, optimizer, schedule, order, draw, labels)
-            val_loss, accuracy = _validate(fitted, val_inputs, val_labels)
+            outputs = logits(fitted, val_inputs, finite=False)
+            val_loss = float(cross_entropy(outputs, val_labels))
+            accuracy = float((outputs.argmax(dim=1) == val_labels).double().mean())
             if not (math.isfinite(loss) and math.isfinite(val_loss)):
                 raise FloatingPointError(
                     f"Training broke down in epoch {epoch}: the loss is {loss} in training, "
                     f"{val_loss} in validation. Try a tenth of the learning rate; if that does not "
                     "help, look for NaN in the starting weights."
                 )
-            history.append(
-                {"epoch": epoch, "loss": loss, "val_loss": val_loss, "val_accuracy": accuracy}
-            )
+            history.append({"epoch": epoch, "loss": loss, "val_loss": val_loss})
+            history[-1]["val_accuracy"] = accuracy
             if kept(history) is history[-1]:
                 best_weights = copy.deepcopy(fitted.state_dict())
         fitted.load_state_dict(best_weights)
@@ -99,13 +96,6 @@ def _one_epoch(fitted, optimizer, schedule, order, draw, labels) -> float:
         schedule.step()
         total += loss.detach() * len(batch)
     return float(total) / len(labels)
-
-
-def _validate(fitted, inputs, labels) -> tuple[float, float]:
-    """Mean cross-entropy (nats) and accuracy."""
-    outputs = logits(fitted, inputs, finite=False)
-    accuracy = (outputs.argmax(dim=1) == labels).double().mean()
-    return float(cross_entropy(outputs, labels)), float(accuracy)
 
 
 def _last_part(model: Classifier) -> nn.Module:

@@ -1,7 +1,6 @@
 """A store of files named by what decides them, safe for several processes at once.
 
-The `key` of everything that decides a file's content names it, and `cached` makes it once. A file
-with its final name is always whole: it is written under another name first and renamed at the end.
+A file with its final name is always whole: it is written under another name and then renamed.
 """
 
 import hashlib
@@ -26,7 +25,7 @@ def key(kind: str, **decides) -> str:
     dicts, lists or tuples of these; 1, 1.0 and True are three values. All else is a TypeError.
     """
     digest = hashlib.sha256()
-    _feed(digest, decides, where=kind)
+    _feed(digest, decides, kind)
     return f"{kind}-{digest.hexdigest()[:16]}"
 
 

@@ -1,7 +1,6 @@
 """Claims and their verdicts: what a paper says, what was measured here, and how the two compare.
 
-Every claim is a row of ``data/paper/claims.csv``. A paper's room returns estimates by the claim's
-id; :func:`judge` puts the two together.
+A claim is a row of ``data/paper/claims.csv``; a paper's room returns estimates by its id.
 """
 
 import json
@@ -62,17 +61,14 @@ def judge(notebook: str, estimates: Iterable[Estimate]) -> pd.DataFrame:
     no counterpart here; a claim of this suite without one is not made. An id that the notebook does
     not have in ``claims.csv`` is a KeyError.
     """
-    known, given = read(), {}
-    chapter = notebook.split("_")[0]
-    known = known[known["notebook"] == chapter]
-    for estimate in estimates:
-        given.setdefault(estimate.claim, []).append(estimate)
-    for unknown in set(given) - set(known.index):
+    chapter, rows = notebook.split("_")[0], []
+    known, estimates = read().query("notebook == @chapter"), list(estimates)
+    for unknown in {estimate.claim for estimate in estimates} - set(known.index):
         raise KeyError(f"{TABLE.name} has no claim {unknown!r} of notebook {chapter}")
-    rows = []
     for name, claim in known.iterrows():
         missing = [] if claim["by"] == SUITE else [Estimate(name, note=claim["otherwise"])]
-        rows += [_judged(claim, estimate) for estimate in given.get(name, missing)]
+        given = [estimate for estimate in estimates if estimate.claim == name]
+        rows += [_judged(claim, estimate) for estimate in given or missing]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -1,11 +1,10 @@
 """Copies of the notebooks: for a class without the solutions of their exercises, and for oneself.
 
-An exercise is a task, a solution between two comments, and a check of what the student computed.
-The two code cells carry nbgrader's metadata, so that nbgrader can collect and grade them.
+The cells of an exercise carry nbgrader's metadata, so that nbgrader can collect and grade them.
 """
 
-import argparse
 import re
+import sys
 from pathlib import Path
 
 import nbformat
@@ -45,14 +44,6 @@ def copy(folder: Path, solved: bool) -> Path:
     return folder
 
 
-def main() -> None:
-    """``python -m helpers.run.exercises FOLDER [--solved]``: copy the notebooks."""
-    parser = argparse.ArgumentParser(description="Copy the notebooks for a class or for oneself.")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--solved", action="store_true", help="keep the solutions")
-    asked = parser.parse_args()
-    print(f"the copies are in {copy(asked.folder, asked.solved)}; what was there is unchanged")
-
-
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # python -m helpers.run.exercises FOLDER [--solved]
+    place = copy(Path(sys.argv[1]), solved="--solved" in sys.argv)
+    print(f"the copies are in {place}; what was there is unchanged")

@@ -1,8 +1,7 @@
 """Show a failure at the end of a notebook whose cells were all run at once.
 
-JupyterLab drops the cells that wait behind a failed one without a word. Whoever runs all cells and
-then looks at the last one sees nothing. Here the waiting cells are run, and each of them does no
-more than to say which cell failed, and why.
+JupyterLab drops the cells that wait behind a failed one without a word. Here they are run, and each
+of them only says which cell failed, and why.
 """
 
 import os

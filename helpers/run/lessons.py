@@ -1,8 +1,6 @@
 """What the stored notebooks say of themselves: opening tables, figures, verdicts, exhibits."""
 
 import re
-from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 
 import nbformat
@@ -26,6 +24,11 @@ def read(path: Path) -> nbformat.NotebookNode:
     """A notebook; where it was cut short, the error says which file to delete."""
     with artifacts.reading(path):
         return nbformat.read(path, as_version=4)
+
+
+def outputs(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """What all cells of a notebook put out."""
+    return [output for cell in notebook.cells for output in cell.get("outputs", [])]
 
 
 def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
@@ -55,7 +58,7 @@ def figure(notebook: str, name: str) -> HTML:
 
     `notebook` is the file's name without ending, and `name` what the notebook gave to `run.show`.
     """
-    for output in _outputs(notebook):
+    for output in outputs(read(NOTEBOOKS / f"{notebook}.ipynb")):
         data = output.get("data", {})
         if data.get("text/plain", "").startswith(f"Figure {name}:"):
             return HTML(data["text/html"])
@@ -64,13 +67,9 @@ def figure(notebook: str, name: str) -> HTML:
 
 def verdicts(notebook: str) -> pd.DataFrame:
     """The verdicts stored in a notebook, by `run.findings`: id, of, verdict; empty without any."""
-    stored = (output.get("metadata", {}).get("verdicts", []) for output in _outputs(notebook))
-    return pd.DataFrame([*chain.from_iterable(stored)], columns=["id", "of", "verdict"])
-
-
-def _outputs(notebook: str) -> Iterator[nbformat.NotebookNode]:
-    cells = read(NOTEBOOKS / f"{notebook}.ipynb").cells
-    return (output for cell in cells for output in cell.get("outputs", []))
+    every = outputs(read(NOTEBOOKS / f"{notebook}.ipynb"))
+    found = [one for output in every for one in output.get("metadata", {}).get("verdicts", [])]
+    return pd.DataFrame(found, columns=["id", "of", "verdict"])
 
 
 def exhibits(paper: str) -> pd.DataFrame:
@@ -87,13 +86,11 @@ def exhibits(paper: str) -> pd.DataFrame:
     names = [p.stem for p in NOTEBOOKS.glob("*.ipynb") if p.stem.split("_")[0] in chapters]
     judged = known.merge(pd.concat(map(verdicts, names)), on="id", how="left")
     by_exhibit = judged.groupby("exhibit")["verdict"]
-    rows = [
-        (one.exhibit, one.shows, f"[{one.notebook}]({one.notebook}.ipynb): {one.name}", one.same)
-        for one in listed.itertuples()
-    ]
-    table = pd.DataFrame(rows, columns=["exhibit", "it shows", "here", "same quantity"])
-    counted = by_exhibit.agg(_counted).reindex(table["exhibit"], fill_value="an illustration")
-    return table.assign(**{"its claims": counted.to_numpy()})
+    link = "[" + listed["notebook"] + "](" + listed["notebook"] + ".ipynb): " + listed["name"]
+    counted = by_exhibit.agg(_counted).reindex(listed["exhibit"], fill_value="an illustration")
+    table = listed.rename(columns={"shows": "it shows", "same": "same quantity"})
+    table = table.assign(here=link, **{"its claims": counted.to_numpy()})
+    return table[["exhibit", "it shows", "here", "same quantity", "its claims"]]
 
 
 def _counted(verdicts: pd.Series) -> str:

@@ -3,10 +3,10 @@
 Sphinx builds it from the executed notebooks (MyST-NB, Jupyter Book's theme) and executes nothing.
 """
 
-import argparse
 import html
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
@@ -16,47 +16,15 @@ import jinja2
 import latex2mathml.converter
 import nbformat
 import pandas as pd
+import yaml
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
 from helpers.run import artifacts, claims, exercises, lessons, project, stored
 
-BOOK = Path(__file__).parent / "book"  # its templates, style and script
-TITLE = "What did the model learn that it should not have?"
+BOOK = Path(__file__).parent / "book"  # its settings, templates, style and script
 SHOWN = 3  # findings below the opening of a page
-CONFIGURATION = {
-    "project": TITLE,
-    "author": "the suite's authors",
-    "html_show_copyright": False,
-    "html_title": TITLE,
-    "extensions": ["myst_nb", "helpers.run.pages"],
-    "html_theme": "sphinx_book_theme",
-    "html_static_path": [str(BOOK / "static")],
-    "html_context": {"default_mode": "auto"},  # light or dark, as the reader's browser asks
-    "html_css_files": ["book.css"],
-    "html_js_files": ["enlarge.js"],
-    "html_copy_source": False,
-    "html_math_renderer": "mathml",
-    "html_use_index": False,
-    "myst_enable_extensions": ["dollarmath", "amsmath", "colon_fence"],
-    "nb_code_prompt_hide": "Fold the {type}",
-    "nb_code_prompt_show": "Show the {type}",
-    "nb_execution_mode": "off",
-    "nb_ipywidgets_js": {},  # widgets need a kernel; their sentence stands in their place
-    "nb_output_stderr": "remove",
-    "suppress_warnings": ["mystnb.unknown_mime_type", "myst.header", "myst.xref_missing"],
-}
-THEME = {
-    "use_download_button": False,
-    "show_toc_level": 2,
-    "pygments_light_style": "a11y-high-contrast-light",  # comments at 4.5 : 1 and more
-    "pygments_dark_style": "a11y-high-contrast-dark",
-    "navbar_start": [],  # the side bar has the search
-    "navbar_persistent": [],
-    "search_bar_text": "Search all notebooks",
-    "home_page_in_toc": True,
-}
 
 
 def write(folder: Path) -> Path:
@@ -65,8 +33,8 @@ def write(folder: Path) -> Path:
     Notebooks that failed are named with their error. The pages are replaced as a whole.
     """
     executed = {path.stem: lessons.read(path) for path in sorted(folder.glob("notebooks/*.ipynb"))}
-    logs = {path.stem: path for path in sorted(folder.glob("logs/*.ipynb"))}
-    failed = {name: _error(path) for name, path in logs.items() if name not in executed}
+    logs = sorted(folder.glob("logs/*.ipynb"))
+    failed = {path.stem: _error(path) for path in logs if path.stem not in executed}
     if not executed and not failed:
         raise FileNotFoundError(f"{folder}/notebooks holds no executed notebook: `make run` first")
     scorecard = claims.scorecard(folder)
@@ -94,19 +62,16 @@ def write(folder: Path) -> Path:
         _build(source, pages, folder.name)
         shutil.rmtree(folder / "pages", ignore_errors=True)
         pages.rename(folder / "pages")
-    return artifacts.write_text(
-        folder / "index.html",
-        '<!doctype html><meta charset="utf-8"><title>The pages of this run</title>'
-        '<meta http-equiv="refresh" content="0; url=pages/index.html">'
-        '<a href="pages/index.html">The pages of this run</a>\n',
-    )
+    return artifacts.write_text(folder / "index.html", (BOOK / "redirect.html").read_text())
 
 
 def _build(source: Path, pages: Path, run: str) -> None:
     """Run Sphinx; a warning of its own would stand in the output of the run."""
     about = {"version": version("visual-bias-notebooks"), "run": run}
     footer = (BOOK / "footer.html").read_text().format(**about)
-    settings = {**CONFIGURATION, "html_theme_options": {**THEME, "extra_footer": footer}}
+    settings = yaml.safe_load((BOOK / "conf.yml").read_text())
+    settings["html_static_path"] = [str(BOOK / "static")]
+    settings["html_theme_options"]["extra_footer"] = footer
     with docutils_namespace():
         trees = source / ".doctrees"
         book = Sphinx(source, None, pages, trees, "html", confoverrides=settings, status=None)
@@ -131,7 +96,7 @@ def setup(app: Sphinx) -> dict:
 
 def _error(path: Path) -> str:
     """The error at which a notebook stopped, in a line."""
-    outputs = [out for cell in lessons.read(path).cells for out in cell.get("outputs", [])]
+    outputs = lessons.outputs(lessons.read(path))
     errors = [f"{out.ename}: {out.evalue}" for out in outputs if out.output_type == "error"]
     return errors[-1].splitlines()[0] if errors else "it did not come to its end"
 
@@ -220,10 +185,8 @@ def _first_rows(path: Path) -> str:
 
 def main() -> None:
     """``python -m helpers.run.pages FOLDER``: write the pages of a run."""
-    parser = argparse.ArgumentParser(description="Write the pages of a run.")
-    parser.add_argument("folder", type=Path)
     try:
-        print(f"open {write(parser.parse_args().folder.resolve())}")
+        print(f"open {write(Path(sys.argv[1]).resolve())}")
     except (FileNotFoundError, artifacts.UnreadableArtifact) as error:
         raise SystemExit(str(error)) from None
 

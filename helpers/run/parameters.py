@@ -1,7 +1,6 @@
 """What a notebook may be given: every parameter of every notebook is declared here, once.
 
-A notebook names its own in one cell (``seed: int = 0  # random seed``); the next cell is
-``settings = check(globals())``, which refuses a parameter that papermill would only warn about.
+A notebook names its own in one cell, and the next is ``settings = check(globals())``.
 """
 
 import ast
@@ -25,6 +24,7 @@ from helpers.run.progress import progress
 
 SLOW = ("pandas", "matplotlib.pyplot", "torch")  # what every notebook imports next
 STRICT = ConfigDict(strict=True, extra="forbid")
+Archive = Literal["catsdogs", "ilsvrc2012", "mit67", "mame"]
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
 WIDER = "wider world"
 
@@ -42,11 +42,11 @@ def _there(path: str) -> str:
 
 
 Natural = Annotated[int, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 There = Annotated[str, AfterValidator(_there)]
 Bias = Share | dict[str, Share]
 Fit = Literal["scratch", "fine-tuned", "probe", "as it is"]
+Times = Annotated[int, Field(ge=1, le=1000)]
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -59,9 +59,7 @@ class Images:
     per_class: Annotated[int, Field(ge=3)] | None = 150
     folder: There | None = None  # of class folders; with "focus" of mosaics and their index
     contexts: There | None = None  # of context folders
-    archives: list[Literal["catsdogs", "ilsvrc2012", "mit67", "mame"]] = field(  # of "focus"
-        default_factory=lambda: ["catsdogs", "ilsvrc2012", "mit67", "mame"]
-    )
+    archives: list[Archive] = field(default_factory=lambda: [*get_args(Archive)])  # of "focus"
     context_of: dict[str, str] | None = None  # class to context (None: named as the classes)
     context_bias: Bias | None = None  # world: share of C's images in their class's own context
     # world: a quarter of the training images carry an eyespot, and this dose of it is moved from
@@ -111,8 +109,8 @@ class Recipe:
     architecture: str = "alexnet-quarter"  # of `models.reduced.REDUCED` or of torchvision
     fit: Fit = "scratch"
     weights: str | None = None  # ``wider world``, ``imagenet`` or a file; all but scratch start so
-    epochs: Annotated[int, Field(ge=1, le=1000)] | None = None  # None: what the images take
-    trainings: Annotated[int, Field(ge=1, le=1000)] = 10  # they differ in their seed
+    epochs: Times | None = None  # None: what the images take
+    trainings: Times = 10  # they differ in their seed
 
     @property
     def start(self) -> str:
@@ -132,8 +130,6 @@ def _recipes(given: Any) -> list[Recipe]:
             raise ValueError(f"says no `architecture`: {one}")
         fit = "fine-tuned" if one.get("weights") else "scratch"
         found.append(_built(Recipe, {"fit": fit, **one}))
-    if not found:
-        raise ValueError("names no model")
     return found
 
 
@@ -159,12 +155,12 @@ class Declared:
     output: str  # folder under outputs/
     # of the notebooks on images
     images: Annotated[Images, BeforeValidator(images_of)]
-    model: Annotated[list[Recipe], BeforeValidator(_recipes)]
-    trainings: Annotated[int, Field(ge=1, le=1000)]
+    model: Annotated[list[Recipe], Field(min_length=1), BeforeValidator(_recipes)]
+    trainings: Times
     # 02 to 05b
     fits: list[Literal["scratch", "fine-tuned", "probe"]]
-    per_context: Annotated[int, Field(ge=1, le=1000)]
-    side: Literal["left", "right", "random"]
+    per_context: Times
+    side: Literal["left", "right"]
     shape: Literal["squeezed", "native"]
     neutral: Literal["mean", "white", "shuffled"]
     changed: Bias
@@ -216,9 +212,8 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
     """Check a notebook's parameters, which are the annotated names of its ``globals()``.
 
     Returns them by name: `images` is an :class:`Images`, `model` a :class:`Recipe` with the
-    notebook's `trainings`, and `models` the list of all models. A :class:`ParameterError` names
-    every parameter that is unknown, mistyped or out of range, every file that is not there, and
-    every network that cannot be built, and says what is allowed.
+    notebook's `trainings`, and `models` all models. A :class:`ParameterError` names all that is
+    unknown, mistyped, out of range, not there or cannot be built, and says what is allowed.
     """
     failures.watch()
     for name in progress(SLOW, desc="loading", delay=1):  # seconds, in which nothing else is seen
@@ -229,12 +224,14 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
 
 def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
     """Check values of declared parameters; networks are tried out where `given` names them."""
-    problems, right = [], {}
+    problems, right, kinds = [], {}, get_type_hints(Declared, include_extras=True)
     for name, value in values.items():
+        if name not in kinds:
+            raise ParameterError(f"{name!r} is declared in the notebook and not in {__name__}")
         try:
-            right[name] = _kind(name).validate_python(value, strict=True)
+            right[name] = TypeAdapter(kinds[name]).validate_python(value, strict=True)
         except Refused as error:
-            problems += [f"parameter {name!r}: {_reason(name, one)}" for one in error.errors()]
+            problems += [f"parameter {name!r}: {_reason(one)}" for one in error.errors()]
     if problems:
         raise ParameterError("\n".join(problems))
     settings = SimpleNamespace(**right)
@@ -246,8 +243,7 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
     if "model" in right:
         recipes = [replace(one, trainings=right["trainings"]) for one in right["model"]]
         settings.model, settings.models = recipes[0], recipes
-        explaining = {"method", "methods"} & set(values)
-        if not explaining and "as it is" in [recipe.fit for recipe in recipes]:
+        if "as it is" in [one.fit for one in recipes] and not {"method", "methods"} & set(values):
             raise ParameterError(
                 "fit 'as it is' is for notebooks 06 and 07, which explain a network; this one "
                 "compares trainings: take scratch, fine-tuned or probe"
@@ -257,19 +253,11 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
         if {"model", "images"} & set(given):
             faults = [_misfit(recipe, right["images"].size) for recipe in recipes]
             if any(faults):
-                raise ParameterError("\n".join(fault for fault in faults if fault))
+                raise ParameterError("\n".join(filter(None, faults)))
     return settings
 
 
-@functools.cache
-def _kind(name: str) -> TypeAdapter:
-    kinds = get_type_hints(Declared, include_extras=True)
-    if name not in kinds:
-        raise ParameterError(f"{name!r} is declared in the notebook and not in {__name__}.Declared")
-    return TypeAdapter(kinds[name])
-
-
-def _reason(name: str, error: dict) -> str:
+def _reason(error: dict) -> str:
     """One complaint of pydantic's as the end of a sentence."""
     place = "".join(f" [{part}]" for part in error["loc"] if not str(part).startswith("function-"))
     text = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
@@ -296,8 +284,8 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 @functools.cache
-def _misfit(recipe: Recipe, size: int) -> str | None:
-    """What is wrong with one network: it is built and shown a blank image."""
+def _misfit(recipe: Recipe, size: int) -> str:
+    """What is wrong with a network, which is built and shown a blank image; "" if nothing is."""
     import torch
 
     from helpers import models
@@ -322,13 +310,11 @@ def _misfit(recipe: Recipe, size: int) -> str | None:
             return str(error).splitlines()[0]
         return ""
 
-    if not reason(size):
-        return None
+    if not (wrong := reason(size)):
+        return ""
     fits = next((f"{n} fits" for n in range(32, 513, 32) if not reason(n)), "take another network")
-    return (
-        f"parameter 'images': {recipe.architecture} cannot take images of {size} pixels "
-        f"({reason(size)}); {fits}"
-    )
+    too = f"{recipe.architecture} cannot take images of {size} pixels"
+    return f"parameter 'images': {too} ({wrong}); {fits}"
 
 
 def defaults(notebook_path: str | Path) -> dict[str, Any]:
@@ -341,8 +327,7 @@ def defaults(notebook_path: str | Path) -> dict[str, Any]:
 
 def accepted(own: Mapping[str, Any], given: Mapping[str, Any]) -> SimpleNamespace:
     """Check, as :func:`check` does, what is given to a notebook that declares `own`."""
-    problems = [unknown(name, own) for name in given if name not in own]
-    if problems:
+    if problems := [unknown(name, own) for name in given if name not in own]:
         raise ParameterError("\n".join(problems))
     settings = checked({**own, **given}, given)
     if "fits" in own and "fits" not in given and settings.model.fit != "scratch":

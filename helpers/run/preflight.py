@@ -1,7 +1,6 @@
 """What a workflow checks before it runs anything: its keys, its notebooks, its inputs.
 
-The Snakefiles call these while they are read. What a single notebook refuses is checked in
-:mod:`helpers.run.parameters`, for a workflow as for papermill alone.
+What a single notebook refuses is checked in :mod:`helpers.run.parameters`.
 """
 
 import os
@@ -13,9 +12,6 @@ from typing import Any
 import nbformat
 
 from helpers.run import artifacts, parameters, project
-
-NEEDS_CONTEXTS = "needs-contexts"  # a tag of a notebook's first cell
-READS_FINDINGS = "reads-findings"  # another: it shows the findings of the others
 
 
 def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]:
@@ -38,7 +34,7 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
     for path in asked:
         own = everywhere[path.stem]
         mine = {name: value for name, value in shared.items() if name in own}
-        read = {"tables": "run"} if reads_findings(path) else {}
+        read = {"tables": "run"} if tagged(path, "reads-findings") else {}
         given[path] = read | mine | of_notebooks(config, path.stem) | {"output": run}
         try:
             accepted[path] = parameters.accepted(own, given[path])
@@ -79,21 +75,17 @@ def known_keys(config: Mapping[str, Any], allowed: list[str]) -> None:
     there = f"there are: {', '.join(allowed)}."
     if "parameters" in allowed:
         there += " A notebook's parameter stands below `parameters:`, indented."
-    unknown = [key for key in config if key not in allowed]
-    hints = [parameters.meant(key, allowed) or there for key in unknown]
-    if unknown:
-        said = (
-            f"{k!r} is no key of the configuration; {h}"
-            for k, h in zip(unknown, hints, strict=True)
-        )
+    said = [
+        f"{key!r} is no key of the configuration; {parameters.meant(key, allowed) or there}"
+        for key in config
+        if key not in allowed
+    ]
+    if said:
         raise ValueError("\n".join(said))
 
 
 def inputs(given: Mapping[str, Any]) -> str:
-    """A fingerprint of the files and folders that parameters name: a change runs notebooks anew.
-
-    Files count with names, sizes and times of change; it is empty where no parameter is a path.
-    """
+    """Digest of names, sizes and times of the files that parameters name; "" if they name none."""
     from helpers.data import folders
 
     values = {name: value for name, value in given.items() if name != "output"}
@@ -107,18 +99,16 @@ def inputs(given: Mapping[str, Any]) -> str:
 
 def _texts(value: Any) -> list[str]:
     """Every text in nested lists and mappings."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list):
-        return [text for part in value for text in _texts(part)]
+    if isinstance(value, Mapping | list):
+        parts = value.values() if isinstance(value, Mapping) else value
+        return [text for part in parts for text in _texts(part)]
     return [value] if isinstance(value, str) and value else []
 
 
 def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]) -> list[Path]:
     """The notebooks that can be run on the images asked for; the others are named and left out.
 
-    Without contexts, those that need contexts are left out. Beside photographs, notebooks without
-    a parameter `images` run only when one of their own parameters is given.
+    Beside photographs, notebooks without `images` run only when given a parameter of their own.
     """
     images = {path: getattr(settings, "images", None) for path, settings in accepted.items()}
     folders = {one.folder: one for one in images.values() if one and one.source == "folder"}
@@ -128,11 +118,9 @@ def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]
         if one is None and folders and not set(given[path]) - {"seed", "output"}:
             own = ", ".join(list(vars(accepted[path]))[2:6])
             print(f"{path.stem} is not about photographs: left out without data ({own}, ...).")
-        elif one and one.folder in without and _tagged(path, NEEDS_CONTEXTS):
-            print(
-                f"{one.folder} holds no context images, so {path.stem} is left out: see README, "
-                "'Your own images'."
-            )
+        elif one and one.folder in without and tagged(path, "needs-contexts"):
+            why = f"{one.folder} holds no context images"
+            print(f"{why}, so {path.stem} is left out: see README, 'Your own images'.")
         else:
             left.append(path)
     if not left:
@@ -154,10 +142,8 @@ def _contexts(images: parameters.Images) -> bool:
     return bool(layout.contexts) or "WB" in layout.sets
 
 
-def reads_findings(notebook: Path) -> bool:
-    """Whether a notebook shows the findings of the others, and so must come after them."""
-    return _tagged(notebook, READS_FINDINGS)
-
-
-def _tagged(notebook: Path, tag: str) -> bool:
+def tagged(notebook: Path, tag: str) -> bool:
+    """Whether the first cell of a notebook has a tag: "needs-contexts", or "reads-findings" where
+    it shows the findings of the others and so must come after them.
+    """
     return tag in nbformat.read(notebook, as_version=4).cells[0].metadata.get("tags", [])

@@ -1,7 +1,6 @@
-"""Where things are, and the state a run starts from: folders, seeds, threads.
+"""Where things are, and the state a run starts from: folders, seeds, and one thread.
 
-Threads are set here and nowhere else: one a training, so that a seed gives the same model whatever
-the number of cores; parallelism comes from running notebooks side by side.
+With one thread a seed gives the same model whatever the number of cores.
 """
 
 import json
@@ -12,20 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from helpers.run import artifacts
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from helpers.run.claims import Estimate
-
-
 FEWEST = 5  # trainings of a model from which intervals can be trusted to be of use
 #: Folders below ``outputs/`` that belong to no run.
-KEPT = {"models": "trained models", "machine": "what is known of this machine", "home": "settings"}
+KEPT = {"models": "trained models", "home": "settings"}
 
 
 def root() -> Path:
@@ -65,32 +57,31 @@ class Run:
     settings: SimpleNamespace
     folder: Path
 
-    def show(self, figure: "Figure", name: str, alt: str) -> None:
-        """Save a figure as PNG and SVG under ``figures/<notebook>/`` and display it."""
+    def show(self, figure, name: str, alt: str) -> None:
+        """Save a matplotlib figure as PNG and SVG under ``figures/<notebook>/`` and display it."""
         from helpers import figures
 
         figures.show(figure, name, alt, folder=self.folder / "figures" / self.notebook)
 
-    def table(self, table: "pd.DataFrame", name: str) -> "pd.DataFrame":
-        """Save a table as ``tables/<notebook>/<name>.csv`` and hand it back."""
+    def table(self, table, name: str):
+        """Save a pandas table as ``tables/<notebook>/<name>.csv`` and hand it back."""
         path = self.folder / "tables" / self.notebook / f"{name}.csv"
         numbered = type(table.index).__name__ == "RangeIndex"  # which says nothing
         artifacts.write_text(path, table.to_csv(index=not numbered))
         return table
 
-    def findings(self, estimates: "Iterable[Estimate]") -> None:
+    def findings(self, estimates: Iterable) -> None:
         """Judge the notebook's claims, save them as ``findings/<notebook>.json`` and display them.
 
-        `estimates` are by the ids of ``claims.csv`` (:func:`helpers.run.claims.judge`). The
-        metadata of what is displayed keep the verdicts (:func:`helpers.run.lessons.verdicts`).
+        `estimates` are by the ids of ``claims.csv`` (:func:`helpers.run.claims.judge`).
         """
         from IPython.display import display
 
         from helpers.run import claims
 
         judged = claims.judge(self.notebook, estimates)
-        rows = judged.to_dict("records")
-        record = {"notebook": self.notebook, "settings": vars(self.settings), "findings": rows}
+        record = {"notebook": self.notebook, "settings": vars(self.settings)}
+        record["findings"] = judged.to_dict("records")
         text = json.dumps(record, indent=1, default=vars, allow_nan=True)
         artifacts.write_text(self.folder / "findings" / f"{self.notebook}.json", text)
         verdicts = judged[["id", "of", "verdict"]].to_dict("records")
@@ -101,8 +92,8 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     """Begin a notebook's run: seeds, one thread, figure style, and its output folder.
 
     `notebook` is the file's name without its ending, such as ``01_datasets``; `settings` is what
-    :func:`helpers.run.parameters.check` returned. Its `output` names the folder under ``outputs/``;
-    it is a ValueError where that is no folder name, or one such as ``sweep/seed-1``.
+    :func:`helpers.run.parameters.check` returned. Its `output` names the folder under ``outputs/``,
+    such as ``photos`` or ``sweep/seed-1``; a ValueError where it is no name of a folder.
     """
     import pandas as pd
 

@@ -1,8 +1,7 @@
 """Do the verdicts survive another seed? What ``make seeds`` runs, and the table it prints.
 
-The whole suite runs with several seeds, and every claim's verdict under the first is compared with
-that under each other. They contradict each other where the claim holds under one seed and does not
-hold under the other; they differ, too, where one is undecided or only one run makes the claim.
+Two verdicts contradict each other where a claim holds under one seed and does not hold under the
+other. They differ, too, where one is undecided, or where only one run makes the claim.
 """
 
 import argparse
@@ -23,19 +22,15 @@ def verdicts(folders: dict[int, Path]) -> pd.DataFrame:
     """The verdict of every claim (by notebook, id and what it is about; rows) under each seed."""
     columns = {}
     for seed, folder in folders.items():
-        table = claims.scorecard(folder)
-        if table.empty:
+        columns[seed] = claims.scorecard(folder).set_index(["notebook", "id", "of"])["verdict"]
+        if columns[seed].empty:
             raise FileNotFoundError(f"{folder} holds no findings: run the suite with seed {seed}")
-        columns[seed] = table.set_index(["notebook", "id", "of"])["verdict"]
     together = pd.DataFrame(columns).fillna(ABSENT)
     return together[(together != claims.NO_COUNTERPART).any(axis=1)]
 
 
 def compared(table: pd.DataFrame) -> pd.DataFrame:
-    """How each seed's verdicts differ from those of the first: a row a seed.
-
-    Columns: claims, contradictions and differ (numbers), and share (of the claims that differ).
-    """
+    """Numbers of claims, contradictions and differences from the first seed: a row a seed."""
     first, rows = table.iloc[:, 0], []
     for seed, other in table.iloc[:, 1:].items():
         turned = (first.isin(RIGHT) & other.isin(WRONG)) | (first.isin(WRONG) & other.isin(RIGHT))

@@ -1,10 +1,7 @@
-"""Run the stored notebooks anew, in place: what ``make notebooks`` does.
+"""Run the stored notebooks anew, in place and from a fresh kernel: what ``make notebooks`` does."""
 
-They come from a fresh kernel, without progress bars, widgets and metadata that change each time.
-"""
-
-import argparse
 import os
+import sys
 from pathlib import Path
 
 import nbformat
@@ -15,7 +12,7 @@ from helpers.run import artifacts
 QUIET = {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"}
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
-MENUS = "Here stand menus: open this notebook in JupyterLab and run this cell to use them."
+MENUS = "Here are menus or sliders: open this notebook in JupyterLab and run this cell to use them."
 
 
 def execute(path: Path) -> None:
@@ -28,8 +25,6 @@ def execute(path: Path) -> None:
     language = notebook.metadata.language_info  # as JupyterLab writes it
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": language})
     without_widgets(notebook)
-    for cell in notebook.cells:
-        cell.metadata.pop("execution", None)
     artifacts.write_text(path, nbformat.writes(notebook) + "\n")
 
 
@@ -42,14 +37,7 @@ def without_widgets(notebook: nbformat.NotebookNode) -> None:
     notebook.metadata.pop("widgets", None)
 
 
-def main() -> None:
-    """``python -m helpers.run.stored NOTEBOOK...``: execute each in place."""
-    parser = argparse.ArgumentParser(description="Run stored notebooks anew, in place.")
-    parser.add_argument("notebooks", nargs="+", type=Path)
-    for path in parser.parse_args().notebooks:
-        print(f"running {path}")
-        execute(path)
-
-
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # python -m helpers.run.stored NOTEBOOK...
+    for name in sys.argv[1:]:
+        print(f"running {name}")
+        execute(Path(name))

@@ -1,6 +1,5 @@
 """Intervals, tests and multiplicity, for samples of which trainings and images are the units.
 
-Mosaics made from one object image share that image, so values are averaged within an image first.
 Trainings of a model and images are both drawn, and every interval speaks of both.
 """
 
@@ -58,18 +57,17 @@ class Mean:
 def mean(values, weights=None, *, shares: bool = False) -> Mean:
     """Mean over trainings and images, with the error of both (crossed random effects).
 
-    A value is that of one training and one image: y = m + training + image + rest. The variance of
-    the mean is the variance of the trainings' means over their number, plus that of the images'
-    means over theirs, less the rest, which both contain. Its degrees of freedom are Satterthwaite's
-    (*Biometrics Bulletin* 2, 1946). The interval covers in 93 to 97% of simulated cases at 5 and at
-    10 trainings (`tests/test_stats.py`).
+    The variance of the mean is the variance of the trainings' means over their number, plus that of
+    the images' means over theirs, less the rest, which both contain. Its degrees of freedom are
+    Satterthwaite's (*Biometrics Bulletin* 2, 1946). The interval covers in 93 to 97% of simulated
+    cases at 5 and at 10 trainings (`tests/test_stats.py`).
 
     Parameters
     ----------
     values : array (n,) or (T, n), or a list of such arrays, one a group of images
-        One value an image, or one a training and image: average within the image first. All groups
-        have the same trainings and other images. NaN where a value is not defined; a training
-        without any value in a group does not count.
+        One value an image, or one a training and image: average within the image first, for
+        mosaics of one object image share it. All groups have the same trainings and other images.
+        NaN where a value is not defined; a training without any value in a group does not count.
     weights : sequence of float, optional
         Of the groups' means in the estimate; 1 / number of groups each if not given. Weights 1 and
         -1 compare two groups of images.
@@ -81,23 +79,18 @@ def mean(values, weights=None, *, shares: bool = False) -> Mean:
     -------
     Mean
         With one training the error speaks of other images only. A group of one image has no error.
-
-    Raises
-    ------
-    ValueError
-        For a group without a value, infinite values, groups of different trainings, or another
-        number of weights than of groups.
+        A ValueError tells of a group without a value, of infinite values, and of groups of
+        different trainings or not as many as weights.
     """
     groups = _groups(values)
     weights = np.full(len(groups), 1 / len(groups)) if weights is None else np.asarray(weights)
     if len(weights) != len(groups):
         raise ValueError(f"{len(weights)} weights for {len(groups)} groups: give one a group")
-    parts = [_components(group, shares) for group in groups]
-    estimate = float(sum(w * part.mean for w, part in zip(weights, parts, strict=True)))
-    of_images = np.array([w**2 * p.images for w, p in zip(weights, parts, strict=True)])
-    rest = sum(w**2 * p.rest for w, p in zip(weights, parts, strict=True))
-    freedom = np.array([max(p.n - 1, 1) for p in parts])
-    by_training = sum(w * p.by_training for w, p in zip(weights, parts, strict=True))
+    parts = zip(*(_components(group, shares) for group in groups), strict=True)
+    means, by_training, of_images, rest, freedom = map(np.array, parts)
+    estimate = float(sum(weights * means))
+    of_images, rest = weights**2 * of_images, sum(weights**2 * rest)
+    by_training = sum(weights[:, None] * by_training)
     by_training = by_training[~np.isnan(by_training)]
     if len(by_training) > 1:
         of_trainings = by_training.var(ddof=1) / len(by_training)
@@ -161,10 +154,7 @@ def bootstrap(function, values, *, resamples: int = 2000) -> Interval:
 
 
 def cluster_bootstrap(number: int, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """How often each of `number` clusters is in a resample of as many: int64 (draws, number).
-
-    All that belongs to a cluster (the frames of a video, the rows of a person) is drawn together.
-    """
+    """How often each of `number` clusters is in a resample of as many: int64 (draws, number)."""
     if draws and number < 2:
         raise ValueError("all rows belong to one cluster: resampling it shows no variation")
     drawn = [np.bincount(rng.integers(number, size=number), minlength=number) for _ in range(draws)]
@@ -200,23 +190,11 @@ def spearman(x, y) -> Interval:
     return Interval(r, float(low), float(high))
 
 
-class _Parts(NamedTuple):
-    """Of one group: its mean, each training's mean (NaN where it has no value), and variances of
-    the mean by their source."""
-
-    mean: float
-    by_training: np.ndarray
-    images: float
-    rest: float
-    n: int
-
-
 def _groups(values) -> list[np.ndarray]:
     """Each group of images as an array (T, n)."""
     several = isinstance(values, list | tuple) and any(np.ndim(group) for group in values)
-    groups = [
-        np.atleast_2d(np.asarray(group, float)) for group in (values if several else [values])
-    ]
+    groups = values if several else [values]
+    groups = [np.atleast_2d(np.asarray(group, float)) for group in groups]
     if len({len(group) for group in groups}) > 1:
         raise ValueError(f"groups of {[len(g) for g in groups]} trainings: all must have the same")
     for group in groups:
@@ -228,7 +206,10 @@ def _groups(values) -> list[np.ndarray]:
     return groups
 
 
-def _components(group: np.ndarray, shares: bool) -> _Parts:
+def _components(group: np.ndarray, shares: bool) -> tuple:
+    """Of one group: its mean, each training's mean (NaN where it has no value), the variances of
+    the mean due to images and to the rest, and the degrees of freedom of the images.
+    """
     known = group[:, ~np.isnan(group).all(0)]
     known = known[~np.isnan(known).all(1)]
     trainings, n = known.shape
@@ -241,4 +222,4 @@ def _components(group: np.ndarray, shares: bool) -> _Parts:
         of_images = (wilson(0, n)[1] / scipy.stats.norm.ppf(UPPER)) ** 2
     whole = np.full(len(group), np.nan)
     whole[~np.isnan(group).all(1)] = by_training
-    return _Parts(float(np.nanmean(known)), whole, float(of_images), of_rest, n)
+    return float(np.nanmean(known)), whole, float(of_images), of_rest, max(n - 1, 1)

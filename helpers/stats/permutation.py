@@ -1,7 +1,6 @@
 """Exchanging labels between rows that are not independent: those of an image, a video, a place.
 
-Single rows exchanged at random give too narrow a permutation null: the labels of a cluster have to
-stay together, or to be exchanged inside of it.
+Single rows exchanged at random would give too narrow a permutation null.
 """
 
 import numpy as np
@@ -21,10 +20,8 @@ class Clusters:
         self.alike = _alike(self.size)
 
     def between(self, rng: np.random.Generator) -> np.ndarray:
-        """Each cluster takes the labels of another: for each row, the place of that it takes from.
-
-        Clusters are exchanged with others of nearly their size: labels move whole where the sizes
-        are equal, and are stretched or squeezed to fit where they are not.
+        """Each cluster takes the labels of one of nearly its size, stretched or squeezed to fit:
+        for each row, the place of that it takes from.
         """
         donor = np.arange(len(self.size))
         for alike in self.alike:

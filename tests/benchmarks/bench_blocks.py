@@ -17,7 +17,6 @@ import helpers  # noqa: F401  before torch and numpy: it pins the kernels
 import contextlib
 import importlib.util
 import io
-import resource
 import shutil
 import subprocess
 import sys
@@ -69,25 +68,23 @@ def fairlearn(by, prediction, label):
 
 def fairbench(by, prediction, label):
     """Eight of its measures over its own intersections of the columns."""
-    import fairbench as fb
-
-    columns = (fb.categories @ by[name].tolist() for name in by)
-    return _fairbench(fb, fb.Dimensions(*columns).intersectional(), prediction, label)
+    return _fairbench([by[name].tolist() for name in by], prediction, label)
 
 
 def fairbench_joined(by, prediction, label):
     """The same over one column in which the values are joined by hand: 60 groups."""
+    joined = (by["a"].astype(str) + by["b"].astype(str) + by["c"].astype(str)).tolist()
+    return _fairbench([joined], prediction, label)
+
+
+def _fairbench(columns, prediction, label):
     import fairbench as fb
 
-    joined = (by["a"].astype(str) + by["b"].astype(str) + by["c"].astype(str)).tolist()
-    return _fairbench(fb, fb.Dimensions(fb.categories @ joined), prediction, label)
-
-
-def _fairbench(fb, groups, prediction, label):
     names = ("pr", "acc", "tpr", "tnr", "ppv", "f1", "tar", "trr")
     of = [getattr(fb.measures, name) for name in names]
-    given = {"predictions": prediction, "labels": label}
-    return fb.reports.pairwise(sensitive=groups, measures=of, **given)
+    groups = fb.Dimensions(*(fb.categories @ column for column in columns))
+    groups = groups.intersectional() if len(columns) > 1 else groups
+    return fb.reports.pairwise(predictions=prediction, labels=label, sensitive=groups, measures=of)
 
 
 def seconds(route, *args) -> float:
@@ -96,11 +93,6 @@ def seconds(route, *args) -> float:
         warnings.simplefilter("ignore")
         route(*args)
     return time.perf_counter() - start
-
-
-def peak() -> float:
-    """Most memory this process has held, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def shards(rows: int) -> None:
@@ -135,30 +127,18 @@ def shards(rows: int) -> None:
 
 
 def main(compared: int = 100_000, most: int = 10_000_000) -> None:
-    rows = inputs(1_000_000)
-    seconds(ours, *rows)
-    before = peak()
-    by, prediction, label = rows
-    data = counts.table(by, y_pred=prediction, y_true=label, intersect="joint")
-    grid = seconds(lambda: report.make(data, **PLAIN))
-    count = seconds(ours, *rows)
-    cells = len(report.make(data, **PLAIN).cells)
-    print(f"n = 1e6: counting and 8 measures {count:.2f} s; the grid of {cells} cells {grid:.2f} s")
-    print(f"peak memory added by counting and the grid: {peak() - before:.0f} MB")
     small = inputs(100_000)
     data = counts.table(small[0], y_pred=small[1], y_true=small[2], intersect="joint")
     both = {"bootstrap": 1000, "permutations": 1000}
     taken = seconds(lambda: report.make(data, **both))
     print(f"n = 1e5: 1,000 bootstrap draws and 1,000 shuffles of the grid {taken:.1f} s")
-    size = 100_000
-    while size <= most:
-        rows = inputs(size)
-        chosen = {"y_pred": rows[1], "y_true": rows[2], "intersect": "joint"}
-        taken = seconds(lambda: counts.table(rows[0], **chosen))  # noqa: B023
-        counted = counts.table(rows[0], **chosen)
-        after = seconds(lambda: report.make(counted, **PLAIN))  # noqa: B023
+    for size in [size for size in (100_000, 1_000_000, 10_000_000) if size <= most]:
+        by, *columns = inputs(size)
+        chosen = dict(zip(("y_pred", "y_true"), columns, strict=True)) | {"intersect": "joint"}
+        counted = [counts.table(by, **chosen)]  # once before, to be warm
+        taken = seconds(lambda: counted.append(counts.table(by, **chosen)))  # noqa: B023
+        after = seconds(lambda: report.make(counted[0], **PLAIN))  # noqa: B023
         print(f"n = {size:>10,}: counting {taken:.3f} s, the grid after it {after:.3f} s")
-        size *= 10
     for toolkit, module, size in (
         (fairlearn, "fairlearn", compared),
         (fairbench, "fairbench", compared),

@@ -9,8 +9,8 @@ attributes, and every income group within every value of the 5; IoU 0.5 to 0.95.
 
 The other evaluators get the same subsets: lists of images for attributes of images, COCO's area
 ranges for attributes of boxes (their areas replaced by the attribute's code, so that one call
-serves all values). pycocotools runs on a stated part of the images and hotcoco on one rebuilt
-resample, each compared with ours on the same. hotcoco and pycocotools come with the bench extra.
+serves all values). pycocotools runs on a stated part of the images, compared with ours on the same.
+hotcoco and pycocotools come with the bench extra.
 
 Frames of the street are rendered and given to an untrained detector of the same build, which costs
 what a trained one does, or more: all its proposals stay.
@@ -26,7 +26,6 @@ import os
 import resource
 import sys
 import time
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -47,13 +46,8 @@ RESAMPLES = 100
 def drawn(n_images):
     """A planted world, income and the paper's five attributes."""
     world = driving.make(n_images)
-    return world, *known(world)
-
-
-def known(world):
-    """Income and the paper's five attributes."""
-    income = attributes.from_column(world, "income")
-    return income, [attributes.made(world, name) for name in attributes.OF_PAPER]
+    five = [attributes.made(world, name) for name in attributes.OF_PAPER]
+    return world, attributes.from_column(world, "income"), five
 
 
 def ours(n_images, resamples=0, workers=1):
@@ -64,11 +58,9 @@ def ours(n_images, resamples=0, workers=1):
     return spent(began)
 
 
-def theirs(evaluator, n_images, rebuilt=False):
-    """The same subsets through another evaluator; `rebuilt`: of one bootstrap resample."""
+def theirs(evaluator, n_images):
+    """The same subsets through another evaluator."""
     world, income, explanatory = drawn(n_images)
-    if rebuilt:
-        world, income, explanatory = resampled(world)
     images = [a for a in (income, *explanatory) if a.level == "image"]
     boxes = [a for a in explanatory if a.level == "box"]
     labels = [as_coco(world), *[coded(world, a) for a in boxes]]
@@ -86,30 +78,6 @@ def theirs(evaluator, n_images, rebuilt=False):
     return spent(began)
 
 
-def sliced(n_images):
-    """The same subsets by hotcoco's shortest way: evaluate once, then accumulate each subset."""
-    world, income, explanatory = drawn(n_images)
-    images = [a for a in (income, *explanatory) if a.level == "image"]
-    boxes = [a for a in explanatory if a.level == "box"]
-    labels = [as_coco(world), *[coded(world, a) for a in boxes]]
-    lists = [here for a in images for here in subsets(a)]
-    lists += [g & v for g in subsets(income) for a in images[1:] for v in subsets(a)]
-    began = clock()
-    whole, *by_box = [loaded("hotcoco", *one) for one in labels]
-    everything = np.ones(len(world.images), bool)
-    cut(evaluated("hotcoco", *whole, everything, [[0, 1e10]]), lists)
-    for one, attribute in zip(by_box, boxes, strict=True):
-        ranges = [[c + 0.5, c + 1.5] for c in range(len(attribute.values))]
-        cut(evaluated("hotcoco", *one, everything, ranges), subsets(income))
-    return spent(began)
-
-
-def cut(run, lists):
-    """Accumulate subsets of images of a finished evaluation."""
-    ids = [(np.flatnonzero(here) + 1).tolist() for here in lists]
-    return run.slice_by({str(i): one for i, one in enumerate(ids)})
-
-
 def subsets(attribute):
     return [attribute.codes == c for c in range(len(attribute.values))]
 
@@ -120,25 +88,6 @@ def coded(world, attribute):
     for one, code in zip(labels["annotations"], attribute.codes, strict=True):
         one["area"] = float(code + 1)
     return labels, results
-
-
-def resampled(world):
-    """One bootstrap resample, its images copied as often as they were drawn."""
-    rng = np.random.default_rng(0)
-    chosen = np.sort(rng.integers(0, len(world.images), len(world.images)))
-
-    def copied(table):
-        rows = table.groupby("image").indices
-        picked = [rows.get(i, np.empty(0, int)) for i in chosen]
-        again = table.iloc[np.concatenate(picked)].reset_index(drop=True)
-        return again.assign(image=np.repeat(np.arange(len(chosen)), [len(p) for p in picked]))
-
-    images = world.images.iloc[chosen].reset_index(drop=True)
-    images["name"] = [f"{i}.jpg" for i in range(len(images))]
-    world = replace(
-        world, images=images, boxes=copied(world.boxes), detections=copied(world.detections)
-    )
-    return world, *known(world)
 
 
 def loaded(evaluator, labels, results):
@@ -218,9 +167,7 @@ def main(n_images=10_000, part=1_000, n_frames=300):
     point = alone(partial(ours, n_images))
     print(f"{n_images} images, point analysis, ours: {point[0]:.1f} s, peak {point[2]:.2f} GiB")
     hot = alone(partial(theirs, "hotcoco", n_images))
-    quick = alone(partial(sliced, n_images))
     print(f"  hotcoco / ours: {hot[0] / point[0]:.1f} (target 1 or more)")
-    print(f"  hotcoco by slice_by / ours: {quick[0] / point[0]:.1f}")
     small = alone(partial(ours, part))
     coco = alone(partial(theirs, "pycocotools", part))
     print(f"  pycocotools / ours on {part} images: {coco[0] / small[0]:.0f} (target 20 or more)")
@@ -229,9 +176,6 @@ def main(n_images=10_000, part=1_000, n_frames=300):
         f"{RESAMPLES} resamples of all of it, two threads: {boot[0]:.0f} processor seconds, "
         f"{boot[1]:.0f} on the wall (target 60), peak {boot[2]:.2f} GiB (target 1)"
     )
-    again = alone(partial(theirs, "hotcoco", n_images, True))
-    each = (boot[0] - point[0]) / RESAMPLES
-    print(f"  hotcoco / ours on one rebuilt resample: {again[0] / each:.0f} (target 5 or more)")
     large = alone(partial(ours, 10 * n_images))
     print(
         f"{10 * n_images} images / {n_images}, point analysis: {large[0] / point[0]:.1f} times the "

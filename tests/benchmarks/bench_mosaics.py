@@ -20,7 +20,6 @@ from helpers import models
 from helpers.contexts import mosaics
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
-BATCH = 64
 
 
 def inputs(size: int = 96):
@@ -38,12 +37,12 @@ def inputs(size: int = 96):
 
 def bare(model, ready):
     """Forward passes on mosaics that are there already."""
-    return torch.cat([model(batch) for batch in ready.split(BATCH)])
+    return torch.cat([model(batch) for batch in ready.split(mosaics.BATCH)])
 
 
 def streamed(model, table, objects, contexts):
     """Build and score, the suite's way: resizing included."""
-    stream = mosaics.batches(table, objects, contexts, batch_size=BATCH)
+    stream = mosaics.batches(table, objects, contexts)
     return torch.cat([model(batch) for batch in stream])
 
 

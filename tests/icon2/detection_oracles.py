@@ -5,6 +5,7 @@ import io
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from helpers.icon2.average_precision import Cells, Curves
 from helpers.icon2.reading import CORNERS
@@ -75,9 +76,8 @@ def as_coco(world):
 
 def pycocotools_ap(world, images=None):
     """AP of each class and threshold by pycocotools, (K, T); -1 becomes NaN."""
-    from pycocotools.coco import COCO
-    from pycocotools.cocoeval import COCOeval
-
+    COCO = pytest.importorskip("pycocotools.coco").COCO
+    COCOeval = pytest.importorskip("pycocotools.cocoeval").COCOeval
     labels, results = as_coco(world)
     with contextlib.redirect_stdout(io.StringIO()):
         given = COCO()

@@ -9,71 +9,68 @@ from helpers import icon2
 from helpers.figures import icon2 as figures
 from helpers.icon2 import Options, attributes, claims, frames, match, verdicts
 from helpers.icon2.options import CHOICES
-from helpers.icon2.reading import DetectionDataError
+from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.run.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
 from helpers.worlds import driving
-from helpers.worlds.driving import city
+from helpers.worlds.driving import street
 
 LAW = driving.Law(confounding=0.4)
 
 
-def as_scalabel(world, boxes, scored):
-    """A planted world's boxes as BDD100K's files have them."""
-    columns = ["weather", "scene", "timeofday"]
-    frames = [
-        {"name": row.name, "videoName": row.video, "labels": []}
-        | ({} if scored else {"attributes": {c: getattr(row, c) for c in columns}})
-        for row in world.images.itertuples(index=False)
-    ]
-    for row in boxes.itertuples():
-        corners = {c: getattr(row, c) for c in ("x1", "y1", "x2", "y2")}
-        label = {"category": world.classes[row.category], "box2d": corners}
-        if scored:
-            label["score"] = row.score
-        else:
-            flags = ("occluded", "truncated")
-            label["attributes"] = {c: bool(getattr(row, c)) for c in flags}
-        frames[row.image]["labels"].append(label)
-    return frames
-
-
 @pytest.fixture(scope="module")
 def on_disk(tmp_path_factory):
-    """A planted world written as BDD100K's files, with GPS, areas and incomes."""
+    """A rendered street written as BDD100K's files, and detections that are near its boxes."""
     folder = tmp_path_factory.mktemp("bdd")
-    world = driving.make(90, 2)
-    for name, boxes in (("labels", world.boxes), ("predictions", world.detections)):
-        frames = as_scalabel(world, boxes, name == "predictions")
-        (folder / f"{name}.json").write_text(json.dumps(frames))
-    group = world.images.income.cat.codes.to_numpy()
-    where = (world.images.video.tolist(), group, 0.2)
-    both = (folder / "labels.json", folder / "predictions.json")
-    return world, driving.drives(*where)[0], both, city.write(folder, *where)
+    scenes, things = street.scenes(60, 2)
+    images, boxes = street.render(scenes, street.dressed(scenes, things, 0.5))
+    files, rng = street.write(folder, scenes, images, boxes), np.random.default_rng(0)
+    found = boxes[["image", "category", *CORNERS]].astype({name: float for name in CORNERS})
+    found[["x2", "y2"]] += rng.uniform(0, 3, (len(found), 2))
+    found["score"] = rng.random(len(found))
+    labels = [[] for _ in scenes.index]
+    for row in found.to_dict("records"):
+        box = {name: row[name] for name in CORNERS}
+        label = {"category": street.KINDS[row["category"]], "score": row["score"], "box2d": box}
+        labels[row["image"]].append(label)
+    frames = [{"name": n, "labels": some} for n, some in zip(scenes["name"], labels, strict=True)]
+    (folder / "predictions.json").write_text(json.dumps(frames))
+    pictures, both = files.pop("images"), (files.pop("labels"), folder / "predictions.json")
+    world = driving.DrivingWorld(scenes, boxes, found, street.KINDS)
+    return world, both, files, (pictures, images)
 
 
-def test_ones_own_files_give_what_the_planted_world_gives(on_disk):
-    world, tracks, both, place = on_disk
+def test_ones_own_files_give_what_the_street_gives(on_disk):
+    world, both, place, (pictures, images) = on_disk
     data = icon2.read(*both, **place)
-    assert f"90 frames, {len(tracks)} joined, {90 - len(tracks)} without GPS" in data.report[-1]
+    scenes, codes = world.images, world.images["income"].cat.codes.to_numpy()
+    known = scenes["video"].isin([file.stem for file in place["gps"].iterdir()]).to_numpy()
+    assert f"60 frames, {known.sum()} joined, {60 - known.sum()} without GPS" in data.report[-1]
     income = data.attribute("income")
     assert income.values == ("low", "middle", "high")
-    known = world.images.video.isin(tracks).to_numpy()
-    assert ((income.codes >= 0) == known).all()
-    assert np.corrcoef(income.codes[known], world.images.income.cat.codes[known])[0, 1] > 0.9
-    np.testing.assert_array_equal(match(data).taken, match(world).taken)
+    assert ((income.codes >= 0) == known).all() and 0 < known.sum() < 60
+    assert np.corrcoef(income.codes[known], codes[known])[0, 1] > 0.9
+    looks = data.boxes["look"].map(street.LOOKS.index)
+    np.testing.assert_array_equal(np.sort(looks), np.sort(world.boxes["look"]))
+    drawn, taken = (np.sort(match(one).taken >= 0) for one in (world, data))
+    np.testing.assert_array_equal(drawn, taken)
+    assert (frames.picture(data, pictures, 0) == images[0].transpose(1, 2, 0)).all()
     five = ["size", "occlusion", "time", "scene", "weather"]
     assert [a.name for a in data.explanatory("income")] == five
     assert [a.name for a in data.explanatory("timeofday")][-2:] == ["scene", "weather"]
-    assert data.explanatory("income", ["truncated"])[-1].values == ("False", "True")
+    assert data.explanatory("income", ["look"])[-1].values == street.LOOKS
     names, classes = frames.labelled(both[0])
-    assert names == list(world.images.name) and set(classes) <= set(world.classes)
-    assert len(np.unique(data.clusters("video"))) == 90
+    assert names == list(scenes["name"]) and set(classes) == set(world.classes)
+    assert len(np.unique(data.clusters("video"))) == 60
     with pytest.raises(DetectionDataError, match="no column 'camera'; there are: name"):
         data.clusters("camera")
+    first = pictures / names[0]
+    written_at = first.stat().st_mtime_ns
+    street.write(pictures.parent, scenes, images, world.boxes)
+    assert first.stat().st_mtime_ns == written_at, "a folder that has been written stays"
 
 
 def test_what_is_missing_is_named(on_disk):
-    _, _, both, place = on_disk
+    _, both, place, _ = on_disk
     with pytest.raises(DetectionDataError, match="'predictions' is missing: labels, predictions"):
         icon2.read(both[0], None)
     with pytest.raises(DetectionDataError, match="'areas' is missing"):
@@ -86,11 +83,11 @@ def test_what_is_missing_is_named(on_disk):
 
 
 def test_classes_without_a_labelled_box_are_left_out_and_counted(on_disk, tmp_path):
-    content = json.loads(on_disk[2][0].read_text())
+    content = json.loads(on_disk[1][0].read_text())
     for frame in content:
         frame["labels"] = [label for label in frame["labels"] if label["category"] == "car"]
     (tmp_path / "cars.json").write_text(json.dumps(content))
-    data = icon2.read(tmp_path / "cars.json", on_disk[2][1])
+    data = icon2.read(tmp_path / "cars.json", on_disk[1][1])
     assert data.classes == ("car",) and (data.detections.category == 0).all()
     assert "detections left out: no box of their class is labelled" in data.report[-1]
 

@@ -29,7 +29,6 @@ def test_reads_all_of_it(read):
 
 @pytest.mark.parametrize("every", [1, 3])
 def test_equals_pycocotools(read, every):
-    pytest.importorskip("pycocotools")
     images = np.arange(202) % every == 0
     found = average_precision(match(read), images=images)
     np.testing.assert_allclose(found, pycocotools_ap(read, images), atol=1e-15)

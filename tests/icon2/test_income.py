@@ -8,7 +8,7 @@ import pytest
 
 from helpers.icon2 import income
 from helpers.icon2.reading import DetectionDataError
-from helpers.worlds.driving import city
+from helpers.worlds.driving import street
 
 VIDEOS = [f"video-{i}" for i in range(250)]
 
@@ -17,8 +17,8 @@ VIDEOS = [f"video-{i}" for i in range(250)]
 def town(tmp_path_factory):
     folder = tmp_path_factory.mktemp("city")
     groups = np.random.default_rng(0).integers(0, 3, len(VIDEOS))
-    tracks, areas = city.drives(VIDEOS, groups, missing=0.32, seed=1)
-    files = city.write(folder, VIDEOS, groups, missing=0.32, seed=1)
+    tracks, areas = street.drives(VIDEOS, groups, missing=0.32, seed=1)
+    files = street.write_city(folder, VIDEOS, groups, missing=0.32, seed=1)
     return tracks, areas, tuple(files.values())
 
 
@@ -32,7 +32,7 @@ def with_incomes(town, folder, rows):
 def test_every_frame_with_gps_gets_its_area_and_income(town):
     tracks, areas, files = town
     table, report = income.join(VIDEOS, *files)
-    listed = city.incomes(1).set_index("area").income
+    listed = street.incomes(1).set_index("area").income
     for row, area in zip(table.itertuples(), areas, strict=True):
         if row.video in tracks:
             assert (row.area, row.income) == (area, listed[area])
@@ -45,8 +45,7 @@ def test_every_frame_with_gps_gets_its_area_and_income(town):
 def test_bins_are_equal_or_the_papers(town):
     tracks, _, files = town
     equal = income.join(VIDEOS, *files)[0]["bin"].value_counts()
-    assert equal.sum() == len(tracks)
-    assert equal.max() - equal.min() < 0.15 * len(tracks)
+    assert equal.sum() == len(tracks) and np.ptp(equal) < 0.15 * len(tracks)
     paper = income.join(VIDEOS, *files, edges="paper")[0].dropna()
     low = paper[paper["bin"] == "low"].income
     assert low.between(21_400, 62_100, inclusive="left").all()
@@ -84,7 +83,7 @@ def test_holes_and_several_parts(tmp_path):
 
 def test_what_cannot_be_joined_is_counted(town, tmp_path):
     gps, map_, incomes = town[2]
-    rich = city.incomes(1).iloc[::2]
+    rich = street.incomes(1).iloc[::2]
     some = with_incomes(town, tmp_path, rich.assign(income=rich.income * 2))
     _, report = income.join(VIDEOS, *some, edges="paper")
     assert report[income.NO_INCOME] > 0 and report[income.OUTSIDE] > 0
@@ -95,7 +94,7 @@ def test_what_cannot_be_joined_is_counted(town, tmp_path):
 
 
 def test_incomes_may_be_written_with_commas_and_dollars(town, tmp_path):
-    dollars = city.incomes(1)
+    dollars = street.incomes(1)
     written = dollars.assign(income=[f"${d:,.0f}" for d in dollars.income])
     table, _ = income.join(VIDEOS, *with_incomes(town, tmp_path, written))
     pd.testing.assert_frame_equal(table, income.join(VIDEOS, *town[2])[0])
@@ -107,7 +106,7 @@ def test_incomes_may_be_written_with_commas_and_dollars(town, tmp_path):
 
 def test_bad_input_is_named(town, tmp_path):
     gps, map_, incomes = town[2]
-    table = city.incomes(1)
+    table = street.incomes(1)
     for rows, message in (
         (pd.concat([table, table.iloc[:1]]), "other.csv: '0-0' occurs 2 times"),
         (table[["area"]], "other.csv: no column 'income'"),

@@ -12,13 +12,7 @@ from hypothesis import strategies as st
 from helpers.icon2 import match, matching
 from helpers.worlds.driving import DrivingWorld
 
-needs_pycocotools = pytest.mark.skipif(
-    not pytest.importorskip("importlib.util").find_spec("pycocotools"),
-    reason="pycocotools is not installed (it is in the test extra)",
-)
 
-
-@needs_pycocotools
 @pytest.mark.parametrize("seed", range(6))
 def test_equals_pycocotools_on_whole_sets_and_subsets_of_images(seed):
     world = scene(seed, n_images=60, whole=seed % 2 == 0)
@@ -31,7 +25,6 @@ def test_equals_pycocotools_on_whole_sets_and_subsets_of_images(seed):
     np.testing.assert_allclose(by_weight, expected, atol=1e-15)
 
 
-@needs_pycocotools
 def test_a_detection_without_area_is_a_false_positive():
     world = scene(1, n_images=20)
     flat = world.detections.sample(30, random_state=0)

@@ -1,7 +1,6 @@
 """Planted streets: `street` renders frames; `make` draws boxes and detections from a law."""
 
-from helpers.worlds.driving.city import drives
 from helpers.worlds.driving.drive import DrivingWorld, make
 from helpers.worlds.driving.law import CLASSES, CONFOUNDERS, GROUPS, Law
 
-__all__ = ["CLASSES", "CONFOUNDERS", "GROUPS", "DrivingWorld", "Law", "drives", "make"]
+__all__ = ["CLASSES", "CONFOUNDERS", "GROUPS", "DrivingWorld", "Law", "make"]

@@ -2,8 +2,7 @@
 
 A scene is a table before it is a picture: where each thing stands in metres, and which *look* it
 has. The same scene can be rendered again with other looks, and whatever a detector then does
-otherwise is due to that alone. Things are pasted from the farthest to the nearest, as what hides
-what in a real street, and how much of each can be seen is counted in pixels.
+otherwise is due to that alone. The streets lie in a city of square areas with median incomes.
 """
 
 import itertools
@@ -17,7 +16,6 @@ from PIL import Image, ImageDraw
 
 from helpers.run import artifacts, project
 from helpers.run.progress import progress
-from helpers.worlds.driving import city
 from helpers.worlds.driving.law import GROUPS
 
 WIDTH, HEIGHT = 320, 160  # pixels
@@ -46,29 +44,23 @@ LEAST = 5  # pixels of height, below which a thing is not labelled
 WEATHER = {"clear": 0.7, "rainy": 0.15, "snowy": 0.15}
 SCENES = {"city street": 58, "residential": 24}  # highest building, pixels
 
+SIDE = 6  # areas along each side of the city
+SOUTH, WEST, STEP = 40.5, -74.1, 0.02  # degrees
+START = 1_500_000_000_000  # milliseconds, as in BDD100K's files
+SECONDS = np.arange(0, 41, 4)  # of the fixes: that at 10 s, which is asked for, is between two
+
 SHAPES = project.root() / "data" / "street_looks.csv"  # of each look, with corners from 0 to 1
 
 
 def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Draw scenes: a third of the frames of each income group.
+    """Draw `n` scenes: a third of the frames of each income group.
 
-    Parameters
-    ----------
-    n, seed
-        How many, and which.
-    harder
-        How much harder the scenes of the low-income group are. At 0 all groups are alike. At 1, low
-        against high income: things stand up to 50 m away against 30 m, there are 1.25 times the
-        usual number against .75 times, and .6 of the frames are at night against .2.
-
-    Returns
-    -------
-    frames : DataFrame
-        name, video, income, timeofday ("daytime", "night"), weather, scene, width (pixels), seed
-        (of the ground).
-    things : DataFrame
-        frame (its row), kind, variant, distance and aside (metres), and chance (0 to 1), by which
-        :func:`dressed` gives a look.
+    At `harder` 0 all groups are alike. At 1, low against high income: things stand up to 50 m away
+    against 30 m, there are 1.25 times the usual number against .75 times, and .6 of the frames are
+    at night against .2. The frames have a column name, video, income, timeofday ("daytime",
+    "night"), weather, scene, width (pixels) and seed (of the ground); the things frame (its row),
+    kind, variant, distance and aside (metres), and chance (0 to 1), by which :func:`dressed` gives
+    a look.
     """
     rng = np.random.default_rng(seed)
     group = rng.permutation(np.arange(n) % 3)
@@ -147,12 +139,8 @@ def write(
     """Write rendered frames as a folder like BDD100K's, with GPS tracks and incomes.
 
     The labels also tell what only a rendered street knows: the look of each thing and its distance.
-    As of BDD100K's videos, a tenth has no GPS track. A folder that has been written stays.
-
-    Returns
-    -------
-    dict of paths
-        images (a folder of PNG files), labels, gps, areas, incomes.
+    As of BDD100K's videos, a tenth has no GPS track. A folder that has been written stays. The
+    paths are images (a folder of PNG files), labels, gps, areas and incomes.
     """
     folder = Path(folder)
     of_image, rows = dict(list(boxes.groupby("image"))), []
@@ -165,7 +153,7 @@ def write(
     labels, text = folder / "labels.json", json.dumps(rows)
     paths = {"images": folder / "images", "labels": labels}
     groups = frames["income"].cat.codes.to_numpy()
-    paths |= city.write(folder, frames["video"].tolist(), groups, missing=0.1)
+    paths |= write_city(folder, frames["video"].tolist(), groups, missing=0.1)
     if not (labels.is_file() and labels.read_text() == text):  # they are written last
         (folder / "images").mkdir(parents=True, exist_ok=True)
         for name, image in zip(frames["name"], images, strict=True):
@@ -263,8 +251,7 @@ def _weathered(picture: np.ndarray, frame: dict, rng) -> np.ndarray:
 @cache
 def _shapes() -> pd.DataFrame:
     """The shapes of all looks, those of a look from the back to the front."""
-    table = pd.read_csv(SHAPES, float_precision="round_trip")
-    return table.set_index(["kind", "look"]).drop(columns="what")
+    return pd.read_csv(SHAPES).set_index(["kind", "look"]).drop(columns="what")
 
 
 @cache
@@ -288,3 +275,54 @@ def _sprite(kind: str, look: int, variant: int) -> Image.Image:
         fill = tuple(colours[colour].tolist()) if colour in colours else colour
         getattr(draw, shape)([tuple(place) for place in places], fill=fill)
     return picture.resize(tuple((size // 4).tolist()), Image.Resampling.BOX)
+
+
+def incomes(seed: int = 0) -> pd.DataFrame:
+    """Median income of every area, 21.4k to 250k dollars, shuffled over the grid."""
+    names = [f"{row}-{column}" for row in range(SIDE) for column in range(SIDE)]
+    dollars = np.round(np.geomspace(21_400, 250_000, len(names)), -2)
+    return pd.DataFrame({"area": names, "income": np.random.default_rng(seed).permutation(dollars)})
+
+
+def drives(
+    videos: list[str], groups: np.ndarray, missing: float = 0.0, seed: int = 0
+) -> tuple[dict[str, dict], list[str]]:
+    """GPS tracks of videos by name, and the area in which each was at 10 s.
+
+    Each lies in its income group (0 poorest to 2 richest). The share `missing` has no track.
+    """
+    table, rng = incomes(seed), np.random.default_rng(seed)
+    third = len(table) // 3
+    chosen = third * np.asarray(groups) + rng.integers(0, len(table), len(videos)) % third
+    chosen = np.argsort(table.income.to_numpy(), kind="stable")[chosen]
+    away = rng.uniform(-0.35, 0.35, (len(videos), 2))
+    speed = rng.normal(0, 0.0005, (len(videos), 2))  # degrees a second
+    kept = rng.random(len(videos)) >= missing
+    square = np.column_stack(np.divmod(chosen, SIDE))
+    at_ten = np.array([SOUTH, WEST]) + STEP * (square + 0.5 + away)
+    places = at_ten[:, None] + speed[:, None] * (SECONDS - 10)[:, None]
+    fixes = START + 1000 * SECONDS
+    tracks = {}
+    for video, track in zip(np.array(videos)[kept].tolist(), places[kept], strict=True):
+        table_of = pd.DataFrame(track, columns=["latitude", "longitude"]).assign(timestamp=fixes)
+        tracks[video] = {"startTime": START, "locations": table_of.to_dict("records")}
+    return tracks, table.area.iloc[chosen].tolist()
+
+
+def write_city(
+    folder: Path, videos: list[str], groups: np.ndarray, missing: float = 0.0, seed: int = 0
+) -> dict[str, Path]:
+    """Write the city of :func:`drives` as gps (a folder), areas (GeoJSON) and incomes (CSV)."""
+    for video, track in drives(videos, groups, missing, seed)[0].items():
+        artifacts.write_text(folder / "gps" / f"{video}.json", json.dumps(track))
+    table, features = incomes(seed), []
+    for name in table.area:
+        row, column = map(int, name.split("-"))
+        corners = ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))  # to the east and to the north
+        ring = [[WEST + STEP * (column + x), SOUTH + STEP * (row + y)] for x, y in corners]
+        square = {"geometry": {"type": "Polygon", "coordinates": [ring]}}
+        features.append({"type": "Feature", "properties": {"area": name}} | square)
+    content = json.dumps({"type": "FeatureCollection", "features": features})
+    areas = artifacts.write_text(folder / "areas.geojson", content)
+    table.to_csv(folder / "incomes.csv", index=False)
+    return {"gps": folder / "gps", "areas": areas, "incomes": folder / "incomes.csv"}
