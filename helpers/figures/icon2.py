@@ -341,21 +341,27 @@ def against_truth(record: pd.DataFrame, analyses: Sequence[str], evaluated: int)
     return fig
 
 
-def recalls(table: pd.DataFrame) -> Figure:
-    """Share of the boxes that are found, by value of each attribute, a series for each detector.
+def calibrated(table: pd.DataFrame, classes: Sequence[str]) -> Figure:
+    """What detectors find of some classes on the same layouts, and AP, by value of each attribute.
 
-    `table` has :func:`helpers.icon2.verdicts.recalls` of each, in percent, under ``detector``.
+    From ``data/street_recalls.csv``; the first detector is the one that the others are held to.
     """
     looks = series(table["detector"])
-    lines = table["attribute"] + ": " + table["value"]
-    fig, ax = plt.subplots(figsize=(8.5, 1.2 + 0.3 * lines.nunique()))
-    compared(ax, table.assign(line=lines), "share", "line", "detector", looks)
-    ax.set(xlabel="boxes that are found at an IoU of .5 (%)", xlim=(0, 100))
-    first, second = table.groupby("detector", sort=False).apply(
-        lambda t: 100 * t["times"].sum() / t["of"].sum(), include_groups=False
-    )
-    said = f"The {table['detector'].iloc[0]} finds {first:.0f}% of the boxes, "
-    headed(fig, f"{said}the {table['detector'].iloc[-1]} {second:.0f}%", marks(looks))
+    lines = (table["attribute"] + ": " + table["value"]).replace("all: all", "all boxes")
+    ends = {"found": "share", "found_low": "low", "found_high": "high"}
+    percents = {name: 100 * table[column] for name, column in ends.items()}
+    table = table.assign(line=lines, **percents).drop(columns=["low", "high"])
+    texts = {"found": "boxes found\nat an IoU of .5 (%)", "AP": "AP over IoUs\nof .5 to .95 (%)"}
+    fig, axes = plt.subplots(1, 2 * len(classes), figsize=(10, 4.6), sharey=True, squeeze=False)
+    panels = product(classes, texts.items())
+    for ax, (name, (column, text)) in zip(axes[0], panels, strict=True):
+        part = table[table["class"] == name].dropna(subset=column)
+        compared(ax, part, column, "line", "detector", looks, list(dict.fromkeys(table["line"])))
+        ax.set(title=name, xlabel=text)
+    wide = table.pivot(index=["class", "line"], columns="detector", values="AP")[list(looks)]
+    off = wide.sub(wide.iloc[:, 0], axis=0).abs().mean()
+    said = [f"{off[name]:.1f} points ({name})" for name in list(looks)[1:]]
+    headed(fig, f"How far AP is off on average: {', '.join(said)}", marks(looks))
     note(fig, "Whiskers: 95% intervals, of boxes drawn one by one.")
     return fig
 

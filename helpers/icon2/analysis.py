@@ -5,7 +5,7 @@ Average precision is in points (0 to 100) in every table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -221,27 +221,36 @@ def change_each_choice(
     explanatory: Sequence[Attribute],
     category: str,
     options: Options,
+    others: Mapping[tuple[str, str], tuple[Matches, Sequence[Attribute]]] | None = None,
 ) -> pd.DataFrame:
     """Change one choice of `options` at a time, and compare the numbers of one class.
 
-    Columns ``choice instead cells delta sign first``: the largest move of any AP (AP points), the
-    largest move of any Delta, how many Deltas change their sign, and what then ranks first.
+    `others` are choices made before: under their names, the matches and attributes that they give,
+    as many as before. Columns ``choice instead cells delta sign first``: the largest move of any AP
+    (AP points), the largest move of any Delta, how many Deltas change their sign, and what then
+    ranks first.
     """
 
-    def asked(**changed) -> tuple[pd.Series, pd.Series, str]:
-        given = {"classes": [category], "options": replace(options, **changed)}
-        found = analyse(matches, sensitive, explanatory, standardise=False, **given)
+    def asked(matches, explanatory, options) -> tuple[pd.Series, pd.Series, str]:
+        given = {"classes": [category], "options": options, "standardise": False}
+        found = analyse(matches, sensitive, explanatory, **given)
         tables = (found.groups(), found.values(), found.cells())
         ap = pd.concat([t.AP for t in tables], ignore_index=True)
         return ap, found.control().delta, found.ranking().attribute[0]
 
-    (ap, delta, _), rows = asked(), []
-    for choice, allowed in CHOICES.items():
-        for value in (one for one in allowed if one != getattr(options, choice)):
-            moved, then, first = asked(**{choice: value})
-            row = {"choice": choice, "instead": value, "cells": (moved - ap).abs().max()}
-            row |= {"delta": (then - delta).abs().max(), "sign": (then * delta < 0).sum()}
-            rows.append(row | {"first": first})
+    (ap, delta, _), rows = asked(matches, explanatory, options), []
+    changed = {
+        (choice, value): (matches, explanatory, replace(options, **{choice: value}))
+        for choice, allowed in CHOICES.items()
+        for value in allowed
+        if value != getattr(options, choice)
+    }
+    changed |= {name: (*given, options) for name, given in (others or {}).items()}
+    for (choice, value), given in changed.items():
+        moved, then, first = asked(*given)
+        row = {"choice": choice, "instead": value, "cells": (moved - ap).abs().max()}
+        row |= {"delta": (then - delta).abs().max(), "sign": (then * delta < 0).sum()}
+        rows.append(row | {"first": first})
     return pd.DataFrame(rows)
 
 

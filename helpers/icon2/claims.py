@@ -24,11 +24,6 @@ OF_RULES = {
 TILTED = {"icon2/small-cars": ("size", "small"), "icon2/night": ("time", "night")}
 RARE = ["bus", "motorcycle", "bicycle"]  # whose APs Table 3 calls not reliable
 FEW = [*RARE, "traffic sign", "traffic light"]  # of which Figure 6 has very few
-OF_METHOD = {
-    "icon2/ranks-first": verdicts.FIRST,
-    "icon2/falls": verdicts.FALLS,
-    "icon2/rule/hit": verdicts.NAMES,
-}
 
 
 def of_printed() -> list[Estimate]:
@@ -112,13 +107,15 @@ def of_worlds(worlds: pd.DataFrame, rates: pd.DataFrame) -> list[Estimate]:
     """What the planted worlds say of the rules and of the method: often right, seldom wrong?
 
     From :func:`helpers.icon2.verdicts.ask_worlds` and :func:`helpers.icon2.verdicts.error_rates`.
-    Attributes of boxes and of frames are judged apart.
+    Whether the rule names attributes of boxes and of frames is judged apart.
     """
     share = rates.set_index(["rule", "world", "outcome"])[ENDS]
     found = [Estimate(claim, tuple(share.loc[rule])) for claim, rule in OF_RULES.items()]
     leveled = worlds.assign(level=worlds.confounder.map(verdicts.LEVELS))
-    by = verdicts.found_by(leveled, "level").set_index(["question", "level"])[ENDS]
-    for claim, question in OF_METHOD.items():
-        for level, row in by.loc[question].iterrows():
-            found.append(Estimate(claim, tuple(row), {"level": level}))
-    return found
+    first = verdicts.found_by(worlds, "world").set_index("question").loc[verdicts.FIRST, ENDS]
+    named = verdicts.found_by(leveled, "level").query("question == @verdicts.NAMES")
+    found.append(Estimate("icon2/ranks-first", tuple(first)))
+    return found + [
+        Estimate("icon2/rule/hit", tuple(row[ENDS]), {"level": row["level"]})
+        for _, row in named.iterrows()
+    ]

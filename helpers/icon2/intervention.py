@@ -4,9 +4,8 @@ No data set can tell this, but a rendered street can. The same layouts are rende
 looks of their own income group, and with those of the opposite one. Together with the two groups'
 layouts that gives the four combinations of scenes and looks.
 
-``python -m helpers.icon2.intervention data/streets.csv data/street_recalls.csv`` measures nine
-planted worlds with two trainings of each detector and records them, and what those find that were
-trained on both looks equally.
+``python -m helpers.icon2.intervention data/streets.csv`` measures nine planted worlds with two
+trainings of each detector and records them.
 """
 
 import argparse
@@ -18,7 +17,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers.icon2 import attributes, formulas, verdicts
+from helpers.icon2 import attributes, formulas
 from helpers.icon2.analysis import analyse, with_interval
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.matching import match
@@ -195,25 +194,10 @@ def scores(record: pd.DataFrame, bounds: Mapping[str, float] | None = None) -> p
     return pd.DataFrame(rows)
 
 
-def recalled(trainings: int, store: Path | None = None) -> pd.DataFrame:
-    """What detectors find, of equal scenes, that were trained on both looks equally.
-
-    A row a training, class, attribute and value, as :func:`helpers.icon2.verdicts.recalls` has it.
-    """
-    parts = []
-    for training in range(trainings):
-        frames, things = street.scenes(TESTED_ON, 5000 + training)
-        world = observed(trained(0.5, training, store), frames, things, RARE)
-        found = {name: verdicts.recalls(world, name) for name in world.classes}
-        parts.append(pd.concat(found, names=["class"]).assign(training=training))
-    return pd.concat(parts).reset_index("class")
-
-
 def main() -> None:
-    """``python -m helpers.icon2.intervention FILE RECALLS``: measure what is not there yet."""
+    """``python -m helpers.icon2.intervention FILE``: measure what is not there yet."""
     parser = argparse.ArgumentParser(description="Measure planted streets by intervention.")
     parser.add_argument("file", type=Path, help="CSV to write; rows that it has are kept")
-    parser.add_argument("recalls", type=Path, help="CSV to write if it is not there: what is found")
     parser.add_argument("--trainings", type=int, default=2)
     asked = parser.parse_args()
     found = pd.read_csv(asked.file) if asked.file.is_file() else pd.DataFrame()
@@ -223,9 +207,6 @@ def main() -> None:
     for world in progress([one for one in wanted if one not in done], desc="worlds"):
         found = pd.concat([found, measured(*world)], ignore_index=True)
         artifacts.write_text(asked.file, found.round(3).to_csv(index=False))
-    if not asked.recalls.is_file():
-        recalls = recalled(asked.trainings).round(4)
-        artifacts.write_text(asked.recalls, recalls.to_csv(index=False))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.icon2 import attributes, intervention, verdicts
+from helpers.icon2 import attributes, calibration, intervention
 from helpers.icon2.intervention import ANALYSES, CELLS, RARE
 from helpers.run import project
 from helpers.worlds.driving import DrivingWorld, street
@@ -124,7 +124,8 @@ def test_what_is_found_is_counted_by_value(perfect):
     cars = world.boxes[world.boxes["category"] == street.KINDS.index("car")]
     lost = cars.index[cars["occluded"]]
     found = replace(world, detections=world.detections.drop(lost).reset_index(drop=True))
-    table = verdicts.recalls(found, "car").set_index(["attribute", "value"])
+    table = calibration.compared({"one": found}).query("`class` == 'car'")
+    table = table.set_index(["attribute", "value"])
     assert table["share"]["occlusion", "occluded"] == 0
     assert table["share"]["occlusion", "visible"] == 1
     assert (table["of"].groupby("attribute").sum() == len(cars)).all()

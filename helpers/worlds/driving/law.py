@@ -1,9 +1,10 @@
-"""The stated law of the planted driving world: what is drawn, and what changes detection.
+"""The stated law of the planted driving world: what its scenes hold, and what income changes.
 
-Every number that decides a draw stands here. Income acts through two knobs: `confounding` changes
-what the scenes of an income group look like (how large its boxes are, say), and `inequity` changes
-how well the detector does on boxes that look the same. The verdict that ICON2 should reach is
-therefore known: the first is explained by the confounder, the second is not.
+Every number that decides a scene stands here; how well what is found was measured on a detector
+(``data/detection_law.csv``). Income acts through two knobs: `confounding` changes what the scenes
+of an income group look like (how large its boxes are, say), and `inequity` how well the detector
+does on boxes that look the same. So the right verdict is known: the confounder explains only the
+first.
 """
 
 from dataclasses import dataclass
@@ -35,26 +36,8 @@ SIZE_SHARES = {"small": 0.45, "medium": 0.4, "large": 0.15}
 OCCLUDED = 0.45  # share of boxes occluded
 TRUNCATED = 0.08
 
-# Logit of being detected, and what changes it.
-DETECTED = 1.9
-BY_SIZE = {"small": -1.6, "medium": 0.0, "large": 0.8}
-BY_OCCLUSION = -1.1
-BY_TIME = {"daytime": 0.0, "dawn/dusk": -0.2, "night": -0.6}
-BY_WEATHER = {"clear": 0.0, "overcast": 0.0, "rainy": -0.3, "snowy": -0.3}
-BY_IMAGE = 0.4  # standard deviation of what the boxes of one image share
-
-# Detections: error of a corner as a share of the side plus pixels; scores; false positives.
-CORNER = 0.035
-CORNER_PIXELS = 0.7
-SCORE = (1.0, 0.7, 1.0)  # logit of the score: intercept, slope on the logit of being detected, sd
-FALSE_SCORE = (-1.4, 1.1)  # mean and sd of the logit of a false positive's score
-FALSE = 0.9  # false positives for each box expected in an image
-FALSE_AT_NIGHT = 1.3  # times as many at night
-FALSE_IN_BAD_WEATHER = 1.15  # and in rain or snow
-DUPLICATES = 0.12  # share of detected boxes that are detected twice
-
 CLASSES = tuple(SHARES)
-CONFOUNDERS = ("size", "occlusion", "time", "weather")
+CONFOUNDERS = ("size", "occlusion", "time", "weather", "scene")  # the last changes no detection
 
 
 @dataclass(frozen=True)
@@ -67,7 +50,7 @@ class Law:
         How far the confounder's log-odds move between neighbouring income groups: at 0.5 the
         low-income group's odds of a small box are e times those of the high-income group.
     confounder : str
-        ``size``, ``occlusion``, ``time`` or ``weather``.
+        ``size``, ``occlusion``, ``time``, ``weather`` or ``scene``, which changes no detection.
     inequity : float
         How far the logit of being detected (and the score with it) moves between neighbouring
         groups, on boxes that look the same. Positive: worse in low-income scenes.
