@@ -3,7 +3,8 @@
 Labels and detections are read (`frames`, `reading`, `income`, `attributes`), matched once
 (`matching`), and every average precision is read off the matches (`average_precision`): ranking,
 control and a permutation null (`analysis`, by the paper's `formulas`), rules and their error rates
-over planted worlds (`verdicts`), and the paper's claims (`printed`, `claims`).
+over planted worlds (`verdicts`), whose detector is measured on the real one (`calibration`), what
+causes a gap (`intervention`), and the paper's claims (`printed`, `claims`).
 """
 
 from helpers.icon2.analysis import analyse, change_each_choice, sigma_null
