@@ -53,6 +53,19 @@ def test_files_folders_and_shards_count_as_pandas_does(rows, tmp_path):
         days[0] + other
 
 
+def test_every_gap_that_the_headline_counts_is_on_the_page():
+    """Seven rates differ by group, and all are more than chance: more than the five widest."""
+    cells = pd.DataFrame({"y_true": [1, 1, 0, 0] * 2, "y_pred": [1, 0, 1, 0] * 2})
+    cells["group"] = np.repeat(["a", "b"], 4)
+    said = cells.loc[cells.index.repeat([500, 100, 250, 700, 300, 300, 100, 1600])]
+    found = audit.Audit(tally.of_file(said, sensitive_features=["group"]), draws=999)
+    sure = found.gaps[found.gaps["told"] == "yes"]
+    assert len(sure) > 5 and f"{len(sure)} of {len(found.gaps)} gaps" in found.html
+    listed = found.html.split("The widest gaps</h2>")[1].split("</table>")[0]
+    for row in sure.itertuples():
+        assert f"<td>{audit.WORDS[row.measure]}</td>" in listed
+
+
 def test_the_page_says_what_the_columns_give(rows, tmp_path):
     for columns, missing in (
         (["label"], "positive rate: it needs y_pred"),

@@ -6,6 +6,7 @@ blocks    base measures, comparison sets, comparisons, reductions, and a cell ma
 evidence  intervals, permutation nulls and multiplicity
 report    every combination of the blocks, and the way back from a cell to its rows
 audit     one page from a table of predictions
-paper     the paper's Table 1, code and Figure 1
+named     measures by their names in the literature: Table 1
+paper     the paper's code and Figure 1
 claims    the tables that notebooks 09 and 09b read, and what they measure for the claims
 """

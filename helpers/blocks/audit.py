@@ -174,7 +174,8 @@ def _role(text: str) -> tuple[str, str]:
 
 def main(arguments: list[str] | None = None) -> None:
     """``python -m helpers audit TABLE``: write the page of a table."""
-    parser = argparse.ArgumentParser(description="One page about a table of predictions.")
+    said = "One page about a table of predictions."
+    parser = argparse.ArgumentParser("python -m helpers audit", description=said)
     add, names = parser.add_argument, {"type": lambda text: text.split(",")}
     add("table", help="CSV or Parquet: a file, a folder or a pattern")
     roles = "y_true=, y_pred= or y_score= and the column's name"
@@ -186,8 +187,8 @@ def main(arguments: list[str] | None = None) -> None:
     add("--weight", dest="sample_weight", help="sample weights")
     add("--positive", help="the value that counts as 1, against all others")
     add("--ratio", dest="limit", type=float, default=0.8, help="smallest accepted ratio")
-    add("--draws", type=int, default=report.DRAWS)
-    add("--out", default="audit.html")
+    add("--draws", type=int, default=report.DRAWS, help="bootstrap draws")
+    add("--out", default="audit.html", help="the page to write")
     asked = vars(parser.parse_args(arguments))
     path, out, roles = (asked.pop(name) for name in ("table", "out", "map"))
     options = {name: asked.pop(name) for name in ("limit", "draws")}

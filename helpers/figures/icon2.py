@@ -337,7 +337,10 @@ def against_truth(record: pd.DataFrame, analyses: Sequence[str], evaluated: int)
     better = "nearer to" if errors[-1] < errors[0] else "no nearer to"
     entries = marks({"used to choose the analysis": CHOOSING, "used to evaluate it": EVALUATING})
     headed(fig, f"The chosen analysis comes {better} what the intervention says", entries)
-    note(fig, "A mark a class and world. Whiskers: 95%, other images. Broken line: both alike.")
+    note(
+        fig,
+        "Each mark is a class in a world. Whiskers: 95%, other images. Broken line: both alike.",
+    )
     return fig
 
 

@@ -4,7 +4,8 @@ Labels and detections are read (`frames`, `reading`, `income`, `attributes`), ma
 (`matching`), and every average precision is read off the matches (`average_precision`): ranking,
 control and a permutation null (`analysis`, by the paper's `formulas`), rules and their error rates
 over planted worlds (`verdicts`), whose detector is measured on the real one (`calibration`), what
-causes a gap (`intervention`), and the paper's claims (`printed`, `claims`).
+causes a gap (`intervention`), the choices that the paper leaves open (`options`), and its claims
+(`printed`, `claims`).
 """
 
 from helpers.icon2.analysis import analyse, change_each_choice, sigma_null

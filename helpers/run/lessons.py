@@ -41,14 +41,14 @@ def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
 
 
 def overview() -> HTML:
-    """A row a lesson, with a link to it: its question, what it needs, and how long it runs."""
+    """A row a lesson, with a link to it: its question, what it needs, and how long it takes."""
     rows = []
     for path in sorted(NOTEBOOKS.glob("0[1-9]*_*.ipynb")):
         said = opening(read(path))
         link = f'<a href="{path.name}">{path.stem}</a>'
         needs = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", said["You need"])
         rows.append((link, said["question"], needs, said["Time"]))
-    table = pd.DataFrame(rows, columns=["lesson", "question", "you need", "it runs"])
+    table = pd.DataFrame(rows, columns=["lesson", "question", "you need", "time"])
     with pd.option_context("display.max_colwidth", None):
         return HTML(table.to_html(index=False, escape=False, justify="left"))
 

@@ -85,7 +85,8 @@ def tried(found: dict[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
 
     Of 05b the area under the roc curve between worlds with and without a planted context, of 06b
     the Focus of a network (DiFull) in which all relevance belongs on the right images, and of 08b
-    the share of planted worlds in which a rule blames a cause, or rightly none.
+    the mean of two shares: of worlds with a cause in which a rule blames it, and of worlds without
+    one in which it blames none (the balanced accuracy).
     """
     parts = []
     if (table := found.get(("05b_dose_and_worlds", "told-apart"))) is not None:
@@ -100,17 +101,18 @@ def tried(found: dict[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:
         cause = table["world"].isin(["scenes harder", "both"])
         table = table[table["outcome"] == np.where(cause, "hit", "false alarm")]
         right = table["times"].where(cause, table["of"] - table["times"])
-        table = table.assign(times=right, yes=table["of"].where(cause, 0))
-        table = table.groupby("rule", sort=False)[["times", "of", "yes"]].sum()
-        low, high = stats.wilson(table["times"], table["of"])
-        about = {"notebook": "08b", "measure": "worlds answered right", "method": table.index}
-        ends = {"value": table["times"] / table["of"], "low": low, "high": high}
-        always = table["yes"] / table["of"]
-        ends["chance"] = np.maximum(always, 1 - always)  # of a rule that always says the same
-        parts.append(table.assign(**about, **ends))
+        kinds = table.assign(times=right, cause=cause).groupby(["rule", "cause"], sort=False)
+        both = kinds[["times", "of"]].sum()
+        low, high = stats.wilson(both["times"], both["of"])
+        both = both.assign(value=both["times"] / both["of"])
+        spread = both.assign(down=both["value"] - low, up=high - both["value"]).groupby("rule")
+        mean, off = spread["value"].mean(), spread[["down", "up"]].agg(np.linalg.norm) / 2
+        ends = {"value": mean, "low": mean - off["down"], "high": mean + off["up"]}
+        about = {"notebook": "08b", "measure": "worlds answered right, with and without a cause"}
+        parts.append(pd.DataFrame(ends).rename_axis("method").reset_index().assign(**about))
     columns = ["notebook", "measure", "method", "value", "low", "high", "chance"]
     every = pd.DataFrame(columns=columns) if not parts else pd.concat(parts, ignore_index=True)
-    return every.reindex(columns=columns).fillna({"chance": 0.5})
+    return every.assign(chance=0.5).reindex(columns=columns)
 
 
 def remedies(found: dict[tuple[str, str], pd.DataFrame]) -> pd.DataFrame:

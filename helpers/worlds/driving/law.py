@@ -1,6 +1,6 @@
 """The stated law of the planted driving world: what its scenes hold, and what income changes.
 
-Every number that decides a scene stands here; how well what is found was measured on a detector
+Every number that decides a scene stands here. How well a detector finds what is in it was measured
 (``data/detection_law.csv``). Income acts through two knobs: `confounding` changes what the scenes
 of an income group look like (how large its boxes are, say), and `inequity` how well the detector
 does on boxes that look the same. So the right verdict is known: the confounder explains only the
