@@ -23,8 +23,8 @@ from helpers.run import artifacts
 from helpers.worlds.driving import DrivingWorld, street
 from helpers.worlds.driving.drive import CORNERS, MEASURED, detected, of_frames, terms
 
-REAL, SIMULATED = "real detector", "simulated detector"
-ANOTHER = "another training of it"
+REAL, SIMULATED = "real detector, second training", "simulated detector"
+ANOTHER = "real detector, first training"
 CHECKED = MEASURED.with_name("street_recalls.csv")
 ASKED = ("size", "occlusion", "time", "weather")
 

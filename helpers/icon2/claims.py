@@ -16,10 +16,11 @@ from helpers.run.claims import Estimate
 
 PLANTED = "that is what the street plants"
 ENDS = ["share", "low", "high"]
+WORSE = [verdicts.WORSE, verdicts.BESIDE]  # no scenes are harder
 OF_RULES = {
-    "icon2/rule/alarm": (PAPER_RULE, verdicts.WORSE, "false alarm"),
-    "suite/icon2/verdict/part": (SUITE_RULE, verdicts.BOTH, "exact"),
-    "suite/icon2/verdict/alarm": (SUITE_RULE, verdicts.WORSE, "false alarm"),
+    "icon2/rule/alarm": (PAPER_RULE, WORSE, "false alarm"),
+    "suite/icon2/verdict/part": (SUITE_RULE, [verdicts.BOTH], "exact"),
+    "suite/icon2/verdict/alarm": (SUITE_RULE, WORSE, "false alarm"),
 }
 TILTED = {"icon2/small-cars": ("size", "small"), "icon2/night": ("time", "night")}
 RARE = ["bus", "motorcycle", "bicycle"]  # whose APs Table 3 calls not reliable
@@ -109,8 +110,10 @@ def of_worlds(worlds: pd.DataFrame, rates: pd.DataFrame) -> list[Estimate]:
     From :func:`helpers.icon2.verdicts.ask_worlds` and :func:`helpers.icon2.verdicts.error_rates`.
     Whether the rule names attributes of boxes and of frames is judged apart.
     """
-    share = rates.set_index(["rule", "world", "outcome"])[ENDS]
-    found = [Estimate(claim, tuple(share.loc[rule])) for claim, rule in OF_RULES.items()]
+    found, by = [], rates.set_index(["rule", "outcome", "world"])[["times", "of"]]
+    for claim, (rule, kinds, outcome) in OF_RULES.items():
+        times, of = by.loc[rule, outcome].loc[kinds].sum()
+        found.append(Estimate(claim, (times / of, *stats.wilson(times, of))))
     leveled = worlds.assign(level=worlds.confounder.map(verdicts.LEVELS))
     first = verdicts.found_by(worlds, "world").set_index("question").loc[verdicts.FIRST, ENDS]
     named = verdicts.found_by(leveled, "level").query("question == @verdicts.NAMES")

@@ -351,7 +351,7 @@ def test_sizes_are_cocos_in_frames_as_wide_as_bdd100ks():
 def test_rates_count_the_answers_over_many_worlds():
     table = verdicts.ask_worlds(range(2), n_images=150, resamples=5, confounders=("size",))
     rates = verdicts.error_rates(table).set_index(["rule", "world", "outcome"])
-    assert len(table) == 2 * 4 * 5 and (rates.of == 2).all()
+    assert len(table) == 2 * 5 * 5 and (rates.of == 2).all()
     assert ((rates.low <= rates.share) & (rates.share <= rates.high)).all()
     for rule in verdicts.RULES:
         for world, part in table.groupby("world"):
