@@ -59,10 +59,13 @@ def alike(seed, clusters=60, each=12):
     return table.assign(said=(rng.random(len(table)) < rate).astype(int))
 
 
-def crossed(seed):
-    """As `alike`, with every cluster in three groups: these vary inside of a cluster."""
-    table = alike(seed, 50, 3)
-    return table.assign(group=np.tile(["x", "y", "z"], 50))
+def crossed(seed, objects=50):
+    """Every object in each of three contexts: the groups vary inside of a cluster."""
+    rng = np.random.default_rng(seed)
+    cluster, context = np.divmod(np.arange(3 * objects), 3)
+    said = (rng.random(len(cluster)) < rng.uniform(0.05, 0.95, objects)[cluster]).astype(int)
+    group = np.array(["x", "y", "z"])[context]
+    return pd.DataFrame({"cluster": cluster, "group": group, "said": said})
 
 
 @pytest.mark.slow
