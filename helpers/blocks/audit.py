@@ -82,9 +82,10 @@ class Audit:
             _ratio(data, limit, **resampling) | {"attribute": n} for n, data in decided.items()
         ]
         self.ratios = pd.DataFrame(ratios)
-        self.intersections, joint = pd.DataFrame(), counted.table(several, "joint")
-        asked = [of for of in ("acc", "pr", "prevalence") if of in _measures(joint)]
+        self.intersections = pd.DataFrame()
+        asked = [of for of in ("acc", "pr", "prevalence") if of in _measures(first)]
         if len(several) > 1 and asked:
+            joint = counted.table(several, "joint")
             found = report.rates(joint, asked[0]).assign(measure=asked[0])
             self.intersections = found.sort_values("value", ignore_index=True, kind="stable")
         binned = counted.steps and "y_true" in first.has
