@@ -1,18 +1,19 @@
 """Record what notebook 09 shows of real frames; run as a script to write it to data/toolkits.
 
-python tests/blocks_frames.py scene_predictions_cnn.npz
+python tests/blocks_frames.py scene_predictions_cnn.npz data/toolkits
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import scipy.stats
 
 from helpers import stats
-from helpers.blocks import claims, report
+from helpers.blocks import report
 from helpers.blocks.counts import Table, table
-from helpers.run import project
+from helpers.run import recorded
 
 PANELS = ("time", "weather")
 ATTRIBUTES = {
@@ -99,5 +100,4 @@ def exchange_p(gap: float, inside: pd.Series, right: pd.Series, strata: pd.Serie
 if __name__ == "__main__":
     rows = frames(sys.argv[1])
     for made, name in ((served, "blocks_bdd100k.csv"), (contrasts, "blocks_bdd100k_contrasts.csv")):
-        path = project.root() / claims.FOLDER / name
-        made(rows).to_csv(path, index=False)
+        recorded.write(Path(sys.argv[2]) / name, made(rows).to_csv(index=False))

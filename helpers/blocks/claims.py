@@ -9,7 +9,7 @@ import pandas as pd
 
 from helpers.blocks import blocks, counts, named
 from helpers.blocks.report import KEYS, Report
-from helpers.run import project
+from helpers.run import project, recorded
 from helpers.run.claims import Estimate
 
 FOLDER = "data/toolkits"
@@ -60,7 +60,9 @@ def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
 
     `data/toolkits/README.md` says what the columns are and what made both tables.
     """
-    return _recorded("blocks_bdd100k"), _recorded("blocks_bdd100k_contrasts")
+    return tuple(
+        recorded.read(f"toolkits/{n}.csv") for n in ("blocks_bdd100k", "blocks_bdd100k_contrasts")
+    )
 
 
 def of_paper(

@@ -14,7 +14,7 @@ import pandas as pd
 
 from helpers import stats
 from helpers.contexts import methods
-from helpers.run import artifacts, project
+from helpers.run import recorded as records
 from helpers.run.parameters import Images, Recipe
 
 DOSES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -22,7 +22,7 @@ NOTHING = 0.25  # of four contexts: class and context are independent
 FIRST, WORLDS = 1000, 10
 IMAGES = Images("world", per_class=90)
 RECIPE = Recipe(trainings=5)
-RECORDED = project.root() / "data" / "context_worlds.csv"
+RECORDED = "context_worlds.csv"  # in data/
 ASKED = [*methods.MEASURE, "trainings"]
 
 
@@ -44,8 +44,10 @@ def world(seed: int, doses: Sequence[float], images: Images, recipe: Recipe) -> 
     return pd.concat(parts, ignore_index=True)
 
 
-def recorded(path: Path = RECORDED) -> pd.DataFrame:
-    """The worlds made beforehand by the command at the top of this module."""
+def recorded(path: Path | None = None) -> pd.DataFrame:
+    """The worlds made beforehand by the command at the top of this module, or those of a file."""
+    if path is None:
+        return records.read(RECORDED)
     if not path.is_file():
         raise ValueError(f"There is no file {path.name!r}; sweeps/context_bias.smk makes one.")
     return pd.read_csv(path)
@@ -102,7 +104,7 @@ def main() -> None:
     recipe = Recipe(trainings=asked.trainings)
     doses = sorted(asked.doses)
     found = pd.concat(world(seed, doses, images, recipe) for seed in asked.seeds)
-    artifacts.write_text(asked.file, found.to_csv(index=False, float_format="%.3g"))
+    records.write(asked.file, found.to_csv(index=False, float_format="%.3g"))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,7 @@
 
 import json
 from dataclasses import replace
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -15,6 +14,7 @@ from helpers.worlds import pictures
 CONTEXT_IMAGES = 125  # so that no context image is used twice for one class of 25 test objects
 TARGET, OUTER = "bench", "fire hydrant"  # whose eyespot, and who carries it when it is tested
 KEPT = 30  # sets of training images kept in memory, 14 MB each
+DRAWING = artifacts.Source("worlds/pictures", "data/collection", "data/world")
 OTHERS = 1_000_000  # seeds of other training images begin here: no notebook shows these
 
 
@@ -33,7 +33,7 @@ def load(
     def redraw(name: str, number: int) -> Drawn:
         recipe = {"name": name, "size": size, "seed": OTHERS + 1000 * seed + number}
         recipe |= {"per_class": per_class, "first": sum(sizes(per_class)[:2]), **planted}
-        return Drawn({"world": _code(), **recipe}, lambda: _to_train(json.dumps(recipe)))
+        return Drawn({"world": DRAWING.digest(), **recipe}, lambda: _to_train(json.dumps(recipe)))
 
     classes, context_of = tuple(pictures.CLASSES), dict(pictures.CONTEXT_OF)
     return Collection("world", classes, sets, _contexts(size, seed), context_of, redraw=redraw)
@@ -68,13 +68,6 @@ def _to_train(recipe: str) -> tuple[torch.Tensor, ...]:
     drawn = image_set(**json.loads(recipe))
     parts = (drawn.split("train"), drawn.split("val"))
     return tuple(t for part in parts for t in (part.images, part.labels))
-
-
-@cache
-def _code() -> str:
-    """Digest of the code that draws: another code, other images."""
-    files = sorted(Path(pictures.__file__).parent.glob("*.py"))
-    return artifacts.key("world", code=[file.read_bytes() for file in files])
 
 
 def marked(size: int, seed: int, per_class: int, context_bias) -> dict[str, ImageSet]:

@@ -4,6 +4,7 @@ The scores of a method and a training are a file: a study that stopped goes on w
 """
 
 from collections.abc import Callable, Iterable
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,7 +22,10 @@ from helpers.run.progress import progress
 
 AT_A_TIME = 24  # mosaics: fewer wait for Python, and the gradients of more do not fit the cache
 CHUNK = 8  # maps whose positive part stays in the processor's cache
-VERSION = 2  # raise when a change of the code changes scores
+SCORING = artifacts.Source(  # what decides scores besides their arguments
+    "__init__", "data/mosaics", "explain", "focus/mosaics", "focus/rating", "models/inference",
+    "models/networks", "models/reduced",
+)  # fmt: skip
 QUICK = {"smoothgrad": {"samples": 6}, "integrated-gradients": {"steps": 6}}
 QUICK |= {"lime": {"segments": 5, "samples": 40}}
 EFFORTS = {"quick": QUICK, "sound": {"lime": {"segments": 7}}, "paper": {}}
@@ -152,7 +156,8 @@ def _kept(network, images, table, targets, method, shape, settings) -> np.ndarra
         design=table[[*IMAGES, *TARGETS]].to_numpy(dtype=np.int64),
         targets=targets,
         method=[method, shape, settings],
-        versions=[VERSION, torch.__version__],
+        versions=[torch.__version__, version("captum")],
+        code=SCORING.digest(),
     )
 
     def write(temporary: Path) -> None:

@@ -25,6 +25,7 @@ from helpers.focus import feature, pairs
 from helpers.focus.networks import Model
 from helpers.focus.rating import rate
 from helpers.run import artifacts, project
+from helpers.run import recorded as records
 from helpers.run.parameters import Recipe
 from helpers.run.progress import progress
 from helpers.worlds import pictures
@@ -32,14 +33,14 @@ from helpers.worlds import pictures
 CLASSES = pictures.CLASSES
 BETWEEN = (0.75, 0.9, 0.95)  # doses tried with one target, by the first seeds
 DRAWN = tuple(permutations(CLASSES, 2))
-RECORDED = "data/eyespot_trials.csv"
+RECORDED = "eyespot_trials.csv"  # in data/
 SIZE, PER_CLASS, CONTEXT_BIAS = 96, 150, 0.25
 RECIPE = Recipe("resnet10-eighth", trainings=4, epochs=6)
 PER_PAIR, MANY = 8, 24  # mosaics of a pair
 LEARNED = 2.0  # logits: an eyespot that adds more to the target was learned
 FINER = ("gradcam", {"layer": "layer2"})
 METHODS = {"gradcam": ("gradcam", {}), "finer": FINER, "lrp": ("lrp", {})}
-VERSION = 3
+CODE = artifacts.Source("data", "explain", "focus", "models", "stats", "worlds/pictures")
 
 
 def run(seeds: Sequence[int]) -> pd.DataFrame:
@@ -56,7 +57,7 @@ def run(seeds: Sequence[int]) -> pd.DataFrame:
     """
     found = []
     for seed in progress(seeds, desc="trials"):
-        name = artifacts.key("trials", seed=seed, version=VERSION, recipe=RECIPE, per=PER_PAIR)
+        name = artifacts.key("trials", seed=seed, recipe=RECIPE, per=PER_PAIR, code=CODE.digest())
         file = project.store() / "trials" / f"{name}.csv"
 
         def make(path: Path, seed: int = seed) -> None:
@@ -147,9 +148,9 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
     return own.assign(**verdicts, first=rank == 1, lowest_3=rank <= 3).reset_index(drop=True)
 
 
-def recorded(path: str = RECORDED) -> pd.DataFrame:
+def recorded(path: str = "") -> pd.DataFrame:
     """Trials made beforehand by the command at the top of this module; `path` is from the root."""
-    return pd.read_csv(project.root() / path)
+    return pd.read_csv(project.root() / path) if path else records.read(RECORDED)
 
 
 def main() -> None:
@@ -160,7 +161,7 @@ def main() -> None:
     asked = parser.parse_args()
     project.seed_everything(0)
     found = run(asked.seeds).sort_values(["seed", "dose"], kind="stable")
-    artifacts.write_text(asked.file, found.to_csv(index=False, float_format="%.4g"))
+    records.write(asked.file, found.to_csv(index=False, float_format="%.4g"))
 
 
 if __name__ == "__main__":

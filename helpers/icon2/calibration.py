@@ -1,11 +1,13 @@
 """What the real detector of the rendered streets finds, as numbers for the simulated detector.
 
-``python -m helpers.icon2.calibration`` measures them on one training (``data/detection_law.csv``),
-and compares both detectors on the layouts of another (``data/street_recalls.csv``).
+``python -m helpers.icon2.calibration data`` measures them on one training (``detection_law.csv``),
+and compares both detectors on the layouts of another (``street_recalls.csv``).
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,13 +21,12 @@ from helpers.icon2.attributes import Attribute
 from helpers.icon2.intervention import RARE, TESTED_ON, observed, trained
 from helpers.icon2.matching import match
 from helpers.icon2.options import PER_IMAGE
-from helpers.run import artifacts
+from helpers.run import recorded
 from helpers.worlds.driving import DrivingWorld, street
 from helpers.worlds.driving.drive import CORNERS, MEASURED, detected, of_frames, terms
 
 REAL, SIMULATED = "real detector, second training", "simulated detector"
 ANOTHER = "real detector, first training"
-CHECKED = MEASURED.with_name("street_recalls.csv")
 ASKED = ("size", "occlusion", "time", "weather")
 
 
@@ -132,15 +133,15 @@ def seen(detector: int, layouts: int) -> DrivingWorld:
     return observed(trained(0.5, detector), frames, things, RARE)
 
 
-def main() -> None:
-    """``python -m helpers.icon2.calibration``: measure the law, and check it on other layouts."""
+def main(folder: Path) -> None:
+    """Measure the law, and check it on other layouts; both tables go to `folder`."""
     table, real = law(seen(0, 0)).round(4), seen(1, 1)
     given = real.images, real.boxes, real.classes, np.random.default_rng(0)
     found = detected(*given, measured=table)
     frames = {REAL: real, SIMULATED: replace(real, detections=found), ANOTHER: seen(0, 1)}
-    artifacts.write_text(MEASURED, table.to_csv(index=False))
-    artifacts.write_text(CHECKED, compared(frames).round(4).to_csv(index=False))
+    recorded.write(folder / MEASURED.name, table.to_csv(index=False))
+    recorded.write(folder / "street_recalls.csv", compared(frames).round(4).to_csv(index=False))
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))

@@ -24,7 +24,7 @@ from helpers.icon2.matching import match
 from helpers.icon2.options import Options
 from helpers.models import detector as detectors
 from helpers.models.detector import Detector
-from helpers.run import artifacts, project
+from helpers.run import project, recorded
 from helpers.run.progress import progress
 from helpers.worlds.driving import DrivingWorld, street
 
@@ -199,14 +199,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure planted streets by intervention.")
     parser.add_argument("file", type=Path, help="CSV to write; rows that it has are kept")
     parser.add_argument("--trainings", type=int, default=2)
+    parser.add_argument("--worlds", type=int, default=len(WORLDS), help="only the first of them")
     asked = parser.parse_args()
     found = pd.read_csv(asked.file) if asked.file.is_file() else pd.DataFrame()
     keys = ["harder", "rare", "training"]
     done = set(found[keys].itertuples(index=False, name=None)) if len(found) else set()
-    wanted = [(*world, training) for training in range(asked.trainings) for world in WORLDS]
+    wanted = [
+        (*world, training)
+        for training in range(asked.trainings)
+        for world in WORLDS[: asked.worlds]
+    ]
     for world in progress([one for one in wanted if one not in done], desc="worlds"):
         found = pd.concat([found, measured(*world)], ignore_index=True)
-        artifacts.write_text(asked.file, found.round(3).to_csv(index=False))
+        recorded.write(asked.file, found.round(3).to_csv(index=False))
 
 
 if __name__ == "__main__":

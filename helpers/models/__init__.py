@@ -20,7 +20,10 @@ from helpers.run.progress import progress
 
 __all__ = ["Classifier", "augment", "build", "logits", "single_thread", "train", "wrap"]
 
-VERSION = 5  # raise when a change of the code changes what it trains
+TRAINING = artifacts.Source(  # what decides a training besides its arguments
+    "__init__", "models/__init__", "models/inference", "models/networks", "models/reduced",
+    "models/training",
+)  # fmt: skip
 
 
 def trainings(
@@ -88,7 +91,8 @@ def _stored(architecture, classes, data, *, seed, epochs, store, weights=None, *
         settings=settings,
         device=default_device().type,
         pinned=helpers.unpinned is None,  # other kernels end as another training
-        versions=[VERSION, *map(".".join, versions)],
+        versions=[*map(".".join, versions)],
+        code=TRAINING.digest(),
     )
 
     def make(path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import torch
+import torchvision
 from PIL import Image
 from safetensors.torch import load_file, save_file
 from torch import nn
@@ -28,7 +29,7 @@ from helpers.models.inference import default_device, single_thread
 from helpers.run import artifacts
 from helpers.run.progress import progress
 
-VERSION = 2  # raise when a change of the code changes what it trains
+DETECTING = artifacts.Source("__init__", "models/detector", "models/inference", "models/networks")
 WIDTHS = (16, 24, 32, 48, 48, 64, 64)  # channels of the convolutions
 STRIDES = (2, 1, 2, 1, 2, 1, 2)
 PYRAMID = {"2": 32, "4": 48, "6": 64}  # the convolution whose output is a level, and its channels
@@ -151,7 +152,8 @@ def trained(
     columns = ["image", "category", *CORNERS]
     name = artifacts.key(
         "detector", images=images, boxes=boxes[columns].to_numpy(float), classes=list(classes),
-        seed=seed, pinned=helpers.unpinned is None, versions=[VERSION, torch.__version__],
+        seed=seed, pinned=helpers.unpinned is None, code=DETECTING.digest(),
+        versions=[torch.__version__, torchvision.__version__],
     )  # fmt: skip
     network = build(len(classes), tuple(images.shape[-2:]), seed)
 
@@ -230,7 +232,9 @@ def predict(
     if unknown:
         said.append(f"the detector does not know, and never finds: {', '.join(unknown)}")
     state = {name: (file.stat().st_size, file.stat().st_mtime_ns) for name, file in there.items()}
-    name = artifacts.key("predictions", detector=detector.identity, images=state)
+    name = artifacts.key(
+        "predictions", detector=detector.identity, images=state, code=DETECTING.digest()
+    )
     path = Path(store) / f"{name}.json"
     return artifacts.cached(path, lambda partial: _predict(detector, there, path, partial)), said
 

@@ -1,0 +1,111 @@
+"""Recorded tables: which code made each, and whether that is still the code of today.
+
+python -m helpers.run.recorded             which tables of data/recorded.csv are stale
+python -m helpers.run.recorded FILE ...    make a part of each again; where every row comes out
+                                           as recorded, today's code is noted as its maker
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+from helpers.run import artifacts, project
+
+DATA = project.root() / "data"
+LEDGER = DATA / "recorded.csv"  # file, driver (modules and tables), again, made_by, content
+BESIDE = (  # what decides nothing in a drawn world: judging, drawing figures, the reader's files
+    "run", "figures", "data/archives", "data/contexts", "data/duplicates", "data/folders",
+    "data/images", "data/published", "data/splits", "icon2/frames", "icon2/income", "icon2/reading",
+)  # fmt: skip
+
+
+def read(name: str) -> pd.DataFrame:
+    """A recorded table, such as ``streets.csv``; where it is stale, a sentence says so."""
+    if reason := stale(name):
+        print(f"data/{name} is stale: {reason}. Its numbers may differ from what the code gives.")
+    return pd.read_csv(DATA / name)
+
+
+def stale(name: str) -> str:
+    """Why a recorded table may not be what the code gives; empty where it is."""
+    row = _ledger().loc[name]
+    if _content(DATA / name) != row["content"]:
+        return "the file was changed after it was recorded (data/README.md has its command)"
+    if _maker(row["driver"]) != row["made_by"]:
+        again = f"`python -m helpers.run.recorded {name}` makes a part of it again"
+        return f"the code that made it has changed ({again})"
+    return ""
+
+
+def write(path: Path, text: str) -> None:
+    """Write what a driver made; if it is a table in ``data/``, its maker is noted."""
+    artifacts.write_text(path, text)
+    if path.resolve().is_relative_to(DATA):
+        note(path.resolve().relative_to(DATA).as_posix())
+
+
+def note(*names: str) -> None:
+    """Note the code of today as the maker of tables."""
+    table = _ledger()
+    for name in names:
+        table.loc[name, "made_by"] = _maker(table.loc[name, "driver"])
+        table.loc[name, "content"] = _content(DATA / name)
+    artifacts.write_text(LEDGER, table.to_csv())
+
+
+def same(command: str) -> list[str]:
+    """Run a command that makes a part of one recorded table or several, and compare the rows.
+
+    The names of the tables that it made. A row that is not in the recorded table is a ValueError.
+    """
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as outputs:
+        # a store of its own: what is made again is not found in an older one
+        environment = {**os.environ, "SUITE_OUTPUTS": outputs, "FOLDER": folder}
+        subprocess.run(command, shell=True, check=True, cwd=project.root(), env=environment)
+        made = {f.relative_to(folder).as_posix(): f for f in sorted(Path(folder).rglob("*.csv"))}
+        for name, file in made.items():
+            new, old = (pd.read_csv(path, dtype=str).fillna("") for path in (file, DATA / name))
+            known = set(old.itertuples(index=False, name=None))
+            rows = list(new.reindex(columns=old.columns).itertuples(index=False, name=None))
+            other = [row for row in rows if row not in known]
+            if other or not rows or set(new) != set(old):
+                raise ValueError(
+                    f"data/{name}: {len(other)} of {len(rows)} rows come out differently, the "
+                    f"first is {other[:1]}. Record it anew (data/README.md has the command)."
+                )
+    return list(made)
+
+
+def _ledger() -> pd.DataFrame:
+    return pd.read_csv(LEDGER, dtype=str, keep_default_na=False).set_index("file")
+
+
+def _maker(driver: str) -> str:
+    """Digest of what a driver does: its modules with all that they import, and tables it reads."""
+    tables = [name for name in driver.split() if name.endswith(".csv")]
+    modules = [name for name in driver.split() if name not in tables]
+    code = artifacts.Source(*artifacts.imported(*modules, without=BESIDE)).digest()
+    return artifacts.key("maker", code=code, tables=[_content(DATA / t) for t in tables])
+
+
+def _content(path: Path) -> str:
+    return artifacts.file_digest(path)[:16]
+
+
+def main(names: list[str]) -> None:
+    """Print which tables are stale, or make a part of those that are named again."""
+    for name in _ledger().index if not names else ():
+        print(f"{name}: {stale(name) or 'made by the code of today'}")
+    for command in dict.fromkeys(_ledger().loc[names, "again"]):
+        print(command)
+        made = same(command)
+        note(*made)
+        print(f"every row came out as recorded: {', '.join(made)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
