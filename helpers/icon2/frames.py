@@ -56,12 +56,14 @@ class Frames(DrivingWorld):
                 f"parameter 'cluster': the frames have no column {name!r}; "
                 f"there are: {', '.join(self.images.columns)}"
             )
-        if absent := self.images[name].isna().sum():
+        column = self.images[name]
+        if column.isna().any() or column.nunique() < 2:
             raise DetectionDataError(
-                f"parameter 'cluster': {absent:,} frames have no value for {name!r}; give them "
-                "one, or take another column, such as 'video'"
+                f"parameter 'cluster': {column.isna().sum():,} of {len(column):,} frames have no "
+                f"value for {name!r}, the others {column.nunique():,}; every frame needs one, of "
+                "several"
             )
-        return self.images[name].astype(str).to_numpy()
+        return column.astype(str).to_numpy()
 
     def explanatory(self, sensitive: str, further: Sequence[str] | None = None) -> list[Attribute]:
         """The paper's five but the sensitive one, and `further` columns of frames or boxes."""

@@ -240,8 +240,12 @@ def test_names_are_no_groups_and_a_cluster_has_a_value_in_every_frame(tmp_path):
         DetectionDataError, match=r"name: the column holds 60 values, .* at most 50"
     ):
         data.attribute("name")
-    with pytest.raises(DetectionDataError, match="'cluster': 1 frames have no value for 'weather'"):
-        data.clusters("weather")
+    for column, message in (
+        ("weather", "1 of 60 frames have no value for 'weather'"),
+        ("width", "0 of 60 frames have no value for 'width', the others 1; every frame needs one"),
+    ):
+        with pytest.raises(DetectionDataError, match=f"parameter 'cluster': {message}"):
+            data.clusters(column)
 
 
 def square(left, below):
