@@ -41,20 +41,20 @@ rule notebook:
     output:
         notebook=OUT + "/notebooks/{name}.ipynb",
         findings=OUT + "/findings/{name}.json",
-    log:  # stay, the one with its error, when the notebook fails
-        notebook=OUT + "/logs/{name}.ipynb",
-        findings=OUT + "/logs/{name}.json",
+    log:
+        notebook=OUT + "/logs/{name}.ipynb",  # stays, with its error, when the notebook fails
     params:
+        judged=OUT + "/logs/{name}.json",  # findings of a notebook that failed, until `onerror`
         yaml=lambda wildcards: yaml.safe_dump(PARAMETERS[wildcards.name]),
         inputs=lambda wildcards: preflight.inputs(PARAMETERS[wildcards.name]),
     threads: 1
     shell:
-        "echo {wildcards.name:q}: started; rm -f {log.findings:q};"
+        "echo {wildcards.name:q}: started;"
         " stopped() {{ echo {wildcards.name:q}: stopped; exit 130; }}; trap stopped INT;"
         " TQDM_DISABLE=1 {sys.executable:q} -m papermill --no-progress-bar --log-level WARNING"
         " -y {params.yaml:q} {input.notebook:q} {log.notebook:q}"
         " || {{ echo {wildcards.name:q}: FAILED, and its cells, with the error, are in {log.notebook:q};"
-        " cp {output.findings:q} {log.findings:q} 2> /dev/null"
+        " mv {output.findings:q} {params.judged:q} 2> /dev/null"
         " && echo {wildcards.name:q}: its findings had been judged and are kept; exit 1; }};"
         " cp {log.notebook:q} {output.notebook:q}.part"
         " && mv {output.notebook:q}.part {output.notebook:q}"

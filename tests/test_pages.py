@@ -17,6 +17,7 @@ def executed(folder, name, title, error=None):
     cells = [opening, nbformat.v4.new_code_cell("1")]
     if error:
         cells[1].outputs = [nbformat.v4.new_output("error", ename="ValueError", evalue=error)]
+        cells[1].outputs[0].traceback = ["ValueError"]
     place = folder / ("logs" if error else "notebooks") / f"{name}.ipynb"
     artifacts.write_text(
         place, nbformat.writes(nbformat.v4.new_notebook(cells=cells, metadata=PYTHON))
