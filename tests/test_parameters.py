@@ -111,7 +111,7 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
         ({"images": {"source": "folder"}}, "`folder` and `source: folder` go together"),
         ({"images": {"folder": ".", "context_bias": 0.5}}, "planted in the embedded world only"),
         ({"images": {"context_of": {"mug": "wood"}}}, "the embedded world brings its own"),
-        ({"images": {"context_bias": SHARES | {"mug": 2}}}, "'images': 2 .*less than or equal to 1"),
+        ({"images": {"context_bias": SHARES | {"mug": 2}}}, "'images': 2 .*less than or"),
         ({"images": {"size": 8}}, r"8 \[size\] should be greater than or equal to 32"),
         ({"model": {"weights": "a"}}, "'model': says no `architecture`"),
         ({"model": {"architecture": "alexnet", "fit": "x"}}, "'scratch', 'fine-tuned', 'probe'"),

@@ -76,8 +76,8 @@ def snakemake(folder, *options, **given):
     return result.returncode, result.stdout + result.stderr
 
 
-PAPERMILL = """# In papermill's place, to be quick: copies the notebook; where there is a file `fault-in-...`
-# it fails, after the findings were judged
+PAPERMILL = """# In papermill's place, to be quick: it copies the notebook, judges findings,
+# and fails where there is a file `fault-in-...`
 import json, pathlib, shutil, sys
 notebook, log = map(pathlib.Path, sys.argv[-2:])
 name = log.stem
