@@ -1,6 +1,7 @@
 """Which notebook runs with which parameters, and what that makes. See README, "Sweeps"."""
 
 import logging
+import os
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ try:  # refused here, before anything runs
     RUN, PARAMETERS = preflight.plan(config, FOLDER, workflow.configfiles)
 except (OSError, ValueError) as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
-OUT = project.place(RUN)
+OUT = os.path.relpath(project.outputs() / RUN)  # whatever the folders above are called
 NOTEBOOKS = list(PARAMETERS)
 # that a notebook failed, and where its error is, says the rule; not its whole command line
 logging.getLogger("snakemake.logging").addFilter(lambda said: "CalledProcessError" not in str(said.msg))
@@ -66,7 +67,7 @@ rule book:
         notebooks=expand(OUT + "/notebooks/{name}.ipynb", name=NOTEBOOKS),
         findings=expand(OUT + "/findings/{name}.json", name=NOTEBOOKS),
         book=sorted(map(str, Path("helpers/run/book").rglob("*.*"))),
-        teaching=str(project.root() / "TEACHING.md"),
+        teaching=os.path.relpath(project.root() / "TEACHING.md"),
     output:
         f"{OUT}/index.html",
     shell:
@@ -74,6 +75,7 @@ rule book:
 
 
 onerror:  # what there is can be read, what failed is named, and its judged findings come back
+    Path(OUT, "findings").mkdir(parents=True, exist_ok=True)  # snakemake removes it when empty
     for kept in Path(OUT).glob("logs/*.json"):
         kept.replace(Path(OUT, "findings", kept.name))
     if any(Path(OUT).glob("*/*.ipynb")):

@@ -10,6 +10,7 @@ often each method said yes at each dose. Notebook 05b reads worlds.csv in place 
 where its cell says `sweep.recorded(project.outputs() / "sweep/worlds.csv")`.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -28,7 +29,7 @@ try:  # refused here, before anything runs
         {"source": "world", "per_class": config.get("per_class", sweep.IMAGES.per_class)}
     )
     preflight.once(workflow.configfiles)
-    OUT = project.place(project.run_name(config, "sweep"))
+    OUT = os.path.relpath(project.outputs() / project.run_name(config, "sweep"))
 except (OSError, ValueError) as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
 WORLD = OUT + "/worlds/seed-{seed}.csv"

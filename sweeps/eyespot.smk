@@ -8,6 +8,7 @@ The trials are those of notebook 07: those of one seed are about two minutes of 
 07 shows them in place of the file in data/ where it says `trials.recorded("outputs/eyespot/trials.csv")`.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -17,7 +18,7 @@ try:  # refused here, before anything runs
     preflight.known_keys(config, ["run", "seeds"])
     SEEDS = parameters.checked({"seeds": config.get("seeds", 10)}, []).seeds  # how many, or which
     preflight.once(workflow.configfiles)
-    OUT = project.place(project.run_name(config, "eyespot"))
+    OUT = os.path.relpath(project.outputs() / project.run_name(config, "eyespot"))
 except (OSError, ValueError) as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
 TRIAL = OUT + "/trials/seed-{seed}.csv"

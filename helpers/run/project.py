@@ -150,8 +150,3 @@ def run_name(config: Mapping[str, Any], default: str) -> str:
         [taken] = [what for other, what in TAKEN.items() if other.casefold() == name.casefold()]
         raise ValueError(f"run: {name!r} is the name of {taken}; take another name")
     return output_name(name)
-
-
-def place(run: str) -> str:
-    """The folder of a run as a workflow writes it: relative, so that no name above it matters."""
-    return os.path.relpath(outputs() / run)

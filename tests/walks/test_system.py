@@ -16,8 +16,7 @@ from helpers.run import project
 
 ROOT = project.root()
 MAKE = ["make", "-o", ".venv/ready", "run", "CORES=1"]
-BEGINS = """output: str = "demo"
-fails: bool = True"""
+BEGINS = 'output: str = "demo"'
 JUDGES = """import json, pathlib
 row = {"id": "sky", "of": "", "claim": "Sky is strong", "where": "this suite", "paper": ""}
 row |= {"measured": 0.5, "low": 0.2, "high": 0.8, "unit": "", "side": "above", "bound": 0}
@@ -36,8 +35,8 @@ def clone(tmp_path):
     shutil.copytree(ROOT / "sweeps", folder / "sweeps")
     for name in ("Snakefile", "Makefile", "TEACHING.md"):
         shutil.copy(ROOT / name, folder / name)
-    for name in ("helpers", "data"):
-        (folder / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "helpers", folder / "helpers")
+    (folder / "data").symlink_to(ROOT / "data")
     cells = [nbformat.v4.new_code_cell(text) for text in (BEGINS, JUDGES, FAILS)]
     cells[0].metadata.tags = ["parameters"]
     about = {"kernelspec": {"name": "python3", "display_name": "", "language": "python"}}
@@ -51,8 +50,8 @@ def clone(tmp_path):
 
 
 def run(folder, command, **more):
-    kept = {k: v for k, v in os.environ.items() if k not in ("SUITE_OUTPUTS", "MAKEFLAGS")}
-    environment = {**kept, "PYTHONPATH": str(ROOT)}
+    other = {"SUITE_OUTPUTS", "MAKEFLAGS", "PYTHONPATH"}
+    environment = {name: value for name, value in os.environ.items() if name not in other}
     return subprocess.Popen(
         command, cwd=folder, env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more,
