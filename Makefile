@@ -62,27 +62,27 @@ endif
 
 # Every file a job writes appears whole or not at all, so a run that was killed needs no unlocking.
 run: $(READY)
-	@snakemake --cores $(CORES) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
+	@python -m snakemake --cores $(CORES) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
 
 sweep: $(READY)
-	@snakemake --snakefile sweeps/context_bias.smk --cores $(CORES) --nolock --rerun-incomplete --keep-going \
+	@python -m snakemake --snakefile sweeps/context_bias.smk --cores $(CORES) --nolock --rerun-incomplete --keep-going \
 	  --quiet rules host reason $(CONFIGS)
 
 seeds: $(READY)
 	@python -m helpers.run.seeds --cores $(CORES) --seeds $(SEEDS)
 
 test: $(READY) lint
-	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope --no-loadscope-reorder --nbval notebooks tests
+	@SUITE_OUTPUTS=$(call quoted,$(CURDIR)/outputs/test) python -m pytest -n $(CORES) --dist loadscope --no-loadscope-reorder --nbval notebooks tests
 
 # What the suite computes has the same bits on emulated processors (qemu-user; four minutes each).
 test-other-processor: $(READY)
 	@python tests/kernels.py EPYC-Rome Haswell
 
 test-fast: $(READY)
-	@SUITE_OUTPUTS=$(CURDIR)/outputs/test pytest -n $(CORES) --dist loadscope -m "not slow and not real" tests
+	@SUITE_OUTPUTS=$(call quoted,$(CURDIR)/outputs/test) python -m pytest -n $(CORES) --dist loadscope -m "not slow and not real" tests
 
 lint: $(READY)
-	@ruff check --quiet . && ruff format --check --quiet .
+	@python -m ruff check --quiet . && python -m ruff format --check --quiet .
 
 # ASK="--sensitive race,sex --positive yes ..." says what the columns do not: python -m helpers audit --help
 audit: $(READY)
@@ -92,13 +92,13 @@ audit: $(READY)
 # copies: opening, saving and exercising never change the stored notebooks
 lab: $(READY)
 	@python -m helpers.run.exercises outputs/lab --solved
-	@jupyter lab outputs/lab/00_start_here.ipynb
+	@python -m jupyterlab outputs/lab/00_start_here.ipynb
 
 exercises: $(READY)
 	@python -m helpers.run.exercises outputs/class
 
 class: exercises
-	@jupyter lab outputs/class/00_start_here.ipynb
+	@python -m jupyterlab outputs/class/00_start_here.ipynb
 
 # 01 and 09c show what the other lessons are stored with
 notebooks: $(READY)

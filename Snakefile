@@ -1,5 +1,8 @@
 """Which notebook runs with which parameters, and what that makes. See README, "Sweeps"."""
 
+import logging
+import os
+import sys
 from pathlib import Path
 
 import yaml
@@ -9,11 +12,13 @@ from helpers.run import preflight, project
 FOLDER = Path("notebooks")
 
 try:  # refused here, before anything runs
-    RUN, PARAMETERS = preflight.plan(config, FOLDER)
+    RUN, PARAMETERS = preflight.plan(config, FOLDER, workflow.configfiles)
 except (OSError, ValueError) as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
-OUT = str(project.outputs() / RUN)
+OUT = os.path.relpath(project.outputs() / RUN)  # whatever the folders above are called
 NOTEBOOKS = list(PARAMETERS)
+# that a notebook failed, and where its error is, says the rule; not its whole command line
+logging.getLogger("snakemake.logging").addFilter(lambda said: "CalledProcessError" not in str(said.msg))
 LAST = [name for name in NOTEBOOKS if preflight.tagged(FOLDER / f"{name}.ipynb", "reads-findings")]
 
 
@@ -40,17 +45,21 @@ rule notebook:
     log:
         notebook=OUT + "/logs/{name}.ipynb",  # stays, with its error, when the notebook fails
     params:
+        judged=OUT + "/logs/{name}.json",  # findings of a notebook that failed, until `onerror`
         yaml=lambda wildcards: yaml.safe_dump(PARAMETERS[wildcards.name]),
         inputs=lambda wildcards: preflight.inputs(PARAMETERS[wildcards.name]),
     threads: 1
     shell:
-        "echo '{wildcards.name}: started';"
-        " TQDM_DISABLE=1 papermill --no-progress-bar --log-level WARNING -y {params.yaml:q}"
-        " {input.notebook:q} {log.notebook:q} 2> >(grep -v '^.IPKernelApp' >&2)"
-        " || {{ echo '{wildcards.name}: FAILED; its cells, with the error, are in {log.notebook}'; exit 1; }};"
+        "echo {wildcards.name:q}: started;"
+        " stopped() {{ echo {wildcards.name:q}: stopped; exit 130; }}; trap stopped INT;"
+        " TQDM_DISABLE=1 {sys.executable:q} -m papermill --no-progress-bar --log-level WARNING"
+        " -y {params.yaml:q} {input.notebook:q} {log.notebook:q}"
+        " || {{ echo {wildcards.name:q}: FAILED, and its cells, with the error, are in {log.notebook:q};"
+        " mv {output.findings:q} {params.judged:q} 2> /dev/null"
+        " && echo {wildcards.name:q}: its findings had been judged and are kept; exit 1; }};"
         " cp {log.notebook:q} {output.notebook:q}.part"
         " && mv {output.notebook:q}.part {output.notebook:q}"
-        " && echo \"{wildcards.name}: done in $SECONDS s\""
+        " && echo {wildcards.name:q}: done in $SECONDS s"
 
 
 rule book:
@@ -58,12 +67,17 @@ rule book:
         notebooks=expand(OUT + "/notebooks/{name}.ipynb", name=NOTEBOOKS),
         findings=expand(OUT + "/findings/{name}.json", name=NOTEBOOKS),
         book=sorted(map(str, Path("helpers/run/book").rglob("*.*"))),
-        teaching=str(project.root() / "TEACHING.md"),
+        teaching=os.path.relpath(project.root() / "TEACHING.md"),
     output:
         f"{OUT}/index.html",
     shell:
-        "python -m helpers.run.pages {OUT:q}"
+        "{sys.executable:q} -m helpers.run.pages {OUT:q}"
 
 
-onerror:  # what there is can be read, and what failed is named
-    shell("python -m helpers.run.pages {OUT:q}")
+onerror:  # what there is can be read, what failed is named, and its judged findings come back
+    Path(OUT, "findings").mkdir(parents=True, exist_ok=True)  # snakemake removes it when empty
+    for kept in Path(OUT).glob("logs/*.json"):
+        kept.replace(Path(OUT, "findings", kept.name))
+    if any(Path(OUT).glob("*/*.ipynb")):
+        shell("{sys.executable:q} -m helpers.run.pages {OUT:q} || true")
+    print("What is done is kept: the same command goes on from there.")

@@ -10,6 +10,8 @@ often each method said yes at each dose. Notebook 05b reads worlds.csv in place 
 where its cell says `sweep.recorded(project.outputs() / "sweep/worlds.csv")`.
 """
 
+import os
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -26,8 +28,9 @@ try:  # refused here, before anything runs
     images = parameters.images_of(
         {"source": "world", "per_class": config.get("per_class", sweep.IMAGES.per_class)}
     )
-    OUT = str(project.outputs() / project.output_name(config.get("run", "sweep")))
-except ValueError as error:
+    preflight.once(workflow.configfiles)
+    OUT = os.path.relpath(project.outputs() / project.run_name(config, "sweep"))
+except (OSError, ValueError) as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
 WORLD = OUT + "/worlds/seed-{seed}.csv"
 
@@ -46,7 +49,7 @@ rule world:
         doses=" ".join(map(str, swept.doses)),
     threads: 1
     shell:
-        "python -m helpers.contexts.sweep {output:q} --seeds {wildcards.seed}"
+        "{sys.executable:q} -m helpers.contexts.sweep {output:q} --seeds {wildcards.seed}"
         " --doses {params.doses} --per-class {images.per_class} --trainings {swept.trainings}"
 
 

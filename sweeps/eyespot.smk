@@ -8,6 +8,8 @@ The trials are those of notebook 07: those of one seed are about two minutes of 
 07 shows them in place of the file in data/ where it says `trials.recorded("outputs/eyespot/trials.csv")`.
 """
 
+import os
+import sys
 from pathlib import Path
 
 from helpers.run import parameters, preflight, project
@@ -15,8 +17,9 @@ from helpers.run import parameters, preflight, project
 try:  # refused here, before anything runs
     preflight.known_keys(config, ["run", "seeds"])
     SEEDS = parameters.checked({"seeds": config.get("seeds", 10)}, []).seeds  # how many, or which
-    OUT = str(project.outputs() / project.output_name(config.get("run", "eyespot")))
-except ValueError as error:
+    preflight.once(workflow.configfiles)
+    OUT = os.path.relpath(project.outputs() / project.run_name(config, "eyespot"))
+except (OSError, ValueError) as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
 TRIAL = OUT + "/trials/seed-{seed}.csv"
 
@@ -33,7 +36,7 @@ rule trial:
         TRIAL,
     threads: 1
     shell:
-        "python -m helpers.focus.trials {output:q} --seeds {wildcards.seed} > /dev/null"
+        "{sys.executable:q} -m helpers.focus.trials {output:q} --seeds {wildcards.seed} > /dev/null"
 
 
 rule gather:
@@ -44,4 +47,4 @@ rule gather:
     params:
         seeds=SEEDS,
     shell:
-        "python -m helpers.focus.trials {output:q} --seeds {params.seeds}"  # from the store
+        "{sys.executable:q} -m helpers.focus.trials {output:q} --seeds {params.seeds}"  # from the store

@@ -13,6 +13,8 @@ MAY |= {paper: {*ROOMS, "figures", paper} for paper in PAPERS}
 MAY |= {"figures": {"run", "figures"}, "synthesis": {*ROOMS, *PAPERS, "figures", "synthesis"}}
 BESIDE = {  # what else a module imports, and why
     ("run/parameters.py", "models"): "a network is tried out before a run",
+    ("run/parameters.py", "data"): "a folder is scanned before a run",
+    ("run/parameters.py", "icon2"): "labels are read before a run",
     ("run/preflight.py", "data"): "a folder is read before a run",
     ("run/project.py", "figures"): "a run shows its figures in the suite's style",
 }

@@ -12,6 +12,7 @@ from helpers import explain
 from helpers.icon2 import reading
 from helpers.run import parameters, project
 from helpers.run.parameters import Images, ParameterError, Recipe, check
+from helpers.worlds import pictures
 
 DEFAULTS = {
     "seed": 0,
@@ -25,6 +26,9 @@ DEFAULTS = {
 }
 
 
+SHARES = {"bench": 0.5, "fire hydrant": 0.25, "mug": 0.5, "plane": 1.0}
+
+
 def validated(path, given):
     return parameters.accepted(parameters.defaults(path), given)
 
@@ -34,8 +38,8 @@ def namespace(**values):
 
 
 def test_images_and_the_model_come_back_as_what_they_are():
-    settings = check(namespace(images={"context_bias": {"mug": 0.5}}, model="resnet10-eighth"))
-    assert settings.images == Images(context_bias={"mug": 0.5}) and settings.layer is None
+    settings = check(namespace(images={"context_bias": SHARES}, model="resnet10-eighth"))
+    assert settings.images == Images(context_bias=SHARES) and settings.layer is None
     assert settings.model == Recipe("resnet10-eighth", trainings=10)
     assert settings.models == [settings.model]
 
@@ -107,7 +111,7 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
         ({"images": {"source": "folder"}}, "`folder` and `source: folder` go together"),
         ({"images": {"folder": ".", "context_bias": 0.5}}, "planted in the embedded world only"),
         ({"images": {"context_of": {"mug": "wood"}}}, "the embedded world brings its own"),
-        ({"images": {"context_bias": {"mug": 2}}}, "'images': 2 .*less than or equal to 1"),
+        ({"images": {"context_bias": SHARES | {"mug": 2}}}, "'images': 2 .*less than or"),
         ({"images": {"size": 8}}, r"8 \[size\] should be greater than or equal to 32"),
         ({"model": {"weights": "a"}}, "'model': says no `architecture`"),
         ({"model": {"architecture": "alexnet", "fit": "x"}}, "'scratch', 'fine-tuned', 'probe'"),
@@ -178,6 +182,7 @@ def test_every_notebook_declares_what_is_declared_here(tmp_path):
 def test_names_of_methods_and_classes_are_those_that_there_are():
     assert set(get_args(parameters.METHODS)) == set(explain.METHODS)
     assert set(get_args(parameters.CLASSES)) == set(reading.CLASSES)
+    assert set(parameters.WORLD) == set(pictures.CLASSES)
 
 
 def test_a_fit_of_the_models_own_is_the_one_that_02_compares(tmp_path):

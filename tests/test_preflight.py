@@ -67,7 +67,7 @@ def test_parameters_that_name_no_file_have_no_fingerprint(tmp_path):
     [
         ({"run": "my photos"}, "is not a folder name"),
         ({"run": "models"}, "'models' is the folder of trained models; take another name"),
-        ({"notebooks": 5}, r"notebooks: 5 is no list of names, such as \[00_"),
+        ({"notebooks": 5}, r"notebooks: 5 is no list of names, such as \[00_template"),
         ({"notebooks": ["01_dataset"]}, "no 01_dataset.ipynb in .*; did you mean '01_datasets'"),
         ({"notebooks": [1]}, "there is no 1.ipynb in .*; there are: 00_"),
         ({"parameters": ["seed"]}, r"\['seed'\] is no mapping; write `parameters: {seed: 3}`"),
@@ -83,6 +83,12 @@ def test_parameters_that_name_no_file_have_no_fingerprint(tmp_path):
 def test_configurations_that_would_be_misread_are_refused(config, said):
     with pytest.raises(ValueError, match=said):
         preflight.plan(config, NOTEBOOKS)
+
+
+@pytest.fixture(autouse=True)
+def reached(monkeypatch):
+    """ImageNet's weights are taken to be in reach."""
+    monkeypatch.setattr("helpers.models.networks.reach", lambda architecture: None)
 
 
 def plan(parameters=None, **config):
@@ -108,7 +114,7 @@ def test_the_papers_configuration_fits_the_notebooks():
 
 def test_values_are_checked_by_the_notebooks_that_run_only():
     given = {"model": {"architecture": "squeezenet1_0", "fit": "as it is"}}
-    given |= {"per_context": 3, "shape": "squeezed"}  # of others, and stays in the file
+    given |= {"shape": "squeezed"}
     assert plan(given, notebooks=["06_focus_rating"])[1]["06_focus_rating"]["model"]
     with pytest.raises(ValueError, match=r"04_paste_check.*'as it is' is for (.|\n)*`notebooks`"):
         plan(given)
@@ -121,8 +127,7 @@ def test_a_folder_without_contexts_leaves_out_what_needs_them(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "holds no context images, so 04_paste_check is left out" in said
     assert "08_icon2 is not about photographs" in said
-    (tmp_path / "labels.json").write_text("[]")
-    with_data = plan(given | {"labels": str(tmp_path / "labels.json")}, notebooks=names)[1]
+    with_data = plan(given | {"resamples": 20}, notebooks=names)[1]
     assert list(with_data) == ["01_datasets", "08_icon2", "09c_what_to_do"]
     with pytest.raises(ValueError, match="no notebook is left to run"):
         plan(given, notebooks=["04_paste_check"])

@@ -76,22 +76,25 @@ def snakemake(folder, *options, **given):
     return result.returncode, result.stdout + result.stderr
 
 
-PAPERMILL = """#!/bin/bash
-# In papermill's place, to be quick: copies the notebook; fails where there is a file `fault-in-...`
-notebook=${@: -2:1} log=${@: -1} name=$(basename "${@: -1}" .ipynb)
-cp "$notebook" "$log" && [ ! -e "fault-in-$name" ] || exit 1
-mkdir -p outputs/run/findings
-echo '{"notebook": "'$name'", "findings": []}' > "outputs/run/findings/$name.json"
+PAPERMILL = """# In papermill's place, to be quick: it copies the notebook, judges findings,
+# and fails where there is a file `fault-in-...`
+import json, pathlib, shutil, sys
+notebook, log = map(pathlib.Path, sys.argv[-2:])
+name = log.stem
+shutil.copy(notebook, log)
+findings = pathlib.Path("outputs/run/findings", f"{name}.json")
+findings.parent.mkdir(parents=True, exist_ok=True)
+findings.write_text(json.dumps({"notebook": name, "findings": []}))
+sys.exit(pathlib.Path(f"fault-in-{name}").exists())
 """
 
 
 @pytest.fixture
-def suite(tmp_path, monkeypatch):
+def suite(tmp_path):
     """A suite of two notebooks in a folder of its own."""
     (tmp_path / "helpers").mkdir()
     (tmp_path / "helpers" / "run").symlink_to(ROOT / "helpers" / "run")
-    artifacts.write_text(tmp_path / "bin" / "papermill", PAPERMILL).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    (tmp_path / "papermill.py").write_text(PAPERMILL)
     declared = "output: str = 'demo'"
     cell = nbformat.v4.new_code_cell(declared, metadata={"tags": ["parameters"]})
     text = nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
@@ -107,6 +110,7 @@ def test_what_failed_runs_again_and_nothing_else(suite):
     assert code != 0 and "02_b: FAILED" in output, output
     index = suite / "outputs" / "run" / "pages" / "index.html"
     assert "02_b failed" in index.read_text()
+    assert (index.parents[1] / "findings" / "02_b.json").is_file(), "judged findings are kept"
     (suite / "fault-in-02_b").unlink()
     code, output = snakemake(suite, "--keep-going", run="run")
     assert code == 0 and "02_b: done" in output and "01_a: started" not in output, output

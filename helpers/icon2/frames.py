@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,7 @@ from helpers.icon2.attributes import Attribute
 from helpers.icon2.matching import Matches
 from helpers.icon2.reading import DetectionDataError, read_detections, read_labels
 from helpers.worlds import driving
-from helpers.worlds.driving import DrivingWorld
+from helpers.worlds.driving import DrivingWorld, street
 
 APART = 1.4  # boxes that reach so much further than detections, or these, are of other frames
 
@@ -128,6 +130,26 @@ def read(
     )
     classes = tuple(driving.CLASSES[code] for code in codes)
     return Frames(images, boxes, kept, classes, (first, *said, *more))
+
+
+def check(settings: SimpleNamespace) -> None:
+    """Refuse labels that cannot be read, and columns that they (or a rendered street) lack.
+
+    `settings` are the parameters of notebook 08; the detections are not read.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        labels, known = settings.labels, settings.gps
+        if labels is None:
+            scenes, things = street.scenes(9, 0)
+            pictures, boxes = street.render(scenes, street.dressed(scenes, things, 0))
+            labels = known = street.write(folder, scenes, pictures, boxes)["labels"]
+        images, boxes, _ = read_labels(labels)
+    if known:
+        images["income"] = pd.Categorical.from_codes(np.arange(len(images)) % 2, ["low", "high"])
+    frames = Frames(images, boxes, boxes.iloc[:0], ())
+    frames.attribute(settings.sensitive)
+    frames.explanatory(settings.sensitive, settings.further)
+    frames.clusters(settings.cluster)
 
 
 def _together(**given) -> None:

@@ -6,6 +6,7 @@ Each normalises its images itself. Weights are read without running any code.
 from pathlib import Path
 from pickle import UnpicklingError
 from textwrap import shorten
+from urllib.request import urlopen
 
 import torch
 from safetensors.torch import load_file
@@ -174,12 +175,27 @@ def _imagenet(architecture: str) -> nn.Module:
     try:  # downloads, checks the hash, and refuses a file that holds anything but weights
         entry.get_state_dict(progress=True, check_hash=True, weights_only=True)
     except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
-        raise ConnectionError(
-            f"The ImageNet weights of {architecture} could not be had from {entry.url} ({error}). "
-            f"Try again (first delete a damaged copy in {torch.hub.get_dir()}/checkpoints), or "
-            "download that file by other means and give its path as `weights`."
-        ) from error
+        raise _unreachable(architecture, error) from error
     return torchvision_models.get_model(architecture, weights=entry)
+
+
+def reach(architecture: str) -> None:
+    """Refuse, with a ConnectionError, ImageNet weights that are neither kept here nor in reach."""
+    address = _imagenet_entry(architecture).url
+    if not Path(torch.hub.get_dir(), "checkpoints", Path(address).name).is_file():
+        try:
+            urlopen(address, timeout=10).close()
+        except OSError as error:
+            raise _unreachable(architecture, error) from error
+
+
+def _unreachable(architecture: str, error: Exception) -> ConnectionError:
+    return ConnectionError(
+        f"The ImageNet weights of {architecture} could not be had from "
+        f"{_imagenet_entry(architecture).url} ({error}). Try again (first delete a damaged copy in "
+        f"{torch.hub.get_dir()}/checkpoints), or download that file by other means and give its "
+        "path as `weights`."
+    )
 
 
 def _imagenet_entry(architecture: str):

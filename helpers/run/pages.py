@@ -24,17 +24,21 @@ from sphinx.util.docutils import docutils_namespace
 from helpers.run import artifacts, claims, exercises, lessons, project, stored
 
 BOOK = Path(__file__).parent / "book"  # its settings, templates, style and script
+PAPERMILL = "papermill-error-cell-tag"
 SHOWN = 3  # findings below the opening of a page
 
 
 def write(folder: Path) -> Path:
     """Write ``pages/`` and ``index.html`` of a run from what its notebooks wrote; the index.
 
-    Notebooks that failed are named with their error. The pages are replaced as a whole.
+    Notebooks that failed are named with their error, and shown as far as they got. The pages are
+    replaced as a whole.
     """
     executed = {path.stem: lessons.read(path) for path in sorted(folder.glob("notebooks/*.ipynb"))}
-    logs = sorted(folder.glob("logs/*.ipynb"))
-    failed = {path.stem: _error(path) for path in logs if path.stem not in executed}
+    logs = [p for p in sorted(folder.glob("logs/*.ipynb")) if p.stem not in executed]
+    begun = {path.stem: _begun(path) for path in logs if path.stat().st_size}
+    failed = {path.stem: _error(begun.get(path.stem)) for path in logs}
+    executed = dict(sorted((executed | begun).items()))
     if not executed and not failed:
         raise FileNotFoundError(f"{folder}/notebooks holds no executed notebook: `make run` first")
     scorecard = claims.scorecard(folder)
@@ -94,9 +98,17 @@ def setup(app: Sphinx) -> dict:
     return {"parallel_read_safe": True}
 
 
-def _error(path: Path) -> str:
+def _begun(path: Path) -> nbformat.NotebookNode:
+    """A notebook that failed, without the cells in which papermill says so."""
+    notebook = lessons.read(path)
+    told = [PAPERMILL in cell.metadata.get("tags", []) for cell in notebook.cells]
+    notebook.cells = [cell for cell, it in zip(notebook.cells, told, strict=True) if not it]
+    return notebook
+
+
+def _error(notebook: nbformat.NotebookNode | None) -> str:
     """The error at which a notebook stopped, in a line."""
-    outputs = lessons.outputs(lessons.read(path))
+    outputs = lessons.outputs(notebook) if notebook else []
     errors = [f"{out.ename}: {out.evalue}" for out in outputs if out.output_type == "error"]
     return errors[-1].splitlines()[0] if errors else "it did not come to its end"
 

@@ -7,7 +7,7 @@ import ast
 import difflib
 import functools
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import nbformat
 import yaml
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, TypeAdapter
 from pydantic import ValidationError as Refused
 from pydantic.dataclasses import dataclass
 
@@ -23,7 +23,7 @@ from helpers.run import failures
 from helpers.run.progress import progress
 
 SLOW = ("pandas", "matplotlib.pyplot", "torch")  # what every notebook imports next
-STRICT = ConfigDict(strict=True, extra="forbid")
+STRICT = {"strict": True, "extra": "forbid"}
 Archive = Literal["catsdogs", "ilsvrc2012", "mit67", "mame"]
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
 WIDER = "wider world"
@@ -41,10 +41,29 @@ def _there(path: str) -> str:
     return path
 
 
-Natural = Annotated[int, Field(ge=0)]
+def _folder(path: str) -> str:
+    if not Path(path).is_dir():
+        raise ValueError(f"{path!r} is a file, and a folder is needed")
+    return path
+
+
+def _of_each(shares: dict[str, float]) -> dict[str, float]:
+    if set(shares) != set(WORLD):
+        classes, these = ", ".join(WORLD), ", ".join(shares) or "none"
+        raise ValueError(f"a share of each class is needed, of {classes}; these are of {these}")
+    return shares
+
+
+WORLD = ("bench", "fire hydrant", "plane", "mug")  # the classes of the embedded world
+Seed = Annotated[int, Field(ge=0, lt=2**32)]  # NumPy takes no larger one
 Share = Annotated[float, Field(ge=0, le=1)]
 There = Annotated[str, AfterValidator(_there)]
-Bias = Share | dict[str, Share]
+Folder = Annotated[There, AfterValidator(_folder)]
+ONE, EACH = "one share", "a share of each class"
+Bias = Annotated[
+    Annotated[Share, Tag(ONE)] | Annotated[dict[str, Share], AfterValidator(_of_each), Tag(EACH)],
+    Discriminator(lambda given: EACH if isinstance(given, dict) else ONE),
+]
 Fit = Literal["scratch", "fine-tuned", "probe", "as it is"]
 Times = Annotated[int, Field(ge=1, le=1000)]
 
@@ -57,8 +76,8 @@ class Images:
     size: Annotated[int, Field(ge=32, le=512)] = 96  # side of the square images in pixels
     # images of each class in each set (None: all); of "focus" mosaics of each target class
     per_class: Annotated[int, Field(ge=3)] | None = 150
-    folder: There | None = None  # of class folders; with "focus" of mosaics and their index
-    contexts: There | None = None  # of context folders
+    folder: Folder | None = None  # of class folders; with "focus" of mosaics and their index
+    contexts: Folder | None = None  # of context folders
     archives: list[Archive] = field(default_factory=lambda: [*get_args(Archive)])  # of "focus"
     context_of: dict[str, str] | None = None  # class to context (None: named as the classes)
     context_bias: Bias | None = None  # world: share of C's images in their class's own context
@@ -71,8 +90,33 @@ class Images:
             raise ValueError("`folder` and `source: folder` go together: give both or neither")
         if self.source == "world" and (self.contexts or self.context_of):
             raise ValueError("the embedded world brings its own contexts")
+        if self.source == "focus" and (self.contexts or self.context_of):
+            raise ValueError("'focus' are ready-made mosaics, which have no contexts")
         if self.source != "world" and (self.eyespot, self.context_bias) != (None, None):
             raise ValueError("a bias can be planted in the embedded world only")
+
+
+class _Once(yaml.SafeLoader):
+    """YAML without keys that are given twice, of which only the last would count."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            name, line = str(key.value), key.start_mark.line + 1
+            if name in lines:
+                twice = f"the key {name!r} is given twice, first in line {lines[name]}"
+                raise ValueError(f"{key.start_mark.name}, line {line}: {twice}; keep one of them")
+            lines[name] = line
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(file: Path) -> Any:
+    """What a YAML file holds; a ValueError says in which line it is wrong."""
+    try:
+        with file.open("rb") as stream:
+            return yaml.load(stream, _Once)
+    except (yaml.YAMLError, IsADirectoryError) as error:
+        raise ValueError(f"{file} cannot be read as YAML: {error}") from None
 
 
 def images_of(given: Any) -> Images:
@@ -81,10 +125,7 @@ def images_of(given: Any) -> Images:
         return given
     if isinstance(given, str) and given.endswith((".yml", ".yaml")):
         file = Path(_there(given))
-        try:
-            given = yaml.safe_load(file.read_text())
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise ValueError(f"{file} cannot be read as YAML: {error}") from None
+        given = read_yaml(file)
         if isinstance(given, dict):  # paths in the file are relative to the file
             for name in ("folder", "contexts"):
                 if isinstance(given.get(name), str):
@@ -99,6 +140,8 @@ def images_of(given: Any) -> Images:
     if given.get("folder"):
         given = {"source": "folder"} | given
     published = given.get("source") in ("visual-contexts", "focus")
+    if "archives" in given and (given.get("source") != "focus" or given.get("folder")):
+        raise ValueError("`archives` are read only with `source: focus` and without a `folder`")
     return _built(Images, {"size": 224 if published else 96, **given})
 
 
@@ -111,6 +154,15 @@ class Recipe:
     weights: str | None = None  # ``wider world``, ``imagenet`` or a file; all but scratch start so
     epochs: Times | None = None  # None: what the images take
     trainings: Times = 10  # they differ in their seed
+
+    def __post_init__(self):
+        if self.fit == "scratch" and self.weights:
+            raise ValueError(
+                "a model that is trained from scratch reads no `weights`: leave them out, or take "
+                "`fit: fine-tuned` or `fit: probe`"
+            )
+        if self.fit == "as it is" and self.epochs:
+            raise ValueError("a network 'as it is' is not trained: leave `epochs` out")
 
     @property
     def start(self) -> str:
@@ -128,6 +180,9 @@ def _recipes(given: Any) -> list[Recipe]:
             raise ValueError(f"{one!r} is neither an architecture nor the keys of a model")
         if "architecture" not in one:
             raise ValueError(f"says no `architecture`: {one}")
+        if "trainings" in one:
+            beside = f"write `trainings: {one['trainings']}` beside `model`, not in it"
+            raise ValueError(f"`trainings` is a parameter of its own: {beside}")
         fit = "fine-tuned" if one.get("weights") else "scratch"
         found.append(_built(Recipe, {"fit": fit, **one}))
     return found
@@ -135,7 +190,7 @@ def _recipes(given: Any) -> list[Recipe]:
 
 def _built(kind: type, given: dict):
     """An object of its attributes; an unknown key is refused with the one that may be meant."""
-    known = list(kind.__dataclass_fields__)
+    known = [name for name in kind.__dataclass_fields__ if name != "trainings"]
     for key in set(given) - set(known):
         raise ValueError(f"{key!r} is no key; {meant(key, known)}the keys are: {', '.join(known)}")
     return kind(**given)
@@ -151,7 +206,7 @@ class Declared:
     """Every parameter that a notebook may have, with what it may be."""
 
     # of all notebooks
-    seed: Natural
+    seed: Seed
     output: str  # folder under outputs/
     # of the notebooks on images
     images: Annotated[Images, BeforeValidator(images_of)]
@@ -172,16 +227,16 @@ class Declared:
     methods: Annotated[list[METHODS] | None, AfterValidator(lambda m: m or [*get_args(METHODS)])]
     method: METHODS
     effort: Literal["quick", "sound", "paper"]
-    sets: list[str]
+    sets: Annotated[list[str], Field(min_length=1)]
     mosaics: Annotated[int, Field(ge=1, le=10_000)]
     per_pair: Annotated[int, Field(ge=2, le=10_000)]
-    masks: There | None
+    masks: Folder | None
     # 08 and 08b
     labels: There | None
     predictions: There | None
-    frames: There | None
+    frames: Folder | None
     weights: There | None
-    gps: There | None
+    gps: Folder | None
     areas: There | None
     incomes: There | None
     edges: Literal["equal", "paper"]
@@ -202,7 +257,7 @@ class Declared:
     tables: Literal["stored", "run"]
     # of the sweeps
     seeds: Annotated[
-        list[Natural],
+        list[Seed],
         Field(min_length=1),
         BeforeValidator(lambda seeds: list(range(seeds)) if type(seeds) is int else seeds),
     ]  # a number says how many
@@ -216,10 +271,17 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
     unknown, mistyped, out of range, not there or cannot be built, and says what is allowed.
     """
     failures.watch()
+    optimized()
     for name in progress(SLOW, desc="loading", delay=1):  # seconds, in which nothing else is seen
         importlib.import_module(name)
     own = {name: namespace[name] for name in namespace.get("__annotations__", {})}
     return accepted(own, {name: namespace.get(name) for name in _injected(namespace)})
+
+
+def optimized() -> None:
+    """Say so where Python leaves out assertions, with which the notebooks check themselves."""
+    if not __debug__:
+        print("PYTHONOPTIMIZE (or -O) turns all `assert` lines off: nothing is checked by them.")
 
 
 def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
@@ -235,6 +297,8 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
     if problems:
         raise ParameterError("\n".join(problems))
     settings = SimpleNamespace(**right)
+    if problems := [*_unread(right, set(given))]:
+        raise ParameterError("\n".join(problems))
     if "images" in right and right["images"].source == "focus" and "methods" not in values:
         raise ParameterError(
             "parameter 'images': 'focus' are ready-made mosaics, for the notebooks that rate "
@@ -250,16 +314,100 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
             )
         if len(recipes) > 1 and "methods" not in values:
             raise ParameterError("parameter 'model': only notebook 06 takes several models")
-        if {"model", "images"} & set(given):
-            faults = [_misfit(recipe, right["images"].size) for recipe in recipes]
+        if "fits" in right and "fits" not in given and settings.model.fit != "scratch":
+            settings.fits = [settings.model.fit]
+        if {"model", "images", "fits"} & set(given):
+            faults = [_misfit(recipe, right["images"].size) for recipe in _fitted(settings)]
             if any(faults):
                 raise ParameterError("\n".join(filter(None, faults)))
+    if problems := _of_data(settings, set(given)):
+        raise ParameterError(problems)
     return settings
+
+
+NEEDS = {  # what is read only together with others
+    "groups": ("table",),
+    "cluster": ("table",),  # 09; that of 08 is a column of the rendered street, too
+    "predictions": ("labels",),
+    "frames": ("labels",),
+    "weights": ("frames",),
+    "gps": ("labels", "areas", "incomes"),
+    "areas": ("labels", "gps", "incomes"),
+    "incomes": ("labels", "gps", "areas"),
+}
+
+
+def _unread(right: Mapping[str, Any], given: set[str]) -> Iterator[str]:
+    """What is wrong with values that would be accepted and then not read."""
+
+    def lacks(name: str) -> bool:
+        return name in right and right[name] is None
+
+    for name, others in NEEDS.items():
+        if right.get(name) is not None:
+            for other in filter(lacks, others):
+                yield f"parameter {name!r} is read only together with {other!r}: give both"
+    if right.get("labels") and lacks("predictions") and lacks("frames"):
+        yield "parameter 'labels' is read only together with 'predictions' or 'frames'"
+    for name in given & {"harder", "rare"} if right.get("labels") else ():
+        yield f"parameter {name!r} is of the rendered street, and 'labels' are given"
+    if "edges" in given and right.get("labels") and lacks("gps"):
+        yield "parameter 'edges' is read only together with 'gps'"
+    images = right.get("images")
+    for name in given & {"changed", "doses", "exchanged"} if images else ():
+        if images.source != "world":
+            yield f"parameter {name!r} is of the embedded world, and 'images' are others"
+    if right.get("masks") and images.eyespot is not None:
+        yield "parameter 'masks' is not read where an eyespot is planted"
+    if "fits" in given and set(right["fits"]) == {"scratch"} and right["model"][0].weights:
+        yield "parameter 'model': its `weights` are not read where 'fits' is scratch only"
+
+
+def _fitted(settings: SimpleNamespace) -> list[Recipe]:
+    """The recipes of a notebook; that of 02 once for each of its `fits`."""
+    if not hasattr(settings, "fits"):
+        return settings.models
+    weights = {"scratch": None}
+    return [
+        replace(settings.model, fit=fit, weights=weights.get(fit, settings.model.weights))
+        for fit in settings.fits
+    ]
+
+
+def _of_data(settings: SimpleNamespace, given: set[str]) -> str:
+    """What is wrong with a choice from the reader's data, which are looked into; "" if nothing."""
+    images = getattr(settings, "images", None)
+    try:
+        if hasattr(settings, "sets"):
+            known = _sets(images, scan="sets" in given)
+            if unknown := [name for name in settings.sets if known and name not in known]:
+                return f"parameter 'sets': no set {unknown[0]!r}; there are: {', '.join(known)}"
+        if {"labels", "sensitive", "further", "cluster"} & given and hasattr(settings, "labels"):
+            from helpers.icon2 import frames
+
+            frames.check(settings)
+    except (ValueError, OSError) as error:
+        return str(error)
+    return ""
+
+
+def _sets(images: Images, scan: bool) -> list[str]:
+    """Names of the sets of images, those of a reader's folder where it is scanned."""
+    if images.source in ("world", "visual-contexts"):
+        return ["C", "NC", "WB"]
+    if images.source == "focus" and scan:
+        return [Path(images.folder).name] if images.folder else images.archives
+    if not scan:
+        return []
+    from helpers.data import folders
+
+    return list(folders.scan(Path(images.folder)).sets)
 
 
 def _reason(error: dict) -> str:
     """One complaint of pydantic's as the end of a sentence."""
-    place = "".join(f" [{part}]" for part in error["loc"] if not str(part).startswith("function-"))
+    parts = [part for part in map(str, error["loc"]) if part not in (ONE, EACH)]
+    place = "".join(f" [{part}]" for part in parts if not part.startswith("function-"))
     text = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
     return f"{error['input']!r}{place} {text}" if "should" in text else text
 
@@ -273,7 +421,8 @@ def _injected(namespace: Mapping[str, Any]) -> list[str]:
 
 def unknown(name: str, declared: Iterable[str]) -> str:
     """The refusal of a name that is not among the declared ones."""
-    hint = f"{meant(name, declared)}the parameters are: {', '.join(declared)}"
+    there = ", ".join(declared)
+    hint = f"{meant(name, declared)}the parameters are: {there}" if there else "there are none"
     return f"parameter {name!r} is not declared here; {hint}"
 
 
@@ -296,8 +445,10 @@ def _misfit(recipe: Recipe, size: int) -> str:
         return "fit 'as it is' needs a network: one of torchvision's, or its weights file"
     file = None if start in ("scratch", WIDER, "imagenet") else start
     try:
-        if recipe.fit == "as it is" or start == "imagenet":
+        if recipe.fit == "as it is":
             networks.identity(recipe.architecture, "imagenet")  # whether there are such
+        if start == "imagenet":
+            networks.reach(recipe.architecture)
         model = models.build(recipe.architecture, 2, weights=file).eval()
     except (ValueError, OSError) as error:
         return str(error)
@@ -329,7 +480,26 @@ def accepted(own: Mapping[str, Any], given: Mapping[str, Any]) -> SimpleNamespac
     """Check, as :func:`check` does, what is given to a notebook that declares `own`."""
     if problems := [unknown(name, own) for name in given if name not in own]:
         raise ParameterError("\n".join(problems))
-    settings = checked({**own, **given}, given)
-    if "fits" in own and "fits" not in given and settings.model.fit != "scratch":
-        settings.fits = [settings.model.fit]
-    return settings
+    return checked({**own, **given}, given)
+
+
+def used(settings: SimpleNamespace, given: Mapping[str, Any]) -> str:
+    """What a notebook will use, in a line: its images, its models, and what else it is given."""
+    parts, told = [], {"output", "images", "model", "trainings", "fits", "tables"}
+    if images := getattr(settings, "images", None):
+        source = "the embedded world" if images.source == "world" else images.source
+        many = f"at most {images.per_class}" if images.per_class else "all"
+        many = many.removeprefix("at most ") if images.source == "world" else many
+        about = f"{images.folder or source}, {many} images a class, {images.size} pixels"
+        bias = {name: getattr(images, name) for name in ("context_bias", "eyespot")}
+        parts += [about, *(f"{n} {v}" for n, v in bias.items() if v is not None)]
+    if hasattr(settings, "model"):
+        made = {}
+        for one in _fitted(settings):
+            start = f" from {one.start}" if one.fit != "scratch" else ""
+            made.setdefault(one.architecture, []).append(one.fit + start)
+        parts.append(", ".join(f"{name} ({', '.join(fits)})" for name, fits in made.items()))
+        if any(one.fit != "as it is" for one in settings.models):
+            parts.append(f"{settings.trainings} trainings")
+    parts += [f"{name} {value}" for name, value in given.items() if name not in told]
+    return "; ".join(parts) or "as it is stored"

@@ -4,7 +4,7 @@ What a single notebook refuses is checked in :mod:`helpers.run.parameters`.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,20 +14,25 @@ import nbformat
 from helpers.run import artifacts, parameters, project
 
 
-def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]:
+def plan(
+    config: Mapping[str, Any], folder: Path, files: Iterable[str | Path] = ()
+) -> tuple[str, dict[str, dict]]:
     """The name of a run's folder, and the parameters of each notebook that it executes.
 
     The configuration has `run`, `notebooks`, `parameters` (of every notebook that has them), and a
-    notebook's name with parameters of its own. A ValueError or OSError names what is wrong.
+    notebook's name with parameters of its own; `files` are those that it was read from. What each
+    notebook will use is printed. A ValueError or OSError names what is wrong.
     """
-    everywhere = {path.stem: parameters.defaults(path) for path in folder.glob("*.ipynb")}
-    known_keys(config, ["run", "notebooks", "parameters", *sorted(everywhere)])
-    run = project.output_name(config.get("run", "demo"))
+    preset = once(files)
+    declared = {path.stem: parameters.defaults(path) for path in folder.glob("*.ipynb")}
+    everywhere = {name: own for name, own in sorted(declared.items()) if own}
+    known_keys(config, ["run", "notebooks", "parameters", *everywhere])
+    run = project.run_name(config, "demo")
     shared = of_notebooks(config)
     if "output" in shared:
         instead = f"write `run: {shared['output']}` beside `parameters`, not in it"
         raise ValueError(f"parameters: 'output' is set by the key `run`; {instead}")
-    asked = notebooks(config.get("notebooks"), folder)
+    asked = notebooks(config.get("notebooks"), folder, everywhere)
     names = dict.fromkeys(name for own in everywhere.values() for name in own)
     problems = {parameters.unknown(name, names): [] for name in shared if name not in names}
     given, accepted = {}, {}
@@ -45,7 +50,39 @@ def plan(config: Mapping[str, Any], folder: Path) -> tuple[str, dict[str, dict]]
         if len(asked) > 1 and any(problems.values()):
             said.append("To leave out notebooks, list those that are to run in `notebooks`.")
         raise ValueError("\n".join(said))
-    return run, {path.stem: given[path] for path in fitting(accepted, given)}
+    running = {path.stem: path for path in fitting(accepted, given)}
+    idle(config, everywhere, running, preset)
+    print(f"{run}, what each notebook uses:")
+    for name, path in running.items():
+        print(f"  {name}: {parameters.used(accepted[path], given[path])}")
+    parameters.optimized()
+    return run, {name: given[path] for name, path in running.items()}
+
+
+def once(files: Iterable[str | Path]) -> Mapping[str, Any]:
+    """Refuse YAML files in which a key is given twice; what those of `sweeps/` give comes back."""
+    preset: dict[str, Any] = {}
+    for file in map(Path, files):
+        content = parameters.read_yaml(file) if file.suffix in (".yml", ".yaml") else None
+        if content and file.resolve().parent == project.root() / "sweeps":
+            preset |= content
+    return preset
+
+
+def idle(config, everywhere, running, preset: Mapping[str, Any]) -> None:
+    """Refuse parameters and blocks that no notebook of the run reads, but for those of a preset."""
+    said = [
+        f"{name}: this notebook does not run; take the block out, or list it in `notebooks`"
+        for name in everywhere
+        if name in config and name not in running and name not in preset
+    ]
+    for name in of_notebooks(config):
+        owners = [notebook for notebook, own in everywhere.items() if name in own]
+        if not running.keys() & owners and name not in of_notebooks(preset):
+            told = f"is read by none of the notebooks that run, only by {', '.join(owners)}"
+            said.append(f"parameter {name!r} {told}; take it out, or list one in `notebooks`")
+    if said:
+        raise ValueError("\n".join(said))
 
 
 def of_notebooks(config: Mapping[str, Any], key: str = "parameters") -> dict[str, Any]:
@@ -56,18 +93,19 @@ def of_notebooks(config: Mapping[str, Any], key: str = "parameters") -> dict[str
     return dict(given)
 
 
-def notebooks(asked: list[str] | None, folder: Path) -> list[Path]:
-    """Paths of the notebooks named; None is all lessons."""
+def notebooks(asked: list[str] | None, folder: Path, there: Iterable[str]) -> list[Path]:
+    """Paths of the notebooks named, which must be `there`; None is all lessons."""
     if asked is None:
         return sorted(folder.glob("0[1-9]*_*.ipynb"))
-    there = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
     if not isinstance(asked, list) or not asked:
         raise ValueError(f"notebooks: {asked!r} is no list of names, such as [{min(there)}]")
     for name in asked:
+        if name not in there and (folder / f"{name}.ipynb").is_file():
+            raise ValueError(f"notebooks: {name} has no parameters and is for reading: `make lab`")
         if name not in there:
             hint = parameters.meant(name, there) or f"there are: {', '.join(there)}"
             raise ValueError(f"notebooks: there is no {name}.ipynb in {folder}; {hint}")
-    return [there[name] for name in dict.fromkeys(asked)]
+    return [folder / f"{name}.ipynb" for name in dict.fromkeys(asked)]
 
 
 def known_keys(config: Mapping[str, Any], allowed: list[str]) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +18,20 @@ from helpers.run import artifacts, failures
 FEWEST = 5  # trainings of a model from which intervals can be trusted to be of use
 #: Parameters that name files of the reader's.
 FILES = "labels", "predictions", "frames", "weights", "gps", "areas", "incomes", "table", "masks"
-#: Folders below ``outputs/`` that belong to no run.
-KEPT = {"models": "trained models", "home": "settings"}
+#: Names below ``outputs/`` that belong to no run: never, and not when a workflow names its run.
+KEPT = {"models": "trained models", "home": "settings", "predictions": "detections"}
+TAKEN = {
+    "lab": "the copies of `make lab`",
+    "class": "the copies of `make class`",
+    "test": "what `make test` writes",
+    "seeds": "what `make seeds` writes",
+    "sweep": "what `make sweep` writes",
+    "eyespot": "what sweeps/eyespot.smk writes",
+    "audit.html": "the page of `make audit`",
+    "README.md": "a file",
+    "example.png": "a picture",
+}
+PARTS = {"figures", "findings", "logs", "notebooks", "pages", "tables"}  # of each run
 
 
 def root() -> Path:
@@ -123,10 +135,23 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
 
 def output_name(name: Any) -> str:
     """The name of a run's folder, such as ``photos`` or ``sweep/seed-1``; refused if it is none."""
-    first = str(name).split("/")[0]
+    first, *below = str(name).split("/")
     if first in KEPT:
         raise ValueError(f"output: {first!r} is the folder of {KEPT[first]}; take another name")
+    if inside := PARTS.intersection(below):
+        raise ValueError(f"output: {name!r} would lie in the {inside.pop()} of another run")
+    if (outputs() / str(name)).is_file():
+        raise ValueError(f"output: {outputs() / str(name)} is a file; take another name")
     if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", str(name)):
         allowed = "letters, digits, '.', '_', '-', and '/' between folders"
         raise ValueError(f"output: {name!r} is not a folder name; use {allowed}")
     return str(name)
+
+
+def run_name(config: Mapping[str, Any], default: str) -> str:
+    """The key `run` of a workflow's configuration, which must not be a name that others use."""
+    name = str(config.get("run") or default)
+    if name != default and name.casefold() in {other.casefold() for other in TAKEN}:
+        [taken] = [what for other, what in TAKEN.items() if other.casefold() == name.casefold()]
+        raise ValueError(f"run: {name!r} is the name of {taken}; take another name")
+    return output_name(name)

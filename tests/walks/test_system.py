@@ -1,0 +1,142 @@
+"""The shell, the file system and the kernels around a run: B4, B5, Ctrl-C, and failed notebooks."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import zipfile
+
+import nbformat
+import pytest
+
+from helpers.run import project
+
+ROOT = project.root()
+MAKE = ["make", "-o", ".venv/ready", "run", "CORES=1"]
+BEGINS = 'output: str = "demo"'
+JUDGES = """import json, pathlib
+row = {"id": "sky", "of": "", "claim": "Sky is strong", "where": "this suite", "paper": ""}
+row |= {"measured": 0.5, "low": 0.2, "high": 0.8, "unit": "", "side": "above", "bound": 0}
+row |= {"p": None, "verdict": "holds", "note": ""}
+folder = pathlib.Path("outputs", output, "findings")
+folder.mkdir(parents=True, exist_ok=True)
+record = {"notebook": "01_a", "findings": [row]}
+(folder / "01_a.json").write_text(json.dumps(record))"""
+FAILS = "assert not pathlib.Path('wrong').exists(), 'the share is of all rows'"
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A clone with one small notebook, which judges and then may fail, where no name is plain."""
+    folder = tmp_path / 'it\'s here ü $x "q" {b}'
+    shutil.copytree(ROOT / "sweeps", folder / "sweeps")
+    for name in ("Snakefile", "Makefile", "TEACHING.md"):
+        shutil.copy(ROOT / name, folder / name)
+    shutil.copytree(ROOT / "helpers", folder / "helpers")
+    (folder / "data").symlink_to(ROOT / "data")
+    cells = [nbformat.v4.new_code_cell(text) for text in (BEGINS, JUDGES, FAILS)]
+    cells[0].metadata.tags = ["parameters"]
+    about = {"kernelspec": {"name": "python3", "display_name": "", "language": "python"}}
+    lesson = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_markdown_cell("# A lesson\n\n> Why?"), *cells], metadata=about
+    )
+    (folder / "notebooks").mkdir()
+    nbformat.write(lesson, folder / "notebooks" / "01_a.ipynb")
+    (folder / ".venv").symlink_to(sys.prefix)
+    return folder
+
+
+def run(folder, command, **more):
+    other = {"SUITE_OUTPUTS", "MAKEFLAGS", "PYTHONPATH"}
+    environment = {name: value for name, value in os.environ.items() if name not in other}
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_failed_notebook_keeps_what_it_judged_and_runs_again(clone):
+    """In a clone whose path holds an apostrophe, blanks, $, quotes and braces (B1, B4)."""
+    (clone / "wrong").touch()
+    first = run(clone, MAKE)
+    told, demo = first.communicate()[0], clone / "outputs" / "demo"
+    assert first.returncode, told
+    assert "01_a: FAILED" in told and "its findings had been judged and are kept" in told
+    assert "CalledProcessError" not in told and "Removing output" not in told
+    assert json.loads((demo / "findings" / "01_a.json").read_text())["findings"]
+    assert not (demo / "notebooks" / "01_a.ipynb").exists()
+    index = (demo / "pages" / "index.html").read_text()
+    assert "01_a failed" in index and "Sky is strong" in index
+    assert "the share is of all rows" in (demo / "pages" / "01_a.html").read_text()
+    (clone / "wrong").unlink()
+    again = run(clone, MAKE)
+    told = again.communicate()[0]
+    assert again.returncode == 0 and "01_a: done in" in told, told
+    assert "failed" not in (demo / "pages" / "index.html").read_text()
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_without_an_alarm(clone):
+    path = clone / "notebooks" / "01_a.ipynb"
+    path.write_text(path.read_text().replace("import json", "import time; time.sleep(60)"))
+    process = run(clone, MAKE, start_new_session=True)
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if "01_a: started" in line:
+            os.killpg(process.pid, signal.SIGINT)
+    process.wait()
+    told = "".join(lines)
+    assert "the same command goes on from there" in told, told
+    assert "CalledProcessError" not in told and "make run` first" not in told
+
+
+@pytest.mark.parametrize("goal", ["run", "sweep", "test", "test-fast", "lab"])
+def test_make_quotes_the_folder_that_it_stands_in(clone, goal):
+    lines = run(clone, ["make", "-o", ".venv/ready", "-n", goal, "TABLE=a b.csv"]).communicate()[0]
+    checked = run(clone, ["bash", "-n", "-c", lines])
+    assert not checked.communicate()[0] and checked.returncode == 0
+    shells = re.findall(r"(?<![-\w./])(?:snakemake|pytest|papermill|jupyter|ruff) ", lines)
+    assert not [word for word in shells if f"-m {word}" not in lines], "scripts name their folder"
+
+
+@pytest.mark.parametrize("name", ["context_bias", "eyespot"])
+def test_sweeps_refuse_taken_names_and_keys_given_twice(clone, name):
+    (clone / "a.yml").write_text("run: lab\n")
+    (clone / "b.yml").write_text("run: a\nrun: b\n")
+    for file, told in (("a", "'lab' is the name of"), ("b", "'run' is given twice")):
+        command = [sys.executable, "-m", "snakemake", "-s", f"sweeps/{name}.smk", "-n", "--nolock"]
+        assert told in run(clone, [*command, "--configfile", f"{file}.yml"]).communicate()[0]
+
+
+@pytest.mark.slow
+def test_a_file_of_the_readers_does_not_stand_before_the_package(tmp_path):
+    """B5, and the warning that a kernel is not encrypted: by the kernels' configuration."""
+    begins = "from helpers.run.parameters import check; import mine; assert mine.X"
+    cell = nbformat.v4.new_code_cell(begins)
+    about = {"kernelspec": {"name": "python3", "display_name": "", "language": "python"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata=about), tmp_path / "a.ipynb")
+    for name in ("helpers.py", "mine.py"):
+        (tmp_path / name).write_text("X = 1\n")
+    profile = tmp_path / "ipython" / "profile_default"
+    profile.mkdir(parents=True)
+    shutil.copy(ROOT / "helpers" / "run" / "ipython_kernel_config.py", profile)
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-m", "papermill", "--no-progress-bar", "a.ipynb", "b.ipynb"],
+        cwd=tmp_path, env={**kept, "IPYTHONDIR": str(tmp_path / "ipython")},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0 and "encryption" not in done.stderr, done.stderr
+
+
+def test_the_configuration_of_kernels_is_installed_with_the_package(tmp_path):
+    build = "import sys; from hatchling.build import build_editable; build_editable(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", build, tmp_path], cwd=ROOT, check=True)
+    [wheel] = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert any(name.endswith("data/etc/ipython/ipython_kernel_config.py") for name in names)
