@@ -382,7 +382,7 @@ def _of_data(settings: SimpleNamespace, given: set[str]) -> str:
             known = _sets(images, scan="sets" in given)
             if unknown := [name for name in settings.sets if known and name not in known]:
                 return f"parameter 'sets': no set {unknown[0]!r}; there are: {', '.join(known)}"
-        if {"labels", "sensitive", "further", "cluster"} & given and hasattr(settings, "labels"):
+        if {"labels", "sensitive", "further", "cluster"} & given and hasattr(settings, "gps"):
             from helpers.icon2 import frames
 
             frames.check(settings)

@@ -53,7 +53,7 @@ def asked(*notebooks, own=None, **parameters):
         (asked(M06, sets=["X"]), "no set 'X'; there are: C, NC, WB"),
         (asked(M06, sets=[]), "'sets': .*at least 1"),
         (asked(M08, sensitive="nosuch"), "no column 'nosuch'; there are: name, .*income"),
-        (asked(M08, labels=__file__, frames="."), "test_parameters.py .*no JSON"),
+        (asked(M08, labels=__file__, frames="."), "test_parameters_given.py .*no JSON"),
         (asked("00_start_here"), "00_start_here has no parameters and is for reading"),
         (asked("01_datasets", images={"folder": __file__}), "is a file, and a folder is needed"),
         ({"run": "lab"}, "'lab' is the name of the copies of `make lab`"),
