@@ -41,6 +41,7 @@ def given(
     used = [folders.rows(found[c], folder, paths[c], c, "") for c in context_of.values()]
     table = pd.concat(used, ignore_index=True)
     images, rows, report = read(table, size, seed, per_class, "contexts")
+    report += folders.lost_links(folder)
     objects = pd.concat([each.table["path"] for each in sets.values()], ignore_index=True)
     pairs = duplicates.copies(*(each.images for each in sets.values()), images)
     same = {j - len(objects): i for i, j in pairs if i < len(objects) <= j}
@@ -82,7 +83,7 @@ def mapping(
     """
     there = f"The classes are {listed(classes)}; the context folders are {listed(contexts)}."
     if not context_of:
-        spelled = {folders.plain(name): name for name in contexts}
+        spelled = folders.spelled(contexts, "contexts")
         own = {c: spelled[folders.plain(c)] for c in classes if folders.plain(c) in spelled}
         if not own or len(own) < min(len(classes), len(contexts)):
             raise ValueError(

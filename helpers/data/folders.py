@@ -6,7 +6,8 @@ at it are named so; a class may be called `c` or `test`.
 
 import os
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,7 +60,20 @@ class Layout:
 
 def plain(name: str) -> str:
     """A folder's name for comparison: lower case, one space for any run of blanks, "_" and "-"."""
-    return re.sub(r"[\s_\-]+", " ", name).strip().casefold()
+    return re.sub(r"[\s_\-]+", " ", unicodedata.normalize("NFC", name)).strip().casefold()
+
+
+def spelled(names: Iterable[str], where: str) -> dict[str, str]:
+    """Name for comparison to name; names that differ in nothing else are a ValueError."""
+    found = {}
+    for name in sorted(names):
+        if (other := found.setdefault(plain(name), name)) != name:
+            raise ValueError(
+                f"{where}: the folders {other!r} and {name!r} differ only in case, blanks, '-', '_'"
+                " or how an accent is stored, so they may be one class or two: rename one of them, "
+                "or put their images into one folder."
+            )
+    return found
 
 
 def subfolders(folder: Path) -> list[Path]:
@@ -113,34 +127,44 @@ def scan(folder: Path) -> Layout:
     if names := sorted(printable(file.relative_to(folder)) for file in left):
         said = f"{len(names)} file(s) in no class folder, or no images: {listed(names)}."
         layout.report.append(said)
+    layout.report += lost_links(folder)
     return layout
+
+
+def lost_links(folder: Path) -> list[str]:
+    """A sentence on the links in a folder that lead nowhere, if there are any."""
+    lost = walk(folder, lambda path: path.is_symlink() and not path.exists())
+    names = sorted(printable(path.relative_to(folder)) for path in lost)
+    said = f"{len(names)} link(s) lead to no file or folder and are left out: {listed(names)}."
+    return [said] if names else []
 
 
 def agreed_classes(layout: Layout) -> tuple[str, ...]:
     """The classes, two or more and the same in every set but for case, "_" and blanks, as in C."""
     tables = layout.sets
-    spelled = {plain(label): label for label in sorted(tables["C"]["class"].unique())}
-    if len(spelled) < 2:
+    names = {name: spelled(table["class"].unique(), name) for name, table in tables.items()}
+    classes = names["C"]
+    if len(classes) < 2:
+        lost = [said for said in layout.report if "link(s)" in said]
         raise ValueError(
-            f"Two class folders or more are needed; found {listed(spelled.values()) or 'none'}. "
-            "Point `folder` at the folder that holds one folder of images for each class."
+            f"Two class folders or more are needed; found {listed(classes.values()) or 'none'}. "
+            + " ".join([*lost, "Point `folder` at the folder that holds one folder a class."])
         )
     for name, table in tables.items():
-        labels = table["class"].map(plain)
-        if set(labels) != set(spelled):
-            odd = listed(sorted(set(labels) ^ set(spelled)))
+        if odd := sorted(set(names[name]) ^ set(classes)):
+            odd = listed(odd)
             raise ValueError(f"Sets C and {name} must hold the same classes; they differ in {odd}.")
-        tables[name] = table.assign(**{"class": labels.map(spelled)})
-    return tuple(spelled.values())
+        tables[name] = table.assign(**{"class": table["class"].map(plain).map(classes)})
+    return tuple(classes.values())
 
 
-def walk(folder: Path) -> Iterator[Path]:
+def walk(folder: Path, wanted: Callable[[Path], bool] = Path.is_file) -> Iterator[Path]:
     """All files in a folder at any depth, without hidden ones and archive junk."""
     for path in folder.iterdir():
-        if path.is_file() and not path.name.startswith("."):
+        if wanted(path) and not path.name.startswith("."):
             yield path
     for below in subfolders(folder):
-        yield from walk(below)
+        yield from walk(below, wanted)
 
 
 def files(folder: Path) -> list[Path]:

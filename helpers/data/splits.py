@@ -31,6 +31,7 @@ def load_sets(
     rows["place"] = rows.groupby("set").cumcount()  # of the image in its set
     matched, said = _match(rows, images, classes)
     copies = duplicates.copies(*images.values())
+    _refuse_twins(rows, images, copies)
     same = [*_of_one_name(rows, matched), *matched]
     tied, groups = together(len(rows), same), together(len(rows), [*copies, *same])
     rows["split"] = assign(rows, groups, seed)
@@ -64,6 +65,26 @@ def _of_one_name(rows: pd.DataFrame, matched: list[tuple[int, int]]) -> list[tup
     shown = rows["class"].isin(rows["class"][[j for _, j in matched]]) & (rows["set"] == "WB")
     first = rows.index.to_series().groupby(key.where(~shown, key + "/WB")).transform("min")
     return list(zip(first, rows.index, strict=True))
+
+
+def _refuse_twins(rows: pd.DataFrame, images: dict, copies: list[tuple[int, int]]) -> None:
+    """Refuse a class of which half the images or more are, pixel by pixel, in another one."""
+    twins = {}
+    for pair in copies:
+        a, b = (rows.loc[row] for row in pair)
+        same = torch.equal(images[a["set"]][a["place"]], images[b["set"]][b["place"]])
+        if same and a["set"] == b["set"] and a["class"] != b["class"]:
+            for one, other in ((a, b), (b, a)):
+                key = one["set"], one["class"], other["class"]
+                twins.setdefault(key, set()).add(one["path"])
+    for (name, label, other), same in twins.items():
+        n = int(((rows["set"] == name) & (rows["class"] == label)).sum())
+        if len(same) >= n / 2:
+            raise ValueError(
+                f"{name}: {len(same)} of the {n} images of class {label!r} are also in class "
+                f"{other!r}, pixel by pixel, so no model can tell these classes apart. Remove the "
+                "copies, or one of the two folders."
+            )
 
 
 def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) -> list[str]:
