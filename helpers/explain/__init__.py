@@ -15,6 +15,7 @@ from torch import nn
 from helpers.explain import layers
 from helpers.explain.lrp import NotConserved
 from helpers.explain.methods import METHODS
+from helpers.models.inference import refuse_other_ranges
 
 __all__ = ["METHODS", "Maps", "NotConserved", "explain"]
 
@@ -93,11 +94,19 @@ def explain(
             "models.wrap(network, its weights or configuration), and explain that."
         )
     targets = _targets(images, targets)
+    refuse_other_ranges(images)
     device = next(model.parameters()).device
     training = model.training
     model.eval()
     start, found, unaccounted = time.perf_counter(), [], []
     try:
+        with torch.no_grad():
+            classes = layers.logits_of(model, _floats(images[:1], device)).shape[1]
+        if targets.min() < 0 or targets.max() >= classes:
+            raise ValueError(
+                f"Targets must be 0 to {classes - 1}, the numbers of this model's classes; these "
+                f"are {int(targets.min())} to {int(targets.max())}."
+            )
         name, run, settings = _prepared(model, images, method, preset, settings, device)
         for batch, wanted in zip(images.split(batch_size), targets.split(batch_size), strict=True):
             batch = _floats(batch, device)
@@ -142,8 +151,8 @@ def _floats(images: torch.Tensor, device: torch.device) -> torch.Tensor:
 def _targets(images: torch.Tensor, targets: torch.Tensor | int) -> torch.Tensor:
     if images.ndim != 4 or images.shape[1] != 3 or len(images) == 0:
         raise ValueError(f"Images must be (N, 3, H, W) with N > 0, not {tuple(images.shape)}.")
-    if isinstance(targets, int):
-        return torch.full((len(images),), targets)
+    targets = torch.as_tensor(targets)
+    targets = targets.repeat(len(images)) if targets.ndim == 0 else targets
     if targets.shape != (len(images),) or targets.dtype != torch.int64:
         raise ValueError(
             f"Targets must be int64 of shape ({len(images)},), one an image, or one int; these are "
