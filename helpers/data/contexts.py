@@ -35,6 +35,11 @@ def given(
     classes, size = sets["C"].classes, sets["C"].images.shape[-1]
     paths = {folders.printable(path.name): path for path in folders.subfolders(folder)}
     found = {name: folders.files(path) for name, path in paths.items()}
+    if not found:
+        raise ValueError(
+            f"contexts: {folders.printable(folder)} holds no folder, and needs one a context; if "
+            "it is a class, call it otherwise."
+        )
     context_of = mapping(context_of, classes, tuple(found))
     if empty := [name for name in context_of.values() if not found[name]]:
         raise ValueError(f"contexts: no image file in the folder(s) {listed(empty)}.")

@@ -23,7 +23,7 @@ SET_WORDS = {
 }
 SPLIT_WORDS = {
     "train": ("train", "training"),
-    "val": ("val", "valid", "validation", "dev"),
+    "val": ("val", "valid", "validation", "validate", "dev"),
     "test": ("test", "testing"),
 }
 COLUMNS = ["file", "path", "class", "name", "own"]
@@ -104,6 +104,8 @@ def scan(folder: Path) -> Layout:
     inside the class folders; `contexts/` beside any of these.
     """
     layout, top = Layout(), folder
+    if not folder.is_dir():
+        raise ValueError(f"folder: {printable(folder)} is a file, not a folder of class folders.")
     while True:
         inside = subfolders(top)
         layout.contexts = layout.contexts or next(
@@ -118,6 +120,7 @@ def scan(folder: Path) -> Layout:
         raise ValueError(f"folder: sets {', '.join(named)} are there, but C (in context) is not.")
     for name, base in named.items() if "C" in named else [("C", top)]:
         classes = [p for p in subfolders(base) if p != layout.contexts]
+        layout.report += _folders_within(classes)
         table, empty = _classes(classes, folder)
         if empty:
             raise ValueError(f"{name}: no image file in the class folder(s) {listed(empty)}.")
@@ -145,10 +148,11 @@ def agreed_classes(layout: Layout) -> tuple[str, ...]:
     names = {name: spelled(table["class"].unique(), name) for name, table in tables.items()}
     classes = names["C"]
     if len(classes) < 2:
-        lost = [said for said in layout.report if "link(s)" in said]
+        lost = "".join(f"{said} " for said in layout.report if "link(s)" in said)
         raise ValueError(
             f"Two class folders or more are needed; found {listed(classes.values()) or 'none'}. "
-            + " ".join([*lost, "Point `folder` at the folder that holds one folder a class."])
+            f"{lost}Point `folder` at the folder that holds one folder a class. Where all folders "
+            "are called as sets or splits, such as C and NC, these hold the classes."
         )
     for name, table in tables.items():
         if odd := sorted(set(names[name]) ^ set(classes)):
@@ -194,6 +198,27 @@ def _classes(inside: list[Path], top: Path) -> tuple[pd.DataFrame, list[str]]:
         labels.add(label)
     table = pd.concat(parts, ignore_index=True)
     return table, sorted(labels - set(table["class"]))
+
+
+def _folders_within(classes: list[Path]) -> list[str]:
+    """A sentence on folders that are taken for parts of a class; refused where they seem to be the
+    classes, below sets or splits of which not all are known."""
+    if _splits(classes):
+        return []
+    within = {p: [below.name for below in subfolders(p)] for p in classes}
+    within = {p: names for p, names in within.items() if names and not _splits(subfolders(p))}
+    known = [word for words in (SET_WORDS | SPLIT_WORDS).values() for word in words]
+    same = len({tuple(map(plain, names)) for names in within.values()}) < len(within)
+    if same and any(plain(p.name) in known for p in within):
+        raise ValueError(
+            f"Are {listed(printable(p.name) for p in within)} sets or splits? They hold folders of "
+            "the same names, but not all of them are called as sets (C, NC, WB) or splits (train, "
+            "val, test) are, each once: rename them, or move out what is neither."
+        )
+    named = listed(f"{printable(p.name)} ({listed(names)})" for p, names in within.items())
+    return (
+        [f"Folders in class folders are taken for parts of the class: {named}."] if within else []
+    )
 
 
 def _splits(inside: list[Path]) -> dict[str, Path]:

@@ -33,14 +33,12 @@ def load_sets(
     copies = duplicates.copies(*images.values())
     _refuse_twins(rows, images, copies)
     same = [*_of_one_name(rows, matched), *matched]
-    tied, groups = together(len(rows), same), together(len(rows), [*copies, *same])
+    groups = together(len(rows), [*copies, *same])
     rows["split"] = assign(rows, groups, seed)
     # left out: a row whose folder's split is not the one that a copy of it is in
     splits = zip(rows["own"], rows["split"], strict=True)
     dropped = np.array([own != "" and split not in own.split("+") for own, split in splits])
-    of = rows["set"]
-    unexpected = [(i, j) for i, j in copies if tied[i] != tied[j] or of[i] == of[j]]
-    report += said + _about_copies(rows, unexpected, dropped)
+    report += said + _about_copies(rows, copies, dropped)
     return *_built(rows, images, matched, ~dropped, classes), report
 
 
@@ -96,6 +94,8 @@ def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) ->
             kind = "The same image is in two splits"
         elif rows["class"][i] != rows["class"][j]:
             kind = "The same image is in two classes (kept in one split)"
+        elif rows["set"][i] != rows["set"][j]:
+            kind = f"The same image is in {rows['set'][i]} and {rows['set'][j]} (kept in one split)"
         kinds.setdefault(kind, []).append(f"{rows['path'][i]} = {rows['path'][j]}")
     said = [f"{kind}, {len(named)}: {listed(named)}." for kind, named in kinds.items()]
     if dropped.any():

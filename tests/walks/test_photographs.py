@@ -121,3 +121,41 @@ def test_a_class_folder_that_is_a_copy_of_another_is_refused(tmp_path, how):
             photograph(900 + i).save(tmp_path / "horse" / f"more{i}.jpg")
     with pytest.raises(ValueError, match=r"8 of the 8 images of class 'cat' are also in .*'horse'"):
         load(tmp_path)
+
+
+# Found beyond the review: folders that mean something else than they seem
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (("train/a", "train/b", "extra/a", "extra/b"), "Are extra, train sets or splits"),
+        (("C/a", "C/b", "NC/a", "NC/b", "no context/a", "no context/b"), "Are C, NC, no context"),
+        (("train/a", "Training/a", "test/a", "train/b", "Training/b", "test/b"), "Training, test"),
+        (("C", "NC"), "found none.*such as C and NC, these hold the classes"),
+        (("a", "b", "contexts"), "contexts holds no folder.*call it otherwise"),
+    ],
+)
+def test_folders_that_seem_to_be_sets_or_splits_are_not_taken_for_classes(tmp_path, names, told):
+    write(tmp_path, *names, n=6)
+    with pytest.raises(ValueError, match=told):
+        load(tmp_path)
+
+
+def test_folders_in_class_folders_are_named(tmp_path, capsys):
+    write(tmp_path, "animals/cat", "animals/dog", "cars/bmw", n=4)
+    assert load(tmp_path).classes == ("animals", "cars")
+    assert "taken for parts of the class: animals (cat, dog), cars (bmw)" in capsys.readouterr().out
+
+
+def test_train_and_validate_are_splits(tmp_path):
+    write(tmp_path, "train/a", "train/b", "validate/a", "validate/b", n=4)
+    assert load(tmp_path).classes == ("a", "b")
+
+
+@pytest.mark.parametrize("name", ["NC", "WB"])
+def test_a_set_that_is_a_copy_of_another_is_named(tmp_path, capsys, name):
+    write(tmp_path, "C/a", "C/b", n=4)
+    shutil.copytree(tmp_path / "C", tmp_path / name)
+    load(tmp_path)
+    assert f"The same image is in C and {name} (kept in one split), 8" in capsys.readouterr().out
