@@ -62,25 +62,24 @@ class Classifier(nn.Module):
         else:
             images = images - self.mean
         images = images.div_(self.std).contiguous(memory_format=torch.channels_last)
-        return _logits_in(self.network(images), len(images))
+        return _logits_in(self.network(images))
 
 
-def _logits_in(output, n: int) -> torch.Tensor:
-    """The logits, (n, classes), in what a network returned: its auxiliary outputs are left out."""
+def _logits_in(output) -> torch.Tensor:
+    """The logits, (N, classes), in what a network returned: its auxiliary outputs are left out."""
     found = output.get("logits") if isinstance(output, Mapping) else output
     found = getattr(found, "logits", found)
     if isinstance(found, tuple | list):
         tables = [one for one in found if isinstance(one, torch.Tensor) and one.ndim == 2]
         found = tables[0] if len(tables) == 1 else found
-    if isinstance(found, torch.Tensor) and found.ndim == 2 and len(found) == n:
+    if isinstance(found, torch.Tensor) and found.ndim == 2:
         return found
     parts = output.items() if isinstance(output, Mapping) else [("", output)]
     parts = enumerate(output) if isinstance(output, tuple | list) else parts
     told = [f"{k} {tuple(getattr(one, 'shape', ())) or type(one).__name__}" for k, one in parts]
     raise ValueError(
-        f"The network returns a {type(output).__name__} of {', '.join(told).strip()} for {n} "
-        f"image(s), which does not tell where their logits are. Wrap it in a module that returns "
-        f"these alone, ({n}, classes)."
+        f"The network returns a {type(output).__name__} of {', '.join(told).strip()}, which does "
+        "not tell where the logits are. Wrap it in a module that returns these alone: (N, classes)."
     )
 
 
