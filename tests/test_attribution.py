@@ -127,10 +127,10 @@ def test_wrap_reads_what_a_network_was_trained_with(images):
         model = models.wrap(network, like)
         assert model.mean.flatten().tolist() == pytest.approx(list(mean))
         assert model.std.flatten().tolist() == pytest.approx(list(std))
-    model = models.wrap(nn.Conv2d(3, 3, 1, bias=False), weights)
+    model = models.wrap(nn.Sequential(nn.Conv2d(3, 3, 1, bias=False), nn.Flatten()), weights)
     with torch.no_grad():
-        model.network.weight.copy_(torch.eye(3)[..., None, None])
-        torch.testing.assert_close(model(images), wanted.permute(0, 3, 1, 2))
+        model.network[0].weight.copy_(torch.eye(3)[..., None, None])
+        torch.testing.assert_close(model(images), wanted.permute(0, 3, 1, 2).flatten(1))
 
 
 # What each method says of torchvision's architectures: nothing (it explains them), or why not.

@@ -87,8 +87,9 @@ def test_relevance_that_is_lost_is_refused_image_by_image():
     model = nn.Sequential(
         nn.Conv2d(3, 4, 3), nn.ReLU6(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)
     )
+    model[0].weight.data *= 100
     model = models.wrap(model, mean=0, std=1)
-    images = torch.rand(31, 3, 8, 8)
+    images = torch.rand(31, 3, 8, 8) / 100
     explain.explain(model, images, 0, "lrp")
     images[7] *= 100
     refusal = r"in 1 of {} images .* clipped rectifier such as ReLU6"

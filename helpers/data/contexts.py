@@ -35,12 +35,18 @@ def given(
     classes, size = sets["C"].classes, sets["C"].images.shape[-1]
     paths = {folders.printable(path.name): path for path in folders.subfolders(folder)}
     found = {name: folders.files(path) for name, path in paths.items()}
+    if not found:
+        raise ValueError(
+            f"contexts: {folders.printable(folder)} holds no folder, and needs one a context; if "
+            "it is a class, call it otherwise."
+        )
     context_of = mapping(context_of, classes, tuple(found))
     if empty := [name for name in context_of.values() if not found[name]]:
         raise ValueError(f"contexts: no image file in the folder(s) {listed(empty)}.")
     used = [folders.rows(found[c], folder, paths[c], c, "") for c in context_of.values()]
     table = pd.concat(used, ignore_index=True)
     images, rows, report = read(table, size, seed, per_class, "contexts")
+    report += folders.lost_links(folder)
     objects = pd.concat([each.table["path"] for each in sets.values()], ignore_index=True)
     pairs = duplicates.copies(*(each.images for each in sets.values()), images)
     same = {j - len(objects): i for i, j in pairs if i < len(objects) <= j}
@@ -82,7 +88,7 @@ def mapping(
     """
     there = f"The classes are {listed(classes)}; the context folders are {listed(contexts)}."
     if not context_of:
-        spelled = {folders.plain(name): name for name in contexts}
+        spelled = folders.spelled(contexts, "contexts")
         own = {c: spelled[folders.plain(c)] for c in classes if folders.plain(c) in spelled}
         if not own or len(own) < min(len(classes), len(contexts)):
             raise ValueError(

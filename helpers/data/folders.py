@@ -6,7 +6,8 @@ at it are named so; a class may be called `c` or `test`.
 
 import os
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +23,7 @@ SET_WORDS = {
 }
 SPLIT_WORDS = {
     "train": ("train", "training"),
-    "val": ("val", "valid", "validation", "dev"),
+    "val": ("val", "valid", "validation", "validate", "dev"),
     "test": ("test", "testing"),
 }
 COLUMNS = ["file", "path", "class", "name", "own"]
@@ -59,7 +60,20 @@ class Layout:
 
 def plain(name: str) -> str:
     """A folder's name for comparison: lower case, one space for any run of blanks, "_" and "-"."""
-    return re.sub(r"[\s_\-]+", " ", name).strip().casefold()
+    return re.sub(r"[\s_\-]+", " ", unicodedata.normalize("NFC", name)).strip().casefold()
+
+
+def spelled(names: Iterable[str], where: str) -> dict[str, str]:
+    """Name for comparison to name; names that differ in nothing else are a ValueError."""
+    found = {}
+    for name in sorted(names):
+        if (other := found.setdefault(plain(name), name)) != name:
+            raise ValueError(
+                f"{where}: the folders {other!r} and {name!r} differ only in case, blanks, '-', '_'"
+                " or how an accent is stored, so they may be one class or two: rename one of them, "
+                "or put their images into one folder."
+            )
+    return found
 
 
 def subfolders(folder: Path) -> list[Path]:
@@ -90,6 +104,8 @@ def scan(folder: Path) -> Layout:
     inside the class folders; `contexts/` beside any of these.
     """
     layout, top = Layout(), folder
+    if not folder.is_dir():
+        raise ValueError(f"folder: {printable(folder)} is a file, not a folder of class folders.")
     while True:
         inside = subfolders(top)
         layout.contexts = layout.contexts or next(
@@ -104,6 +120,7 @@ def scan(folder: Path) -> Layout:
         raise ValueError(f"folder: sets {', '.join(named)} are there, but C (in context) is not.")
     for name, base in named.items() if "C" in named else [("C", top)]:
         classes = [p for p in subfolders(base) if p != layout.contexts]
+        layout.report += _folders_within(classes)
         table, empty = _classes(classes, folder)
         if empty:
             raise ValueError(f"{name}: no image file in the class folder(s) {listed(empty)}.")
@@ -113,34 +130,45 @@ def scan(folder: Path) -> Layout:
     if names := sorted(printable(file.relative_to(folder)) for file in left):
         said = f"{len(names)} file(s) in no class folder, or no images: {listed(names)}."
         layout.report.append(said)
+    layout.report += lost_links(folder)
     return layout
+
+
+def lost_links(folder: Path) -> list[str]:
+    """A sentence on the links in a folder that lead nowhere, if there are any."""
+    lost = walk(folder, lambda path: path.is_symlink() and not path.exists())
+    names = sorted(printable(path.relative_to(folder)) for path in lost)
+    said = f"{len(names)} link(s) lead to no file or folder and are left out: {listed(names)}."
+    return [said] if names else []
 
 
 def agreed_classes(layout: Layout) -> tuple[str, ...]:
     """The classes, two or more and the same in every set but for case, "_" and blanks, as in C."""
     tables = layout.sets
-    spelled = {plain(label): label for label in sorted(tables["C"]["class"].unique())}
-    if len(spelled) < 2:
+    names = {name: spelled(table["class"].unique(), name) for name, table in tables.items()}
+    classes = names["C"]
+    if len(classes) < 2:
+        lost = "".join(f"{said} " for said in layout.report if "link(s)" in said)
         raise ValueError(
-            f"Two class folders or more are needed; found {listed(spelled.values()) or 'none'}. "
-            "Point `folder` at the folder that holds one folder of images for each class."
+            f"Two class folders or more are needed; found {listed(classes.values()) or 'none'}. "
+            f"{lost}Point `folder` at the folder that holds one folder a class. Where all folders "
+            "are called as sets or splits, such as C and NC, these hold the classes."
         )
     for name, table in tables.items():
-        labels = table["class"].map(plain)
-        if set(labels) != set(spelled):
-            odd = listed(sorted(set(labels) ^ set(spelled)))
+        if odd := sorted(set(names[name]) ^ set(classes)):
+            odd = listed(odd)
             raise ValueError(f"Sets C and {name} must hold the same classes; they differ in {odd}.")
-        tables[name] = table.assign(**{"class": labels.map(spelled)})
-    return tuple(spelled.values())
+        tables[name] = table.assign(**{"class": table["class"].map(plain).map(classes)})
+    return tuple(classes.values())
 
 
-def walk(folder: Path) -> Iterator[Path]:
+def walk(folder: Path, wanted: Callable[[Path], bool] = Path.is_file) -> Iterator[Path]:
     """All files in a folder at any depth, without hidden ones and archive junk."""
     for path in folder.iterdir():
-        if path.is_file() and not path.name.startswith("."):
+        if wanted(path) and not path.name.startswith("."):
             yield path
     for below in subfolders(folder):
-        yield from walk(below)
+        yield from walk(below, wanted)
 
 
 def files(folder: Path) -> list[Path]:
@@ -170,6 +198,27 @@ def _classes(inside: list[Path], top: Path) -> tuple[pd.DataFrame, list[str]]:
         labels.add(label)
     table = pd.concat(parts, ignore_index=True)
     return table, sorted(labels - set(table["class"]))
+
+
+def _folders_within(classes: list[Path]) -> list[str]:
+    """A sentence on folders that are taken for parts of a class; refused where they seem to be the
+    classes, below sets or splits of which not all are known."""
+    if _splits(classes):
+        return []
+    within = {p: [below.name for below in subfolders(p)] for p in classes}
+    within = {p: names for p, names in within.items() if names and not _splits(subfolders(p))}
+    known = [word for words in (SET_WORDS | SPLIT_WORDS).values() for word in words]
+    same = len({tuple(map(plain, names)) for names in within.values()}) < len(within)
+    if same and any(plain(p.name) in known for p in within):
+        raise ValueError(
+            f"Are {listed(printable(p.name) for p in within)} sets or splits? They hold folders of "
+            "the same names, but not all of them are called as sets (C, NC, WB) or splits (train, "
+            "val, test) are, each once: rename them, or move out what is neither."
+        )
+    named = listed(f"{printable(p.name)} ({listed(names)})" for p, names in within.items())
+    return (
+        [f"Folders in class folders are taken for parts of the class: {named}."] if within else []
+    )
 
 
 def _splits(inside: list[Path]) -> dict[str, Path]:

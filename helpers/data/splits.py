@@ -31,15 +31,14 @@ def load_sets(
     rows["place"] = rows.groupby("set").cumcount()  # of the image in its set
     matched, said = _match(rows, images, classes)
     copies = duplicates.copies(*images.values())
+    _refuse_twins(rows, images, copies)
     same = [*_of_one_name(rows, matched), *matched]
-    tied, groups = together(len(rows), same), together(len(rows), [*copies, *same])
+    groups = together(len(rows), [*copies, *same])
     rows["split"] = assign(rows, groups, seed)
     # left out: a row whose folder's split is not the one that a copy of it is in
     splits = zip(rows["own"], rows["split"], strict=True)
     dropped = np.array([own != "" and split not in own.split("+") for own, split in splits])
-    of = rows["set"]
-    unexpected = [(i, j) for i, j in copies if tied[i] != tied[j] or of[i] == of[j]]
-    report += said + _about_copies(rows, unexpected, dropped)
+    report += said + _about_copies(rows, copies, dropped)
     return *_built(rows, images, matched, ~dropped, classes), report
 
 
@@ -66,6 +65,26 @@ def _of_one_name(rows: pd.DataFrame, matched: list[tuple[int, int]]) -> list[tup
     return list(zip(first, rows.index, strict=True))
 
 
+def _refuse_twins(rows: pd.DataFrame, images: dict, copies: list[tuple[int, int]]) -> None:
+    """Refuse a class of which half the images or more are, pixel by pixel, in another one."""
+    twins = {}
+    for pair in copies:
+        a, b = (rows.loc[row] for row in pair)
+        same = torch.equal(images[a["set"]][a["place"]], images[b["set"]][b["place"]])
+        if same and a["set"] == b["set"] and a["class"] != b["class"]:
+            for one, other in ((a, b), (b, a)):
+                key = one["set"], one["class"], other["class"]
+                twins.setdefault(key, set()).add(one["path"])
+    for (name, label, other), same in twins.items():
+        n = int(((rows["set"] == name) & (rows["class"] == label)).sum())
+        if len(same) >= n / 2:
+            raise ValueError(
+                f"{name}: {len(same)} of the {n} images of class {label!r} are also in class "
+                f"{other!r}, pixel by pixel, so no model can tell these classes apart. Remove the "
+                "copies, or one of the two folders."
+            )
+
+
 def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) -> list[str]:
     """Sentences that name the copies of images, and the files left out for them."""
     kinds: dict[str, list[str]] = {}
@@ -75,6 +94,8 @@ def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) ->
             kind = "The same image is in two splits"
         elif rows["class"][i] != rows["class"][j]:
             kind = "The same image is in two classes (kept in one split)"
+        elif rows["set"][i] != rows["set"][j]:
+            kind = f"The same image is in {rows['set'][i]} and {rows['set'][j]} (kept in one split)"
         kinds.setdefault(kind, []).append(f"{rows['path'][i]} = {rows['path'][j]}")
     said = [f"{kind}, {len(named)}: {listed(named)}." for kind, named in kinds.items()]
     if dropped.any():

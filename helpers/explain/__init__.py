@@ -15,6 +15,7 @@ from torch import nn
 from helpers.explain import layers
 from helpers.explain.lrp import NotConserved
 from helpers.explain.methods import METHODS
+from helpers.models.inference import refuse_other_ranges
 
 __all__ = ["METHODS", "Maps", "NotConserved", "explain"]
 
@@ -93,12 +94,17 @@ def explain(
             "models.wrap(network, its weights or configuration), and explain that."
         )
     targets = _targets(images, targets)
+    refuse_other_ranges(images)
     device = next(model.parameters()).device
     training = model.training
     model.eval()
     start, found, unaccounted = time.perf_counter(), [], []
     try:
-        name, run, settings = _prepared(model, images, method, preset, settings, device)
+        first = _floats(images[:1], device)
+        name, run, settings = _prepared(model, first, method, preset, settings)
+        if not callable(method):
+            with torch.no_grad():
+                _refuse_other_classes(targets, layers.logits_of(model, first).shape[1])
         for batch, wanted in zip(images.split(batch_size), targets.split(batch_size), strict=True):
             batch = _floats(batch, device)
             maps = run(model, batch, wanted.to(device), **settings)
@@ -112,7 +118,7 @@ def explain(
     return Maps(torch.cat(found), name, settings, time.perf_counter() - start, lost)
 
 
-def _prepared(model, images, method, preset, changes, device) -> tuple[str, Callable, dict]:
+def _prepared(model, first, method, preset, changes) -> tuple[str, Callable, dict]:
     """Name, function and settings in force, the layer resolved to a name."""
     if callable(method):
         return getattr(method, "__name__", type(method).__name__), method, changes
@@ -130,7 +136,7 @@ def _prepared(model, images, method, preset, changes, device) -> tuple[str, Call
     if chosen.layer:
         settings["layer"] = settings.get("layer") or chosen.layer
         if settings["layer"] == "last map":
-            settings["layer"] = layers.last_map(model, _floats(images[:1], device))
+            settings["layer"] = layers.last_map(model, first)
     return method, chosen.run, settings
 
 
@@ -142,14 +148,24 @@ def _floats(images: torch.Tensor, device: torch.device) -> torch.Tensor:
 def _targets(images: torch.Tensor, targets: torch.Tensor | int) -> torch.Tensor:
     if images.ndim != 4 or images.shape[1] != 3 or len(images) == 0:
         raise ValueError(f"Images must be (N, 3, H, W) with N > 0, not {tuple(images.shape)}.")
-    if isinstance(targets, int):
-        return torch.full((len(images),), targets)
+    targets = torch.as_tensor(targets)
+    targets = targets.repeat(len(images)) if targets.ndim == 0 else targets
     if targets.shape != (len(images),) or targets.dtype != torch.int64:
         raise ValueError(
             f"Targets must be int64 of shape ({len(images)},), one an image, or one int; these are "
             f"{targets.dtype} of shape {tuple(targets.shape)}."
         )
+    _refuse_other_classes(targets)
     return targets
+
+
+def _refuse_other_classes(targets: torch.Tensor, n: int | None = None) -> None:
+    """Refuse targets that are no numbers of classes, of which there are n where that is known."""
+    if targets.min() < 0 or (n and targets.max() >= n):
+        raise ValueError(
+            f"Targets must be numbers of the model's classes, 0 to {n - 1 if n else 'their last'}; "
+            f"these are {int(targets.min())} to {int(targets.max())}."
+        )
 
 
 def _checked(maps: torch.Tensor, images: torch.Tensor, method: str, finite: bool) -> torch.Tensor:

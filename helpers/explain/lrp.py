@@ -46,7 +46,7 @@ def lrp(model, images, targets, *, layer="input") -> tuple[torch.Tensor, torch.T
     if not ledger.arrived:
         raise NotConserved("No relevance reached the input: the first layer is no convolution.")
     share = lost(logits, ledger)
-    refused = ~(share <= TOLERANCE)
+    refused = share > TOLERANCE  # NaN, of NaN or infinite logits, makes its map NaN below
     if refused.any():
         raise NotConserved(
             f"LRP does not conserve relevance in this network: in {int(refused.sum())} of "
@@ -55,6 +55,7 @@ def lrp(model, images, targets, *, layer="input") -> tuple[torch.Tensor, torch.T
             "do not fit (a product of activations, a softmax, a smooth or clipped rectifier such "
             "as ReLU6, normalisation that is not batch normalisation). Use another method."
         )
+    relevance[share.isnan()] = torch.nan
     return reduced(relevance, "sum", images), share
 
 

@@ -21,6 +21,7 @@ def logits(
     `model` is one network, or the several trainings of a model. `images` are uint8, or float in
     [0, 1], of shape (N, 3, H, W), or batches of such, which are made once for all trainings. Where
     `finite`, NaN and infinite logits are a FloatingPointError that names the first such image.
+    Float images that a model with its normalisation inside cannot be meant for are a ValueError.
     """
     networks = [model] if isinstance(model, nn.Module) else list(model)
     was_training = [network.training for network in networks]
@@ -28,6 +29,8 @@ def logits(
     batches = images.split(64) if isinstance(images, torch.Tensor) else images
     said = []
     for batch in progress(batches, desc="logits", delay=2):
+        if hasattr(networks[0], "mean"):
+            refuse_other_ranges(batch)
         batch = batch.to(device)
         said.append(torch.stack([network.eval()(batch).float().cpu() for network in networks]))
     for network, training in zip(networks, was_training, strict=True):
@@ -41,6 +44,17 @@ def logits(
             "holds NaN."
         )
     return out[0] if isinstance(model, nn.Module) else out
+
+
+def refuse_other_ranges(images: torch.Tensor, spare: float = 0.5) -> None:
+    """Refuse float images that leave [0, 1] by more than is to spare: 0 to 255, or normalised."""
+    if images.is_floating_point() and images.numel():
+        low, high = images.detach().aminmax()
+        if low < -spare or high > 1 + spare:
+            raise ValueError(
+                f"Float images must be in [0, 1]; these go from {low:.3g} to {high:.3g}. Divide "
+                "those in 0 to 255 by 255, or give them as uint8; normalising is the model's part."
+            )
 
 
 def default_device() -> torch.device:

@@ -3,6 +3,10 @@
 Each normalises its images itself. Weights are read without running any code.
 """
 
+import re
+import warnings
+from argparse import Namespace
+from collections.abc import Mapping
 from pathlib import Path
 from pickle import UnpicklingError
 from textwrap import shorten
@@ -11,13 +15,16 @@ from urllib.request import urlopen
 import torch
 from safetensors.torch import load_file
 from torch import nn
+from torch.serialization import safe_globals
 from torchvision import models as torchvision_models
 
+from helpers.models.inference import refuse_other_ranges
 from helpers.models.reduced import REDUCED
 from helpers.run import artifacts, project
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
+STATES = ("state_dict", "model_state_dict", "model")  # of a checkpoint, in this order
 INPUT_KEYS = ("mean", "std", "image_mean", "image_std", "do_normalize")
 
 
@@ -34,6 +41,12 @@ class Classifier(nn.Module):
         self.network = network.to(memory_format=torch.channels_last)  # 10 to 20% faster on CPU
         self.head = head_of(network)
         self.history = None
+        if not all(0 <= m <= 1 and 0 < s <= 1 for m, s in zip(mean, std, strict=True)):
+            raise ValueError(
+                f"mean={[*map(float, mean)]} and std={[*map(float, std)]} are not of images in "
+                "[0, 1]: a mean is 0 to 1, and a std above 0 and at most 1. If they are of images "
+                "in 0 to 255, divide both by 255."
+            )
         self.register_buffer("mean", torch.as_tensor(mean).view(3, 1, 1), persistent=False)
         self.register_buffer("std", torch.as_tensor(std).view(3, 1, 1), persistent=False)
 
@@ -43,13 +56,32 @@ class Classifier(nn.Module):
             raise ValueError(f"Images must be (N, 3, H, W), RGB; these are {tuple(images.shape)}.")
         if not (images.dtype == torch.uint8 or images.is_floating_point()):
             raise TypeError(f"Images must be uint8, or float in [0, 1]; these are {images.dtype}.")
+        if not self.training:  # noise, as SmoothGrad adds, may leave [0, 1] by far
+            refuse_other_ranges(images, spare=9)
         if images.dtype == torch.uint8:
             images = images.float().div_(255).sub_(self.mean)  # in place: it is a copy
         else:
             images = images - self.mean
         images = images.div_(self.std).contiguous(memory_format=torch.channels_last)
-        logits = self.network(images)
-        return logits if isinstance(logits, torch.Tensor) else logits.logits  # without aux. heads
+        return _logits_in(self.network(images))
+
+
+def _logits_in(output) -> torch.Tensor:
+    """The logits, (N, classes), in what a network returned: its auxiliary outputs are left out."""
+    found = output.get("logits") if isinstance(output, Mapping) else output
+    found = getattr(found, "logits", found)
+    if isinstance(found, tuple | list):
+        tables = [one for one in found if isinstance(one, torch.Tensor) and one.ndim == 2]
+        found = tables[0] if len(tables) == 1 else found
+    if isinstance(found, torch.Tensor) and found.ndim == 2:
+        return found
+    parts = output.items() if isinstance(output, Mapping) else [("", output)]
+    parts = enumerate(output) if isinstance(output, tuple | list) else parts
+    told = [f"{k} {tuple(getattr(one, 'shape', ())) or type(one).__name__}" for k, one in parts]
+    raise ValueError(
+        f"The network returns a {type(output).__name__} of {', '.join(told).strip()}, which does "
+        "not tell where the logits are. Wrap it in a module that returns these alone: (N, classes)."
+    )
 
 
 def wrap(network: nn.Module, like=None, *, mean=None, std=None) -> Classifier:
@@ -58,8 +90,8 @@ def wrap(network: nn.Module, like=None, *, mean=None, std=None) -> Classifier:
     Parameters
     ----------
     network : nn.Module
-        Takes normalised float images (N, 3, H, W); returns logits (N, classes), or an object that
-        holds them as `logits`, as those of Hugging Face do.
+        Takes normalised float images (N, 3, H, W); returns logits (N, classes), an object or dict
+        that holds them as `logits`, or a tuple in which they are the only two-dimensional tensor.
     like
         What says how the network wants its input: torchvision's weights
         (``ResNet18_Weights.DEFAULT``), an image processor of Hugging Face's, or a configuration
@@ -71,6 +103,7 @@ def wrap(network: nn.Module, like=None, *, mean=None, std=None) -> Classifier:
     ------
     ValueError
         Where nothing says it: a guess would give logits and maps that look right and are wrong.
+        Where mean and std cannot be on the [0, 1] scale.
     """
     if mean is None or std is None:
         mean, std = _stated(like if like is not None else getattr(network, "pretrained_cfg", None))
@@ -134,26 +167,63 @@ def head_of(network: nn.Module) -> str:
 
 
 def read(path: Path) -> dict[str, torch.Tensor]:
-    """Tensors of a `.safetensors` file or of a saved state dict; a ValueError for anything else."""
+    """Tensors of a `.safetensors` file, or of a state dict that `torch.save` wrote, be it alone or
+    in a checkpoint; a ValueError for anything else.
+
+    Names lose what DataParallel, torch.compile, Lightning and `Classifier` put before them.
+    """
     path = _existing(path)
+    with path.open("rb") as file:
+        start = file.read(60)
     try:
-        if path.suffix == ".safetensors":
+        if start[8:9] == b"{" or path.suffix.lower() == ".safetensors":
             state = load_file(path)
         else:
-            state = torch.load(path, map_location="cpu", weights_only=True)
-            state = state.get("state_dict", state)
+            with warnings.catch_warnings(action="ignore"), safe_globals([Namespace]):
+                state = _state_in(torch.load(path, map_location="cpu", weights_only=True))
         broken = [name for name, tensor in state.items() if not tensor.isfinite().all()]
-    except Exception as error:
+    except Exception as error:  # torch's own words advise to switch its safety off: not passed on
         own = path.resolve().parent == project.store()
         todo = " Delete that file and run again: it will be made anew." if own else ""
-        raise ValueError(
-            f"{path} cannot be read as weights: it must be a whole .safetensors file or a state "
-            f"dict that torch.load(weights_only=True) accepts ({type(error).__name__}: {error})."
-            + todo
-        ) from error
+        raise ValueError(f"{path} cannot be read as weights: {_why(error, start)}{todo}") from None
     if broken:
         raise ValueError(f"{path} cannot be used: {broken[0]} has NaN or infinite values.")
-    return state
+    names = {re.sub(r"(?<![^.])(module|_orig_mod)\.", "", name): name for name in state}
+    names.pop("n_averaged", None)  # of a running mean of weights
+    before = min((re.match(r"((model|network)\.)*", name).end() for name in names), default=0)
+    return {name[before:]: state[full] for name, full in names.items()}
+
+
+def _state_in(saved) -> Mapping[str, torch.Tensor]:
+    """The state dict in what `torch.save` was given: itself, one by a usual name, or the only."""
+    inside = saved.items() if isinstance(saved, Mapping) else ()
+    states = {name: one for name, one in inside if _is_state(one)}
+    usual = [states[name] for name in STATES if name in states]
+    for state in (saved, *usual, *(states.values() if len(states) == 1 else ())):
+        if _is_state(state):
+            return state
+    kinds = {name: type(one).__name__ for name, one in inside if not isinstance(one, torch.Tensor)}
+    holds = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
+    raise LookupError(shorten(holds, 200) or f"a {type(saved).__name__}")
+
+
+def _is_state(one) -> bool:
+    """Whether this is a state dict: names with a tensor each."""
+    tensors = isinstance(one, Mapping) and all(isinstance(t, torch.Tensor) for t in one.values())
+    return tensors and len(one) > 0 and all(isinstance(name, str) for name in one)
+
+
+def _why(error: Exception, start: bytes) -> str:
+    """Why a file that begins so gave no state dict, in words of our own."""
+    instead = "Where it was made, save them alone: torch.save(model.state_dict(), 'weights.pt')."
+    if type(error) is LookupError:
+        return f"it is no state dict, for it holds {error}. {instead}"
+    if named := re.search(r"GLOBAL ([\w.]+)|(TorchScript)", str(error)):
+        what = named[1] or "a TorchScript program"
+        return f"beside tensors it holds code or objects ({what}), which are not run. {instead}"
+    text = start.decode("ascii", "replace").split("\n")[0].strip()
+    told = f"; it begins with {text!r}" if text and text.isascii() and text.isprintable() else ""
+    return f"it is cut short, or no file that torch.save or safetensors wrote{told}."
 
 
 def load(network: nn.Module, state: dict[str, torch.Tensor], path: Path) -> None:
@@ -175,7 +245,8 @@ def _imagenet(architecture: str) -> nn.Module:
     try:  # downloads, checks the hash, and refuses a file that holds anything but weights
         entry.get_state_dict(progress=True, check_hash=True, weights_only=True)
     except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
-        raise _unreachable(architecture, error) from error
+        why = error if isinstance(error, OSError) or "hash" in str(error) else _why(error, b"\0")
+        raise _unreachable(architecture, why) from None
     return torchvision_models.get_model(architecture, weights=entry)
 
 
@@ -189,10 +260,10 @@ def reach(architecture: str) -> None:
             raise _unreachable(architecture, error) from error
 
 
-def _unreachable(architecture: str, error: Exception) -> ConnectionError:
+def _unreachable(architecture: str, why: Exception | str) -> ConnectionError:
     return ConnectionError(
         f"The ImageNet weights of {architecture} could not be had from "
-        f"{_imagenet_entry(architecture).url} ({error}). Try again (first delete a damaged copy in "
+        f"{_imagenet_entry(architecture).url} ({why}). Try again (first delete a damaged copy in "
         f"{torch.hub.get_dir()}/checkpoints), or download that file by other means and give its "
         "path as `weights`."
     )
@@ -236,9 +307,12 @@ def _fresh(architecture: str, n_classes: int) -> nn.Module:
 def _from_file(architecture: str, path: Path) -> nn.Module:
     """The architecture with a file's weights and as many classes as the file was made for."""
     state = read(path)
-    head = head_of(_fresh(architecture, 2)) + ".weight"
+    fresh = _fresh(architecture, 2)
+    head = head_of(fresh) + ".weight"
     if head not in state:
-        raise ValueError(f"{path} has no {head}: these are not weights of {architecture}.")
+        others = [name for name in state if name not in fresh.state_dict()]
+        has = f" Instead it has {shorten(', '.join(others), 100)}." if others else ""
+        raise ValueError(f"{path} has no {head}: these are not weights of {architecture}.{has}")
     network = _fresh(architecture, len(state[head]))
     load(network, state, path)
     return network

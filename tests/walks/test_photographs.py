@@ -1,0 +1,161 @@
+"""Walks with folders of photographs as people have them (A4, and the photographs of A12)."""
+
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image, ImageOps
+
+from helpers import data
+from helpers.run import preflight, project
+from helpers.run.parameters import Images
+
+
+def photograph(seed, size=240):
+    """A picture like no other, with structure of every size, as photographs have."""
+    rng, seen = np.random.default_rng(seed), 0
+    for cells, share in ((4, 0.6), (12, 0.25), (40, 0.15)):
+        noise = Image.fromarray(rng.integers(0, 256, (cells, cells, 3), dtype=np.uint8))
+        seen = seen + share * np.asarray(
+            noise.resize((size, size), Image.Resampling.BICUBIC), float
+        )
+    return Image.fromarray(seen.astype(np.uint8))
+
+
+def write(folder, *names, n=8):
+    """Class folders of `n` photographs each, no two of them the same."""
+    for k, name in enumerate(names):
+        (folder / name).mkdir(parents=True)
+        for i in range(n):
+            photograph(100 * k + i).save(folder / name / f"{i}.jpg", quality=90)
+    return folder
+
+
+def load(folder, **more):
+    return data.load(Images("folder", folder=str(folder), size=64, **more))
+
+
+# A4: class folders whose names differ in little
+
+
+@pytest.mark.parametrize(
+    ("names", "both"),
+    [
+        (("A", "a", "B", "b"), "'A' and 'a'"),
+        (("-1", "0", "1"), "'-1' and '1'"),
+        (("hot_dog", "hot dog", "cat"), "'hot dog' and 'hot_dog'"),
+        (("hot-dog", "HotDog", "Hot Dog"), "'Hot Dog' and 'hot-dog'"),
+        (("caf\u00e9", "cafe\u0301", "bar"), "differ only in"),  # as Linux and as macOS store it
+        (("C/a", "C/b", "NC/a", "NC/A", "NC/b"), "NC: the folders 'A' and 'a'"),
+        (("train/a", "train/b", "test/A", "test/b"), "'A' and 'a'"),
+    ],
+)
+def test_class_folders_that_differ_in_case_blanks_or_dashes_are_refused(tmp_path, names, both):
+    write(tmp_path, *names, n=3)
+    images = {"source": "folder", "folder": str(tmp_path)}
+    config = {"notebooks": ["01_datasets"], "parameters": {"images": images}}
+    with pytest.raises(ValueError, match=f"{both}.*rename one"):
+        preflight.plan(config, project.root() / "notebooks")
+    with pytest.raises(ValueError, match=f"{both}.*rename one"):
+        load(tmp_path)
+
+
+def test_across_sets_they_are_still_one_class(tmp_path):
+    write(tmp_path, "C/hot_dog", "C/cat", "NC/Hot Dog", "NC/CAT", n=6)
+    assert load(tmp_path).sets["NC"].classes == ("cat", "hot_dog")
+
+
+def test_context_folders_that_differ_in_case_are_refused(tmp_path):
+    write(tmp_path, "cat", "dog", "contexts/cat", "contexts/Cat", "contexts/dog", n=6)
+    with pytest.raises(ValueError, match="contexts: the folders 'Cat' and 'cat' differ only"):
+        load(tmp_path)
+
+
+# A12: links, copies and folders that are the same
+
+
+def test_links_that_lead_nowhere_are_named(tmp_path, capsys):
+    write(tmp_path, "cat", "dog")
+    (tmp_path / "cat" / "gone.jpg").symlink_to("/nowhere/gone.jpg")
+    (tmp_path / "horse").symlink_to("/nowhere/horse")  # a drive that is not there
+    load(tmp_path)
+    assert "2 link(s) lead to no file or folder and are left out: cat/gone.jpg, horse." in (
+        capsys.readouterr().out
+    )
+    shutil.rmtree(tmp_path / "dog")
+    with pytest.raises(ValueError, match=r"found cat. 2 link.*horse"):
+        load(tmp_path)
+
+
+def cropped(image):
+    return image.crop((3, 3, image.width - 3, image.height - 3))
+
+
+@pytest.mark.parametrize(
+    "change", [cropped, ImageOps.mirror, lambda i: ImageOps.mirror(cropped(i))]
+)
+def test_photographs_cropped_or_mirrored_are_found(tmp_path, capsys, change):
+    write(tmp_path / "one", "cat", "dog")
+    for i in range(3):
+        change(photograph(i)).save(tmp_path / "one" / "dog" / f"copy{i}.jpg", quality=80)
+    where = load(tmp_path / "one").sets["C"].table.set_index("path")["split"]
+    said = capsys.readouterr().out
+    assert "two classes (kept in one split), 3: cat/0.jpg = dog/copy0.jpg" in said
+    assert all(where[f"cat/{i}.jpg"] == where[f"dog/copy{i}.jpg"] for i in range(3))
+    write(tmp_path / "two", "train/cat", "train/dog", "test/cat", "test/dog")
+    change(photograph(201)).save(tmp_path / "two" / "train" / "cat" / "leak.jpg", quality=80)
+    load(tmp_path / "two")
+    said = capsys.readouterr().out
+    assert "in two splits, 1: test/cat/1.jpg = train/cat/leak.jpg" in said and "Left out" in said
+
+
+@pytest.mark.parametrize("how", ["copied", "a link", "within a larger one"])
+def test_a_class_folder_that_is_a_copy_of_another_is_refused(tmp_path, how):
+    write(tmp_path, "cat", "dog")
+    if how == "a link":
+        (tmp_path / "horse").symlink_to(tmp_path / "cat")
+    else:
+        shutil.copytree(tmp_path / "cat", tmp_path / "horse")
+    if how == "within a larger one":
+        for i in range(20):
+            photograph(900 + i).save(tmp_path / "horse" / f"more{i}.jpg")
+    with pytest.raises(ValueError, match=r"8 of the 8 images of class 'cat' are also in .*'horse'"):
+        load(tmp_path)
+
+
+# Found beyond the review: folders that mean something else than they seem
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (("train/a", "train/b", "extra/a", "extra/b"), "Are extra, train sets or splits"),
+        (("C/a", "C/b", "NC/a", "NC/b", "no context/a", "no context/b"), "Are C, NC, no context"),
+        (("train/a", "Training/a", "test/a", "train/b", "Training/b", "test/b"), "Training, test"),
+        (("C", "NC"), "found none.*such as C and NC, these hold the classes"),
+        (("a", "b", "contexts"), "contexts holds no folder.*call it otherwise"),
+    ],
+)
+def test_folders_that_seem_to_be_sets_or_splits_are_not_taken_for_classes(tmp_path, names, told):
+    write(tmp_path, *names, n=6)
+    with pytest.raises(ValueError, match=told):
+        load(tmp_path)
+
+
+def test_folders_in_class_folders_are_named(tmp_path, capsys):
+    write(tmp_path, "animals/cat", "animals/dog", "cars/bmw", n=4)
+    assert load(tmp_path).classes == ("animals", "cars")
+    assert "taken for parts of the class: animals (cat, dog), cars (bmw)" in capsys.readouterr().out
+
+
+def test_train_and_validate_are_splits(tmp_path):
+    write(tmp_path, "train/a", "train/b", "validate/a", "validate/b", n=4)
+    assert load(tmp_path).classes == ("a", "b")
+
+
+@pytest.mark.parametrize("name", ["NC", "WB"])
+def test_a_set_that_is_a_copy_of_another_is_named(tmp_path, capsys, name):
+    write(tmp_path, "C/a", "C/b", n=4)
+    shutil.copytree(tmp_path / "C", tmp_path / name)
+    load(tmp_path)
+    assert f"The same image is in C and {name} (kept in one split), 8" in capsys.readouterr().out
