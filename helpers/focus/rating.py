@@ -23,8 +23,8 @@ from helpers.run.progress import progress
 AT_A_TIME = 24  # mosaics: fewer wait for Python, and the gradients of more do not fit the cache
 CHUNK = 8  # maps whose positive part stays in the processor's cache
 SCORING = artifacts.Source(  # what decides scores besides their arguments
-    "__init__", "data/grids", "explain", "focus/mosaics", "focus/rating", "models/inference",
-    "models/networks", "models/reduced",
+    "__init__", "data/grids", "data/mosaic", "explain", "focus/mosaics", "focus/rating",
+    "models/inference", "models/networks", "models/reduced",
 )  # fmt: skip
 QUICK = {"smoothgrad": {"samples": 6}, "integrated-gradients": {"steps": 6}}
 QUICK |= {"lime": {"segments": 5, "samples": 40}}
