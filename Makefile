@@ -10,6 +10,7 @@
 #   make exercises   a class's copies without the solutions -> outputs/class/
 #   make class       JupyterLab on these copies
 #   make notebooks   run the stored notebooks anew, in place
+#   make export      modules from the cells that lessons mark for it
 #   make bench       speed, as ratios in one run
 #   make test-other-processor   the same bits on emulated processors
 #   make lock        resolve requirements.lock anew from pyproject.toml
@@ -40,7 +41,7 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run sweep seeds test test-fast test-other-processor lab audit exercises class notebooks bench lock setup lint
+.PHONY: run sweep seeds test test-fast test-other-processor lab audit exercises class notebooks bench export lock setup lint
 
 setup: $(READY)
 
@@ -80,6 +81,9 @@ test-other-processor: $(READY)
 
 test-fast: $(READY)
 	@SUITE_OUTPUTS=$(call quoted,$(CURDIR)/outputs/test) python -m pytest -n $(CORES) --dist loadscope -m "not slow and not real" tests
+
+export: $(READY)
+	@python -m helpers.run.export
 
 lint: $(READY)
 	@python -m ruff check --quiet . && python -m ruff format --check --quiet .

@@ -264,13 +264,13 @@ def test_a_seed_decides_the_training_on_any_number_of_threads_and_touches_nothin
 
 def test_no_batch_is_left_with_one_image(toy):
     model = models.build("resnet18", 2)  # whose batch norm refuses a single image
-    fit(model, toy_set(training.BATCH + 1, classes=("low",)), toy[1], epochs=1)
+    fit(model, toy_set(16 + 1, classes=("low",)), toy[1], epochs=1)
 
 
 @pytest.mark.parametrize("architecture", ["squeezenet1_1", "resnet18"])
 def test_tuning_the_last_layer_is_training_with_the_rest_frozen(toy, architecture):
     """One batch of images that mirroring leaves as they are, so that nothing is random."""
-    train_set, val_set = toy_set(training.BATCH // 2), toy[1]
+    train_set, val_set = toy_set(16 // 2), toy[1]
     train_set.images[..., 32:] = train_set.images[..., :32].flip(-1)
     model, by_hand = (models.build(architecture, 2) for _ in range(2))
     history = fit(model, train_set, val_set, tune="last", epochs=2)

@@ -1,4 +1,4 @@
-"""`data.mosaics` and `contexts.mosaics` against PIL, counting and the paper's own numbers."""
+"""`data.grids` and `contexts.mosaics` against PIL, counting and the paper's own numbers."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from PIL import Image
 
 from helpers.contexts import browser, mosaics
 from helpers.data import ImageSet
-from helpers.data.mosaics import grid
+from helpers.data.grids import grid
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
 

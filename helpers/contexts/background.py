@@ -14,7 +14,7 @@ import torch
 from helpers import data, explain, stats
 from helpers.contexts import effects, mosaics
 from helpers.data import Collection, ImageSet
-from helpers.data.mosaics import cells
+from helpers.data.grids import cells
 from helpers.explain import Maps, layers
 from helpers.models import experiment
 from helpers.run.parameters import Images, Recipe

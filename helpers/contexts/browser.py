@@ -1,13 +1,13 @@
 """Browse mosaics: a plain function that draws one choice, and widgets over it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import ipywidgets
 from matplotlib.figure import Figure
 
 from helpers import models
 from helpers.data import ImageSet
-from helpers.data.mosaics import grid
+from helpers.data.grids import grid
 from helpers.figures import contexts as figures
 
 
@@ -21,14 +21,16 @@ def mosaic(
     number: int = 0,
     context_number: int = 0,
     side: str = "left",
+    own: Mapping[str, Callable] | None = None,
 ) -> Figure:
     """One image of the class `label` beside one of the `contexts` (by name), and all its logits.
 
-    `number` and `context_number` count images from 0; `side` is the object's.
+    `number` and `context_number` count images from 0; `side` is the object's. `own`
+    holds functions to squeeze and join with.
     """
     chosen, bank = images.of(label).images, contexts[context]
     parts = [chosen[number % len(chosen)][None], bank[context_number][None]]
-    picture = grid(parts if side == "left" else parts[::-1], 1, 2)
+    picture = grid(parts if side == "left" else parts[::-1], 1, 2, **(own or {}))
     logits = models.logits(networks, picture)[:, 0]
     own = logits[:, images.classes.index(label), None]
     above = {n: int(k) for n, k in zip(images.classes, (logits > own).sum(0), strict=True) if k}
@@ -38,13 +40,15 @@ def mosaic(
 
 
 def mosaic_controls(
-    networks: Sequence, images: ImageSet, contexts: Mapping, colours: Mapping
+    networks: Sequence, images: ImageSet, contexts: Mapping, colours: Mapping, own=None
 ) -> ipywidgets.Widget:
     """Widgets to choose object, context and side of a mosaic; a button has :func:`mosaic` draw."""
 
     def draw(**choice) -> None:
         said = ", ".join(f"{name} {value}" for name, value in choice.items())
-        figures.show(mosaic(networks, images, contexts, colours, **choice), "browser", said)
+        figures.show(
+            mosaic(networks, images, contexts, colours, **choice, own=own), "browser", said
+        )
 
     return ipywidgets.interactive(
         draw,

@@ -4,7 +4,7 @@
 on the set it was trained on; the other sets hold the same classes in another setting.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from torch import nn
 from helpers import models, stats
 from helpers.data import ImageSet
 from helpers.models import experiment
+from helpers.stats.interval import crossed_error
 
 
 def predictions(
@@ -42,12 +43,15 @@ def predictions(
     return pd.concat(parts, ignore_index=True)
 
 
-def accuracies(table: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy by model and test set (Figure 2), with low, high, images and trainings."""
+def accuracies(table: pd.DataFrame, error: Callable = crossed_error) -> pd.DataFrame:
+    """Accuracy by model and test set (Figure 2), with low, high, images and trainings.
+
+    `error` is the formula of the intervals.
+    """
     rows, keys = [], ["model", "train_set", "test_set"]
     for of, part in table.groupby(keys, sort=False):
         right = _right(part)
-        rows.append((*of, *stats.share(right), right.shape[1], len(right)))
+        rows.append((*of, *stats.share(right, error), right.shape[1], len(right)))
     columns = [*keys, "accuracy", "low", "high", "images", "trainings"]
     return pd.DataFrame(rows, columns=columns)
 

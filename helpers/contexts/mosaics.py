@@ -4,7 +4,7 @@
 image goes beside which context image, `batches` makes the pixels, and `ask` has networks answer.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,8 @@ import torch
 
 from helpers import models
 from helpers.contexts import effects
-from helpers.data import ImageSet
-from helpers.data.mosaics import cells, resize
+from helpers.data import ImageSet, mosaic
+from helpers.data.grids import cells
 
 KINDS = ["context", "own", "neutral"]
 BATCH = 64  # as `models.logits`; larger ones are at most 6% faster, and some have other last bits
@@ -104,8 +104,10 @@ def batches(
     neutral: torch.Tensor | None = None,
     *,
     shape: str = "squeezed",
+    squeeze: Callable = mosaic.squeeze,
+    join: Callable = mosaic.join,
 ) -> Iterator[torch.Tensor]:
-    """Stream the mosaics of a design, in its order, equal to `data.mosaics.grid` of the same pairs.
+    """Stream the mosaics of a design, in its order, equal to `data.grids.grid` of the same pairs.
 
     `table` has any rows of :func:`design`; `objects` are the images that it counts, `contexts` are
     by class, and `neutral` is needed where rows are of that kind: all uint8 of one size. Batches
@@ -116,13 +118,13 @@ def batches(
     tiles = torch.cat([objects.index_select(0, torch.from_numpy(used)), images])
     partner = partner + len(used)
     widths = cells(tiles.shape[-1], 2, shape)
-    resized = {width: resize(tiles, tiles.shape[-2], width) for width in set(widths)}
+    squeezed = {width: squeeze(tiles, tiles.shape[-2], width) for width in set(widths)}
     is_left = (table["side"] == "left").to_numpy()
     left = torch.from_numpy(np.where(is_left, place, partner))
     right = torch.from_numpy(np.where(is_left, partner, place))
     for at in torch.arange(len(table)).split(BATCH):
-        first = resized[widths[0]].index_select(0, left[at])  # seven times faster than [...]
-        yield torch.cat([first, resized[widths[1]].index_select(0, right[at])], -1)
+        first = squeezed[widths[0]].index_select(0, left[at])  # seven times faster than [...]
+        yield join([first, squeezed[widths[1]].index_select(0, right[at])], 1, 2)
 
 
 def ask(

@@ -16,7 +16,7 @@ from torch.nn.functional import adaptive_avg_pool2d
 from helpers.data import duplicates, folders
 from helpers.data.collection import ImageSet, listed
 from helpers.data.images import read
-from helpers.data.mosaics import resize
+from helpers.data.mosaic import squeeze
 
 CONTEXTS_CUT = 50
 CONTEXTS_FEW = 5  # with fewer from validation and test images, training images are cut as well
@@ -152,7 +152,7 @@ def _windows(images: torch.Tensor, masks: torch.Tensor, chosen: torch.Tensor) ->
     found = [(window(masks[i].numpy()), i) for i in chosen.nonzero()[:, 0].tolist()]
     found = sorted(found, key=lambda one: -one[0][2])[:CONTEXTS_CUT]
     parts = [
-        resize(images[i : i + 1, :, top : top + side, left : left + side], size, size)
+        squeeze(images[i : i + 1, :, top : top + side, left : left + side], size, size)
         for (top, left, side), i in found
         if side >= SMALLEST_WINDOW * size
     ]

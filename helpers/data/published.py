@@ -16,7 +16,7 @@ from PIL import Image
 from helpers.data import archives, folders, splits
 from helpers.data.collection import Collection, ImageSet, listed
 from helpers.data.images import Unreadable, decode, is_image, judge
-from helpers.data.mosaics import resize
+from helpers.data.mosaic import squeeze
 from helpers.run.progress import progress
 
 URL = "https://storage.hpai.bsc.es/focus-metric/"
@@ -99,7 +99,7 @@ def _cells(file: Path, size: int) -> torch.Tensor:
         raise Unreadable(f"{width} x {height} pixels cannot be cut into 2 x 2 square images")
     whole, half = decode(file, width), width // 2
     rows = whole.unflatten(1, (2, half)).unflatten(3, (2, half))  # (3, 2, half, 2, half)
-    return resize(rows.permute(1, 3, 0, 2, 4).flatten(0, 1).contiguous(), size, size)
+    return squeeze(rows.permute(1, 3, 0, 2, 4).flatten(0, 1).contiguous(), size, size)
 
 
 def _table(name: str, images: list[tuple[str, str]], seed: int):

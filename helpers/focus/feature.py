@@ -19,8 +19,8 @@ from torch.nn.functional import max_pool2d
 
 from helpers import data, explain
 from helpers.data import Collection, ImageSet, world
+from helpers.data.grids import grid
 from helpers.data.images import decode
-from helpers.data.mosaics import grid
 from helpers.explain import layers
 from helpers.figures import focus as figures
 from helpers.figures.style import show as display

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers.data.mosaics import grid
+from helpers.data.grids import grid
 
 CELLS = 4
 LAYOUTS = tuple(combinations(range(CELLS), 2))  # the two target cells, row by row

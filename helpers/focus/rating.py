@@ -23,8 +23,8 @@ from helpers.run.progress import progress
 AT_A_TIME = 24  # mosaics: fewer wait for Python, and the gradients of more do not fit the cache
 CHUNK = 8  # maps whose positive part stays in the processor's cache
 SCORING = artifacts.Source(  # what decides scores besides their arguments
-    "__init__", "data/mosaics", "explain", "focus/mosaics", "focus/rating", "models/inference",
-    "models/networks", "models/reduced",
+    "__init__", "data/grids", "data/mosaic", "explain", "focus/mosaics", "focus/rating",
+    "models/inference", "models/networks", "models/reduced",
 )  # fmt: skip
 QUICK = {"smoothgrad": {"samples": 6}, "integrated-gradients": {"steps": 6}}
 QUICK |= {"lime": {"segments": 5, "samples": 40}}
@@ -37,7 +37,7 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     """Focus of maps (Equation 1): positive relevance on target cells over all positive relevance.
 
     `maps` are float (N, H, W), in any unit; `layouts` are bool (N, rows, columns), true on target
-    cells, with the edges of :func:`helpers.data.mosaics.grid`. Returned is float64 (N,), between 0
+    cells, with the edges of :func:`helpers.data.grids.grid`. Returned is float64 (N,), between 0
     and 1; NaN, to be counted and not dropped, where a map has no positive relevance, or NaN or
     infinite relevance. Other types are a TypeError, shapes that do not fit and layouts with no or
     only target cells a ValueError.

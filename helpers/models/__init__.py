@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 import helpers
 from helpers.data.collection import Drawn
 from helpers.models.inference import default_device, logits, single_thread
+from helpers.models.loop import fit
 from helpers.models.networks import Classifier, build, identity, wrap
 from helpers.models.training import augment, train
 from helpers.run import artifacts
@@ -21,8 +22,8 @@ from helpers.run.progress import progress
 __all__ = ["Classifier", "augment", "build", "logits", "single_thread", "train", "wrap"]
 
 TRAINING = artifacts.Source(  # what decides a training besides its arguments
-    "__init__", "models/__init__", "models/inference", "models/networks", "models/reduced",
-    "models/training",
+    "__init__", "models/__init__", "models/inference", "models/loop", "models/networks",
+    "models/reduced", "models/training",
 )  # fmt: skip
 
 
@@ -37,6 +38,7 @@ def trainings(
     epochs: int,
     store: Path | str,
     redraw: Callable[[int], Drawn] | None = None,
+    loop: Callable = fit,
     **settings,
 ) -> list[Classifier]:
     """Several trainings of one model, each trained once and then found in the store.
@@ -47,12 +49,14 @@ def trainings(
     Of the two sets, `images`, `labels` and `classes` are used (:class:`helpers.data.ImageSet`).
     Training t has the seed `seed` * 1000 + t, which decides the fresh weights, the order, the
     augmentation and the dropout. `redraw` gives the images of training t from the second on
-    (t = 1). `settings` are more arguments of `train`. The networks are in eval mode, on the CPU,
-    and have a `history`. A damaged file is an UnreadableArtifact, which says what to delete.
+    (t = 1). `loop` and `settings` are more arguments of `train`. The networks are in eval mode, on
+    the CPU, and have a `history`. A damaged file is an UnreadableArtifact: it says what to delete.
     """
     classes = tuple(train_set.classes)
     given = (train_set.images, train_set.labels, val_set.images, val_set.labels)
-    kept = partial(_stored, architecture, classes, weights=weights, epochs=epochs, store=store)
+    kept = partial(
+        _stored, architecture, classes, weights=weights, epochs=epochs, store=store, loop=loop
+    )
     found = []
     for t in progress(range(number), desc="trainings", delay=2):
         path = kept(redraw(t) if redraw and t else given, seed=1000 * seed + t, **settings)
@@ -77,7 +81,9 @@ def pretrained(architecture: str, images, labels, *, seed: int, epochs: int, sto
     return _stored(architecture, classes, data, seed=seed, epochs=epochs, store=store)
 
 
-def _stored(architecture, classes, data, *, seed, epochs, store, weights=None, **settings) -> Path:
+def _stored(
+    architecture, classes, data, *, seed, epochs, store, weights=None, loop=fit, **settings
+) -> Path:
     """The file with the model these arguments decide, trained if there is none."""
     versions = [version.split(".")[:2] for version in (torch.__version__, torchvision.__version__)]
     name = artifacts.key(
@@ -92,13 +98,13 @@ def _stored(architecture, classes, data, *, seed, epochs, store, weights=None, *
         device=default_device().type,
         pinned=helpers.unpinned is None,  # other kernels end as another training
         versions=[*map(".".join, versions)],
-        code=TRAINING.digest(),
+        code=[TRAINING.digest(), artifacts.source(loop)],
     )
 
     def make(path: Path) -> None:
         model = build(architecture, len(classes), weights=weights, seed=seed)
         images = data.draw() if isinstance(data, Drawn) else data
-        history = train(model, *images, seed=seed, epochs=epochs, **settings)
+        history = train(model, *images, seed=seed, epochs=epochs, loop=loop, **settings)
         state = {name: tensor.contiguous() for name, tensor in model.network.state_dict().items()}
         facts = {"architecture": architecture, "classes": classes, "history": history}
         save_file(state, path, metadata={name: json.dumps(fact) for name, fact in facts.items()})

@@ -1,5 +1,6 @@
 """What several notebooks begin with: the images a run asks for, and the paper's models on them."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ import torch
 
 from helpers import data, models
 from helpers.data import Collection, ImageSet
+from helpers.models.loop import fit
 from helpers.models.networks import Classifier
 from helpers.models.reduced import REDUCED
 from helpers.run import project
@@ -63,13 +65,16 @@ def model_names(collection: Collection, families: list[str], sets=SETS) -> list[
     return [f"{FAMILIES[family]}-{name}" for family in families for name in have]
 
 
-def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[Classifier]:
+def model(
+    name: str, collection: Collection, recipe: Recipe, seed: int, loop: Callable = fit
+) -> list[Classifier]:
     """The trainings of one of the models of section 2.1.2, trained once and found in the store.
 
     `name` is one of :func:`model_names`, `collection` from :func:`helpers.data.load`; the recipe's
-    `fit` is not read, for the name tells it. The networks are in eval mode, with their `history`.
-    In the world each is trained on other images. Those of a fine-tuned model start from the same
-    weights. A set that the collection lacks is a KeyError.
+    `fit` is not read, for the name tells it. `loop` is the training loop of `models.train`. The
+    networks are in eval mode, with their `history`. In the world each is trained on other images.
+    Those of a fine-tuned model start from the same weights. A set that the collection lacks is a
+    KeyError.
     """
     family, set_name = MODELS[name]
     if set_name not in collection.sets:
@@ -88,6 +93,7 @@ def model(name: str, collection: Collection, recipe: Recipe, seed: int) -> list[
         epochs=recipe.epochs or (REDUCED[recipe.architecture].epochs if drawn else PHOTOGRAPHS),
         store=project.store(),
         tune="last" if family == "probe" else "all",
+        loop=loop,
     )
 
 

@@ -1,7 +1,11 @@
-"""The training loop: augmentation, best epoch by validation, the same model for the same seed."""
+"""A training: augmentation, best epoch by validation, the same model for the same seed.
+
+Its loop is written in notebook 02, which makes `models.loop`.
+"""
 
 import copy
 import math
+from collections.abc import Callable
 
 import torch
 from torch import nn
@@ -9,10 +13,9 @@ from torch.nn.functional import cross_entropy
 from torchvision.transforms.v2.functional import resized_crop
 
 from helpers.models.inference import default_device, logits, single_thread
+from helpers.models.loop import fit
 from helpers.models.networks import Classifier
 from helpers.run.progress import progress
-
-BATCH = 16  # images at most; no batch has a single one, which batch normalisation refuses
 
 
 def kept(history: list[dict]) -> dict:
@@ -30,11 +33,11 @@ def train(
     seed: int,
     epochs: int,
     tune: str = "all",
+    loop: Callable = fit,
 ) -> list[dict]:
     """Fit `model` in place; it ends with the weights of its best epoch, in eval mode, on the CPU.
 
-    The optimizer is AdamW. Its learning rate rises and falls to zero, batch by batch, as one cycle
-    (torch's `OneCycleLR`). Which epoch is the best is told by :func:`kept`. Images are uint8
+    `loop` fits it epoch by epoch; which epoch is the best is told by :func:`kept`. Images are uint8
     (N, 3, H, W), labels int64 (N,). `tune` is "all", or "last" for the last layer only, which is
     then fitted on what it sees of the images and of their mirror images.
 
@@ -57,14 +60,9 @@ def train(
             return features[torch.randint(2, (len(batch),), generator=generator), batch]
 
         rate = getattr(model.network, "rate", 1e-3 if tune == "last" else 1e-4)
-        optimizer = torch.optim.AdamW(fitted.parameters(), lr=rate, fused=True)
-        batches = math.ceil(len(labels) / BATCH)
-        steps = epochs * batches
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
+        losses = loop(fitted, draw, labels, rate=rate, epochs=epochs, generator=generator)
         history = []
-        for epoch in progress(range(1, epochs + 1), desc="training", unit="epoch"):
-            order = torch.randperm(len(labels), generator=generator).tensor_split(batches)
-            loss = _one_epoch(fitted, optimizer, schedule, order, draw, labels)
+        for epoch, loss in enumerate(progress(losses, desc="training", total=epochs), 1):
             outputs = logits(fitted, val_inputs, finite=False)
             val_loss = float(cross_entropy(outputs, val_labels))
             accuracy = float((outputs.argmax(dim=1) == val_labels).double().mean())
@@ -81,21 +79,6 @@ def train(
         fitted.load_state_dict(best_weights)
         model.cpu().eval()
     return history
-
-
-def _one_epoch(fitted, optimizer, schedule, order, draw, labels) -> float:
-    """Fit every image once, batch by batch of `order`; mean loss over the images, nats."""
-    fitted.train()
-    total = 0.0
-    for batch in order:
-        inputs = draw(batch)
-        optimizer.zero_grad()
-        loss = cross_entropy(fitted(inputs), labels[batch].to(inputs.device))
-        loss.backward()
-        optimizer.step()
-        schedule.step()
-        total += loss.detach() * len(batch)
-    return float(total) / len(labels)
 
 
 def _last_part(model: Classifier) -> nn.Module:

@@ -5,7 +5,9 @@ A file with its final name is always whole: it is written under another name and
 
 import ast
 import hashlib
+import inspect
 import os
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
@@ -100,6 +102,11 @@ def imported(*modules: str, without: tuple[str, ...] = ()) -> list[str]:
                 continue
             left += [below.as_posix(), *((below / alias.name).as_posix() for alias in node.names)]
     return sorted(names)
+
+
+def source(function: Callable) -> str:
+    """Digest of a function's source, alike in a module and in a notebook's cell."""
+    return _digest(textwrap.dedent(inspect.getsource(function)).encode())
 
 
 @cache

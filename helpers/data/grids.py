@@ -1,16 +1,26 @@
-"""Mosaics: images joined in a grid. `contexts.mosaics` and `focus.mosaics` say which images."""
+"""Mosaics: images joined in a grid. `contexts.mosaics` and `focus.mosaics` say which images.
 
-from collections.abc import Sequence
+How tiles are squeezed and joined is written in notebook 03, which makes `data.mosaic`.
+"""
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from torchvision.transforms.v2 import functional as transforms
+
+from helpers.data import mosaic
 
 SHAPES = ("squeezed", "native")
 
 
 def grid(
-    tiles: torch.Tensor | Sequence[torch.Tensor], rows: int, cols: int, shape: str = "squeezed"
+    tiles: torch.Tensor | Sequence[torch.Tensor],
+    rows: int,
+    cols: int,
+    shape: str = "squeezed",
+    *,
+    squeeze: Callable = mosaic.squeeze,
+    join: Callable = mosaic.join,
 ) -> torch.Tensor:
     """Arrange J = rows * cols images in a mosaic (section 2.2, Figure 4), row by row.
 
@@ -49,12 +59,8 @@ def grid(
     height, width = tiles[0].shape[-2:]
     if height < rows or width < cols:
         raise ValueError(f"{rows} x {cols} cells do not fit {height} x {width} pixels")
-    heights, widths = cells(height, rows, shape), cells(width, cols, shape)
-    lines = []
-    for row, h in enumerate(heights):
-        line = tiles[row * cols : (row + 1) * cols]
-        lines.append(torch.cat([resize(t, h, w) for t, w in zip(line, widths, strict=True)], -1))
-    return torch.cat(lines, -2)
+    sizes = [(h, w) for h in cells(height, rows, shape) for w in cells(width, cols, shape)]
+    return join([squeeze(tile, *size) for tile, size in zip(tiles, sizes, strict=True)], rows, cols)
 
 
 def cells(length: int, parts: int, shape: str) -> list[int]:
@@ -62,14 +68,3 @@ def cells(length: int, parts: int, shape: str) -> list[int]:
     if shape == "native":
         return [length] * parts
     return np.diff(np.arange(parts + 1) * length // parts).tolist()
-
-
-def resize(tiles: torch.Tensor, height: int, width: int) -> torch.Tensor:
-    """Tiles, uint8 (N, 3, H, W), at another size, bilinear and antialiased.
-
-    In float32: torch's uint8 kernel differs between processors and fails at one pixel.
-    """
-    if tiles.shape[-2:] == (height, width):
-        return tiles
-    sized = (transforms.resize(part.float(), [height, width]) for part in tiles.split(256))
-    return torch.cat([part.round_().to(torch.uint8) for part in sized])

@@ -1,0 +1,104 @@
+"""A method is written once: in a marked cell of its lesson, from which its module is generated."""
+
+import ast
+import re
+import shutil
+import tomllib
+
+import nbformat
+import pytest
+
+from helpers.run import export, project
+
+ROOT = project.root()
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+GENERATED = [
+    path
+    for path in sorted((ROOT / "helpers").rglob("*.py"))
+    if path.read_text().startswith(export.GENERATED)
+]
+UNMARKED = {"focus_by_hand", "average_precision"}  # of 07 and 08, which are rebuilt
+
+
+def blocks(module) -> dict[str, str]:
+    """The parts of a generated module by notebook and cell."""
+    parts = re.split(r"^# %% (.*)$", module.read_text(), flags=re.M)
+    return {"header": parts[0]} | dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_modules_are_what_the_marked_cells_say(tmp_path):
+    """`make export` writes them; where one differs, its notebook and cell are named."""
+    for folder in ("notebooks", "helpers"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    made = export.export(tmp_path)
+    here = {path.relative_to(ROOT) for path in GENERATED}
+    assert here == {path.relative_to(tmp_path) for path in made}, "run `make export`"
+    for path in here:
+        old, new = blocks(ROOT / path), blocks(tmp_path / path)
+        differ = [cell for cell in old.keys() | new if old.get(cell) != new.get(cell)]
+        assert not differ, f"{path} is not what these cells say: {differ}. Run `make export`"
+
+
+def test_a_module_has_one_notebook_and_what_no_cell_makes_goes(tmp_path):
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "helpers" / "room").mkdir(parents=True)
+    left = tmp_path / "helpers" / "room" / "old.py"
+    left.write_text(f"{export.GENERATED}! DO NOT EDIT!\n")
+    by_hand = tmp_path / "helpers" / "room" / "other.py"
+    by_hand.write_text("x = 1\n")
+    cells = ["#| export room.method\nimport math\n\n\ndef f(x):\n    return math.sqrt(x)", "f(4)"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+    nbformat.write(notebook, tmp_path / "notebooks" / "10_one.ipynb")
+    before = (tmp_path / "notebooks" / "10_one.ipynb").read_bytes()
+    [module] = export.export(tmp_path)
+    assert (
+        "def f(x):\n    return math.sqrt(x)" in module.read_text()
+        and "f(4)" not in module.read_text()
+    )
+    assert (tmp_path / "notebooks" / "10_one.ipynb").read_bytes() == before
+    assert by_hand.exists() and not left.exists()
+    nbformat.write(notebook, tmp_path / "notebooks" / "11_two.ipynb")
+    with pytest.raises(ValueError, match=r"room.method is exported by 10_one.*and 11_two"):
+        export.export(tmp_path)
+
+
+def test_generated_modules_are_few_and_exempt_from_the_formatter():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]
+    assert settings["extend-exclude"] == [str(path.relative_to(ROOT)) for path in GENERATED]
+    assert sum(len(path.read_text().splitlines()) for path in GENERATED) <= 900
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_a_notebook_defines_functions_in_marked_cells_and_in_solutions_only(path):
+    """What a lesson teaches; drawing and stores live in the package."""
+    for cell in nbformat.read(path, 4).cells:
+        if cell.cell_type != "code":
+            continue
+        kinds = ast.FunctionDef | ast.ClassDef
+        defined = [node for node in ast.parse(cell.source).body if isinstance(node, kinds)]
+        if not cell.source.startswith(export.MARK):
+            solution = "### BEGIN SOLUTION" in cell.source
+            assert solution or {node.name for node in defined} <= UNMARKED, cell.source
+            continue
+        for node in defined:
+            lines = cell.source.splitlines()[node.lineno - 1 : node.end_lineno]
+            doc = (ast.get_docstring(node) or "").splitlines()
+            assert 1 <= len(doc) <= 8 and len(lines) <= 25, f"{path.stem}: {node.name}"
+            assert node.returns is not None, f"{path.stem}: {node.name} has no type of its result"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_an_exported_function_is_used_by_its_own_lesson(path):
+    """Whoever edits the cell sees what follows change."""
+    cells = [c for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
+    sources = [cell.source for cell in cells]
+    for place, source in enumerate(sources):
+        if source.startswith(export.MARK):
+            below = {
+                n.id
+                for s in sources[place + 1 :]
+                for n in ast.walk(ast.parse(s))
+                if isinstance(n, ast.Name)
+            }
+            names = {n.name for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)}
+            assert names <= below, f"{path.stem} does not use {names - below}"
