@@ -99,8 +99,11 @@ def rise(rated: pd.DataFrame, state: str = OVER) -> Mean:
 
 
 def rises(rated: pd.DataFrame, state: str = OVER) -> np.ndarray:
-    """The mean rise of each training, float (T,)."""
-    means = rated.groupby(["training", "state"])["focus"].mean().unstack()
+    """The mean rise of each training, float (T,), over mosaics with a Focus in both states."""
+    rows = rated[rated["state"].isin([state, BEFORE])]
+    both = rows.groupby(["training", "mosaic"])["focus"].transform("count") == 2
+    rows = rows.assign(focus=rows["focus"].where(both))
+    means = rows.groupby(["training", "state"])["focus"].mean().unstack()
     return (means[state] - means[BEFORE]).to_numpy()
 
 

@@ -25,6 +25,9 @@ OF_PAPER = {  # the paper's five, and the column that each is made from
 # They are for frames as wide as BDD100K's, and scaled for others.
 SIZES = {"small": 32**2, "medium": 96**2, "large": np.inf}
 DISTINCT = 6  # numbers with more distinct values are cut into thirds
+MOST = 50  # values of an attribute
+OCCLUDED = dict.fromkeys(("false", "0", "0.0"), "visible")
+OCCLUDED |= dict.fromkeys(("true", "1", "1.0"), "occluded")
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,10 @@ def made(frames: DrivingWorld, name: str) -> Attribute:
         found = _sized(frames.boxes, frames.images)
         return replace(found, of_detection=_sized(frames.detections, frames.images).codes)
     if name == "occlusion" and "occluded" in frames.boxes:
-        words = frames.boxes["occluded"].map({False: "visible", True: "occluded"})
-        return _coded(name, words.astype(pd.CategoricalDtype(["visible", "occluded"])), "box")
+        column = frames.boxes["occluded"]
+        words = column.astype(str).str.lower().map(OCCLUDED)  # other words stay as they are
+        if words.notna().equals(column.notna()):
+            return _coded(name, words.astype(pd.CategoricalDtype(["visible", "occluded"])), "box")
     return replace(from_column(frames, OF_PAPER.get(name, name)), name=name)
 
 
@@ -69,7 +74,11 @@ def from_column(frames: DrivingWorld, column: str) -> Attribute:
         if column in table:
             found = table[column]
             if is_numeric_dtype(found) and found.nunique() > DISTINCT:
-                first, second = np.nanquantile(found, [1 / 3, 2 / 3])
+                least, first, second = np.nanquantile(found, [0, 1 / 3, 2 / 3])
+                if not least < first < second:
+                    raise DetectionDataError(
+                        f"{column}: too many {level}s have the same number for thirds; name groups"
+                    )
                 bounds = {"low": first, "middle": second, "high": np.inf}
                 return _binned(column, found.to_numpy(float), bounds, level)
             return _coded(column, found.where(found != "undefined"), level)
@@ -78,10 +87,19 @@ def from_column(frames: DrivingWorld, column: str) -> Attribute:
 
 
 def _coded(name: str, column: pd.Series, level: str) -> Attribute:
+    if column.dtype == object:
+        for value in column[column.map(lambda value: isinstance(value, list | dict))].head(1):
+            raise DetectionDataError(f"{name}: the column holds {value!r}; give single values")
+        column = column.map(str, na_action="ignore")
     column = column.astype("category").cat.remove_unused_categories()
     if column.isna().all():
         raise DetectionDataError(f"{name}: the column holds no value")
     values = tuple(map(str, column.cat.categories))
+    if len(values) > MOST:
+        raise DetectionDataError(
+            f"{name}: the column holds {len(values):,} values, such as {values[0]!r}, and at most "
+            f"{MOST} can be compared; numbers are cut into thirds unless they are text"
+        )
     return Attribute(name, values, column.cat.codes.to_numpy(np.int64), level)
 
 

@@ -17,6 +17,8 @@ from helpers.icon2.reading import DetectionDataError, read_detections, read_labe
 from helpers.worlds import driving
 from helpers.worlds.driving import DrivingWorld
 
+APART = 1.4  # boxes that reach so much further than detections, or these, are of other frames
+
 
 @dataclass(frozen=True)
 class Frames(DrivingWorld):
@@ -31,13 +33,19 @@ class Frames(DrivingWorld):
     def attribute(self, name: str) -> Attribute:
         """A sensitive attribute by the name of its column."""
         if name == "income" and name not in self.images:
-            columns = [c for c in self.images if c not in ("name", "video", "width")]
+            columns = [c for c in self.images if c not in ("name", "video", "width", "height")]
             raise DetectionDataError(
                 "parameter 'sensitive' is 'income', and no income is known of these frames: give "
                 "'gps', 'areas' and 'incomes'; or make 'sensitive' another column: "
                 f"{', '.join(columns) or 'there is none'}"
             )
-        return attributes.from_column(self, name)
+        attribute = attributes.from_column(self, name)
+        if len(attribute.values) < 2:
+            raise DetectionDataError(
+                f"parameter 'sensitive': {name!r} has one value only, {attribute.values[0]!r}, and "
+                "there are no groups to compare; take another column"
+            )
+        return attribute
 
     def clusters(self, name: str | None) -> np.ndarray | None:
         """A column of frames that belong together, such as ``video``; None for none."""
@@ -48,7 +56,14 @@ class Frames(DrivingWorld):
                 f"parameter 'cluster': the frames have no column {name!r}; "
                 f"there are: {', '.join(self.images.columns)}"
             )
-        return self.images[name].astype(str).to_numpy()
+        column = self.images[name]
+        if column.isna().any() or column.nunique() < 2:
+            raise DetectionDataError(
+                f"parameter 'cluster': {column.isna().sum():,} of {len(column):,} frames have no "
+                f"value for {name!r}, the others {column.nunique():,}; every frame needs one, of "
+                "several"
+            )
+        return column.astype(str).to_numpy()
 
     def explanatory(self, sensitive: str, further: Sequence[str] | None = None) -> list[Attribute]:
         """The paper's five but the sensitive one, and `further` columns of frames or boxes."""
@@ -93,6 +108,8 @@ def read(
     images, boxes, said = read_labels(labels)
     detections, more = read_detections(predictions, images)
     if gps is not None:
+        if "income" in images:
+            more.append("the labels' own attribute 'income' is not used, for 'incomes' is given")
         table, counts = income.join(images["video"], **place, edges=edges)
         images["income"] = table["bin"]
         more.append(", ".join(f"{n:,} {name}" for name, n in counts.items()))
@@ -101,6 +118,10 @@ def read(
     if left := len(detections) - len(kept):
         more.append(f"{left:,} detections left out: no box of their class is labelled")
     boxes, kept = (t.assign(category=np.searchsorted(codes, t["category"])) for t in (boxes, kept))
+    reach = [table[["x2", "y2"]].max() for table in (boxes, kept)]
+    if len(kept) and (np.divide(*reach) > APART).all() | (np.divide(*reach[::-1]) > APART).all():
+        ends = ["({:.0f}, {:.0f})".format(*one) for one in reach]
+        more.append("boxes reach to {}, detections to {}: is one of them scaled?".format(*ends))
     first = (
         f"{len(images):,} frames, {(~boxes.ignore).sum():,} boxes, "
         f"{len(kept):,} detections of {len(codes)} classes"

@@ -3,14 +3,17 @@
 ICON2, section 4.1: the area's median income puts each frame into one of three bins.
 """
 
+import csv
 import json
+import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import shapely
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, FiniteFloat
 
 from helpers.icon2.reading import DetectionDataError, load_json, numbered, valid
 
@@ -22,16 +25,20 @@ GAP = 5.0  # seconds from the nearest fix, above which the position is not known
 JOINED, NO_GPS = "joined", "without GPS"
 NO_AREA, NO_INCOME = "outside of every area", "in an area without income"
 OUTSIDE = "outside of the bins' edges"
+POLYGONS = shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON
+AMOUNT = re.compile(r"\d+(\.\d+)?|\d{1,3}(,\d{3})+(\.\d+)?")
+NO_AMOUNT = ("", "na", "n/a", "nan", "null", "none")
+POOREST = 1_000  # dollars a year: where all incomes are below, they are of another unit
 
 
 class _Fix(BaseModel):
-    timestamp: float
-    latitude: float
-    longitude: float
+    timestamp: FiniteFloat
+    latitude: float = Field(ge=-90, le=90)
+    longitude: float = Field(ge=-180, le=180)
 
 
 class _Track(BaseModel):
-    startTime: float | None = None
+    startTime: FiniteFloat | None = None
     locations: list[_Fix] | None = None
 
 
@@ -50,25 +57,33 @@ def join(
     table["area"] = areas_of(table, Path(areas))
     table["income"] = table.area.map(_incomes(Path(incomes))).astype(float)
     known = table.income.dropna()
-    if known.empty:
-        raise DetectionDataError(
-            "no frame could be joined with an income: check that the map and the table name their "
-            "areas alike in 'area'"
-        )
-    bounds = np.quantile(known, [0, 1 / 3, 2 / 3, 1]) if edges == "equal" else PAPER_EDGES
-    if not (np.diff(bounds) > 0).all():
-        raise DetectionDataError("edges='equal': too many frames have the same income for thirds")
+    bounds = PAPER_EDGES
+    if edges == "equal" and len(known):
+        bounds = np.quantile(known, [0, 1 / 3, 2 / 3, 1])
+        if not (np.diff(bounds) > 0).all():
+            raise DetectionDataError(
+                "edges='equal': too many frames have the same income for thirds"
+            )
     bounds = [*bounds[:3], np.nextafter(bounds[3], np.inf)]
     table["bin"] = pd.cut(table.income, bounds, labels=BINS, right=False)
     missing = [table[column].isna() for column in ("latitude", "area", "income", "bin")]
     reasons = [NO_GPS, NO_AREA, NO_INCOME, OUTSIDE]
     outcome = np.select(missing, reasons, JOINED)
     counts = {name: int((outcome == name).sum()) for name in (JOINED, *reasons)}
+    if not counts[JOINED]:
+        why = ", ".join(f"{counts[name]:,} {name}" for name in reasons if counts[name])
+        raise DetectionDataError(
+            f"no frame could be joined with an income: {why}. Fixes are in 'gps' as <video>.json, "
+            f"such as {table.video[0]}.json, in degrees and milliseconds; the map and the table "
+            "name their areas alike in 'area'"
+        )
     return table, {"frames": len(table)} | counts
 
 
 def positions(videos: Iterable[str], folder: Path) -> pd.DataFrame:
     """Where each video's labelled frame was taken, NaN where there is no file or no fix in it."""
+    if not folder.is_dir():
+        raise DetectionDataError(f"parameter 'gps': {folder.name} is no folder of <video>.json")
     rows = [(v, *_position(folder / f"{v}.json")) for v in videos]
     return pd.DataFrame(rows, columns=["video", *PLACE])
 
@@ -89,39 +104,84 @@ def _position(path: Path) -> tuple[float, float]:
 
 def areas_of(places: pd.DataFrame, areas: Path) -> pd.Series:
     """Area that each place (``latitude``, ``longitude``) lies in, NaN where there is none."""
-    features = load_json(areas).get("features") or []
-    names = [(feature.get("properties") or {}).get("area") for feature in features]
-    if not features or None in names:
+    content, names = load_json(areas), []
+    with suppress(KeyError, TypeError):  # another form
+        names = [feature["properties"]["area"] for feature in content["features"]]
+    if not names or None in names:
         raise DetectionDataError(
             f"{areas.name}: GeoJSON holds 'features', and each needs a property 'area'"
         )
-    outlines = [json.dumps(feature.get("geometry")) for feature in features]
-    tree = shapely.STRtree(shapely.from_geojson(outlines, on_invalid="ignore"))
+    names = [str(int(n) if isinstance(n, float) and n.is_integer() else n) for n in names]
+    outlines = [json.dumps(feature.get("geometry")) for feature in content["features"]]
+    outlines = shapely.from_geojson(outlines, on_invalid="ignore")
+    for name, kind in zip(names, shapely.get_type_id(outlines), strict=True):
+        if kind not in POLYGONS:
+            raise DetectionDataError(f"{areas.name}: area {name!r} is no Polygon or MultiPolygon")
+    ends = np.abs(shapely.total_bounds(outlines)).reshape(2, 2).max(0)
+    if not (ends <= (180, 90)).all():
+        raise DetectionDataError(
+            f"{areas.name}: coordinates are degrees, longitude before latitude; they reach to "
+            f"{ends[0]:.6g}, {ends[1]:.6g}"
+        )
+    tree = shapely.STRtree(outlines)
     known = places[PLACE].dropna()
     points = shapely.points(known[PLACE[::-1]].to_numpy(float))
     place, area = tree.query(points, predicate="intersects")
+    inside = pd.DataFrame(tree.query(points, predicate="within").T, columns=["at", "area"])
+    inside["area"] = np.array(names)[inside["area"]]
+    if (several := inside.groupby("at")["area"].nunique().gt(1)).any():
+        both = inside.loc[inside["at"] == several.idxmax(), "area"].unique()
+        raise DetectionDataError(
+            f"{areas.name}: {several.sum():,} frames lie in several areas, such as {both[0]!r} and "
+            f"{both[1]!r}; areas must not overlap"
+        )
     found = pd.Series(None, index=places.index, dtype=object)
-    found[known.index[place]] = np.array(names, str)[area]
+    found[known.index[place]] = np.array(names)[area]
     return found
 
 
-def _incomes(path: Path) -> pd.Series:
-    """Income by area; "142,500" and "$142,500" are numbers too."""
+def _incomes(path: Path) -> dict[str, float]:
+    """Income by area, NaN where there is none; "142,500" and "$142,500" are numbers too."""
     if not path.is_file():
         raise DetectionDataError(f"{path.name}: there is no such file")
+    found = {}
     try:
-        table = pd.read_csv(path, dtype={"area": str})
-    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
-        raise DetectionDataError(f"{path.name}: is not a CSV table ({error})") from None
-    for column in {"area", "income"}.difference(table):
-        raise DetectionDataError(f"{path.name}: no column {column!r}")
-    numbered(table["area"], path)
-    text = table.income.astype(str).str.replace(r"[$,\s]", "", regex=True)
-    income = pd.to_numeric(text, errors="coerce")
-    strange = table[income.isna() & table.income.notna()]
-    if len(strange):
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.DictReader(file)
+            columns = [*numbered(rows.fieldnames or [], path)]
+            for column in [name for name in ("area", "income") if name not in columns]:
+                raise DetectionDataError(
+                    f"{path.name}: no column {column!r}; there are, between commas: {columns}"
+                )
+            for row in rows:
+                if None in row or None in row.values():
+                    raise DetectionDataError(
+                        f"{path.name}: line {rows.line_num} has other cells than the header; write "
+                        '30,000 in quotes ("30,000")'
+                    )
+                found.setdefault(row["area"].strip(), []).append(row["income"])
+    except (UnicodeError, csv.Error) as error:
         raise DetectionDataError(
-            f"{path.name}: the income {strange.income.iloc[0]!r} of area {strange.area.iloc[0]!r} "
-            "is no number; give dollars a year, such as 142500, or leave it empty"
+            f"{path.name}: is not a CSV table in UTF-8 ({error}); save it as CSV UTF-8"
+        ) from None
+    numbered([area for area, several in found.items() for _ in several], path)
+    incomes = {area: _income(text, area, path) for area, [text] in found.items()}
+    highest = max((one for one in incomes.values() if one == one), default=np.nan)
+    if highest < POOREST:
+        raise DetectionDataError(
+            f"{path.name}: no income is above {highest:g}; give dollars a year, such as 142500"
         )
-    return income.set_axis(table.area)
+    return incomes
+
+
+def _income(text: str, area: str, path: Path) -> float:
+    text = text.strip()
+    if text.lower() in NO_AMOUNT:
+        return np.nan
+    digits = re.sub(r"[$\s]", "", text)
+    if not AMOUNT.fullmatch(digits):
+        raise DetectionDataError(
+            f"{path.name}: the income {text!r} of area {area!r} is no amount; give dollars a year, "
+            "such as 142500, or leave it empty"
+        )
+    return float(digits.replace(",", ""))

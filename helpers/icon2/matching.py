@@ -43,7 +43,8 @@ class Matches:
     def of(self, name: str) -> ClassMatches:
         """The matches of one class."""
         if name not in self.classes:
-            raise ValueError(f"class {name!r} is not known; there are: {', '.join(self.classes)}")
+            known = ", ".join(self.classes)
+            raise ValueError(f"class {name!r} is not known; there are: {known} (see 'shown' in 08)")
         return ClassMatches(self, self.classes.index(name))
 
     def rows(self, name: str) -> pd.DataFrame:

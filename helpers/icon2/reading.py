@@ -2,20 +2,37 @@
 
 Older files have other names, and their boxes in ``frames[0].objects``. Some classes are regions to
 ignore for others, as in the data set's own evaluation, and so are boxes marked ``crowd``.
+Files are JSON or JSON lines, packed by gzip or not.
 """
 
+import gzip
+import json
+import re
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pydantic import BaseModel, FiniteFloat, PositiveInt, TypeAdapter, ValidationError
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    Field,
+    FiniteFloat,
+    PositiveInt,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic_core import from_json
 
 from helpers.worlds.driving import CLASSES
 
-WIDTH = 1280  # pixels of BDD100K's frames; other widths stand in the labels, in "size"
+WIDTH, HEIGHT = 1280, 720  # pixels of BDD100K's frames; others stand in the labels, in "size"
+SHARES = 2  # pixels: corners that never go beyond are shares of the frame
+FILES = re.compile(r"[^.].*\.(json|jsonl|ndjson)(\.gz)?", re.IGNORECASE)  # of a folder
+CROWD = "crowd", "iscrowd"
 CORNERS = ["x1", "y1", "x2", "y2"]
 RENAMED = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
 HIDDEN = "attributes left out: they are named as a field of the frame or box"
@@ -38,6 +55,11 @@ class _Label(BaseModel, strict=True):
     box2d: _Box | None = None
     score: FiniteFloat | None = None
     attributes: dict[str, Any] | None = None
+    crowd: bool | None = Field(  # "true" and 1 are true, too
+        None,
+        strict=False,
+        validation_alias=AliasChoices(*CROWD, *(AliasPath("attributes", name) for name in CROWD)),
+    )
 
 
 class _Objects(BaseModel, strict=True):
@@ -62,19 +84,20 @@ def read_labels(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]
     """Images and boxes of BDD100K's labels, and sentences about what is missing or left out.
 
     An attribute that is named as a field of the frame or box does not replace it. The images have
-    ``name video width`` (pixels) and their attributes.
+    ``name video width height`` (pixels) and their attributes.
     """
     frames, left_out = sorted(_frames(path), key=lambda one: one[1].name), Counter()
     rows = []
     for _, frame in frames:
         fields = {"name": frame.name, "video": frame.videoName or Path(frame.name).stem}
-        fields["width"] = frame.size.width if frame.size else WIDTH
+        size = frame.size or _Size(width=WIDTH, height=HEIGHT)
+        fields |= {"width": size.width, "height": size.height}
         left_out[HIDDEN] += len((frame.attributes or {}).keys() & fields)
         rows.append(fields | (frame.attributes or {}) | fields)
     images = pd.DataFrame(rows)
-    boxes = _table(frames, numbered(images["name"], path), left_out, scored=False)
-    if "crowd" in boxes:
-        boxes["ignore"] |= boxes.pop("crowd").eq(True)
+    boxes = _table(frames, images, path, left_out, scored=False)
+    twice = boxes.duplicated(["image", "category", *CORNERS]).sum()
+    left_out["boxes have the class and corners of another one: each of them counts"] = twice
     for column, absent in images.isna().sum().items():
         left_out[f"of {len(images):,} images have no value for {column!r}"] = absent
     return images, boxes, _sentences(left_out)
@@ -85,34 +108,34 @@ def read_detections(path: str | Path, images: pd.DataFrame) -> tuple[pd.DataFram
 
     A box without area stays: it is a false positive, as COCO counts it.
     """
-    frames, number_of, left_out = _frames(path), numbered(images["name"], path), Counter()
+    frames, left_out = _frames(path), Counter()
     names, source = numbered([frame.name for _, frame in frames], path), Path(path).name
-    absent = len(number_of.keys() - names.keys())
-    if absent == len(number_of):
+    absent = (~images["name"].isin(list(names))).sum()
+    if absent == len(images):
         raise DetectionDataError(
             f"{source}: none of its {len(names):,} images is labelled. Its first is "
             f"{next(iter(names))!r}, the first labelled is {images['name'][0]!r}: names must be "
             "the same in both"
         )
     left_out["labelled images have no entry in the predictions: taken as no detection"] = absent
-    found = _table(frames, number_of, left_out, scored=True)
-    if found.empty:
-        raise DetectionDataError(
-            f"{source}: no detection is left of labelled images and known classes; "
-            + ("; ".join(_sentences(left_out)) or "its frames hold no label")
-        )
+    found = _table(frames, images, path, left_out, scored=True)
     empty = (found.x2 == found.x1) | (found.y2 == found.y1)
     left_out["detections have no area: they are false positives, as COCO counts them"] = empty.sum()
     return found[["image", "category", *CORNERS, "score"]], _sentences(left_out)
 
 
 def load_json(path: Path) -> Any:
-    """Content of a JSON file."""
+    """Content of a JSON file; of JSON lines the list of them."""
     if not path.is_file():
         raise DetectionDataError(f"{path.name}: there is no such file in {path.parent.name!r}")
     try:
-        return from_json(path.read_bytes())
-    except ValueError as error:
+        text = path.read_bytes()
+        text = gzip.decompress(text) if text.startswith(b"\x1f\x8b") else text
+        text = text.decode(json.detect_encoding(text)).strip()
+        if re.match(r"{.*}\s*\n", text):  # a whole object in the first line: JSON lines
+            text = "[" + ",\n".join(filter(str.strip, text.split("\n"))) + "]"
+        return from_json(text)
+    except (ValueError, OSError, EOFError, zlib.error) as error:
         raise DetectionDataError(
             f"{path.name} is cut short or no JSON ({error}); copy or download it again, unpacked"
         ) from None
@@ -125,14 +148,16 @@ def valid(kind: Any, content: Any, name: str) -> Any:
     except ValidationError as error:
         first = error.errors()[0]
         place = ", ".join(map(str, first["loc"]))
-        raise DetectionDataError(f"{name}: {place}: {first['msg']}") from None
+        value = f", not {first['input']!r}" if isinstance(first["input"], str | int | float) else ""
+        said = ": ".join(filter(None, (name, place, first["msg"] + value)))
+        raise DetectionDataError(said) from None
 
 
 def _frames(path: str | Path) -> list[tuple[str, _Frame]]:
     """Every frame of a file or folder, after the place where it stands, for messages."""
     path = Path(path)
     if path.is_dir():
-        files = sorted(p for p in path.rglob("*.json") if p.is_file())
+        files = sorted(p for p in path.rglob("*") if p.is_file() and FILES.fullmatch(p.name))
         if not files:
             raise DetectionDataError(f"{path.name}: the folder holds no .json file")
         return [one for file in files for one in _frames(file)]
@@ -156,43 +181,80 @@ def numbered(names: Sequence[str], source: str | Path) -> dict[str, int]:
     return {name: i for i, name in enumerate(names)}
 
 
-def _table(frames, number_of: dict[str, int], left_out: Counter, scored: bool) -> pd.DataFrame:
+def _table(frames, images: pd.DataFrame, path, left_out: Counter, scored: bool) -> pd.DataFrame:
     """Boxes of known images and classes; what is left out is counted."""
-    rows, noun = [], "detections" if scored else "boxes"
+    rows, noun, source = [], "detections" if scored else "boxes", Path(path).name
+    number_of, sizes = numbered(images["name"], path), images[["width", "height"]].to_numpy()
     for place, frame in frames:
-        labels = frame.frames[0].objects if frame.frames else frame.labels
-        for number, label in enumerate(labels or []):
+        lists = [frame.labels, *(one.objects for one in frame.frames or [])]
+        lists = [labels for labels in lists if labels is not None]
+        if len(lists) > 1:
+            raise DetectionDataError(f"{place}: has {len(lists)} lists of labels; give one")
+        left_out["frames have no list of labels: taken as empty"] += not lists
+        for number, label in enumerate(*lists or [[]]):
             if frame.name not in number_of:
                 left_out["detections left out: their image has no labels"] += 1
             elif label.box2d is None:
                 left_out["labels left out: they have no box (lanes, drivable areas)"] += 1
             else:
                 fields = {"image": number_of[frame.name], "category": label.category}
-                fields |= _usable(label, f"{place}, label {number}", scored)
-                left_out[HIDDEN] += len((label.attributes or {}).keys() & fields)
-                rows.append(fields | (label.attributes or {}) | fields)
+                size = sizes[number_of[frame.name]]
+                fields |= _usable(label, f"{place}, label {number}", size, left_out, scored)
+                own = {k: v for k, v in (label.attributes or {}).items() if k not in CROWD}
+                left_out[HIDDEN] += len(own.keys() & fields)
+                rows.append(fields | own | fields)
     boxes = pd.DataFrame(rows, columns=None if rows else ["image", "category", *CORNERS, "score"])
     boxes[CORNERS] = boxes[CORNERS].astype(float)
+    if rows and (reach := boxes[CORNERS].max(axis=None)) <= SHARES:
+        raise DetectionDataError(
+            f"{source}: no corner of its {len(rows):,} boxes is beyond {reach:.3g}, so they are "
+            "shares of the frame; multiply them by its width and height: 'box2d' is in pixels"
+        )
     names = boxes["category"].replace(RENAMED)
-    boxes["ignore"] = names.isin(list(IGNORED))
+    boxes["ignore"] = boxes.get("ignore", False) | names.isin(list(IGNORED))
     boxes["category"] = pd.Index(CLASSES).get_indexer(names.replace(IGNORED))
     others = names[boxes["category"] < 0].value_counts()
     listed = ", ".join(f"{name} {n:,}" for name, n in others.items())
     left_out[f"{noun} left out, not a class here: {listed}"] = others.sum()
-    return boxes[boxes["category"] >= 0].reset_index(drop=True)
+    boxes = boxes[boxes["category"] >= 0].reset_index(drop=True)
+    if boxes.empty:
+        raise DetectionDataError(
+            f"{source}: no {'detection' if scored else 'box'} is left of labelled images and known "
+            f"classes ({', '.join(CLASSES)}); "
+            + ("; ".join(_sentences(left_out)) or "its frames hold no label")
+        )
+    return boxes
 
 
-def _usable(label: _Label, place: str, scored: bool) -> dict[str, float]:
-    """Corners of a box, and the score of a detection."""
-    corners = dict(label.box2d)
+def _usable(
+    label: _Label, place: str, size: Sequence[int], left_out: Counter, scored: bool
+) -> dict[str, float]:
+    """Corners of a box in a frame of a size, and the score of a detection."""
+    corners, (width, height) = dict(label.box2d), size
     side = min(corners["x2"] - corners["x1"], corners["y2"] - corners["y1"])
     if side < 0 or (side == 0 and not scored):
         raise DetectionDataError(
             f"{place}: the box {corners} is inverted or empty; correct it or take it out"
         )
-    if scored and label.score is None:
+    if min(width - corners["x1"], height - corners["y1"], corners["x2"], corners["y2"]) <= 0:
+        if not scored:
+            raise DetectionDataError(
+                f"{place}: the box {corners} is outside of its frame, {width} x {height} pixels; "
+                "correct it or take it out, or give the frame's true 'size'"
+            )
+        left_out["detections are outside of their frame: they are false positives"] += 1
+    if not scored:
+        left_out["boxes have a 'score', as predictions do: are these the labels?"] += (
+            label.score is not None
+        )
+        return corners | {"ignore": bool(label.crowd)}
+    if label.score is None:
         raise DetectionDataError(f"{place}: 'score' is missing; every detection needs one")
-    return corners | ({"score": label.score} if scored else {"ignore": False})
+    if not -1e-6 <= label.score <= 1 + 1e-6:
+        raise DetectionDataError(
+            f"{place}: 'score' is {label.score}; scores lie in 0 to 1, so divide percents by 100"
+        )
+    return corners | {"score": label.score}
 
 
 def _sentences(counts: Counter) -> list[str]:

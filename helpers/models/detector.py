@@ -167,12 +167,17 @@ def trained(
     return Detector(network.eval(), dict(enumerate(classes, 1)), name)
 
 
-def coco(path: str | Path) -> Detector:
+def coco(path: str | Path | None) -> Detector:
     """torchvision's `fasterrcnn_resnet50_fpn` with a weights file, trained on COCO's classes.
 
     Its classes are called by their names in BDD100K. It is put on the GPU where there is one.
     A file that is damaged or of another network (other classes, too) is a ValueError.
     """
+    if path is None:
+        raise ValueError(
+            "parameter 'weights' is missing: give a detector's weights file to find things in "
+            "'frames', or give 'predictions'"
+        )
     path = Path(path)
     network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
     networks.load(network, networks.read(path), path)

@@ -1,7 +1,8 @@
-"""Show a failure at the end of a notebook whose cells were all run at once.
+"""What a cell says in place of being run: that one before it failed, or that it is an exercise.
 
 JupyterLab drops the cells that wait behind a failed one without a word. Here they are run, and each
-of them only says which cell failed, and why.
+of them only says which cell failed, and why. Solutions and their checks are made for the embedded
+data: on a reader's they are not run, so that no lesson fails by its own exercise.
 """
 
 import os
@@ -10,37 +11,51 @@ import time
 from IPython import get_ipython
 from IPython.core.interactiveshell import ExecutionResult
 
+SOLUTION = "### BEGIN SOLUTION"  # nbgrader's mark; a class's copy has none, and its checks run
+LEFT_OUT = "Not run: this exercise and its check are made for the embedded data."
 WAITED = 1.0  # seconds: a cell that comes later after the last one was not waiting in the queue
 
 
 class Watch:
-    """Remembers the failed cell for as long as cells wait behind it."""
+    """Remembers the failed cell for as long as cells wait behind it, and the cell before."""
 
-    def __init__(self):
-        self.failure, self.ended = "", 0.0
+    def __init__(self, queued: bool):
+        self.queued, self.exercises = queued, True  # whether cells wait, and exercises are run
+        self.failure, self.ended, self.before = "", 0.0, ""
 
     def finished(self, result: ExecutionResult) -> None:
         """After each cell: note whether it failed, and when it ended."""
         error = result.error_before_exec or result.error_in_exec
-        if error is not None:
+        if error is not None and self.queued:
             said = f"{type(error).__name__}: {error}".splitlines()[0]
             self.failure = f"Not run, for cell [{result.execution_count}] failed: {said}"
-        self.ended = time.monotonic()
+        self.ended, self.before = time.monotonic(), result.info.raw_cell
 
     def instead(self, lines: list[str]) -> list[str]:
-        """The lines of a cell, or those that tell of the failure that it waited behind."""
+        """The lines of a cell, or one that says why they are not run."""
         if self.failure and time.monotonic() - self.ended < WAITED:
             return [f"print({self.failure!r})\n"]
-        self.failure = ""
+        self.failure, text = "", "".join(lines)
+        checks = SOLUTION in self.before and "assert " in text
+        if not self.exercises and (checks or SOLUTION in text):
+            return [f"print({LEFT_OUT!r})\n"]
         return lines
 
 
 def watch() -> None:
-    """Begin, in JupyterLab only: other runners stop at a failure and say so themselves."""
+    """Begin. Only JupyterLab has cells that wait: other runners stop at a failure and say so."""
     shell = get_ipython()
-    if "JPY_SESSION_NAME" not in os.environ or hasattr(shell, "watch_of_failures"):
+    if shell is None or hasattr(shell, "watch_of_failures"):
         return
-    shell.watch_of_failures = found = Watch()
-    shell.events.register("post_run_cell", found.finished)
-    shell.input_transformers_cleanup.append(found.instead)
-    shell.kernel._abort_queues = lambda *_: None  # the kernel then runs the cells that wait
+    queued = "JPY_SESSION_NAME" in os.environ
+    shell.watch_of_failures = watched = Watch(queued)
+    shell.events.register("post_run_cell", watched.finished)
+    shell.input_transformers_cleanup.append(watched.instead)
+    if queued:
+        shell.kernel._abort_queues = lambda *_: None  # the kernel then runs the cells that wait
+
+
+def exercises(run: bool) -> None:
+    """Whether solutions and their checks are run from now on."""
+    if watched := getattr(get_ipython(), "watch_of_failures", None):
+        watched.exercises = run

@@ -13,9 +13,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from helpers.run import artifacts
+from helpers.run import artifacts, failures
 
 FEWEST = 5  # trainings of a model from which intervals can be trusted to be of use
+#: Parameters that name files of the reader's.
+FILES = "labels", "predictions", "frames", "weights", "gps", "areas", "incomes", "table", "masks"
 #: Folders below ``outputs/`` that belong to no run.
 KEPT = {"models": "trained models", "home": "settings"}
 
@@ -103,6 +105,9 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     figures.style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
     images = getattr(settings, "images", None)
+    networks = [one.weights for one in getattr(settings, "models", [])]
+    embedded = not any([*networks, *(getattr(settings, name, None) for name in FILES)])
+    failures.exercises(run=embedded and (images is None or images.source == "world"))
     if images and images.source != "world":
         place = f", folder {images.folder!r}" if images.folder else ""
         print(

@@ -99,7 +99,7 @@ def test_incomes_may_be_written_with_commas_and_dollars(town, tmp_path):
     table, _ = income.join(VIDEOS, *with_incomes(town, tmp_path, written))
     pd.testing.assert_frame_equal(table, income.join(VIDEOS, *town[2])[0])
     strange = written.assign(income=["250,000+", *written.income[1:]])
-    message = r"other.csv: the income '250,000\+' of area '0-0' is no number; give dollars a year"
+    message = r"other.csv: the income '250,000\+' of area '0-0' is no amount; give dollars a year"
     with pytest.raises(DetectionDataError, match=message):
         income.join(VIDEOS, *with_incomes(town, tmp_path, strange))
 
@@ -110,7 +110,7 @@ def test_bad_input_is_named(town, tmp_path):
     for rows, message in (
         (pd.concat([table, table.iloc[:1]]), "other.csv: '0-0' occurs 2 times"),
         (table[["area"]], "other.csv: no column 'income'"),
-        (table.assign(income=9), "too many frames have the same income"),
+        (table.assign(income=9999), "too many frames have the same income"),
     ):
         with pytest.raises(DetectionDataError, match=message):
             income.join(VIDEOS, *with_incomes(town, tmp_path, rows))

@@ -1,0 +1,356 @@
+"""Walks A11 and B9 over labels, predictions, places and attributes, by `icon2.read` as 08 reads."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from helpers import icon2
+from helpers.icon2.reading import DetectionDataError
+from helpers.models import detector
+
+WHERE = r"frame 3 \(v3\.jpg\), label 1"
+CORNERS = ("x1", "y1", "x2", "y2")
+
+
+def streets():
+    """Twelve frames of a car and a pedestrian each, and a detection of each of them."""
+    labels, found = [], []
+    for i in range(12):
+        cars, marks = [], {"occluded": i % 2 == 0, "truncated": False, "crowd": False}
+        for j, category in enumerate(("car", "pedestrian")):
+            box = {"x1": 90.0 * i, "y1": 50.0 + 300 * j, "x2": 90.0 * i + 80, "y2": 350.0 + 300 * j}
+            cars.append({"category": category, "box2d": box, "attributes": dict(marks)})
+        attributes = {"weather": ("clear", "rainy")[i % 2], "region": "abc"[i % 3], "speed": i / 2}
+        labels.append({"name": f"v{i}.jpg", "attributes": attributes, "labels": cars})
+        hits = [{"category": c["category"], "box2d": dict(c["box2d"]), "score": 0.5} for c in cars]
+        found.append({"name": f"v{i}.jpg", "labels": hits})
+    return labels, found
+
+
+def written(path, content):
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return str(path)
+
+
+def read(folder, change=lambda labels, found: None, **place):
+    """The frames of a folder, after `change` to the labels and the predictions."""
+    labels, found = streets()
+    change(labels, found)
+    files = written(folder / "labels.json", labels), written(folder / "found.json", found)
+    return icon2.read(*files, **place)
+
+
+def to_all(frames, **values):
+    for frame in frames:
+        for label in frame["labels"]:
+            label.update({name: make(label) for name, make in values.items()})
+
+
+def shares(label):
+    return {k: v / (1280 if "x" in k else 720) for k, v in label["box2d"].items()}
+
+
+def mark(key, value, at=0):
+    return lambda labels, _: labels[at]["labels"][0]["attributes"].update({key: value})
+
+
+def box(which, **corners):
+    return lambda *both: both[which][3]["labels"][1]["box2d"].update(corners)
+
+
+def score(value):
+    return lambda _, found: found[3]["labels"][1].update(score=value)
+
+
+def attribute(**values):
+    return lambda labels, _: labels[0]["attributes"].update(values)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda a, _: to_all(a, box2d=shares),
+            r"labels.json: no corner of its 24 .* 'box2d' is in",
+        ),
+        (lambda _, b: to_all(b, box2d=shares), r"found.json: no corner of its 24 .* multiply them"),
+        (box(0, x1=5000, x2=5100), f"labels.json, {WHERE}: the box .* outside of its frame, 1280"),
+        (box(0, x1=-50, x2=-10), f"{WHERE}: .* is outside of its frame"),
+        (box(0, y1=800, y2=900), f"{WHERE}: .* x 720 pixels; .* give the frame's true 'size'"),
+        (score(87), f"found.json, {WHERE}: 'score' is 87.0; .* divide percents by 100"),
+        (score(-0.1), f"{WHERE}: 'score' is -0.1"),
+        (score(float("nan")), "found.json, frame: 3, labels, 1, score: .*finite number, not nan"),
+        (mark("crowd", "maybe"), "labels.json, frame: 0, .*crowd: .* boolean.*, not 'maybe'"),
+        (mark("crowd", 2), "crowd: .* boolean.*, not 2"),
+        (lambda a, _: [one.update(label=one.pop("labels")) for one in a], "no box is .* 12 frames"),
+        (
+            lambda a, _: to_all(a, category=lambda one: one["category"].title()),
+            "class here: Car 12",
+        ),
+        (
+            lambda a, _: a[0].update(frames=[{"objects": []}]),
+            r"0 \(v0.jpg\): has 2 lists of labels",
+        ),
+    ],
+)
+def test_unusable_labels_are_refused_with_their_place(tmp_path, change, message):
+    with pytest.raises(DetectionDataError, match=message):
+        read(tmp_path, change)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("crowd", "true"), ("crowd", "True"), ("crowd", "1"), ("iscrowd", True), ("iscrowd", 1)],
+)
+def test_a_crowd_is_ignored_however_it_is_written(tmp_path, key, value):
+    def change(labels, _):
+        del labels[0]["labels"][0]["attributes"]["crowd"]
+        mark(key, value)(labels, _)
+
+    data = read(tmp_path, change)
+    assert data.boxes["ignore"].sum() == 1 and data.boxes["ignore"][0]
+    assert not read(tmp_path, mark("crowd", "false")).boxes["ignore"].any()
+
+
+def half(labels, found):
+    to_all(found, box2d=lambda one: {k: v / 2 for k, v in one["box2d"].items()})
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (box(1, x1=5000, x2=5100), "1 detections are outside of their frame: they are false"),
+        (lambda a, _: to_all(a, score=lambda _: 0.5), "24 boxes have a 'score', as predictions do"),
+        (
+            lambda a, _: a[0]["labels"].append(a[0]["labels"][0]),
+            "1 boxes have the class and corners",
+        ),
+        (lambda a, _: a[0].update(labels=None), "1 frames have no list of labels: taken as empty"),
+        (half, "boxes reach to (1070, 650), detections to (535, 325): is one of them scaled?"),
+    ],
+)
+def test_what_is_odd_is_counted(tmp_path, change, sentence):
+    assert any(line.startswith(sentence) for line in read(tmp_path, change).report)
+    assert len(read(tmp_path).report) == 1
+
+
+def test_a_box_that_is_right_in_a_larger_frame_is_refused_in_the_usual_one(tmp_path):
+    def wide(labels, found, **size):
+        box(0, x1=1300, x2=1900)(labels, found)
+        labels[3].update(size)
+        score(1.0000001)(labels, found)  # rounded
+
+    larger = {"size": {"width": 1920, "height": 1080}}
+    assert read(tmp_path, lambda *both: wide(*both, **larger)).boxes["x2"].max() == 1900
+    with pytest.raises(DetectionDataError, match="is outside of its frame"):
+        read(tmp_path, wide)
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["BOM", "UTF-16", "gz", "lines", "lines.gz", "lines as json", "folder gz", "folder lines"],
+)
+def test_json_in_other_forms_is_read(tmp_path, form):
+    labels, found = streets()
+    text, lines = json.dumps(labels), "\r\n\r\n".join(map(json.dumps, labels)) + "\n"
+    path, content = {
+        "BOM": ("labels.json", b"\xef\xbb\xbf" + text.encode()),
+        "UTF-16": ("labels.json", text.encode("utf-16")),
+        "gz": ("labels.json.gz", gzip.compress(text.encode())),
+        "lines": ("labels.jsonl", lines.encode()),
+        "lines.gz": ("labels.jsonl.gz", gzip.compress(lines.encode())),
+        "lines as json": ("labels.json", b"\xef\xbb\xbf" + lines.encode()),
+        "folder gz": ("folder/labels.json.gz", gzip.compress(text.encode())),
+        "folder lines": ("folder/labels.jsonl", lines.encode()),
+    }[form]
+    path = tmp_path / path
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    (path.parent / "._labels.json").write_bytes(b"\0")  # as macOS leaves them
+    given = path.parent if "folder" in form else path
+    if form == "gz":
+        content = content[:-99]
+        (tmp_path / "cut.json.gz").write_bytes(content)
+        with pytest.raises(DetectionDataError, match=r"cut.json.gz is cut short or no JSON"):
+            icon2.read(str(tmp_path / "cut.json.gz"), written(tmp_path / "found.json", found))
+    data = icon2.read(str(given), written(tmp_path / "found.json", found))
+    assert len(data.images) == 12 and len(data.boxes) == 24
+
+
+def test_a_line_that_is_cut_short_is_named(tmp_path):
+    labels, found = streets()
+    path = written(tmp_path / "labels.jsonl", "\n".join(map(json.dumps, labels))[:-40])
+    with pytest.raises(DetectionDataError, match=r"labels.jsonl is cut short .* at line 12"):
+        icon2.read(path, written(tmp_path / "found.json", found))
+
+
+@pytest.mark.parametrize("write", [str, int, lambda value: str(value).lower()])
+def test_occlusion_is_read_however_it_is_written(tmp_path, write):
+    """Text in some boxes was no value there, numbers in all were "the column holds no value"."""
+
+    def change(labels, _):
+        for frame in labels:
+            for label in frame["labels"]:
+                label["attributes"]["occluded"] = write(label["attributes"]["occluded"])
+
+    occlusion = read(tmp_path, change).explanatory("region")[1]
+    assert occlusion.values == ("visible", "occluded") and (occlusion.codes >= 0).all()
+    other = read(tmp_path, lambda a, b: [mark("occluded", str(i), i)(a, b) for i in (0, 1, 2)])
+    assert other.explanatory("region")[1].values == ("0", "1", "2", "False", "True")
+
+
+def mostly(labels, _):
+    for i, frame in enumerate(labels):
+        frame["attributes"]["speed"] = max(i - 5, 0)
+
+
+def number_and_text(labels, _):
+    for i, frame in enumerate(labels):
+        frame["attributes"]["region"] = (1, "1", "2")[i % 3]
+
+
+@pytest.mark.parametrize(
+    ("change", "sensitive", "message"),
+    [
+        (attribute(weather=["rainy"]), "weather", r"weather: the column holds \['rainy'\]; give s"),
+        (mostly, "speed", "speed: too many images have the same number for thirds"),
+        (attribute(), "width", "'sensitive': 'width' has one value only, '1280'"),
+        (lambda a, _: [f["attributes"].update(region="a") for f in a], "region", "one value only"),
+    ],
+)
+def test_an_attribute_that_makes_no_groups_is_refused(tmp_path, change, sensitive, message):
+    with pytest.raises(DetectionDataError, match=message):
+        read(tmp_path, change).attribute(sensitive)
+
+
+def test_a_number_and_its_text_are_one_group(tmp_path):
+    group = read(tmp_path, number_and_text).attribute("region")
+    assert group.values == ("1", "2") and np.bincount(group.codes).tolist() == [8, 4]
+
+
+def test_names_are_no_groups_and_a_cluster_has_a_value_in_every_frame(tmp_path):
+    labels, found = streets()
+    many = [frame | {"name": f"{n}{frame['name']}"} for n in range(5) for frame in labels]
+    del many[0]["attributes"]
+    more = [frame | {"name": f"{n}{frame['name']}"} for n in range(5) for frame in found]
+    data = icon2.read(written(tmp_path / "a.json", many), written(tmp_path / "b.json", more))
+    with pytest.raises(
+        DetectionDataError, match=r"name: the column holds 60 values, .* at most 50"
+    ):
+        data.attribute("name")
+    for column, message in (
+        ("weather", "1 of 60 frames have no value for 'weather'"),
+        ("width", "0 of 60 frames have no value for 'width', the others 1; every frame needs one"),
+    ):
+        with pytest.raises(DetectionDataError, match=f"parameter 'cluster': {message}"):
+            data.clusters(column)
+
+
+def square(left, below):
+    corners = ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))
+    return {"type": "Polygon", "coordinates": [[[left + x, below + y] for x, y in corners]]}
+
+
+def city(folder, change=lambda areas, tracks: None, incomes=b"0,30000\n1,60000\n2,90000\n"):
+    """Three areas side by side, and a drive in one of them for each of the videos."""
+    areas = [{"properties": {"area": str(i)}, "geometry": square(i, 30)} for i in range(3)]
+    tracks = [
+        [{"timestamp": 5000 * t, "latitude": 30.5, "longitude": i % 3 + 0.5} for t in range(9)]
+        for i in range(12)
+    ]
+    areas = change(areas, tracks) or {"features": areas}  # or another form
+    (folder / "gps").mkdir()
+    for i, track in enumerate(tracks):
+        written(folder / "gps" / f"v{i}.json", {"locations": track})
+    head = b"" if b";" in incomes else b"area,income\n"
+    (folder / "incomes.csv").write_bytes(head + incomes)
+    place = {"gps": folder / "gps", "areas": written(folder / "areas.json", areas)}
+    return place | {"incomes": folder / "incomes.csv"}
+
+
+def swap(_, tracks):
+    tracks[0][0] = {"timestamp": 0, "latitude": -122.0, "longitude": 30.5}
+
+
+def seconds(_, tracks):
+    for track in tracks:
+        for fix in track:
+            fix["timestamp"] /= 1000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (swap, "v0.json: locations, 0, latitude: .* -90, not -122"),
+        (lambda _, t: t[0][0].update(timestamp=float("nan")), "v0.json: locations, 0, timestamp"),
+        (
+            seconds,
+            "no frame could .*: 12 without GPS. Fixes are in 'gps' as <video>.json, such as v0",
+        ),
+        (lambda a, _: a, "areas.json: GeoJSON holds 'features'"),
+        (lambda a, _: a[1].update(geometry=None), "areas.json: area '1' is no Polygon or Multi"),
+        (
+            lambda a, _: a[1].update(geometry=square(4e5, 5e6)),
+            "areas.json: coordinates are degrees",
+        ),
+        (
+            lambda a, _: a[1].update(geometry=square(0, 30)),
+            "4 frames lie in several areas.* '0' and",
+        ),
+        (
+            lambda a, _: {"features": [one | {"properties": {"area": 9}} for one in a]},
+            "12 in an area without income",
+        ),
+    ],
+)
+def test_places_that_cannot_be_used_are_refused(tmp_path, change, message):
+    with pytest.raises(DetectionDataError, match=message):
+        read(tmp_path, **city(tmp_path, change))
+
+
+@pytest.mark.parametrize(
+    ("incomes", "message"),
+    [
+        (
+            b'0,"30000,00"\n1,60000\n2,90000\n',
+            "incomes.csv: the income '30000,00' of area '0' is no",
+        ),
+        (b"0,-666666666\n1,60000\n2,90000\n", "the income '-666666666' of area '0' is no amount"),
+        (b"0,30,000\n1,60,000\n2,90,000\n", "incomes.csv: line 2 has other cells than the header"),
+        (b"0,30.000\n1,60.000\n2,90.000\n", "incomes.csv: no income is above 90; give dollars"),
+        (b"0,inf\n1,60000\n2,90000\n", "the income 'inf' of area '0' is no amount"),
+        (
+            b"area;income\n0;30000\n",
+            r"no column 'area'; there are, between commas: \['area;income'\]",
+        ),
+        (b"0,1000\nZ\xfcrich,5\n", "incomes.csv: is not a CSV table in UTF-8"),
+    ],
+)
+def test_incomes_that_are_no_amounts_are_refused(tmp_path, incomes, message):
+    with pytest.raises(DetectionDataError, match=message):
+        read(tmp_path, **city(tmp_path, incomes=incomes))
+
+
+@pytest.mark.parametrize(
+    "incomes", [b'0,"$30,000"\n1,60 000\n2,90000.00\n', b"0 ,3000\n1,6000\n2,9000"]
+)
+def test_places_are_joined(tmp_path, incomes):
+    """Areas whose names are numbers in the map, too; the labels' own incomes are not used."""
+
+    def numbers(areas, _):
+        for i, area in enumerate(areas):
+            area["properties"]["area"] = float(i)
+
+    data = read(tmp_path, attribute(income="x"), **city(tmp_path, numbers, incomes))
+    assert np.bincount(data.attribute("income").codes).tolist() == [4, 4, 4]
+    assert "the labels' own attribute 'income' is not used, for 'incomes' is given" in data.report
+
+
+def test_the_folder_of_fixes_and_the_detector_are_named(tmp_path):
+    place = city(tmp_path)
+    with pytest.raises(DetectionDataError, match=r"'gps': areas.json is no folder of <video>.json"):
+        read(tmp_path, **place | {"gps": place["areas"]})
+    with pytest.raises(ValueError, match="parameter 'weights' is missing"):
+        detector.coco(None)
