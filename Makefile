@@ -104,11 +104,10 @@ exercises: $(READY)
 class: exercises
 	@python -m jupyterlab outputs/class/00_start_here.ipynb
 
-# 01 and 09c show what the other lessons are stored with
+# 01 and 00 show what the other lessons are stored with
+notebooks: LAST := notebooks/01_datasets.ipynb notebooks/00_start_here.ipynb
 notebooks: $(READY)
-	@python -m helpers.run.stored notebooks/00_template.ipynb $(filter-out notebooks/09c%,$(wildcard notebooks/0[2-9]*.ipynb))
-	@python -m helpers.synthesis.gaps outputs/demo
-	@python -m helpers.run.stored notebooks/01_datasets.ipynb notebooks/09c*.ipynb notebooks/00_start_here.ipynb
+	@python -m helpers.run.stored $(filter-out $(LAST),$(wildcard notebooks/*.ipynb)) $(LAST)
 
 bench: $(READY)
 	@for file in tests/benchmarks/bench_*.py; do TQDM_DISABLE=1 python $$file || exit 1; done

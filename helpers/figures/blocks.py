@@ -1,4 +1,4 @@
-"""Figures of notebooks 09: reports, gaps beside their nulls, curves, and the whole suite."""
+"""Figures of notebooks 09: reports, gaps beside their nulls and curves."""
 
 import io
 import itertools
@@ -14,7 +14,6 @@ from helpers.figures.style import (
     FAINT,
     INK,
     RED,
-    ZERO,
     cells,
     estimates,
     headed,
@@ -102,60 +101,6 @@ def _panels(table: pd.DataFrame, by: str, line: float) -> tuple[Figure, list]:
     size = 7.6, 0.8 + line * sum(sizes)
     figure, axes = plt.subplots(len(parts), 1, figsize=size, **options)
     return figure, [(ax, *part) for ax, part in zip(axes[:, 0], parts, strict=True)]
-
-
-def suite(table: pd.DataFrame) -> Figure:
-    """The widest gap of each question (`gaps.gaps`), with the two groups and the interval."""
-    figure, axes = plt.subplots(figsize=(8.4, 1.3 + 0.5 * len(table)))
-    found = table["p_holm"] <= LEVEL
-    looks = {"more than chance gives": {"marker": "o", "color": RED}}
-    looks["not told from chance"] = {"marker": "s", "color": FAINT, "mfc": "white"}
-    for which, look in zip((found, ~found), looks.values(), strict=True):
-        estimates(axes, table[which], "value", table.index[which], **look)
-    for row in table.itertuples():
-        ends = f"most: {row.highest}\nleast: {row.lowest}"
-        axes.text(row.high + 0.02, row.Index, ends, va="center", fontsize=8)
-    name_rows(axes, table["notebook"].str.split("_").str[0] + ": " + table["asks"], fontsize=9)
-    axes.set_xlim(-0.01, 1.45 * table["high"].max())
-    axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= 1.01])
-    axes.set_xlabel("largest difference between two groups (share), with a 95% interval")
-    title = f"{found.sum()} of {len(table)} gaps are more than chance gives (Holm)"
-    headed(figure, title, marks(looks))
-    return figure
-
-
-def tried(table: pd.DataFrame) -> Figure:
-    """How methods did where the truth is known (`gaps.tried`): a panel a measure."""
-    figure, panels = _panels(table, "measure", 0.31)
-    for ax, measure, part in panels:
-        part = part.sort_values("value", ascending=False, kind="stable")
-        estimates(ax, part, "value", np.arange(len(part)), color=BLUE, ms=6)
-        name_rows(ax, part["method"], fontsize=9)
-        ax.plot(part["chance"], np.arange(len(part)), "|", color=INK, ms=12)
-        ax.set_title(f"{part['notebook'].iloc[0]}: {measure}", fontsize=10)
-        ax.set_xlim(0.2, 1.03)
-    ax.set_xlabel("1 is perfect (lines: 95% intervals, where the lesson gives some)")
-    sure = (table["low"] > table["chance"]).sum()
-    known = table["low"].notna().sum()
-    title = f"{sure} of {known} ways of asking with an interval do better than knowing nothing"
-    headed(figure, title, [mark("an answer that knows nothing", marker="|", color=INK, ms=12)])
-    return figure
-
-
-def remedies(table: pd.DataFrame) -> Figure:
-    """What each way of training leaves of a gap (`gaps.remedies`)."""
-    table = table.sort_values("value", ignore_index=True)
-    figure, axes = plt.subplots(figsize=(7.2, 1.1 + 0.4 * len(table)))
-    estimates(axes, table, "value", table.index, color=BLUE, ms=7)
-    name_rows(axes, table["training"])
-    axes.axvline(0, **ZERO)
-    measured = "accuracy in typical contexts less accuracy in mixed ones"
-    axes.set_xlabel(f"{measured} (lines: 95% intervals)")
-    tried = table[table["training"] != "unbiased"]
-    first, last = tried.iloc[0], tried.iloc[-1]
-    left = f"{first['training'].capitalize()} leave {first['value']:.2f}"
-    headed(figure, f"{left} of a gap of {last['value']:.2f}")
-    return figure
 
 
 def figure_1(table: pd.DataFrame) -> Figure:
