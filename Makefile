@@ -72,7 +72,12 @@ sweep: $(READY)
 seeds: $(READY)
 	@python -m helpers.run.seeds --cores $(CORES) --seeds $(SEEDS)
 
+# tests and runs share one store of trained networks, named by all that decides them
+STORE := mkdir -p outputs/models outputs/test && { test -L outputs/test/models \
+  || { rm -rf outputs/test/models && ln -s ../models outputs/test/models; }; }
+
 test: $(READY) lint
+	@$(STORE)
 	@SUITE_OUTPUTS=$(call quoted,$(CURDIR)/outputs/test) python -m pytest -n $(CORES) --dist loadscope --no-loadscope-reorder --nbval notebooks tests
 
 # What the suite computes has the same bits on emulated processors (qemu-user; four minutes each).
@@ -80,6 +85,7 @@ test-other-processor: $(READY)
 	@python tests/kernels.py EPYC-Rome Haswell
 
 test-fast: $(READY)
+	@$(STORE)
 	@SUITE_OUTPUTS=$(call quoted,$(CURDIR)/outputs/test) python -m pytest -n $(CORES) --dist loadscope -m "not slow and not real" tests
 
 export: $(READY)

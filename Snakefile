@@ -19,7 +19,6 @@ OUT = os.path.relpath(project.outputs() / RUN)  # whatever the folders above are
 NOTEBOOKS = list(PARAMETERS)
 # that a notebook failed, and where its error is, says the rule; not its whole command line
 logging.getLogger("snakemake.logging").addFilter(lambda said: "CalledProcessError" not in str(said.msg))
-LAST = [name for name in NOTEBOOKS if preflight.tagged(FOLDER / f"{name}.ipynb", "reads-findings")]
 
 
 rule all:
@@ -34,11 +33,6 @@ rule notebook:
         notebook="notebooks/{name}.ipynb",
         code=sorted(map(str, Path("helpers").rglob("*.py"))),
         paper=sorted(map(str, Path("data/paper").glob("*.csv"))),
-        others=lambda wildcards: [
-            f"{OUT}/findings/{name}.json"
-            for name in NOTEBOOKS
-            if wildcards.name in LAST and name not in LAST
-        ],
     output:
         notebook=OUT + "/notebooks/{name}.ipynb",
         findings=OUT + "/findings/{name}.json",

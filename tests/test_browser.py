@@ -22,7 +22,7 @@ import pytest
 from helpers.run import artifacts, pages, project, stored
 
 CHROMIUM = shutil.which("chromium")
-NOTEBOOKS = sorted((project.root() / "notebooks").glob("0[1-9]*_*.ipynb"))
+NOTEBOOKS = project.lessons()
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,

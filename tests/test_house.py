@@ -10,7 +10,7 @@ ROOMS = ["run", "stats", "worlds", "data", "models", "explain"]
 PAPERS = ["contexts", "focus", "icon2", "blocks"]
 MAY = {room: set(ROOMS[: place + 1]) for place, room in enumerate(ROOMS)}
 MAY |= {paper: {*ROOMS, "figures", paper} for paper in PAPERS}
-MAY |= {"figures": {"run", "figures"}, "synthesis": {*ROOMS, *PAPERS, "figures", "synthesis"}}
+MAY |= {"figures": {"run", "figures"}}
 BESIDE = {  # what else a module imports, and why
     ("run/parameters.py", "models"): "a network is tried out before a run",
     ("run/parameters.py", "data"): "a folder is scanned before a run",

@@ -145,7 +145,7 @@ def test_the_workflow_plans_every_notebook_and_refuses_before_anything_runs(tmp_
         (tmp_path / name).symlink_to(ROOT / name)
     code, output = snakemake(tmp_path, "--dry-run", parameters={"seed": 3})
     assert code == 0, output
-    for path in (ROOT / "notebooks").glob("0[1-9]*_*.ipynb"):
+    for path in project.lessons():
         assert f"notebooks/{path.name}" in output
     code, output = snakemake(tmp_path, "--dry-run", parameters={"sed": 3})
     assert code != 0 and "refused before anything ran:" in output

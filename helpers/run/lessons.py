@@ -43,7 +43,7 @@ def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
 def overview() -> HTML:
     """A row a lesson, with a link to it: its question, what it needs, and how long it takes."""
     rows = []
-    for path in sorted(NOTEBOOKS.glob("0[1-9]*_*.ipynb")):
+    for path in project.lessons():
         said = opening(read(path))
         link = f'<a href="{path.name}">{path.stem}</a>'
         needs = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", said["You need"])

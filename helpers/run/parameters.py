@@ -254,7 +254,6 @@ class Declared:
     groups: list[str] | None
     cluster: str | None  # 08, too
     draws: Annotated[int, Field(ge=99, le=100_000)]
-    tables: Literal["stored", "run"]
     # of the sweeps
     seeds: Annotated[
         list[Seed],
@@ -485,7 +484,7 @@ def accepted(own: Mapping[str, Any], given: Mapping[str, Any]) -> SimpleNamespac
 
 def used(settings: SimpleNamespace, given: Mapping[str, Any]) -> str:
     """What a notebook will use, in a line: its images, its models, and what else it is given."""
-    parts, told = [], {"output", "images", "model", "trainings", "fits", "tables"}
+    parts, told = [], {"output", "images", "model", "trainings", "fits"}
     if images := getattr(settings, "images", None):
         source = "the embedded world" if images.source == "world" else images.source
         many = f"at most {images.per_class}" if images.per_class else "all"

@@ -39,8 +39,7 @@ def plan(
     for path in asked:
         own = everywhere[path.stem]
         mine = {name: value for name, value in shared.items() if name in own}
-        read = {"tables": "run"} if tagged(path, "reads-findings") else {}
-        given[path] = read | mine | of_notebooks(config, path.stem) | {"output": run}
+        given[path] = mine | of_notebooks(config, path.stem) | {"output": run}
         try:
             accepted[path] = parameters.accepted(own, given[path])
         except parameters.ParameterError as error:
@@ -96,7 +95,7 @@ def of_notebooks(config: Mapping[str, Any], key: str = "parameters") -> dict[str
 def notebooks(asked: list[str] | None, folder: Path, there: Iterable[str]) -> list[Path]:
     """Paths of the notebooks named, which must be `there`; None is all lessons."""
     if asked is None:
-        return sorted(folder.glob("0[1-9]*_*.ipynb"))
+        return project.lessons(folder)
     if not isinstance(asked, list) or not asked:
         raise ValueError(f"notebooks: {asked!r} is no list of names, such as [{min(there)}]")
     for name in asked:
@@ -156,7 +155,7 @@ def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]
         if one is None and folders and not set(given[path]) - {"seed", "output"}:
             own = ", ".join(list(vars(accepted[path]))[2:6])
             print(f"{path.stem} is not about photographs: left out without data ({own}, ...).")
-        elif one and one.folder in without and tagged(path, "needs-contexts"):
+        elif one and one.folder in without and needs_contexts(path):
             why = f"{one.folder} holds no context images"
             print(f"{why}, so {path.stem} is left out: see README, 'Your own images'.")
         else:
@@ -180,8 +179,7 @@ def _contexts(images: parameters.Images) -> bool:
     return bool(layout.contexts) or "WB" in layout.sets
 
 
-def tagged(notebook: Path, tag: str) -> bool:
-    """Whether the first cell of a notebook has a tag: "needs-contexts", or "reads-findings" where
-    it shows the findings of the others and so must come after them.
-    """
-    return tag in nbformat.read(notebook, as_version=4).cells[0].metadata.get("tags", [])
+def needs_contexts(notebook: Path) -> bool:
+    """Whether the first cell of a notebook has this tag."""
+    tags = nbformat.read(notebook, as_version=4).cells[0].metadata.get("tags", [])
+    return "needs-contexts" in tags

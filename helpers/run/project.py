@@ -49,6 +49,12 @@ def store() -> Path:
     return outputs() / "models"
 
 
+def lessons(folder: Path | None = None) -> list[Path]:
+    """The notebooks of a folder (default: the project's) that are lessons, in their order."""
+    found = (folder or root() / "notebooks").glob("[0-9][0-9]*_*.ipynb")
+    return sorted(path for path in found if not path.name.startswith("00"))
+
+
 def seed_everything(seed: int) -> None:
     """Seed Python, NumPy and torch, and give torch one thread."""
     import numpy as np
