@@ -6,6 +6,9 @@ python tests/blocks_frames.py scene_predictions_cnn.npz data/toolkits
 import sys
 from pathlib import Path
 
+import helpers  # noqa: F401  before numpy: it pins the kernels
+
+# ruff: isort: split
 import numpy as np
 import pandas as pd
 import scipy.stats

@@ -64,7 +64,8 @@ def same(command: str) -> list[str]:
     """
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as outputs:
         # a store of its own: what is made again is not found in an older one
-        environment = {**os.environ, "SUITE_OUTPUTS": outputs, "FOLDER": folder}
+        programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": programs, "SUITE_OUTPUTS": outputs, "FOLDER": folder}
         subprocess.run(command, shell=True, check=True, cwd=project.root(), env=environment)
         made = {f.relative_to(folder).as_posix(): f for f in sorted(Path(folder).rglob("*.csv"))}
         for name, file in made.items():
