@@ -4,8 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-pytest.importorskip("ibis", reason="ibis-framework[duckdb] is not installed")
-
 from helpers.blocks import audit, blocks, counts, report, tally
 
 N = 600
@@ -103,13 +101,13 @@ def test_the_command_writes_a_page(rows, tmp_path, capsys):
 
 
 REFUSED = [
-    ({"sensitive_features": ["many"]}, "many has .* different values .* too many for groups"),
+    ({"sensitive_features": ["many"]}, "many has .* different values.* too many for groups"),
     ({"sensitive_features": ["age"]}, "there is no column 'age'; there are race"),
     ({"y_score": "logit"}, r"logit: scores lie between -3 and 3, and not in \[0, 1\]"),
     ({"sample_weight": "less"}, "less: 1 of 120,000 rows have a negative weight"),
     ({"sample_weight": "none"}, "sample_weight: all weights are 0"),
-    ({"y_true": "species"}, r"species has 3 values \(cat, cow, dog\); say which .* --positive cat"),
-    ({"y_true": "race", "positive": "maybe"}, "--positive maybe: race holds 0, 1, and no maybe"),
+    ({"y_true": "species"}, r"species has 3 values \(cat, cow, dog\); say which .*=cat"),
+    ({"positive": "maybe"}, "--positive maybe: y_pred holds 0, 1, and no maybe"),
     ({"y_true": "species", "positive": "dog"}, "--positive dog: y_pred holds 0, 1, and no dog"),
 ]
 
