@@ -55,23 +55,23 @@ class Rows:
         parts = parts or [self._memory(source.rename(columns=str))]
         selects, self.names = [], []
         for part in parts:
-            types = dict(row[:2] for row in self.execute(f"DESCRIBE FROM {part}").fetchall())
+            types = dict(row[:2] for row in self.fetch(f"DESCRIBE FROM {part}"))
             selects.append(f"SELECT {', '.join(map(_as_text, types, types.values()))} FROM {part}")
             self.names = [name for name in types if name != FILE]
         small = self.texts and sum(path.stat().st_size for path in self.files) < SMALL
         union = " UNION ALL BY NAME ".join(selects)
-        self.execute(f"CREATE {'TABLE' if small else 'VIEW'} rows AS {union}")
+        self.fetch(f"CREATE {'TABLE' if small else 'VIEW'} rows AS {union}")
 
-    def execute(self, query: str, *values: Any) -> Any:
-        """Run a query; what cannot be read is refused with its file and line."""
+    def fetch(self, query: str, *values: Any, form: str = "fetchall") -> Any:
+        """The rows of a query, or a `form` "df"; refuses with file and line what cannot be read."""
         try:
-            return self.database.execute(query, values)
+            return getattr(self.database.execute(query, values), form)()
         except duckdb.Error as error:
             problem = f"the table cannot be read: {str(error).splitlines()[0]}"
         with contextlib.suppress(duckdb.Error):  # which line is it?
             for text in self.texts:
                 rejecting = f"{text[:-1]}, store_rejects=true, rejects_limit=1)"
-                self.database.execute(f"SELECT count(COLUMNS(*)) FROM {rejecting}")
+                self.database.execute(f"SELECT count(COLUMNS(*)) FROM {rejecting}").fetchall()
             path, line, error, message = self.database.execute(
                 "SELECT file_path, line, error_type, error_message FROM reject_errors "
                 "JOIN reject_scans USING (scan_id, file_id) ORDER BY ALL LIMIT 1"
@@ -81,7 +81,7 @@ class Rows:
 
     def ask(self, *expressions: str) -> tuple:
         """One row of aggregates over all rows."""
-        return self.execute(f"SELECT {', '.join(expressions)} FROM rows").fetchone()
+        return self.fetch(f"SELECT {', '.join(expressions)} FROM rows")[0]
 
     def values(self, names: Iterable[str], most: int) -> dict[str, dict[str, int] | int]:
         """How often columns have each value, or about how many values where they have many."""
@@ -95,15 +95,15 @@ class Rows:
     def first(self, name: str, condition: str, *values: Any) -> str:
         """The first value of a column for which a condition is true, and where it stands."""
         numbered = f"(SELECT *, row_number() OVER () AS {ROW} FROM rows)"
-        value, row, path = self.execute(
+        [(value, row, path)] = self.fetch(
             f"SELECT {quoted(name)}, {ROW}, {FILE} FROM {numbered} WHERE {condition} "
             f"ORDER BY {ROW} LIMIT 1",
             *values,
-        ).fetchone()
+        )
         if len(self.files) < 2:
             return f"{value!r} in row {row:,}"
         before = f"SELECT min({ROW}) - 1 FROM {numbered} WHERE {FILE} = ?"
-        row -= self.execute(before, path).fetchone()[0]
+        row -= self.fetch(before, path)[0][0]
         return f"{value!r} in row {row:,} of {Path(path).name}"
 
     def _memory(self, rows: pd.DataFrame) -> str:

@@ -146,7 +146,7 @@ def _counted(rows: Rows, positive: str | None, given: dict) -> Tally:
     groups = list(dict.fromkeys(itertools.chain(*lists.values())))
     selected = [f"{of} AS {PRIVATE[role]}" for role, of in keys.items()] + [*map(quoted, groups)]
     query = f"SELECT {', '.join(selected)}, count(*) AS {TIMES} FROM rows WHERE {complete}"
-    found = rows.execute(f"{query} GROUP BY ALL").df()
+    found = rows.fetch(f"{query} GROUP BY ALL", form="df")
     if left_out := total - found[TIMES].sum():
         notes.append(f"{left_out:,} rows without a {' or '.join(roles.values())} are left out.")
     if found.empty:
@@ -219,8 +219,8 @@ def grouped(rows: Rows, roles: dict, lists: dict, total: int, free: bool) -> dic
             )
     for name in labels:
         if isinstance(values[name], int):
-            some = rows.execute(f"SELECT DISTINCT {_value(name)} AS v FROM rows LIMIT 100").df()
-            _no_scores(name, some["v"].dropna().map(_word))
+            some = rows.fetch(f"SELECT DISTINCT {_value(name)} FROM rows LIMIT 100")
+            _no_scores(name, {_word(text) for [text] in some if text})
             raise ValueError(f"{name} has {_shown(values[name])} different values: no labels")
     reasons = {name: _no_group(name, values[name], total) for name in others}
     rows.notes += [f"The column {name} {why}" for name, why in reasons.items() if why]

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from helpers.blocks import audit
+from helpers.figures import blocks as figures
 
 rng = np.random.default_rng(0)
 N = 400
@@ -21,12 +22,16 @@ UNFAIR = np.where((SEX == "f") & (rng.random(N) < 0.5), 1 - TRUE, TRUE)
 SCORE = (0.25 + 0.5 * FAIR).round(2)
 BASE = pd.DataFrame({"y_true": TRUE, "y_pred": FAIR, "sex": SEX})
 SCORED = BASE.assign(y_score=SCORE)
+DRAWN = figures.audit, figures.svg
 
 
 @pytest.fixture
 def walk(tmp_path, monkeypatch, capsys):
     """Audit a table with options: its page, or the sentence that refuses it."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(figures, "audit", lambda *_: None)  # which takes half of the time
+    monkeypatch.setattr(figures, "svg", lambda _: "")
+    monkeypatch.setattr(audit, "A_GAP", 25)
 
     def to(table, *options, name="t.csv", **written):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -142,7 +147,7 @@ def test_one_file_a_site(walk, tmp_path):
 )
 def test_labels_are_written_in_one_way(walk, values, odd):
     labels = [values[i % 2] for i in range(N)]
-    table = BASE.assign(y_true=labels[:-1] + [odd])
+    table = BASE.assign(y_true=[*labels[:-1], odd])
     refused = walk(table)
     assert "more than one way to write 0 and 1" in refused
     if odd != "-1":
@@ -273,7 +278,7 @@ def change(row, column, value, table=SCORED):
             [],
             "y_score: 1 values are no numbers, the first is '0.9x' in row 7",
         ),
-        (change(7, "y_score", "0,9"), [], "'0,9' in row 7; .* decimals have a point"),
+        (change(7, "y_score", "0,9"), [], "'0,9' in row 7; .*decimals have a point"),
         (change(9, "y_true", "maybe"), [], "y_true has 3 values .* --positive y_true="),
         (
             BASE.assign(age=["old"] * N),
@@ -304,7 +309,6 @@ def change(row, column, value, table=SCORED):
             ["--map", "y_pred=sex", "--map", "y_pred=y_true"],
             "sex and y_true were both given as y_pred",
         ),
-        (BASE, ["--map", "y_pred=y_true"], "y_true"),
         (BASE.rename(columns={"sex": "__y_pred"}), [], "rename the column __y_pred"),
     ],
 )
@@ -344,7 +348,9 @@ def test_of_several_files_the_row_and_file_are_named(walk, tmp_path):
     assert first in walk(None, name="days")
 
 
-def test_two_rows_have_a_page(walk):
+def test_two_rows_have_a_page(walk, monkeypatch):
+    monkeypatch.setattr(figures, "audit", DRAWN[0])
+    monkeypatch.setattr(figures, "svg", DRAWN[1])
     page = walk(BASE.iloc[[0, 1]])
     assert groups(page) == {"sex": {"f": 1, "m": 1}}
 
@@ -353,8 +359,8 @@ def test_an_option_twice_joins_and_blanks_and_copies_do_not_matter(walk):
     table = BASE.rename(columns={"y_true": "paid", "y_pred": "says"}).assign(age=np.arange(N) % 3)
     one = walk(table, "--map", "y_true=paid", "y_pred=says", "--sensitive", "sex,age")
     maps = ["--map", "y_true=paid", "--map", "y_pred=says"]
-    assert walk(table, *maps, "--sensitive", " sex, age,sex") == one
-    assert walk(table, *maps, "--sensitive", "sex", "--sensitive", "age") == one
+    for groups in (["--sensitive", " sex, age,sex"], ["--sensitive", "sex", "--sensitive", "age"]):
+        assert numbers(walk(table, *maps, *groups)) == numbers(one)
 
 
 # --- a positive value a column ---
@@ -372,7 +378,9 @@ def test_each_column_has_its_own_positive(walk, repaid):
     assert re.findall(r"\d\.\d{3}", numbers(given)) == cells
     for options in ([], ["--positive", "approve"], ["--positive", yes], ["--positive", "oui"]):
         refused = walk(table, *maps, *options)  # asks, with a command that is then accepted
-        answer = shlex.split(re.search(r"(--positive [^(\n]*?)( \(to make.*)?$", refused)[1])
+        answer = shlex.split(
+            re.search(r"(?:such as|say) (--positive [^(\n]*?)(?: \(to make.*)?$", refused, re.M)[1]
+        )
         assert "Who is in the table" in walk(table, *maps, *answer), (refused, answer)
 
 
