@@ -162,8 +162,8 @@ def quoted(name: str) -> str:
 def number(text: str, comma: bool = False) -> str:
     """Text as a number, in SQL: 0.96, 96% and, where wanted, 0,96; NULL for what is none."""
     point = f"replace({text}, ',', '.')" if comma else text
-    of = f"TRY_CAST(rtrim({point}, {BLANKS[:-1]}%') AS DOUBLE)"
-    return f"({of} / CASE WHEN ends_with(rtrim({text}, {BLANKS}), '%') THEN 100 ELSE 1 END)"
+    percent = f"TRY_CAST(nullif(regexp_replace({point}, '%\\s*$', ''), {point}) AS DOUBLE) / 100"
+    return f"coalesce(TRY_CAST({point} AS DOUBLE), {percent})"
 
 
 def _string(text: str) -> str:
@@ -178,6 +178,9 @@ def _as_text(name: str, kind: str) -> str:
     """A column as people write it; what holds blanks only is missing."""
     own = quoted(name)
     text = f"{own}::VARCHAR"
+    if kind == "VARCHAR":
+        filled = f"ascii({own}) BETWEEN 33 AND 126 OR trim({own}, {BLANKS}) <> ''"
+        return f"CASE WHEN {filled} THEN {own} END AS {own}"
     if kind in ("DOUBLE", "FLOAT"):  # whole numbers beside missing ones
         whole = f"{own} = trunc({own}) AND abs({own}) < 1e15"
         text = (
@@ -186,7 +189,7 @@ def _as_text(name: str, kind: str) -> str:
         )
     elif kind.startswith("TIMESTAMP"):
         text = f"regexp_replace({text}, ' 00:00:00([+]00)?$', '')"
-    return f"CASE WHEN trim({text}, {BLANKS}) <> '' THEN {text} END AS {own}"
+    return f"{text} AS {own}"
 
 
 def _files(path: Path) -> list[Path]:

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.blocks import counts
-from helpers.blocks.rows import BLANKS, PRIVATE, Rows, number, quoted
+from helpers.blocks.rows import PRIVATE, Rows, number, quoted
 
 ROLES = {
     "y_true": ("y_true", "label", "labels", "target", "outcome", "actual", "truth", "ground_truth"),
@@ -33,7 +33,8 @@ PAIRS = [("0", "1"), ("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"), (
 PAIRS += [("negative", "positive")]
 """How 0 and 1 are usually written: one of these in a column."""
 USUAL, YES = {*itertools.chain(*PAIRS)}, {yes for _, yes in PAIRS}
-NOTHING = "('na', 'n/a', '#n/a', 'nan', '<na>', 'null')"  # for missing, in columns with a role
+NOTHING = ("NA", "N/A", "#N/A", "NaN", "<NA>", "NULL")  # for missing, in columns with a role
+NOTHING = f"({', '.join(repr(word) for text in NOTHING for word in (text, text.lower()))})"
 NUMBER = re.compile(r"[+-]?\d*[.,]?\d+")
 UNTAKEN = [("weight", "sample_weight", "weight"), ("weights", "sample_weight", "weight")]
 UNTAKEN += [("cluster", "cluster", "cluster")]
@@ -294,8 +295,7 @@ def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
 
 def _value(name: str) -> str:
     """A column with a role, in SQL; NULL for what is missing."""
-    own = quoted(name)
-    return f"CASE WHEN lower(trim({own}, {BLANKS})) NOT IN {NOTHING} THEN {own} END"
+    return f"CASE WHEN {quoted(name)} NOT IN {NOTHING} THEN {quoted(name)} END"
 
 
 def _number(rows: Rows, role: str, name: str) -> str:
@@ -303,10 +303,10 @@ def _number(rows: Rows, role: str, name: str) -> str:
     text = _value(name)
     of = number(text, rows.comma)
     bad = f"{text} IS NOT NULL AND NOT coalesce(isfinite({of}), false)"
-    wrong, below, low, high, comma, point = rows.ask(
-        *(f"count(*) FILTER ({which})" for which in (bad, f"{of} < 0")),
-        *(f"{extreme}({of})" for extreme in ("min", "max")),
-        *(f"bool_or(contains({text}, '{sign}'))" for sign in ",."),
+    [(wrong, below, low, high, comma, point)] = rows.fetch(
+        "SELECT count(*) FILTER (t IS NOT NULL AND NOT coalesce(isfinite(x), false)), "
+        "count(*) FILTER (x < 0), min(x), max(x), bool_or(contains(t, ',')), "
+        f"bool_or(contains(t, '.')) FROM (SELECT {text} AS t, {of} AS x FROM rows)"
     )
     if wrong:
         raise ValueError(
