@@ -175,9 +175,9 @@ def _ratio(data: counts.Table, limit: float, draws: int, seed: int) -> dict:
 def _role(text: str) -> tuple[str, str]:
     """ROLE=COLUMN of the command line."""
     role, equals, column = text.partition("=")
-    roles = (*tally.ROLES, "cluster")
-    if role not in roles or not equals:
-        raise argparse.ArgumentTypeError(f"expected ROLE=COLUMN, with a role of {', '.join(roles)}")
+    if role not in tally.ROLES or not equals:
+        every = ", ".join(tally.ROLES)
+        raise argparse.ArgumentTypeError(f"expected ROLE=COLUMN, with a role of {every}")
     return role, column
 
 

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import itertools
+import re
 import shutil
 import zlib
 from collections import Counter
@@ -24,6 +25,7 @@ PRIVATE = {name: f"__{name}" for name in PRIVATE}
 """Names that no column of the reader's can have."""
 FILE, ROW = PRIVATE["file"], PRIVATE["row"]
 SMALL = 100_000_000  # bytes of text files that are parsed once and kept
+BEFORE = re.compile(r"\s*$|sep=.$")  # lines before the header
 BLANKS = "' \t\r\n\N{NO-BREAK SPACE}'"  # in SQL
 NO_TABLE = "this is no table in the form its ending says"
 WRONG = {
@@ -127,14 +129,14 @@ class Rows:
                 path = _copied(path, encoding, folder)
             with _opened(path) as file:
                 lines = io.TextIOWrapper(file, "utf-8-sig", newline="")
-                first = next(lines)
+                skip, first = next(pair for pair in enumerate(lines) if not BEFORE.match(pair[1]))
                 separator = max(",;\t|", key=first.count)
                 names = next(csv.reader(itertools.chain([first], lines), delimiter=separator))
-        except (pa.ArrowException, OSError, EOFError, zlib.error, csv.Error):
+        except (pa.ArrowException, OSError, EOFError, StopIteration, zlib.error, csv.Error):
             raise ValueError(f"{path.name}: {NO_TABLE}") from None
         names = [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
         _distinct(path.name, names)
-        return path, tuple(names), separator, "gzip" if _packed(path) else "none"
+        return path, tuple(names), separator, "gzip" if _packed(path) else "none", skip
 
     def _reader(self, paths: list[Path], names: tuple, *form: Any) -> str:
         """What DuckDB reads files with."""
@@ -143,13 +145,13 @@ class Rows:
         files = ", ".join(map(_string, every))
         if isinstance(form[0], tuple):
             return f"read_parquet([{files}], filename='{FILE}')"
-        separator, compression = form
+        separator, compression, skip = form
         self.comma |= separator == ";"
         columns = ", ".join(f"{_string(name)}: 'VARCHAR'" for name in names)
         self.texts.append(
             f"read_csv([{files}], columns={{{columns}}}, header=true, auto_detect=false, "
             f"delim='{separator}', quote='\"', escape='\"', compression='{compression}', "
-            f"filename='{FILE}')"
+            f"skip={skip}, filename='{FILE}')"
         )
         return self.texts[-1]
 

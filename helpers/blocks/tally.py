@@ -141,6 +141,8 @@ def _counted(rows: Rows, positive: str | None, given: dict) -> Tally:
         keys["y_score"] = f"greatest(0, least(floor({keys['y_score']} * {steps}), {steps - 1}))"
     if "cluster" in roles:
         [several] = rows.ask(f"count(DISTINCT {keys['cluster']})")
+        if several == 1:
+            raise ValueError(f"{roles['cluster']} has one value: all rows belong together")
         if several > BUCKETS * 5:
             keys["cluster"] = f"hash({keys['cluster']}) % {BUCKETS}"
             notes.append(f"The {several:,} clusters were put into {BUCKETS:,} buckets.")
