@@ -333,7 +333,7 @@ def test_of_several_files_the_row_and_file_are_named(walk, tmp_path):
 def test_two_rows_have_a_page(walk, monkeypatch):
     monkeypatch.setattr(figures, "audit", DRAWN[0])
     monkeypatch.setattr(figures, "svg", DRAWN[1])
-    page = walk(BASE.iloc[[0, 1]].assign(y_true=1))
+    page = walk(SCORED.iloc[[0, 1]])
     assert groups(page) == {"sex": {"f": 1, "m": 1}}
 
 
