@@ -1,7 +1,8 @@
 """Paper 4, *Towards Standardizing AI Bias Exploration*: measures of bias composed from blocks.
 
 counts    columns, groups of rows, and the one table of counts
-tally     from files of any size to counts, by DuckDB through Ibis; tallies of shards add
+rows      files of any size as rows of text, in DuckDB
+tally     from rows to counts: which column is what; tallies of shards add
 blocks    base measures, comparison sets, comparisons, reductions, and a cell made of them
 evidence  intervals, permutation nulls and multiplicity
 report    every combination of the blocks, and the way back from a cell to its rows

@@ -6,6 +6,7 @@ No network is loaded. `tally` counts the table, the rest follows from the counts
 """
 
 import argparse
+import contextlib
 from pathlib import Path
 
 import jinja2
@@ -32,6 +33,8 @@ WORDS = {
 WORK = 50_000_000  # draws x counts, or rows where these come in clusters
 A_GAP = 40  # shuffles for each gap that p values are corrected for, where counts are not too many
 LEVEL = 0.05
+FEWEST = 40  # draws, of which the 95% in the middle are fewer than all
+OLD = "<p><b>The latest audit did not succeed. This page is of an earlier one.</b></p>"
 GAP = (["pairs"], ["abs"], ["max"])
 
 
@@ -60,6 +63,10 @@ class Audit:
         `draws` are those of intervals and nulls, of these `A_GAP` for each gap at least; fewer
         where the table of counts is large.
         """
+        if not 0 < limit <= 1:
+            raise ValueError(f"--ratio {limit:g}: a ratio lies between 0 and 1, such as 0.8")
+        if draws < FEWEST:
+            raise ValueError(f"--draws {draws}: an interval of 95% needs {FEWEST} or more")
         self.counted, self.name, self.limit, self.draws = counted, name, limit, draws
         several = [n for n in counted.sensitive_features if counted.rows[n].nunique() > 1]
         if not several:
@@ -67,7 +74,7 @@ class Audit:
         by = {n: counted.table([n]) for n in several}
         held = {n: counted.table([n], fixed=True) for n in several} if counted.strata else {}
         first, resampling = by[several[0]], {"draws": draws, "seed": seed}
-        sizes = {n: counted.rows.groupby(n)["times"].sum().rename("rows") for n in several}
+        sizes = {n: counted.sizes(n) for n in several}
         who = pd.concat(sizes, names=["attribute", "group"]).reset_index()
         self.who = who.assign(share=who["rows"] / len(counted))
         rates = [_rates(data, **resampling).assign(attribute=n) for n, data in by.items()]
@@ -102,7 +109,8 @@ class Audit:
 
         folder = jinja2.FileSystemLoader(Path(__file__).parent)
         environment = jinja2.Environment(loader=folder, trim_blocks=True, autoescape=True)
-        picture = figures.svg(figures.audit(self.rates, WORDS))
+        known = self.rates.dropna(subset=["value", "low", "high"])
+        picture = figures.svg(figures.audit(known, WORDS)) if len(known) else ""
         template = environment.get_template("audit.html.jinja")
         return template.render(audit=self, words=WORDS, picture=picture)
 
@@ -167,9 +175,9 @@ def _ratio(data: counts.Table, limit: float, draws: int, seed: int) -> dict:
 def _role(text: str) -> tuple[str, str]:
     """ROLE=COLUMN of the command line."""
     role, equals, column = text.partition("=")
-    roles = (*tally.ROLES, "cluster")
-    if role not in roles or not equals:
-        raise argparse.ArgumentTypeError(f"expected ROLE=COLUMN, with a role of {', '.join(roles)}")
+    if role not in tally.ROLES or not equals:
+        every = ", ".join(tally.ROLES)
+        raise argparse.ArgumentTypeError(f"expected ROLE=COLUMN, with a role of {every}")
     return role, column
 
 
@@ -177,16 +185,27 @@ def main(arguments: list[str] | None = None) -> None:
     """``python -m helpers audit TABLE``: write the page of a table."""
     said = "One page about a table of predictions."
     parser = argparse.ArgumentParser("python -m helpers audit", description=said)
-    add, names = parser.add_argument, {"type": lambda text: text.split(",")}
+    add, names = parser.add_argument, {"type": lambda text: text.split(","), "action": "extend"}
     add("table", help="CSV or Parquet: a file, a folder or a pattern")
     roles = "y_true=, y_pred= or y_score= and the column's name"
-    add("--map", nargs="*", default=[], type=_role, metavar="ROLE=COLUMN", help=roles)
+    several = {"type": _role, "metavar": "ROLE=COLUMN", "action": "extend"}
+    add("--map", nargs="*", default=[], **several, help=roles)
     groups = "group columns, with commas between"
     add("--sensitive", **names, dest="sensitive_features", help=groups)
     add("--strata", **names, help="columns held fixed, with commas between")
-    add("--cluster", help="column that says which rows belong together")
-    add("--weight", dest="sample_weight", help="sample weights")
-    add("--positive", help="the value that counts as 1, against all others")
+    for option, role, said in (
+        ("--cluster", "cluster", "column that says which rows belong together"),
+        ("--weight", "sample_weight", "column of sample weights"),
+    ):
+        add(
+            option,
+            dest="map",
+            type=lambda name, role=role: (role, name),
+            action="append",
+            help=said,
+        )
+    positive = "the value that counts as 1, against all others; or COLUMN=VALUE,COLUMN=VALUE"
+    add("--positive", action="append", help=positive)
     add("--ratio", dest="limit", type=float, default=0.8, help="smallest accepted ratio")
     add("--draws", type=int, default=report.DRAWS, help="bootstrap draws")
     add("--out", default="audit.html", help="the page to write")
@@ -194,11 +213,34 @@ def main(arguments: list[str] | None = None) -> None:
     path, out, roles = (asked.pop(name) for name in ("table", "out", "map"))
     options = {name: asked.pop(name) for name in ("limit", "draws")}
     given = {name: value for name, value in asked.items() if value is not None}
+    if "positive" in given:
+        given["positive"] = ",".join(given["positive"])
+    page = Path(out)
     try:
-        found = Audit(tally.of_file(path, **given, **dict(roles)), Path(path).name, **options)
-        Path(out).write_text(found.html, encoding="utf-8")
-    except (ValueError, OSError) as error:
+        found = Audit(tally.of_file(path, **given, **_columns(roles)), Path(path).name, **options)
+        page.write_text(found.html, encoding="utf-8")
+    except (ValueError, OSError, MemoryError) as error:
         hint = ' (to make, as ASK="...")' if "--" in str(error) else ""
-        old = f"\n{out} is the page of an earlier table." if Path(out).exists() else ""
+        old = f"\n{out} is the page of an earlier table." if _outdated(page) else ""
         raise SystemExit(f"audit: {error}{hint}{old}") from None
-    print(f"{len(found.counted):,} rows, {len(found.gaps)} gaps: open {out}")
+    except BaseException:
+        _outdated(page)
+        raise
+    print(f"{found.counted.taken}\n{len(found.counted):,} rows, {len(found.gaps)} gaps: open {out}")
+
+
+def _columns(roles: list[tuple[str, str]]) -> dict[str, str]:
+    """Column by role; refused where a role was given two."""
+    for role, column in (found := dict(roles)).items():
+        if others := [name for of, name in roles if of == role and name != column]:
+            raise ValueError(f"{others[0]} and {column} were both given as {role}: give one")
+    return found
+
+
+def _outdated(page: Path) -> bool:
+    """Say in a page of before that it is one."""
+    with contextlib.suppress(OSError, UnicodeError):
+        text = page.read_text(encoding="utf-8")
+        if "<title>Audit of" in text and OLD not in text:
+            page.write_text(text.replace("<body>", f"<body>\n{OLD}", 1), encoding="utf-8")
+    return page.exists()

@@ -1,9 +1,14 @@
-"""From files to counts: columns recognised by their names, rows counted by DuckDB through Ibis.
+"""From files to counts: columns recognised by their names, rows counted by DuckDB.
 
-All reports follow from a tally, and tallies add. The rows are never held in memory.
+Columns are text (`rows`), and converted where they have a role. All reports follow from a tally,
+and tallies add. The rows are never held in memory.
 """
 
 import itertools
+import re
+import shlex
+import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,29 +18,39 @@ import numpy as np
 import pandas as pd
 
 from helpers.blocks import counts
+from helpers.blocks.rows import PRIVATE, Rows, number, quoted
 
 ROLES = {
     "y_true": ("y_true", "label", "labels", "target", "outcome", "actual", "truth", "ground_truth"),
     "y_pred": ("y_pred", "pred", "predicted", "prediction", "predictions", "decision", "y_hat"),
     "y_score": ("y_score", "score", "scores", "probability", "proba"),
-    "sample_weight": ("sample_weight", "weight", "weights"),
+    "sample_weight": ("sample_weight",),
+    "cluster": (),
 }
-"""What a column is taken for, by its name."""
-YES = ("1", "true", "yes", "y", "t", "positive")
-NO = ("0", "-1", "false", "no", "n", "f", "negative")
+"""What a column is taken for, by its name; for a cluster on request only."""
+LABELS, NUMBERS = ("y_true", "y_pred"), ("y_score", "sample_weight")
+PAIRS = [("0", "1"), ("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"), ("-1", "1")]
+PAIRS += [("negative", "positive")]
+"""How 0 and 1 are usually written: one of these in a column."""
+USUAL, YES = {*itertools.chain(*PAIRS)}, {yes for _, yes in PAIRS}
+NOTHING = ("NA", "N/A", "#N/A", "NaN", "<NA>", "NULL")  # for missing, in columns with a role
+NOTHING = f"({', '.join(repr(word) for text in NOTHING for word in (text, text.lower()))})"
+NUMBER = re.compile(r"[+-]?\d*[.,]?\d+")
+UNTAKEN = [("weight", "sample_weight", "weight"), ("weights", "sample_weight", "weight")]
+UNTAKEN += [("cluster", "cluster", "cluster")]
 MANY = 50  # values of a column that may be a group each without anybody asking for it
 MOST = 1000  # values of a column that may be a group each at all
-LOOKED_AT = 100_000  # rows by which columns are recognised
 STEPS = 1000  # of the scores of a large table
 LARGE = 5000  # rows from which scores are counted in steps
 BUCKETS = 1000  # of clusters, where there are more
 MISSING = "(missing)"
+TIMES = PRIVATE["times"]
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How often each combination of values occurs: `rows`, with columns by their roles, groups and
-    strata by their names, and `times`.
+    """How often each combination of values occurs: `rows`, where roles and times have their names
+    of `PRIVATE`, and groups and strata their own.
 
     `roles` says which column of the file has which role, `notes` are sentences about what was left
     out, and `steps` counts those of the scores (None: exact).
@@ -58,7 +73,18 @@ class Tally:
         return replace(self, rows=_collapsed(pd.concat([self.rows, other.rows])), notes=notes)
 
     def __len__(self) -> int:
-        return int(self.rows["times"].sum())
+        return int(self.rows[TIMES].sum())
+
+    @property
+    def taken(self) -> str:
+        """Which column was taken for what."""
+        roles = ", ".join(f"{name} is {role}" for role, name in self.roles.items())
+        held = f"; {', '.join(self.strata)} held fixed" if self.strata else ""
+        return f"{roles}; groups are those of {', '.join(self.sensitive_features)}{held}."
+
+    def sizes(self, name: str) -> pd.Series:
+        """Rows of each group of a column."""
+        return self.rows.groupby(name)[TIMES].sum().rename("rows")
 
     def table(
         self, sensitive_features: Sequence[str] = (), intersect: str = "each", fixed: bool = False
@@ -66,116 +92,13 @@ class Tally:
         """The table of some group columns (all if none given); `fixed` holds the strata fixed."""
         by = list(sensitive_features or self.sensitive_features)
         strata = self.strata if fixed else []
-        roles = [role for role in (*ROLES, "cluster") if role in self.rows]
+        roles = {own: role for role, own in PRIVATE.items() if own in self.rows}
         if self.steps and fixed:  # rates need no scores
-            roles.remove("y_score")
-        rows = _collapsed(self.rows[list(dict.fromkeys([*by, *strata, *roles, "times"]))])
-        given = rows[[*roles, "times"]].rename(columns={"cluster": "clusters"}).to_dict("series")
-        given["strata"] = rows[strata] if strata else None
-        return counts.table(rows[by], intersect=intersect, **given)
-
-
-def read(source: str | Path | pd.DataFrame) -> Any:
-    """A CSV or Parquet file, a folder or pattern of them, or rows -> an Ibis table on DuckDB."""
-    import ibis
-
-    if isinstance(source, pd.DataFrame):
-        return ibis.memtable(source)
-    path = Path(source)
-    found = [path] if path.is_file() else sorted(path.parent.glob(path.name))
-    if path.is_dir():
-        found = sorted(p for p in path.rglob("*") if p.suffix in (".csv", ".parquet"))
-    if not found:
-        raise ValueError(f"{path}: no such file or folder, and no file matches it")
-    if {p.suffix for p in found} not in ({".csv"}, {".parquet"}):
-        raise ValueError(f"{path}: give files that all end in .csv, or all in .parquet")
-    database = ibis.duckdb.connect(memory_limit="1GB")
-    reader = database.read_csv if found[0].suffix == ".csv" else database.read_parquet
-    if empty := [p.name for p in found if p.stat().st_size == 0]:
-        raise ValueError(f"{empty[0]}: the file is empty")
-    try:
-        columns = {p.name: set(reader(p).columns) for p in found}
-        table = reader([str(p) for p in found], union_by_name=True)
-    except Exception:  # DuckDB has many kinds
-        raise ValueError(f"{path.name}: this is no table in the form its ending says") from None
-    every = set().union(*columns.values())
-    lacks = [
-        f"{n} lacks {', '.join(sorted(every - of))}" for n, of in columns.items() if every - of
-    ]
-    if lacks:
-        raise ValueError(f"the {len(found)} files have different columns: {'; '.join(lacks[:4])}")
-    return table
-
-
-def recognised(table: Any, given: dict) -> tuple[dict, list[str]]:
-    """Column by role and lists of groups and strata, by name if not given; what is left out."""
-    lists = {name: list(given.get(name, ())) for name in ("sensitive_features", "strata")}
-    found = {role: column for role, column in given.items() if role not in lists}
-    asked = [*found.values(), *itertools.chain(*lists.values())]
-    missing = [name for name in asked if name not in table.columns]
-    if missing:
-        raise ValueError(f"there is no column {missing[0]!r}; there are {', '.join(table.columns)}")
-    for role, names in ROLES.items():
-        here = [name for name in names if name in table.columns and name not in asked]
-        if role not in found and len(here) > 1:
-            raise ValueError(
-                f"{' and '.join(here)} could both be {role}: say --map {role}={here[0]}"
-            )
-        if role not in found and here:
-            found[role] = here[0]
-    if not {"y_true", "y_pred", "y_score"} & set(found):
-        raise ValueError(
-            f"none of the columns {', '.join(table.columns)} is recognised as y_true, y_pred or "
-            "y_score: say which is, such as --map y_true=paid_back (is it a table at all?)"
-        )
-    head, notes = table.limit(LOOKED_AT).execute(), []
-    if head.empty:
-        raise ValueError("the table has no rows")
-    values = head.nunique()
-    for name in itertools.chain(*lists.values()):
-        if values[name] > MOST:
-            raise ValueError(
-                f"{name} has {values[name]:,} different values or more, too many for groups (at "
-                f"most {MOST:,}): is it an identifier? Give it as cluster if it says which rows "
-                "belong together, or merge its values"
-            )
-    free = [n for n in table.columns if n not in asked and n not in found.values()]
-    for name in free if "sensitive_features" not in given else ():
-        _doubtful(name, head, found)
-        note = ""
-        if head[name].dtype.kind == "f" and (head[name].dropna() % 1 != 0).any():
-            note = "holds numbers with fractions: no groups."
-        elif values[name] > MANY:
-            note = (
-                f"holds {values[name]:,} different values: no groups. Put numbers such as ages "
-                "into bands (18-29, 30-44) to compare them."
-            )
-        elif values[name] < 2:
-            note = "has one value only: there is nothing to compare."
-        if note:
-            notes.append(f"The column {name} {note}")
-        else:
-            lists["sensitive_features"].append(name)
-    if not lists["sensitive_features"]:
-        raise ValueError(
-            f"no column is a group. {' '.join(notes)} Say which are: --sensitive race,sex"
-        )
-    roles = {role: found[role] for role in (*ROLES, "cluster") if role in found}
-    return {"roles": roles} | lists, notes
-
-
-def _doubtful(name: str, head: pd.DataFrame, found: dict) -> None:
-    """Refuse to take a column for a group that may be the missing labels or predictions."""
-    labels = [role for role in ("y_true", "y_pred") if role in found]
-    lacking = [role for role in ("y_true", "y_pred") if role not in found]
-    its, *said = (set(_plain(head[n].dropna())) for n in (name, *(found[role] for role in labels)))
-    asked = len(lacking) == 1 or (lacking and "y_score" in found)
-    if asked and len(its) > 1 and (its in said or its <= {*YES, *NO}):
-        maps = " or ".join(f"--map {role}={name}" for role in lacking)
-        raise ValueError(
-            f"{name} holds {', '.join(sorted(its))}: is it {' or '.join(lacking)}? "
-            f"Say {maps}, or name the group columns, such as --sensitive {name}"
-        )
+            del roles[PRIVATE["y_score"]]
+        rows = _collapsed(self.rows[list(dict.fromkeys([*by, *strata, *roles]))])
+        given = rows[[*roles]].rename(columns=roles | {PRIVATE["cluster"]: "clusters"})
+        held = {"strata": rows[strata] if strata else None}
+        return counts.table(rows[by], intersect=intersect, **given.to_dict("series"), **held)
 
 
 def of_file(
@@ -188,104 +111,343 @@ def of_file(
 
     Parameters
     ----------
-    positive : the value of y_true and y_pred that counts as 1, all others as 0; needed where they
-        are not 0 and 1, yes and no, or true and false.
+    positive : the value of y_true and y_pred that counts as 1, all others as 0, or one for each
+        column ("decision=approve,repaid=yes"); needed where they are not 0 and 1, yes and no, ...
     given : columns by role, such as y_true="outcome", and lists of sensitive_features and strata
 
     Raises
     ------
-    ValueError : for columns that are not there, not recognised or in doubt, scores outside [0, 1],
-        values that are not two, a positive that occurs nowhere, and bad weights
+    ValueError : for columns that are not there, not recognised or in doubt, values that are no
+        number or not two, scores outside [0, 1], a positive that occurs nowhere, and bad weights
     """
-    table = read(source)
-    columns, notes = recognised(table, given)
-    roles = columns["roles"]
-    others = list(dict.fromkeys([*columns["sensitive_features"], *columns["strata"]]))
-    keys = {role: table[name] for role, name in (roles | {n: n for n in others}).items()}
-    steps = STEPS if "y_score" in roles and table.count().execute() > LARGE else None
-    if "y_score" in roles:
-        score = keys["y_score"].cast("float64")
-        low, high = table.aggregate([score.min(), score.max()]).execute().loc[0]
-        if low < 0 or high > 1:
-            percent = " (divide by 100?)" if low >= 0 and high <= 100 else ""
-            raise ValueError(
-                f"{roles['y_score']}: scores lie between {low:g} and {high:g}, and not in [0, 1]; "
-                f"turn them into probabilities{percent}"
-            )
-        if steps:
-            keys["y_score"] = (score * steps).floor().clip(0, steps - 1)
-    if "cluster" in roles and (several := keys["cluster"].nunique().execute()) > BUCKETS * 5:
-        keys["cluster"] = keys["cluster"].cast("string").hash().abs() % BUCKETS
-        notes.append(f"The {several:,} clusters were put into {BUCKETS:,} buckets.")
-    by = [expression.name(name) for name, expression in keys.items()]
-    rows = table.group_by(by).aggregate(times=table.count()).execute()
-    complete = rows[list(roles)].notna().all(axis=1)
-    if not complete.all():
-        left_out = rows.loc[~complete, "times"].sum()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        rows = Rows(source, folder)
+        with rows.database:
+            return _counted(rows, positive, given)
+
+
+def _counted(rows: Rows, positive: str | None, given: dict) -> Tally:
+    roles, lists = named(rows.names, given)
+    [total] = rows.ask("count(*)")
+    if not total:
+        raise ValueError("the table has no rows")
+    notes = rows.notes
+    values = grouped(rows, roles, lists, total, "sensitive_features" not in given)
+    keys = {role: _value(name) for role, name in roles.items()}
+    complete = " AND ".join(f"{of} IS NOT NULL" for of in keys.values())
+    keys |= {role: _number(rows, role, name) for role, name in roles.items() if role in NUMBERS}
+    steps = STEPS if "y_score" in roles and total > LARGE else None
+    if steps:
+        keys["y_score"] = f"greatest(0, least(floor({keys['y_score']} * {steps}), {steps - 1}))"
+    if "cluster" in roles:
+        [several] = rows.ask(f"count(DISTINCT {keys['cluster']})")
+        if several == 1:
+            raise ValueError(f"{roles['cluster']} has one value: all rows belong together")
+        if several > BUCKETS * 5:
+            keys["cluster"] = f"hash({keys['cluster']}) % {BUCKETS}"
+            notes.append(f"The {several:,} clusters were put into {BUCKETS:,} buckets.")
+    groups = list(dict.fromkeys(itertools.chain(*lists.values())))
+    selected = [f"{of} AS {PRIVATE[role]}" for role, of in keys.items()] + [*map(quoted, groups)]
+    query = f"SELECT {', '.join(selected)}, count(*) AS {TIMES} FROM rows WHERE {complete}"
+    found = rows.fetch(f"{query} GROUP BY ALL", form="df")
+    if left_out := total - found[TIMES].sum():
         notes.append(f"{left_out:,} rows without a {' or '.join(roles.values())} are left out.")
-    rows = rows[complete].copy()
-    if rows.empty:
-        raise ValueError("there is no row in which nothing is missing")
-    if "y_score" in roles:
-        score = rows["y_score"].astype(float)
-        rows["y_score"] = (score + 0.5) / steps if steps else score
-    said = {roles[role]: role for role in ("y_true", "y_pred") if role in roles}
-    if positive is not None and said:
-        notes.append(_counted(positive, {name: set(_plain(rows[of])) for name, of in said.items()}))
-    for name, role in said.items():
-        rows[role] = binary(rows[role], name, positive)
+    if found.empty:
+        raise ValueError(f"there is no row in which none of {', '.join(roles.values())} is missing")
+    if steps:
+        found[PRIVATE["y_score"]] = (found[PRIVATE["y_score"]] + 0.5) / steps
     if "sample_weight" in roles:
-        below = rows.loc[rows["sample_weight"] < 0, "times"].sum()
-        if below:
-            name, every = roles["sample_weight"], rows["times"].sum()
-            raise ValueError(f"{name}: {below:,} of {every:,} rows have a negative weight")
-        rows["sample_weight"] = counts.weights(rows["sample_weight"])
-    rows[others] = rows[others].map(_text)
-    return Tally(_collapsed(rows), notes=notes, steps=steps, **columns)
+        counts.weights(found[PRIVATE["sample_weight"]])
+    labels = {roles[role]: PRIVATE[role] for role in LABELS if role in roles}
+    notes += _zeros_and_ones(rows, found, labels, positive)
+    for name in groups:
+        spelled, more = _spelled(name, values[name])
+        found[name] = found[name].map(spelled).fillna(MISSING).astype(object)
+        notes += more
+    return Tally(_collapsed(found), roles=roles, notes=notes, steps=steps, **lists)
 
 
-def _plain(values: pd.Series) -> pd.Series:
-    """Values as texts in small letters, without spaces around them."""
-    return values.map(_text).str.strip().str.lower()
+# --- which column is what ---
 
 
-def _counted(positive: str, kinds: dict[str, set]) -> str:
-    """What the positive value means in each column; refused where a column speaks otherwise."""
-    usual, wanted, every = {*YES, *NO}, positive.lower(), set().union(*kinds.values())
+def named(names: Sequence[str], given: dict) -> tuple[dict, dict]:
+    """Column by role, by name where not given, and the columns of groups and strata as given."""
+    lists = {of: list(given.get(of, ())) for of in ("sensitive_features", "strata")}
+    lists = {of: list(dict.fromkeys(filter(None, map(str.strip, ns)))) for of, ns in lists.items()}
+    found = {role: column for role, column in given.items() if role not in lists}
+    asked = [*found.values(), *lists["sensitive_features"]]
+    if missing := [name for name in [*asked, *lists["strata"]] if name not in names]:
+        raise ValueError(f"there is no column {missing[0]!r}; there are {', '.join(names)}")
+    for role, usual in ROLES.items():
+        here = [name for name in usual if name in names and name not in asked]
+        if role not in found and len(here) > 1:
+            raise ValueError(
+                f"{' and '.join(here)} could both be {role}: say --map {role}={here[0]}"
+            )
+        if role not in found and here:
+            found[role] = here[0]
+    often = Counter(found.values())
+    if twice := [role for role, name in found.items() if often[name] > 1]:
+        raise ValueError(f"{found[twice[0]]} cannot be {' and '.join(twice)} at once")
+    for name in lists["sensitive_features"]:
+        if name in lists["strata"]:
+            raise ValueError(f"{name} cannot be compared (--sensitive) and held fixed (--strata)")
+        roles = [role for role in (*LABELS, *NUMBERS) if found.get(role, role) == name]
+        if roles:
+            raise ValueError(
+                f"{name} is {roles[0]}, and no group column (if it is one, say which column is "
+                f"{roles[0]}: --map {roles[0]}=...)"
+            )
+    if not {"y_true", "y_pred", "y_score"} & set(found):
+        raise ValueError(
+            f"none of the columns {', '.join(names)} is recognised as y_true, y_pred or "
+            "y_score: say which is, such as --map y_true=paid_back (is it a table at all, and is "
+            "its first line the header?)"
+        )
+    return {role: found[role] for role in ROLES if role in found}, lists
+
+
+def grouped(rows: Rows, roles: dict, lists: dict, total: int, free: bool) -> dict[str, dict]:
+    """How often groups and strata have each value; `free` columns become groups where they can."""
+    asked = [*itertools.chain(*lists.values())]
+    others = [n for n in rows.names if n not in asked and n not in roles.values()] if free else []
+    labels = [roles[role] for role in LABELS if role in roles]
+    values = rows.values([*asked, *others, *labels], MOST)
+    for name in asked:
+        if _many(values[name]) > MOST:
+            raise ValueError(
+                f"{name} has {_shown(values[name])} different values, too many for groups (at "
+                f"most {MOST:,}): is it an identifier? Give it as cluster if it says which rows "
+                "belong together, or merge its values"
+            )
+    for name in labels:
+        if isinstance(values[name], int):
+            some = rows.fetch(f"SELECT DISTINCT {_value(name)} FROM rows LIMIT 100")
+            _no_scores(name, {_word(text) for [text] in some if text})
+            raise ValueError(f"{name} has {_shown(values[name])} different values: no labels")
+    reasons = {name: _no_group(name, values[name], total) for name in others}
+    rows.notes += [f"The column {name} {why}" for name, why in reasons.items() if why]
+    rows.notes += [
+        f"{name} was not taken for {role}: --{option} {name} does so."
+        for name, role, option in UNTAKEN
+        if name in others and role not in roles
+    ]
+    kept = [name for name, why in reasons.items() if not why]
+    _in_doubt(kept, roles, {name: {*map(_word, values[name])} for name in [*kept, *labels]})
+    lists["sensitive_features"] += kept
+    if not lists["sensitive_features"]:
+        raise ValueError(
+            f"no column is a group. {' '.join(rows.notes)} Say which are: --sensitive race,sex"
+        )
+    return values
+
+
+def _many(values: dict | int) -> int:
+    return values if isinstance(values, int) else len(values)
+
+
+def _shown(values: dict | int) -> str:
+    return f"about {values:,}" if isinstance(values, int) else f"{len(values):,}"
+
+
+def _no_group(name: str, values: dict | int, total: int) -> str:
+    """Why a column is no group unless it is asked for."""
+    if _many(values) > MANY:
+        return (
+            f"holds {_shown(values)} different values: no groups. Put numbers such as ages "
+            "into bands (18-29, 30-44) to compare them."
+        )
+    texts = [text.strip() for text in values]
+    if any(re.search(r"[.,]0*[1-9]", text) for text in texts) and all(map(NUMBER.fullmatch, texts)):
+        return f"holds numbers with fractions: no groups (if they are codes: --sensitive {name})."
+    if len(values) == 1 and sum(values.values()) < total:
+        return f"holds {texts[0]} or nothing: --sensitive {name} compares these."
+    if len(values) < 2:
+        several = "one value only" if values else "no value"
+        return f"has {several}: there is nothing to compare."
+    return ""
+
+
+def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
+    """Refuse to take columns for groups that may be labels or predictions."""
+    lacking = [role for role in LABELS if role not in roles]
+    held = set().union(*(words[roles[role]] for role in LABELS if role in roles))
+    usual = {name: role for role, its in ROLES.items() for name in its}
+    odd = {}
+    for name in names:  # which have two values or more
+        its, role = words[name], usual.get(name.casefold())
+        if role or name.casefold().startswith(("y_", "pred")):
+            odd[name] = [role or "y_pred"]
+        elif (its <= held and 2 * len(its) > len(held)) or (lacking and its <= USUAL):
+            odd[name] = lacking or ["y_pred"]
+    for name, role in odd.items():
+        groups = ",".join([n for n in names if n not in odd] or [name])
+        values = f"{name} holds {_listed(words[name])}"
+        maps = " or ".join(f"--map {of}={name}" for of in role)
+        if set(role) <= set(lacking):
+            problem = f"{values}: is it {' or '.join(role)}? Say {maps}, or name the group columns"
+        else:
+            problem = f"{values}: is it another model's {role[0]}? Name the group columns"
+        more = "" if set(role) <= set(lacking) else f" (and to judge {name}: {maps})"
+        raise ValueError(f"{problem}, such as --sensitive {shlex.quote(groups)}{more}")
+
+
+# --- what the values are ---
+
+
+def _value(name: str) -> str:
+    """A column with a role, in SQL; NULL for what is missing."""
+    return f"CASE WHEN {quoted(name)} NOT IN {NOTHING} THEN {quoted(name)} END"
+
+
+def _number(rows: Rows, role: str, name: str) -> str:
+    """A column of numbers, in SQL; refused where a value is none, or out of range."""
+    text = _value(name)
+    of = number(text, rows.comma)
+    bad = f"{text} IS NOT NULL AND NOT coalesce(isfinite({of}), false)"
+    [(wrong, below, low, high, comma, point)] = rows.fetch(
+        "SELECT count(*) FILTER (t IS NOT NULL AND NOT coalesce(isfinite(x), false)), "
+        "count(*) FILTER (x < 0), min(x), max(x), bool_or(contains(t, ',')), "
+        f"bool_or(contains(t, '.')) FROM (SELECT {text} AS t, {of} AS x FROM rows)"
+    )
+    if wrong:
+        raise ValueError(
+            f"{name}: {wrong:,} values are no numbers, the first is {rows.first(name, bad)}; mend "
+            "them (decimals have a point, or a comma where semicolons separate the columns)"
+        )
+    if rows.comma and comma and point:
+        raise ValueError(f"{name} has decimal commas and points: write all numbers in one way")
+    if role == "sample_weight" and below:
+        first = rows.first(name, f"{of} < 0")
+        [every] = rows.ask("count(*)")
+        raise ValueError(
+            f"{name}: {below:,} of {every:,} rows have a negative weight, the first is {first}"
+        )
+    if role == "y_score" and low is not None and (low < 0 or high > 1):
+        percent = " (divide by 100?)" if low >= 0 and high <= 100 else ""
+        raise ValueError(
+            f"{name}: scores lie between {low:g} and {high:g}, and not in [0, 1]; "
+            f"turn them into probabilities{percent}"
+        )
+    return of
+
+
+def _word(value: str) -> str:
+    """A label in small letters without blanks around it, and a whole number without its point."""
+    text = value.strip().lower()
+    whole = re.fullmatch(r"[+]?(-?\d+)(?:[.,]0*)?", text)
+    return whole[1] if whole else text
+
+
+def _listed(words: set[str]) -> str:
+    return ", ".join([*sorted(words)[:8], *(["..."] if len(words) > 8 else [])])
+
+
+def _no_scores(name: str, words: set[str] | pd.Series) -> None:
+    """Refuse labels that are numbers between 0 and 1."""
+    found = pd.to_numeric(pd.Series(sorted(words)).str.replace(",", "."), errors="coerce")
+    if found.between(0, 1).all() and (found % 1 > 0).any():
+        raise ValueError(
+            f"{name} holds numbers between 0 and 1, such as {found[found % 1 > 0].iloc[0]:g}: is "
+            f"it y_score? Say --map y_score={name}"
+        )
+
+
+def _zeros_and_ones(
+    rows: Rows, found: pd.DataFrame, labels: dict[str, str], positive: str | None
+) -> list[str]:
+    """Write labels as 0 and 1, each column by its positive value; what that was, in sentences."""
+    words = {name: found[own].map(_word) for name, own in labels.items()}
+    kinds = {name: set(its) for name, its in words.items()}
+    pairs = {name: next((p for p in PAIRS if its <= {*p}), ()) for name, its in kinds.items()}
+    wanted, bare = _wanted(positive, labels)
+    chosen, notes = {}, {}
     for name, its in kinds.items():
-        shared = any(its & other for of, other in kinds.items() if of != name and wanted in other)
-        if wanted not in its and not shared and not (wanted in YES and its <= usual):
-            shown = ", ".join(sorted(its)[:8])
-            raise ValueError(f"--positive {positive}: {name} holds {shown}, and no {positive}")
-    sentence = f"In {' and '.join(kinds)}, {positive} counts as 1 and all other values as 0."
-    more = " Accuracy over all classes is not on this page." if len(every - usual) > 2 else ""
-    return sentence + more
+        _no_scores(name, its)
+        want, pair = wanted.get(name), pairs[name]
+        if its <= USUAL and not pair and (want is None or len(its & YES) > 1):
+            _mixed(rows, name, found.groupby(words[name])[TIMES].sum())
+        shared = any(want in of and its & of for of in kinds.values()) and not (bare and pair)
+        if want in {*its, *pair} or shared:
+            chosen[name] = want
+            notes.setdefault(want, []).append(name)
+        elif pair and (want is None or (bare and want in YES)):
+            chosen[name] = pair[1]
+    if unclear := [name for name in kinds if name not in chosen]:
+        raise ValueError(_which(unclear[0], wanted, chosen, kinds, pairs))
+    for name, own in labels.items():
+        found[own] = words[name].eq(chosen[name]).astype(np.int8)
+    more = " Accuracy over all classes is not on this page."
+    many = any(len(kinds[name]) > 2 for name in chosen)
+    return [
+        f"In {' and '.join(names)}, {want} counts as 1 and all other values as 0.{more * many}"
+        for want, names in notes.items()
+    ]
 
 
-def binary(values: pd.Series, name: str, positive: str | None = None) -> pd.Series:
-    """A column as 0 and 1: by the value that is positive, or as yes and no are usually written."""
-    texts = _plain(values)
-    kinds = sorted(texts.unique())
-    if set(kinds) <= {*YES, *NO} and (positive is None or positive.lower() not in kinds):
-        return texts.isin(YES).astype(np.int8)
-    if positive is not None:
-        return (texts == positive.lower()).astype(np.int8)
-    shown = ", ".join([*kinds[:8], *(["..."] if len(kinds) > 8 else [])])
-    raise ValueError(
-        f"{name} has {len(kinds)} values ({shown}); "
-        f"say which one counts against the rest, such as --positive {kinds[0]}"
+def _wanted(positive: str | None, labels: dict[str, str]) -> tuple[dict[str, str], bool]:
+    """The positive value of each column; and whether one was given for all."""
+    if positive is None:
+        return {}, False
+    if not labels:
+        raise ValueError(f"--positive {positive}: there is no y_true and no y_pred")
+    columns = {own.removeprefix("__"): name for name, own in labels.items()}
+    columns |= {name: name for name in labels}
+    either = rf"(?:{'|'.join(map(re.escape, columns))})\s*="
+    if not re.match(either, positive):
+        return dict.fromkeys(labels, _word(positive)), True
+    each = [part.partition("=") for part in re.split(rf",\s*(?={either})", positive)]
+    return {columns[name.strip()]: _word(value) for name, _, value in each}, False
+
+
+def _which(name: str, wanted: dict, chosen: dict, kinds: dict, pairs: dict) -> str:
+    """Ask which value of a column counts as 1, with an answer that is accepted."""
+    open_ = [of for of in kinds if wanted or of not in chosen]
+    shared = set.intersection(*(kinds[of] for of in open_))
+    usual = {of: pairs[of][1] if pairs[of] else min(shared or kinds[of]) for of in open_}
+    values = {of: chosen.get(of, usual[of]) for of in open_}
+    answer = ",".join(f"{of}={value}" for of, value in values.items())
+    if len(values) == len(kinds) and len({*values.values()}) == 1:
+        answer = values[name]
+    such, its = f"--positive {shlex.quote(answer)}", _listed(kinds[name])
+    if name in wanted:
+        return f"--positive {wanted[name]}: {name} holds {its}, and no {wanted[name]}; say {such}"
+    return (
+        f"{name} has {len(kinds[name])} values ({its}); "
+        f"say which one counts against the rest, such as {such}"
     )
 
 
-def _text(value: Any) -> str:
-    """A value as text; whole numbers without a decimal point."""
-    if pd.isna(value):
-        return MISSING
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value)) if whole else str(value)
+def _mixed(rows: Rows, name: str, often: pd.Series) -> None:
+    """Refuse more than one way of writing 0 and 1 in a column."""
+    best = max(PAIRS, key=lambda pair: often.reindex(pair).sum())
+    [raw] = rows.ask(f"list(DISTINCT {_value(name)})")
+    odd = [value for value in raw if _word(value) not in best]
+    first = rows.first(name, f"{quoted(name)} IN ({', '.join('?' * len(odd))})", *odd)
+    raise ValueError(
+        f"{name} holds {_listed({*often.index})}, which is more than one way to write 0 and 1; the "
+        f"first that is not {' or '.join(best)} is {first}. Write them in one way, drop those "
+        f"rows, or count one value against all others: --positive {name}={best[1]}"
+    )
+
+
+def _spelled(name: str, values: dict[str, int]) -> tuple[dict[str, str], list[str]]:
+    """Groups that differ in capitals and blanks only as one, in the commonest spelling."""
+    alike = {}
+    for text in sorted(values, key=lambda text: (-values[text], text)):
+        alike.setdefault(" ".join(text.split()).casefold(), []).append(text)
+    notes = [
+        f"In {name}, {', '.join(map(repr, texts[1:]))} was counted as {texts[0].strip()!r}."
+        for texts in alike.values()
+        if len(texts) > 1
+    ]
+    notes += [
+        f"In {name}, {key} and {key}.0 are two groups." for key in alike if f"{key}.0" in alike
+    ]
+    return {text: texts[0].strip() for texts in alike.values() for text in texts}, notes
 
 
 def _collapsed(rows: pd.DataFrame) -> pd.DataFrame:
     """Each combination once, with the sum of its times."""
-    names = [name for name in rows if name != "times"]
-    return rows.groupby(names, sort=True, as_index=False)["times"].sum()
+    names = [name for name in rows if name != TIMES]
+    return rows.groupby(names, sort=True, as_index=False)[TIMES].sum()

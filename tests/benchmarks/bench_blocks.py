@@ -108,7 +108,7 @@ def shards(rows: int) -> None:
         given = "sensitive_features=['a', 'b', 'c']"
         parts = {
             "DuckDB alone": f"import duckdb; run = lambda: duckdb.sql({alone!r}).fetchall()",
-            "tally": "from helpers.blocks import tally; import ibis.backends.duckdb; "
+            "tally": "from helpers.blocks import tally; "
             f"run = lambda: print(len(tally.of_file({folder!r}, {given})))",
         }
         for name, code in parts.items():
