@@ -2,6 +2,7 @@
 
 import json
 import sys
+from importlib.metadata import version
 
 import nbformat
 import pytest
@@ -54,6 +55,9 @@ def test_the_first_page_tells_what_was_found_and_what_failed(tmp_path):
     assert "<td>2</td>" in (tmp_path / "pages" / "tables.html").read_text()
     assert len((tmp_path / "scorecard.csv").read_text().splitlines()) == 3
     assert not list(tmp_path.glob(".book-*"))
+    made = json.loads((tmp_path / "run.json").read_text())
+    assert made["torch"] == version("torch") and set(made["seconds"]) == {"01_a", "02_b"}
+    assert made["commit"][:7] in index and made["processor"] in index
 
 
 def test_pages_of_nothing_are_refused(tmp_path):

@@ -9,7 +9,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from pathlib import Path
 
 import jinja2
@@ -21,7 +20,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from helpers.run import artifacts, claims, exercises, lessons, project, stored
+from helpers.run import artifacts, claims, exercises, lessons, project, provenance, stored
 
 BOOK = Path(__file__).parent / "book"  # its settings, templates, style and script
 PAPERMILL = "papermill-error-cell-tag"
@@ -63,16 +62,16 @@ def write(folder: Path) -> Path:
         for name in templates.list_templates(["jinja"]):
             page = templates.get_template(name).render(known)
             (source / name.removesuffix(".jinja")).write_text(page)
-        _build(source, pages, folder.name)
+        _build(source, pages, provenance.write(folder, executed) | {"run": folder.name})
         shutil.rmtree(folder / "pages", ignore_errors=True)
         pages.rename(folder / "pages")
     return artifacts.write_text(folder / "index.html", (BOOK / "redirect.html").read_text())
 
 
-def _build(source: Path, pages: Path, run: str) -> None:
+def _build(source: Path, pages: Path, about: dict) -> None:
     """Run Sphinx; a warning of its own would stand in the output of the run."""
-    about = {"version": version("visual-bias-notebooks"), "run": run}
-    footer = (BOOK / "footer.html").read_text().format(**about)
+    pinned = "pinned kernels" if about["pinned"] is True else f"not pinned: {about['pinned']}"
+    footer = (BOOK / "footer.html").read_text().format(**about | {"pinned": pinned})
     settings = yaml.safe_load((BOOK / "conf.yml").read_text())
     settings["html_static_path"] = [str(BOOK / "static")]
     settings["html_theme_options"]["extra_footer"] = footer
