@@ -12,12 +12,11 @@ where its cell says `sweep.recorded(project.outputs() / "sweep/worlds.csv")`.
 
 import os
 import sys
-from pathlib import Path
 
 import pandas as pd
 
 from helpers.contexts import sweep
-from helpers.run import parameters, preflight, project
+from helpers.run import parameters, preflight, project, recorded
 
 try:  # refused here, before anything runs
     preflight.known_keys(config, ["run", "doses", "seeds", "per_class", "trainings"])
@@ -42,7 +41,7 @@ rule all:
 
 rule world:
     input:
-        code=sorted(map(str, Path("helpers").rglob("*.py"))),
+        code=recorded.files("context_worlds.csv"),
     output:
         WORLD,
     params:

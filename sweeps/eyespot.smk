@@ -10,9 +10,8 @@ The trials are those of notebook 07: those of one seed are about two minutes of 
 
 import os
 import sys
-from pathlib import Path
 
-from helpers.run import parameters, preflight, project
+from helpers.run import parameters, preflight, project, recorded
 
 try:  # refused here, before anything runs
     preflight.known_keys(config, ["run", "seeds"])
@@ -31,7 +30,7 @@ rule all:
 
 rule trial:
     input:
-        code=sorted(map(str, Path("helpers").rglob("*.py"))),
+        code=recorded.files("eyespot_trials.csv"),
     output:
         TRIAL,
     threads: 1

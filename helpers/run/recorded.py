@@ -81,6 +81,12 @@ def same(command: str) -> list[str]:
     return list(made)
 
 
+def files(name: str) -> list[str]:
+    """The modules that make a recorded table, as paths from the root."""
+    names = artifacts.imported(*_modules(_ledger().loc[name, "driver"]), without=BESIDE)
+    return [f"helpers/{name}.py" for name in names]
+
+
 def _ledger() -> pd.DataFrame:
     return pd.read_csv(LEDGER, dtype=str, keep_default_na=False).set_index("file")
 
@@ -88,9 +94,12 @@ def _ledger() -> pd.DataFrame:
 def _maker(driver: str) -> str:
     """Digest of what a driver does: its modules with all that they import, and tables it reads."""
     tables = [name for name in driver.split() if name.endswith(".csv")]
-    modules = [name for name in driver.split() if name not in tables]
-    code = artifacts.Source(*artifacts.imported(*modules, without=BESIDE)).digest()
+    code = artifacts.Source(*artifacts.imported(*_modules(driver), without=BESIDE)).digest()
     return artifacts.key("maker", code=code, tables=[_content(DATA / t) for t in tables])
+
+
+def _modules(driver: str) -> list[str]:
+    return [name for name in driver.split() if not name.endswith(".csv")]
 
 
 def _content(path: Path) -> str:
