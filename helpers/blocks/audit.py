@@ -16,6 +16,7 @@ import pandas as pd
 from helpers import stats
 from helpers.blocks import blocks, counts, evidence, report, tally
 from helpers.blocks.tally import Tally
+from helpers.run import artifacts
 
 WORDS = {
     "pr": "positive rate",
@@ -218,7 +219,7 @@ def main(arguments: list[str] | None = None) -> None:
     page = Path(out)
     try:
         found = Audit(tally.of_file(path, **given, **_columns(roles)), Path(path).name, **options)
-        page.write_text(found.html, encoding="utf-8")
+        artifacts.write_text(page, found.html)
     except (ValueError, OSError, MemoryError) as error:
         hint = ' (to make, as ASK="...")' if "--" in str(error) else ""
         old = f"\n{out} is the page of an earlier table." if _outdated(page) else ""
@@ -242,5 +243,5 @@ def _outdated(page: Path) -> bool:
     with contextlib.suppress(OSError, UnicodeError):
         text = page.read_text(encoding="utf-8")
         if "<title>Audit of" in text and OLD not in text:
-            page.write_text(text.replace("<body>", f"<body>\n{OLD}", 1), encoding="utf-8")
+            artifacts.write_text(page, text.replace("<body>", f"<body>\n{OLD}", 1))
     return page.exists()
