@@ -100,8 +100,28 @@ class Audit:
         self.auc_error = blocks.auc_error(first).max() if binned else 0
         lacking = blocks.lacking(first)
         self.unsaid = [f"{WORDS[of]}: it needs {lacking[of]}." for of in lacking if of in WORDS]
+        self.unsaid += self._apart(held)
         if first.rows is not None and len(counted) > evidence.MOST_ROWS:
             self.unsaid.append("p values: clusters have too many rows to exchange one by one.")
+
+    def _apart(self, held: dict[str, counts.Table]) -> list[str]:
+        """Sentences on rows in strata that two groups do not share: there nothing is held fixed."""
+        said, strata = [], " and ".join(self.counted.strata)
+        for name, data in held.items():
+            there = data.counts.sum(-1)  # rows by stratum and group
+            mine = self.fixed[self.fixed["attribute"] == name] if len(self.fixed) else self.fixed
+            pairs = mine.dropna(subset=["value"])[["group_i", "group_j"]] if len(mine) else mine
+            if pairs.empty:
+                said.append(f"{name} with {strata} held fixed: no two groups share a stratum.")
+            for pair in sorted({tuple(sorted(pair)) for pair in pairs.itertuples(index=False)}):
+                both = (there[:, [data.groups.place(g) for g in pair]] > 0).all(1)
+                if not both.all():
+                    said.append(
+                        f"{name} = {pair[0]} against {pair[1]}, with {strata} held fixed: they "
+                        f"share strata of {there[both].sum():,} of {there.sum():,} rows, and are "
+                        "compared in these alone."
+                    )
+        return said
 
     @property
     def html(self) -> str:

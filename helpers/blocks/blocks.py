@@ -73,7 +73,8 @@ Roc = namedtuple("Roc", "fpr tpr")
 
 def rocs(data: Table) -> dict[str, Roc]:
     """Roc curves of all units by their names, with one vertex a distinct score."""
-    return dict(zip(data.units, _curves(data.kinds, data.mass()), strict=True))
+    found = zip(data.units, _curves(data.kinds, data.mass()), strict=True)
+    return dict([*found][::-1])  # a group may be called as another's complement: the group counts
 
 
 def _curves(kinds: pd.DataFrame, mass: np.ndarray) -> list[Roc]:

@@ -25,7 +25,7 @@ PRIVATE = {name: f"__{name}" for name in PRIVATE}
 """Names that no column of the reader's can have."""
 FILE, ROW = PRIVATE["file"], PRIVATE["row"]
 SMALL = 100_000_000  # bytes of text files that are parsed once and kept
-BEFORE = re.compile(r"\s*$|sep=.$")  # lines before the header
+BEFORE = re.compile(r"\s*$|sep=.\s*$")  # lines before the header
 BLANKS = "' \t\r\n\N{NO-BREAK SPACE}'"  # in SQL
 NO_TABLE = "this is no table in the form its ending says"
 WRONG = {
@@ -143,15 +143,20 @@ class Rows:
         # its patterns have no escape but brackets
         every = [str(p).translate({ord(c): f"[{c}]" for c in "[*?"}) for p in paths]
         files = ", ".join(map(_string, every))
+        # folders such as site=A are columns, but for those that the files have themselves
+        folders = [part for p in paths for part in p.parent.parts if "=" in part]
+        above = {part.partition("=")[0].casefold() for part in folders}
+        own = above & {name.casefold() for name in names}
+        hive = f"hive_partitioning={str(len(self.files) > 1 and not own).lower()}"
         if isinstance(form[0], tuple):
-            return f"read_parquet([{files}], filename='{FILE}')"
+            return f"read_parquet([{files}], filename='{FILE}', {hive})"
         separator, compression, skip = form
         self.comma |= separator == ";"
         columns = ", ".join(f"{_string(name)}: 'VARCHAR'" for name in names)
         self.texts.append(
             f"read_csv([{files}], columns={{{columns}}}, header=true, auto_detect=false, "
             f"delim='{separator}', quote='\"', escape='\"', compression='{compression}', "
-            f"skip={skip}, filename='{FILE}')"
+            f"skip={skip}, filename='{FILE}', {hive})"
         )
         return self.texts[-1]
 

@@ -373,6 +373,12 @@ def _zeros_and_ones(
             notes.setdefault(want, []).append(name)
         elif pair and (want is None or (bare and want in YES)):
             chosen[name] = pair[1]
+        own = found[labels[name]][words[name] == chosen.get(name)].map(str.strip)
+        if not pair and (alike := sorted({*own})) and len(alike) > 1:
+            raise ValueError(
+                f"{name} holds {' and '.join(map(repr, alike))}, which may be one class or "
+                f"{len(alike)}: write them in one way, or as different words"
+            )
     if unclear := [name for name in kinds if name not in chosen]:
         raise ValueError(_which(unclear[0], wanted, chosen, kinds, pairs))
     for name, own in labels.items():

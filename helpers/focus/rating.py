@@ -71,7 +71,7 @@ def rate(
 ) -> pd.DataFrame:
     """Focus of a method's maps of every mosaic of a design, by each training (section I-B).
 
-    Scores of named methods are kept in the project's store.
+    Scores of named methods are kept in the project's store, but for networks of the reader's own.
 
     Parameters
     ----------
@@ -95,8 +95,9 @@ def rate(
         raise ValueError(f"The model has no class {unknown[0]!r} that mosaics have.")
     targets = torch.tensor([model.logit[name] for name in table["target"]])
     settings = {**method_settings(method, effort), **settings}
-    score_all, found = _kept if isinstance(method, str) else _scored, []
+    found = []
     for training, network in enumerate(progress(model.trainings, desc=shown(method), delay=2)):
+        score_all = _kept if isinstance(method, str) and _known(network) else _scored
         done = score_all(network, images.images, table, targets, method, shape, settings)
         row = dict(zip(("focus", "seconds"), done, strict=True)) | {"training": training}
         found.append(table.assign(method=shown(method), **row))
@@ -145,6 +146,12 @@ def _scored(network, images, table, targets, method, shape, settings) -> np.ndar
         seconds += found.seconds
         scores.append(score(found.maps, where))
     return np.stack([torch.cat(scores).numpy(), np.full(len(table), seconds / len(table))])
+
+
+def _known(network) -> bool:
+    """Whether all that a network computes is told by its key: torch's, torchvision's and ours."""
+    packages = {type(part).__module__.split(".")[0] for part in network.modules()}
+    return packages <= {"torch", "torchvision", "helpers"}
 
 
 def _kept(network, images, table, targets, method, shape, settings) -> np.ndarray:

@@ -105,8 +105,28 @@ def imported(*modules: str, without: tuple[str, ...] = ()) -> list[str]:
 
 
 def source(function: Callable) -> str:
-    """Digest of a function's source, alike in a module and in a notebook's cell."""
-    return _digest(textwrap.dedent(inspect.getsource(function)).encode())
+    """Digest of a function's source, alike in a module and in a notebook's cell, and of the values
+    and own functions that it names; a TypeError where it names what has no content."""
+    first, met = "", {}
+    left = [("", function)]
+    while left:
+        where, one = left.pop()
+        if inspect.isfunction(one):
+            if one in met or (met and _installed(one)):
+                continue
+            met[one] = _digest(textwrap.dedent(inspect.getsource(one)).encode())
+            named = inspect.getclosurevars(one)
+            held = {**named.globals, **named.nonlocals}.items()
+            left += sorted((f"{one.__name__}.{name}", value) for name, value in held)
+        elif not (inspect.ismodule(one) or inspect.isclass(one) or inspect.isbuiltin(one)):
+            first += key("named", **{where: one})
+    digests = [*met.values()]
+    return digests[0] if not first + "".join(digests[1:]) else key("source", of=[first, *digests])
+
+
+def _installed(function: Callable) -> bool:
+    """Whether a function is a library's, whose version stands in the key."""
+    return "site-packages" in (inspect.getsourcefile(function) or "")
 
 
 @cache

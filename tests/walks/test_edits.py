@@ -194,7 +194,7 @@ def test_a_recorded_table_is_made_by_all_that_its_driver_imports():
     closure = set(artifacts.imported("contexts/sweep", without=recorded.BESIDE))
     assert {
         "contexts/pasting",
-        "data/mosaics",
+        "data/mosaic",
         "explain/cam",
         "models/training",
         "stats/__init__",

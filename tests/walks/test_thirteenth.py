@@ -1,0 +1,122 @@
+"""The thirteenth and further: what fresh eyes found silently wrong after the first twelve."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from helpers.blocks import audit, blocks, counts, tally
+from helpers.focus import rating
+from helpers.run import artifacts, export, project
+
+N = 1200
+SEX = np.repeat(["f", "m"], N // 2)
+ROWS = pd.DataFrame({"y_true": np.arange(N) % 2, "y_pred": np.arange(N) % 3 % 2, "sex": SEX})
+
+
+@pytest.mark.parametrize(
+    "every, said",
+    [(20, "share strata of 60 of 1,200 rows"), (N * 2, "no two groups share a stratum")],
+)
+def test_strata_that_groups_do_not_share_are_told(every, said):
+    site = np.where(np.arange(1, N + 1) % every == 0, "both", SEX)
+    rows = ROWS.assign(site=site)
+    page = audit.Audit(tally.of_file(rows, sensitive_features=["sex"], strata=["site"]), draws=99)
+    assert said in page.html
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_a_folder_called_as_a_column_overwrites_nothing(name, tmp_path):
+    path = tmp_path / "y_pred=1" / name
+    path.parent.mkdir()
+    getattr(ROWS, "to_csv" if name == "t.csv" else "to_parquet")(path, index=False)
+    expected = tally.of_file(ROWS).table().frame()
+    pd.testing.assert_frame_equal(tally.of_file(path).table().frame(), expected)
+
+
+def test_folders_called_as_hive_does_are_columns_of_text(tmp_path):
+    for site in ("01", "1"):
+        (tmp_path / f"site={site}").mkdir()
+        ROWS.to_parquet(tmp_path / f"site={site}/a.parquet", index=False)
+        ROWS.to_csv(tmp_path / f"site={site}/a.csv", index=False)
+    for form in ("parquet", "csv"):
+        assert tally.of_file(tmp_path / f"*/*.{form}").sizes("site").to_dict() == {"01": N, "1": N}
+
+
+def test_labels_that_differ_in_capitals_are_not_counted_as_one():
+    rows = ROWS.assign(y_true=np.array(list("AaBb"))[np.arange(N) % 4])
+    rows["y_pred"] = rows["y_true"].str.lower().where(rows["sex"] == "f", rows["y_true"])
+    with pytest.raises(ValueError, match="y_true holds 'A' and 'a', which may be one class or 2"):
+        tally.of_file(rows, positive="A")
+
+
+def test_excels_first_line(tmp_path):
+    (tmp_path / "t.csv").write_bytes(
+        ("sep=;\n" + ROWS.to_csv(sep=";", index=False)).replace("\n", "\r\n").encode()
+    )
+    assert len(tally.of_file(tmp_path / "t.csv")) == N
+
+
+def test_a_loop_is_known_by_what_it_names():
+    def made(rate):
+        def loop():
+            return rate * 2
+
+        return loop
+
+    def calling(inner):
+        return lambda: inner()
+
+    assert artifacts.source(made(1)) == artifacts.source(made(1)) != artifacts.source(made(2))
+    assert artifacts.source(calling(made(1))) != artifacts.source(calling(made(2)))
+
+
+def test_scores_of_an_edited_network_of_the_readers_are_not_from_the_store(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    monkeypatch.setattr(rating, "_scored", lambda network, *_: np.full((2, 1), network.sign))
+    table = (
+        pd.DataFrame({"target": ["a"]})
+        .reindex(columns=["target", *rating.IMAGES, *rating.TARGETS], fill_value=0)
+        .assign(target="a")
+    )
+    own = type("Own", (torch.nn.Linear,), {"sign": 1, "__module__": "__main__"})(1, 1)
+    model = type(
+        "M",
+        (),
+        {"logit": {"a": 0}, "trainings": [own], "recipe": type("R", (), {"architecture": ""})},
+    )
+    images = type("I", (), {"images": torch.zeros(1), "name": "C"})
+    first = rating.rate(model, images, table, "gradcam")["focus"][0]
+    own.sign = -1
+    assert (first, rating.rate(model, images, table, "gradcam")["focus"][0]) == (1, -1)
+
+
+def test_a_group_called_as_a_complement_has_its_own_roc():
+    by = ["smoker", "not smoker", "unknown"] * 20
+    y = np.arange(60) // 3 % 2
+    data = counts.table(by, y_true=y, y_score=np.where(np.arange(60) % 3 == 1, y, 1 - y))
+    assert blocks.rocs(data)["not smoker"].tpr.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "#|export data.mosaic",
+        "#| export data.mosaic ",
+        "#| exports data.mosaic",
+        "# x\n#| export data.mosaic",
+        "#| export data.splits",
+        "#| export data",
+    ],
+)
+def test_a_wrong_mark_is_refused_before_anything_is_written(mark, tmp_path):
+    for part in ("helpers", "notebooks"):
+        shutil.copytree(project.root() / part, tmp_path / part)
+    path = tmp_path / "notebooks/03_contextualized_mosaics.ipynb"
+    path.write_text(path.read_text().replace("#| export data.mosaic", mark.replace("\n", "\\n")))
+    before = {p: p.read_bytes() for p in (tmp_path / "helpers").rglob("*.py")}
+    with pytest.raises(ValueError, match=r"03_contextualized_mosaics|by hand"):
+        export.export(tmp_path)
+    assert before == {p: p.read_bytes() for p in (tmp_path / "helpers").rglob("*.py")}
