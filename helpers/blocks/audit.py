@@ -7,6 +7,7 @@ No network is loaded. `tally` counts the table, the rest follows from the counts
 
 import argparse
 import contextlib
+import csv
 from pathlib import Path
 
 import jinja2
@@ -202,11 +203,16 @@ def _role(text: str) -> tuple[str, str]:
     return role, column
 
 
+def _names(text: str) -> list[str]:
+    """Columns with commas between; one that holds a comma stands in double quotes."""
+    return next(csv.reader([text], skipinitialspace=True), [])
+
+
 def main(arguments: list[str] | None = None) -> None:
     """``python -m helpers audit TABLE``: write the page of a table."""
     said = "One page about a table of predictions."
     parser = argparse.ArgumentParser("python -m helpers audit", description=said)
-    add, names = parser.add_argument, {"type": lambda text: text.split(","), "action": "extend"}
+    add, names = parser.add_argument, {"type": _names, "action": "extend"}
     add("table", help="CSV or Parquet: a file, a folder or a pattern")
     roles = "y_true=, y_pred= or y_score= and the column's name"
     several = {"type": _role, "metavar": "ROLE=COLUMN", "action": "extend"}

@@ -4,6 +4,8 @@ Columns are text (`rows`), and converted where they have a role. All reports fol
 and tallies add. The rows are never held in memory.
 """
 
+import csv
+import io
 import itertools
 import re
 import shlex
@@ -242,6 +244,13 @@ def grouped(rows: Rows, roles: dict, lists: dict, total: int, free: bool) -> dic
     return values
 
 
+def listed(names: Sequence[str]) -> str:
+    """Names of columns with commas between, and quoted where they hold some."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
+
+
 def _many(values: dict | int) -> int:
     return values if isinstance(values, int) else len(values)
 
@@ -281,9 +290,9 @@ def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
         elif (its <= held and 2 * len(its) > len(held)) or (lacking and its <= USUAL):
             odd[name] = lacking or ["y_pred"]
     for name, role in odd.items():
-        groups = ",".join([n for n in names if n not in odd] or [name])
+        groups = listed([n for n in names if n not in odd] or [name])
         values = f"{name} holds {_listed(words[name])}"
-        maps = " or ".join(f"--map {of}={name}" for of in role)
+        maps = " or ".join(f"--map {shlex.quote(f'{of}={name}')}" for of in role)
         if set(role) <= set(lacking):
             problem = f"{values}: is it {' or '.join(role)}? Say {maps}, or name the group columns"
         else:

@@ -1,5 +1,7 @@
 """The thirteenth and further: what fresh eyes found silently wrong after the first twelve."""
 
+import re
+import shlex
 import shutil
 
 import numpy as np
@@ -120,3 +122,17 @@ def test_a_wrong_mark_is_refused_before_anything_is_written(mark, tmp_path):
     with pytest.raises(ValueError, match=r"03_contextualized_mosaics|by hand"):
         export.export(tmp_path)
     assert before == {p: p.read_bytes() for p in (tmp_path / "helpers").rglob("*.py")}
+
+
+def test_what_is_prescribed_is_accepted_for_names_with_blanks_and_commas(tmp_path, capsys):
+    rows = ROWS.rename(columns={"sex": "Income, annual"}).assign(**{"Model B": ROWS["y_pred"]})
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    page = str(tmp_path / "page.html")
+    with pytest.raises(SystemExit) as refused:
+        audit.main([str(tmp_path / "t.csv"), "--out", page])
+    pattern = r"such as (--sensitive .*?) \(and to judge .*?: (--map .*?)\)"
+    groups, judge = re.search(pattern, str(refused.value)).groups()
+    for prescribed in (groups, f"{groups} {judge}"):
+        options = [*shlex.split(prescribed), "--draws", "40", "--out", page]
+        audit.main([str(tmp_path / "t.csv"), *options])
+    assert "Income, annual" in capsys.readouterr().out
