@@ -316,3 +316,9 @@ def test_ready_made_mosaics_are_taken_as_they_are_unless_networks_train_on_their
         pd.testing.assert_frame_equal(found, taken)
     assert len(held) == (20 if fit == networks.AS_IT_IS else 8)
     assert found[IMAGES].to_numpy().max() < len(held)
+
+
+def test_a_network_as_it_is_is_not_stopped_early():
+    """06 asks for it of every model; where nothing is trained, there is nothing to stop."""
+    model = replace(small(), recipe=Recipe("squeezenet1_0", networks.AS_IT_IS))
+    assert networks.stopped_early(None, model, 0) == []

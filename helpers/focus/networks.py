@@ -81,9 +81,9 @@ def every(collection: Collection, recipes: Sequence[Recipe], seed: int, sets) ->
 
 def stopped_early(collection: Collection, one: Model, seed: int) -> list[Model]:
     """The model's trainings on its set, stopped after an epoch; none of a network as it is."""
-    recipe = replace(one.recipe, epochs=1)
-    trained = one.recipe.fit != AS_IT_IS
-    return [model(collection, recipe, seed, one.trained_on)] if trained else []
+    if one.recipe.fit == AS_IT_IS:
+        return []
+    return [model(collection, replace(one.recipe, epochs=1), seed, one.trained_on)]
 
 
 def accuracies(several: Sequence[Model], images: Mapping[str, ImageSet]) -> pd.DataFrame:
