@@ -7,6 +7,7 @@ superpixels (`perturbation`) have names and settings in `methods`; `layers` is w
 import inspect
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
@@ -93,8 +94,8 @@ def explain(
             f"Nobody said how {type(model).__name__} wants its images normalised: wrap it, "
             "models.wrap(network, its weights or configuration), and explain that."
         )
-    targets = _targets(images, targets)
     refuse_other_ranges(images)
+    targets = _targets(images, targets)
     device = next(model.parameters()).device
     training = model.training
     model.eval()
@@ -148,12 +149,15 @@ def _floats(images: torch.Tensor, device: torch.device) -> torch.Tensor:
 def _targets(images: torch.Tensor, targets: torch.Tensor | int) -> torch.Tensor:
     if images.ndim != 4 or images.shape[1] != 3 or len(images) == 0:
         raise ValueError(f"Images must be (N, 3, H, W) with N > 0, not {tuple(images.shape)}.")
-    targets = torch.as_tensor(targets)
-    targets = targets.repeat(len(images)) if targets.ndim == 0 else targets
-    if targets.shape != (len(images),) or targets.dtype != torch.int64:
+    with suppress(TypeError, ValueError, RuntimeError):  # what is no number is refused below
+        targets = torch.as_tensor(targets)
+        targets = targets.repeat(len(images)) if targets.ndim == 0 else targets
+    wanted = (torch.int64, (len(images),))
+    if (getattr(targets, "dtype", None), getattr(targets, "shape", None)) != wanted:
+        what = getattr(targets, "dtype", repr(targets))
         raise ValueError(
             f"Targets must be int64 of shape ({len(images)},), one an image, or one int; these are "
-            f"{targets.dtype} of shape {tuple(targets.shape)}."
+            f"{what} of shape {tuple(getattr(targets, 'shape', ()))}."
         )
     _refuse_other_classes(targets)
     return targets

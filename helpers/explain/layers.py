@@ -64,6 +64,7 @@ def through(
     return found[0], logits.gather(1, targets[:, None])[:, 0]
 
 
+@torch.enable_grad()
 def gradient_at(
     model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str = "input"
 ) -> tuple[torch.Tensor, torch.Tensor]:

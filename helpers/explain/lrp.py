@@ -59,6 +59,7 @@ def lrp(model, images, targets, *, layer="input") -> tuple[torch.Tensor, torch.T
     return reduced(relevance, "sum", images), share
 
 
+@torch.enable_grad()
 def propagate(model, images, targets, layer="input") -> tuple[torch.Tensor, torch.Tensor, Ledger]:
     """Relevance (B, C, h, w), target logits (B,) and the ledger; nothing is refused here."""
     ledger = Ledger()

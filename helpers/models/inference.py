@@ -29,7 +29,7 @@ def logits(
     batches = images.split(64) if isinstance(images, torch.Tensor) else images
     said = []
     for batch in progress(batches, desc="logits", delay=2):
-        if hasattr(networks[0], "mean"):
+        if hasattr(getattr(networks[0], "module", networks[0]), "mean"):  # DataParallel's module
             refuse_other_ranges(batch)
         batch = batch.to(device)
         said.append(torch.stack([network.eval()(batch).float().cpu() for network in networks]))
@@ -48,6 +48,8 @@ def logits(
 
 def refuse_other_ranges(images: torch.Tensor, spare: float = 0.5) -> None:
     """Refuse float images that leave [0, 1] by more than is to spare: 0 to 255, or normalised."""
+    if not isinstance(images, torch.Tensor):
+        raise TypeError(f"Images must be a tensor, (N, 3, H, W), not a {type(images).__name__}.")
     if images.is_floating_point() and images.numel():
         low, high = images.detach().aminmax()
         if low < -spare or high > 1 + spare:

@@ -26,6 +26,10 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 STATES = ("state_dict", "model_state_dict", "model")  # of a checkpoint, in this order
 INPUT_KEYS = ("mean", "std", "image_mean", "image_std", "do_normalize")
+OTHER_KEYS = {  # of an image processor: what they are where images in [0, 1] are normalised once
+    "include_top": (None, False), "rescale_offset": (None, False),
+    "rescale_factor": (None, 1 / 255), "do_rescale": (None, True),
+}  # fmt: skip
 
 
 class Classifier(nn.Module):
@@ -38,6 +42,9 @@ class Classifier(nn.Module):
 
     def __init__(self, network: nn.Module, mean=IMAGENET_MEAN, std=IMAGENET_STD):
         super().__init__()
+        if not isinstance(network, nn.Module) or isinstance(network, Classifier):
+            why = "is wrapped already" if isinstance(network, Classifier) else "is no nn.Module"
+            raise ValueError(f"{type(network).__name__} {why}: give the network itself.")
         self.network = network.to(memory_format=torch.channels_last)  # 10 to 20% faster on CPU
         self.head = head_of(network)
         self.history = None
@@ -62,7 +69,8 @@ class Classifier(nn.Module):
             images = images.float().div_(255).sub_(self.mean)  # in place: it is a copy
         else:
             images = images - self.mean
-        images = images.div_(self.std).contiguous(memory_format=torch.channels_last)
+        images = images.div_(self.std).to(next(self.network.parameters()).dtype)
+        images = images.contiguous(memory_format=torch.channels_last)
         return _logits_in(self.network(images))
 
 
@@ -114,13 +122,24 @@ def wrap(network: nn.Module, like=None, *, mean=None, std=None) -> Classifier:
             "models.wrap(network, image_processor), or mean=(...) and std=(...) on the [0, 1] "
             "scale; mean=0 and std=1 where it takes images in [0, 1] as they are."
         )
-    return Classifier(network, *(torch.as_tensor(one).float().expand(3) for one in (mean, std)))
+    try:
+        mean, std = (torch.as_tensor(one).float().flatten().expand(3) for one in (mean, std))
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"mean={mean!r}, std={std!r}: give a number, or one a channel.") from None
+    return Classifier(network, mean, std)
 
 
 def _stated(like) -> tuple:
     """Mean and std as torchvision, timm or Hugging Face state them; None where they do not."""
     like = like.transforms() if hasattr(like, "transforms") else like
-    known = like if isinstance(like, dict) else {n: getattr(like, n, None) for n in INPUT_KEYS}
+    names = (*INPUT_KEYS, *OTHER_KEYS)
+    known = like if isinstance(like, dict) else {n: getattr(like, n, None) for n in names}
+    if odd := [n for n, usual in OTHER_KEYS.items() if known.get(n) not in usual]:
+        told = f"{odd[0]}={known[odd[0]]}"
+        raise ValueError(
+            f"This image processor does more than to normalise images in [0, 1] ({told}). Give "
+            "mean=(...) and std=(...) that do the same to images in [0, 1]."
+        )
     if known.get("do_normalize") is False:
         return 0.0, 1.0
     return tuple(known.get(name) or known.get(f"image_{name}") for name in ("mean", "std"))

@@ -217,3 +217,47 @@ def test_noise_baselines_and_small_steps_out_of_0_to_1_are_no_mistake():
     explain.explain(model, IMAGES, 0, "smoothgrad", sigma=1.0)
     models.logits(model, IMAGES * 1.1 - 0.05)
     models.wrap(Returns(lambda f, z: z), mean=[m / 255 for m in (103.9, 116.8, 123.7)], std=1 / 255)
+
+
+# Found beyond the review
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.float16, torch.bfloat16])
+def test_images_and_networks_of_other_precision_are_taken(kind):
+    model = wrapped(lambda f, z: z)
+    wanted = models.logits(model, IMAGES)
+    assert torch.allclose(models.logits(model, IMAGES.to(kind)), wanted, atol=0.01)
+    other = models.wrap(Returns(lambda f, z: z).to(kind), mean=0, std=1)
+    other.network.load_state_dict(model.network.state_dict())
+    assert torch.allclose(models.logits(other, IMAGES), wanted, atol=0.01)
+    assert explain.explain(other, IMAGES, 0, "gradcam").maps.shape == (2, 16, 16)
+
+
+@pytest.mark.parametrize("method", ["gradcam", "lrp", "smoothgrad", "gradcam++"])
+def test_maps_are_made_without_gradients_around_them_too(method):
+    model = wrapped(lambda f, z: z)
+    with torch.no_grad():
+        found = explain.explain(model, IMAGES, 0, method).maps
+    assert torch.equal(found, explain.explain(model, IMAGES, 0, method).maps)
+
+
+@pytest.mark.parametrize(
+    ("walk", "told"),
+    [
+        (lambda: models.wrap(wrapped(lambda f, z: z), mean=0, std=1), "wrapped already"),
+        (lambda: models.wrap("resnet18", mean=0, std=1), "str is no nn.Module"),
+        (lambda: models.wrap(squeezenet1_0(), mean=(0.5,) * 4, std=1), "a number, or one a chan"),
+        (lambda: explain.explain(wrapped(lambda f, z: z), IMAGES, "cat"), "these are 'cat'"),
+    ],
+)
+def test_what_is_no_network_and_targets_that_are_names_are_refused(walk, told):
+    with pytest.raises(ValueError, match=told):
+        walk()
+
+
+def test_arrays_are_refused_as_images_and_taken_as_targets():
+    model = wrapped(lambda f, z: z)
+    for ask in (models.logits, lambda m, i: explain.explain(m, i, 0)):
+        with pytest.raises(TypeError, match=r"Images must be a tensor, .* not a ndarray"):
+            ask(model, IMAGES.numpy())
+    assert explain.explain(model, IMAGES, [0, 1]).maps.shape == (2, 16, 16)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
+from helpers import models
 from helpers.blocks import audit, blocks, counts, tally
 from helpers.focus import rating
 from helpers.run import artifacts, export, project
@@ -136,3 +137,19 @@ def test_what_is_prescribed_is_accepted_for_names_with_blanks_and_commas(tmp_pat
         options = [*shlex.split(prescribed), "--draws", "40", "--out", page]
         audit.main([str(tmp_path / "t.csv"), *options])
     assert "Income, annual" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "more", [{"include_top": True}, {"rescale_factor": 1 / 127.5}, {"do_rescale": False}]
+)
+def test_an_image_processor_that_does_more_than_normalise_is_refused(more):
+    like = {"mean": [0.5] * 3, "std": [0.5] * 3}
+    assert models.wrap(torch.nn.Linear(1, 1), like | {"rescale_factor": 1 / 255})
+    with pytest.raises(ValueError, match="does more than"):
+        models.wrap(torch.nn.Linear(1, 1), like | more)
+
+
+def test_a_classifier_is_not_normalised_twice():
+    inner = models.wrap(torch.nn.Linear(1, 1), mean=0, std=1)
+    with pytest.raises(ValueError, match="wrapped already"):
+        models.wrap(inner, mean=0.5, std=0.5)
