@@ -50,7 +50,7 @@ def test_the_check_of_07_takes_the_rise_of_the_package_where_maps_have_no_focus(
         "again": again,
         "pair": PAIR,
         "guess": masks,
-        "images": images,
+        "held_out": images,
         "reverse": feature.rise(again).estimate,
         "feature": SimpleNamespace(paint_over=lambda *_: None),
         "explain": SimpleNamespace(explain=lambda *_: explained),
