@@ -32,8 +32,9 @@ def mosaic(
     parts = [chosen[number % len(chosen)][None], bank[context_number][None]]
     picture = grid(parts if side == "left" else parts[::-1], 1, 2, **(own or {}))
     logits = models.logits(networks, picture)[:, 0]
-    own = logits[:, images.classes.index(label), None]
-    above = {n: int(k) for n, k in zip(images.classes, (logits > own).sum(0), strict=True) if k}
+    of_object = logits[:, images.classes.index(label), None]
+    higher = (logits > of_object).sum(0)
+    above = {name: int(k) for name, k in zip(images.classes, higher, strict=True) if k}
     said = ", ".join(f"{name} in {count}" for name, count in above.items()) or "no class in any"
     title = f"{label} + {context}: outscored by {said} of {len(logits)} trainings"
     return figures.mosaic_logits(picture[0], logits, images.classes, colours, title)

@@ -3,14 +3,14 @@
 # %% auto #0
 __all__ = ['fit']
 
-# %% ../../notebooks/02_cross_evaluation.ipynb #loop
+# %% ../../notebooks/02_cross_evaluation.ipynb #loop-imports
 import math
 from collections.abc import Callable, Iterator
 
 import torch
 from torch.nn.functional import cross_entropy
 
-
+# %% ../../notebooks/02_cross_evaluation.ipynb #loop
 def fit(
     network: Callable, draw: Callable, labels, *, rate: float, epochs: int, generator, most=16
 ) -> Iterator[float]:

@@ -21,7 +21,7 @@ def components(values: np.ndarray) -> tuple[np.ndarray, float, float]:
     of_images = by_image.var(ddof=1) / images if images > 1 else np.nan
     return by_training, float(of_images), of_rest
 
-
+# %% ../../notebooks/02_cross_evaluation.ipynb #interval-error
 def crossed_error(by_training, of_images, of_rest, freedom) -> tuple[float, float]:
     """Standard error of a mean over trainings and images, and its degrees of freedom.
 
