@@ -50,7 +50,7 @@ def clone(tmp_path):
 
 
 def run(folder, command, **more):
-    other = {"SUITE_OUTPUTS", "MAKEFLAGS", "PYTHONPATH"}
+    other = {"SUITE_OUTPUTS", "MAKEFLAGS", "MAKELEVEL", "PYTHONPATH"}
     environment = {name: value for name, value in os.environ.items() if name not in other}
     return subprocess.Popen(
         command, cwd=folder, env=environment, text=True,
