@@ -70,7 +70,7 @@ sweep: $(READY)
 	  --quiet rules host reason $(CONFIGS)
 
 seeds: $(READY)
-	@python -m helpers.run.seeds --cores $(CORES) --seeds $(SEEDS)
+	@python -m sweeps.seeds --cores $(CORES) --seeds $(SEEDS)
 
 # tests and runs share one store of trained networks, named by all that decides them
 STORE := mkdir -p outputs/models outputs/test && { test -L outputs/test/models \
@@ -89,7 +89,7 @@ test-fast: $(READY)
 	@SUITE_OUTPUTS=$(call quoted,$(CURDIR)/outputs/test) python -m pytest -n $(CORES) --dist loadscope -m "not slow and not real" tests
 
 export: $(READY)
-	@python -m helpers.run.export
+	@python -m helpers.suite.export
 
 lint: $(READY)
 	@python -m ruff check --quiet . && python -m ruff format --check --quiet .
@@ -101,11 +101,11 @@ audit: $(READY)
 
 # copies: opening, saving and exercising never change the stored notebooks
 lab: $(READY)
-	@python -m helpers.run.exercises outputs/lab --solved
+	@python -m helpers.suite.exercises outputs/lab --solved
 	@python -m jupyterlab outputs/lab/00_start_here.ipynb
 
 exercises: $(READY)
-	@python -m helpers.run.exercises outputs/class
+	@python -m helpers.suite.exercises outputs/class
 
 class: exercises
 	@python -m jupyterlab outputs/class/00_start_here.ipynb
@@ -113,7 +113,7 @@ class: exercises
 # 01 and 00 show what the other lessons are stored with
 notebooks: LAST := notebooks/01_datasets.ipynb notebooks/00_start_here.ipynb
 notebooks: $(READY)
-	@python -m helpers.run.stored $(filter-out $(LAST),$(wildcard notebooks/*.ipynb)) $(LAST)
+	@python -m helpers.suite.stored $(filter-out $(LAST),$(wildcard notebooks/*.ipynb)) $(LAST)
 
 bench: $(READY)
 	@for file in tests/benchmarks/bench_*.py; do TQDM_DISABLE=1 python $$file || exit 1; done

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import yaml
 
-from helpers.run import preflight, project
+from helpers.suite import preflight
+from helpers import store
+from helpers.suite import project
 
 FOLDER = Path("notebooks")
 
@@ -15,7 +17,7 @@ try:  # refused here, before anything runs
     RUN, PARAMETERS = preflight.plan(config, FOLDER, workflow.configfiles)
 except (OSError, ValueError) as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
-OUT = os.path.relpath(project.outputs() / RUN)  # whatever the folders above are called
+OUT = os.path.relpath(store.outputs() / RUN)  # whatever the folders above are called
 NOTEBOOKS = list(PARAMETERS)
 # that a notebook failed, and where its error is, says the rule; not its whole command line
 logging.getLogger("snakemake.logging").addFilter(lambda said: "CalledProcessError" not in str(said.msg))
@@ -60,12 +62,12 @@ rule book:
     input:
         notebooks=expand(OUT + "/notebooks/{name}.ipynb", name=NOTEBOOKS),
         findings=expand(OUT + "/findings/{name}.json", name=NOTEBOOKS),
-        book=sorted(map(str, Path("helpers/run/book").rglob("*.*"))),
-        teaching=os.path.relpath(project.root() / "TEACHING.md"),
+        book=sorted(map(str, Path("helpers/suite/book").rglob("*.*"))),
+        teaching=os.path.relpath(store.root() / "TEACHING.md"),
     output:
         f"{OUT}/index.html",
     shell:
-        "{sys.executable:q} -m helpers.run.pages {OUT:q}"
+        "{sys.executable:q} -m helpers.suite.pages {OUT:q}"
 
 
 onerror:  # what there is can be read, what failed is named, and its judged findings come back
@@ -73,5 +75,5 @@ onerror:  # what there is can be read, what failed is named, and its judged find
     for kept in Path(OUT).glob("logs/*.json"):
         kept.replace(Path(OUT, "findings", kept.name))
     if any(Path(OUT).glob("*/*.ipynb")):
-        shell("{sys.executable:q} -m helpers.run.pages {OUT:q} || true")
+        shell("{sys.executable:q} -m helpers.suite.pages {OUT:q} || true")
     print("What is done is kept: the same command goes on from there.")

@@ -13,11 +13,11 @@ import pytest
 # tests run side by side: more threads would be in each other's way where kernels are not pinned
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from helpers.run import project
-from helpers.run.stored import QUIET
+from helpers import store
+from helpers.suite.stored import QUIET
 
 os.environ.update(QUIET)  # kernels started by nbval inherit it
-sys.path.insert(0, str(project.root() / "tests"))
+sys.path.insert(0, str(store.root() / "tests"))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -50,7 +50,7 @@ def pytest_sessionstart(session):
 @pytest.fixture(scope="session")
 def real() -> Path:
     """Folder of real photographs and weights beside the checkout; the test skips without it."""
-    folder = project.root().parent / "shared" / "real"
+    folder = store.root().parent / "shared" / "real"
     if not folder.is_dir():
         pytest.skip("no real inputs beside the checkout (../shared/real)")
     return folder

@@ -7,7 +7,7 @@
 
 A world, with its 30 trainings, is about 75 s of one core. Written are worlds.csv and, on screen, how
 often each method said yes at each dose. Notebook 05b reads worlds.csv in place of the file in data/
-where its cell says `sweep.recorded(project.outputs() / "sweep/worlds.csv")`.
+where its cell says `sweep.recorded(store.outputs() / "sweep/worlds.csv")`.
 """
 
 import os
@@ -16,7 +16,11 @@ import sys
 import pandas as pd
 
 from helpers.contexts import sweep
-from helpers.run import parameters, preflight, project, recorded
+from helpers.suite import parameters
+from helpers.suite import preflight
+from helpers import store
+from helpers.suite import project
+from helpers import recorded
 
 try:  # refused here, before anything runs
     preflight.known_keys(config, ["run", "doses", "seeds", "per_class", "trainings"])
@@ -28,7 +32,7 @@ try:  # refused here, before anything runs
         {"source": "world", "per_class": config.get("per_class", sweep.IMAGES.per_class)}
     )
     preflight.once(workflow.configfiles)
-    OUT = os.path.relpath(project.outputs() / project.run_name(config, "sweep"))
+    OUT = os.path.relpath(store.outputs() / project.run_name(config, "sweep"))
 except (OSError, ValueError) as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
 WORLD = OUT + "/worlds/seed-{seed}.csv"

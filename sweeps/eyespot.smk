@@ -11,13 +11,17 @@ The trials are those of notebook 07: those of one seed are about two minutes of 
 import os
 import sys
 
-from helpers.run import parameters, preflight, project, recorded
+from helpers.suite import parameters
+from helpers.suite import preflight
+from helpers import store
+from helpers.suite import project
+from helpers import recorded
 
 try:  # refused here, before anything runs
     preflight.known_keys(config, ["run", "seeds"])
     SEEDS = parameters.checked({"seeds": config.get("seeds", 10)}, []).seeds  # how many, or which
     preflight.once(workflow.configfiles)
-    OUT = os.path.relpath(project.outputs() / project.run_name(config, "eyespot"))
+    OUT = os.path.relpath(store.outputs() / project.run_name(config, "eyespot"))
 except (OSError, ValueError) as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
 TRIAL = OUT + "/trials/seed-{seed}.csv"

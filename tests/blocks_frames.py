@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
-from helpers import stats
+from helpers import recorded, stats
 from helpers.blocks import report
 from helpers.blocks.counts import Table, table
-from helpers.run import recorded
 
 PANELS = ("time", "weather")
 ATTRIBUTES = {

@@ -10,8 +10,8 @@ from importlib.metadata import version
 
 import pandas as pd
 
+from helpers import store
 from helpers.blocks import claims
-from helpers.run import project
 
 KEYS = ["example", "toolkit", "version", "measure", "set", "comparison", "reduction", "theirs"]
 MEASURES = ("acc", "pr", "tpr", "tnr", "ppv")
@@ -93,4 +93,4 @@ def ask() -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    ask().to_csv(project.root() / claims.FOLDER / "blocks_answers.csv", index=False)
+    ask().to_csv(store.root() / claims.FOLDER / "blocks_answers.csv", index=False)

@@ -36,9 +36,8 @@ import torch
 from PIL import Image
 from torch.nn.functional import interpolate
 
-from helpers import models, stats
+from helpers import models, stats, store
 from helpers.models.inference import default_device
-from helpers.run import artifacts, project
 from helpers.worlds import pictures
 
 STORED = Path(__file__).with_name("kernel_digests.json")
@@ -204,7 +203,7 @@ def digests(show=lambda name, digest: None, parts=EVERY) -> dict[str, str]:
     found = {}
     for part in parts:
         for name, result in part():
-            found[name] = artifacts.key("digest", result=result).removeprefix("digest-")[:12]
+            found[name] = store.key("digest", result=result).removeprefix("digest-")[:12]
             show(name, found[name])
     return found
 
@@ -216,7 +215,7 @@ def own_numbers() -> bool:
 
 def other_versions() -> list[str]:
     """Libraries of another version than the digests are of, such as "torch 2.9.0 for 2.8.0"."""
-    lock = (project.root() / "requirements.lock").read_text()
+    lock = (store.root() / "requirements.lock").read_text()
     locked = re.findall(r"^(\w+)==(\S+)", lock, re.MULTILINE)
     theirs = dict(reversed(locked))  # the first of several: those of the oldest Python
     both = [(name, version(name).split("+")[0], theirs[name]) for name in LIBRARIES]
@@ -261,7 +260,7 @@ def main() -> None:
         sys.exit(f"Nothing to compare. {why_not()}")
     found = {"here": digests()}
     if asked.write:
-        artifacts.write_text(STORED, json.dumps(found["here"], indent=1) + "\n")
+        store.write_text(STORED, json.dumps(found["here"], indent=1) + "\n")
     stored = json.loads(STORED.read_text())
     with ThreadPoolExecutor(os.cpu_count()) as side_by_side:
         run = side_by_side.map(emulated, asked.processors)

@@ -11,8 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.run import artifacts
-from helpers.run.parameters import Recipe
+from helpers import store
+from helpers.models.recipe import Recipe
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
 VALUES = st.recursive(
@@ -34,33 +34,33 @@ def canonical(value):
 @given(VALUES, VALUES)
 def test_keys_are_equal_exactly_when_contents_are(left, right):
     same = repr(canonical(left)) == repr(canonical(right))
-    assert (artifacts.key("x", value=left) == artifacts.key("x", value=right)) is same
+    assert (store.key("x", value=left) == store.key("x", value=right)) is same
 
 
 def test_key_is_the_same_on_every_machine_and_in_every_session():
-    name = artifacts.key("model", seed=0, lr=1e-3, classes=("bench", "mug"), weights=None)
+    name = store.key("model", seed=0, lr=1e-3, classes=("bench", "mug"), weights=None)
     assert name == "model-5c6b0ecf7b234e69"
 
 
 def test_key_sees_an_arrays_content_and_not_how_it_lies_in_memory():
     array = np.arange(12, dtype=np.int32).reshape(3, 4)
-    assert artifacts.key("x", a=array) == artifacts.key("x", a=np.asfortranarray(array))
-    assert artifacts.key("x", a=array) == artifacts.key("x", a=array.astype(">i4"))
-    assert artifacts.key("x", a=array) == artifacts.key("x", a=torch.from_numpy(array))
+    assert store.key("x", a=array) == store.key("x", a=np.asfortranarray(array))
+    assert store.key("x", a=array) == store.key("x", a=array.astype(">i4"))
+    assert store.key("x", a=array) == store.key("x", a=torch.from_numpy(array))
     array = np.zeros((2, 3), dtype=np.uint8)
     changed = array.copy()
     changed[1, 2] = 1
     others = [array.reshape(3, 2), array.astype(np.int8), array.tolist(), changed, array[:1]]
-    assert len({artifacts.key("x", a=value) for value in [array, *others]}) == 6
+    assert len({store.key("x", a=value) for value in [array, *others]}) == 6
     settings = {"epochs": np.int64(3), "fit": "scratch", "weights": None, "architecture": "a"}
     recipe = Recipe("a", epochs=3, trainings=2)
-    assert artifacts.key("x", a=recipe) == artifacts.key("x", a=settings | {"trainings": 2})
+    assert store.key("x", a=recipe) == store.key("x", a=settings | {"trainings": 2})
 
 
 @pytest.mark.parametrize("value", [print, object(), {1, 2}, np.array([None])])
 def test_key_refuses_what_has_no_content(value):
     with pytest.raises(TypeError, match=r"model\.thing\[1\] is a .*no content"):
-        artifacts.key("model", thing=[0, value])
+        store.key("model", thing=[0, value])
 
 
 def test_cached_makes_once_and_keeps_the_ending(tmp_path):
@@ -71,7 +71,7 @@ def test_cached_makes_once_and_keeps_the_ending(tmp_path):
         path.write_text("whole")
 
     target = tmp_path / "deep" / "table.csv"
-    assert artifacts.cached(target, make) == target == artifacts.cached(str(target), make)
+    assert store.cached(target, make) == target == store.cached(str(target), make)
     assert len(seen) == 1 and seen[0].suffix == ".csv" and seen[0].parent == target.parent
     assert target.read_text() == "whole" and not seen[0].exists()
 
@@ -82,16 +82,17 @@ def test_cached_keeps_nothing_when_making_fails(tmp_path):
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        artifacts.cached(tmp_path / "a", fail)
+        store.cached(tmp_path / "a", fail)
     with pytest.raises(FileNotFoundError):
-        artifacts.cached(tmp_path / "a", lambda path: None)
+        store.cached(tmp_path / "a", lambda path: None)
     assert [path for path in tmp_path.iterdir() if path.suffix != ".lock"] == []
 
 
 MAKER = """
 import sys, time
 from pathlib import Path
-from helpers.run import artifacts
+from helpers import store
+from helpers import source
 
 def make(path):
     with path.open("w") as file:
@@ -101,7 +102,7 @@ def make(path):
         time.sleep(float(sys.argv[3]))
         file.write("ended")
 
-print(artifacts.cached(Path(sys.argv[1]), make).read_text())
+print(store.cached(Path(sys.argv[1]), make).read_text())
 """
 
 
@@ -130,9 +131,9 @@ def test_a_killed_maker_leaves_nothing_taken_for_whole_and_blocks_nobody(tmp_pat
 
 
 def test_write_replaces_in_one_step(tmp_path):
-    path = artifacts.write_text(tmp_path / "new" / "a.txt", "eins\n")
+    path = store.write_text(tmp_path / "new" / "a.txt", "eins\n")
     with path.open("rb") as opened_before:
-        artifacts.write_bytes(path, "zwölf\n".encode())
+        store.write_bytes(path, "zwölf\n".encode())
         assert opened_before.read() == b"eins\n"
     assert path.read_text(encoding="utf-8") == "zwölf\n"
     assert [entry.name for entry in path.parent.iterdir()] == ["a.txt"]
@@ -140,7 +141,7 @@ def test_write_replaces_in_one_step(tmp_path):
 
 def test_reading_names_the_file_to_delete(tmp_path):
     with (
-        pytest.raises(artifacts.UnreadableArtifact, match=r"broken\.npy.*Delete that file"),
-        artifacts.reading(tmp_path / "broken.npy") as path,
+        pytest.raises(store.UnreadableArtifact, match=r"broken\.npy.*Delete that file"),
+        store.reading(tmp_path / "broken.npy") as path,
     ):
         np.load(path)

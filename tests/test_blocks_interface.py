@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 import torch
 
+from helpers import store
 from helpers.blocks import blocks, claims, counts, named, report
 from helpers.blocks import paper as fb
-from helpers.run import project
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -53,7 +53,7 @@ def test_forks_are_checked_when_they_are_made():
 
 def test_table_1_is_the_papers():
     """Base measures, sets, comparisons and reductions as data/paper/blocks_table1.csv has them."""
-    printed = pd.read_csv(project.root() / "data/paper/blocks_table1.csv").set_index("measure")
+    printed = pd.read_csv(store.root() / "data/paper/blocks_table1.csv").set_index("measure")
     words = {"pr": "P(c = 1 | S)", "fpr": "P(c = 1 | S, Y = 0)", "fnr": "P(c = 0 | S, Y = 1)"}
     words |= {"tpr": "P(c = 1 | S)", "acc": "any"}  # |deo|: the row drops the condition of the text
     words |= {"compl": "compl of one group", "vsany": "vsany", "pairs": "pairs"}

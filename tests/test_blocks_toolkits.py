@@ -5,9 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers import store
 from helpers.blocks import blocks, claims, counts, report
 from helpers.blocks import paper as fb
-from helpers.run import project
 
 
 def test_compas_counts_are_the_cited_ones():
@@ -21,7 +21,7 @@ def test_compas_counts_are_the_cited_ones():
 def test_the_installed_toolkits_answer_as_recorded():
     for name in ("fairlearn", "fairbench"):
         pytest.importorskip(name, reason=f"{name} is not installed; recorded answers are used")
-    recorded = pd.read_csv(project.root() / claims.FOLDER / "blocks_answers.csv")
+    recorded = pd.read_csv(store.root() / claims.FOLDER / "blocks_answers.csv")
     asked = blocks_toolkits.ask()
     versions = set(zip(recorded["toolkit"], recorded["version"], strict=True))
     if versions != set(zip(asked["toolkit"], asked["version"], strict=True)):

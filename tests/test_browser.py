@@ -19,7 +19,8 @@ from urllib.parse import unquote, urlparse
 import nbformat
 import pytest
 
-from helpers.run import artifacts, pages, project, stored
+from helpers import store
+from helpers.suite import pages, project, stored
 
 CHROMIUM = shutil.which("chromium")
 NOTEBOOKS = project.lessons()
@@ -35,8 +36,8 @@ def book(tmp_path_factory):
     """The pages of a run that left what the stored notebooks hold."""
     folder = tmp_path_factory.mktemp("run")
     for notebook in NOTEBOOKS:
-        artifacts.write_bytes(folder / "notebooks" / notebook.name, notebook.read_bytes())
-    artifacts.write_text(
+        store.write_bytes(folder / "notebooks" / notebook.name, notebook.read_bytes())
+    store.write_text(
         folder / "logs" / "10_failed.ipynb",
         '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}',
     )
@@ -149,13 +150,13 @@ def test_the_pages_can_be_read_by_everybody(book, browser, theme):
 def lab(tmp_path_factory):
     """JupyterLab on copies of the notebooks, as `make lab` starts it: address and folder."""
     folder, settings = (tmp_path_factory.mktemp(name) for name in ("lab", "settings"))
-    for notebook in (project.root() / "notebooks").glob("*.ipynb"):
+    for notebook in (store.root() / "notebooks").glob("*.ipynb"):
         shutil.copy(notebook, folder)
     chosen = {"notebook-extension/tracker": {"windowingMode": "none"}}  # every cell is in the page
     chosen["apputils-extension/notification"] = {"fetchNews": "false", "checkForUpdates": False}
     for plugin, values in chosen.items():
         path = settings / "@jupyterlab" / f"{plugin}.jupyterlab-settings"
-        artifacts.write_text(path, json.dumps(values))
+        store.write_text(path, json.dumps(values))
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
@@ -205,7 +206,7 @@ def test_a_save_in_lab_changes_nothing(browser, lab):
     page.locator(".jp-Cell").first.click()
     page.keyboard.press("Control+s")
     page.wait_for_timeout(3000)
-    stored = project.root() / "notebooks" / "01_datasets.ipynb"
+    stored = store.root() / "notebooks" / "01_datasets.ipynb"
     saved = lab[1] / stored.name
     assert saved.stat().st_mtime > stored.stat().st_mtime
     assert json.loads(saved.read_text()) == json.loads(stored.read_text())
@@ -243,7 +244,7 @@ def test_a_menu_changes_what_is_shown(browser, lab, notebook):
 
 
 def test_whoever_runs_all_cells_sees_a_failure_at_the_end(browser, lab):
-    begin = ["seed: int = 0", "from helpers.run.parameters import check", "check(globals())"]
+    begin = ["seed: int = 0", "from helpers.suite.parameters import check", "check(globals())"]
     sources = ["\n".join(begin), "1 / 0", "print('never')", "print('nor this')"]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": stored.KERNEL})

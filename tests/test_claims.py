@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.run import artifacts, claims
-from helpers.run.claims import Estimate, judge
+from helpers import store
+from helpers.stats import Estimate
+from helpers.suite import claims
+from helpers.suite.claims import judge
 
 PAPERS = {"contexts", "focus", "icon2", "blocks", "suite"}
 
@@ -93,7 +95,7 @@ def test_every_claim_of_the_table_can_be_judged():
 def test_a_run_is_gathered_in_one_table(table, tmp_path):
     rows = judge("00_any", [Estimate("more", (0.7, 0.6, 0.8), note="measured")])
     record = {"notebook": "00_any", "findings": rows.to_dict("records")}
-    artifacts.write_text(tmp_path / "findings" / "00_any.json", json.dumps(record))
+    store.write_text(tmp_path / "findings" / "00_any.json", json.dumps(record))
     card = claims.scorecard(tmp_path)
     assert card["id"].tolist() == ["more", "same", "people"] and np.isnan(card["measured"][1])
     assert claims.scorecard(tmp_path / "empty").empty

@@ -7,7 +7,7 @@ import sys
 import nbformat
 import pytest
 
-from helpers.run import project
+from helpers import store
 
 MACHINE = """import sys, types
 sys.modules["kernels"] = types.SimpleNamespace(
@@ -29,7 +29,7 @@ def tested(tmp_path):
         result = subprocess.run(
             [*command, *options, "notebook.ipynb"],
             cwd=tmp_path,
-            env=dict(os.environ, PYTHONPATH=f"{project.root()}:{tmp_path}"),
+            env=dict(os.environ, PYTHONPATH=f"{store.root()}:{tmp_path}"),
             capture_output=True,
             text=True,
         )

@@ -8,7 +8,7 @@ from test_cross_evaluation import predicted
 
 from helpers.contexts import claims, effects, mosaics, paper, pasting
 from helpers.data import Collection
-from helpers.run.claims import AGREES, NO_COUNTERPART, UNDECIDED, judge
+from helpers.suite.claims import AGREES, NO_COUNTERPART, UNDECIDED, judge
 from helpers.worlds import pictures
 
 

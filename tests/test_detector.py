@@ -51,9 +51,9 @@ def test_a_seed_gives_the_same_detector_which_is_found_again(four, tmp_path, mon
         detector.train(network, images, boxes, seed=1, epochs=1)
         states.append(network.state_dict())
     assert all(torch.equal(value, states[1][name]) for name, value in states[0].items())
-    made = detector.trained(images, boxes, street.KINDS, seed=2, store=tmp_path)
+    made = detector.trained(images, boxes, street.KINDS, seed=2, folder=tmp_path)
     monkeypatch.setattr(detector, "train", None)
-    again = detector.trained(images, boxes, street.KINDS, seed=2, store=tmp_path)
+    again = detector.trained(images, boxes, street.KINDS, seed=2, folder=tmp_path)
     assert again.identity == made.identity
     assert detector.detect(again, images).equals(detector.detect(made, images))
 

@@ -5,9 +5,10 @@ import ast
 import nbformat
 import pytest
 
-from helpers.run import exercises, project
+from helpers import store
+from helpers.suite import exercises
 
-NOTEBOOKS = sorted((project.root() / "notebooks").glob("[0-9]*.ipynb"))
+NOTEBOOKS = sorted((store.root() / "notebooks").glob("[0-9]*.ipynb"))
 KEYS = {"grade", "grade_id", "locked", "schema_version", "solution", "task"}  # nbgrader's schema 3
 
 

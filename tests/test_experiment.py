@@ -10,10 +10,12 @@ import pytest
 import yaml
 from test_background import image_set
 
+from helpers import store
 from helpers.data import Collection
+from helpers.data.images import Images
 from helpers.models import experiment
-from helpers.run import parameters, project
-from helpers.run.parameters import Images, Recipe
+from helpers.models.recipe import Recipe
+from helpers.suite import parameters
 
 COLLECTION = Collection("folder", ("bench", "mug"), {"C": image_set(), "WB": image_set("WB")})
 
@@ -72,7 +74,7 @@ def test_notebooks_run_on_real_photographs(real, tmp_path, photographed, name, f
     }
     if says.startswith("There are no context"):
         given["images"] = {"folder": str(real / "photos4" / "objects"), "size": 128}
-    path = project.root() / "notebooks" / f"{name}.ipynb"
+    path = store.root() / "notebooks" / f"{name}.ipynb"
     known = {k: v for k, v in given.items() if k in parameters.defaults(path)}
     parameters.accepted(parameters.defaults(path), known)
     out = tmp_path / f"{name}.ipynb"
@@ -93,7 +95,7 @@ def test_notebooks_run_on_real_photographs(real, tmp_path, photographed, name, f
 
 @pytest.mark.slow
 def test_plain_papermill_refuses_an_undeclared_parameter(tmp_path):
-    notebook = project.root() / "notebooks" / "01_datasets.ipynb"
+    notebook = store.root() / "notebooks" / "01_datasets.ipynb"
     command = [sys.executable, "-m", "papermill", "--no-progress-bar", "-p", "sed", "3"]
     result = subprocess.run(
         [*command, str(notebook), str(tmp_path / "out.ipynb")], capture_output=True, text=True

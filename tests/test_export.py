@@ -8,9 +8,10 @@ import tomllib
 import nbformat
 import pytest
 
-from helpers.run import export, project
+from helpers import store
+from helpers.suite import export
 
-ROOT = project.root()
+ROOT = store.root()
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 GENERATED = [
     path

@@ -16,7 +16,7 @@ from helpers.data import Collection, ImageSet
 from helpers.focus import networks
 from helpers.focus.mosaics import IMAGES, TARGETS
 from helpers.focus.networks import Model
-from helpers.run.parameters import Recipe
+from helpers.models.recipe import Recipe
 
 CLASSES = ("a", "b", "c", "d")
 

@@ -8,7 +8,7 @@ import pytest
 
 from helpers import focus
 from helpers.focus import claims, controls, pairs
-from helpers.run.claims import AGREES, CONTRADICTS, FAILS, HOLDS, NO_COUNTERPART, UNDECIDED, judge
+from helpers.suite.claims import AGREES, CONTRADICTS, FAILS, HOLDS, NO_COUNTERPART, UNDECIDED, judge
 
 LEVEL = {"GradCAM": 0.9, "LRP": 0.92, "SmoothGrad": 0.52, "LIME": 0.8, "GradCAM++": 0.7, "IG": 0.55}
 SEEDS = 12

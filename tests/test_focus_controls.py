@@ -18,7 +18,7 @@ from helpers.focus import controls, mosaics, networks, rating
 from helpers.focus.mosaics import IMAGES, LAYOUTS, TARGETS
 from helpers.focus.networks import Model
 from helpers.models import reduced
-from helpers.run.parameters import Recipe
+from helpers.models.recipe import Recipe
 
 CLASSES = ("a", "b", "c", "d")
 LOGIT = {name: i for i, name in enumerate(CLASSES)}

@@ -17,7 +17,7 @@ from helpers.data import ImageSet
 from helpers.figures import focus as figures
 from helpers.focus import feature, pairs, rate, trials
 from helpers.focus.networks import Model
-from helpers.run.parameters import Recipe
+from helpers.models.recipe import Recipe
 
 CLASSES = ("ant", "bee")
 SIDE = 24

@@ -6,11 +6,11 @@ import pandas as pd
 import papermill
 import pytest
 
-from helpers import data, focus
+from helpers import data, focus, store
+from helpers.data.images import Images
 from helpers.explain import METHODS
 from helpers.focus import networks
-from helpers.run import project
-from helpers.run.parameters import Images, Recipe
+from helpers.models.recipe import Recipe
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
@@ -59,7 +59,7 @@ def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path, monkey
     assert found["mean_low"]["GradCAM"] > 0.65 and found["mean_low"]["LRP"] > 0.65
     means = found["mean"]
     assert means[["GradCAM", "LRP"]].min() > means[["GradCAM++", "SmoothGrad"]].max()
-    recorded = pd.read_csv(project.root() / "data/focus_imagenet.csv").set_index("method")["mean"]
+    recorded = pd.read_csv(store.root() / "data/focus_imagenet.csv").set_index("method")["mean"]
     assert recorded["GradCAM++"] < recorded["IG"] and means["GradCAM++"] < means["IG"]
 
 
@@ -72,7 +72,7 @@ def outputs(tmp_path_factory) -> Path:
 def executed(number: str, given: dict, outputs: Path, patch) -> Path:
     """Run a notebook on cats and dogs, the last layer fitted; the folder of its tables."""
     patch.setenv("SUITE_OUTPUTS", str(outputs))
-    [notebook] = (project.root() / "notebooks").glob(f"{number}_*.ipynb")
+    [notebook] = (store.root() / "notebooks").glob(f"{number}_*.ipynb")
     papermill.execute_notebook(notebook, outputs / f"{number}.ipynb", given, progress_bar=False)
     return outputs / "dogs/tables" / notebook.stem
 

@@ -4,39 +4,54 @@ import ast
 
 import pytest
 
-from helpers.run import project
+from helpers import store
 
-ROOMS = ["run", "stats", "worlds", "data", "models", "explain"]
+GROUND = ["store", "source", "recorded"]
+ROOMS = ["stats", "worlds", "data", "models", "explain"]
 PAPERS = ["contexts", "focus", "icon2", "blocks"]
-MAY = {room: set(ROOMS[: place + 1]) for place, room in enumerate(ROOMS)}
-MAY |= {paper: {*ROOMS, "figures", paper} for paper in PAPERS}
-MAY |= {"figures": {"run", "figures"}}
-BESIDE = {  # what else a module imports, and why
-    ("run/parameters.py", "models"): "a network is tried out before a run",
-    ("run/parameters.py", "data"): "a folder is scanned before a run",
-    ("run/parameters.py", "icon2"): "labels are read before a run",
-    ("run/preflight.py", "data"): "a folder is read before a run",
-    ("run/project.py", "figures"): "a run shows its figures in the suite's style",
-}
-FILES = sorted((project.root() / "helpers").rglob("*.py"))
+BELOW = {"store": set(), "source": {"store"}, "recorded": {"store", "source"}}
+BELOW |= {room: {*GROUND, *ROOMS[:place]} for place, room in enumerate(ROOMS)}
+BELOW |= {"worlds": set(GROUND), "figures": {*GROUND, "stats"}}
+BELOW |= {paper: {*GROUND, *ROOMS, "figures"} for paper in PAPERS}
+BELOW |= {"suite": set(BELOW), "__main__": set(BELOW), "__init__": set()}
+FILES = sorted((store.root() / "helpers").rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(project.root())))
-def test_imports_run_one_way(path):
-    place = path.relative_to(project.root() / "helpers")
-    if len(place.parts) == 1:
-        return
-    nodes = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ImportFrom)]
-    rooms = set()
-    for node in nodes:
-        if node.module == "helpers":
-            rooms |= {alias.name for alias in node.names}
-        elif str(node.module).startswith("helpers."):
-            rooms.add(node.module.split(".")[1])
-    beside = {room for file, room in BESIDE if file == str(place)}
-    assert rooms <= MAY[place.parts[0]] | beside, (
-        f"{place} reaches into {rooms - MAY[place.parts[0]]}"
-    )
+def rooms(node: ast.AST) -> set[str]:
+    """The rooms that a statement imports from, by any of the ways of writing it."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.level == 0:
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
+    else:
+        return set()
+    return {name.split(".")[1] for name in names if name.startswith("helpers.")}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(store.root())))
+def test_imports_run_one_way_and_stand_at_the_top(path):
+    place, tree = path.relative_to(store.root() / "helpers"), ast.parse(path.read_text())
+    room = place.parts[0].removesuffix(".py")
+    reached = set().union(*map(rooms, ast.walk(tree))) - {room, "unpinned"}
+    assert reached <= BELOW[room], f"{place} reaches into {reached - BELOW[room]}"
+    hidden = set().union(*map(rooms, ast.walk(tree))) - set().union(*map(rooms, tree.body))
+    assert not hidden, f"{place} hides its arrow to {hidden} in a function"
+
+
+def test_no_file_of_a_room_is_in_a_circle():
+    """Between the modules of one room, too: none imports one that imports it."""
+    package = store.root() / "helpers"
+    after = {}
+    for path in FILES:
+        name = path.relative_to(package).with_suffix("").as_posix()
+        nodes = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.ImportFrom)]
+        found = {f"{n.module}.{a.name}" for n in nodes for a in n.names} | {n.module for n in nodes}
+        paths = {str(one).removeprefix("helpers.").replace(".", "/") for one in found}
+        after[name] = {one for one in paths if (package / f"{one}.py").is_file()} - {name}
+    while free := [name for name, others in after.items() if not others & after.keys()]:
+        for name in free:
+            del after[name]
+    assert not after, f"these import each other: {sorted(after)}"
 
 
 def test_no_function_of_torch_is_called_whose_last_digits_depend_on_the_processor():

@@ -15,9 +15,9 @@ import threadpoolctl
 import torch
 
 import helpers
-from helpers.run import project
+from helpers import store
 
-ROOT = project.root()
+ROOT = store.root()
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 pinnable = pytest.mark.skipif(
     helpers.unpinned is not None, reason=f"not pinned: {helpers.unpinned}"
@@ -118,7 +118,7 @@ def test_the_switch_turns_the_pins_off():
 
 @pinnable
 def test_numpy_imported_first_is_said_once_and_changes_nothing_else():
-    run = python("import numpy, helpers, helpers.run.artifacts; print(numpy.ones(2).sum())")
+    run = python("import numpy, helpers, helpers.store; print(numpy.ones(2).sum())")
     assert run.stdout == "2.0\n"
     assert run.stderr.count("numpy was imported before helpers") == 1
     assert "Import helpers first" in run.stderr

@@ -6,7 +6,7 @@ import nbformat
 import pandas as pd
 import pytest
 
-from helpers.run import claims, lessons
+from helpers.suite import claims, lessons
 
 LISTED = pd.read_csv(claims.TABLE.with_name("contexts_counterparts.csv"), keep_default_na=False)
 

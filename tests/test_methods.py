@@ -9,8 +9,8 @@ import torch
 
 from helpers import data
 from helpers.contexts import effects, methods, pasting
+from helpers.data.images import Images
 from helpers.models.networks import Classifier
-from helpers.run.parameters import Images
 
 IMAGES = Images("world", 64, 24, context_bias=0.9)
 

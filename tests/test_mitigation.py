@@ -8,7 +8,7 @@ import torch
 
 from helpers import data
 from helpers.contexts import mitigation
-from helpers.run.parameters import Images
+from helpers.data.images import Images
 
 BIASED = Images("world", 64, 18, context_bias=1.0)
 

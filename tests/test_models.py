@@ -15,9 +15,8 @@ from torch.nn.functional import cross_entropy
 from torchvision import models as torchvision_models
 from torchvision.models import AlexNet_Weights, SqueezeNet1_1_Weights
 
-from helpers import models
+from helpers import models, store
 from helpers.models import training
-from helpers.run import artifacts, project
 
 QUARTER = "alexnet-quarter"
 
@@ -165,8 +164,8 @@ def test_half_precision_and_counters_of_another_width_are_read(tmp_path, state):
 
 def test_a_stored_model_cut_short_says_which_file_to_delete(tmp_path, state, monkeypatch):
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    project.store().mkdir()
-    for folder, said in ((project.store(), True), (tmp_path, False)):
+    store.networks().mkdir()
+    for folder, said in ((store.networks(), True), (tmp_path, False)):
         save_file(state, folder / "w.safetensors")
         (folder / "w.safetensors").write_bytes((folder / "w.safetensors").read_bytes()[:1000])
         with pytest.raises(ValueError, match=r"w.safetensors cannot be read") as error:
@@ -213,7 +212,7 @@ def served_weights(tmp_path, monkeypatch):
 
     def serve(network, hash_of=lambda digest: digest):
         torch.save(network.state_dict(), tmp_path / "w")
-        path = tmp_path / f"net-{hash_of(artifacts.file_digest(tmp_path / 'w')[:8])}.pth"
+        path = tmp_path / f"net-{hash_of(store.file_digest(tmp_path / 'w')[:8])}.pth"
         (tmp_path / "w").rename(path)
         monkeypatch.setattr(SqueezeNet1_1_Weights.DEFAULT.value, "url", path.as_uri())
 
@@ -254,7 +253,7 @@ def test_a_seed_decides_the_training_on_any_number_of_threads_and_touches_nothin
             torch.set_num_threads(threads)
             model = models.build(QUARTER, 2)
             fit(model, *toy, seed=seed, epochs=1)
-            keys.append(artifacts.key("weights", state=dict(model.state_dict())))
+            keys.append(store.key("weights", state=dict(model.state_dict())))
             assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
@@ -345,9 +344,9 @@ def test_logits_that_are_no_numbers_are_refused():
 # keeping
 
 
-def keep(toy, store, **changes):
+def keep(toy, folder, **changes):
     arguments = {"architecture": QUARTER, "train_set": toy[0], "val_set": toy[1]}
-    arguments |= {"seed": 0, "epochs": 1, "store": store}
+    arguments |= {"seed": 0, "epochs": 1, "folder": folder}
     [model] = models.trainings(1, **arguments | changes)
     return model
 
@@ -369,14 +368,14 @@ def test_all_that_decides_a_model_decides_its_name(toy, tmp_path, monkeypatch):
 # several trainings
 
 
-def several(number, store, seed=0):
+def several(number, folder, seed=0):
     sets = toy_set(), toy_set(6, seed=1)
-    return models.trainings(number, QUARTER, *sets, seed=seed, epochs=1, store=store)
+    return models.trainings(number, QUARTER, *sets, seed=seed, epochs=1, folder=folder)
 
 
-def files(store):
+def files(folder):
     """Name to bytes of the finished trainings."""
-    return {path.name: path.read_bytes() for path in store.glob("*.safetensors")}
+    return {path.name: path.read_bytes() for path in folder.glob("*.safetensors")}
 
 
 def heads(trainings):
@@ -403,7 +402,7 @@ def test_three_trainings_are_the_first_of_five_and_a_damaged_one_is_made_anew_al
     assert not any(torch.equal(a, b) for a, b in itertools.combinations(heads(five), 2))
     path = tmp_path / min(before)
     path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(artifacts.UnreadableArtifact, match=rf"{path.name}.*Delete that file"):
+    with pytest.raises(store.UnreadableArtifact, match=rf"{path.name}.*Delete that file"):
         several(3, tmp_path)
     path.unlink()
     several(3, tmp_path)
@@ -415,8 +414,8 @@ def test_three_trainings_are_the_first_of_five_and_a_damaged_one_is_made_anew_al
 def test_a_pretrained_model_is_where_others_start(toy, tmp_path):
     wider = toy_set(12, classes=("a", "b", "c"))
     wider_world = (QUARTER, wider.images, wider.labels)
-    path = models.pretrained(*wider_world, seed=0, epochs=1, store=tmp_path)
-    assert path == models.pretrained(*wider_world, seed=0, epochs=1, store=tmp_path)
+    path = models.pretrained(*wider_world, seed=0, epochs=1, folder=tmp_path)
+    assert path == models.pretrained(*wider_world, seed=0, epochs=1, folder=tmp_path)
     first = models.build(QUARTER, 3, weights=path).network.features[0].weight
     assert torch.equal(first, models.build(QUARTER, 2, weights=path).network.features[0].weight)
     assert keep(toy, tmp_path, weights=path)(toy[1].images).shape == (12, 2)

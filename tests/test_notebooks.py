@@ -8,9 +8,10 @@ import nbformat
 import papermill
 import pytest
 
-from helpers.run import parameters, project, stored
+from helpers import store
+from helpers.suite import parameters, stored
 
-NOTEBOOKS = sorted((project.root() / "notebooks").glob("[0-9]*.ipynb"))
+NOTEBOOKS = sorted((store.root() / "notebooks").glob("[0-9]*.ipynb"))
 CHAPTERS = [path for path in NOTEBOOKS if not path.name.startswith("00")]
 LESSONS = [path for path in NOTEBOOKS if path.stem != "00_start_here"]
 LAST_SECTIONS = ["Findings", "Limits", "Exercises", "What to read next"]

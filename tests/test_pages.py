@@ -7,7 +7,8 @@ from importlib.metadata import version
 import nbformat
 import pytest
 
-from helpers.run import artifacts, pages
+from helpers import store
+from helpers.suite import pages
 
 PYTHON = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
 
@@ -20,9 +21,7 @@ def executed(folder, name, title, error=None):
         cells[1].outputs = [nbformat.v4.new_output("error", ename="ValueError", evalue=error)]
         cells[1].outputs[0].traceback = ["ValueError"]
     place = folder / ("logs" if error else "notebooks") / f"{name}.ipynb"
-    artifacts.write_text(
-        place, nbformat.writes(nbformat.v4.new_notebook(cells=cells, metadata=PYTHON))
-    )
+    store.write_text(place, nbformat.writes(nbformat.v4.new_notebook(cells=cells, metadata=PYTHON)))
 
 
 def claim(**changes):
@@ -36,12 +35,12 @@ def test_the_first_page_tells_what_was_found_and_what_failed(tmp_path):
     executed(tmp_path, "01_a", "Title & A")
     executed(tmp_path, "02_b", "Title B", error="no such <column>")
     rows = [claim(claim="Unsure", verdict="undecided"), claim()]
-    artifacts.write_text(
+    store.write_text(
         tmp_path / "findings" / "01_a.json", json.dumps({"notebook": "01_a", "findings": rows})
     )
-    artifacts.write_text(tmp_path / "tables" / "01_a" / "t.csv", "x,y\n1,2\n")
+    store.write_text(tmp_path / "tables" / "01_a" / "t.csv", "x,y\n1,2\n")
     svg = "<svg><dc:description>A &lt; B</dc:description></svg>"
-    artifacts.write_text(tmp_path / "figures" / "01_a" / "f.svg", svg)
+    store.write_text(tmp_path / "figures" / "01_a" / "f.svg", svg)
     pages.write(tmp_path)
     index = (tmp_path / "pages" / "index.html").read_text()
     assert "Title &amp; A" in index and "Why?" in index

@@ -8,10 +8,12 @@ import torch
 from safetensors.torch import save_file
 from torchvision import models as torchvision_models
 
-from helpers import explain
+from helpers import explain, store
+from helpers.data.images import Images
 from helpers.icon2 import reading
-from helpers.run import parameters, project
-from helpers.run.parameters import Images, ParameterError, Recipe, check
+from helpers.models.recipe import Recipe
+from helpers.suite import parameters
+from helpers.suite.parameters import ParameterError, check
 from helpers.worlds import pictures
 
 DEFAULTS = {
@@ -154,7 +156,7 @@ def test_what_papermill_injected_undeclared_is_refused():
     ],
 )
 def test_what_would_fail_later_is_refused_without_a_kernel(given_, said):
-    path = project.root() / "notebooks" / "03_contextualized_mosaics.ipynb"
+    path = store.root() / "notebooks" / "03_contextualized_mosaics.ipynb"
     with pytest.raises(ParameterError, match=said):
         validated(path, given_)
 
@@ -163,7 +165,7 @@ def test_a_network_as_it_is_comes_from_a_file_or_torchvision(tmp_path):
     torch.manual_seed(0)
     file = str(tmp_path / "squeezenet.safetensors")
     save_file(torchvision_models.squeezenet1_0().state_dict(), file)
-    path = project.root() / "notebooks" / "07_focus_bias_pairs.ipynb"
+    path = store.root() / "notebooks" / "07_focus_bias_pairs.ipynb"
     model = {"architecture": "squeezenet1_0", "weights": file, "fit": "as it is"}
     assert validated(path, {"model": model}).model.weights == file
     with pytest.raises(ParameterError, match="'as it is' needs a network"):
@@ -171,7 +173,7 @@ def test_a_network_as_it_is_comes_from_a_file_or_torchvision(tmp_path):
 
 
 def test_every_notebook_declares_what_is_declared_here(tmp_path):
-    for path in (project.root() / "notebooks").glob("*.ipynb"):
+    for path in (store.root() / "notebooks").glob("*.ipynb"):
         validated(path, {})  # refuses what is not declared
     cell = nbformat.v4.new_code_cell("other: int = 1", metadata={"tags": ["parameters"]})
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "01_one.ipynb")
@@ -186,7 +188,7 @@ def test_names_of_methods_and_classes_are_those_that_there_are():
 
 
 def test_a_fit_of_the_models_own_is_the_one_that_02_compares(tmp_path):
-    notebook = project.root() / "notebooks" / "02_cross_evaluation.ipynb"
+    notebook = store.root() / "notebooks" / "02_cross_evaluation.ipynb"
     probed = {"model": {"architecture": "alexnet-quarter", "fit": "probe"}}
     assert validated(notebook, probed).fits == ["probe"]
     assert validated(notebook, probed | {"fits": ["scratch"]}).fits == ["scratch"]

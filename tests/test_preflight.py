@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from helpers.run import preflight, project
+from helpers import store
+from helpers.suite import preflight, project
 
-NOTEBOOKS = project.root() / "notebooks"
+NOTEBOOKS = store.root() / "notebooks"
 
 
 def test_keys_that_nothing_reads_are_refused():
@@ -108,7 +109,7 @@ def test_what_is_fine_is_let_through():
 
 
 def test_the_papers_configuration_fits_the_notebooks():
-    config = yaml.safe_load((project.root() / "sweeps" / "paper.yml").read_text())
+    config = yaml.safe_load((store.root() / "sweeps" / "paper.yml").read_text())
     run, parameters = preflight.plan(config, NOTEBOOKS)
     assert run == "paper" and parameters["03_contextualized_mosaics"]["images"] == "visual-contexts"
 

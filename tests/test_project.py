@@ -13,9 +13,10 @@ import pytest
 import torch
 import yaml
 
-from helpers.run import artifacts, project
+from helpers import store
+from helpers.suite import project
 
-ROOT = project.root()
+ROOT = store.root()
 
 
 def locked():
@@ -99,7 +100,7 @@ def suite(tmp_path):
     cell = nbformat.v4.new_code_cell(declared, metadata={"tags": ["parameters"]})
     text = nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
     for name in ("01_a", "02_b"):
-        artifacts.write_text(tmp_path / "notebooks" / f"{name}.ipynb", text)
+        store.write_text(tmp_path / "notebooks" / f"{name}.ipynb", text)
     return tmp_path
 
 

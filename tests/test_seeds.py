@@ -5,7 +5,9 @@ from contextlib import nullcontext
 
 import pytest
 
-from helpers.run import artifacts, claims, seeds
+from helpers import store
+from helpers.suite import claims
+from sweeps import seeds
 
 HOLDS, FAILS, UNDECIDED = claims.HOLDS, claims.FAILS, claims.UNDECIDED
 
@@ -18,7 +20,7 @@ def written(folder, **notebooks):
             claim, _, of = claim.partition(": ")
             found.append({"id": claim, "of": of, "verdict": verdict})
         text = json.dumps({"notebook": name, "findings": found})
-        artifacts.write_text(folder / "findings" / f"{name}.json", text)
+        store.write_text(folder / "findings" / f"{name}.json", text)
     return folder
 
 

@@ -10,14 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from helpers import data
+from helpers import data, store
 from helpers.data import contexts, duplicates, splits
 from helpers.data.collection import sizes
-from helpers.run import project
-from helpers.run.parameters import Images
+from helpers.data.images import Images
 from helpers.worlds import pictures
 
-PHOTOS = project.root().parent / "shared" / "real" / "photos4"
+PHOTOS = store.root().parent / "shared" / "real" / "photos4"
 PHOTO_CONTEXTS = {"airplane": "sky", "cup": "wood", "fire hydrant": "road", "kangaroo": "park"}
 
 

@@ -15,9 +15,9 @@ from PIL import Image
 
 from helpers import data
 from helpers.data import archives, published
+from helpers.data.images import Images
 from helpers.focus import mosaics
-from helpers.run import project
-from helpers.run.parameters import Images
+from helpers.suite import project
 from helpers.worlds import pictures
 
 

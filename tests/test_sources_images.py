@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from helpers.data.images import Unreadable, decode
+from helpers.data.decoding import Unreadable, decode
 
 
 def seen(path, size=16):

@@ -12,10 +12,11 @@ import pytest
 import scipy.stats
 from statsmodels.stats.proportion import proportion_confint
 
+from helpers import store
 from helpers.contexts import claims, methods, sweep
-from helpers.run import project
-from helpers.run.claims import judge
-from helpers.run.parameters import Images, Recipe
+from helpers.data.images import Images
+from helpers.models.recipe import Recipe
+from helpers.suite.claims import judge
 
 
 def made(effect, *, worlds=12, width=0.3, seed=0):
@@ -107,7 +108,7 @@ def test_the_recorded_worlds_are_whole():
     sizes = worlds.groupby(["seed", "dose", "trainings"]).size()
     assert (sizes == 4 * measures).all() and len(sizes) == sweep.WORLDS * len(sweep.DOSES) * 2
     with pytest.raises(ValueError, match="There is no file"):
-        sweep.recorded(project.root() / "data" / "nothing.csv")
+        sweep.recorded(store.root() / "data" / "nothing.csv")
 
 
 def snakemake(tmp_path, *arguments):
@@ -115,7 +116,7 @@ def snakemake(tmp_path, *arguments):
     environment = {**os.environ, "SUITE_OUTPUTS": str(tmp_path / "outputs"), "PATH": path}
     command = [sys.executable, "-m", "snakemake", "-s", "sweeps/context_bias.smk", "--nolock"]
     return subprocess.run(
-        [*command, *arguments], cwd=project.root(), env=environment, capture_output=True, text=True
+        [*command, *arguments], cwd=store.root(), env=environment, capture_output=True, text=True
     )
 
 

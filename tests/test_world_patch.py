@@ -11,7 +11,7 @@ from scipy.ndimage import binary_dilation
 
 from helpers import data
 from helpers.data import world
-from helpers.run.parameters import Images
+from helpers.data.images import Images
 from helpers.worlds import pictures
 from helpers.worlds.pictures import patch
 

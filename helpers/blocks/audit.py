@@ -14,10 +14,10 @@ import jinja2
 import numpy as np
 import pandas as pd
 
-from helpers import stats
+from helpers import stats, store
 from helpers.blocks import blocks, counts, evidence, report, tally
 from helpers.blocks.tally import Tally
-from helpers.run import artifacts
+from helpers.figures import blocks as figures
 
 WORDS = {
     "pr": "positive rate",
@@ -127,8 +127,6 @@ class Audit:
     @property
     def html(self) -> str:
         """The page: one file that needs no other."""
-        from helpers.figures import blocks as figures
-
         folder = jinja2.FileSystemLoader(Path(__file__).parent)
         environment = jinja2.Environment(loader=folder, trim_blocks=True, autoescape=True)
         known = self.rates.dropna(subset=["value", "low", "high"])
@@ -245,7 +243,7 @@ def main(arguments: list[str] | None = None) -> None:
     page = Path(out)
     try:
         found = Audit(tally.of_file(path, **given, **_columns(roles)), Path(path).name, **options)
-        artifacts.write_text(page, found.html)
+        store.write_text(page, found.html)
     except (ValueError, OSError, MemoryError) as error:
         hint = ' (to make, as ASK="...")' if "--" in str(error) else ""
         old = f"\n{out} is the page of an earlier table." if _outdated(page) else ""
@@ -269,5 +267,5 @@ def _outdated(page: Path) -> bool:
     with contextlib.suppress(OSError, UnicodeError):
         text = page.read_text(encoding="utf-8")
         if "<title>Audit of" in text and OLD not in text:
-            artifacts.write_text(page, text.replace("<body>", f"<body>\n{OLD}", 1))
+            store.write_text(page, text.replace("<body>", f"<body>\n{OLD}", 1))
     return page.exists()

@@ -7,10 +7,10 @@ judged by whether ours give the same as its printed code, its own library and ot
 import numpy as np
 import pandas as pd
 
+from helpers import recorded, store
 from helpers.blocks import blocks, counts, named
 from helpers.blocks.report import KEYS, Report
-from helpers.run import project, recorded
-from helpers.run.claims import Estimate
+from helpers.stats import Estimate
 
 FOLDER = "data/toolkits"
 REASONS = {
@@ -37,7 +37,7 @@ def tables() -> dict[str, pd.DataFrame]:
 
 
 def _recorded(name: str) -> pd.DataFrame:
-    return pd.read_csv(project.root() / FOLDER / f"{name}.csv")
+    return pd.read_csv(store.root() / FOLDER / f"{name}.csv")
 
 
 def counted(example: pd.DataFrame) -> counts.Table:

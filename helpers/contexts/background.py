@@ -15,9 +15,10 @@ from helpers import data, explain, stats
 from helpers.contexts import effects, mosaics
 from helpers.data import Collection, ImageSet
 from helpers.data.grids import cells
+from helpers.data.images import Images
 from helpers.explain import Maps, layers
 from helpers.models import experiment
-from helpers.run.parameters import Images, Recipe
+from helpers.models.recipe import Recipe
 
 SMALLER = {"per_class": 90, "trainings": 3}  # of a test at another size
 LEAST_MAP = 5  # pixels across and down below which a feature map cannot tell object from background

@@ -16,7 +16,7 @@ from helpers.contexts.mitigation import CONTEXTS
 from helpers.contexts.paper import CLASS_OF
 from helpers.data import Collection
 from helpers.models.experiment import SETS
-from helpers.run.claims import Estimate
+from helpers.stats import Estimate
 
 PER_CLASS = [100, 25, 25]  # images for training, validation and test (section 2.1.2)
 PASTED = {"object_class": "pasted"}  # as the printed counts name it

@@ -15,9 +15,10 @@ import pandas as pd
 from helpers import data, explain, stats
 from helpers.contexts import background, effects, mosaics, pasting
 from helpers.data import Collection
+from helpers.data.images import Images
 from helpers.models import experiment
-from helpers.run.parameters import Images, Recipe
-from helpers.run.progress import progress
+from helpers.models.recipe import Recipe
+from helpers.store import progress
 
 READINGS = RAW, NEUTRAL, REFERENCE = "raw", "beside neutral", "beyond reference"
 MEASURE = ["method", "quantity", "reading"]

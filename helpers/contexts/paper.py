@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from helpers import store
 from helpers.contexts import effects
 from helpers.data import Collection
-from helpers.run import project
 from helpers.worlds import pictures
 
 CLASS_OF = {context: name for name, context in pictures.CONTEXT_OF.items()}  # the paper's contexts
@@ -13,7 +13,7 @@ CLASS_OF = {context: name for name, context in pictures.CONTEXT_OF.items()}  # t
 
 def printed(name: str) -> pd.DataFrame:
     """Printed values (accuracy, distance, flips or paste); context_class is the context's class."""
-    table = pd.read_csv(project.root() / f"data/paper/contexts_{name}.csv").drop(columns="source")
+    table = pd.read_csv(store.root() / f"data/paper/contexts_{name}.csv").drop(columns="source")
     if "context" in table:
         table["context_class"] = table.pop("context").map(CLASS_OF)
     return table

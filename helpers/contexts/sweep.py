@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from helpers import recorded as records
 from helpers import stats
 from helpers.contexts import methods
-from helpers.run import recorded as records
-from helpers.run.parameters import Images, Recipe
+from helpers.data.images import Images
+from helpers.models.recipe import Recipe
 
 DOSES = (0.0, 0.25, 0.5, 0.75, 1.0)
 NOTHING = 0.25  # of four contexts: class and context are independent

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from helpers import store
 from helpers.data import archives, folders, published, splits, world
 from helpers.data import contexts as _contexts
 from helpers.data.collection import SPLITS, Collection, ImageSet
-from helpers.run import project
-from helpers.run.parameters import Images
+from helpers.data.images import Images
 from helpers.worlds import pictures
 
 __all__ = ["SPLITS", "Collection", "ImageSet", "load"]
@@ -28,7 +28,7 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
     size, per_class, context_of = images.size, images.per_class, images.context_of
     if images.source == "world":
         return world.load(size, seed, per_class or 150, images.context_bias, images.eyespot)
-    downloads = project.root() / "data/downloads"
+    downloads = store.root() / "data/downloads"
     if images.source == "focus":
         return published.load(images.archives, images.folder, downloads, size, per_class, seed)
     if images.source == "visual-contexts":

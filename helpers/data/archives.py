@@ -14,8 +14,8 @@ import pandas as pd
 import pooch
 from filelock import FileLock
 
+from helpers import store
 from helpers.data import folders
-from helpers.run import artifacts
 
 URL = "https://storage.hpai.bsc.es/object-datasets/"
 ARCHIVES = {"C": "context.zip", "NC": "no_context.zip", "WB": "white_background.zip"}
@@ -68,11 +68,11 @@ def fetch(name: str, downloads: Path, url: str | None = None) -> Path:
     with FileLock(downloads / f".{name}.lock"):
         record = downloads / f"{name}.sha256"
         archive = _download(name, downloads, record, url or URL)
-        digest = artifacts.file_digest(archive)
+        digest = store.file_digest(archive)
         folder = downloads / f"{Path(name).stem}-{digest[:12]}"
         if not folder.is_dir():
             _unpack(archive, folder)
-        artifacts.write_text(record, digest)
+        store.write_text(record, digest)
     return folder
 
 

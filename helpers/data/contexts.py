@@ -15,7 +15,7 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 from helpers.data import duplicates, folders
 from helpers.data.collection import ImageSet, listed
-from helpers.data.images import read
+from helpers.data.decoding import read
 from helpers.data.mosaic import squeeze
 
 CONTEXTS_CUT = 50

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from helpers.data.collection import listed
-from helpers.data.images import is_image
+from helpers.data.decoding import is_image
 
 SET_WORDS = {
     "C": ("c", "context", "with context", "in context"),

@@ -1,119 +1,138 @@
-"""Image files into the pixels that a person sees (uint8, RGB, square), and which are read."""
+"""What the images of a run are: the keys of a reader's YAML file, and what each may be."""
 
-import hashlib
-import warnings
+import difflib
 from collections.abc import Iterable
-from contextlib import suppress
+from dataclasses import field
 from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
 
-import numpy as np
-import pandas as pd
-import torch
-from PIL import Image, ImageOps
+import yaml
+from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic.dataclasses import dataclass
 
-from helpers.run.progress import progress
+from helpers.worlds import pictures
 
-#: Endings of images, whatever their case. HEIC, which Pillow cannot read, counts as unreadable.
-ENDINGS = frozenset({
-    ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp", ".tif", ".tiff",
-    ".webp", ".ppm", ".pgm", ".pbm", ".avif", ".heic", ".heif",
-})  # fmt: skip
-FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "AVIF")
-UNREADABLE_SHARE = 0.05  # of a class's opened files: more than this stops the run
+STRICT = {"strict": True, "extra": "forbid"}
+Archive = Literal["catsdogs", "ilsvrc2012", "mit67", "mame"]
 
 
-class Unreadable(Exception):
-    """A file that cannot be shown as an image; the message says why, without the file's name."""
+def meant(name: str, known: Iterable[str]) -> str:
+    """A hint at the known name that is nearest to one that is not known; empty where none is."""
+    close = difflib.get_close_matches(str(name), list(known), n=1)
+    return f"did you mean {close[0]!r}? " if close else ""
 
 
-def is_image(path: Path) -> bool:
-    """Whether a file is taken for an image, by its ending; hidden files are not."""
-    return path.suffix.lower() in ENDINGS and not path.name.startswith(".")
+def built(kind: type, given: dict):
+    """An object of its attributes; an unknown key is refused with the one that may be meant."""
+    known = [name for name in kind.__dataclass_fields__ if name != "trainings"]
+    for key in set(given) - set(known):
+        raise ValueError(f"{key!r} is no key; {meant(key, known)}the keys are: {', '.join(known)}")
+    return kind(**given)
 
 
-def decode(path: Path, size: int) -> torch.Tensor:
-    """Read an image file as a person sees it: uint8, shape (3, size, size).
+def _there(path: str) -> str:
+    path = str(Path(path).expanduser())
+    if not Path(path).exists():
+        below = "" if Path(path).is_absolute() else f" below {Path.cwd()}"
+        raise ValueError(f"there is no file or folder {path!r}{below}")
+    return path
 
-    EXIF orientation is applied, transparency is laid over white, and 16-bit grey is scaled to 8
-    bits. The short side is then resized to `size` and the long side cropped at its centre. Of an
-    animation the first frame is taken. What is no image, damaged or too large is `Unreadable`.
-    """
+
+def _folder(path: str) -> str:
+    if not Path(path).is_dir():
+        raise ValueError(f"{path!r} is a file, and a folder is needed")
+    return path
+
+
+def _of_each(shares: dict[str, float]) -> dict[str, float]:
+    if set(shares) != set(pictures.CLASSES):
+        classes, these = ", ".join(pictures.CLASSES), ", ".join(shares) or "none"
+        raise ValueError(f"a share of each class is needed, of {classes}; these are of {these}")
+    return shares
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+There = Annotated[str, AfterValidator(_there)]
+Folder = Annotated[There, AfterValidator(_folder)]
+ONE, EACH = "one share", "a share of each class"
+Bias = Annotated[
+    Annotated[Share, Tag(ONE)] | Annotated[dict[str, Share], AfterValidator(_of_each), Tag(EACH)],
+    Discriminator(lambda given: EACH if isinstance(given, dict) else ONE),
+]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Images:
+    """What the images of a run are: the keys of the reader's YAML file."""
+
+    source: Literal["world", "visual-contexts", "focus", "folder"] = "world"
+    size: Annotated[int, Field(ge=32, le=512)] = 96  # side of the square images in pixels
+    # images of each class in each set (None: all); of "focus" mosaics of each target class
+    per_class: Annotated[int, Field(ge=3)] | None = 150
+    folder: Folder | None = None  # of class folders; with "focus" of mosaics and their index
+    contexts: Folder | None = None  # of context folders
+    archives: list[Archive] = field(default_factory=lambda: [*get_args(Archive)])  # of "focus"
+    context_of: dict[str, str] | None = None  # class to context (None: named as the classes)
+    context_bias: Bias | None = None  # world: share of C's images in their class's own context
+    # world: a quarter of the training images carry an eyespot, and this dose of it is moved from
+    # all classes to bench (0: it says nothing, 1: only benches carry it; None: none does)
+    eyespot: Share | None = None
+
+    def __post_init__(self):
+        if self.source != "focus" and (self.source == "folder") != bool(self.folder):
+            raise ValueError("`folder` and `source: folder` go together: give both or neither")
+        if self.source == "world" and (self.contexts or self.context_of):
+            raise ValueError("the embedded world brings its own contexts")
+        if self.source == "focus" and (self.contexts or self.context_of):
+            raise ValueError("'focus' are ready-made mosaics, which have no contexts")
+        if self.source != "world" and (self.eyespot, self.context_bias) != (None, None):
+            raise ValueError("a bias can be planted in the embedded world only")
+
+
+class _Once(yaml.SafeLoader):
+    """YAML without keys that are given twice, of which only the last would count."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            name, line = str(key.value), key.start_mark.line + 1
+            if name in lines:
+                twice = f"the key {name!r} is given twice, first in line {lines[name]}"
+                raise ValueError(f"{key.start_mark.name}, line {line}: {twice}; keep one of them")
+            lines[name] = line
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(file: Path) -> Any:
+    """What a YAML file holds; a ValueError says in which line it is wrong."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's on odd metadata and large images
-            with Image.open(path, formats=FORMATS) as image:
-                seen = _seen(image, size)
-        square = ImageOps.fit(seen, (size, size), method=Image.Resampling.BICUBIC)
-        return torch.from_numpy(np.asarray(square).copy()).permute(2, 0, 1).contiguous()
-    except Unreadable:
-        raise
-    except Image.UnidentifiedImageError:
-        raise Unreadable("not an image, or of a kind that cannot be read") from None
-    except Exception as error:  # damaged files make decoders raise nearly anything
-        raise Unreadable(f"{type(error).__name__}: {error}") from error
+        with file.open("rb") as stream:
+            return yaml.load(stream, _Once)
+    except (yaml.YAMLError, IsADirectoryError) as error:
+        raise ValueError(f"{file} cannot be read as YAML: {error}") from None
 
 
-def _seen(image: Image.Image, size: int) -> Image.Image:
-    """The whole image in RGB, upright and over white."""
-    image.draft(None, (2 * size, 2 * size))  # JPEG: decode no finer than is needed
-    image.load()
-    with suppress(SyntaxError, ValueError, KeyError, TypeError):  # metadata that makes no sense
-        image = ImageOps.exif_transpose(image)
-    if image.mode == "F":
-        raise Unreadable("grey values without a known range")
-    if image.mode.startswith("I"):  # deep grey: 65535 is white, whatever the brightest pixel is
-        deep = np.asarray(image).astype(float) / 257
-        image = Image.fromarray(np.round(deep).clip(0, 255).astype(np.uint8))
-    if image.has_transparency_data:
-        image = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-    return image.convert("RGB")
-
-
-def read(
-    table: pd.DataFrame, size: int, seed: int, per_class: int | None, what: str
-) -> tuple[torch.Tensor, pd.DataFrame, list[str]]:
-    """Decode the files of a set (`folders.Layout.sets`), at most `per_class` of a class, by seed.
-
-    A class that comes with its own splits is read whole. Returns the images, uint8 (N, 3, size,
-    size), by class, then path; their rows; and sentences on the files that were not used.
-    """
-    images, kept, report = [], [], []
-    shuffled = table.assign(rank=ranks(table["class"] + "/" + table["name"], seed))
-    for name, rows in shuffled.sort_values(["rank", "path"]).groupby("class", sort=True):
-        limit = len(rows) if per_class is None or (rows["own"] != "").any() else per_class
-        found, bad = {}, {}
-        for row in progress(rows.itertuples(), desc=f"reading {what}, {name}", total=len(rows)):
-            if len(found) == limit:
-                break
-            try:
-                found[row.Index] = decode(row.file, size)
-            except Unreadable as reason:
-                bad[row.path] = str(reason)
-        report += judge(f"{what}, class {name!r}", len(rows), len(found), bad)
-        kept += sorted(found)  # back to the table's order, by path
-        images += [found[row] for row in sorted(found)]
-    pixels = torch.stack(images) if images else torch.empty(0, 3, size, size, dtype=torch.uint8)
-    return pixels, table.loc[kept].reset_index(drop=True), report
-
-
-def ranks(names: Iterable[str], seed: int) -> list[str]:
-    """Sort keys that shuffle `names`: they depend on each name and the seed, on nothing else."""
-    return [hashlib.sha256(f"{seed}/{name}".encode()).hexdigest() for name in names]
-
-
-def judge(where: str, there: int, read: int, bad: dict[str, str]) -> list[str]:
-    """Sentences on what one class gave; an error when too much of it cannot be read."""
-    sentences = []
-    if bad:
-        opened = read + len(bad)
-        names = "; ".join(f"{path} ({reason})" for path, reason in sorted(bad.items()))
-        sentences = [f"{where}: {len(bad)} of {opened} files could not be read: {names}."]
-        if len(bad) > UNREADABLE_SHARE * opened:
-            raise ValueError(
-                f"{sentences[0]} That is more than {UNREADABLE_SHARE:.0%} of the class: "
-                "repair or remove these files and run again."
-            )
-    if read + len(bad) < there:
-        sentences.append(f"{where}: {read} of {there} images are used, chosen by the seed.")
-    return sentences
+def images_of(given: Any) -> Images:
+    """Images by the name of their source, by the path of a YAML file, or by their attributes."""
+    if isinstance(given, Images):
+        return given
+    if isinstance(given, str) and given.endswith((".yml", ".yaml")):
+        file = Path(_there(given))
+        given = read_yaml(file)
+        if isinstance(given, dict):  # paths in the file are relative to the file
+            for name in ("folder", "contexts"):
+                if isinstance(given.get(name), str):
+                    path = file.parent / Path(given[name]).expanduser()
+                    if not path.exists():
+                        raise ValueError(f"{file}: `{name}` names {path}, which is not there")
+                    given[name] = str(path)
+    if isinstance(given, str):
+        given = {"source": given}
+    if not isinstance(given, dict):
+        raise ValueError(f"{given!r} is no source, no path of a YAML file and no keys of images")
+    if given.get("folder"):
+        given = {"source": "folder"} | given
+    published = given.get("source") in ("visual-contexts", "focus")
+    if "archives" in given and (given.get("source") != "focus" or given.get("folder")):
+        raise ValueError("`archives` are read only with `source: focus` and without a `folder`")
+    return built(Images, {"size": 224 if published else 96, **given})

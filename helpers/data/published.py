@@ -15,9 +15,9 @@ from PIL import Image
 
 from helpers.data import archives, folders, splits
 from helpers.data.collection import Collection, ImageSet, listed
-from helpers.data.images import Unreadable, decode, is_image, judge
+from helpers.data.decoding import Unreadable, decode, is_image, judge
 from helpers.data.mosaic import squeeze
-from helpers.run.progress import progress
+from helpers.store import progress
 
 URL = "https://storage.hpai.bsc.es/focus-metric/"
 FILES, LABELS = ([f"{name}_{cell}" for cell in range(4)] for name in ("filename", "label"))

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from helpers.data import duplicates
 from helpers.data.collection import SPLITS, ImageSet, listed, sizes
-from helpers.data.images import ranks, read
+from helpers.data.decoding import ranks, read
 
 
 def load_sets(

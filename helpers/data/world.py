@@ -7,14 +7,14 @@ from functools import lru_cache
 import numpy as np
 import torch
 
+from helpers import source
 from helpers.data.collection import SPLITS, Collection, Drawn, ImageSet, sizes
-from helpers.run import artifacts
 from helpers.worlds import pictures
 
 CONTEXT_IMAGES = 125  # so that no context image is used twice for one class of 25 test objects
 TARGET, OUTER = "bench", "fire hydrant"  # whose eyespot, and who carries it when it is tested
 KEPT = 30  # sets of training images kept in memory, 14 MB each
-DRAWING = artifacts.Source("worlds/pictures", "data/collection", "data/world")
+DRAWING = source.Source("worlds/pictures", "data/collection", "data/world")
 OTHERS = 1_000_000  # seeds of other training images begin here: no notebook shows these
 
 

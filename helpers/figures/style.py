@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from helpers.run import artifacts
+from helpers import store
 
 INK = "#222222"
 FAINT = "#8a8a8a"
@@ -294,10 +294,10 @@ def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> 
         raise ValueError(f"figure {name!r} has no alternative text; say what it shows")
     png = _saved(fig, "png", Software=None)
     if folder is not None:
-        artifacts.write_bytes(Path(folder) / f"{name}.png", png)
+        store.write_bytes(Path(folder) / f"{name}.png", png)
         with plt.rc_context({"svg.hashsalt": name}):  # ids that depend on the name only
             svg = _saved(fig, "svg", Date=None, Title=name, Description=alt)
-        artifacts.write_bytes(Path(folder) / f"{name}.svg", svg)
+        store.write_bytes(Path(folder) / f"{name}.svg", svg)
     plt.close(fig)
     picture, text = base64.b64encode(_small(png)).decode(), html.escape(alt)
     look = "max-width: 46em; font-size: 0.9em; opacity: 0.8"

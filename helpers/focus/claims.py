@@ -8,7 +8,7 @@ from helpers import stats
 from helpers.focus import feature, pairs
 from helpers.focus.controls import MAP
 from helpers.focus.means import CHANCE, contrast, mean
-from helpers.run.claims import Estimate
+from helpers.stats import Estimate
 
 ROUNDING = 1e-3
 MIDDLE = {"GradCAM": -0.5, CHANCE: -0.5}  # between GradCAM and chance

@@ -25,7 +25,7 @@ from helpers.focus.mosaics import CELLS, LAYOUTS, TARGETS, batches, cut, design,
 from helpers.focus.networks import AS_IT_IS, Model, right
 from helpers.focus.rating import method_settings, rate, ratings, score, shown
 from helpers.models.networks import Classifier
-from helpers.run.progress import progress
+from helpers.store import progress
 
 NETWORKS = 12  # of random weights
 FEW = 2  # mosaics, and as many twins, that each explains

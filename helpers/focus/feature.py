@@ -19,8 +19,9 @@ from torch.nn.functional import max_pool2d
 
 from helpers import data, explain
 from helpers.data import Collection, ImageSet, world
+from helpers.data.decoding import decode
 from helpers.data.grids import grid
-from helpers.data.images import decode
+from helpers.data.images import Images
 from helpers.explain import layers
 from helpers.figures import focus as figures
 from helpers.figures.style import show as display
@@ -31,7 +32,7 @@ from helpers.focus.networks import Model
 from helpers.focus.pairs import PAIR, in_mosaics
 from helpers.focus.rating import rate, score
 from helpers.models.inference import logits
-from helpers.run.parameters import Images, Recipe
+from helpers.models.recipe import Recipe
 from helpers.stats import Mean
 
 EFFECT = 0.1

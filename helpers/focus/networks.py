@@ -14,7 +14,7 @@ from helpers.focus.mosaics import design
 from helpers.models import experiment
 from helpers.models.inference import logits
 from helpers.models.networks import Classifier
-from helpers.run.parameters import Recipe
+from helpers.models.recipe import Recipe
 
 AS_IT_IS = "as it is"
 

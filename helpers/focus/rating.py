@@ -12,17 +12,16 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers import explain
+from helpers import explain, source, store
 from helpers.data import ImageSet
 from helpers.explain import METHODS, NotConserved
 from helpers.focus.mosaics import IMAGES, TARGETS, batches, layouts
 from helpers.focus.networks import Model
-from helpers.run import artifacts, project
-from helpers.run.progress import progress
+from helpers.store import progress
 
 AT_A_TIME = 24  # mosaics: fewer wait for Python, and the gradients of more do not fit the cache
 CHUNK = 8  # maps whose positive part stays in the processor's cache
-SCORING = artifacts.Source(  # what decides scores besides their arguments
+SCORING = source.Source(  # what decides scores besides their arguments
     "__init__", "data/grids", "data/mosaic", "explain", "focus/mosaics", "focus/rating",
     "models/inference", "models/networks", "models/reduced",
 )  # fmt: skip
@@ -156,7 +155,7 @@ def _known(network) -> bool:
 
 def _kept(network, images, table, targets, method, shape, settings) -> np.ndarray:
     """As `_scored`, from a file that is named by all that decides the scores, once there is one."""
-    key = artifacts.key(
+    key = store.key(
         "focus",
         model=[repr(network), dict([*network.named_parameters(), *network.named_buffers()])],
         images=images,
@@ -171,6 +170,6 @@ def _kept(network, images, table, targets, method, shape, settings) -> np.ndarra
         with temporary.open("wb") as file:
             np.save(file, _scored(network, images, table, targets, method, shape, settings))
 
-    path = artifacts.cached(project.store() / "focus" / f"{key}.npy", write)
-    with artifacts.reading(path):
+    path = store.cached(store.networks() / "focus" / f"{key}.npy", write)
+    with store.reading(path):
         return np.load(path, allow_pickle=False)

@@ -19,15 +19,15 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from helpers import models
+from helpers import models, source, store
+from helpers import recorded as records
 from helpers.data import ImageSet, world
 from helpers.focus import feature, pairs
 from helpers.focus.networks import Model
 from helpers.focus.rating import rate
-from helpers.run import artifacts, project
-from helpers.run import recorded as records
-from helpers.run.parameters import Recipe
-from helpers.run.progress import progress
+from helpers.models.recipe import Recipe
+from helpers.store import progress
+from helpers.suite import project
 from helpers.worlds import pictures
 
 CLASSES = pictures.CLASSES
@@ -40,7 +40,7 @@ PER_PAIR, MANY = 8, 24  # mosaics of a pair
 LEARNED = 2.0  # logits: an eyespot that adds more to the target was learned
 FINER = ("gradcam", {"layer": "layer2"})
 METHODS = {"gradcam": ("gradcam", {}), "finer": FINER, "lrp": ("lrp", {})}
-CODE = artifacts.Source("data", "explain", "focus", "models", "stats", "worlds/pictures")
+CODE = source.Source("data", "explain", "focus", "models", "stats", "worlds/pictures")
 
 
 def run(seeds: Sequence[int]) -> pd.DataFrame:
@@ -57,13 +57,13 @@ def run(seeds: Sequence[int]) -> pd.DataFrame:
     """
     found = []
     for seed in progress(seeds, desc="trials"):
-        name = artifacts.key("trials", seed=seed, recipe=RECIPE, per=PER_PAIR, code=CODE.digest())
-        file = project.store() / "trials" / f"{name}.csv"
+        name = store.key("trials", seed=seed, recipe=RECIPE, per=PER_PAIR, code=CODE.digest())
+        file = store.networks() / "trials" / f"{name}.csv"
 
         def make(path: Path, seed: int = seed) -> None:
             pd.DataFrame(_seed(seed)).to_csv(path, index=False, float_format="%.4g")
 
-        found.append(pd.read_csv(artifacts.cached(file, make)))
+        found.append(pd.read_csv(store.cached(file, make)))
     return pd.concat(found, ignore_index=True)
 
 
@@ -93,7 +93,7 @@ def _trials(seed: int, shown: Sequence[ImageSet], dose: float, planted: str) -> 
     """The trials of the networks that are trained at one dose; `shown` is clean, marked, sham."""
     own = _images(seed, pictures.marked_shares(dose, planted, CLASSES))
     sets = own.split("train"), own.split("val")
-    settings = {"seed": seed, "epochs": RECIPE.epochs, "store": project.store()}
+    settings = {"seed": seed, "epochs": RECIPE.epochs, "store": store.networks()}
     trained = models.trainings(RECIPE.trainings, RECIPE.architecture, *sets, **settings)
     model = Model(RECIPE, "C", trained, {name: i for i, name in enumerate(CLASSES)})
     clean, marked, sham = shown
@@ -150,7 +150,7 @@ def judged(trials: pd.DataFrame) -> pd.DataFrame:
 
 def recorded(path: str = "") -> pd.DataFrame:
     """Trials made beforehand by the command at the top of this module; `path` is from the root."""
-    return pd.read_csv(project.root() / path) if path else records.read(RECORDED)
+    return pd.read_csv(store.root() / path) if path else records.read(RECORDED)
 
 
 def main() -> None:

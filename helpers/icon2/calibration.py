@@ -14,14 +14,13 @@ import pandas as pd
 import statsmodels.api as sm
 from scipy.special import logit
 
-from helpers import stats
+from helpers import recorded, stats
 from helpers.icon2 import attributes
 from helpers.icon2.analysis import analyse
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.intervention import RARE, TESTED_ON, observed, trained
 from helpers.icon2.matching import match
 from helpers.icon2.options import PER_IMAGE
-from helpers.run import recorded
 from helpers.worlds.driving import DrivingWorld, street
 from helpers.worlds.driving.drive import CORNERS, MEASURED, detected, of_frames, terms
 

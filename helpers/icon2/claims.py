@@ -12,7 +12,7 @@ from helpers import stats
 from helpers.icon2 import formulas, printed, verdicts
 from helpers.icon2.analysis import POINTS, Analysis
 from helpers.icon2.verdicts import PAPER_RULE, SUITE_RULE
-from helpers.run.claims import Estimate
+from helpers.stats import Estimate
 
 PLANTED = "that is what the street plants"
 ENDS = ["share", "low", "high"]

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from helpers import recorded
 from helpers.icon2 import attributes, formulas
 from helpers.icon2.analysis import analyse, with_interval
 from helpers.icon2.attributes import Attribute
@@ -24,8 +25,7 @@ from helpers.icon2.matching import match
 from helpers.icon2.options import Options
 from helpers.models import detector as detectors
 from helpers.models.detector import Detector
-from helpers.run import project, recorded
-from helpers.run.progress import progress
+from helpers.store import progress
 from helpers.worlds.driving import DrivingWorld, street
 
 WORLDS = list(product((0.0, 0.5, 1.0), (0.5, 0.12, 0.03)))  # harder, and rare
@@ -52,7 +52,7 @@ def trained(rare: float, seed: int, store: Path | None = None) -> Detector:
     """
     table, things = street.scenes(TRAINED_ON, 1000 + seed)
     images, boxes = street.render(table, street.dressed(table, things, rare))
-    given = {"seed": seed, "store": store or project.store()}
+    given = {"seed": seed, "store": store or store.networks()}
     return detectors.trained(torch.from_numpy(images), boxes, street.KINDS, **given)
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from helpers import store
 from helpers.icon2 import formulas
-from helpers.run import project
 
 GROUPS = ["low", "middle", "high"]
 ABOUT = [5, 2.5, 5]  # percentage points that "about" may be off: of 50, of 10, of 50
@@ -12,7 +12,7 @@ ABOUT = [5, 2.5, 5]  # percentage points that "about" may be off: of 50, of 10, 
 
 def read(name: str) -> pd.DataFrame:
     """A table of the paper: ``groups``, ``control``, ``ranking`` (Tables 1 to 3) or ``text``."""
-    return pd.read_csv(project.root() / "data" / "paper" / f"icon2_{name}.csv")
+    return pd.read_csv(store.root() / "data" / "paper" / f"icon2_{name}.csv")
 
 
 def numbers() -> pd.DataFrame:

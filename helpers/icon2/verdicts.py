@@ -16,7 +16,7 @@ from helpers.icon2 import attributes, formulas
 from helpers.icon2.analysis import Analysis, analyse
 from helpers.icon2.matching import match
 from helpers.icon2.options import PAPER, Options
-from helpers.run.progress import progress
+from helpers.store import progress
 from helpers.worlds import driving
 from helpers.worlds.driving import Law
 

@@ -11,17 +11,17 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 import helpers
+from helpers import source, store
 from helpers.data.collection import Drawn
 from helpers.models.inference import default_device, logits, single_thread
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier, build, identity, wrap
 from helpers.models.training import augment, train
-from helpers.run import artifacts
-from helpers.run.progress import progress
+from helpers.store import progress
 
 __all__ = ["Classifier", "augment", "build", "logits", "single_thread", "train", "wrap"]
 
-TRAINING = artifacts.Source(  # what decides a training besides its arguments
+TRAINING = source.Source(  # what decides a training besides its arguments
     "__init__", "models/__init__", "models/inference", "models/loop", "models/networks",
     "models/reduced", "models/training",
 )  # fmt: skip
@@ -36,7 +36,7 @@ def trainings(
     weights: str | Path | None = None,
     seed: int,
     epochs: int,
-    store: Path | str,
+    folder: Path | str,
     redraw: Callable[[int], Drawn] | None = None,
     loop: Callable = fit,
     **settings,
@@ -55,19 +55,19 @@ def trainings(
     classes = tuple(train_set.classes)
     given = (train_set.images, train_set.labels, val_set.images, val_set.labels)
     kept = partial(
-        _stored, architecture, classes, weights=weights, epochs=epochs, store=store, loop=loop
+        _stored, architecture, classes, weights=weights, epochs=epochs, folder=folder, loop=loop
     )
     found = []
     for t in progress(range(number), desc="trainings", delay=2):
         path = kept(redraw(t) if redraw and t else given, seed=1000 * seed + t, **settings)
-        with artifacts.reading(path), safe_open(path, framework="pt") as file:
+        with store.reading(path), safe_open(path, framework="pt") as file:
             model = build(architecture, len(classes), weights=path).eval()
             model.history = json.loads(file.metadata()["history"])
         found.append(model)
     return found
 
 
-def pretrained(architecture: str, images, labels, *, seed: int, epochs: int, store: Path) -> Path:
+def pretrained(architecture: str, images, labels, *, seed: int, epochs: int, folder: Path) -> Path:
     """A file of weights trained on a wider world, for a model to start from.
 
     Images are uint8 (N, 3, H, W), labels int64 (N,). Every sixth image of each kind is held out to
@@ -78,15 +78,15 @@ def pretrained(architecture: str, images, labels, *, seed: int, epochs: int, sto
         held_out[(labels == kind).nonzero().flatten()[5::6]] = True
     data = images[~held_out], labels[~held_out], images[held_out], labels[held_out]
     classes = tuple(range(int(labels.max()) + 1))
-    return _stored(architecture, classes, data, seed=seed, epochs=epochs, store=store)
+    return _stored(architecture, classes, data, seed=seed, epochs=epochs, folder=folder)
 
 
 def _stored(
-    architecture, classes, data, *, seed, epochs, store, weights=None, loop=fit, **settings
+    architecture, classes, data, *, seed, epochs, folder, weights=None, loop=fit, **settings
 ) -> Path:
     """The file with the model these arguments decide, trained if there is none."""
     versions = [version.split(".")[:2] for version in (torch.__version__, torchvision.__version__)]
-    name = artifacts.key(
+    name = store.key(
         "model",
         architecture=architecture,
         classes=classes,
@@ -98,7 +98,7 @@ def _stored(
         device=default_device().type,
         pinned=helpers.unpinned is None,  # other kernels end as another training
         versions=[*map(".".join, versions)],
-        code=[TRAINING.digest(), artifacts.source(loop)],
+        code=[TRAINING.digest(), source.digest(loop)],
     )
 
     def make(path: Path) -> None:
@@ -109,4 +109,4 @@ def _stored(
         facts = {"architecture": architecture, "classes": classes, "history": history}
         save_file(state, path, metadata={name: json.dumps(fact) for name, fact in facts.items()})
 
-    return artifacts.cached(Path(store) / f"{name}.safetensors", make)
+    return store.cached(Path(folder) / f"{name}.safetensors", make)

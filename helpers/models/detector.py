@@ -24,12 +24,12 @@ from torchvision.ops import Conv2dNormActivation, FeaturePyramidNetwork, MultiSc
 from torchvision.transforms.v2.functional import pil_to_tensor
 
 import helpers
+from helpers import source, store
 from helpers.models import networks
 from helpers.models.inference import default_device, single_thread
-from helpers.run import artifacts
-from helpers.run.progress import progress
+from helpers.store import progress
 
-DETECTING = artifacts.Source("__init__", "models/detector", "models/inference", "models/networks")
+DETECTING = source.Source("__init__", "models/detector", "models/inference", "models/networks")
 WIDTHS = (16, 24, 32, 48, 48, 64, 64)  # channels of the convolutions
 STRIDES = (2, 1, 2, 1, 2, 1, 2)
 PYRAMID = {"2": 32, "4": 48, "6": 64}  # the convolution whose output is a level, and its channels
@@ -143,14 +143,14 @@ def train(
 
 
 def trained(
-    images: torch.Tensor, boxes: pd.DataFrame, classes: Sequence[str], *, seed: int, store: Path
+    images: torch.Tensor, boxes: pd.DataFrame, classes: Sequence[str], *, seed: int, folder: Path
 ) -> Detector:
-    """The detector that :func:`train` gives, trained once and then found in the folder `store`.
+    """The detector that :func:`train` gives, trained once and then found in `folder`.
 
     `classes` names the categories of `boxes`.
     """
     columns = ["image", "category", *CORNERS]
-    name = artifacts.key(
+    name = store.key(
         "detector", images=images, boxes=boxes[columns].to_numpy(float), classes=list(classes),
         seed=seed, pinned=helpers.unpinned is None, code=DETECTING.digest(),
         versions=[torch.__version__, torchvision.__version__],
@@ -161,8 +161,8 @@ def trained(
         train(network, images, boxes, seed=seed)
         save_file({key: value.contiguous() for key, value in network.state_dict().items()}, path)
 
-    path = artifacts.cached(Path(store) / f"{name}.safetensors", make)
-    with artifacts.reading(path):
+    path = store.cached(Path(folder) / f"{name}.safetensors", make)
+    with store.reading(path):
         network.load_state_dict(load_file(path))
     return Detector(network.eval(), dict(enumerate(classes, 1)), name)
 
@@ -181,7 +181,7 @@ def coco(path: str | Path | None) -> Detector:
     path = Path(path)
     network = fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None)
     networks.load(network, networks.read(path), path)
-    return Detector(network.to(default_device()).eval(), COCO, artifacts.file_digest(path))
+    return Detector(network.to(default_device()).eval(), COCO, store.file_digest(path))
 
 
 @torch.no_grad()
@@ -209,12 +209,12 @@ def predict(
     folder: str | Path,
     names: Sequence[str],
     classes: Sequence[str],
-    store: Path,
+    kept: Path,
 ) -> tuple[Path, list[str]]:
     """Write what a detector finds in a folder of images as predictions in Scalabel's format.
 
     `names` and `classes` are those that are labelled. The file is made once and then found in the
-    folder `store`; a run that was stopped goes on where it was. Returned with it are sentences
+    folder `kept`; a run that was stopped goes on where it was. Returned with it are sentences
     about missing images and unknown classes; it is a ValueError when all of them are, or when an
     image cannot be read.
     """
@@ -237,11 +237,11 @@ def predict(
     if unknown:
         said.append(f"the detector does not know, and never finds: {', '.join(unknown)}")
     state = {name: (file.stat().st_size, file.stat().st_mtime_ns) for name, file in there.items()}
-    name = artifacts.key(
+    name = store.key(
         "predictions", detector=detector.identity, images=state, code=DETECTING.digest()
     )
-    path = Path(store) / f"{name}.json"
-    return artifacts.cached(path, lambda partial: _predict(detector, there, path, partial)), said
+    path = Path(kept) / f"{name}.json"
+    return store.cached(path, lambda partial: _predict(detector, there, path, partial)), said
 
 
 def _predict(detector: Detector, files: dict[str, Path], path: Path, target: Path) -> None:

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers import data, models
+from helpers import data, models, store
 from helpers.data import Collection, ImageSet
+from helpers.data.images import Images
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier
+from helpers.models.recipe import WIDER, Recipe
 from helpers.models.reduced import REDUCED
-from helpers.run import project
-from helpers.run.parameters import WIDER, Images, Recipe
 from helpers.worlds import pictures
 
 # The paper's prefixes (section 2.1.2), and one for a probe: only the last layer is fitted.
@@ -91,7 +91,7 @@ def model(
         seed=seed,
         redraw=partial(collection.redraw, set_name) if collection.redraw else None,
         epochs=recipe.epochs or (REDUCED[recipe.architecture].epochs if drawn else PHOTOGRAPHS),
-        store=project.store(),
+        folder=store.networks(),
         tune="last" if family == "probe" else "all",
         loop=loop,
     )
@@ -117,5 +117,5 @@ def _start_weights(recipe: Recipe, images: ImageSet, seed: int) -> str | Path:
     wider = pictures.wider(size=images.images.shape[-1], seed=seed)
     drawn = torch.from_numpy(wider.images).permute(0, 3, 1, 2).contiguous()
     kinds = torch.from_numpy(np.unique(wider.table["object"], return_inverse=True)[1])
-    kept = {"seed": seed, "epochs": WIDER_EPOCHS, "store": project.store()}
+    kept = {"seed": seed, "epochs": WIDER_EPOCHS, "store": store.networks()}
     return models.pretrained(recipe.architecture, drawn, kinds, **kept)

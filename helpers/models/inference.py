@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from helpers.run.progress import progress
+from helpers.store import progress
 
 
 @torch.no_grad()

@@ -18,9 +18,9 @@ from torch import nn
 from torch.serialization import safe_globals
 from torchvision import models as torchvision_models
 
+from helpers import store
 from helpers.models.inference import refuse_other_ranges
 from helpers.models.reduced import REDUCED
-from helpers.run import artifacts, project
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
@@ -173,7 +173,7 @@ def identity(architecture: str, weights: str | Path | None) -> str | None:
         return None
     if weights == "imagenet":
         return _imagenet_entry(architecture).url
-    return artifacts.file_digest(_existing(Path(weights)))
+    return store.file_digest(_existing(Path(weights)))
 
 
 def head_of(network: nn.Module) -> str:
@@ -202,7 +202,7 @@ def read(path: Path) -> dict[str, torch.Tensor]:
                 state = _state_in(torch.load(path, map_location="cpu", weights_only=True))
         broken = [name for name, tensor in state.items() if not tensor.isfinite().all()]
     except Exception as error:  # torch's own words advise to switch its safety off: not passed on
-        own = path.resolve().parent == project.store()
+        own = path.resolve().parent == store.networks()
         todo = " Delete that file and run again: it will be made anew." if own else ""
         raise ValueError(f"{path} cannot be read as weights: {_why(error, start)}{todo}") from None
     if broken:

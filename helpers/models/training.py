@@ -15,7 +15,7 @@ from torchvision.transforms.v2.functional import resized_crop
 from helpers.models.inference import default_device, logits, single_thread
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier
-from helpers.run.progress import progress
+from helpers.store import progress
 
 
 def kept(history: list[dict]) -> dict:

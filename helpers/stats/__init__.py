@@ -3,8 +3,8 @@
 Trainings of a model and images are both drawn, and every interval speaks of both.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,20 @@ class Interval(NamedTuple):
     estimate: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What was measured for one claim."""
+
+    claim: str  # its id
+    # value, lower and upper end, in the claim's quantity; None or NaN where a run cannot measure it
+    interval: tuple[float, float, float] | None = None
+    # what the claim is about: fills the sentence's ``{names}`` and tells its estimates apart
+    of: Mapping[str, object] = field(default_factory=dict)
+    # corrected for multiplicity: it decides, with the side of the value, and not the interval
+    p: float | None = None
+    note: str = ""  # what the reader must know of this value, or why it is not measured
 
 
 def wilson(k, n):

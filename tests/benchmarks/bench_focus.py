@@ -27,7 +27,7 @@ from helpers.explain import cam, layers
 from helpers.explain.perturbation import superpixels
 from helpers.focus import rating
 from helpers.focus.networks import Model
-from helpers.run.parameters import Recipe
+from helpers.models.recipe import Recipe
 
 CLASSES = ("a", "b", "c", "d")
 BATCH = rating.AT_A_TIME

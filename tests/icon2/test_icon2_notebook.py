@@ -10,7 +10,7 @@ from helpers.figures import icon2 as figures
 from helpers.icon2 import Options, attributes, claims, frames, match, verdicts
 from helpers.icon2.options import CHOICES
 from helpers.icon2.reading import CORNERS, DetectionDataError
-from helpers.run.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
+from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
 from helpers.worlds import driving
 from helpers.worlds.driving import street
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers import store
 from helpers.icon2 import attributes, calibration, intervention
 from helpers.icon2.intervention import ANALYSES, CELLS, RARE
-from helpers.run import project
 from helpers.worlds.driving import DrivingWorld, street
 
 
@@ -150,7 +150,7 @@ def test_an_analysis_is_scored_against_the_intervention():
 
 
 def test_the_record_holds_every_world_and_its_parts_sum_to_the_gap():
-    table = pd.read_csv(project.root() / "data" / "streets.csv")
+    table = pd.read_csv(store.root() / "data" / "streets.csv")
     worlds = table.groupby(["harder", "rare"])
     assert set(worlds.groups) == set(intervention.WORLDS)
     assert (worlds.size() == 2 * len(street.KINDS)).all()

@@ -11,20 +11,19 @@ import pandas as pd
 import pytest
 import torch
 
-from helpers import explain, focus, models
+from helpers import explain, focus, models, recorded, source
 from helpers.contexts import sweep
 from helpers.data import world
 from helpers.focus import rating
 from helpers.focus.networks import Model
 from helpers.models import detector
+from helpers.models.recipe import Recipe
 from helpers.models.reduced import REDUCED
-from helpers.run import artifacts, recorded
-from helpers.run.parameters import Recipe
 from helpers.worlds.driving import street
 
-PACKAGE = artifacts.PACKAGE
+PACKAGE = source.PACKAGE
 # what says where files are, names them, and shows that work goes on
-DECIDES_NOTHING = {"run/artifacts.py", "run/progress.py", "run/project.py", "run/parameters.py"}
+DECIDES_NOTHING = {"store.py", "source.py", "data/images.py", "models/recipe.py"}
 
 
 def called(work) -> set[tuple[str, int]]:
@@ -46,13 +45,13 @@ def called(work) -> set[tuple[str, int]]:
 
 def edits(file: str, lines: set[int]):
     """The source of a module once for each of its functions that begin at `lines`, edited there."""
-    source = (PACKAGE / file).read_text()
+    text = (PACKAGE / file).read_text()
     kinds = ast.FunctionDef | ast.AsyncFunctionDef
-    for number, node in enumerate(ast.walk(ast.parse(source))):
+    for number, node in enumerate(ast.walk(ast.parse(text))):
         if not isinstance(node, kinds):
             continue
         if min([node.lineno, *(d.lineno for d in node.decorator_list)]) in lines:
-            tree = ast.parse(source)
+            tree = ast.parse(text)
             [*ast.walk(tree)][number].body.append(ast.parse("edited = 1").body[0])
             yield node.name, ast.unparse(tree).encode()
 
@@ -79,7 +78,7 @@ def rate(_, images):
 def detect(folder, drawn):
     frames, images, boxes = drawn
     given = torch.from_numpy(images), boxes, street.KINDS
-    trained = detector.trained(*given, seed=0, store=folder)
+    trained = detector.trained(*given, seed=0, folder=folder)
     for name, image in zip(frames["name"], images, strict=True):
         detector.Image.fromarray(image.transpose(1, 2, 0)).save(folder / name)
     detector.predict(trained, folder, frames["name"].tolist(), street.KINDS, folder)
@@ -106,17 +105,17 @@ def test_an_edit_of_any_function_that_decides_a_stored_thing_changes_its_key(
     drawn = inputs()
     functions = called(lambda: work(tmp_path, drawn))
     copy = shutil.copytree(PACKAGE, tmp_path / "package")
-    monkeypatch.setattr(artifacts, "PACKAGE", copy)
+    monkeypatch.setattr(source, "PACKAGE", copy)
     names = [[str(p.relative_to(PACKAGE).with_suffix("")) for p in s.loaded] for s in sources]
 
     def keys():
-        return [artifacts.Source(*modules).digest() for modules in names]
+        return [source.Source(*modules).digest() for modules in names]
 
     before, edited = keys(), 0
     for file in {file for file, _ in functions}:
         own = (copy / file).read_bytes()
-        for name, source in edits(file, {line for of, line in functions if of == file}):
-            (copy / file).write_bytes(source)
+        for name, text in edits(file, {line for of, line in functions if of == file}):
+            (copy / file).write_bytes(text)
             assert keys() != before, f"{kind}: an edit of {name} in {file} is not felt"
             edited += 1
         (copy / file).write_bytes(own)
@@ -124,7 +123,7 @@ def test_an_edit_of_any_function_that_decides_a_stored_thing_changes_its_key(
 
 
 def test_a_comment_a_docstring_and_formatting_are_no_edit(tmp_path, monkeypatch):
-    monkeypatch.setattr(artifacts, "PACKAGE", tmp_path)
+    monkeypatch.setattr(source, "PACKAGE", tmp_path)
     written = {
         "one": b'"""A."""\ndef f(a, b=None):\n    """B."""\n    return a + b * 2\n',
         "same": b"# no\ndef f(\n    a,\n    b=None,\n):\n    return (a + b*2)  # three\n",
@@ -132,27 +131,27 @@ def test_a_comment_a_docstring_and_formatting_are_no_edit(tmp_path, monkeypatch)
         "none": b"def f(a, b):\n    return a + b * 2\n",
     }
     digests = {}
-    for name, source in written.items():
-        (tmp_path / "module.py").write_bytes(source)
-        digests[name] = artifacts.Source("module").digest()
+    for name, text in written.items():
+        (tmp_path / "module.py").write_bytes(text)
+        digests[name] = source.Source("module").digest()
     assert digests["one"] == digests["same"] and len(set(digests.values())) == 3
     with pytest.raises(FileNotFoundError, match="no module 'nothing'"):
-        artifacts.Source("nothing")
+        source.Source("nothing")
 
 
 def test_an_edit_after_a_kernel_loaded_the_module_asks_for_a_restart(tmp_path, monkeypatch):
     """The kernel has the old function: neither key would tell the truth."""
-    monkeypatch.setattr(artifacts, "PACKAGE", tmp_path / "helpers")
+    monkeypatch.setattr(source, "PACKAGE", tmp_path / "helpers")
     module = tmp_path / "helpers" / "cam.py"
     module.parent.mkdir()
     module.write_text("def cam(x):\n    return x\n")
-    source = artifacts.Source("cam")
-    before = source.digest()
+    cam = source.Source("cam")
+    before = cam.digest()
     module.write_text("# a comment\ndef cam(x):\n    return x\n")
-    assert source.digest() == before
+    assert cam.digest() == before
     module.write_text("def cam(x):\n    return -x\n")
-    with pytest.raises(artifacts.ChangedSource, match=r"helpers/cam\.py was edited.*Restart"):
-        source.digest()
+    with pytest.raises(source.ChangedSource, match=r"helpers/cam\.py was edited.*Restart"):
+        cam.digest()
 
 
 @pytest.mark.slow
@@ -165,7 +164,7 @@ from helpers import focus, models
 from helpers.data import world
 from helpers.focus import rating
 from helpers.focus.networks import Model
-from helpers.run.parameters import Recipe
+from helpers.models.recipe import Recipe
 images = world.image_set("C", 64, 0, 12).split("test")
 table = focus.design(images.table, images.classes, per_class=2)
 logit = {name: place for place, name in enumerate(images.classes)}
@@ -191,7 +190,7 @@ print(rating.rate(model, images, table, "gradcam")["focus"].round(6).tolist())
 
 
 def test_a_recorded_table_is_made_by_all_that_its_driver_imports():
-    closure = set(artifacts.imported("contexts/sweep", without=recorded.BESIDE))
+    closure = set(source.imported("contexts/sweep", without=recorded.BESIDE))
     assert {
         "contexts/pasting",
         "data/mosaic",

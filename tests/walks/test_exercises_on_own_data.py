@@ -12,9 +12,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
 from traitlets.config import Config
 
+from helpers import store
 from helpers.focus import feature
 from helpers.focus.mosaics import IMAGES, TARGETS
-from helpers.run import failures, project
+from helpers.suite import failures, project
 
 PAIR = ("cup", "kangaroo")
 
@@ -40,7 +41,7 @@ def rated():
 def test_the_check_of_07_takes_the_rise_of_the_package_where_maps_have_no_focus():
     """Its own mean left out mosaics without a Focus in a state that the rise does not compare."""
     again = rated()
-    lesson = nbformat.read(project.root() / "notebooks" / "07_focus_bias_pairs.ipynb", 4)
+    lesson = nbformat.read(store.root() / "notebooks" / "07_focus_bias_pairs.ipynb", 4)
     [check] = [c for c in lesson.cells if c.metadata.get("nbgrader", {}).get("points")][:1]
     masks = torch.zeros(2, 1, 1, dtype=torch.bool)
     masks[0] = True
@@ -74,7 +75,7 @@ def test_the_check_of_07_takes_the_rise_of_the_package_where_maps_have_no_focus(
 CELLS = [
     "seed: int = 0\noutput: str = 'own'\nlabels: str = None",
     "",
-    "from helpers.run.parameters import check\nsettings = check(globals())",
+    "from helpers.suite.parameters import check\nsettings = check(globals())",
     "from helpers.run import project\nrun = project.start('08_icon2', settings)",
     "assert True, 'of the lesson'\nprint('the lesson')",
     "### BEGIN SOLUTION\nanswer = [][0]\n### END SOLUTION",
@@ -96,7 +97,7 @@ def sources(labels, cells):
 def labels(tmp_path, monkeypatch):
     """A file of the reader's."""
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", str(project.root()))
+    monkeypatch.setenv("PYTHONPATH", str(store.root()))
     path = tmp_path / "labels.json"
     path.write_text("[]")
     return path

@@ -9,9 +9,10 @@ import sys
 import pytest
 import yaml
 
-from helpers.run import parameters, preflight, project
+from helpers import store
+from helpers.suite import parameters, preflight
 
-NOTEBOOKS = project.root() / "notebooks"
+NOTEBOOKS = store.root() / "notebooks"
 SMALL = {"architecture": "alexnet-quarter"}
 M03, M06, M08 = "03_contextualized_mosaics", "06_focus_rating", "08_icon2"
 
@@ -119,7 +120,7 @@ def test_keys_given_twice_are_refused_with_their_line(tmp_path):
 
 
 def test_a_preset_may_be_narrowed_to_a_notebook():
-    preset = project.root() / "sweeps" / "paper.yml"
+    preset = store.root() / "sweeps" / "paper.yml"
     config = yaml.safe_load(preset.read_text()) | {"notebooks": ["08b_deeper_icon2"]}
     assert list(preflight.plan(config, NOTEBOOKS, [preset])[1]) == ["08b_deeper_icon2"]
 
@@ -136,5 +137,5 @@ def test_what_a_run_will_use_is_told(tmp_path, capsys):
 def test_assertions_that_python_leaves_out_are_told():
     asks = "from helpers.run import parameters; parameters.optimized()"
     run = [sys.executable, "-O", "-c", asks]
-    told = subprocess.run(run, cwd=project.root(), capture_output=True, text=True).stdout
+    told = subprocess.run(run, cwd=store.root(), capture_output=True, text=True).stdout
     assert "turns all `assert` lines off" in told

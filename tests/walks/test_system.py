@@ -12,9 +12,9 @@ import zipfile
 import nbformat
 import pytest
 
-from helpers.run import project
+from helpers import store
 
-ROOT = project.root()
+ROOT = store.root()
 MAKE = ["make", "-o", ".venv/ready", "run", "CORES=1"]
 BEGINS = 'output: str = "demo"'
 JUDGES = """import json, pathlib
@@ -116,7 +116,7 @@ def test_sweeps_refuse_taken_names_and_keys_given_twice(clone, name):
 @pytest.mark.slow
 def test_a_file_of_the_readers_does_not_stand_before_the_package(tmp_path):
     """B5, and the warning that a kernel is not encrypted: by the kernels' configuration."""
-    begins = "from helpers.run.parameters import check; import mine; assert mine.X"
+    begins = "from helpers.suite.parameters import check; import mine; assert mine.X"
     cell = nbformat.v4.new_code_cell(begins)
     about = {"kernelspec": {"name": "python3", "display_name": "", "language": "python"}}
     nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata=about), tmp_path / "a.ipynb")

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 import torch
 
-from helpers import models
+from helpers import models, source, store
 from helpers.blocks import audit, blocks, counts, tally
 from helpers.focus import rating
-from helpers.run import artifacts, export, project
+from helpers.suite import export
 
 N = 1200
 SEX = np.repeat(["f", "m"], N // 2)
@@ -72,8 +72,8 @@ def test_a_loop_is_known_by_what_it_names():
     def calling(inner):
         return lambda: inner()
 
-    assert artifacts.source(made(1)) == artifacts.source(made(1)) != artifacts.source(made(2))
-    assert artifacts.source(calling(made(1))) != artifacts.source(calling(made(2)))
+    assert source.digest(made(1)) == source.digest(made(1)) != source.digest(made(2))
+    assert source.digest(calling(made(1))) != source.digest(calling(made(2)))
 
 
 def test_scores_of_an_edited_network_of_the_readers_are_not_from_the_store(tmp_path, monkeypatch):
@@ -116,7 +116,7 @@ def test_a_group_called_as_a_complement_has_its_own_roc():
 )
 def test_a_wrong_mark_is_refused_before_anything_is_written(mark, tmp_path):
     for part in ("helpers", "notebooks"):
-        shutil.copytree(project.root() / part, tmp_path / part)
+        shutil.copytree(store.root() / part, tmp_path / part)
     path = tmp_path / "notebooks/03_contextualized_mosaics.ipynb"
     path.write_text(path.read_text().replace("#| export data.mosaic", mark.replace("\n", "\\n")))
     before = {p: p.read_bytes() for p in (tmp_path / "helpers").rglob("*.py")}

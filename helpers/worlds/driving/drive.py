@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from helpers.run import project
+from helpers import store
 from helpers.worlds.driving import law as stated
 from helpers.worlds.driving.law import CLASSES, GROUPS, Law
 
 WIDTH, HEIGHT = 1280, 720
 CORNERS = ["x1", "y1", "x2", "y2"]
-MEASURED = project.root() / "data" / "detection_law.csv"
+MEASURED = store.root() / "data" / "detection_law.csv"
 # Classes that the rendered streets do not have are found as the class that is most like them.
 LIKE = {
     "traffic light": "traffic sign",

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from PIL import Image, ImageDraw
 
-from helpers.run import artifacts, project
-from helpers.run.progress import progress
+from helpers import store
+from helpers.store import progress
 from helpers.worlds.driving.law import GROUPS
 
 WIDTH, HEIGHT = 320, 160  # pixels
@@ -49,7 +49,7 @@ SOUTH, WEST, STEP = 40.5, -74.1, 0.02  # degrees
 START = 1_500_000_000_000  # milliseconds, as in BDD100K's files
 SECONDS = np.arange(0, 41, 4)  # of the fixes: that at 10 s, which is asked for, is between two
 
-SHAPES = project.root() / "data" / "street_looks.csv"  # of each look, with corners from 0 to 1
+SHAPES = store.root() / "data" / "street_looks.csv"  # of each look, with corners from 0 to 1
 
 
 def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -159,7 +159,7 @@ def write(
         for name, image in zip(frames["name"], images, strict=True):
             picture = Image.fromarray(image.transpose(1, 2, 0))
             picture.save(folder / "images" / name, compress_level=1)
-        artifacts.write_text(labels, text)
+        store.write_text(labels, text)
     return paths
 
 
@@ -314,7 +314,7 @@ def write_city(
 ) -> dict[str, Path]:
     """Write the city of :func:`drives` as gps (a folder), areas (GeoJSON) and incomes (CSV)."""
     for video, track in drives(videos, groups, missing, seed)[0].items():
-        artifacts.write_text(folder / "gps" / f"{video}.json", json.dumps(track))
+        store.write_text(folder / "gps" / f"{video}.json", json.dumps(track))
     table, features = incomes(seed), []
     for name in table.area:
         row, column = map(int, name.split("-"))
@@ -323,6 +323,6 @@ def write_city(
         square = {"geometry": {"type": "Polygon", "coordinates": [ring]}}
         features.append({"type": "Feature", "properties": {"area": name}} | square)
     content = json.dumps({"type": "FeatureCollection", "features": features})
-    areas = artifacts.write_text(folder / "areas.geojson", content)
+    areas = store.write_text(folder / "areas.geojson", content)
     table.to_csv(folder / "incomes.csv", index=False)
     return {"gps": folder / "gps", "areas": areas, "incomes": folder / "incomes.csv"}

@@ -11,7 +11,8 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from helpers.run import artifacts, claims, project
+from helpers import store
+from helpers.suite import claims
 
 DIFFER_AT_MOST = 0.05  # share of claims
 ABSENT = "not made"
@@ -43,23 +44,23 @@ def run(seed: int, cores: str) -> Path:
     """Run every notebook with a seed, as ``make run`` does; what is unchanged is not run again."""
     name = f"seeds/{seed}"
     asked = yaml.safe_dump({"run": name, "parameters": {"seed": seed}})
-    config = artifacts.write_text(project.outputs() / f"{name}.yml", asked)
+    config = store.write_text(store.outputs() / f"{name}.yml", asked)
     command = ["make", "run", f"CONFIG={config}", f"CORES={cores}"]
-    if subprocess.run(command, cwd=project.root()).returncode:
+    if subprocess.run(command, cwd=store.root()).returncode:
         raise SystemExit(f"The run with seed {seed} failed: see the lines above, and run again.")
-    return project.outputs() / name
+    return store.outputs() / name
 
 
 def main() -> None:
-    """``python -m helpers.run.seeds``: run, compare; exit with 1 where verdicts do not survive."""
+    """``python -m sweeps.seeds``: run, compare; exit with 1 where verdicts do not survive."""
     parser = argparse.ArgumentParser(description="Do the verdicts survive another seed?")
     parser.add_argument("--seeds", type=int, nargs="+", default=(0, 1, 2), help="first: compared")
     parser.add_argument("--cores", default="all", help="notebooks side by side")
     asked = parser.parse_args()
     table = verdicts({seed: run(seed, asked.cores) for seed in dict.fromkeys(asked.seeds)})
     differing, comparison = table[table.nunique(axis=1) > 1], compared(table)
-    path = project.outputs() / "seeds" / "verdicts.csv"
-    artifacts.write_text(path, differing.to_csv())
+    path = store.outputs() / "seeds" / "verdicts.csv"
+    store.write_text(path, differing.to_csv())
     print(differing.reset_index().to_string(index=False))
     print(f"(in {path})\n\n{comparison.round(3).to_string(index=False)}")
     if comparison["contradictions"].any() or (comparison["share"] > DIFFER_AT_MOST).any():

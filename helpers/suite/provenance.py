@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import helpers
-from helpers.run import artifacts, project
+from helpers import store
 
 SUITE = "visual-bias-notebooks"
 
@@ -20,24 +20,24 @@ def write(folder: Path, notebooks: Mapping) -> dict:
     version, commit ("+" where files were changed since; empty without git), lock (digest of the
     locked requirements), python, torch, processor, pinned (true, or why not), seconds by notebook.
     """
-    lock = project.root() / "requirements.lock"
+    lock = store.root() / "requirements.lock"
     told = {name: one.metadata.get("papermill", {}) for name, one in notebooks.items()}
     record = {
         "version": version(SUITE),
         "commit": _commit(),
-        "lock": artifacts.file_digest(lock)[:16] if lock.is_file() else "",
+        "lock": store.file_digest(lock)[:16] if lock.is_file() else "",
         "python": platform.python_version(),
         "torch": version("torch"),
         "processor": _processor(),
         "pinned": helpers.unpinned or True,
         "seconds": {name: round(of.get("duration") or 0, 1) for name, of in told.items()},
     }
-    artifacts.write_text(folder / "run.json", json.dumps(record, indent=1) + "\n")
+    store.write_text(folder / "run.json", json.dumps(record, indent=1) + "\n")
     return record
 
 
 def _commit() -> str:
-    git = ["git", "-C", str(project.root())]
+    git = ["git", "-C", str(store.root())]
     ways = ["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"]
     try:
         head, changed = (

@@ -1,6 +1,6 @@
 """What a workflow checks before it runs anything: its keys, its notebooks, its inputs.
 
-What a single notebook refuses is checked in :mod:`helpers.run.parameters`.
+What a single notebook refuses is checked in :mod:`helpers.suite.parameters`.
 """
 
 import os
@@ -11,7 +11,10 @@ from typing import Any
 
 import nbformat
 
-from helpers.run import artifacts, parameters, project
+from helpers import store
+from helpers.data import contexts, folders
+from helpers.data.images import Images, images_of, meant, read_yaml
+from helpers.suite import parameters, project
 
 
 def plan(
@@ -62,8 +65,8 @@ def once(files: Iterable[str | Path]) -> Mapping[str, Any]:
     """Refuse YAML files in which a key is given twice; what those of `sweeps/` give comes back."""
     preset: dict[str, Any] = {}
     for file in map(Path, files):
-        content = parameters.read_yaml(file) if file.suffix in (".yml", ".yaml") else None
-        if content and file.resolve().parent == project.root() / "sweeps":
+        content = read_yaml(file) if file.suffix in (".yml", ".yaml") else None
+        if content and file.resolve().parent == store.root() / "sweeps":
             preset |= content
     return preset
 
@@ -102,7 +105,7 @@ def notebooks(asked: list[str] | None, folder: Path, there: Iterable[str]) -> li
         if name not in there and (folder / f"{name}.ipynb").is_file():
             raise ValueError(f"notebooks: {name} has no parameters and is for reading: `make lab`")
         if name not in there:
-            hint = parameters.meant(name, there) or f"there are: {', '.join(there)}"
+            hint = meant(name, there) or f"there are: {', '.join(there)}"
             raise ValueError(f"notebooks: there is no {name}.ipynb in {folder}; {hint}")
     return [folder / f"{name}.ipynb" for name in dict.fromkeys(asked)]
 
@@ -113,7 +116,7 @@ def known_keys(config: Mapping[str, Any], allowed: list[str]) -> None:
     if "parameters" in allowed:
         there += " A notebook's parameter stands below `parameters:`, indented."
     said = [
-        f"{key!r} is no key of the configuration; {parameters.meant(key, allowed) or there}"
+        f"{key!r} is no key of the configuration; {meant(key, allowed) or there}"
         for key in config
         if key not in allowed
     ]
@@ -123,15 +126,13 @@ def known_keys(config: Mapping[str, Any], allowed: list[str]) -> None:
 
 def inputs(given: Mapping[str, Any]) -> str:
     """Digest of names, sizes and times of the files that parameters name; "" if they name none."""
-    from helpers.data import folders
-
     values = {name: value for name, value in given.items() if name != "output"}
     if "images" in values:
-        values["images"] = [values["images"], vars(parameters.images_of(values["images"]))]
+        values["images"] = [values["images"], vars(images_of(values["images"]))]
     paths = {path for one in _texts(values) if (path := Path(one).expanduser()).exists()}
     files = [f for p in sorted(paths) for f in (sorted(folders.walk(p)) if p.is_dir() else [p])]
     states = [(os.fsencode(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
-    return artifacts.key("inputs", states=states) if states else ""
+    return store.key("inputs", states=states) if states else ""
 
 
 def _texts(value: Any) -> list[str]:
@@ -165,10 +166,8 @@ def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]
     return left
 
 
-def _contexts(images: parameters.Images) -> bool:
+def _contexts(images: Images) -> bool:
     """Whether a folder of photographs has contexts, or some can be cut from it; it is checked."""
-    from helpers.data import contexts, folders
-
     layout = folders.scan(Path(images.folder))
     classes = folders.agreed_classes(layout)
     if images.contexts:

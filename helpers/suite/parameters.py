@@ -4,202 +4,36 @@ A notebook names its own in one cell, and the next is ``settings = check(globals
 """
 
 import ast
-import difflib
 import functools
-import importlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import nbformat
-import yaml
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, TypeAdapter
+import torch
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 from pydantic import ValidationError as Refused
-from pydantic.dataclasses import dataclass
 
-from helpers.run import failures
-from helpers.run.progress import progress
+from helpers import explain, models
+from helpers.data import folders
+from helpers.data.images import EACH, ONE, Bias, Folder, Images, Share, There, images_of, meant
+from helpers.icon2 import frames
+from helpers.models import networks
+from helpers.models.recipe import WIDER, Recipe, Times, recipes
+from helpers.suite import failures
+from helpers.worlds.driving import law
 
-SLOW = ("pandas", "matplotlib.pyplot", "torch")  # what every notebook imports next
-STRICT = {"strict": True, "extra": "forbid"}
-Archive = Literal["catsdogs", "ilsvrc2012", "mit67", "mame"]
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
-WIDER = "wider world"
 
 
 class ParameterError(ValueError):
     """A parameter is unknown, of the wrong type or out of range; the message names each one."""
 
 
-def _there(path: str) -> str:
-    path = str(Path(path).expanduser())
-    if not Path(path).exists():
-        below = "" if Path(path).is_absolute() else f" below {Path.cwd()}"
-        raise ValueError(f"there is no file or folder {path!r}{below}")
-    return path
-
-
-def _folder(path: str) -> str:
-    if not Path(path).is_dir():
-        raise ValueError(f"{path!r} is a file, and a folder is needed")
-    return path
-
-
-def _of_each(shares: dict[str, float]) -> dict[str, float]:
-    if set(shares) != set(WORLD):
-        classes, these = ", ".join(WORLD), ", ".join(shares) or "none"
-        raise ValueError(f"a share of each class is needed, of {classes}; these are of {these}")
-    return shares
-
-
-WORLD = ("bench", "fire hydrant", "plane", "mug")  # the classes of the embedded world
 Seed = Annotated[int, Field(ge=0, lt=2**32)]  # NumPy takes no larger one
-Share = Annotated[float, Field(ge=0, le=1)]
-There = Annotated[str, AfterValidator(_there)]
-Folder = Annotated[There, AfterValidator(_folder)]
-ONE, EACH = "one share", "a share of each class"
-Bias = Annotated[
-    Annotated[Share, Tag(ONE)] | Annotated[dict[str, Share], AfterValidator(_of_each), Tag(EACH)],
-    Discriminator(lambda given: EACH if isinstance(given, dict) else ONE),
-]
-Fit = Literal["scratch", "fine-tuned", "probe", "as it is"]
-Times = Annotated[int, Field(ge=1, le=1000)]
-
-
-@dataclass(frozen=True, config=STRICT)
-class Images:
-    """What the images of a run are: the keys of the reader's YAML file."""
-
-    source: Literal["world", "visual-contexts", "focus", "folder"] = "world"
-    size: Annotated[int, Field(ge=32, le=512)] = 96  # side of the square images in pixels
-    # images of each class in each set (None: all); of "focus" mosaics of each target class
-    per_class: Annotated[int, Field(ge=3)] | None = 150
-    folder: Folder | None = None  # of class folders; with "focus" of mosaics and their index
-    contexts: Folder | None = None  # of context folders
-    archives: list[Archive] = field(default_factory=lambda: [*get_args(Archive)])  # of "focus"
-    context_of: dict[str, str] | None = None  # class to context (None: named as the classes)
-    context_bias: Bias | None = None  # world: share of C's images in their class's own context
-    # world: a quarter of the training images carry an eyespot, and this dose of it is moved from
-    # all classes to bench (0: it says nothing, 1: only benches carry it; None: none does)
-    eyespot: Share | None = None
-
-    def __post_init__(self):
-        if self.source != "focus" and (self.source == "folder") != bool(self.folder):
-            raise ValueError("`folder` and `source: folder` go together: give both or neither")
-        if self.source == "world" and (self.contexts or self.context_of):
-            raise ValueError("the embedded world brings its own contexts")
-        if self.source == "focus" and (self.contexts or self.context_of):
-            raise ValueError("'focus' are ready-made mosaics, which have no contexts")
-        if self.source != "world" and (self.eyespot, self.context_bias) != (None, None):
-            raise ValueError("a bias can be planted in the embedded world only")
-
-
-class _Once(yaml.SafeLoader):
-    """YAML without keys that are given twice, of which only the last would count."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        lines: dict[str, int] = {}
-        for key, _ in node.value:
-            name, line = str(key.value), key.start_mark.line + 1
-            if name in lines:
-                twice = f"the key {name!r} is given twice, first in line {lines[name]}"
-                raise ValueError(f"{key.start_mark.name}, line {line}: {twice}; keep one of them")
-            lines[name] = line
-        return super().construct_mapping(node, deep)
-
-
-def read_yaml(file: Path) -> Any:
-    """What a YAML file holds; a ValueError says in which line it is wrong."""
-    try:
-        with file.open("rb") as stream:
-            return yaml.load(stream, _Once)
-    except (yaml.YAMLError, IsADirectoryError) as error:
-        raise ValueError(f"{file} cannot be read as YAML: {error}") from None
-
-
-def images_of(given: Any) -> Images:
-    """Images by the name of their source, by the path of a YAML file, or by their attributes."""
-    if isinstance(given, Images):
-        return given
-    if isinstance(given, str) and given.endswith((".yml", ".yaml")):
-        file = Path(_there(given))
-        given = read_yaml(file)
-        if isinstance(given, dict):  # paths in the file are relative to the file
-            for name in ("folder", "contexts"):
-                if isinstance(given.get(name), str):
-                    path = file.parent / Path(given[name]).expanduser()
-                    if not path.exists():
-                        raise ValueError(f"{file}: `{name}` names {path}, which is not there")
-                    given[name] = str(path)
-    if isinstance(given, str):
-        given = {"source": given}
-    if not isinstance(given, dict):
-        raise ValueError(f"{given!r} is no source, no path of a YAML file and no keys of images")
-    if given.get("folder"):
-        given = {"source": "folder"} | given
-    published = given.get("source") in ("visual-contexts", "focus")
-    if "archives" in given and (given.get("source") != "focus" or given.get("folder")):
-        raise ValueError("`archives` are read only with `source: focus` and without a `folder`")
-    return _built(Images, {"size": 224 if published else 96, **given})
-
-
-@dataclass(frozen=True, config=STRICT)
-class Recipe:
-    """How a model is made."""
-
-    architecture: str = "alexnet-quarter"  # of `models.reduced.REDUCED` or of torchvision
-    fit: Fit = "scratch"
-    weights: str | None = None  # ``wider world``, ``imagenet`` or a file; all but scratch start so
-    epochs: Times | None = None  # None: what the images take
-    trainings: Times = 10  # they differ in their seed
-
-    def __post_init__(self):
-        if self.fit == "scratch" and self.weights:
-            raise ValueError(
-                "a model that is trained from scratch reads no `weights`: leave them out, or take "
-                "`fit: fine-tuned` or `fit: probe`"
-            )
-        if self.fit == "as it is" and self.epochs:
-            raise ValueError("a network 'as it is' is not trained: leave `epochs` out")
-
-    @property
-    def start(self) -> str:
-        """Where a training that is not from scratch starts."""
-        small = self.architecture.endswith(("-quarter", "-eighth"))
-        return self.weights or (WIDER if small else "imagenet")
-
-
-def _recipes(given: Any) -> list[Recipe]:
-    """Recipes of one model or several: an architecture's name, or the keys of a recipe."""
-    found = []
-    for one in given if isinstance(given, list) else [given]:
-        one = {"architecture": one} if isinstance(one, str) else one
-        if not isinstance(one, dict):
-            raise ValueError(f"{one!r} is neither an architecture nor the keys of a model")
-        if "architecture" not in one:
-            raise ValueError(f"says no `architecture`: {one}")
-        if "trainings" in one:
-            beside = f"write `trainings: {one['trainings']}` beside `model`, not in it"
-            raise ValueError(f"`trainings` is a parameter of its own: {beside}")
-        fit = "fine-tuned" if one.get("weights") else "scratch"
-        found.append(_built(Recipe, {"fit": fit, **one}))
-    return found
-
-
-def _built(kind: type, given: dict):
-    """An object of its attributes; an unknown key is refused with the one that may be meant."""
-    known = [name for name in kind.__dataclass_fields__ if name != "trainings"]
-    for key in set(given) - set(known):
-        raise ValueError(f"{key!r} is no key; {meant(key, known)}the keys are: {', '.join(known)}")
-    return kind(**given)
-
-
-METHODS = Literal["gradcam", "lrp", "smoothgrad", "lime", "gradcam++", "integrated-gradients"]
-CLASSES = Literal[
-    "car", "pedestrian", "truck", "bus", "motorcycle", "bicycle", "traffic light", "traffic sign",
-]  # fmt: skip
+METHODS = Literal[*explain.METHODS]
 
 
 class Declared:
@@ -210,7 +44,7 @@ class Declared:
     output: str  # folder under outputs/
     # of the notebooks on images
     images: Annotated[Images, BeforeValidator(images_of)]
-    model: Annotated[list[Recipe], Field(min_length=1), BeforeValidator(_recipes)]
+    model: Annotated[list[Recipe], Field(min_length=1), BeforeValidator(recipes)]
     trainings: Times
     # 02 to 05b
     fits: list[Literal["scratch", "fine-tuned", "probe"]]
@@ -241,7 +75,7 @@ class Declared:
     incomes: There | None
     edges: Literal["equal", "paper"]
     sensitive: str
-    shown: Annotated[list[CLASSES], Field(min_length=1)]
+    shown: Annotated[list[Literal[*law.CLASSES]], Field(min_length=1)]
     further: list[str] | None
     choices: dict[str, str] | None
     resamples: Annotated[int, Field(ge=10, le=10_000)]
@@ -271,8 +105,6 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
     """
     failures.watch()
     optimized()
-    for name in progress(SLOW, desc="loading", delay=1):  # seconds, in which nothing else is seen
-        importlib.import_module(name)
     own = {name: namespace[name] for name in namespace.get("__annotations__", {})}
     return accepted(own, {name: namespace.get(name) for name in _injected(namespace)})
 
@@ -382,8 +214,6 @@ def _of_data(settings: SimpleNamespace, given: set[str]) -> str:
             if unknown := [name for name in settings.sets if known and name not in known]:
                 return f"parameter 'sets': no set {unknown[0]!r}; there are: {', '.join(known)}"
         if {"labels", "sensitive", "further", "cluster"} & given and hasattr(settings, "gps"):
-            from helpers.icon2 import frames
-
             frames.check(settings)
     except (ValueError, OSError) as error:
         return str(error)
@@ -398,8 +228,6 @@ def _sets(images: Images, scan: bool) -> list[str]:
         return [Path(images.folder).name] if images.folder else images.archives
     if not scan:
         return []
-    from helpers.data import folders
-
     return list(folders.scan(Path(images.folder)).sets)
 
 
@@ -425,20 +253,9 @@ def unknown(name: str, declared: Iterable[str]) -> str:
     return f"parameter {name!r} is not declared here; {hint}"
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """A hint at the known name that is nearest to one that is not known; empty where none is."""
-    close = difflib.get_close_matches(str(name), list(known), n=1)
-    return f"did you mean {close[0]!r}? " if close else ""
-
-
 @functools.cache
 def _misfit(recipe: Recipe, size: int) -> str:
     """What is wrong with a network, which is built and shown a blank image; "" if nothing is."""
-    import torch
-
-    from helpers import models
-    from helpers.models import networks
-
     start = "scratch" if recipe.fit == "scratch" else recipe.start
     if recipe.fit == "as it is" and start == WIDER:
         return "fit 'as it is' needs a network: one of torchvision's, or its weights file"

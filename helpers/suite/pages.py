@@ -20,7 +20,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from helpers.run import artifacts, claims, exercises, lessons, project, provenance, stored
+from helpers import store
+from helpers.suite import claims, exercises, lessons, provenance, stored
 
 BOOK = Path(__file__).parent / "book"  # its settings, templates, style and script
 PAPERMILL = "papermill-error-cell-tag"
@@ -41,7 +42,7 @@ def write(folder: Path) -> Path:
     if not executed and not failed:
         raise FileNotFoundError(f"{folder}/notebooks holds no executed notebook: `make run` first")
     scorecard = claims.scorecard(folder)
-    artifacts.write_text(folder / "scorecard.csv", scorecard.to_csv(index=False))
+    store.write_text(folder / "scorecard.csv", scorecard.to_csv(index=False))
     with tempfile.TemporaryDirectory(prefix=".book-", dir=folder) as temporary:
         source, pages = Path(temporary) / "source", Path(temporary) / "pages"
         source.mkdir()
@@ -56,7 +57,7 @@ def write(folder: Path) -> Path:
             "figures": _gallery(folder / "figures", "svg", _alternative_text),
             "tables": _gallery(folder / "tables", "csv", _first_rows),
         }
-        shutil.copy(project.root() / "TEACHING.md", source / "teaching.md")
+        shutil.copy(store.root() / "TEACHING.md", source / "teaching.md")
         templates = jinja2.Environment(loader=jinja2.FileSystemLoader(BOOK), trim_blocks=True)
         templates.filters["sentence"] = sentence
         for name in templates.list_templates(["jinja"]):
@@ -65,7 +66,7 @@ def write(folder: Path) -> Path:
         _build(source, pages, provenance.write(folder, executed) | {"run": folder.name})
         shutil.rmtree(folder / "pages", ignore_errors=True)
         pages.rename(folder / "pages")
-    return artifacts.write_text(folder / "index.html", (BOOK / "redirect.html").read_text())
+    return store.write_text(folder / "index.html", (BOOK / "redirect.html").read_text())
 
 
 def _build(source: Path, pages: Path, about: dict) -> None:
@@ -195,10 +196,10 @@ def _first_rows(path: Path) -> str:
 
 
 def main() -> None:
-    """``python -m helpers.run.pages FOLDER``: write the pages of a run."""
+    """``python -m helpers.suite.pages FOLDER``: write the pages of a run."""
     try:
         print(f"open {write(Path(sys.argv[1]).resolve())}")
-    except (FileNotFoundError, artifacts.UnreadableArtifact) as error:
+    except (FileNotFoundError, store.UnreadableArtifact) as error:
         raise SystemExit(str(error)) from None
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 
-from helpers.run import artifacts, project
+from helpers import store
 
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$", re.DOTALL | re.MULTILINE)
 STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError"
@@ -31,7 +31,7 @@ def copy(folder: Path, solved: bool) -> Path:
 
     The copies write their results to a run that is called as the folder, not to the demo.
     """
-    for path in (project.root() / "notebooks").glob("*_*.ipynb"):
+    for path in (store.root() / "notebooks").glob("*_*.ipynb"):
         if path.stem == "00_template" or (folder / path.name).exists():
             continue
         notebook = nbformat.read(path, as_version=4)
@@ -40,10 +40,10 @@ def copy(folder: Path, solved: bool) -> Path:
                 cell.source = cell.source.replace('= "demo"', f'= "{folder.name}"')
         if not solved:
             without_solutions(notebook)
-        artifacts.write_text(folder / path.name, nbformat.writes(notebook) + "\n")
+        store.write_text(folder / path.name, nbformat.writes(notebook) + "\n")
     return folder
 
 
-if __name__ == "__main__":  # python -m helpers.run.exercises FOLDER [--solved]
+if __name__ == "__main__":  # python -m helpers.suite.exercises FOLDER [--solved]
     place = copy(Path(sys.argv[1]), solved="--solved" in sys.argv)
     print(f"the copies are in {place}; what was there is unchanged")

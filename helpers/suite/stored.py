@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-from helpers.run import artifacts
+from helpers import store
 
 QUIET = {"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"}
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -25,7 +25,7 @@ def execute(path: Path) -> None:
     language = notebook.metadata.language_info  # as JupyterLab writes it
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": language})
     without_widgets(notebook)
-    artifacts.write_text(path, nbformat.writes(notebook) + "\n")
+    store.write_text(path, nbformat.writes(notebook) + "\n")
 
 
 def without_widgets(notebook: nbformat.NotebookNode) -> None:
@@ -37,7 +37,7 @@ def without_widgets(notebook: nbformat.NotebookNode) -> None:
     notebook.metadata.pop("widgets", None)
 
 
-if __name__ == "__main__":  # python -m helpers.run.stored NOTEBOOK...
+if __name__ == "__main__":  # python -m helpers.suite.stored NOTEBOOK...
     for name in sys.argv[1:]:
         print(f"running {name}")
         execute(Path(name))

@@ -7,35 +7,21 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
-from helpers.run import project
+from helpers import store
+from helpers.stats import Estimate
 
-TABLE = project.root() / "data" / "paper" / "claims.csv"
+TABLE = store.root() / "data" / "paper" / "claims.csv"
 AGREES, CONTRADICTS = "agrees with the paper", "contradicts the paper"
 HOLDS, FAILS = "holds", "does not hold"  # the same of a claim that this suite makes
 UNDECIDED, NO_COUNTERPART = "undecided", "no counterpart here"
 SUITE, OURS = "suite", "this suite"  # in the table, and as people read it
 LEVEL = 0.05  # of the p values
 MANY = 3  # claims without a counterpart for one reason that still have a line each
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What was measured for one claim."""
-
-    claim: str  # its id
-    # value, lower and upper end, in the claim's quantity; None or NaN where a run cannot measure it
-    interval: tuple[float, float, float] | None = None
-    # what the claim is about: fills the sentence's ``{names}`` and tells its estimates apart
-    of: Mapping[str, object] = field(default_factory=dict)
-    # corrected for multiplicity: it decides, with the side of the value, and not the interval
-    p: float | None = None
-    note: str = ""  # what the reader must know of this value, or why it is not measured
 
 
 @cache

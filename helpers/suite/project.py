@@ -4,7 +4,6 @@ With one thread a seed gives the same model whatever the number of cores.
 """
 
 import json
-import os
 import random
 import re
 from collections.abc import Iterable, Mapping
@@ -13,7 +12,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from helpers.run import artifacts, failures
+import numpy as np
+import pandas as pd
+import torch
+from IPython.display import display
+
+from helpers import figures, store
+from helpers.suite import claims, failures
 
 FEWEST = 5  # trainings of a model from which intervals can be trusted to be of use
 #: Parameters that name files of the reader's.
@@ -34,33 +39,14 @@ TAKEN = {
 PARTS = {"figures", "findings", "logs", "notebooks", "pages", "tables"}  # of each run
 
 
-def root() -> Path:
-    """Root folder of the project, wherever the caller was started from."""
-    return Path(__file__).resolve().parents[2]
-
-
-def outputs() -> Path:
-    """Folder of all that runs write: ``outputs/``, or ``$SUITE_OUTPUTS`` where that is set."""
-    return Path(os.environ.get("SUITE_OUTPUTS", root() / "outputs")).resolve()
-
-
-def store() -> Path:
-    """Folder of trained models, shared by all runs and found by the hash of what decides them."""
-    return outputs() / "models"
-
-
 def lessons(folder: Path | None = None) -> list[Path]:
     """The notebooks of a folder (default: the project's) that are lessons, in their order."""
-    found = (folder or root() / "notebooks").glob("[0-9][0-9]*_*.ipynb")
+    found = (folder or store.root() / "notebooks").glob("[0-9][0-9]*_*.ipynb")
     return sorted(path for path in found if not path.name.startswith("00"))
 
 
 def seed_everything(seed: int) -> None:
     """Seed Python, NumPy and torch, and give torch one thread."""
-    import numpy as np
-    import pandas as pd
-    import torch
-
     pd.set_option("mode.string_storage", "python")  # with Arrow some operations differ
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002  libraries that draw from the global state
@@ -79,31 +65,25 @@ class Run:
 
     def show(self, figure, name: str, alt: str) -> None:
         """Save a matplotlib figure as PNG and SVG under ``figures/<notebook>/`` and display it."""
-        from helpers import figures
-
         figures.show(figure, name, alt, folder=self.folder / "figures" / self.notebook)
 
     def table(self, table, name: str):
         """Save a pandas table as ``tables/<notebook>/<name>.csv`` and hand it back."""
         path = self.folder / "tables" / self.notebook / f"{name}.csv"
         numbered = type(table.index).__name__ == "RangeIndex"  # which says nothing
-        artifacts.write_text(path, table.to_csv(index=not numbered))
+        store.write_text(path, table.to_csv(index=not numbered))
         return table
 
     def findings(self, estimates: Iterable) -> None:
         """Judge the notebook's claims, save them as ``findings/<notebook>.json`` and display them.
 
-        `estimates` are by the ids of ``claims.csv`` (:func:`helpers.run.claims.judge`).
+        `estimates` are by the ids of ``claims.csv`` (:func:`claims.judge`).
         """
-        from IPython.display import display
-
-        from helpers.run import claims
-
         judged = claims.judge(self.notebook, estimates)
         record = {"notebook": self.notebook, "settings": vars(self.settings)}
         record["findings"] = judged.to_dict("records")
         text = json.dumps(record, indent=1, default=vars, allow_nan=True)
-        artifacts.write_text(self.folder / "findings" / f"{self.notebook}.json", text)
+        store.write_text(self.folder / "findings" / f"{self.notebook}.json", text)
         verdicts = judged[["id", "of", "verdict"]].to_dict("records")
         display(claims.shown(judged), metadata={"verdicts": verdicts})
 
@@ -112,13 +92,9 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     """Begin a notebook's run: seeds, one thread, figure style, and its output folder.
 
     `notebook` is the file's name without its ending, such as ``01_datasets``; `settings` is what
-    :func:`helpers.run.parameters.check` returned. Its `output` names the folder under ``outputs/``,
+    :func:`parameters.check` returned. Its `output` names the folder under ``outputs/``,
     such as ``photos`` or ``sweep/seed-1``; a ValueError where it is no name of a folder.
     """
-    import pandas as pd
-
-    from helpers import figures
-
     seed_everything(settings.seed)
     figures.style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
@@ -136,7 +112,7 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     few = getattr(settings, "trainings", FEWEST)
     if few < FEWEST:
         print(f"A model is {few} trainings here: below {FEWEST}, intervals are wide.")
-    return Run(notebook, settings, outputs() / output_name(settings.output))
+    return Run(notebook, settings, store.outputs() / output_name(settings.output))
 
 
 def output_name(name: Any) -> str:
@@ -146,8 +122,8 @@ def output_name(name: Any) -> str:
         raise ValueError(f"output: {first!r} is the folder of {KEPT[first]}; take another name")
     if inside := PARTS.intersection(below):
         raise ValueError(f"output: {name!r} would lie in the {inside.pop()} of another run")
-    if (outputs() / str(name)).is_file():
-        raise ValueError(f"output: {outputs() / str(name)} is a file; take another name")
+    if (store.outputs() / str(name)).is_file():
+        raise ValueError(f"output: {store.outputs() / str(name)} is a file; take another name")
     if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", str(name)):
         allowed = "letters, digits, '.', '_', '-', and '/' between folders"
         raise ValueError(f"output: {name!r} is not a folder name; use {allowed}")

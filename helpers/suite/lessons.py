@@ -7,9 +7,10 @@ import nbformat
 import pandas as pd
 from IPython.display import HTML, Markdown
 
-from helpers.run import artifacts, claims, project
+from helpers import store
+from helpers.suite import claims, project
 
-NOTEBOOKS = project.root() / "notebooks"
+NOTEBOOKS = store.root() / "notebooks"
 NOT_STORED = "without a stored verdict yet"
 COUNTED = {  # words for one and for several, in the order of the table of exhibits
     claims.AGREES: ("agrees", "agree"),
@@ -22,7 +23,7 @@ COUNTED = {  # words for one and for several, in the order of the table of exhib
 
 def read(path: Path) -> nbformat.NotebookNode:
     """A notebook; where it was cut short, the error says which file to delete."""
-    with artifacts.reading(path):
+    with store.reading(path):
         return nbformat.read(path, as_version=4)
 
 

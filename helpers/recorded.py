@@ -1,7 +1,7 @@
 """Recorded tables: which code made each, and whether that is still the code of today.
 
-python -m helpers.run.recorded             which tables of data/recorded.csv are stale
-python -m helpers.run.recorded FILE ...    make a part of each again; where every row comes out
+python -m helpers.recorded             which tables of data/recorded.csv are stale
+python -m helpers.recorded FILE ...    make a part of each again; where every row comes out
                                            as recorded, today's code is noted as its maker
 """
 
@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.run import artifacts, project
+from helpers import source, store
 
-DATA = project.root() / "data"
+DATA = store.root() / "data"
 LEDGER = DATA / "recorded.csv"  # file, driver (modules and tables), again, made_by, content
 BESIDE = (  # what decides nothing in a drawn world: judging, drawing figures, the reader's files
-    "run", "figures", "data/archives", "data/contexts", "data/duplicates", "data/folders",
-    "data/images", "data/published", "data/splits", "icon2/frames", "icon2/income", "icon2/reading",
+    "store", "source", "recorded", "suite", "figures", "data/archives", "data/contexts",
+    "data/decoding", "data/duplicates", "data/folders", "data/images", "data/published",
+    "data/splits", "icon2/frames", "icon2/income", "icon2/reading", "models/recipe",
 )  # fmt: skip
 
 
@@ -36,14 +37,14 @@ def stale(name: str) -> str:
     if _content(DATA / name) != row["content"]:
         return "the file was changed after it was recorded (data/README.md has its command)"
     if _maker(row["driver"]) != row["made_by"]:
-        again = f"`python -m helpers.run.recorded {name}` makes a part of it again"
+        again = f"`python -m helpers.recorded {name}` makes a part of it again"
         return f"the code that made it has changed ({again})"
     return ""
 
 
 def write(path: Path, text: str) -> None:
     """Write what a driver made; if it is a table in ``data/``, its maker is noted."""
-    artifacts.write_text(path, text)
+    store.write_text(path, text)
     if path.resolve().is_relative_to(DATA):
         note(path.resolve().relative_to(DATA).as_posix())
 
@@ -54,7 +55,7 @@ def note(*names: str) -> None:
     for name in names:
         table.loc[name, "made_by"] = _maker(table.loc[name, "driver"])
         table.loc[name, "content"] = _content(DATA / name)
-    artifacts.write_text(LEDGER, table.to_csv())
+    store.write_text(LEDGER, table.to_csv())
 
 
 def same(command: str) -> list[str]:
@@ -66,7 +67,7 @@ def same(command: str) -> list[str]:
         # a store of its own: what is made again is not found in an older one
         programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environment = {**os.environ, "PATH": programs, "SUITE_OUTPUTS": outputs, "FOLDER": folder}
-        subprocess.run(command, shell=True, check=True, cwd=project.root(), env=environment)
+        subprocess.run(command, shell=True, check=True, cwd=store.root(), env=environment)
         made = {f.relative_to(folder).as_posix(): f for f in sorted(Path(folder).rglob("*.csv"))}
         for name, file in made.items():
             new, old = (pd.read_csv(path, dtype=str).fillna("") for path in (file, DATA / name))
@@ -83,8 +84,8 @@ def same(command: str) -> list[str]:
 
 def files(name: str) -> list[str]:
     """The modules that make a recorded table, as paths from the root."""
-    names = artifacts.imported(*_modules(_ledger().loc[name, "driver"]), without=BESIDE)
-    return [f"helpers/{name}.py" for name in names]
+    names = source.imported(*_modules(_ledger().loc[name, "driver"]), without=BESIDE)
+    return [f"{name}.py" if name.startswith("sweeps/") else f"helpers/{name}.py" for name in names]
 
 
 def _ledger() -> pd.DataFrame:
@@ -94,8 +95,8 @@ def _ledger() -> pd.DataFrame:
 def _maker(driver: str) -> str:
     """Digest of what a driver does: its modules with all that they import, and tables it reads."""
     tables = [name for name in driver.split() if name.endswith(".csv")]
-    code = artifacts.Source(*artifacts.imported(*_modules(driver), without=BESIDE)).digest()
-    return artifacts.key("maker", code=code, tables=[_content(DATA / t) for t in tables])
+    code = source.Source(*source.imported(*_modules(driver), without=BESIDE)).digest()
+    return store.key("maker", code=code, tables=[_content(DATA / t) for t in tables])
 
 
 def _modules(driver: str) -> list[str]:
@@ -103,7 +104,7 @@ def _modules(driver: str) -> list[str]:
 
 
 def _content(path: Path) -> str:
-    return artifacts.file_digest(path)[:16]
+    return store.file_digest(path)[:16]
 
 
 def main(names: list[str]) -> None:

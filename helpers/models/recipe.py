@@ -1,0 +1,55 @@
+"""How a model is made: architecture, fit, where its weights come from, epochs and trainings."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from helpers.data.images import STRICT, built
+
+WIDER = "wider world"
+Fit = Literal["scratch", "fine-tuned", "probe", "as it is"]
+Times = Annotated[int, Field(ge=1, le=1000)]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Recipe:
+    """How a model is made."""
+
+    architecture: str = "alexnet-quarter"  # of `models.reduced.REDUCED` or of torchvision
+    fit: Fit = "scratch"
+    weights: str | None = None  # ``wider world``, ``imagenet`` or a file; all but scratch start so
+    epochs: Times | None = None  # None: what the images take
+    trainings: Times = 10  # they differ in their seed
+
+    def __post_init__(self):
+        if self.fit == "scratch" and self.weights:
+            raise ValueError(
+                "a model that is trained from scratch reads no `weights`: leave them out, or take "
+                "`fit: fine-tuned` or `fit: probe`"
+            )
+        if self.fit == "as it is" and self.epochs:
+            raise ValueError("a network 'as it is' is not trained: leave `epochs` out")
+
+    @property
+    def start(self) -> str:
+        """Where a training that is not from scratch starts."""
+        small = self.architecture.endswith(("-quarter", "-eighth"))
+        return self.weights or (WIDER if small else "imagenet")
+
+
+def recipes(given: Any) -> list[Recipe]:
+    """Recipes of one model or several: an architecture's name, or the keys of a recipe."""
+    found = []
+    for one in given if isinstance(given, list) else [given]:
+        one = {"architecture": one} if isinstance(one, str) else one
+        if not isinstance(one, dict):
+            raise ValueError(f"{one!r} is neither an architecture nor the keys of a model")
+        if "architecture" not in one:
+            raise ValueError(f"says no `architecture`: {one}")
+        if "trainings" in one:
+            beside = f"write `trainings: {one['trainings']}` beside `model`, not in it"
+            raise ValueError(f"`trainings` is a parameter of its own: {beside}")
+        fit = "fine-tuned" if one.get("weights") else "scratch"
+        found.append(built(Recipe, {"fit": fit, **one}))
+    return found

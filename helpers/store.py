@@ -1,0 +1,143 @@
+"""The ground: where files are, files that are whole or not there, keys, and progress.
+
+A file with its final name is always whole: it is written under another name and then renamed.
+Stored files are named by what decides them, and several processes may ask for one at once.
+"""
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock
+from tqdm import tqdm
+
+
+def root() -> Path:
+    """Root folder of the project, wherever the caller was started from."""
+    return Path(__file__).resolve().parents[1]
+
+
+def outputs() -> Path:
+    """Folder of all that runs write: ``outputs/``, or ``$SUITE_OUTPUTS`` where that is set."""
+    return Path(os.environ.get("SUITE_OUTPUTS", root() / "outputs")).resolve()
+
+
+def networks() -> Path:
+    """Folder of trained networks, shared by all runs and found by the key of what decides them."""
+    return outputs() / "models"
+
+
+def progress(iterable: Iterable | None = None, **options) -> tqdm:
+    """A bar of tqdm's with its `options` on standard output; none where ``TQDM_DISABLE`` is set."""
+    return tqdm(iterable, file=sys.stdout, leave=False, ncols=80, **options)
+
+
+class UnreadableArtifact(RuntimeError):
+    """A stored file that exists but cannot be read; the message names the file to delete."""
+
+
+def key(kind: str, **decides) -> str:
+    """Name for the artifact that `decides` determines: `kind-` and 16 digits, the same everywhere.
+
+    What decides may be None, booleans, numbers, strings, bytes, arrays, tensors, dataclasses, and
+    dicts, lists or tuples of these; 1, 1.0 and True are three values. All else is a TypeError.
+    """
+    digest = hashlib.sha256()
+    _feed(digest, decides, kind)
+    return f"{kind}-{digest.hexdigest()[:16]}"
+
+
+def file_digest(path: Path | str) -> str:
+    """SHA-256 of a file's bytes, 64 hexadecimal digits."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def cached(path: Path | str, make: Callable[[Path], object]) -> Path:
+    """The file at `path`, made by `make` if it is not there yet.
+
+    `make` is called with a temporary path of the same ending to write to; nothing is kept when it
+    raises or is killed. Of two processes that ask at once, one makes the file and the other waits.
+    """
+    path = Path(path)
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_name(f".{path.name}.lock")):
+            if not path.exists():
+                _replace(path, path.with_name(f".partial-{path.name}"), make)
+    return path
+
+
+def write_bytes(path: Path | str, data: bytes) -> Path:
+    """Write `data` to `path`, which readers see with its old content or its new, never half."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
+    return _replace(path, partial, lambda name: name.write_bytes(data))
+
+
+def write_text(path: Path | str, text: str) -> Path:
+    """As `write_bytes`, for text: UTF-8, line ends as they are."""
+    return write_bytes(path, text.encode())
+
+
+@contextmanager
+def reading(path: Path | str) -> Iterator[Path]:
+    """Turn any failure to read a stored file into an error that says which file to delete."""
+    try:
+        yield Path(path)
+    except Exception as error:
+        raise UnreadableArtifact(
+            f"The stored file {path} cannot be read ({type(error).__name__}: {error}). "
+            "Delete that file and run again: it will be made anew."
+        ) from error
+
+
+def _replace(path: Path, partial: Path, make: Callable[[Path], object]) -> Path:
+    """Let `make` write `partial`, then give it the name `path` in one step."""
+    partial.unlink(missing_ok=True)  # left by a process that was killed
+    try:
+        make(partial)
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())  # the bytes reach the disk before the name does
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def _feed(digest, value, where: str) -> None:
+    """Add `value` to `digest`: its type, its length, its content, so that no two values collide."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if hasattr(value, "detach"):  # a tensor, without importing torch
+        value = value.detach().cpu().numpy()
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        data = value if isinstance(value, bytes) else repr(value).encode()
+        digest.update(f"{type(value).__name__} {len(data)};".encode())
+        digest.update(data)
+    elif isinstance(value, np.ndarray) and value.dtype.kind in "biufcSU":
+        little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+        digest.update(f"array {little.dtype.str} {value.shape};".encode())
+        digest.update(little.tobytes())
+    elif isinstance(value, Mapping):
+        digest.update(f"dict {len(value)};".encode())
+        for name in sorted(value, key=lambda name: (type(name).__name__, name)):
+            _feed(digest, name, f"{where}, a name in a dict")
+            _feed(digest, value[name], f"{where}.{name}")
+    elif isinstance(value, list | tuple):
+        digest.update(f"list {len(value)};".encode())
+        for position, item in enumerate(value):
+            _feed(digest, item, f"{where}[{position}]")
+    else:
+        raise TypeError(
+            f"{where} is a {type(value).__name__}, which has no content to name an artifact by. "
+            "Give numbers, strings, arrays, tensors, lists and dicts, or a file's `file_digest`."
+        )
