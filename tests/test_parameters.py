@@ -84,7 +84,7 @@ def test_weights_are_where_a_fine_tuned_model_starts():
     small = {"architecture": "alexnet-quarter", "fit": "probe"}
     large = {"architecture": "alexnet", "fit": "probe"}
     own = {"architecture": "alexnet", "weights": "mine.safetensors"}
-    made = parameters._recipes([small, large, own])
+    made = recipe.recipes([small, large, own])
     assert [one.start for one in made] == ["wider world", "imagenet", "mine.safetensors"]
     assert made[2].fit == "fine-tuned"
 
