@@ -101,11 +101,11 @@ audit: $(READY)
 
 # copies: opening, saving and exercising never change the stored notebooks
 lab: $(READY)
-	@python -m helpers.suite.exercises outputs/lab --solved
+	@python -m helpers.suite.notebooks copy outputs/lab --solved
 	@python -m jupyterlab outputs/lab/00_start_here.ipynb
 
 exercises: $(READY)
-	@python -m helpers.suite.exercises outputs/class
+	@python -m helpers.suite.notebooks copy outputs/class
 
 class: exercises
 	@python -m jupyterlab outputs/class/00_start_here.ipynb
@@ -113,7 +113,7 @@ class: exercises
 # 01 and 00 show what the other lessons are stored with
 notebooks: LAST := notebooks/01_datasets.ipynb notebooks/00_start_here.ipynb
 notebooks: $(READY)
-	@python -m helpers.suite.stored $(filter-out $(LAST),$(wildcard notebooks/*.ipynb)) $(LAST)
+	@python -m helpers.suite.notebooks execute $(filter-out $(LAST),$(wildcard notebooks/*.ipynb)) $(LAST)
 
 bench: $(READY)
 	@for file in tests/benchmarks/bench_*.py; do TQDM_DISABLE=1 python $$file || exit 1; done

@@ -26,7 +26,6 @@ logging.getLogger("snakemake.logging").addFilter(lambda said: "CalledProcessErro
 rule all:
     input:  # each of them, not the index alone: `onerror` writes it, too
         expand(OUT + "/notebooks/{name}.ipynb", name=NOTEBOOKS),
-        expand(OUT + "/findings/{name}.json", name=NOTEBOOKS),
         f"{OUT}/index.html",
 
 
@@ -37,21 +36,20 @@ rule notebook:
         paper=sorted(map(str, Path("data/paper").glob("*.csv"))),
     output:
         notebook=OUT + "/notebooks/{name}.ipynb",
-        findings=OUT + "/findings/{name}.json",
     log:
         notebook=OUT + "/logs/{name}.ipynb",  # stays, with its error, when the notebook fails
     params:
-        judged=OUT + "/logs/{name}.json",  # findings of a notebook that failed, until `onerror`
+        findings=OUT + "/findings/{name}.json",  # those of an earlier run go first
         yaml=lambda wildcards: yaml.safe_dump(PARAMETERS[wildcards.name]),
         inputs=lambda wildcards: preflight.inputs(PARAMETERS[wildcards.name]),
     threads: 1
     shell:
-        "echo {wildcards.name:q}: started;"
+        "echo {wildcards.name:q}: started; rm -f {params.findings:q};"
         " stopped() {{ echo {wildcards.name:q}: stopped; exit 130; }}; trap stopped INT;"
         " TQDM_DISABLE=1 {sys.executable:q} -m papermill --no-progress-bar --log-level WARNING"
         " -y {params.yaml:q} {input.notebook:q} {log.notebook:q}"
         " || {{ echo {wildcards.name:q}: FAILED, and its cells, with the error, are in {log.notebook:q};"
-        " mv {output.findings:q} {params.judged:q} 2> /dev/null"
+        " test -f {params.findings:q}"
         " && echo {wildcards.name:q}: its findings had been judged and are kept; exit 1; }};"
         " cp {log.notebook:q} {output.notebook:q}.part"
         " && mv {output.notebook:q}.part {output.notebook:q}"
@@ -61,7 +59,6 @@ rule notebook:
 rule book:
     input:
         notebooks=expand(OUT + "/notebooks/{name}.ipynb", name=NOTEBOOKS),
-        findings=expand(OUT + "/findings/{name}.json", name=NOTEBOOKS),
         book=sorted(map(str, Path("helpers/suite/book").rglob("*.*"))),
         teaching=os.path.relpath(store.root() / "TEACHING.md"),
     output:
@@ -70,10 +67,7 @@ rule book:
         "{sys.executable:q} -m helpers.suite.pages {OUT:q}"
 
 
-onerror:  # what there is can be read, what failed is named, and its judged findings come back
-    Path(OUT, "findings").mkdir(parents=True, exist_ok=True)  # snakemake removes it when empty
-    for kept in Path(OUT).glob("logs/*.json"):
-        kept.replace(Path(OUT, "findings", kept.name))
+onerror:  # what there is can be read, and what failed is named
     if any(Path(OUT).glob("*/*.ipynb")):
         shell("{sys.executable:q} -m helpers.suite.pages {OUT:q} || true")
     print("What is done is kept: the same command goes on from there.")

@@ -14,9 +14,8 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from helpers import store
-from helpers.suite.stored import QUIET
 
-os.environ.update(QUIET)  # kernels started by nbval inherit it
+os.environ.update({"TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"})  # kernels of nbval, too
 sys.path.insert(0, str(store.root() / "tests"))
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import yaml
 
 from helpers import store
-from helpers.suite import claims
+from helpers.suite import claims, notebooks
 
 DIFFER_AT_MOST = 0.05  # share of claims
 ABSENT = "not made"
@@ -23,7 +23,8 @@ def verdicts(folders: dict[int, Path]) -> pd.DataFrame:
     """The verdict of every claim (by notebook, id and what it is about; rows) under each seed."""
     columns = {}
     for seed, folder in folders.items():
-        columns[seed] = claims.scorecard(folder).set_index(["notebook", "id", "of"])["verdict"]
+        judged = notebooks.findings(sorted(folder.glob("notebooks/*.ipynb")))
+        columns[seed] = judged.set_index(["notebook", "id", "of"])["verdict"]
         if columns[seed].empty:
             raise FileNotFoundError(f"{folder} holds no findings: run the suite with seed {seed}")
     together = pd.DataFrame(columns).fillna(ABSENT)

@@ -20,10 +20,10 @@ import nbformat
 import pytest
 
 from helpers import store
-from helpers.suite import pages, project, stored
+from helpers.suite import notebooks, pages
 
 CHROMIUM = shutil.which("chromium")
-NOTEBOOKS = project.lessons()
+NOTEBOOKS = notebooks.lessons()
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
@@ -247,7 +247,7 @@ def test_whoever_runs_all_cells_sees_a_failure_at_the_end(browser, lab):
     begin = ["seed: int = 0", "from helpers.suite.parameters import check", "check(globals())"]
     sources = ["\n".join(begin), "1 / 0", "print('never')", "print('nor this')"]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
-    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": stored.KERNEL})
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": notebooks.KERNEL})
     nbformat.write(notebook, lab[1] / "failing.ipynb")
     page = in_lab(browser, lab, "failing")
     run_all(page, 60)

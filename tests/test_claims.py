@@ -1,13 +1,10 @@
 """Claims are judged by their own side and bound, and every one of the table can be."""
 
-import json
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import store
 from helpers.stats import Estimate
 from helpers.suite import claims
 from helpers.suite.claims import judge
@@ -90,12 +87,3 @@ def test_every_claim_of_the_table_can_be_judged():
     ).all()
     assert (table.loc[~measured, "otherwise"] != "").all(), "a claim nobody can measure says why"
     assert (table["claim"] != "").all() and (table.loc[measured, "quantity"] != "").all()
-
-
-def test_a_run_is_gathered_in_one_table(table, tmp_path):
-    rows = judge("00_any", [Estimate("more", (0.7, 0.6, 0.8), note="measured")])
-    record = {"notebook": "00_any", "findings": rows.to_dict("records")}
-    store.write_text(tmp_path / "findings" / "00_any.json", json.dumps(record))
-    card = claims.scorecard(tmp_path)
-    assert card["id"].tolist() == ["more", "same", "people"] and np.isnan(card["measured"][1])
-    assert claims.scorecard(tmp_path / "empty").empty

@@ -9,7 +9,7 @@ import papermill
 import pytest
 
 from helpers import store
-from helpers.suite import parameters, stored
+from helpers.suite import notebooks, parameters
 
 NOTEBOOKS = sorted((store.root() / "notebooks").glob("[0-9]*.ipynb"))
 CHAPTERS = [path for path in NOTEBOOKS if not path.name.startswith("00")]
@@ -123,7 +123,7 @@ def test_unchecked_cells_say_why_and_are_seconds_or_widgets(path):
         assert "raises-exception" not in tags(cell)
         if {"nbval-ignore-output", "nbval-skip"} & set(tags(cell)):
             assert len(cell.metadata.get("reason", "")) > 20, cell.source
-            is_widget = any(stored.MENUS in str(output.get("data")) for output in cell.outputs)
+            is_widget = any(notebooks.MENUS in str(output.get("data")) for output in cell.outputs)
             depends = cell.metadata["reason"].startswith("depends on files beside the notebook")
             assert is_widget or depends or "seconds" in cell.source, (
                 f"can be compared:\n{cell.source}"

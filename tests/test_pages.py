@@ -13,10 +13,14 @@ from helpers.suite import pages
 PYTHON = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
 
 
-def executed(folder, name, title, error=None):
+def executed(folder, name, title, error=None, findings=()):
     """A notebook of one lesson as a run leaves it, in `notebooks` or, where it failed, `logs`."""
     opening = nbformat.v4.new_markdown_cell(f"# {title}\n\n> Why?\n\nWith $\\frac{{a}}{{b}}$.")
-    cells = [opening, nbformat.v4.new_code_cell("1")]
+    cells = [opening, nbformat.v4.new_code_cell("1"), nbformat.v4.new_code_cell("2")]
+    judged = {"findings": [*findings]}
+    cells[2].outputs = [
+        nbformat.v4.new_output("display_data", {"text/plain": "-"}, metadata=judged)
+    ]
     if error:
         cells[1].outputs = [nbformat.v4.new_output("error", ename="ValueError", evalue=error)]
         cells[1].outputs[0].traceback = ["ValueError"]
@@ -32,12 +36,9 @@ def claim(**changes):
 
 @pytest.mark.slow
 def test_the_first_page_tells_what_was_found_and_what_failed(tmp_path):
-    executed(tmp_path, "01_a", "Title & A")
-    executed(tmp_path, "02_b", "Title B", error="no such <column>")
     rows = [claim(claim="Unsure", verdict="undecided"), claim()]
-    store.write_text(
-        tmp_path / "findings" / "01_a.json", json.dumps({"notebook": "01_a", "findings": rows})
-    )
+    executed(tmp_path, "01_a", "Title & A", findings=rows)
+    executed(tmp_path, "02_b", "Title B", error="no such <column>", findings=[claim(claim="Kept")])
     store.write_text(tmp_path / "tables" / "01_a" / "t.csv", "x,y\n1,2\n")
     svg = "<svg><dc:description>A &lt; B</dc:description></svg>"
     store.write_text(tmp_path / "figures" / "01_a" / "f.svg", svg)
@@ -50,9 +51,9 @@ def test_the_first_page_tells_what_was_found_and_what_failed(tmp_path):
     assert "ValueError" in (tmp_path / "pages" / "02_b.html").read_text(), "as far as it got"
     page = (tmp_path / "pages" / "01_a.html").read_text()
     assert told in page and "<mfrac>" in page and "http" not in page.split("</head>")[0]
-    assert 'alt="A &lt; B"' in (tmp_path / "pages" / "figures.html").read_text()
-    assert "<td>2</td>" in (tmp_path / "pages" / "tables.html").read_text()
-    assert len((tmp_path / "scorecard.csv").read_text().splitlines()) == 3
+    assert 'alt="A &lt; B"' in index and 'href="../tables/01_a/t.csv"' in page
+    assert "Kept" in index, "what a notebook judged before it failed"
+    assert len((tmp_path / "scorecard.csv").read_text().splitlines()) == 4
     assert not list(tmp_path.glob(".book-*"))
     made = json.loads((tmp_path / "run.json").read_text())
     assert made["torch"] == version("torch") and set(made["seconds"]) == {"01_a", "02_b"}

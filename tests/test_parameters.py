@@ -1,20 +1,16 @@
 """Parameters: declared once, typed, in range; everything else is refused by name."""
 
-from typing import get_args
-
 import nbformat
 import pytest
 import torch
 from safetensors.torch import save_file
 from torchvision import models as torchvision_models
 
-from helpers import explain, store
+from helpers import store
 from helpers.data.images import Images
-from helpers.icon2 import reading
-from helpers.models.recipe import Recipe
+from helpers.models.recipe import Recipe, recipes
 from helpers.suite import parameters
 from helpers.suite.parameters import ParameterError, check
-from helpers.worlds import pictures
 
 DEFAULTS = {
     "seed": 0,
@@ -84,7 +80,7 @@ def test_weights_are_where_a_fine_tuned_model_starts():
     small = {"architecture": "alexnet-quarter", "fit": "probe"}
     large = {"architecture": "alexnet", "fit": "probe"}
     own = {"architecture": "alexnet", "weights": "mine.safetensors"}
-    made = recipe.recipes([small, large, own])
+    made = recipes([small, large, own])
     assert [one.start for one in made] == ["wider world", "imagenet", "mine.safetensors"]
     assert made[2].fit == "fine-tuned"
 
@@ -179,12 +175,6 @@ def test_every_notebook_declares_what_is_declared_here(tmp_path):
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "01_one.ipynb")
     with pytest.raises(ParameterError, match="'other' is declared in the notebook and not in"):
         validated(tmp_path / "01_one.ipynb", {})
-
-
-def test_names_of_methods_and_classes_are_those_that_there_are():
-    assert set(get_args(parameters.METHODS)) == set(explain.METHODS)
-    assert set(get_args(parameters.CLASSES)) == set(reading.CLASSES)
-    assert set(parameters.WORLD) == set(pictures.CLASSES)
 
 
 def test_a_fit_of_the_models_own_is_the_one_that_02_compares(tmp_path):

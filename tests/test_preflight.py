@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from helpers import store
-from helpers.suite import preflight, project
+from helpers.suite import notebooks, preflight
 
 NOTEBOOKS = store.root() / "notebooks"
 
@@ -100,7 +100,7 @@ def plan(parameters=None, **config):
 def test_what_is_fine_is_let_through():
     own = {"06_focus_rating": {"mosaics": 7}}
     run, parameters = plan({"model": "squeezenet1_0", "seed": 3}, run="sweep/seed-3", **own)
-    assert run == "sweep/seed-3" and len(parameters) == len(project.lessons())
+    assert run == "sweep/seed-3" and len(parameters) == len(notebooks.lessons())
     assert parameters["02_cross_evaluation"]["model"] == "squeezenet1_0"
     assert "model" not in parameters["01_datasets"]
     assert parameters["06_focus_rating"]["mosaics"] == 7
@@ -141,5 +141,5 @@ def test_a_lesson_with_a_later_number_is_run_like_the_others(tmp_path):
         shutil.copy(NOTEBOOKS / f"{name}.ipynb", tmp_path)
     shutil.copy(NOTEBOOKS / "02_cross_evaluation.ipynb", tmp_path / "10_which_method.ipynb")
     names = ["02_cross_evaluation", "10_which_method"]
-    assert [path.stem for path in project.lessons(tmp_path)] == names
+    assert [path.stem for path in notebooks.lessons(tmp_path)] == names
     assert list(preflight.plan({"run": "next"}, tmp_path)[1]) == names

@@ -14,7 +14,7 @@ import torch
 import yaml
 
 from helpers import store
-from helpers.suite import project
+from helpers.suite import notebooks, project
 
 ROOT = store.root()
 
@@ -146,7 +146,7 @@ def test_the_workflow_plans_every_notebook_and_refuses_before_anything_runs(tmp_
         (tmp_path / name).symlink_to(ROOT / name)
     code, output = snakemake(tmp_path, "--dry-run", parameters={"seed": 3})
     assert code == 0, output
-    for path in project.lessons():
+    for path in notebooks.lessons():
         assert f"notebooks/{path.name}" in output
     code, output = snakemake(tmp_path, "--dry-run", parameters={"sed": 3})
     assert code != 0 and "refused before anything ran:" in output

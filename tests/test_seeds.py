@@ -1,8 +1,8 @@
 """Verdicts under several seeds are matched by claim, and counted right."""
 
-import json
 from contextlib import nullcontext
 
+import nbformat
 import pytest
 
 from helpers import store
@@ -12,15 +12,18 @@ from sweeps import seeds
 HOLDS, FAILS, UNDECIDED = claims.HOLDS, claims.FAILS, claims.UNDECIDED
 
 
-def written(folder, **notebooks):
-    """Findings files of a run: notebook to pairs of id (and what it is about) and verdict."""
-    for name, pairs in notebooks.items():
-        found = []
+def written(folder, **executed):
+    """Executed notebooks of a run: name to pairs of id (and what it is about) and verdict."""
+    for name, pairs in executed.items():
+        judged = []
         for claim, verdict in pairs:
             claim, _, of = claim.partition(": ")
-            found.append({"id": claim, "of": of, "verdict": verdict})
-        text = json.dumps({"notebook": name, "findings": found})
-        store.write_text(folder / "findings" / f"{name}.json", text)
+            judged.append({"id": claim, "of": of, "verdict": verdict})
+        metadata = {"findings": judged}
+        output = nbformat.v4.new_output("display_data", {"text/plain": "-"}, metadata=metadata)
+        cell = nbformat.v4.new_code_cell("run.findings(rows)", outputs=[output])
+        text = nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
+        store.write_text(folder / "notebooks" / f"{name}.ipynb", text)
     return folder
 
 

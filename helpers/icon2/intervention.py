@@ -45,14 +45,14 @@ ANALYSES = (CONTROL, FIRST, *CROSSED)
 FEW = 10  # boxes that a combination needs; a single attribute's value needs the usual 30
 
 
-def trained(rare: float, seed: int, store: Path | None = None) -> Detector:
+def trained(rare: float, seed: int, folder: Path | None = None) -> Detector:
     """A detector trained on street frames of equal scenes, `rare` of them with the rare look.
 
     It is trained once and then found in the store (default: the project's).
     """
     table, things = street.scenes(TRAINED_ON, 1000 + seed)
     images, boxes = street.render(table, street.dressed(table, things, rare))
-    given = {"seed": seed, "store": store or store.networks()}
+    given = {"seed": seed, "folder": folder or store.networks()}
     return detectors.trained(torch.from_numpy(images), boxes, street.KINDS, **given)
 
 

@@ -3,7 +3,6 @@
 A claim is a row of ``data/paper/claims.csv``; a paper's room returns estimates by its id.
 """
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -58,6 +57,7 @@ def judge(notebook: str, estimates: Iterable[Estimate]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+NUMBERS = "measured", "low", "high", "bound", "p"
 COLUMNS = (
     "id", "of", "claim", "where", "paper", "measured", "low", "high", "unit", "side", "bound", "p",
     "verdict", "note",
@@ -140,10 +140,3 @@ def measured(row: Mapping) -> str:
 def _rounded(value: float) -> str:
     """Two digits, and three where two would hide on which side of zero it lies."""
     return f"{value:.3f}" if value and abs(value) < 0.005 else f"{value:.2f}"
-
-
-def scorecard(folder: Path) -> pd.DataFrame:
-    """All judged claims of a run, with the notebook's name, from its ``findings/*.json``."""
-    records = [json.loads(path.read_text()) for path in sorted(folder.glob("findings/*.json"))]
-    rows = [{"notebook": r["notebook"], **f} for r in records for f in r["findings"]]
-    return pd.DataFrame(rows, columns=["notebook", *COLUMNS])

@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import jinja2
@@ -21,7 +21,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
 from helpers import store
-from helpers.suite import claims, exercises, lessons, provenance, stored
+from helpers.suite import claims, notebooks, project
 
 BOOK = Path(__file__).parent / "book"  # its settings, templates, style and script
 PAPERMILL = "papermill-error-cell-tag"
@@ -34,36 +34,32 @@ def write(folder: Path) -> Path:
     Notebooks that failed are named with their error, and shown as far as they got. The pages are
     replaced as a whole.
     """
-    executed = {path.stem: lessons.read(path) for path in sorted(folder.glob("notebooks/*.ipynb"))}
-    logs = [p for p in sorted(folder.glob("logs/*.ipynb")) if p.stem not in executed]
-    begun = {path.stem: _begun(path) for path in logs if path.stat().st_size}
-    failed = {path.stem: _error(begun.get(path.stem)) for path in logs}
-    executed = dict(sorted((executed | begun).items()))
+    done = sorted(folder.glob("notebooks/*.ipynb"))
+    names = {path.stem for path in done}
+    logs = [path for path in sorted(folder.glob("logs/*.ipynb")) if path.stem not in names]
+    begun = [path for path in logs if path.stat().st_size]
+    executed = {path.stem: _without_alarm(notebooks.read(path)) for path in done + begun}
+    executed = dict(sorted(executed.items()))
+    failed = {path.stem: _error(executed.get(path.stem)) for path in logs}
     if not executed and not failed:
         raise FileNotFoundError(f"{folder}/notebooks holds no executed notebook: `make run` first")
-    scorecard = claims.scorecard(folder)
-    store.write_text(folder / "scorecard.csv", scorecard.to_csv(index=False))
+    findings = notebooks.findings(done + begun)
+    store.write_text(folder / "scorecard.csv", findings.to_csv(index=False))
     with tempfile.TemporaryDirectory(prefix=".book-", dir=folder) as temporary:
         source, pages = Path(temporary) / "source", Path(temporary) / "pages"
         source.mkdir()
-        chapters = [_chapter(name, executed, scorecard) for name in executed]
+        chapters = [_chapter(name, executed, findings, folder) for name in executed]
         for chapter in chapters:
             nbformat.write(chapter["notebook"], source / f"{chapter['name']}.ipynb")
-        known = {
-            "folder": folder,
-            "chapters": chapters,
-            "failed": failed,
-            "tally": scorecard["verdict"].value_counts(),
-            "figures": _gallery(folder / "figures", "svg", _alternative_text),
-            "tables": _gallery(folder / "tables", "csv", _first_rows),
-        }
         shutil.copy(store.root() / "TEACHING.md", source / "teaching.md")
         templates = jinja2.Environment(loader=jinja2.FileSystemLoader(BOOK), trim_blocks=True)
         templates.filters["sentence"] = sentence
-        for name in templates.list_templates(["jinja"]):
-            page = templates.get_template(name).render(known)
-            (source / name.removesuffix(".jinja")).write_text(page)
-        _build(source, pages, provenance.write(folder, executed) | {"run": folder.name})
+        tally = findings["verdict"].value_counts()
+        index = templates.get_template("index.md.jinja").render(
+            folder=folder, chapters=chapters, failed=failed, tally=tally
+        )
+        (source / "index.md").write_text(index)
+        _build(source, pages, project.record(folder, executed) | {"run": folder.name})
         shutil.rmtree(folder / "pages", ignore_errors=True)
         pages.rename(folder / "pages")
     return store.write_text(folder / "index.html", (BOOK / "redirect.html").read_text())
@@ -98,54 +94,56 @@ def setup(app: Sphinx) -> dict:
     return {"parallel_read_safe": True}
 
 
-def _begun(path: Path) -> nbformat.NotebookNode:
-    """A notebook that failed, without the cells in which papermill says so."""
-    notebook = lessons.read(path)
-    told = [PAPERMILL in cell.metadata.get("tags", []) for cell in notebook.cells]
-    notebook.cells = [cell for cell, it in zip(notebook.cells, told, strict=True) if not it]
+def _without_alarm(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A notebook without the cells in which papermill says that it failed."""
+    notebook.cells = [c for c in notebook.cells if PAPERMILL not in c.metadata.get("tags", [])]
     return notebook
 
 
 def _error(notebook: nbformat.NotebookNode | None) -> str:
     """The error at which a notebook stopped, in a line."""
-    outputs = lessons.outputs(notebook) if notebook else []
-    errors = [f"{out.ename}: {out.evalue}" for out in outputs if out.output_type == "error"]
+    every = notebooks.outputs(notebook) if notebook else []
+    errors = [f"{out.ename}: {out.evalue}" for out in every if out.output_type == "error"]
     return errors[-1].splitlines()[0] if errors else "it did not come to its end"
 
 
-def _chapter(name: str, executed: Mapping, scorecard: pd.DataFrame) -> dict:
+def _chapter(name: str, executed: Mapping, findings: pd.DataFrame, folder: Path) -> dict:
     """What the book shows of a notebook."""
     notebook = executed[name]
-    opening = lessons.opening(notebook)
-    rows = scorecard[scorecard["notebook"] == name]
+    opening = notebooks.opening(notebook)
+    rows = findings[findings["notebook"] == name]
     measured = rows[rows["verdict"] != claims.NO_COUNTERPART]
     chosen = measured["id"] == notebook.cells[0].metadata.get("headline")
     undecided = measured["verdict"] == claims.UNDECIDED
-    told = measured.loc[(undecided * 1 - chosen * 2).sort_values(kind="stable").index]
-    told = told.head(SHOWN).to_dict("records")
-    if told:
-        text = "\n- ".join(["**Findings of this run**\n", *map(sentence, told)])
+    first = measured.loc[(undecided * 1 - chosen * 2).sort_values(kind="stable").index]
+    first = first.head(SHOWN).to_dict("records")
+    if first:
+        text = "\n- ".join(["**Findings of this run**\n", *map(sentence, first)])
         notebook.cells.insert(1, nbformat.v4.new_markdown_cell(text))
-    stored.without_widgets(notebook)
+    notebooks.without_widgets(notebook)
     number = name.split("_")[0]
     notebook.cells[0].source = re.sub(r"^# ", f"# {number} ", notebook.cells[0].source)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = _unlinked(cell.source, executed)
         elif _prepares(cell):
-            cell.metadata.tags = [exercises.FOLD]
+            cell.metadata.tags = [notebooks.FOLD]
         for output in cell.get("outputs", []):  # their links are not those of Sphinx
             if text := output.get("data", {}).get("text/markdown"):
                 text = _unlinked(text, executed).replace(".ipynb)", ".html)")
                 output["data"]["text/markdown"] = text
+    if tables := sorted(folder.glob(f"tables/{name}/*.csv")):
+        links = [f'<a href="../tables/{name}/{path.name}">{path.name}</a>' for path in tables]
+        text = f"The tables of this notebook: {', '.join(links)}."
+        notebook.cells.append(nbformat.v4.new_markdown_cell(text))
     return {
         "name": name,
         "title": f"{number} {opening['title'] or name}",
         "question": opening["question"],
         "notebook": notebook,
         "seconds": notebook.metadata.get("papermill", {}).get("duration"),
-        "headline": told[0] if told else None,
-        "picture": notebook.cells[0].metadata.get("thumbnail", ""),
+        "headline": first[0] if first else None,
+        "picture": _picture(folder, name, notebook.cells[0].metadata.get("thumbnail")),
         "papers": rows[rows["where"] != claims.OURS].to_dict("records"),
         "ours": rows[rows["where"] == claims.OURS].to_dict("records"),
     }
@@ -174,25 +172,14 @@ def sentence(row: dict) -> str:
     return f"{claim}: **{row['verdict']}**, {html.escape(claims.measured(row))}{paper}."
 
 
-def _gallery(folder: Path, ending: str, about: Callable) -> dict[str, list[tuple[str, str]]]:
-    """Notebook to its files, the paper's figures first: each one's name, and what to say of it."""
-    found = {}
-    paths = folder.glob(f"*/*.{ending}")
-    for path in sorted(paths, key=lambda p: (p.parent, not p.stem.startswith("figure"), p)):
-        found.setdefault(path.parent.name, []).append((path.stem, about(path)))
-    return found
-
-
-def _alternative_text(path: Path) -> str:
-    """What a figure shows, as its SVG file says it."""
-    found = re.search(r"<dc:description>(.*?)</dc:description>", path.read_text(), re.DOTALL)
-    return html.unescape(found[1]) if found else path.stem
-
-
-def _first_rows(path: Path) -> str:
-    """The first rows of a table as HTML in one line."""
-    rows = pd.read_csv(path).iloc[:5, :12]
-    return re.sub(r"\n\s*", "", rows.to_html(index=False, border=0, float_format="{:.3g}".format))
+def _picture(folder: Path, name: str, wanted: str | None) -> tuple[str, str] | None:
+    """Name of the figure that stands for a notebook, and what it shows, as its SVG file says."""
+    paths = sorted(folder.glob(f"figures/{name}/*.svg"))
+    paths.sort(key=lambda path: (path.stem != wanted, not path.stem.startswith("figure")))
+    if not paths:
+        return None
+    text = re.search(r"<dc:description>(.*?)</dc:description>", paths[0].read_text(), re.DOTALL)
+    return paths[0].stem, html.unescape(text[1]) if text else paths[0].stem
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from helpers import store
 from helpers.data import contexts, folders
 from helpers.data.images import Images, images_of, meant, read_yaml
 from helpers.suite import parameters, project
+from helpers.suite.notebooks import lessons
 
 
 def plan(
@@ -98,7 +99,7 @@ def of_notebooks(config: Mapping[str, Any], key: str = "parameters") -> dict[str
 def notebooks(asked: list[str] | None, folder: Path, there: Iterable[str]) -> list[Path]:
     """Paths of the notebooks named, which must be `there`; None is all lessons."""
     if asked is None:
-        return project.lessons(folder)
+        return lessons(folder)
     if not isinstance(asked, list) or not asked:
         raise ValueError(f"notebooks: {asked!r} is no list of names, such as [{min(there)}]")
     for name in asked:

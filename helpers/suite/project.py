@@ -1,13 +1,16 @@
-"""Where things are, and the state a run starts from: folders, seeds, and one thread.
+"""A notebook's run: the state it starts from, where its results go, and what made it.
 
 With one thread a seed gives the same model whatever the number of cores.
 """
 
 import json
+import platform
 import random
 import re
+import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +20,7 @@ import pandas as pd
 import torch
 from IPython.display import display
 
+import helpers
 from helpers import figures, store
 from helpers.suite import claims, failures
 
@@ -37,12 +41,6 @@ TAKEN = {
     "example.png": "a picture",
 }
 PARTS = {"figures", "findings", "logs", "notebooks", "pages", "tables"}  # of each run
-
-
-def lessons(folder: Path | None = None) -> list[Path]:
-    """The notebooks of a folder (default: the project's) that are lessons, in their order."""
-    found = (folder or store.root() / "notebooks").glob("[0-9][0-9]*_*.ipynb")
-    return sorted(path for path in found if not path.name.startswith("00"))
 
 
 def seed_everything(seed: int) -> None:
@@ -80,12 +78,11 @@ class Run:
         `estimates` are by the ids of ``claims.csv`` (:func:`claims.judge`).
         """
         judged = claims.judge(self.notebook, estimates)
-        record = {"notebook": self.notebook, "settings": vars(self.settings)}
-        record["findings"] = judged.to_dict("records")
-        text = json.dumps(record, indent=1, default=vars, allow_nan=True)
+        findings = judged.astype(object).where(judged.notna(), None).to_dict("records")
+        record = {"notebook": self.notebook, "settings": vars(self.settings), "findings": findings}
+        text = json.dumps(record, indent=1, default=vars)
         store.write_text(self.folder / "findings" / f"{self.notebook}.json", text)
-        verdicts = judged[["id", "of", "verdict"]].to_dict("records")
-        display(claims.shown(judged), metadata={"verdicts": verdicts})
+        display(claims.shown(judged), metadata={"findings": findings})
 
 
 def start(notebook: str, settings: SimpleNamespace) -> Run:
@@ -137,3 +134,44 @@ def run_name(config: Mapping[str, Any], default: str) -> str:
         [taken] = [what for other, what in TAKEN.items() if other.casefold() == name.casefold()]
         raise ValueError(f"run: {name!r} is the name of {taken}; take another name")
     return output_name(name)
+
+
+def record(folder: Path, notebooks: Mapping) -> dict:
+    """Write what made a run, whose executed notebooks are by name, as ``run.json``; hand it back.
+
+    version, commit ("+" where files were changed since; empty without git), lock (digest of the
+    locked requirements), python, torch, processor, pinned (true, or why not), seconds by notebook.
+    """
+    lock = store.root() / "requirements.lock"
+    timed = {name: one.metadata.get("papermill", {}) for name, one in notebooks.items()}
+    made = {
+        "version": version("visual-bias-notebooks"),
+        "commit": _commit(),
+        "lock": store.file_digest(lock)[:16] if lock.is_file() else "",
+        "python": platform.python_version(),
+        "torch": version("torch"),
+        "processor": _processor(),
+        "pinned": helpers.unpinned or True,
+        "seconds": {name: round(of.get("duration") or 0, 1) for name, of in timed.items()},
+    }
+    store.write_text(folder / "run.json", json.dumps(made, indent=1) + "\n")
+    return made
+
+
+def _commit() -> str:
+    git = ["git", "-C", str(store.root())]
+    ways = ["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"]
+    try:
+        head, changed = (
+            subprocess.run([*git, *way], capture_output=True, text=True, check=True).stdout.strip()
+            for way in ways
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return head + "+" * bool(changed)
+
+
+def _processor() -> str:
+    file = Path("/proc/cpuinfo")
+    names = re.findall(r"^model name\s*: (.*)$", file.read_text(), re.M) if file.is_file() else []
+    return names[0] if names else platform.processor() or platform.machine()
