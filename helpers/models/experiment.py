@@ -117,5 +117,5 @@ def _start_weights(recipe: Recipe, images: ImageSet, seed: int) -> str | Path:
     wider = pictures.wider(size=images.images.shape[-1], seed=seed)
     drawn = torch.from_numpy(wider.images).permute(0, 3, 1, 2).contiguous()
     kinds = torch.from_numpy(np.unique(wider.table["object"], return_inverse=True)[1])
-    kept = {"seed": seed, "epochs": WIDER_EPOCHS, "store": store.networks()}
+    kept = {"seed": seed, "epochs": WIDER_EPOCHS, "folder": store.networks()}
     return models.pretrained(recipe.architecture, drawn, kinds, **kept)

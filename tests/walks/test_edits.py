@@ -58,7 +58,7 @@ def edits(file: str, lines: set[int]):
 
 def train(folder, collection):
     small, drawn = collection.sets["C"], partial(collection.redraw, "C")
-    given = {"seed": 0, "epochs": 1, "store": folder}
+    given = {"seed": 0, "epochs": 1, "folder": folder}
     wider = models.pretrained("resnet10-eighth", small.images, small.labels, **given)
     for name in REDUCED:
         models.trainings(2, name, small.split("train"), small.split("val"), redraw=drawn, **given)
