@@ -62,7 +62,7 @@ def test_verdicts_are_counted_as_the_notebooks_are_stored(tmp_path, monkeypatch)
 def test_findings_come_back_from_a_notebook_as_they_were_judged(tmp_path, monkeypatch):
     kept = []
     monkeypatch.setattr(project, "display", lambda _, metadata: kept.append(metadata))
-    some = [Estimate("every-pair", (2, 2, 2), note="measured")]
+    some = [Estimate("contexts/every-pair", (2, 2, 2), note="measured")]
     project.Run("03_any", SimpleNamespace(seed=0), tmp_path).findings(some)
     output = nbformat.v4.new_output("display_data", {"text/plain": "claims"}, metadata=kept[0])
     cell = nbformat.v4.new_code_cell("run.findings(some)", outputs=[output])

@@ -24,7 +24,8 @@ row |= {"p": None, "verdict": "holds", "note": ""}
 folder = pathlib.Path("outputs", output, "findings")
 folder.mkdir(parents=True, exist_ok=True)
 record = {"notebook": "01_a", "findings": [row]}
-(folder / "01_a.json").write_text(json.dumps(record))"""
+(folder / "01_a.json").write_text(json.dumps(record))
+display("claims", metadata={"findings": record["findings"]})"""
 FAILS = "assert not pathlib.Path('wrong').exists(), 'the share is of all rows'"
 
 
@@ -124,7 +125,7 @@ def test_a_file_of_the_readers_does_not_stand_before_the_package(tmp_path):
         (tmp_path / name).write_text("X = 1\n")
     profile = tmp_path / "ipython" / "profile_default"
     profile.mkdir(parents=True)
-    shutil.copy(ROOT / "helpers" / "run" / "ipython_kernel_config.py", profile)
+    shutil.copy(ROOT / "helpers" / "suite" / "ipython_kernel_config.py", profile)
     kept = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     done = subprocess.run(
         [sys.executable, "-m", "papermill", "--no-progress-bar", "a.ipynb", "b.ipynb"],
