@@ -39,12 +39,10 @@ def read(path: Path = TABLE) -> pd.DataFrame:
 
 
 def judge(notebook: str, estimates: Iterable[Estimate]) -> pd.DataFrame:
-    """Judge the claims of a notebook by what it measured; a row a claim, with the `COLUMNS`.
+    """Judge the claims of a notebook by what it measured: `COLUMNS`, a row a claim.
 
-    A claim is right where the whole interval lies on its side of the bound, wrong where the whole
-    interval lies on the other side, and undecided between. A paper's claim without an estimate has
-    no counterpart here; a claim of this suite without one is not made. An id that the notebook does
-    not have in ``claims.csv`` is a KeyError.
+    A claim is right (wrong) where the whole interval lies on its side (the other side) of the
+    bound. Without an estimate a paper's claim has no counterpart, and one of the suite no row.
     """
     chapter, rows = notebook.split("_")[0], []
     known, estimates = read().query("notebook == @chapter"), list(estimates)

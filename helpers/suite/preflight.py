@@ -23,9 +23,8 @@ def plan(
 ) -> tuple[str, dict[str, dict]]:
     """The name of a run's folder, and the parameters of each notebook that it executes.
 
-    The configuration has `run`, `notebooks`, `parameters` (of every notebook that has them), and a
-    notebook's name with parameters of its own; `files` are those that it was read from. What each
-    notebook will use is printed. A ValueError or OSError names what is wrong.
+    `config`, read from `files`, is as README, "Sweeps", says. What each notebook will use is
+    printed. A ValueError or OSError names what is wrong.
     """
     preset = once(files)
     declared = {path.stem: parameters.defaults(path) for path in folder.glob("*.ipynb")}
