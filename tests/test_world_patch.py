@@ -13,7 +13,7 @@ from helpers import data
 from helpers.data import world
 from helpers.data.images import Images
 from helpers.worlds import pictures
-from helpers.worlds.pictures import patch
+from helpers.worlds.pictures import sets
 
 PAIR = ("plane", "mug")
 
@@ -65,11 +65,11 @@ def test_the_eyespot_is_round_on_the_object_and_of_three_colours():
 @settings(max_examples=60)
 @given(st.floats(0, 1), st.floats(0, 1, exclude_max=True), st.integers(1, 300))
 def test_share_is_the_dose_in_every_stretch(share, start, n):
-    carried = np.array(patch.carries(share, start, 400))
+    carried = np.array(sets.carries(share, start, 400))
     for first in (0, 17, 100):
         assert abs(carried[first : first + n].mean() - share) <= 3.5 / n
-    assert not np.any(patch.carries(0, start, 50)) and np.all(patch.carries(1, start, 50))
-    more = np.array(patch.carries(share + (1 - share) / 2, start, 400))
+    assert not np.any(sets.carries(0, start, 50)) and np.all(sets.carries(1, start, 50))
+    more = np.array(sets.carries(share + (1 - share) / 2, start, 400))
     assert not (carried & ~more).any()
 
 

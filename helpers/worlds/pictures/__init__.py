@@ -1,7 +1,16 @@
 """The planted world: procedural photographs whose biases are known."""
 
-from .patch import shares as marked_shares
-from .sets import CLASSES, CONTEXT_BIAS, CONTEXT_OF, CONTEXTS, SETS, contexts, make, planted
+from .sets import (
+    CLASSES,
+    CONTEXT_BIAS,
+    CONTEXT_OF,
+    CONTEXTS,
+    SETS,
+    contexts,
+    make,
+    marked_shares,
+    planted,
+)
 from .wider import WIDER_KINDS, wider
 
 __all__ = ["CLASSES", "CONTEXTS", "CONTEXT_BIAS", "CONTEXT_OF", "SETS", "WIDER_KINDS"]

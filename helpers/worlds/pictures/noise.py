@@ -1,8 +1,7 @@
 """Random numbers and textures that have the same bits on every machine.
 
-Only raw integers and uniform doubles of PCG64 are used, scaled here by separate IEEE operations:
-`Generator.uniform` may be contracted to a fused multiply-add on some processors and
-`Generator.normal` calls `exp` and `log`, whose last digit is the C library's choice.
+Of PCG64 only raw integers and uniform doubles are taken, and scaled here: `uniform` may be one
+fused operation on some processors, and the last digit of `normal` is the C library's choice.
 """
 
 from collections.abc import Sequence
@@ -11,10 +10,7 @@ import numpy as np
 
 
 class Draws:
-    """A stream of random draws named by non-negative integers: seed, purpose, class, index.
-
-    Two different keys give two independent streams (`numpy.random.SeedSequence`).
-    """
+    """A stream of random draws named by non-negative integers: seed, purpose, class, index."""
 
     def __init__(self, *key: int):
         self.generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(list(key))))
@@ -24,11 +20,9 @@ class Draws:
         return low + (high - low) * float(self.generator.random())
 
     def chance(self, probability: float) -> bool:
-        """True with the given probability."""
         return float(self.generator.random()) < probability
 
     def sign(self) -> float:
-        """-1.0 or 1.0, evenly."""
         return 1.0 if self.chance(0.5) else -1.0
 
     def count(self, low: int, high: int) -> int:
@@ -36,8 +30,7 @@ class Draws:
         return int(self.generator.integers(low, high + 1))
 
     def choice(self, options: Sequence):
-        """One of the options, evenly."""
-        return options[int(self.generator.integers(len(options)))]
+        return options[self.count(0, len(options) - 1)]
 
     def mix(self, first: Sequence[float], second: Sequence[float]) -> tuple[float, ...]:
         """A point drawn uniformly on the segment between two colours (or any two tuples)."""
@@ -45,7 +38,6 @@ class Draws:
         return tuple(a + (b - a) * t for a, b in zip(first, second, strict=True))
 
     def lattice(self, *shape: int) -> np.ndarray:
-        """Uniform values in [0, 1), float32."""
         return self.generator.random(shape).astype(np.float32)
 
 
@@ -55,7 +47,6 @@ def axis(size: int) -> np.ndarray:
 
 
 def clip(x: np.ndarray, low: float = 0, high: float = 1) -> np.ndarray:
-    """x limited to a range."""
     return np.minimum(np.maximum(x, low), high)
 
 
@@ -78,11 +69,8 @@ def _cells(where: np.ndarray, cells: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def value_noise(draws: Draws, ys: np.ndarray, xs: np.ndarray, fy: float, fx: float) -> np.ndarray:
-    """Value noise, float32 (H, W) in [0, 1], on the outer product of two coordinate axes.
-
-    `ys` (H,) and `xs` (W,) are float32 coordinates >= 0, in any monotone scale (perspective, say);
-    `fy` and `fx` are lattice cells per unit.
-    """
+    """Value noise, float32 (H, W) in [0, 1], at all pairs of coordinates `ys` (H,) and `xs` (W,),
+    which are >= 0, with `fy` and `fx` lattice cells per unit."""
     (i, f), (j, g) = _cells(ys, fy), _cells(xs, fx)
     lattice = draws.lattice(int(i.max()) + 2, int(j.max()) + 2)
     f = f[:, None]

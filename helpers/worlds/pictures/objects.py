@@ -5,22 +5,17 @@ A design's first parts lie behind; its numbers are in object coordinates, about 
 
 from .noise import Draws
 from .paint import Colour, Part
-from .shapes import Box, Curve, Ellipse, Meet, Point, Polygon, Ring, Shape, Union, bend, turn
-
-# --- benches
+from .shapes import Box, Curve, Ellipse, Meet, Point, Polygon, Ring, Union, bend, turn
 
 
 class Camera:
     """An orthographic look at a solid: turned by 2 atan(yaw), seen from above by 2 atan(pitch).
-
-    Space: x to the right, y downwards, z away from the viewer.
-    """
+    Space is x to the right, y downwards, z away from the viewer."""
 
     def __init__(self, yaw: float, pitch: float):
         self.yaw, self.pitch = turn(yaw), turn(pitch)
 
     def __call__(self, x: float, y: float, z: float) -> Point:
-        """Where a point of space is seen, in object coordinates."""
         (cy, sy), (cp, sp) = self.yaw, self.pitch
         return cy * x + sy * z, cp * y - sp * (cy * z - sy * x)
 
@@ -113,9 +108,6 @@ def settle(draws: Draws) -> list[Part]:
         parts += camera.board(wide, (-arm, 0.0), (0.0, 0.08), 0.85)
         parts += camera.board((side - 0.09, side + 0.09), (-arm - 0.07, -arm), (-0.02, 0.5), 0.95)
     return parts
-
-
-# --- fire hydrants
 
 
 def _flange(y: float, half: float, thick: float = 0.1, tone: float = 0.9) -> Part:
@@ -218,9 +210,6 @@ def pillar(draws: Draws) -> list[Part]:
     return [*parts, _flange(0.42, w + 0.05, 0.08, 0.8), Part(Box(-0.1, -0.2, 0.1, 0.1, 0.03), 0.7)]
 
 
-# --- mugs
-
-
 def _rim(y: float, half: float, flat: float, filled: bool) -> list[Part]:
     """Opening seen from slightly above: lip, inside, what is in it."""
     inside = [Part(Ellipse(0, y + 0.01, half * 0.9, half * flat * 0.84), 0.5)]
@@ -243,16 +232,13 @@ def _band(draws: Draws, half: float, y: float) -> list[Part]:
     return [Part(Box(-half, s - high, half, s + high), tone, "round", material) for s in ys]
 
 
-def _body(half: float, top: float, foot: float, flat: float) -> Shape:
-    return Union(Box(-half, top, half, foot), Ellipse(0, foot, half, half * flat))
-
-
 def cylinder(draws: Draws) -> list[Part]:
     half, flat = draws.between(0.5, 0.62), draws.between(0.16, 0.3)
     top, foot = -draws.between(0.55, 0.72), draws.between(0.55, 0.7)
     r = draws.between(0.3, 0.38)
     handle = Ring(Ellipse(half + r * 0.45, 0.02, r, r * draws.between(1.0, 1.25)), 0.13)
-    parts = [Part(handle, 0.85, "down"), Part(_body(half, top, foot, flat), 1.0, "round")]
+    body = Union(Box(-half, top, half, foot), Ellipse(0, foot, half, half * flat))
+    parts = [Part(handle, 0.85, "down"), Part(body, 1.0, "round")]
     parts += _band(draws, half, draws.between(-0.1, 0.25))
     return parts + _rim(top, half, flat, draws.chance(0.6))
 
@@ -291,9 +277,6 @@ def barrel(draws: Draws) -> list[Part]:
     lip = Part(Box(-half - 0.04, -0.64, half + 0.04, -0.52, 0.04), 1.0, "round")
     parts += [lip, *_band(draws, belly * 0.94, 0.12)]
     return parts + _rim(-0.62, half + 0.04, flat, draws.chance(0.6))
-
-
-# --- planes
 
 
 def airliner(draws: Draws) -> list[Part]:

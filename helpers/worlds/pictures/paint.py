@@ -13,18 +13,13 @@ Colour = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Part:
-    """One piece of an object, in painting order.
-
-    `tone` is the brightness of its surface, 1 being the object's own colour. `shade` says how light
-    falls on it: evenly, as on an upright cylinder, as on a ball, or less towards its foot. `detail`
-    is too small for an outline: a sketch fills it with the line's colour.
-    """
+    """One piece of an object, in painting order."""
 
     shape: Shape
-    tone: float = 1.0
-    shade: str = "flat"  # or "round", "ball", "down"
+    tone: float = 1.0  # of its surface, 1 being the object's own brightness
+    shade: str = "flat"  # or as on an upright cylinder "round", a "ball", or less light "down"
     material: str = "body"  # or "dark", "light", "coffee"
-    detail: bool = False
+    detail: bool = False  # too small for an outline: a sketch fills it with the line's colour
 
 
 def column(colour: Colour) -> np.ndarray:
@@ -39,7 +34,6 @@ def stamp(image: np.ndarray, pixels: Pixels, share: np.ndarray, colour) -> None:
 
 
 def materials(body: Colour) -> dict[str, Colour]:
-    """Colours of an object's materials, given that of its body."""
     r, g, b = body
     return {
         "body": body,
@@ -58,10 +52,7 @@ class Look:
 
 
 class Hand:
-    """How one sketch is drawn: its paper, its line (width as a share of the image), its fill.
-
-    A `strength` of 0 leaves the paper, 1 fills with the material's colour.
-    """
+    """How one sketch is drawn: its paper, its line (width as a share of the image), its fill."""
 
     def __init__(self, draws: Draws, body: Colour):
         self.draws, self.colours = draws, materials(body)
@@ -71,17 +62,16 @@ class Hand:
         )
         depth = draws.between(0.3, 0.6)
         self.line = tuple(c * depth for c in body)
+        # of the fill: 0 leaves the paper, 1 is the material's colour
         self.strength = draws.choice((0.0, 1.0, 1.0, 1.0, 1.0, 1.0)) * draws.between(0.5, 1.0)
         self.width, self.unsteady = draws.between(0.010, 0.022), draws.between(0.0, 0.02)
 
     def fill(self, part: Part) -> np.ndarray:
-        """Colour of a part's inside, (3, 1, 1)."""
         tone, colours = min(1.15, 0.4 + 0.6 * part.tone), self.colours[part.material]
         pairs = zip(self.paper, colours, strict=True)
         return column([p + (min(1.0, b * tone) - p) * self.strength for p, b in pairs])
 
     def wobble(self, size: int) -> np.ndarray:
-        """Displacement of the lines in pixels, (size, size)."""
         where = axis(size)
         return (fractal(self.draws, where, where, 9, 9, 1) - 0.5) * (self.unsteady * size)
 
@@ -113,12 +103,8 @@ class Layer:
 def pose(
     draws: Draws, parts: Sequence[Part], size: int, tilt: float, place: str, span: Point
 ) -> View:
-    """Draw how an object stands in the image: mirrored or not, turned, sheared, scaled, placed.
-
-    `tilt` is the largest tangent of half the turning angle; `place` is "ground" (its foot in the
-    lower part of the image) or "air" (anywhere); `span` is the range of its larger extent, as a
-    share of the image.
-    """
+    """Draw how an object is turned (by 2 atan(`tilt`) at most), scaled (`span`: the range of its
+    extent as a share of the image) and placed ("ground": its foot is low, or "air": anywhere)."""
     cos, sin = turn(draws.between(-tilt, tilt))
     flip, shear = draws.sign(), draws.between(-0.08, 0.08)
     wide, tall = draws.between(0.92, 1.08), draws.between(0.92, 1.08)

@@ -60,22 +60,17 @@ def _foliage(draws: Draws, size: int, cells: float, tone: float = 1.0) -> np.nda
 
 
 def _lawn(draws: Draws, image: np.ndarray, horizon: float) -> None:
-    """Grass from the horizon down, finer with distance, with patches of shade."""
+    """Grass from the horizon down, finer with distance, in patches of shade; sometimes a path."""
     ground, rows, where = _below(image, horizon)
-    near = (rows - horizon) / (1 - horizon)
-    depth = 1.6 - 1.0 / (0.6 + near)
+    near = ((rows - horizon) / (1 - horizon))[:, None]
+    depth = 1.6 - 1.0 / (0.6 + near[:, 0])
     far = draws.mix((0.78, 0.84, 0.46), (0.88, 0.90, 0.56))
     close = draws.mix((0.66, 0.76, 0.32), (0.78, 0.82, 0.42))
     blades = fractal(draws, depth, where, 26, 22, 2) - 0.5
     patches = smooth((fractal(draws, depth, where, 6, 2.5, 2) - 0.36) * 3.5)
-    grass = lerp(far, close, near[:, None])
-    ground[:] = grass * (0.78 + 0.26 * patches) * (1 + blades * 0.4)
-
-
-def _path(draws: Draws, image: np.ndarray, horizon: float) -> None:
-    """A sandy path that winds away over the lawn."""
-    ground, rows, where = _below(image, horizon)
-    near = ((rows - horizon) / (1 - horizon))[:, None]
+    ground[:] = lerp(far, close, near) * (0.78 + 0.26 * patches) * (1 + blades * 0.4)
+    if not draws.chance(0.45):
+        return
     foot, end, sway = draws.between(0.1, 0.9), draws.between(0.2, 0.8), draws.between(-0.5, 0.5)
     middle = end + (foot - end) * near + sway * near * (1 - near)
     width = 0.012 + draws.between(0.1, 0.2) * near
@@ -125,8 +120,6 @@ def park(draws: Draws, size: int) -> np.ndarray:
     haze = draws.between(0.05, 0.3)
     image = lerp(lerp(air, leaves, np.float32(1 - haze) * share), leaves, share * (1 - haze))
     _lawn(draws, image, horizon)
-    if draws.chance(0.45):
-        _path(draws, image, horizon)
     near = _foliage(draws, size, 9.0, 0.85)
     for _ in range(draws.count(2, 4)):
         x, r = draws.between(0.0, 1.0), draws.between(0.07, 0.16)

@@ -1,18 +1,23 @@
-"""Image sets of the planted world: C, NC, WB, contexts, and their table of truth."""
+"""Image sets of the planted world: C, NC, WB, contexts, and their table of truth.
 
-from collections.abc import Iterable, Mapping
+A mark may be planted, too (*Focus!*, section I-C: a network that is asked for the peacock finds its
+ocelli on the iguana): an eyespot, or a sham mark of other colours, which no training image carries.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
 import numpy as np
 import pandas as pd
+from scipy.ndimage import distance_transform_cdt
 
-from . import patch
 from .noise import Draws, clip
 from .objects import DESIGNS, STANCE, VALUE, green
 from .paint import Hand, Layer, Look, column, photograph, pose, sketch
 from .scenes import SCENES
-from .shapes import Ellipse, View, crop
+from .shapes import Ellipse, View, coverage, crop
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
 CONTEXTS = ("park", "sky", "road", "wood")
@@ -21,22 +26,25 @@ CONTEXT_BIAS = {"bench": 1.0, "fire hydrant": 0.7, "plane": 1.0, "mug": 0.9}
 SETS = ("C", "NC", "WB")
 COLUMNS = ("object", "context", "design", "index", "seed", "patch")
 OBJECT, SCENE, SKETCH, CONTEXT_ONLY, ORDER, WIDER, PATCH, DOSED = range(1, 9)
-REFERENCE = 48  # pixels at which the place of a patch is chosen, whatever the size of the picture
+REFERENCE = 48  # pixels at which the place of a mark is chosen, whatever the size of the picture
+CARRIED = 0.25  # share of all training images that carry the eyespot, with four classes
+# discs of a mark from the outside in: share of the radius, colour
+LOOKS = {
+    "eyespot": ((1.0, (0.95, 0.62, 0.16)), (0.74, (0.12, 0.16, 0.52)), (0.36, (0.80, 0.93, 0.98))),
+    "sham": ((1.0, (0.93, 0.93, 0.90)), (0.74, (0.62, 0.16, 0.20)), (0.36, (0.16, 0.14, 0.13))),
+}
+RADIUS = (0.13, 0.16)  # range, as a share of the image
+GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True)
 class WorldSet:
-    """Images of the world, uint8 (N, H, W, 3), and the truth about them, row by row.
+    """Images of the world and the truth about them, row by row."""
 
-    `masks`, bool (N, H, W), is true where the object covers half of a pixel or more; shadows are
-    not the object. `patches` is true on the mark, None where none was planted. The table has one
-    row an image: object, context, design, index (0.. within its class), seed.
-    """
-
-    images: np.ndarray
-    masks: np.ndarray
-    table: pd.DataFrame
-    patches: np.ndarray | None = None
+    images: np.ndarray  # uint8 (N, H, W, 3)
+    masks: np.ndarray  # bool (N, H, W): where the object covers half of a pixel; no shadows
+    table: pd.DataFrame  # object, context, design, index (0.. within its class), seed
+    patches: np.ndarray | None = None  # bool (N, H, W): the marks, where any were planted
 
 
 def gathered(drawn: Iterable[tuple]) -> WorldSet:
@@ -57,26 +65,50 @@ def strengths(context_bias: float | Mapping[str, float]) -> dict[str, float]:
     if not isinstance(context_bias, Mapping):
         return dict.fromkeys(CLASSES, float(context_bias))
     if set(context_bias) != set(CLASSES):
-        raise ValueError(
-            f"context_bias names {sorted(map(str, context_bias))}: "
-            f"give one number for each of {CLASSES} (or one number for all)"
-        )
+        raise ValueError(f"context_bias: give one number for all, or for each of {CLASSES}")
     return {name: float(context_bias[name]) for name in CLASSES}
 
 
 def assigned(name: str, n: int, seed: int, bias: float) -> list[str]:
-    """Contexts of the first `n` images of a class, in order.
-
-    Of the first m images, floor(m bias + 1/2) have the class's own context, for every m: the share
-    is exact by rounding and a smaller set is the beginning of a larger one. The rest go round the
-    other contexts in an order drawn from the seed.
-    """
+    """Contexts of the first `n` images of a class, in order: of the first m, floor(m bias + 1/2)
+    have its own context, for every m; the rest go round the others in an order from the seed."""
     own = CONTEXT_OF[name]
     others = [c for c in CONTEXTS if c != own]
     draws = Draws(seed, ORDER, CLASSES.index(name))
     rest = cycle([others.pop(draws.count(0, len(others) - 1)) for _ in range(len(others))])
     steps = [np.floor(m * bias + 0.5) for m in range(n + 1)]
     return [own if steps[m + 1] > steps[m] else next(rest) for m in range(n)]
+
+
+def carries(share: float, start: float, n: int) -> list[bool]:
+    """Which of the first `n` images of a class carry the mark, so that every run of them (each
+    split, too) has the share, and the images of a smaller share are among those of a larger."""
+    return [(start + i * GOLDEN) % 1.0 < share for i in range(n)]
+
+
+def marked_shares(dose: float, target: str, classes: Sequence[str]) -> dict[str, float]:
+    """Which share of each class carries the eyespot when `dose` of it is moved to the target: at
+    dose 0 a quarter of each class, so that it says nothing; at dose 1 all of one class of four."""
+    rest = CARRIED * (1 - dose)
+    return dict.fromkeys(classes, rest) | {target: rest + CARRIED * dose * len(classes)}
+
+
+def mark(layer: Layer, alpha: np.ndarray, draws: Draws, look: str) -> np.ndarray:
+    """Paint a mark on an object's layer, well inside the object, whose coverage `alpha` may be of
+    another size; where it is, bool (H, W)."""
+    depth = distance_transform_cdt(np.pad(alpha >= 0.5, 1))[1:-1, 1:-1]
+    inside = np.argwhere(depth >= max(1, math.ceil(0.75 * int(depth.max()))))
+    y, x = ((at + 0.5) / len(alpha) for at in inside[draws.count(0, len(inside) - 1)].tolist())
+    size, flat = layer.size, draws.between(0.88, 1.0)
+    radius, light = draws.between(*RADIUS) * size, draws.between(0.9, 1.05)
+    mask = np.zeros((size, size), bool)
+    for share, colour in LOOKS[look]:
+        disc = Ellipse(x * size, y * size, radius * share * flat, radius * share)
+        pixels = crop(View(1, 0, 0, 1), disc.bounds, size)
+        covered = coverage(disc.field(pixels))
+        layer.cover(pixels, covered, np.minimum(column(colour) * np.float32(light), 1))
+        mask[pixels.rows, pixels.columns] |= covered >= 0.5
+    return mask
 
 
 def shown(
@@ -120,20 +152,13 @@ def make(
     marked: Mapping[str, float] | None = None,
     look: str = "eyespot",
 ) -> WorldSet:
-    """One of the paper's three image sets (section 2.1.1), class after class.
+    """One of the paper's three image sets (section 2.1.1), class after class: "C" has objects in
+    context, "NC" sketches on plain paper, "WB" C's own objects on white.
 
-    "C" has objects in context, "NC" sketches on plain paper, "WB" C's own objects on white. An
-    image depends on (seed, set, class, index) alone, and on its context in C: a smaller `per_class`
-    gives the beginning of each class of a larger one, and `size` changes the resolution of the same
-    picture.
-
-    `context_bias` is the share of C's images in the class's own context (`CONTEXT_OF`); the rest
-    are evenly in the others. 1 is the paper's design. With K = 4 contexts, 1/K is independence;
-    below that a class avoids its own context.
-
-    `marked` is the share of each class's photographed objects (C and WB) that carry a mark; a class
-    that is not named carries none. Its `look` is "eyespot" or "sham" (`worlds.pictures.patch`). The
-    images of a smaller share are among those of a larger. The table then has a column patch.
+    An image depends on (seed, set, class, index), and in C on its context, alone: a smaller set is
+    the beginning of a larger one. `context_bias` is the share of C's images in the class's own
+    context; the rest are evenly in the others, and 1/4 is independence. `marked` is the share of
+    each class's objects in C and WB that carry a mark; the table then has a column patch.
     """
     bias, drawn = strengths(context_bias), []
     for number, name in enumerate(CLASSES):
@@ -141,20 +166,20 @@ def make(
         if which == "C":
             scenes = assigned(name, per_class, seed, bias[name])
         share = (marked or {}).get(name, 0.0) * (which != "NC")
-        dosed = patch.carries(share, Draws(seed, DOSED, number).between(0.0, 1.0), per_class)
-        for index, (context, carries) in enumerate(zip(scenes, dosed, strict=True)):
+        dosed = carries(share, Draws(seed, DOSED, number).between(0.0, 1.0), per_class)
+        for index, (context, carried) in enumerate(zip(scenes, dosed, strict=True)):
             design, layer, ground = shown(name, seed, index, size, which == "NC")
             at = np.zeros((size, size), bool)
-            if carries:
+            if carried:
                 alpha = shown(name, seed, index, REFERENCE)[1].alpha
-                at = patch.paint(layer, alpha, Draws(seed, PATCH, number, index), look)
+                at = mark(layer, alpha, Draws(seed, PATCH, number, index), look)
             if which == "C":
                 ground = _ground(name, seed, index, layer, context)
             row, image = (name, context, design, index, seed), to_bytes(layer.over(ground))
             if marked is None:
                 drawn.append((row, image, layer.mask))
             else:
-                drawn.append(((*row, carries), image, layer.mask, at))
+                drawn.append(((*row, carried), image, layer.mask, at))
     return gathered(drawn)
 
 
@@ -170,11 +195,8 @@ def contexts(per_context: int, size: int = 96, seed: int = 0) -> WorldSet:
 
 
 def planted(context_bias: float | Mapping[str, float] = CONTEXT_BIAS) -> pd.DataFrame:
-    """What is planted: how well class and context tell each other, under equal class sizes.
-
-    One row a class: class, context (its own), p_context_given_class (the bias) and
-    p_class_given_context (of the C images in that context, the share that is this class).
-    """
+    """How well class and context tell each other, under equal class sizes: a row a class, with its
+    own context, p_context_given_class (the bias) and p_class_given_context (in C)."""
     own = pd.Series(strengths(context_bias))
     others = (1 - own) / (len(CONTEXTS) - 1)
     total = own + others.sum() - others

@@ -1,9 +1,7 @@
 """Plane shapes as signed distance fields, evaluated on the pixel grid of any image size.
 
-A field is negative inside and positive outside, in pixels, and exact to first order at the
-outline, as antialiasing needs. Only exactly rounded IEEE operations are used (no
-sine, no power, no sum over an axis), so that a field has the same bits on every machine. Object
-coordinates: x to the right, y downwards, about -1 to 1.
+A field is in pixels, negative inside, and exact to first order at the outline. Only exactly rounded
+operations are used: the same bits on every machine. x is to the right, y down, about -1 to 1.
 """
 
 import math
@@ -18,20 +16,13 @@ Bounds = tuple[float, float, float, float]
 
 
 def turn(t: float) -> Point:
-    """Cosine and sine of the angle 2 atan(t): the rational parametrisation of the circle.
-
-    `t` = tan(angle / 2); t = 0.1 is about 11 degrees, 0.27 about 30.
-    """
+    """Cosine and sine of the angle 2 atan(t): t = 0.1 is about 11 degrees, 0.27 about 30."""
     return (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)
 
 
 @dataclass(frozen=True)
 class View:
-    """An affine map from object coordinates to pixels: u = a x + b y + e, v = c x + d y + f.
-
-    The determinant is the signed pixel area of the unit square, negative for a mirrored view; the
-    scale is in pixels per unit of object length (geometric mean over directions).
-    """
+    """An affine map from object coordinates to pixels: u = a x + b y + e, v = c x + d y + f."""
 
     a: float
     b: float
@@ -45,15 +36,11 @@ class View:
         return self.a * x + self.b * y + self.e, self.c * x + self.d * y + self.f
 
     @property
-    def determinant(self) -> float:
-        return self.a * self.d - self.b * self.c
-
-    @property
     def scale(self) -> float:
-        return math.sqrt(abs(self.determinant))
+        """Pixels per unit of object length (geometric mean over directions)."""
+        return math.sqrt(abs(self.a * self.d - self.b * self.c))
 
     def box(self, bounds: Bounds) -> Bounds:
-        """Pixel bounds of the image of a box."""
         x0, y0, x1, y1 = bounds
         us, vs = zip(*(self(p) for p in ((x0, y0), (x1, y0), (x0, y1), (x1, y1))), strict=True)
         return min(us), min(vs), max(us), max(vs)
@@ -78,12 +65,13 @@ class Pixels:
 
     def slopes(self, kx: float, ky: float) -> Point:
         """By how much kx x + ky y grows a pixel to the right, and a pixel down."""
-        w, det = self.view, self.view.determinant
+        w = self.view
+        det = w.a * w.d - w.b * w.c
         return (kx * w.d - ky * w.c) / det, (ky * w.a - kx * w.b) / det
 
 
 def crop(view: View, bounds: Bounds, size: int, margin: float = 1.5) -> Pixels | None:
-    """The pixels of a `size` x `size` image near `bounds`; None where there are none."""
+    """The pixels of a square image near `bounds`; None where there are none."""
     u0, v0, u1, v1 = view.box(bounds)
     r0, r1 = max(0, math.floor(v0 - margin)), min(size, math.ceil(v1 + margin))
     c0, c1 = max(0, math.floor(u0 - margin)), min(size, math.ceil(u1 + margin))
@@ -108,10 +96,7 @@ def _around(points: Sequence[Point], r: float = 0.0) -> Bounds:
 
 
 class Polygon(Shape):
-    """A convex polygon: the largest of the distances to the lines through its edges.
-
-    Outside a corner that is less than the Euclidean distance, which does not move the outline.
-    """
+    """A convex polygon: the largest of the distances to the lines through its edges."""
 
     def __init__(self, *points: Point):
         self.points, self.bounds = points, _around(points)
@@ -200,24 +185,21 @@ class Box(Shape):
 class Union(Shape):
     """Every point of any of the shapes."""
 
-    def __init__(self, *shapes: Shape):
-        self.shapes = shapes
-        self.bounds = _around([corner for s in shapes for corner in (s.bounds[:2], s.bounds[2:])])
-
-    def field(self, pixels: Pixels) -> np.ndarray:
-        return reduce(np.minimum, (shape.field(pixels) for shape in self.shapes))
-
-
-class Meet(Shape):
-    """Every point of both shapes."""
+    edges, joined = (min, min, max, max), np.minimum
 
     def __init__(self, *shapes: Shape):
         self.shapes = shapes
-        x0, y0, x1, y1 = zip(*(shape.bounds for shape in shapes), strict=True)
-        self.bounds = max(x0), max(y0), min(x1), min(y1)
+        sides = zip(*(shape.bounds for shape in shapes), strict=True)
+        self.bounds = tuple(edge(side) for edge, side in zip(self.edges, sides, strict=True))
 
     def field(self, pixels: Pixels) -> np.ndarray:
-        return reduce(np.maximum, (shape.field(pixels) for shape in self.shapes))
+        return reduce(self.joined, (shape.field(pixels) for shape in self.shapes))
+
+
+class Meet(Union):
+    """Every point of all of the shapes."""
+
+    edges, joined = (max, max, min, min), np.maximum
 
 
 class Ring(Shape):

@@ -192,13 +192,11 @@ TINTS += (0.45, 0.30, 0.20), (0.55, 0.57, 0.60)
 
 
 def _plain(draws: Draws, size: int) -> np.ndarray:
-    """A wall or studio ground of one colour with soft light."""
     colour = tuple(draws.between(0.15, 0.95) for _ in range(3))
     return lit(np.broadcast_to(column(colour), (3, size, size)), draws, 0.25, 0.3)
 
 
 def _noisy(draws: Draws, size: int) -> np.ndarray:
-    """A ground of blotches between two colours."""
     first, second = (tuple(draws.between(0.1, 0.95) for _ in range(3)) for _ in range(2))
     where, cells = axis(size), draws.between(2, 12)
     return lit(lerp(first, second, fractal(draws, where, where, cells, cells, 4)), draws)
@@ -227,12 +225,7 @@ def _one(kind: str, index: int, size: int, seed: int) -> tuple[tuple, np.ndarray
 
 
 def wider(per_kind: int = 150, size: int = 96, seed: int = 0) -> WorldSet:
-    """Things that are none of the four classes, one third each in a context, on white, sketched.
-
-    Contexts (the four and two plain grounds) are drawn independently of the kind, so that a model
-    pretrained here has seen them without learning from them what the thing is. As in `make`, a
-    smaller `per_kind` gives the beginning of a larger one. The table's object is the kind, its
-    design the style: "context", "white" or "sketch".
-    """
+    """Things that are none of the four classes (the table's object is their kind), a third each in
+    a context that does not tell the kind, on white, and sketched (the table's design)."""
     every = ((kind, index) for kind in WIDER_KINDS for index in range(per_kind))
     return gathered(_one(kind, index, size, seed) for kind, index in every)
