@@ -1,8 +1,6 @@
-"""Detectors: a small one that learns the rendered streets, and torchvision's, trained on COCO.
-
-The small one is torchvision's Faster R-CNN on seven convolutions with a feature pyramid; it learns
-in minutes on one core. What a detector finds is written in Scalabel's format, which ICON2 reads.
-"""
+"""Detectors: a small one that learns the rendered streets in minutes on one core (torchvision's
+Faster R-CNN on seven convolutions with a feature pyramid), and torchvision's own, trained on COCO.
+What a detector finds is written in Scalabel's format, which ICON2 reads."""
 
 import json
 from collections import OrderedDict
@@ -12,9 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-import torchvision
 from PIL import Image
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import nn
 from torchvision.models._utils import IntermediateLayerGetter
 from torchvision.models.detection import FasterRCNN, fasterrcnn_resnet50_fpn
@@ -23,7 +20,6 @@ from torchvision.models.detection.faster_rcnn import FastRCNNPredictor
 from torchvision.ops import Conv2dNormActivation, FeaturePyramidNetwork, MultiScaleRoIAlign
 from torchvision.transforms.v2.functional import pil_to_tensor
 
-import helpers
 from helpers import source, store
 from helpers.models import networks
 from helpers.models.inference import default_device, single_thread
@@ -50,13 +46,10 @@ COCO = {  # number of a class of COCO: its name in BDD100K; COCO has no class of
 
 @dataclass(frozen=True)
 class Detector:
-    """A trained network of torchvision's kind, and what identifies it.
-
-    `classes` names its labels; what has another label is left out.
-    """
+    """A trained network of torchvision's kind."""
 
     network: nn.Module
-    classes: dict[int, str]
+    classes: dict[int, str]  # names of its labels; what has another label is left out
     identity: str
 
 
@@ -75,9 +68,7 @@ def _backbone() -> nn.Sequential:
 
 def build(n_classes: int, size: tuple[int, int], seed: int = 0) -> FasterRCNN:
     """An untrained detector of `n_classes` kinds of things, for images of `size` (height, width).
-
-    It takes lists of float images (3, H, W) in [0, 1] and normalises them itself.
-    """
+    It takes lists of float images (3, H, W) in [0, 1] and normalises them itself."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         hidden = nn.Sequential(
@@ -108,10 +99,7 @@ def train(
     network: FasterRCNN, images: torch.Tensor, boxes: pd.DataFrame, *, seed: int, epochs: int = 4
 ) -> list[float]:
     """Fit `network` in place to uint8 images (N, 3, H, W), and return the mean loss of every epoch.
-
-    The boxes have a column image (row of `images`), category (from 0), x1, y1, x2 and y2 (pixels).
-    The seed is of the order, and of the proposals that the losses sample. The network ends in eval
-    mode; a loss that is NaN or infinite is a FloatingPointError.
+    The boxes have columns image (row of `images`), category (from 0), x1, y1, x2 and y2 (pixels).
     """
     empty, targets = {"boxes": torch.zeros(0, 4), "labels": torch.zeros(0, dtype=torch.int64)}, {}
     for image, part in boxes.groupby("image"):
@@ -145,34 +133,24 @@ def train(
 def trained(
     images: torch.Tensor, boxes: pd.DataFrame, classes: Sequence[str], *, seed: int, folder: Path
 ) -> Detector:
-    """The detector that :func:`train` gives, trained once and then found in `folder`.
-
-    `classes` names the categories of `boxes`.
-    """
-    columns = ["image", "category", *CORNERS]
-    name = store.key(
-        "detector", images=images, boxes=boxes[columns].to_numpy(float), classes=list(classes),
-        seed=seed, pinned=helpers.unpinned is None, code=DETECTING.digest(),
-        versions=[torch.__version__, torchvision.__version__],
-    )  # fmt: skip
+    """The detector that :func:`train` gives, trained once and then found in `folder`; `classes`
+    names the categories of `boxes`."""
     network = build(len(classes), tuple(images.shape[-2:]), seed)
 
-    def make(path: Path) -> None:
-        train(network, images, boxes, seed=seed)
-        save_file({key: value.contiguous() for key, value in network.state_dict().items()}, path)
+    def made() -> tuple[nn.Module, dict]:
+        return network, {"history": train(network, images, boxes, seed=seed)}
 
-    path = store.cached(Path(folder) / f"{name}.safetensors", make)
+    decides = {"images": images, "boxes": boxes[["image", "category", *CORNERS]].to_numpy(float)}
+    decides |= {"classes": list(classes), "seed": seed, "code": DETECTING.digest()}
+    path = networks.once("detector", folder, made, **decides)
     with store.reading(path):
         network.load_state_dict(load_file(path))
-    return Detector(network.eval(), dict(enumerate(classes, 1)), name)
+    return Detector(network.eval(), dict(enumerate(classes, 1)), path.stem)
 
 
 def coco(path: str | Path | None) -> Detector:
-    """torchvision's `fasterrcnn_resnet50_fpn` with a weights file, trained on COCO's classes.
-
-    Its classes are called by their names in BDD100K. It is put on the GPU where there is one.
-    A file that is damaged or of another network (other classes, too) is a ValueError.
-    """
+    """torchvision's `fasterrcnn_resnet50_fpn` with a weights file, trained on COCO's classes, which
+    are called as in BDD100K; on the GPU where there is one. Another file is a ValueError."""
     if path is None:
         raise ValueError(
             "parameter 'weights' is missing: give a detector's weights file to find things in "
@@ -186,10 +164,8 @@ def coco(path: str | Path | None) -> Detector:
 
 @torch.no_grad()
 def detect(detector: Detector, images: Iterable[torch.Tensor]) -> pd.DataFrame:
-    """What a detector finds in images, uint8 (3, H, W) each.
-
-    Columns image (number), category (name), x1, y1, x2, y2 (pixels), score.
-    """
+    """What a detector finds in images, uint8 (3, H, W) each: columns image (number), category
+    (name), x1, y1, x2, y2 (pixels), score."""
     device = next(detector.network.parameters()).device
     parts = []
     with single_thread():
@@ -214,9 +190,8 @@ def predict(
     """Write what a detector finds in a folder of images as predictions in Scalabel's format.
 
     `names` and `classes` are those that are labelled. The file is made once and then found in the
-    folder `kept`; a run that was stopped goes on where it was. Returned with it are sentences
-    about missing images and unknown classes; it is a ValueError when all of them are, or when an
-    image cannot be read.
+    folder `kept`; a run that was stopped goes on where it was. With it come sentences about missing
+    images and unknown classes; a ValueError where all are missing, or an image cannot be read.
     """
     files = {name: Path(folder) / name for name in names}
     there = {name: file for name, file in files.items() if file.is_file()}

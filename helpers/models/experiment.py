@@ -36,10 +36,8 @@ def planted(images: Images) -> pd.DataFrame | None:
 
 
 def class_by_context(collection: Collection) -> pd.DataFrame:
-    """Numbers of C's images: classes down, their contexts across in the same order.
-
-    Where images tell no context, as photographs do not, or a class has none, the numbers are 0.
-    """
+    """Numbers of C's images: classes down, their contexts across in the same order; 0 where images
+    tell no context, as photographs do not, or a class has none."""
     table = collection.sets["C"].table
     order = [collection.context_of.get(name, f"none of {name}") for name in collection.classes]
     counts = pd.crosstab(table["class"], table["context"])
@@ -57,10 +55,7 @@ def require_contexts(collection: Collection) -> None:
 
 
 def model_names(collection: Collection, families: list[str], sets=SETS) -> list[str]:
-    """Names of the paper's models, such as ``model-C`` and ``pt-WB``, for the sets there are.
-
-    `families` are some of `FAMILIES`, `sets` some of the training sets.
-    """
+    """Names of the paper's models, such as ``model-C`` and ``pt-WB``, for the sets there are."""
     have = [name for name in sets if name in collection.sets]
     return [f"{FAMILIES[family]}-{name}" for family in families for name in have]
 
@@ -70,11 +65,9 @@ def model(
 ) -> list[Classifier]:
     """The trainings of one of the models of section 2.1.2, trained once and found in the store.
 
-    `name` is one of :func:`model_names`, `collection` from :func:`helpers.data.load`; the recipe's
-    `fit` is not read, for the name tells it. `loop` is the training loop of `models.train`. The
+    `name` is one of :func:`model_names` and tells the fit; `loop` is as for `models.train`. The
     networks are in eval mode, with their `history`. In the world each is trained on other images.
-    Those of a fine-tuned model start from the same weights. A set that the collection lacks is a
-    KeyError.
+    Those of a fine-tuned model start from the same weights. A set that is not there is a KeyError.
     """
     family, set_name = MODELS[name]
     if set_name not in collection.sets:
@@ -98,11 +91,11 @@ def model(
 
 
 def without_bias(name: str, images: Images, recipe: Recipe, seed: int) -> list[Classifier] | None:
-    """The same model, trained in the same world where class and context are independent.
+    """The same model, trained in the same world where class and context are independent: the
+    reference of a context's effect, for what it answers is not the planted bias's doing.
 
-    These trainings are the reference of a context's effect: what they answer to the same mosaics is
-    not the planted bias's doing. Training t differs from training t of :func:`model` in its
-    contexts only. Outside the world it is None.
+    Training t differs from training t of :func:`model` in its contexts only. Outside the world it
+    is None.
     """
     if images.source != "world":
         return None

@@ -18,10 +18,8 @@ def logits(
 ) -> torch.Tensor:
     """What `model` says of `images`: float32 (N, classes), or (T, N, classes) of T trainings.
 
-    `model` is one network, or the several trainings of a model. `images` are uint8, or float in
-    [0, 1], of shape (N, 3, H, W), or batches of such, which are made once for all trainings. Where
-    `finite`, NaN and infinite logits are a FloatingPointError that names the first such image.
-    Float images that a model with its normalisation inside cannot be meant for are a ValueError.
+    `images` are uint8, or float in [0, 1], of shape (N, 3, H, W), or batches of such, which are
+    made once for all trainings. Where `finite`, NaN and infinite logits are a FloatingPointError.
     """
     networks = [model] if isinstance(model, nn.Module) else list(model)
     was_training = [network.training for network in networks]

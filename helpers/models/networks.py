@@ -1,25 +1,26 @@
-"""Classifiers: torchvision's by name, reduced ones for the demo, weights from anywhere.
+"""Classifiers that normalise their images themselves: torchvision's by name, reduced ones for the
+demo, the reader's own; their weights, which are read without running any code, and their store."""
 
-Each normalises its images itself. Weights are read without running any code.
-"""
-
+import json
 import re
 import warnings
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from pickle import UnpicklingError
 from textwrap import shorten
 from urllib.request import urlopen
 
 import torch
-from safetensors.torch import load_file
+import torchvision
+from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.serialization import safe_globals
 from torchvision import models as torchvision_models
 
+import helpers
 from helpers import store
-from helpers.models.inference import refuse_other_ranges
+from helpers.models.inference import default_device, refuse_other_ranges
 from helpers.models.reduced import REDUCED
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -33,11 +34,8 @@ OTHER_KEYS = {  # of an image processor: what they are where images in [0, 1] ar
 
 
 class Classifier(nn.Module):
-    """A network with its input normalisation inside.
-
-    `network` takes normalised float32 images and returns logits; `mean` and `std` are those of each
-    channel (RGB), on the [0, 1] scale. `head` names the layer within `network` that gives the
-    logits. `history` has the epochs of a training (see `helpers.models.train`).
+    """A network with its input normalisation inside: `mean` and `std` of each channel (RGB), on the
+    [0, 1] scale. `head` names its layer that gives the logits, `history` has a training's epochs.
     """
 
     def __init__(self, network: nn.Module, mean=IMAGENET_MEAN, std=IMAGENET_STD):
@@ -95,23 +93,11 @@ def _logits_in(output) -> torch.Tensor:
 def wrap(network: nn.Module, like=None, *, mean=None, std=None) -> Classifier:
     """Any classifier, with its input normalisation inside, as the suite takes models.
 
-    Parameters
-    ----------
-    network : nn.Module
-        Takes normalised float images (N, 3, H, W); returns logits (N, classes), an object or dict
-        that holds them as `logits`, or a tuple in which they are the only two-dimensional tensor.
-    like
-        What says how the network wants its input: torchvision's weights
-        (``ResNet18_Weights.DEFAULT``), an image processor of Hugging Face's, or a configuration
-        with mean and std. A network of timm's brings its own (`pretrained_cfg`).
-    mean, std : float, or one a channel
-        Instead of `like`, on the [0, 1] scale. 0 and 1 say that it takes images as they are.
-
-    Raises
-    ------
-    ValueError
-        Where nothing says it: a guess would give logits and maps that look right and are wrong.
-        Where mean and std cannot be on the [0, 1] scale.
+    The network takes normalised float images (N, 3, H, W) and returns logits (N, classes), alone or
+    as `logits` of an object or dict. `like` says how it wants its input: torchvision's weights
+    (``ResNet18_Weights.DEFAULT``), an image processor of Hugging Face's; a network of timm's brings
+    it. Or give `mean` and `std`, a number or one a channel, on the [0, 1] scale; 0 and 1 where it
+    takes images as they are. Where nothing says it, it is a ValueError: a guess would look right.
     """
     if mean is None or std is None:
         mean, std = _stated(like if like is not None else getattr(network, "pretrained_cfg", None))
@@ -153,8 +139,7 @@ def build(
     The architecture is one of `reduced.REDUCED` or a torchvision classifier (`"alexnet"` ...).
     Without weights they are drawn with the seed; `"imagenet"` downloads torchvision's; a path names
     a `.safetensors` file or a state dict saved by `torch.save`. Where they are for another number
-    of classes, the last layer is replaced by a fresh one. The global random state stays as it was.
-    A name or a file that does not fit is a ValueError.
+    of classes, the last layer is replaced by a fresh one. What does not fit is a ValueError.
     """
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
@@ -186,11 +171,8 @@ def head_of(network: nn.Module) -> str:
 
 
 def read(path: Path) -> dict[str, torch.Tensor]:
-    """Tensors of a `.safetensors` file, or of a state dict that `torch.save` wrote, be it alone or
-    in a checkpoint; a ValueError for anything else.
-
-    Names lose what DataParallel, torch.compile, Lightning and `Classifier` put before them.
-    """
+    """Tensors of a `.safetensors` file, or of a state dict or checkpoint that `torch.save` wrote.
+    Names lose what DataParallel, torch.compile, Lightning and `Classifier` put before them."""
     path = _existing(path)
     with path.open("rb") as file:
         start = file.read(60)
@@ -258,6 +240,21 @@ def load(network: nn.Module, state: dict[str, torch.Tensor], path: Path) -> None
             raise ValueError(f"{path} does not fit: {name} is {kind}, must be floating point.")
 
 
+def once(kind: str, folder: Path | str, made: Callable[[], tuple[nn.Module, dict]], **decides):
+    """The path of the weights that `made` gives, trained once and then found by what decides them.
+    The file holds the facts that came with the network, too."""
+    versions = [version.split(".")[:2] for version in (torch.__version__, torchvision.__version__)]
+    decides |= {"versions": versions, "device": default_device().type}
+    name = store.key(kind, pinned=helpers.unpinned is None, **decides)  # or another training
+
+    def make(path: Path) -> None:
+        network, facts = made()
+        state = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
+        save_file(state, path, metadata={name: json.dumps(fact) for name, fact in facts.items()})
+
+    return store.cached(Path(folder) / f"{name}.safetensors", make)
+
+
 def _imagenet(architecture: str) -> nn.Module:
     """torchvision's network with its ImageNet weights, for 1000 classes."""
     entry = _imagenet_entry(architecture)
@@ -297,7 +294,6 @@ def _imagenet_entry(architecture: str):
 
 
 def _known(architecture: str) -> str:
-    """The name, which must be of one of torchvision's classifiers."""
     known = torchvision_models.list_models(module=torchvision_models)
     if architecture in known:
         return architecture
@@ -308,7 +304,6 @@ def _known(architecture: str) -> str:
 
 
 def _existing(path: Path) -> Path:
-    """The path of a weights file, which must be there."""
     if path.is_file():
         return path
     raise FileNotFoundError(

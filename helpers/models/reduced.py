@@ -1,8 +1,5 @@
-"""The paper's three architectures at reduced size, for images of 96 pixels.
-
-`rate` is the highest learning rate in the cycle of a training, and `epochs` is in how many each
-learns 100 drawn images a class of four, in about a second on one core.
-"""
+"""The paper's three architectures at reduced size, for images of 96 pixels: `epochs` is in how many
+each learns 100 drawn images a class, `rate` the highest learning rate in a training's cycle."""
 
 import torch
 from torch import nn
@@ -13,8 +10,7 @@ WIDTH = 8
 
 class AlexNetQuarter(nn.Module):
     """torchvision's AlexNet with a quarter of the channels, batch normalisation, and one hidden
-    layer of 256; takes images of 63 px and more.
-    """
+    layer of 256; takes images of 63 px and more."""
 
     rate, epochs = 3e-3, 4
 
@@ -45,10 +41,8 @@ def _block(before: int, after: int, kernel: int, **settings) -> list[nn.Module]:
 
 
 class VGGEighth(vgg.VGG):
-    """torchvision's VGG-11 with batch normalisation, an eighth of the channels, one hidden layer.
-
-    The first convolution has stride 2 and the last pooling is left out. Takes 32 px and more.
-    """
+    """torchvision's VGG-11 with batch normalisation, an eighth of the channels, one hidden layer, a
+    first stride of 2 and without the last pooling; takes 32 px and more."""
 
     rate, epochs = 3e-3, 3
 
@@ -63,10 +57,8 @@ class VGGEighth(vgg.VGG):
 
 
 class ResNetEighth(resnet.ResNet):
-    """torchvision's ResNet with one block a layer (ResNet-10) and an eighth of the channels.
-
-    The first convolution has stride 4 and `layer2` stride 1. Takes 32 px and more.
-    """
+    """torchvision's ResNet with one block a layer (ResNet-10), an eighth of the channels, a first
+    stride of 4 and one of 1 in `layer2`; takes 32 px and more."""
 
     rate, epochs = 5e-3, 3
 

@@ -1,7 +1,5 @@
 """A training: augmentation, best epoch by validation, the same model for the same seed.
-
-Its loop is written in notebook 02, which makes `models.loop`.
-"""
+Its loop is written in notebook 02, which makes `models.loop`."""
 
 import copy
 import math
@@ -37,12 +35,10 @@ def train(
 ) -> list[dict]:
     """Fit `model` in place; it ends with the weights of its best epoch, in eval mode, on the CPU.
 
-    `loop` fits it epoch by epoch; which epoch is the best is told by :func:`kept`. Images are uint8
-    (N, 3, H, W), labels int64 (N,). `tune` is "all", or "last" for the last layer only, which is
-    then fitted on what it sees of the images and of their mirror images.
-
-    The history has a dict for each epoch: `epoch` (from 1), `loss` (training, nats), `val_loss`
-    (nats), `val_accuracy`. A loss that is NaN or infinite is a FloatingPointError.
+    Images are uint8 (N, 3, H, W), labels int64 (N,). `loop` fits it epoch by epoch; `tune` is
+    "all", or "last" for the last layer only, on what that sees of the images and of their mirror
+    images. The history has of each epoch `epoch` (from 1), `loss` (training, nats), `val_loss`
+    (nats) and `val_accuracy`. A loss that is NaN or infinite is a FloatingPointError.
     """
     with single_thread(), torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)  # of the dropout
@@ -110,12 +106,9 @@ def _features(model: Classifier, images: torch.Tensor) -> torch.Tensor:
 
 
 def augment(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Each uint8 image cropped, mirrored and tinted in its own random way: float32 in [0, 1].
-
-    Of each image a window of 70 to 100% of its width and height, anywhere, is brought back to full
-    size; mirrored in one case of two; each channel brighter or darker by up to 40%. The generator,
-    on the CPU, is the only source of randomness.
-    """
+    """Each uint8 image in its own random way, as float32 in [0, 1]: a window of 70 to 100% of its
+    width and height brought back to full size, mirrored in one case of two, each channel brighter
+    or darker by up to 40%. The generator, on the CPU, is the only source of randomness."""
     count, _, height, width = images.shape
     share = 1 - 0.3 * torch.rand(count, generator=generator)
     down, right = torch.rand(2, count, generator=generator)
