@@ -1,7 +1,5 @@
 """The authors' three archives: downloaded whole by pooch, checked, unpacked whole, and read.
-
-pooch's own `Unzip` would, after a kill, take half a file for a whole one.
-"""
+pooch's own `Unzip` would, after a kill, take half a file for a whole one."""
 
 import logging
 import re
@@ -28,7 +26,7 @@ SPELLED = {
 RETRIES = 3  # of a failed download
 
 
-class NotWhole(ValueError):
+class NotWhole(OSError, ValueError):  # pooch tries again after a ValueError
     """A download that is no whole zip archive: cut off, or a page with an error message."""
 
 
@@ -47,10 +45,8 @@ def scan(downloads: Path) -> folders.Layout:
 
 
 def _row(file: Path, top: Path) -> tuple | None:
-    """A table row (see `folders.Layout.sets`), or None for a file of no class.
-
-    The class is told by the nearest folder whose name holds it, the split by any folder.
-    """
+    """A row of `folders.Layout.sets`, None for a file of no class: the class is told by the nearest
+    folder whose name holds it, the split by any folder."""
     inside = file.relative_to(top)
     parts = [folders.plain(part) for part in inside.parts[:-1]]
     labels = [c for part in reversed(parts) for c in SPELLED if re.search(SPELLED[c], part)]
@@ -61,9 +57,7 @@ def _row(file: Path, top: Path) -> tuple | None:
 
 def fetch(name: str, downloads: Path, url: str | None = None) -> Path:
     """A folder with the content of a zip archive, downloaded on first use (from `url`, else `URL`).
-
-    Its SHA-256 is recorded at the first use and verified later; processes that ask at once wait.
-    """
+    Its SHA-256 is recorded at the first use and verified later; processes that ask at once wait."""
     downloads.mkdir(parents=True, exist_ok=True)
     with FileLock(downloads / f".{name}.lock"):
         record = downloads / f"{name}.sha256"
@@ -83,17 +77,15 @@ def _download(name: str, downloads: Path, record: Path, url: str) -> Path:
     pooch.get_logger().setLevel(logging.WARNING)
     try:
         return Path(store.fetch(name, downloader=_download_zip))
-    except NotWhole as error:
-        raise ConnectionError(f"{address}: {error} Tried {RETRIES + 1} times.") from error
+    except OSError as error:  # as those of requests are
+        raise ConnectionError(
+            f"{address} could not be downloaded in {RETRIES + 1} tries ({error}): run again, or "
+            "name a folder of images of your own."
+        ) from error
     except ValueError as error:
         raise ValueError(
             f"{address} is not the archive that was used first, by its SHA-256 in {record}. If you "
             "want the version that is published now, delete that file and run again."
-        ) from error
-    except OSError as error:  # the exceptions of requests are OSErrors
-        raise ConnectionError(
-            f"{address} could not be downloaded in {RETRIES + 1} tries ({error}): run again, or "
-            "name a folder of images of your own."
         ) from error
 
 
@@ -101,7 +93,7 @@ def _download_zip(url: str, path: str, store: pooch.Pooch) -> None:
     """Download to `path` with a progress bar; an incomplete archive is an error (and retried)."""
     pooch.HTTPDownloader(progressbar=True, timeout=60)(url, path, store)
     if not zipfile.is_zipfile(path):
-        raise NotWhole("what came is no whole zip archive (cut off, or a page in its place).")
+        raise NotWhole("what came is no whole zip archive: cut off, or a page in its place")
 
 
 def _unpack(archive: Path, folder: Path) -> None:

@@ -30,11 +30,8 @@ def sizes(n: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """Images of one kind (C, NC or WB), with what is known of each.
-
-    `table` has a row an image, with at least the columns `class`, `split` ("train", "val", "test"),
-    `path` (in the source's folder; "" in the embedded world) and `context` ("" where not known).
-    """
+    """Images of one kind (C, NC or WB). The `table` has a row an image: `class`, `split`, `path`
+    (in the source's folder; "" in the embedded world), `context` ("" where not known) and more."""
 
     name: str
     images: torch.Tensor  # uint8 (N, 3, H, W), RGB

@@ -32,12 +32,8 @@ def is_image(path: Path) -> bool:
 
 
 def decode(path: Path, size: int) -> torch.Tensor:
-    """Read an image file as a person sees it: uint8, shape (3, size, size).
-
-    EXIF orientation is applied, transparency is laid over white, and 16-bit grey is scaled to 8
-    bits. The short side is then resized to `size` and the long side cropped at its centre. Of an
-    animation the first frame is taken. What is no image, damaged or too large is `Unreadable`.
-    """
+    """An image file as a person sees it, uint8 (3, size, size): upright, over white, its short side
+    resized to `size` and its long side cropped at its centre. `Unreadable` tells why it is not."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's on odd metadata and large images
@@ -73,11 +69,8 @@ def _seen(image: Image.Image, size: int) -> Image.Image:
 def read(
     table: pd.DataFrame, size: int, seed: int, per_class: int | None, what: str
 ) -> tuple[torch.Tensor, pd.DataFrame, list[str]]:
-    """Decode the files of a set (`folders.Layout.sets`), at most `per_class` of a class, by seed.
-
-    A class that comes with its own splits is read whole. Returns the images, uint8 (N, 3, size,
-    size), by class, then path; their rows; and sentences on the files that were not used.
-    """
+    """Decode the files of a set (`folders.Layout.sets`), at most `per_class` of a class without its
+    own splits, by seed: images by class, then path; their rows; sentences on files not used."""
     images, kept, report = [], [], []
     shuffled = table.assign(rank=ranks(table["class"] + "/" + table["name"], seed))
     for name, rows in shuffled.sort_values(["rank", "path"]).groupby("class", sort=True):

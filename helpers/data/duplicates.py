@@ -7,28 +7,23 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial import cKDTree
 from torch.nn.functional import adaptive_avg_pool2d, max_pool2d, normalize
 
-#: Grey levels (of 255, root mean square over 16 x 16 thumbnails) within which two images count as
-#: the same: photographs saved as JPEG of quality 75 moved 2.6 at most, others were 7.7 apart.
-SAME_LEVELS = 3.0
-#: What a small shift and stretch leaves of the difference of two 8 x 8 thumbnails, as a share of
-#: their contrast, within which two photographs are the same, cropped: 3 px cut from each edge of
-#: 300 left 0.12 or less of 9 in 10, saved as JPEG too; others were 0.33 apart or more.
-SAME_SHARE = 0.15
-ALIKE = 0.95  # correlation of such thumbnails from which they are compared so
-#: Levels of luma (of 255, median over the object) within which a WB image is its C image: saved as
-#: JPEG of quality 75 the median pair moved 6 at most, other objects were 7 or more apart.
-PAIR_LEVELS = 6.0
+# Measured on photographs, saved as JPEG of quality 75 too. Two images are the same within
+SAME_LEVELS = (
+    3.0  # grey levels, rms over 16 x 16 thumbnails: copies moved 2.6, others were 7.7 apart
+)
+SAME_SHARE = (
+    0.15  # of their contrast, shifted and stretched: cropped by 1% 0.12 is left, others 0.33
+)
+ALIKE = 0.95  # correlation of 8 x 8 thumbnails from which they are shifted and stretched
+PAIR_LEVELS = 6.0  # of luma, median over the object, for WB and C: pairs moved 6, others 7 or more
 FEW, MANY = 20, 500  # pixels of an object that are compared: at least, and about at most
 WHITE = 240  # a pixel of a WB image with all channels at least this is background
 GAP = 0.001  # white gaps in the object up to this share of the image (highlights) are filled
 
 
 def copies(*sets: torch.Tensor) -> list[tuple[int, int]]:
-    """Index pairs i < j of images that show the same: re-encoded, rescaled, mirrored ones, and most
-    of those of which about 1% of the side was cropped. Turned and farther cropped ones are not.
-
-    The images, uint8 (N, 3, H, W), are numbered through all sets.
-    """
+    """Index pairs i < j, through all sets, of images that show the same: re-encoded, rescaled,
+    mirrored, and most of those of which about 1% was cropped; not turned or cropped further."""
     parts = [part for images in sets for part in images.split(256)]
     thumbnails = torch.cat([adaptive_avg_pool2d(part.float(), 16) for part in parts]).double()
     reach = SAME_LEVELS * np.sqrt(thumbnails[0].numel()) if len(thumbnails) else 0.0
@@ -84,10 +79,8 @@ def object_masks(white_background: torch.Tensor) -> torch.Tensor:
 
 
 def pairs(context: torch.Tensor, white_background: torch.Tensor) -> list[tuple[int, int]]:
-    """Which C image each WB image was made of, within one class, told by their pixels.
-
-    All are assigned to each other so that they agree best; none, where less than half agree.
-    """
+    """Which C image each WB image was made of, within one class: all are assigned to each other so
+    that their pixels agree best; none, where less than half agree."""
     apart = _apart(context, white_background).clamp(max=255).numpy()
     found = np.array(linear_sum_assignment(apart))
     costs = apart[tuple(found)]
@@ -96,10 +89,8 @@ def pairs(context: torch.Tensor, white_background: torch.Tensor) -> list[tuple[i
 
 
 def _apart(context: torch.Tensor, white_background: torch.Tensor) -> torch.Tensor:
-    """How far each WB image's object is from what each C image shows in the same place: (N, M).
-
-    The median absolute difference in luma over pixels well inside the object, or over all its
-    pixels where it is thin; infinite where WB is white.
+    """How far each WB image's object is from what each C image shows there, (N, M): the median
+    difference in luma over pixels well inside it, or all where it is thin; infinite if WB is white.
     """
     on_object = (white_background < WHITE).any(dim=1)
     inside = max_pool2d(1 - on_object[:, None].float(), 3, 1, 1)[:, 0] == 0

@@ -1,8 +1,5 @@
-"""What a folder holds: which image files are of which set, class and split.
-
-A level counts as sets (`C`, `NC`, `WB`) or splits (`train`, `val`, `test`) only when *all* folders
-at it are named so; a class may be called `c` or `test`.
-"""
+"""What a folder holds: which image files are of which set, class and split. A level counts as sets
+or splits only when *all* folders at it are named so; a class may be called `c` or `test`."""
 
 import os
 import re
@@ -31,14 +28,11 @@ COLUMNS = ["file", "path", "class", "name", "own"]
 
 @dataclass
 class Layout:
-    """Image files by set, and where the contexts are.
+    """Image files by set, and where the contexts are."""
 
-    `sets` has the keys "C", "NC" and "WB": one row a file, sorted by path, with the columns `file`
-    (Path), `path` (relative), `class`, `name` (the path inside its class and split without ending,
-    lower case: what C and WB images share) and `own` (the split that a folder names: "train",
-    "val", "test", "train+val" where validation is yet to be carved, or "").
-    """
-
+    # of C, NC and WB a row a file, by path: `file` (Path), `path` (relative), `class`, `name` (the
+    # path inside its class without ending, lower case: what C and WB images share) and `own` (the
+    # split that a folder names: "train", "val", "test", "train+val" until that is parted, or "")
     sets: dict[str, pd.DataFrame] = field(default_factory=dict)
     contexts: Path | None = None
     report: list[str] = field(default_factory=list)
@@ -97,12 +91,8 @@ def printable(path: Path | str) -> str:
 
 
 def scan(folder: Path) -> Layout:
-    """Find sets, splits and classes in a folder of class folders.
-
-    Accepted below `folder` (and below any folder that holds nothing but one other folder): class
-    folders; `objects/`; `C/`, `NC/`, `WB/` (or spelled out); `train/`, `val/`, `test/` above or
-    inside the class folders; `contexts/` beside any of these.
-    """
+    """Find class folders, also below `C/`, `NC/`, `WB/` (or spelled out), and `train/`, `val/`,
+    `test/` below these, and `contexts/` beside any of them."""
     layout, top = Layout(), folder
     if not folder.is_dir():
         raise ValueError(f"folder: {printable(folder)} is a file, not a folder of class folders.")
@@ -185,19 +175,13 @@ def rows(found: list[Path], top: Path, base: Path, label: str, own: str) -> pd.D
 
 
 def _classes(inside: list[Path], top: Path) -> tuple[pd.DataFrame, list[str]]:
-    """All files of class folders, which may hold split folders or be in such; the empty classes."""
+    """All files of class folders, which may be in split folders; and the empty classes."""
     splits = _splits(inside)
-    places = [(path, "") for path in inside]
-    if splits:
-        places = [(path, own) for own, split in splits.items() for path in subfolders(split)]
-    parts, labels = [pd.DataFrame(columns=COLUMNS)], set()
-    for path, own in places:
-        label = printable(path.name)
-        bases = ({} if own else _splits(subfolders(path))) or {own: path}
-        parts += [rows(files(base), top, base, label, split) for split, base in bases.items()]
-        labels.add(label)
-    table = pd.concat(parts, ignore_index=True)
-    return table, sorted(labels - set(table["class"]))
+    places = [(path, own) for own, split in splits.items() for path in subfolders(split)]
+    places = places if splits else [(path, "") for path in inside]
+    parts = [rows(files(path), top, path, printable(path.name), own) for path, own in places]
+    table = pd.concat([pd.DataFrame(columns=COLUMNS), *parts], ignore_index=True)
+    return table, sorted({printable(path.name) for path, _ in places} - set(table["class"]))
 
 
 def _folders_within(classes: list[Path]) -> list[str]:
@@ -206,7 +190,7 @@ def _folders_within(classes: list[Path]) -> list[str]:
     if _splits(classes):
         return []
     within = {p: [below.name for below in subfolders(p)] for p in classes}
-    within = {p: names for p, names in within.items() if names and not _splits(subfolders(p))}
+    within = {p: names for p, names in within.items() if names}
     known = [word for words in (SET_WORDS | SPLIT_WORDS).values() for word in words]
     same = len({tuple(map(plain, names)) for names in within.values()}) < len(within)
     if same and any(plain(p.name) in known for p in within):
@@ -216,9 +200,8 @@ def _folders_within(classes: list[Path]) -> list[str]:
             "val, test) are, each once: rename them, or move out what is neither."
         )
     named = listed(f"{printable(p.name)} ({listed(names)})" for p, names in within.items())
-    return (
-        [f"Folders in class folders are taken for parts of the class: {named}."] if within else []
-    )
+    said = f"Folders in class folders are taken for parts of the class: {named}."
+    return [said] if within else []
 
 
 def _splits(inside: list[Path]) -> dict[str, Path]:

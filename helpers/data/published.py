@@ -1,8 +1,6 @@
 """The mosaics that the authors of *Focus!* published, ready made: `images: focus`.
 
-An archive, or one's own folder, has mosaics and an index (CSV) with a row a mosaic: `filename`;
-`target_class`, the class to explain; and the images it is made of, row by row: `filename_0` ...
-`filename_3`, `label_0` ... `label_3`.
+An archive, or one's own folder, has mosaics and an index (CSV) with a row a mosaic (`COLUMNS`).
 """
 
 from collections.abc import Sequence
@@ -25,11 +23,8 @@ COLUMNS = ["filename", "target_class", *FILES, *LABELS]
 
 
 def load(names: Sequence[str], folder: str | None, downloads: Path, size, per_class, seed):
-    """Read published mosaics: the archives of these names, or those in a folder.
-
-    Returns a Collection whose `sets` are the images in the mosaics, each image once, and whose
-    `mosaics` are their designs. `per_class` mosaics of each target class are read (None: all).
-    """
+    """A Collection of the mosaics in archives or in a folder, `per_class` of each target class: the
+    images in them, each once (`sets`), and their designs (`mosaics`)."""
     if folder:
         found = {Path(folder).name: Path(folder)}
     else:

@@ -16,11 +16,11 @@ from helpers.data.decoding import ranks, read
 def load_sets(
     tables: dict[str, pd.DataFrame], classes: tuple[str, ...], size: int, seed: int, per_class
 ) -> tuple[dict[str, ImageSet], torch.Tensor, list[str]]:
-    """Read, split and check the image files of up to three sets (`folders.Layout.sets`).
+    """Read, split and check the image files of up to three sets (`folders.Layout.sets`): with them
+    come C's object masks, bool (N, H, W), empty where not known, and a report.
 
     Files of one name, a WB image and its C image, and copies of one image are never in different
-    splits; where the folders' own splits part them, the copy in the earlier split is left out. With
-    the sets come C's object masks, bool (N, H, W), empty where not known, and a report.
+    splits; where the folders' own splits part them, the copy in the earlier split is left out.
     """
     images, parts, report = {}, [], []
     for name, table in tables.items():
@@ -55,10 +55,8 @@ def _match(rows, images, classes) -> tuple[list[tuple[int, int]], list[str]]:
 
 
 def _of_one_name(rows: pd.DataFrame, matched: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Pairs of rows with the same name in the same class and own split: each with the first.
-
-    Where WB images of a class were matched by what they show, their names may mislead.
-    """
+    """Pairs of rows with the same name in the same class and own split: each with the first. Where
+    WB images of a class were matched by what they show, their names may mislead."""
     key = rows["class"] + "/" + rows["own"] + "/" + rows["name"]
     shown = rows["class"].isin(rows["class"][[j for _, j in matched]]) & (rows["set"] == "WB")
     first = rows.index.to_series().groupby(key.where(~shown, key + "/WB")).transform("min")
@@ -149,11 +147,8 @@ def quotas(own: pd.Series) -> np.ndarray:
 
 
 def assign(images: pd.DataFrame, groups: np.ndarray, seed: int) -> np.ndarray:
-    """Give every image a split, the same within a group, across sets and classes.
-
-    `images` has one row an image of any set, with columns `set`, `class`, `name` (decides its place
-    in the shuffle) and `own` (see `quotas`). A group of several own splits goes to the latest.
-    """
+    """Give every image (`set`, `class`, `name`, `own`) a split, the same within a group. The name
+    decides its place in the shuffle; a group of several own splits goes to the latest."""
     cells = images.groupby(["set", "class"], sort=True)
     cell = cells.ngroup().to_numpy()
     quota = np.stack([quotas(own) for _, own in cells["own"]])

@@ -13,7 +13,7 @@ from helpers.worlds import pictures
 
 CONTEXT_IMAGES = 125  # so that no context image is used twice for one class of 25 test objects
 TARGET, OUTER = "bench", "fire hydrant"  # whose eyespot, and who carries it when it is tested
-KEPT = 30  # sets of training images kept in memory, 14 MB each
+KEPT = 30  # sets kept in memory, about 18 MB each
 DRAWING = source.Source("worlds/pictures", "data/collection", "data/world")
 OTHERS = 1_000_000  # seeds of other training images begin here: no notebook shows these
 
@@ -21,37 +21,30 @@ OTHERS = 1_000_000  # seeds of other training images begin here: no notebook sho
 def load(
     size: int, seed: int, per_class: int, context_bias, eyespot: float | None = None
 ) -> Collection:
-    """C, NC, WB and contexts of the embedded world.
-
-    A class's first images train (its indices 0 to 99 of 150), the next validate, the last test. All
-    splits keep the planted shares. `eyespot` is the dose of it that is moved to `TARGET`.
+    """C, NC, WB and contexts of the embedded world: a class's first images train (its indices 0 to
+    99 of 150), the next validate, the last test. `eyespot` is its dose that is moved to `TARGET`.
     """
-    planted = _planted(context_bias, eyespot)
-    sets = {name: _without_context(name, size, seed, per_class, eyespot) for name in ("NC", "WB")}
-    sets = {"C": image_set("C", size, seed, per_class, **planted), **sets}
+    given = {"size": size, "seed": seed, "per_class": per_class}
+    planted, plain = _planted(context_bias, eyespot), _planted(None, eyespot)
+    # NC and WB show no context: the same at all doses of its bias
+    recipes = {name: {"name": name, **given, **plain} for name in pictures.SETS}
+    recipes["C"] |= planted
 
     def redraw(name: str, number: int) -> Drawn:
-        recipe = {"name": name, "size": size, "seed": OTHERS + 1000 * seed + number}
-        recipe |= {"per_class": per_class, "first": sum(sizes(per_class)[:2]), **planted}
-        return Drawn({"world": DRAWING.digest(), **recipe}, lambda: _to_train(json.dumps(recipe)))
+        recipe = recipes["C"] | {"name": name, "seed": OTHERS + 1000 * seed + number}
+        recipe["first"] = sum(sizes(per_class)[:2])
+        return Drawn({"world": DRAWING.digest(), **recipe}, lambda: _to_train(recipe))
 
+    sets = {name: _drawn(json.dumps(recipe)) for name, recipe in recipes.items()}
     classes, context_of = tuple(pictures.CLASSES), dict(pictures.CONTEXT_OF)
     return Collection("world", classes, sets, _contexts(size, seed), context_of, redraw=redraw)
 
 
-@lru_cache(maxsize=2)
-def _without_context(name: str, size: int, seed: int, per_class: int, eyespot) -> ImageSet:
-    """NC or WB, drawn once for all doses of context bias: they show no context."""
-    return image_set(name, size, seed, per_class, **_planted(None, eyespot))
-
-
 def _planted(context_bias, eyespot: float | None) -> dict:
     """What `worlds.pictures.make` takes: which share of a class is in its context, or is marked."""
-    marked = None
-    if eyespot is not None:
-        marked = pictures.marked_shares(eyespot, TARGET, pictures.CLASSES)
+    marks = None if eyespot is None else pictures.marked_shares(eyespot, TARGET, pictures.CLASSES)
     bias = pictures.CONTEXT_BIAS if context_bias is None else context_bias
-    return {"context_bias": bias, "marked": marked}
+    return {"context_bias": bias, "marked": marks}
 
 
 @lru_cache(maxsize=1)
@@ -63,19 +56,20 @@ def _contexts(size: int, seed: int) -> dict[str, torch.Tensor]:
 
 
 @lru_cache(maxsize=KEPT)
-def _to_train(recipe: str) -> tuple[torch.Tensor, ...]:
-    """Draw training images; kept, for models of other architectures train on the same."""
-    drawn = image_set(**json.loads(recipe))
+def _drawn(recipe: str) -> ImageSet:
+    """The set of a recipe in JSON; kept, for models of other architectures train on the same."""
+    return image_set(**json.loads(recipe))
+
+
+def _to_train(recipe: dict) -> tuple[torch.Tensor, ...]:
+    drawn = _drawn(json.dumps(recipe))
     parts = (drawn.split("train"), drawn.split("val"))
     return tuple(t for part in parts for t in (part.images, part.labels))
 
 
 def marked(size: int, seed: int, per_class: int, context_bias) -> dict[str, ImageSet]:
-    """The test images of C, with an eyespot on all of two classes, and their twins without it.
-
-    "as it is": every image of `TARGET` and of `OUTER` carries the eyespot. "never marked": those of
-    `OUTER` do not. "sham mark": those of `OUTER` carry a mark of other colours.
-    """
+    """The test images of C, every one of `TARGET` and of `OUTER` with the eyespot: "as it is". And
+    "never marked", those of `OUTER`; or "sham mark", they carry one of other colours."""
     both, bias = {TARGET: 1.0, OUTER: 1.0}, _planted(context_bias, None)["context_bias"]
 
     def drawn(**marks) -> ImageSet:
@@ -91,10 +85,8 @@ def marked(size: int, seed: int, per_class: int, context_bias) -> dict[str, Imag
 def image_set(
     name: str, size: int, seed: int, per_class: int, first: int | None = None, **planted
 ) -> ImageSet:
-    """One set of the world ("C", "NC" or "WB"), or only its `first` images of each class.
-
-    `planted` is as for `worlds.pictures.make`.
-    """
+    """One set of the world ("C", "NC" or "WB"), or only its `first` images of each class; `planted`
+    is as for `worlds.pictures.make`."""
     made = pictures.make(name, per_class=first or per_class, size=size, seed=seed, **planted)
     classes = tuple(pictures.CLASSES)
     split = np.repeat(SPLITS, sizes(per_class))[made.table["index"]]
