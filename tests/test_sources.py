@@ -55,13 +55,13 @@ def where(collection, name="C"):
     return dict(zip(table["path"], table["split"], strict=True))
 
 
-def write_world(folder, per_class=10, size=64, rename=None, sets=("C", "NC", "WB"), ending=".png"):
+def write_world(folder, per_class=10, size=64, moved=(), sets=("C", "NC", "WB"), ending=".png"):
     """The embedded world as image files, set by set and class by class."""
     for name in sets:
         made = pictures.make(name, per_class=per_class, size=size, seed=3)
         for image, row in zip(made.images, made.table.itertuples(), strict=True):
-            stem = rename(name, row.index) if rename else f"{row.index:03d}"
-            path = folder / name / row.object / f"{stem}{ending}"
+            stem = (row.index + dict(moved).get(name, 0)) % per_class
+            path = folder / name / row.object / f"{stem:03d}{ending}"
             path.parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray(image).save(path, quality=92)
     return folder
@@ -151,18 +151,18 @@ def test_more_files_than_wanted_are_chosen_by_the_seed(tmp_path):
     assert counts(load(tmp_path, per_class=None)) == [[20, 5, 5], [20, 5, 5]]
 
 
-@pytest.mark.parametrize("inside", [False, True])
-@pytest.mark.parametrize("names", [("train", "val", "test"), ("Training", "valid", "Test")])
-def test_own_splits_are_kept_whole(tmp_path, names, inside):
+def test_own_splits_are_kept_whole_but_for_copies_in_a_later_split(tmp_path):
+    names = {"Training": "train", "valid": "val", "Test": "test"}
     for s, (split, n) in enumerate(zip(names, (9, 2, 3), strict=True)):
         for k, label in enumerate(("cat", "dog")):
-            path = (label, split) if inside else (split, label)
-            fill(tmp_path.joinpath(*path), n, 1000 * k + 100 * s)
+            fill(tmp_path / split / label, n, 1000 * k + 100 * s)
+    picture(200).save(tmp_path / "Training" / "cat" / "leak.jpg", quality=90)
     found = load(tmp_path, per_class=6)
     assert counts(found) == [[9, 2, 3], [9, 2, 3]]
-    meaning = dict(zip(names, data.SPLITS, strict=True))
-    for path, split in where(found).items():
-        assert meaning[path.split("/")[1 if inside else 0]] == split
+    assert all(names[path.split("/")[0]] == split for path, split in where(found).items())
+    said = " ".join(found.report)
+    assert "in two splits, 1: Test/cat/000.png = Training/cat/leak.jpg" in said
+    assert "Left out" in said and "Training/cat/leak.jpg." in said
 
 
 @pytest.mark.parametrize("other", ["test", "val"])
@@ -280,27 +280,6 @@ def test_copies_are_reported_and_kept_in_one_split(tmp_path, saved):
         assert min(counts(found)[0]) >= 1
 
 
-def test_copies_over_own_splits_are_reported_and_leave_train(tmp_path):
-    for s, (split, n) in enumerate((("train", 8), ("val", 3), ("test", 3))):
-        fill(tmp_path / split / "cat", n, 100 * s)
-        fill(tmp_path / split / "dog", n, 1000 + 100 * s)
-    picture(200).save(tmp_path / "train" / "cat" / "leak.jpg", quality=90)
-    found = load(tmp_path)
-    assert counts(found) == [[8, 3, 3], [8, 3, 3]]
-    assert "train/cat/leak.jpg" not in where(found) and where(found)["test/cat/000.png"] == "test"
-    said = " ".join(found.report)
-    assert "in two splits, 1: test/cat/000.png = train/cat/leak.jpg" in said
-    assert "Left out" in said and "train/cat/leak.jpg." in said
-
-
-def test_an_image_in_two_classes_is_reported(tmp_path):
-    two_classes(tmp_path, 6)
-    picture(3).save(tmp_path / "dog" / "cat.png")
-    found = load(tmp_path)
-    assert where(found)["cat/003.png"] == where(found)["dog/cat.png"]
-    assert "in two classes (kept in one split), 1: cat/003.png = dog/cat.png" in str(found.report)
-
-
 def test_duplicates_against_brute_force():
     generator = torch.Generator().manual_seed(0)
     small = torch.randint(0, 256, (60, 3, 4, 4), generator=generator).float()
@@ -319,15 +298,13 @@ def test_duplicates_against_brute_force():
 # --- three sets, masks, contexts cut from C -----------------------------------------------------
 
 
-@pytest.mark.parametrize("ending", [".png", ".jpg"])
-def test_wb_is_matched_to_c_by_content_when_names_mislead(tmp_path, ending):
-    rename = lambda name, i: f"{(i + 3) % 10 if name == 'WB' else i:03d}"  # noqa: E731
-    found = load(write_world(tmp_path, rename=rename, ending=ending), size=64)
-    split = {name: where(found, name) for name in ("C", "WB")}
+def test_wb_is_matched_to_c_by_content_when_names_mislead(tmp_path):
+    moved = {"WB": 3}
+    found = load(write_world(tmp_path, moved=moved, ending=".jpg"), size=64)
+    c, wb = (where(found, name) for name in ("C", "WB"))
     for label in pictures.CLASSES:
         for i in range(10):
-            c = split["C"][f"C/{label}/{i:03d}{ending}"]
-            assert c == split["WB"][f"WB/{label}/{(i + 3) % 10:03d}{ending}"]
+            assert c[f"C/{label}/{i:03d}.jpg"] == wb[f"WB/{label}/{(i + 3) % 10:03d}.jpg"]
 
 
 def test_masks_come_from_white_and_agree_with_the_truth(tmp_path):
