@@ -52,11 +52,11 @@ def test_a_grid_holds_every_tile_in_its_cell_as_pil_resizes_it(rows, cols, size,
 @pytest.mark.parametrize(
     ("tiles", "rows", "cols", "shape", "says"),
     [
-        ([noise(1)] * 3, 2, 2, "native", "needs 4 tiles, not 3"),
-        ([noise(1), noise(1, 9)], 1, 2, "native", "tile 1 has shape"),
-        ([noise(1).float()], 1, 1, "native", "must be uint8"),
-        ([noise(1)], 1, 1, "round", "shape='round'"),
-        ([noise(1, 8, 1)] * 2, 1, 2, "squeezed", "do not fit"),
+        ([noise(1)] * 3, 2, 2, "native", "takes 4 uint8 tiles .* these are 3"),
+        ([noise(1), noise(1, 9)], 1, 2, "native", "of one shape"),
+        ([noise(1).float()], 1, 1, "native", "the first torch.float32"),
+        ([noise(1)], 1, 1, "round", "one of squeezed, native; this is 'round'"),
+        ([noise(1, 8, 1)] * 2, 1, 2, "squeezed", "W >= 2"),
     ],
 )
 def test_grid_refuses(tiles, rows, cols, shape, says):

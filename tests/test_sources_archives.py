@@ -86,13 +86,13 @@ def simple(server):
 
 
 def whole(folder):
-    return (folder / "bench/1.txt").read_text() == "one" and (
-        folder / "bench/noise"
-    ).read_bytes() == NOISE
+    read = [(folder / name).read_bytes() for name in ("bench/1.txt", "bench/noise")]
+    return read == [b"one", NOISE]
 
 
-def test_downloaded_once_unpacked_and_recorded(simple, tmp_path):
-    folder = archives.fetch("a.zip", tmp_path / "d")
+def test_four_at_once_download_once_unpack_and_record(simple, tmp_path):
+    with ThreadPoolExecutor(4) as pool:
+        [folder] = set(pool.map(lambda _: archives.fetch("a.zip", tmp_path / "d"), range(4)))
     assert whole(folder)
     digest = hashlib.sha256(simple.files["a.zip"]).hexdigest()
     assert (tmp_path / "d" / "a.zip.sha256").read_text() == digest
@@ -142,12 +142,6 @@ def test_members_land_inside_the_folder_whatever_their_names(server, tmp_path, n
     found = [path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes() == b"bad"]
     assert len(found) == 1 and found[0].is_relative_to(folder)
     assert not (folder / "bench" / "link").is_symlink()
-
-
-def test_two_at_once_download_once(simple, tmp_path):
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: archives.fetch("a.zip", tmp_path), range(4)))
-    assert len(set(found)) == 1 and simple.requests == ["/a.zip"]
 
 
 # --- the whole source ---------------------------------------------------------------------------
@@ -258,8 +252,8 @@ def test_published_mosaics_are_rebuilt_pixel_by_pixel(server, monkeypatch):
     ("change", "message"),
     [
         ({}, r"needs one index \(CSV\) and has 0"),
-        ({"target_class": "7"}, "12 mosaics do not show two images of their target: 0.png, 1.png"),
-        ({"filename": "x.png"}, "1 mosaics of the index are not in the folder: x"),
+        ({"target_class": "7"}, "12 mosaics .* do not show two images of their target: 0.png, 1"),
+        ({"filename": "x.png"}, "12 mosaics of the index are not in the folder, .*: x.png"),
     ],
 )
 def test_mosaics_that_their_index_does_not_fit_are_refused(tmp_path, change, message):

@@ -35,8 +35,6 @@ def given(
             "it is a class, call it otherwise."
         )
     context_of = mapping(context_of, classes, tuple(found))
-    if empty := [name for name in context_of.values() if not found[name]]:
-        raise ValueError(f"contexts: no image file in the folder(s) {listed(empty)}.")
     used = [folders.rows(found[c], folder, paths[c], c, "") for c in context_of.values()]
     table = pd.concat(used, ignore_index=True)
     images, rows, report = read(table, size, seed, per_class, "contexts")
@@ -52,8 +50,8 @@ def given(
     of = {name: images[torch.tensor((rows["class"] == name) & keep)] for name in found}
     if gone := [name for name in context_of.values() if not len(of[name])]:
         raise ValueError(
-            f"contexts: every image of {listed(gone)} is also an image of a class, and a context "
-            "is shown without its object."
+            f"contexts: the folder(s) {listed(gone)} hold no image, or none that is not also an "
+            "image of a class; a context is shown without its object."
         )
     if spare := [name for name in found if name not in context_of.values()]:
         report.append(f"The context(s) {listed(spare)} match no class and are not used.")

@@ -90,8 +90,7 @@ def pairs(context: torch.Tensor, white_background: torch.Tensor) -> list[tuple[i
 
 def _apart(context: torch.Tensor, white_background: torch.Tensor) -> torch.Tensor:
     """How far each WB image's object is from what each C image shows there, (N, M): the median
-    difference in luma over pixels well inside it, or all where it is thin; infinite if WB is white.
-    """
+    difference in luma well inside it, or in all of it where it is thin; infinite on white."""
     on_object = (white_background < WHITE).any(dim=1)
     inside = max_pool2d(1 - on_object[:, None].float(), 3, 1, 1)[:, 0] == 0
     thin = inside.sum(dim=(1, 2)) < FEW

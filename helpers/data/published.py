@@ -59,26 +59,21 @@ def _read(name: str, folder: Path, size: int, per_class: int | None, seed: int):
 
 def _index(name: str, folder: Path) -> pd.DataFrame:
     """The index of a folder of mosaics, with the `file` of each; refused where it does not fit."""
-    tables = [path for path in folders.walk(folder) if path.suffix.lower() == ".csv"]
-    if len(tables) != 1:
+    inside, index = list(folders.walk(folder)), pd.DataFrame()
+    tables = [path for path in inside if path.suffix.lower() == ".csv"]
+    if len(tables) == 1:
+        index = pd.read_csv(tables[0], dtype=str, keep_default_na=False)
+    if not len(index) or not set(COLUMNS) <= set(index):
         raise ValueError(
-            f"{name}: a folder of mosaics needs one index (CSV) and has {len(tables)}: it says "
-            f"which images are in which mosaic, in the columns {', '.join(COLUMNS)}."
+            f"{name}: a folder of mosaics needs one index (CSV) and has {len(tables)}; a row a "
+            f"mosaic says which images are in it: {', '.join(COLUMNS)}."
         )
-    index = pd.read_csv(tables[0], dtype=str, keep_default_na=False)
-    missing = [column for column in COLUMNS if column not in index]
-    if missing or not len(index):
-        what = f"column {', '.join(missing)}" if missing else "row"
-        raise ValueError(f"{name}: the index {tables[0].name} has no {what}.")
-    files = {path.name: path for path in folders.walk(folder) if is_image(path)}
-    if absent := sorted(set(index["filename"]) - set(files)):
-        raise ValueError(
-            f"{name}: {len(absent)} mosaics of the index are not in the folder: {listed(absent)}."
-        )
+    files = {path.name: path for path in inside if is_image(path)}
     targets = (index[LABELS].to_numpy() == index[["target_class"]].to_numpy()).sum(1)
-    if len(odd := index["filename"][targets != 2]):
+    if len(odd := index["filename"][(targets != 2) | ~index["filename"].isin(files)]):
         raise ValueError(
-            f"{name}: {len(odd)} mosaics do not show two images of their target: {listed(odd)}."
+            f"{name}: {len(odd)} mosaics of the index are not in the folder, or do not show two "
+            f"images of their target: {listed(odd)}."
         )
     return index.assign(file=index["filename"].map(files))
 
@@ -101,12 +96,10 @@ def _table(name: str, images: list[tuple[str, str]], seed: int):
     """Labels, classes and the table of images (class, file name), split 4 : 1 : 1 by class."""
     table = pd.DataFrame(images, columns=["class", "name"])
     classes = tuple(sorted(table["class"].unique(), key=lambda c: (len(c), c)))  # 2 before 10
-    table["path"] = name + "/" + table["name"]
-    table["context"] = ""
+    table = table.assign(path=name + "/" + table["name"], context="")
     rows = table.assign(set=name, own="")
     table["split"] = splits.assign(rows, np.arange(len(table)), seed)
-    labels = table["class"].map({label: i for i, label in enumerate(classes)})
-    return torch.tensor(labels.to_numpy()), classes, table
+    return torch.tensor([classes.index(label) for label in table["class"]]), classes, table
 
 
 def _design(mosaics: list[dict], tiles: dict[tuple[str, str], int]) -> pd.DataFrame:

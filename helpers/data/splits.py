@@ -16,12 +16,8 @@ from helpers.data.decoding import ranks, read
 def load_sets(
     tables: dict[str, pd.DataFrame], classes: tuple[str, ...], size: int, seed: int, per_class
 ) -> tuple[dict[str, ImageSet], torch.Tensor, list[str]]:
-    """Read, split and check the image files of up to three sets (`folders.Layout.sets`): with them
-    come C's object masks, bool (N, H, W), empty where not known, and a report.
-
-    Files of one name, a WB image and its C image, and copies of one image are never in different
-    splits; where the folders' own splits part them, the copy in the earlier split is left out.
-    """
+    """Sets of image files (`folders.Layout.sets`), C's object masks, bool (N, H, W), empty where
+    not known, and a report. Of one name, object or picture no two are in different splits."""
     images, parts, report = {}, [], []
     for name, table in tables.items():
         images[name], rows, said = read(table, size, seed, per_class, name)

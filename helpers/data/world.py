@@ -21,9 +21,8 @@ OTHERS = 1_000_000  # seeds of other training images begin here: no notebook sho
 def load(
     size: int, seed: int, per_class: int, context_bias, eyespot: float | None = None
 ) -> Collection:
-    """C, NC, WB and contexts of the embedded world: a class's first images train (its indices 0 to
-    99 of 150), the next validate, the last test. `eyespot` is its dose that is moved to `TARGET`.
-    """
+    """C, NC, WB and contexts of the embedded world: a class's first images train (0 to 99 of 150),
+    the next validate, the last test. `eyespot` is its dose that is moved to `TARGET`."""
     given = {"size": size, "seed": seed, "per_class": per_class}
     planted, plain = _planted(context_bias, eyespot), _planted(None, eyespot)
     # NC and WB show no context: the same at all doses of its bias

@@ -98,9 +98,8 @@ def build(n_classes: int, size: tuple[int, int], seed: int = 0) -> FasterRCNN:
 def train(
     network: FasterRCNN, images: torch.Tensor, boxes: pd.DataFrame, *, seed: int, epochs: int = 4
 ) -> list[float]:
-    """Fit `network` in place to uint8 images (N, 3, H, W), and return the mean loss of every epoch.
-    The boxes have columns image (row of `images`), category (from 0), x1, y1, x2 and y2 (pixels).
-    """
+    """Fit `network` in place to uint8 images (N, 3, H, W); the mean loss of every epoch. The boxes
+    have columns image (row of `images`), category (from 0), x1, y1, x2 and y2 (pixels)."""
     empty, targets = {"boxes": torch.zeros(0, 4), "labels": torch.zeros(0, dtype=torch.int64)}, {}
     for image, part in boxes.groupby("image"):
         corners = torch.tensor(part[CORNERS].to_numpy("float32"))

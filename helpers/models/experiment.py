@@ -29,10 +29,8 @@ PHOTOGRAPHS = 25  # epochs of a training on photographs
 
 def planted(images: Images) -> pd.DataFrame | None:
     """What is planted in the images (see `worlds.pictures.planted`); None outside the world."""
-    if images.source != "world":
-        return None
-    bias = images.context_bias
-    return pictures.planted() if bias is None else pictures.planted(bias)
+    bias = pictures.CONTEXT_BIAS if images.context_bias is None else images.context_bias
+    return pictures.planted(bias) if images.source == "world" else None
 
 
 def class_by_context(collection: Collection) -> pd.DataFrame:
@@ -92,11 +90,8 @@ def model(
 
 def without_bias(name: str, images: Images, recipe: Recipe, seed: int) -> list[Classifier] | None:
     """The same model, trained in the same world where class and context are independent: the
-    reference of a context's effect, for what it answers is not the planted bias's doing.
-
-    Training t differs from training t of :func:`model` in its contexts only. Outside the world it
-    is None.
-    """
+    reference of a context's effect, for what it answers is not the planted bias's doing. Training t
+    differs from training t of :func:`model` in its contexts only. None outside the world."""
     if images.source != "world":
         return None
     unplanted = replace(images, context_bias=1 / len(pictures.CONTEXT_OF))

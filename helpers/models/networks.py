@@ -34,9 +34,8 @@ OTHER_KEYS = {  # of an image processor: what they are where images in [0, 1] ar
 
 
 class Classifier(nn.Module):
-    """A network with its input normalisation inside: `mean` and `std` of each channel (RGB), on the
-    [0, 1] scale. `head` names its layer that gives the logits, `history` has a training's epochs.
-    """
+    """A network with its input normalisation inside: `mean` and `std` of each channel, of images in
+    [0, 1]. `head` names its layer that gives the logits, `history` has a training's epochs."""
 
     def __init__(self, network: nn.Module, mean=IMAGENET_MEAN, std=IMAGENET_STD):
         super().__init__()
@@ -245,7 +244,8 @@ def once(kind: str, folder: Path | str, made: Callable[[], tuple[nn.Module, dict
     The file holds the facts that came with the network, too."""
     versions = [version.split(".")[:2] for version in (torch.__version__, torchvision.__version__)]
     decides |= {"versions": versions, "device": default_device().type}
-    name = store.key(kind, pinned=helpers.unpinned is None, **decides)  # or another training
+    decides["pinned"] = helpers.unpinned is None  # other kernels end as another training
+    name = store.key(kind, **decides)
 
     def make(path: Path) -> None:
         network, facts = made()

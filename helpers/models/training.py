@@ -106,9 +106,8 @@ def _features(model: Classifier, images: torch.Tensor) -> torch.Tensor:
 
 
 def augment(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Each uint8 image in its own random way, as float32 in [0, 1]: a window of 70 to 100% of its
-    width and height brought back to full size, mirrored in one case of two, each channel brighter
-    or darker by up to 40%. The generator, on the CPU, is the only source of randomness."""
+    """Each uint8 image as float32 in [0, 1], in its own random way: a window of 70 to 100% of its
+    width and height at full size, mirrored or not, each channel brighter or darker by up to 40%."""
     count, _, height, width = images.shape
     share = 1 - 0.3 * torch.rand(count, generator=generator)
     down, right = torch.rand(2, count, generator=generator)

@@ -346,8 +346,7 @@ def head_on(draws: Draws) -> list[Part]:
         rear = Polygon((0, -0.2), (0, -0.13), (side * 0.42, -0.24), (side * 0.42, -0.27))
         wing = Polygon((0, 0.02), (0, 0.16), (side, 0.04 - rise), (side, 0.0 - rise))
         y = 0.2 - rise * out
-        parts += [Part(rear, 0.8), Part(wing, 0.85)]
-        parts += [Part(Ellipse(side * out, y, pod), 1.0, "ball")]
+        parts += [Part(rear, 0.8), Part(wing, 0.85), Part(Ellipse(side * out, y, pod), 1.0, "ball")]
         parts += [Part(Ellipse(side * out, y, pod * 0.68), material="dark", detail=True)]
     parts += [Part(Ellipse(0, 0, r), 1.0, "ball")]
     for side in (-1, 1):

@@ -153,23 +153,22 @@ def _houses(draws: Draws, size: int, horizon: float) -> np.ndarray:
     return image
 
 
-def _asphalt(draws: Draws, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def _asphalt(draws: Draws, y: np.ndarray, x: np.ndarray) -> np.ndarray:
+    rows, columns = y[:, 0], x[0]
     grey = draws.between(0.46, 0.62)
     grain = fractal(draws, rows, columns, 70, 50, 2) * 0.16
     grain = grain + fractal(draws, rows, columns, 5, 3, 2) * 0.3 + 0.77
     return column((grey, grey * 1.01, grey * 1.05)) * grain
 
 
-def _along(draws: Draws, image: np.ndarray, horizon: float) -> None:
+def _along(draws: Draws, y: np.ndarray, x: np.ndarray, horizon: float) -> np.ndarray:
     """A road running away from the viewer: kerbs, pavements, a dashed middle line."""
-    painted, rows, where = _below(image, horizon, 1)
-    y, x = rows[:, None], where[None]
     depth, vanish = y - horizon, draws.between(0.3, 0.7)
     lean = draws.between(-0.5, 0.5)
     side = (x - vanish) / depth + lean
-    sharp = depth * len(where)
+    sharp = depth * x.size
     half = draws.between(0.85, 1.3)
-    ground = _asphalt(draws, rows, where)
+    ground = _asphalt(draws, y, x)
     paving = 0.9 + 0.14 * coverage((off_middle(1 / depth) - 0.44) * 14)
     slabs = column(draws.mix((0.74, 0.72, 0.69), (0.84, 0.82, 0.78))) * paving
     out = np.abs(side) - half
@@ -179,18 +178,16 @@ def _along(draws: Draws, image: np.ndarray, horizon: float) -> None:
     dashes = coverage((off_middle(0.55 / depth + draws.between(0.0, 1.0)) - 0.28) * 12)
     ground = lerp(ground, paint, coverage((np.abs(side) - 0.035) * sharp) * dashes)
     edge = coverage((np.abs(np.abs(side) - half * 0.86) - 0.025) * sharp)
-    painted[:] = lerp(ground, (0.98, 0.98, 0.97), edge)
+    return lerp(ground, (0.98, 0.98, 0.97), edge)
 
 
-def _across(draws: Draws, image: np.ndarray, horizon: float) -> None:
+def _across(draws: Draws, y: np.ndarray, x: np.ndarray, horizon: float) -> np.ndarray:
     """A road across the picture: far pavement and kerb, asphalt, lane line, near kerb."""
-    painted, rows, where = _below(image, horizon, 1)
-    y, x, size = rows[:, None], where[None], len(where)
-    kerb, slant = horizon + draws.between(0.06, 0.16), draws.between(-0.1, 0.1)
+    size, kerb, slant = x.size, horizon + draws.between(0.06, 0.16), draws.between(-0.1, 0.1)
     level = y + slant * (x - 0.5)
     slabs = column(draws.mix((0.74, 0.72, 0.69), (0.84, 0.82, 0.78)))
     slabs = slabs * (0.88 + 0.14 * coverage((off_middle(x * 6) - 0.45) * 12))
-    ground = lerp(slabs, _asphalt(draws, rows, where), coverage((kerb - level) * size))
+    ground = lerp(slabs, _asphalt(draws, y, x), coverage((kerb - level) * size))
     ground = lerp(ground, (0.92, 0.91, 0.88), coverage((np.abs(level - kerb) - 0.014) * size))
     line, wide = kerb + draws.between(0.16, 0.34), draws.between(0.012, 0.02)
     dash = x * draws.between(1.8, 3.0) + draws.between(0.0, 1.0)
@@ -200,14 +197,16 @@ def _across(draws: Draws, image: np.ndarray, horizon: float) -> None:
     if draws.chance(0.6):
         near = draws.between(0.86, 0.97)
         ground = lerp(ground, (0.98, 0.98, 0.97), coverage((np.abs(level - near) - wide) * size))
-    painted[:] = ground
+    return ground
 
 
 def road(draws: Draws, size: int) -> np.ndarray:
     """Asphalt with markings and kerbs, running away or across, houses behind."""
     horizon = draws.between(0.26, 0.44)
     image = _houses(draws, size, horizon)
-    (_along if draws.chance(0.6) else _across)(draws, image, horizon)
+    painted, rows, where = _below(image, horizon, 1)
+    way = _along if draws.chance(0.6) else _across
+    painted[:] = way(draws, rows[:, None], where[None], horizon)
     return lit(image, draws)
 
 

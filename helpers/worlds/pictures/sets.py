@@ -1,8 +1,6 @@
-"""Image sets of the planted world: C, NC, WB, contexts, and their table of truth.
-
-A mark may be planted, too (*Focus!*, section I-C: a network that is asked for the peacock finds its
-ocelli on the iguana): an eyespot, or a sham mark of other colours, which no training image carries.
-"""
+"""Image sets of the planted world: C, NC, WB, contexts, and their table of truth. A mark may be
+planted, too (*Focus!*, section I-C: asked for the peacock, a network finds its ocelli on iguanas):
+an eyespot, or a sham mark of other colours, which no training image carries."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
