@@ -13,11 +13,10 @@ import pytest
 import torch
 from PIL import Image
 
-from helpers import data
+from helpers import data, store
 from helpers.data import archives, published
 from helpers.data.images import Images
 from helpers.focus import mosaics
-from helpers.suite import project
 from helpers.worlds import pictures
 
 
@@ -58,7 +57,7 @@ def server(monkeypatch, tmp_path):
     served = Server()
     monkeypatch.setattr(archives, "URL", served.url)
     monkeypatch.setattr(archives, "RETRIES", 2)
-    monkeypatch.setattr(project, "root", lambda: tmp_path)
+    monkeypatch.setattr(store, "root", lambda: tmp_path)
     yield served
     served.http.shutdown()
     served.http.server_close()
