@@ -12,15 +12,17 @@ import pytest
 import torch
 from PIL import Image
 
-from helpers import explain
+from helpers import explain, recorded
 from helpers.data import ImageSet
 from helpers.figures import focus as figures
-from helpers.focus import feature, pairs, rate, trials
+from helpers.focus import claims, feature, pairs, rate
 from helpers.focus.networks import Model
 from helpers.models.recipe import Recipe
+from sweeps import eyespot_trials as trials
 
 CLASSES = ("ant", "bee")
 SIDE = 24
+RECORDED = "eyespot_trials.csv"
 
 
 class Reds(torch.nn.Module):
@@ -194,10 +196,10 @@ def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels(world):
     assert found["low"] < found["share"] < found["high"]
 
 
-def test_recorded_trials_are_those_that_the_module_makes():
+def test_recorded_trials_are_those_that_the_sweep_makes():
     """Their grid, and their verdicts by a loop."""
-    known = trials.recorded()
-    judged = trials.judged(known)
+    known = recorded.read(RECORDED)
+    judged = claims.judged(known)
     full = known[known["dose"] == 1]
     seeds = known["seed"].nunique()
     assert len(full) == seeds * 4 * 12 and (known["dose"] == 0).sum() == seeds * 12
@@ -219,7 +221,7 @@ def test_a_seed_makes_the_recorded_columns_and_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(trials, "BETWEEN", ())
     monkeypatch.setattr(trials, "RECIPE", Recipe("resnet10-eighth", trainings=4, epochs=1))
     found = trials.run([3])
-    assert set(found) == set(trials.recorded()) and len(found) == 60
+    assert set(found) == set(recorded.read(RECORDED)) and len(found) == 60
     assert found["erased"].isna().sum() == 36
     monkeypatch.setattr(trials, "_seed", None)
     assert trials.run([3]).equals(found), "from the store"
