@@ -234,7 +234,7 @@ def test_no_map_depends_on_its_batch(method, images, small):
 def test_settings_are_checked_and_reported(small, images):
     found = explain.explain(small, images, 0, "smoothgrad", preset="paper", samples=2)
     assert found.settings == {
-        "samples": 2, "sigma": 0.2, "reduce": "max absolute", "layer": "input"
+        "samples": 2, "sigma": 0.2, "layer": "input", "reduce": "max absolute", "seed": 0
     }  # fmt: skip
     for options, message in (
         ({"method": "smoothgrad", "sample": 3}, "no setting 'sample'; it has samples"),

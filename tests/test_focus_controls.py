@@ -13,7 +13,7 @@ from torchvision.models.resnet import BasicBlock, ResNet
 from helpers import explain, focus, models
 from helpers.data import Collection, ImageSet
 from helpers.explain import layers, lrp
-from helpers.explain.perturbation import superpixels
+from helpers.explain.maps import superpixels
 from helpers.focus import controls, mosaics, networks, rating
 from helpers.focus.mosaics import IMAGES, LAYOUTS, TARGETS
 from helpers.focus.networks import Model
