@@ -234,12 +234,6 @@ def with_accuracy(models, stopped, images, tables, methods, **more) -> pd.DataFr
     return table
 
 
-def rises(table: pd.DataFrame) -> dict[str, float]:
-    """By method, how much its Focus rises with accuracy: the slope of a least-squares line."""
-    known = {name: table.dropna(subset=[name]) for name in map(shown, FOLLOWED) if name in table}
-    return {n: float(np.polyfit(rows["accuracy"], rows[n], 1)[0]) for n, rows in known.items()}
-
-
 def tried(model: Model, images: ImageSet, table, methods: Iterable[str]) -> pd.DataFrame:
     """Ratings of the same mosaics, one choice at a time changed from quick settings, with the
     columns choice and option of `TRIED`; a method that refuses has rows without a Focus."""

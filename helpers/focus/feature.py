@@ -1,8 +1,6 @@
 """By which feature are two classes confused? Where the wrong relevance lies, and an intervention.
 
-What is suspected is painted over: if relevance fell there because of it, Focus of the same mosaics
-rises. Every network reacts a little to anything. So the rise is compared with an effect size set
-beforehand (`EFFECT`), with painting elsewhere, and with networks that never learned the feature.
+What is suspected is painted over: if relevance fell there because of it, Focus rises.
 """
 
 from collections.abc import Mapping
@@ -46,9 +44,8 @@ BEFORE, OVER, ELSEWHERE = "as it is", "painted over", "painted elsewhere"
 def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Fill what is masked with the colours around it, blurred, so that nothing is seen there.
 
-    Images and what is returned are uint8 (N, 3, H, W), masks bool (N, H, W). An image whose mask is
-    empty stays as it is. Masks of another shape, a mask that covers a whole image, and masks that
-    cover nothing are a ValueError.
+    Images and what is returned are uint8 (N, 3, H, W), masks bool (N, H, W). Masks of another
+    shape, a mask that covers a whole image, and masks that cover nothing are a ValueError.
     """
     size = len(images), *images.shape[-2:]
     if masks.dtype != torch.bool or masks.shape != size:
@@ -80,11 +77,9 @@ def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
 def intervention(model: Model, images, rows, masks, method, also=None) -> pd.DataFrame:
     """Rate the same mosaics of a pair with the feature on the outer images, and painted over.
 
-    `model`, `images` and `method` are as for :func:`helpers.focus.rate`; `rows` are mosaics of one
-    pair. `masks`, bool (N, H, W), are the feature on each of the images; it is painted over on the
-    outer class's only. `also` are other versions of the same images, uint8 (N, 3, H, W). The
-    ratings of all versions have a column state: "as it is", "painted over", "painted elsewhere" (as
-    much, half an image to the side), and the names of `also`.
+    `masks`, bool (N, H, W), are the feature on each of the images; `also` are other versions of the
+    images by name. The ratings, of :func:`helpers.focus.rate`, have the column state: "as it is",
+    "painted over", "painted elsewhere" (half an image to the side), and the names of `also`.
     """
     masks = of_class(images, masks, rows["outer"].iloc[0])
     aside = masks.roll(masks.shape[-1] // 2, -1) & ~masks
@@ -95,7 +90,7 @@ def intervention(model: Model, images, rows, masks, method, also=None) -> pd.Dat
 
 
 def rise(rated: pd.DataFrame, state: str = OVER) -> Mean:
-    """How much more Focus a state of :func:`intervention` has than the images as they are."""
+    """How much more Focus a state of `intervention` has than the images as they are."""
     return contrast(rated, {state: 1, BEFORE: -1}, of="state")
 
 
@@ -131,8 +126,8 @@ def finer_layer(model: Model, images: ImageSet) -> str:
 
 
 def held_out(collection: Collection, described: Images, recipe: Recipe, seed: int) -> dict:
-    """The images of mosaics, as image sets by what was done to the outer images: in a world with an
-    eyespot those of :func:`helpers.data.world.marked`, elsewhere "as it is"."""
+    """Images of mosaics by what was done to the outer ones: in a world with an eyespot those of
+    :func:`helpers.data.world.marked`, elsewhere "as it is"."""
     if described.eyespot is None:
         return {BEFORE: networks.held_out(collection, recipe)["C"]}
     return world.marked(described.size, seed, described.per_class or 150, described.context_bias)
@@ -200,10 +195,9 @@ def by_method(
 ) -> pd.DataFrame:
     """How much of the wrong relevance lies on the patch, by method, and whether it peaks there.
 
-    `rows` are mosaics of one pair, rated by each training, of `images` with `patches`; `methods`
-    are a method and its settings, by the name shown. Columns are method; share of the outer images'
-    positive relevance that lies on the patch, with low and high; area, the patch's share of the
-    outer images; and peaks, the share of outer images whose largest relevance is on the patch.
+    `rows` are mosaics of one pair, rated by each training; `methods` are a method and its settings,
+    by the name shown. Columns are method; share (of the outer images' positive relevance) with low
+    and high; area (the patch's share of the outer images); and peaks (share of outer images).
     """
     first = rows[rows["training"] == rows["training"].iloc[0]]
     target, outer = first["target"].iloc[0], ~layouts(first)
@@ -230,11 +224,8 @@ def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
 
 
 def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method, mask=None) -> dict:
-    """What `mosaics_explained` of the figures draws of one pair's mosaics, the `rows` of a design.
-
-    Their column kind, if any, is shown. With a `mask`, bool (2 H, 2 W), there is one row: its
-    mosaic is shown as it is, and with the mask painted over.
-    """
+    """What `mosaics_explained` of the figures draws of one pair's mosaics, the `rows` of a design;
+    with a `mask`, bool (2 H, 2 W), of one mosaic as it is, and with the mask painted over."""
     target, outer = rows[PAIR].iloc[0]
     mosaics = torch.cat(list(batches(rows, images.images)))
     kinds = rows["kind"] + ": " if "kind" in rows else [""] * len(rows)
