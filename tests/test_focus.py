@@ -62,19 +62,19 @@ def test_score_is_equation_1(case):
 
 
 @pytest.mark.parametrize(
-    ("maps", "layouts", "error", "said"),
+    ("maps", "layouts", "said"),
     [
-        (torch.ones(1, 4, 4), torch.zeros(1, 2, 2).bool(), ValueError, "no target cells"),
-        (torch.ones(1, 4, 4), torch.ones(1, 2, 2).bool(), ValueError, "only target cells"),
-        (torch.ones(1, 4, 4), torch.ones(1, 2, 2), TypeError, "layouts bool"),
-        (torch.ones(1, 4, 4).int(), torch.ones(1, 2, 2).bool(), TypeError, "Maps must be float"),
-        (torch.ones(4, 4), torch.ones(1, 2, 2).bool(), ValueError, "Maps must be"),
-        (torch.ones(2, 4, 4), torch.ones(1, 2, 2).bool(), ValueError, "Maps must be"),
-        (torch.ones(1, 1, 4), torch.ones(1, 2, 2).bool(), ValueError, "do not fit"),
+        (torch.ones(1, 4, 4), torch.zeros(1, 2, 2).bool(), "no target cells"),
+        (torch.ones(1, 4, 4), torch.ones(1, 2, 2).bool(), "only target cells"),
+        (torch.ones(1, 4, 4), torch.ones(1, 2, 2), "Maps must be"),
+        (torch.ones(1, 4, 4).int(), torch.ones(1, 2, 2).bool(), "Maps must be"),
+        (torch.ones(4, 4), torch.ones(1, 2, 2).bool(), "Maps must be"),
+        (torch.ones(2, 4, 4), torch.ones(1, 2, 2).bool(), "Maps must be"),
+        (torch.ones(1, 1, 4), torch.ones(1, 2, 2).bool(), "no more cells than pixels"),
     ],
 )
-def test_score_refuses(maps, layouts, error, said):
-    with pytest.raises(error, match=said):
+def test_score_refuses(maps, layouts, said):
+    with pytest.raises(ValueError, match=said):
         focus.score(maps, layouts)
 
 
@@ -134,7 +134,7 @@ def test_positions_classes_and_images_are_balanced(seed):
     ("change", "said"),
     [
         ({"classes": ("a",)}, "2 classes or more"),
-        ({"classes": ("a", "x")}, "'x' has 0 images"),
+        ({"classes": ("a", "x")}, "'x' has fewest, 0"),
         ({"table": held_out().assign(split="train")}, "held-out"),
     ],
 )
