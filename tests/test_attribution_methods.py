@@ -45,10 +45,7 @@ def images():
 
 
 TARGETS = torch.tensor([0, 1, 2, 1])
-FEW = {
-    "smoothgrad": {"samples": 5},
-    "lime": {"samples": 5, "segments": 3},
-}
+FEW = {"smoothgrad": {"samples": 5}, "lime": {"samples": 5, "segments": 3}}
 
 
 def test_smoothgrad_keeps_the_sign_and_equals_captum_one_image_at_a_time(small, images):
@@ -231,15 +228,25 @@ def test_no_map_depends_on_its_batch(method, images, small):
     assert together.settings == alone.settings
 
 
-def test_settings_are_checked_and_reported(small, images):
+def test_settings_are_reported(small, images):
     found = explain.explain(small, images, 0, "smoothgrad", preset="paper", samples=2)
     assert found.settings == {
         "samples": 2, "sigma": 0.2, "layer": "input", "reduce": "max absolute", "seed": 0
     }  # fmt: skip
-    for options, message in (
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "gradcamm"}, "method='gradcamm' is not known; use one of gradcam"),
+        ({"targets": torch.tensor([0, 1])}, r"int64 of shape \(4,\)"),
+        ({"targets": torch.zeros(4)}, "these are torch.float32"),
+        ({"layer": "layer4"}, "no layer 'layer4'; the outermost layers are first, relu"),
         ({"method": "smoothgrad", "sample": 3}, "no setting 'sample'; it has samples"),
         ({"method": "smoothgrad", "reduce": "mean"}, "reduce='mean' is not known"),
-        ({"method": "gradcam", "preset": "best"}, "preset='best' is not known"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            explain.explain(small, images, 0, **options)
+        ({"preset": "best"}, "preset='best' is not known"),
+    ],
+)
+def test_refusals(small, images, change, message):
+    with pytest.raises(ValueError, match=message):
+        explain.explain(small, images, **{"targets": 0, "method": "gradcam", **change})

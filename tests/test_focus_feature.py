@@ -78,7 +78,7 @@ def test_painting_over_takes_the_colours_around_and_touches_nothing_else():
 @pytest.mark.parametrize(
     ("masks", "words"),
     [
-        (torch.zeros(2, 8, 8, dtype=torch.bool), "cover nothing"),
+        (torch.zeros(2, 8, 8, dtype=torch.bool), "cover something"),
         (torch.ones(2, 8, 8, dtype=torch.bool), "Mask 0 covers its whole image"),
         (torch.ones(2, 4, 8, dtype=torch.bool), "as large as the images"),
         (torch.ones(2, 8, 8), "Masks must be bool"),

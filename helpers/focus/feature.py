@@ -20,7 +20,6 @@ from helpers.data import Collection, ImageSet, world
 from helpers.data.decoding import decode
 from helpers.data.grids import grid
 from helpers.data.images import Images
-from helpers.explain import layers
 from helpers.figures import focus as figures
 from helpers.figures.style import show as display
 from helpers.focus import networks
@@ -48,11 +47,8 @@ def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     shape, a mask that covers a whole image, and masks that cover nothing are a ValueError.
     """
     size = len(images), *images.shape[-2:]
-    if masks.dtype != torch.bool or masks.shape != size:
-        given = f"{masks.dtype} of shape {tuple(masks.shape)}"
-        raise ValueError(f"Masks must be bool and as large as the images, {size}, not {given}.")
-    if not masks.any():
-        raise ValueError("The masks cover nothing: there is nothing to paint over.")
+    if masks.dtype != torch.bool or masks.shape != size or not masks.any():
+        raise ValueError(f"Masks must be bool {size}, as large as the images, and cover something.")
     masks = max_pool2d(masks[:, None].float(), 2 * EDGE + 1, 1, EDGE)[:, 0] > 0
     painted = images.clone()
     for at in masks.flatten(1).any(1).nonzero().flatten().tolist():
@@ -89,27 +85,27 @@ def intervention(model: Model, images, rows, masks, method, also=None) -> pd.Dat
     return pd.concat(rated, names=["state"]).reset_index("state").reset_index(drop=True)
 
 
-def rise(rated: pd.DataFrame, state: str = OVER) -> Mean:
-    """How much more Focus a state of `intervention` has than the images as they are."""
-    return contrast(rated, {state: 1, BEFORE: -1}, of="state")
+def rise(rated: pd.DataFrame) -> Mean:
+    """How much more Focus the images of an `intervention` have when they are painted over."""
+    return contrast(rated, {OVER: 1, BEFORE: -1}, of="state")
 
 
 def rises(rated: pd.DataFrame, state: str = OVER) -> np.ndarray:
     """The mean rise of each training, float (T,), over mosaics with a Focus in both states."""
-    rows = rated[rated["state"].isin([state, BEFORE])]
-    both = rows.groupby(["training", "mosaic"])["focus"].transform("count") == 2
-    rows = rows.assign(focus=rows["focus"].where(both))
-    means = rows.groupby(["training", "state"])["focus"].mean().unstack()
+    wide = rated.pivot(index=["training", "mosaic"], columns="state", values="focus")
+    both = wide[[state, BEFORE]].notna().all(axis=1)
+    means = wide.where(both).groupby("training").mean()
     return (means[state] - means[BEFORE]).to_numpy()
 
 
 def beyond(learned: np.ndarray, reference: np.ndarray) -> float:
     """p of "the rise is no larger than in reference trainings", all trainings exchanged."""
-
-    def gap(one, other, axis):
-        return one.mean(axis=axis) - other.mean(axis=axis)
-
-    found = permutation_test((learned, reference), gap, alternative="greater", n_resamples=np.inf)
+    found = permutation_test(
+        (learned, reference),
+        lambda one, other, axis: one.mean(axis=axis) - other.mean(axis=axis),
+        alternative="greater",
+        n_resamples=np.inf,
+    )
     return float(found.pvalue)
 
 
@@ -117,12 +113,6 @@ def gains(model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, st
     """How much the mark on the outer class's images adds to the target's logit, (T, images)."""
     ask = [logits(model.trainings, s.of(pair[1]).images) for s in (marked, without)]
     return (ask[0] - ask[1])[..., model.logit[pair[0]]].numpy()
-
-
-def finer_layer(model: Model, images: ImageSet) -> str:
-    """The last layer whose map of a mosaic has a value for every 8 pixels or fewer."""
-    few = images.images[:1].float().tile(1, 1, 2, 2) / 255
-    return layers.last_map(model.trainings[0], few, least=few.shape[-1] // 8)
 
 
 def held_out(collection: Collection, described: Images, recipe: Recipe, seed: int) -> dict:
