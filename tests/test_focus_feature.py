@@ -146,10 +146,10 @@ def test_masks_of_a_reader_are_found_by_name_and_cropped_as_the_image(tmp_path):
     table = pd.DataFrame({"class": ["ant", "bee"], "path": ["ant/one.jpg", "bee/one.jpg"]})
     pixels = torch.zeros(2, 3, 20, 20, dtype=torch.uint8)
     images = ImageSet("C", pixels, torch.arange(2), CLASSES, table)
-    masks = feature.read_masks(str(tmp_path), images)
+    masks = feature.marks(None, images, None, str(tmp_path))
     assert not masks[0].any() and masks[1, :, 10:].all() and not masks[1, :, :10].any()
     with pytest.raises(ValueError, match="No mask was found"):
-        feature.read_masks(str(tmp_path / "bee"), images)
+        feature.marks(None, images, None, str(tmp_path / "bee"))
 
 
 def test_a_mosaic_is_shown_before_and_after(world):

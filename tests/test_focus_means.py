@@ -69,15 +69,16 @@ def simulated(
 @pytest.mark.parametrize(
     "world",
     [
-        pytest.param({}, id="5 trainings"),
-        pytest.param({"trainings": 10}, id="10 trainings"),
-        pytest.param({"training": 0.1}, id="5 trainings dominate"),
-        pytest.param({"trainings": 10, "training": 0.1}, id="10 trainings dominate"),
-        pytest.param({"image": 0.15, "training": 0.0, "both": 0.0}, id="images dominate"),
-        pytest.param({"per_class": 60}, id="many mosaics"),
-        pytest.param({"per_class": 3}, id="few mosaics"),
-        pytest.param({"architectures": 3, "training": 0.06, "per_class": 3}, id="3 architectures"),
+        {},
+        {"trainings": 10},
+        {"training": 0.1},
+        {"trainings": 10, "training": 0.1},
+        {"image": 0.15, "training": 0.0, "both": 0.0},
+        {"per_class": 60},
+        {"per_class": 3},
+        {"architectures": 3, "training": 0.06, "per_class": 3},
     ],
+    ids=str,
 )
 def test_intervals_cover(world):
     """95% intervals of 600 worlds cover in 93 to 97%, give or take two standard errors."""
@@ -87,52 +88,34 @@ def test_intervals_cover(world):
 
 
 def by_loop(rated, weights):
-    """Variance and estimate of a contrast of cells, by loops over couples of mosaics."""
-    values = {(r["training"], r["mosaic"]): r["focus"] for r in rated.to_dict("records")}
-    first = rated[rated["training"] == 0]
+    """Estimate and variance of a contrast of cells, by loops over couples of mosaics."""
+    value = {(r["training"], r["mosaic"]): r["focus"] for r in rated.to_dict("records")}
+    trainings, first = sorted(rated["training"].unique()), rated[rated["training"] == 0]
     rows = [r for r in first.to_dict("records") if (r["target"], r["outer"]) in weights]
-    trainings = sorted(rated["training"].unique())
-    of = {c: [r["mosaic"] for r in rows if (r["target"], r["outer"]) == c] for c in weights}
-    middle = {r["mosaic"]: np.mean([values[t, r["mosaic"]] for t in trainings]) for r in rows}
-    units = {}
-    for cell, mosaics in of.items():
-        mine = [r for r in rows if r["mosaic"] in mosaics]
-        shown = {
-            role: {r[f"image_{i}"] for r in mine for i in range(4) if r[f"is_target_{i}"] == role}
-            for role in (True, False)
-        }
-        units[cell] = min(len(mosaics), *map(len, shown.values()))
+    cell = {r["mosaic"]: (r["target"], r["outer"]) for r in rows}
+    shown = {r["mosaic"]: {r[name] for name in IMAGES} for r in rows}
+    of, scale = {c: [m for m in cell if cell[m] == c] for c in weights}, {}
+    for c, mosaics in of.items():
+        roles = [set(), set()]
+        for r, number in product([r for r in rows if r["mosaic"] in mosaics], range(4)):
+            roles[r[TARGETS[number]]].add(r[IMAGES[number]])
+        n = min(len(mosaics), *map(len, roles))
+        scale[c] = weights[c] / len(mosaics) * np.sqrt(n / (n - 1))
 
     def over_shared(deviation):
-        total = least = 0.0
-        for a, b in product(rows, rows):
-            shown = [{r[f"image_{i}"] for i in range(4)} for r in (a, b)]
-            term = 1.0
-            for r in (a, b):
-                cell = r["target"], r["outer"]
-                n = units[cell]
-                term *= weights[cell] / len(of[cell]) * np.sqrt(n / (n - 1))
-                term *= deviation(r["mosaic"], cell)
-            total += term if shown[0] & shown[1] else 0
-            least += term if a is b else 0
-        return total, least
+        part = {m: scale[cell[m]] * deviation(m) for m in cell}
+        shared = sum(part[a] * part[b] for a, b in product(cell, cell) if shown[a] & shown[b])
+        return shared, sum(one**2 for one in part.values())
 
-    cell_means = {
-        (t, c): np.mean([values[t, m] for m in mosaics])
-        for t in trainings
-        for c, mosaics in of.items()
-    }
+    middle = {m: np.mean([value[t, m] for t in trainings]) for m in cell}
+    means = {(t, c): np.mean([value[t, m] for m in of[c]]) for t in trainings for c in of}
     overall = {c: np.mean([middle[m] for m in mosaics]) for c, mosaics in of.items()}
-    of_images = max(over_shared(lambda m, c: middle[m] - overall[c]))
-    count = len(trainings)
-    of_trainings = (
-        np.var([sum(w * cell_means[t, c] for c, w in weights.items()) for t in trainings], ddof=1)
-        / count
-    )
-    rest = sum(
-        over_shared(lambda m, c, t=t: values[t, m] - cell_means[t, c] - middle[m] + overall[c])[0]
-        for t in trainings
-    ) / (count * (count - 1))
+    of_images = max(over_shared(lambda m: middle[m] - overall[cell[m]]))
+    sums = [sum(w * means[t, c] for c, w in weights.items()) for t in trainings]
+    of_trainings, rest = np.var(sums, ddof=1) / len(trainings), 0.0
+    for t in trainings:
+        alone = {m: value[t, m] - means[t, cell[m]] - middle[m] + overall[cell[m]] for m in cell}
+        rest += over_shared(alone.get)[0] / (len(trainings) * (len(trainings) - 1))
     estimate = sum(w * overall[c] for c, w in weights.items())
     return estimate, max(of_trainings + of_images - rest, of_trainings, of_images)
 
@@ -199,9 +182,6 @@ def test_methods_are_compared_on_the_networks_that_both_explain():
     assert gap.estimate == pytest.approx(first["focus"][first["architecture"] == 1].mean() - 0.5)
 
 
-# Pairs
-
-
 @pytest.fixture(scope="module")
 def rated():
     design = pairs.design(images(), ANIMALS, per_pair=7, seed=3)
@@ -213,11 +193,7 @@ def rated():
 def test_means_are_those_of_a_loop(rated):
     table = pairs.ranked(rated).set_index(["target", "outer"])
     for target, outer in permutations(ANIMALS, 2):
-        values = [
-            row["focus"]
-            for row in rated.to_dict("records")
-            if (row["target"], row["outer"]) == (target, outer)
-        ]
+        values = pairs.of_pair(rated, target, outer)["focus"].tolist()
         known = [value for value in values if value == value]
         row = table.loc[(target, outer)]
         assert row["focus"] == pytest.approx(sum(known) / len(known))

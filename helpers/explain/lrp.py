@@ -56,7 +56,13 @@ def lrp(model, images, targets, *, layer="input") -> tuple[torch.Tensor, torch.T
 def propagate(model, images, targets, layer="input") -> tuple[torch.Tensor, torch.Tensor, Ledger]:
     """Relevance (B, C, h, w), target logits (B,) and the ledger; nothing is refused here."""
     ledger = Ledger()
-    ruled = _with_rules(model, images[:1], ledger)
+    ruled, opening = merged(model, images[:1])
+    for name, module in network_of(ruled.requires_grad_(False)).named_modules():
+        if isinstance(module, AFFINE):
+            rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon
+            rule = _box(ruled) if name == opening else rule
+            asked = _linear(module), rule, ledger, name == opening
+            module.forward = lambda x, asked=asked: _Rule.apply(x, *asked)
     images = images.detach().requires_grad_()
     kept, logits = through(ruled, images, targets, layer)
     _, found = torch.autograd.grad(logits.sum(), [images, kept], allow_unused=True)
@@ -89,18 +95,6 @@ def merged(model: nn.Module, image: torch.Tensor) -> tuple[nn.Module, str | None
             network.set_submodule(name, nn.Identity())
     opens = runs and isinstance(runs[0][1], nn.Conv2d)
     return model, used[0] if opens else None
-
-
-def _with_rules(model, image, ledger: Ledger) -> nn.Module:
-    """A merged copy of the model whose layers propagate relevance into the ledger."""
-    ruled, opening = merged(model, image)
-    for name, module in network_of(ruled.requires_grad_(False)).named_modules():
-        if isinstance(module, AFFINE):
-            rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon
-            rule = _box(ruled) if name == opening else rule
-            asked = _linear(module), rule, ledger, name == opening
-            module.forward = lambda x, asked=asked: _Rule.apply(x, *asked)
-    return ruled
 
 
 class _Rule(torch.autograd.Function):

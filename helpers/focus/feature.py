@@ -133,15 +133,12 @@ def reference(described: Images, recipe: Recipe, seed: int) -> Model | None:
 
 def marks(model: Model, images: ImageSet, pair, folder: str | None) -> torch.Tensor:
     """The feature that a pair is suspected to share, as masks (N, H, W): where it was planted, else
-    the reader's masks where there is a folder of them, else where LRP points."""
+    white on black in the PNG files of a folder, which are named as the images' files and as large,
+    else where LRP points. An image without a file does not show the feature."""
     if images.patches is not None:
         return images.patches
-    return read_masks(folder, images) if folder else suspected(model, images, pair)
-
-
-def read_masks(folder: str, images: ImageSet) -> torch.Tensor:
-    """A reader's masks of a feature, bool (N, H, W): white on black, in PNG files that are named as
-    the images' files and as large. An image without a mask does not show the feature."""
+    if not folder:
+        return suspected(model, images, pair)
     masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
     files = [Path(folder).expanduser() / Path(p).with_suffix(".png") for p in images.table["path"]]
     for at in (at for at, file in enumerate(files) if file.is_file()):

@@ -81,7 +81,9 @@ def rate(
     settings = {**method_settings(method, effort), **settings}
     found = []
     for training, network in enumerate(progress(model.trainings, desc=shown(method), delay=2)):
-        score_all = _kept if isinstance(method, str) and _known(network) else _scored
+        packages = {type(part).__module__.split(".")[0] for part in network.modules()}
+        told = packages <= {"torch", "torchvision", "helpers"}  # what it computes, by its key
+        score_all = _kept if isinstance(method, str) and told else _scored
         done = score_all(network, images.images, table, targets, method, shape, settings)
         row = dict(zip(("focus", "seconds"), done, strict=True)) | {"training": training}
         found.append(table.assign(method=shown(method), **row))
@@ -130,12 +132,6 @@ def _scored(network, images, table, targets, method, shape, settings) -> np.ndar
         seconds += found.seconds
         scores.append(score(found.maps, where))
     return np.stack([torch.cat(scores).numpy(), np.full(len(table), seconds / len(table))])
-
-
-def _known(network) -> bool:
-    """Whether all that a network computes is told by its key: torch's, torchvision's and ours."""
-    packages = {type(part).__module__.split(".")[0] for part in network.modules()}
-    return packages <= {"torch", "torchvision", "helpers"}
 
 
 def _kept(network, images, table, targets, method, shape, settings) -> np.ndarray:
