@@ -5,7 +5,7 @@
     snakemake -s sweeps/eyespot.smk --cores 2 --config seeds=80
 
 The trials are those of notebook 07: those of one seed are about two minutes of one core. Notebook
-07 shows them in place of the file in data/ where it says `trials.recorded("outputs/eyespot/trials.csv")`.
+07 shows them where it says `pd.read_csv(run.folder.parent / "eyespot/trials.csv")`.
 """
 
 import os
@@ -39,7 +39,7 @@ rule trial:
         TRIAL,
     threads: 1
     shell:
-        "{sys.executable:q} -m helpers.focus.trials {output:q} --seeds {wildcards.seed} > /dev/null"
+        "{sys.executable:q} -m sweeps.eyespot_trials {output:q} --seeds {wildcards.seed} > /dev/null"
 
 
 rule gather:
@@ -50,4 +50,4 @@ rule gather:
     params:
         seeds=SEEDS,
     shell:
-        "{sys.executable:q} -m helpers.focus.trials {output:q} --seeds {params.seeds}"  # from the store
+        "{sys.executable:q} -m sweeps.eyespot_trials {output:q} --seeds {params.seeds}"  # from the store

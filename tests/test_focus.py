@@ -62,23 +62,20 @@ def test_score_is_equation_1(case):
 
 
 @pytest.mark.parametrize(
-    ("maps", "layouts", "error", "said"),
+    ("maps", "layouts", "said"),
     [
-        (torch.ones(1, 4, 4), torch.zeros(1, 2, 2).bool(), ValueError, "no target cells"),
-        (torch.ones(1, 4, 4), torch.ones(1, 2, 2).bool(), ValueError, "only target cells"),
-        (torch.ones(1, 4, 4), torch.ones(1, 2, 2), TypeError, "layouts bool"),
-        (torch.ones(1, 4, 4).int(), torch.ones(1, 2, 2).bool(), TypeError, "Maps must be float"),
-        (torch.ones(4, 4), torch.ones(1, 2, 2).bool(), ValueError, "Maps must be"),
-        (torch.ones(2, 4, 4), torch.ones(1, 2, 2).bool(), ValueError, "Maps must be"),
-        (torch.ones(1, 1, 4), torch.ones(1, 2, 2).bool(), ValueError, "do not fit"),
+        (torch.ones(1, 4, 4), torch.zeros(1, 2, 2).bool(), "no target cells"),
+        (torch.ones(1, 4, 4), torch.ones(1, 2, 2).bool(), "only target cells"),
+        (torch.ones(1, 4, 4), torch.ones(1, 2, 2), "Maps must be"),
+        (torch.ones(1, 4, 4).int(), torch.ones(1, 2, 2).bool(), "Maps must be"),
+        (torch.ones(4, 4), torch.ones(1, 2, 2).bool(), "Maps must be"),
+        (torch.ones(2, 4, 4), torch.ones(1, 2, 2).bool(), "Maps must be"),
+        (torch.ones(1, 1, 4), torch.ones(1, 2, 2).bool(), "no more cells than pixels"),
     ],
 )
-def test_score_refuses(maps, layouts, error, said):
-    with pytest.raises(error, match=said):
+def test_score_refuses(maps, layouts, said):
+    with pytest.raises(ValueError, match=said):
         focus.score(maps, layouts)
-
-
-# --- the design ----------------------------------------------------------------------------------
 
 
 def held_out(each=25, classes=CLASSES):
@@ -86,19 +83,12 @@ def held_out(each=25, classes=CLASSES):
 
 
 @settings(deadline=None)
-@given(
-    st.integers(0, 10**6),
-    st.integers(2, 9),
-    st.integers(1, 40),
-    st.booleans(),
-    st.integers(2, 4),
-)
+@given(st.integers(0, 99), st.integers(2, 9), st.integers(1, 40), st.booleans(), st.integers(2, 4))
 def test_a_design_is_sound_for_every_seed(seed, each, per_class, two, k):
     table, classes = held_out(each, CLASSES[:k]), CLASSES[:k]
-    made = focus.design(table, classes, two_classes=two, per_class=per_class, seed=seed)
-    pd.testing.assert_frame_equal(
-        made, focus.design(table, classes, two_classes=two, per_class=per_class, seed=seed)
-    )
+    how = {"two_classes": two, "per_class": per_class, "seed": seed}
+    made = focus.design(table, classes, **how)
+    pd.testing.assert_frame_equal(made, focus.design(table, classes, **how))
     label, images = table["class"].to_numpy(), made[IMAGES].to_numpy()
     is_target = made[TARGETS].to_numpy()
     assert (is_target.sum(1) == 2).all()
@@ -134,7 +124,7 @@ def test_positions_classes_and_images_are_balanced(seed):
     ("change", "said"),
     [
         ({"classes": ("a",)}, "2 classes or more"),
-        ({"classes": ("a", "x")}, "'x' has 0 images"),
+        ({"classes": ("a", "x")}, "'x' has fewest, 0"),
         ({"table": held_out().assign(split="train")}, "held-out"),
     ],
 )
@@ -142,9 +132,6 @@ def test_design_refuses(change, said):
     arguments = {"table": held_out(), "classes": CLASSES, "per_class": 4, **change}
     with pytest.raises(ValueError, match=said):
         focus.design(**arguments)
-
-
-# --- mosaics -------------------------------------------------------------------------------------
 
 
 def pictures(n=20, height=10, width=12, *, seed=0):
@@ -160,9 +147,6 @@ def test_layouts_say_where_the_target_is():
     [seen] = focus.batches(table, images)
     white = (seen[:, 0] == 255).view(12, 2, 6, 2, 6).all(4).all(2)
     assert torch.equal(white, focus.layouts(table))
-
-
-# --- rating --------------------------------------------------------------------------------------
 
 
 class Small(nn.Module):

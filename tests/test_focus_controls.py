@@ -13,7 +13,7 @@ from torchvision.models.resnet import BasicBlock, ResNet
 from helpers import explain, focus, models
 from helpers.data import Collection, ImageSet
 from helpers.explain import layers, lrp
-from helpers.explain.perturbation import superpixels
+from helpers.explain.maps import superpixels
 from helpers.focus import controls, mosaics, networks, rating
 from helpers.focus.mosaics import IMAGES, LAYOUTS, TARGETS
 from helpers.focus.networks import Model
@@ -72,8 +72,6 @@ def test_moved_mosaics_show_the_same_images_elsewhere(images):
         shown = label[found[IMAGES]] == found["target"].to_numpy()[:, None]
         assert (shown == found[TARGETS]).to_numpy().all()
 
-
-# --- disconnected networks -----------------------------------------------------------------------
 
 NAMES = ["alexnet-quarter", "vgg11-eighth", "resnet10-eighth", "squeezenet1_0"]
 
@@ -140,9 +138,6 @@ def test_superpixels_lie_across_the_seams(effort):
     assert (places[:, 95] == places[:, 96]).all() and (places[95] == places[96]).all()
 
 
-# --- reduced networks ----------------------------------------------------------------------------
-
-
 def resnet10(num_classes):
     return ResNet(BasicBlock, [1, 1, 1, 1], num_classes)
 
@@ -170,9 +165,6 @@ def test_reduced_networks_have_torchvisions_layers(name, full, last):
     images = torch.rand(2, 3, 96, 96)
     assert layers.last_map(model, images, least=3) == last
     assert model(torch.rand(2, 3, 32, 32)).shape == model(images).shape == (2, 4)
-
-
-# --- traps of the tools --------------------------------------------------------------------------
 
 
 def test_lrp_that_loses_relevance_is_refused_and_the_run_says_so(images):
@@ -203,9 +195,6 @@ def test_lrp_that_loses_relevance_is_refused_and_the_run_says_so(images):
     assert [one["method"] for one in blind] == ["random_map", "uniform_map"]
     assert row["method"] == "LRP" and np.isnan(row["mean"]) and not row["holds"]
     assert "conserve" in row["why"]
-
-
-# --- the study -----------------------------------------------------------------------------------
 
 
 def test_choices_are_compared_on_mosaics_that_have_both(images):

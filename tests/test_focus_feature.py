@@ -12,15 +12,17 @@ import pytest
 import torch
 from PIL import Image
 
-from helpers import explain
+from helpers import explain, recorded
 from helpers.data import ImageSet
 from helpers.figures import focus as figures
-from helpers.focus import feature, pairs, rate, trials
+from helpers.focus import claims, feature, pairs, rate
 from helpers.focus.networks import Model
 from helpers.models.recipe import Recipe
+from sweeps import eyespot_trials as trials
 
 CLASSES = ("ant", "bee")
 SIDE = 24
+RECORDED = "eyespot_trials.csv"
 
 
 class Reds(torch.nn.Module):
@@ -76,7 +78,7 @@ def test_painting_over_takes_the_colours_around_and_touches_nothing_else():
 @pytest.mark.parametrize(
     ("masks", "words"),
     [
-        (torch.zeros(2, 8, 8, dtype=torch.bool), "cover nothing"),
+        (torch.zeros(2, 8, 8, dtype=torch.bool), "cover something"),
         (torch.ones(2, 8, 8, dtype=torch.bool), "Mask 0 covers its whole image"),
         (torch.ones(2, 4, 8, dtype=torch.bool), "as large as the images"),
         (torch.ones(2, 8, 8), "Masks must be bool"),
@@ -144,10 +146,10 @@ def test_masks_of_a_reader_are_found_by_name_and_cropped_as_the_image(tmp_path):
     table = pd.DataFrame({"class": ["ant", "bee"], "path": ["ant/one.jpg", "bee/one.jpg"]})
     pixels = torch.zeros(2, 3, 20, 20, dtype=torch.uint8)
     images = ImageSet("C", pixels, torch.arange(2), CLASSES, table)
-    masks = feature.read_masks(str(tmp_path), images)
+    masks = feature.marks(None, images, None, str(tmp_path))
     assert not masks[0].any() and masks[1, :, 10:].all() and not masks[1, :, :10].any()
     with pytest.raises(ValueError, match="No mask was found"):
-        feature.read_masks(str(tmp_path / "bee"), images)
+        feature.marks(None, images, None, str(tmp_path / "bee"))
 
 
 def test_a_mosaic_is_shown_before_and_after(world):
@@ -194,10 +196,10 @@ def test_relevance_on_the_patch_is_that_of_a_loop_over_pixels(world):
     assert found["low"] < found["share"] < found["high"]
 
 
-def test_recorded_trials_are_those_that_the_module_makes():
+def test_recorded_trials_are_those_that_the_sweep_makes():
     """Their grid, and their verdicts by a loop."""
-    known = trials.recorded()
-    judged = trials.judged(known)
+    known = recorded.read(RECORDED)
+    judged = claims.judged(known)
     full = known[known["dose"] == 1]
     seeds = known["seed"].nunique()
     assert len(full) == seeds * 4 * 12 and (known["dose"] == 0).sum() == seeds * 12
@@ -219,7 +221,7 @@ def test_a_seed_makes_the_recorded_columns_and_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(trials, "BETWEEN", ())
     monkeypatch.setattr(trials, "RECIPE", Recipe("resnet10-eighth", trainings=4, epochs=1))
     found = trials.run([3])
-    assert set(found) == set(trials.recorded()) and len(found) == 60
+    assert set(found) == set(recorded.read(RECORDED)) and len(found) == 60
     assert found["erased"].isna().sum() == 36
     monkeypatch.setattr(trials, "_seed", None)
     assert trials.run([3]).equals(found), "from the store"

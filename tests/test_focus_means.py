@@ -1,18 +1,38 @@
-"""Means of Focus over trainings and shared images: coverage by simulation, errors by loops."""
+"""Means of Focus over trainings and shared images, and pairs ranked by them: coverage and the null
+by simulation, errors by loops, planted pairs found."""
 
-from itertools import product
+from __future__ import annotations
 
+from itertools import permutations, product
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from helpers import focus
+from helpers.figures import focus as figures
 from helpers.focus import pairs
 from helpers.focus.means import CHANCE, Means, contrast, mean
 from helpers.focus.mosaics import IMAGES, TARGETS
 
 CLASSES = tuple("abcd")
-CELL = ["target", "outer"]
+ANIMALS = ("ant", "bee", "cat", "dog")
+
+
+def images(classes=ANIMALS, each=12):
+    return pd.DataFrame({"class": np.repeat(classes, each), "split": "test"})
+
+
+def noisy(design, rng, *, mean=0.7, of_image=0.08, own=0.05):
+    """Focus of each mosaic: a mean, what its four images add, its own noise."""
+    quality = rng.normal(0, of_image, 1000)
+    value = mean + quality[design[IMAGES].to_numpy()].sum(1) / 4
+    value = value + rng.normal(0, own, len(design))
+    same = {"training": 0, "architecture": "one", "set": "C"}
+    return design.assign(focus=value, method="made", **same)
 
 
 def simulated(
@@ -49,15 +69,16 @@ def simulated(
 @pytest.mark.parametrize(
     "world",
     [
-        pytest.param({}, id="5 trainings"),
-        pytest.param({"trainings": 10}, id="10 trainings"),
-        pytest.param({"training": 0.1}, id="5 trainings dominate"),
-        pytest.param({"trainings": 10, "training": 0.1}, id="10 trainings dominate"),
-        pytest.param({"image": 0.15, "training": 0.0, "both": 0.0}, id="images dominate"),
-        pytest.param({"per_class": 60}, id="many mosaics"),
-        pytest.param({"per_class": 3}, id="few mosaics"),
-        pytest.param({"architectures": 3, "training": 0.06, "per_class": 3}, id="3 architectures"),
+        {},
+        {"trainings": 10},
+        {"training": 0.1},
+        {"trainings": 10, "training": 0.1},
+        {"image": 0.15, "training": 0.0, "both": 0.0},
+        {"per_class": 60},
+        {"per_class": 3},
+        {"architectures": 3, "training": 0.06, "per_class": 3},
     ],
+    ids=str,
 )
 def test_intervals_cover(world):
     """95% intervals of 600 worlds cover in 93 to 97%, give or take two standard errors."""
@@ -67,75 +88,47 @@ def test_intervals_cover(world):
 
 
 def by_loop(rated, weights):
-    """Variance and estimate of a contrast of cells, by loops over couples of mosaics."""
-    values = {(r["training"], r["mosaic"]): r["focus"] for r in rated.to_dict("records")}
-    first = rated[rated["training"] == 0]
+    """Estimate and variance of a contrast of cells, by loops over couples of mosaics."""
+    value = {(r["training"], r["mosaic"]): r["focus"] for r in rated.to_dict("records")}
+    trainings, first = sorted(rated["training"].unique()), rated[rated["training"] == 0]
     rows = [r for r in first.to_dict("records") if (r["target"], r["outer"]) in weights]
-    trainings = sorted(rated["training"].unique())
-    of = {c: [r["mosaic"] for r in rows if (r["target"], r["outer"]) == c] for c in weights}
-    middle = {r["mosaic"]: np.mean([values[t, r["mosaic"]] for t in trainings]) for r in rows}
-    units = {}
-    for cell, mosaics in of.items():
-        mine = [r for r in rows if r["mosaic"] in mosaics]
-        shown = {
-            role: {r[f"image_{i}"] for r in mine for i in range(4) if r[f"is_target_{i}"] == role}
-            for role in (True, False)
-        }
-        units[cell] = min(len(mosaics), *map(len, shown.values()))
+    cell = {r["mosaic"]: (r["target"], r["outer"]) for r in rows}
+    shown = {r["mosaic"]: {r[name] for name in IMAGES} for r in rows}
+    of, scale = {c: [m for m in cell if cell[m] == c] for c in weights}, {}
+    for c, mosaics in of.items():
+        roles = [set(), set()]
+        for r, number in product([r for r in rows if r["mosaic"] in mosaics], range(4)):
+            roles[r[TARGETS[number]]].add(r[IMAGES[number]])
+        n = min(len(mosaics), *map(len, roles))
+        scale[c] = weights[c] / len(mosaics) * np.sqrt(n / (n - 1))
 
     def over_shared(deviation):
-        total = least = 0.0
-        for a, b in product(rows, rows):
-            shown = [{r[f"image_{i}"] for i in range(4)} for r in (a, b)]
-            term = 1.0
-            for r in (a, b):
-                cell = r["target"], r["outer"]
-                n = units[cell]
-                term *= weights[cell] / len(of[cell]) * np.sqrt(n / (n - 1))
-                term *= deviation(r["mosaic"], cell)
-            total += term if shown[0] & shown[1] else 0
-            least += term if a is b else 0
-        return total, least
+        part = {m: scale[cell[m]] * deviation(m) for m in cell}
+        shared = sum(part[a] * part[b] for a, b in product(cell, cell) if shown[a] & shown[b])
+        return shared, sum(one**2 for one in part.values())
 
-    cell_means = {
-        (t, c): np.mean([values[t, m] for m in mosaics])
-        for t in trainings
-        for c, mosaics in of.items()
-    }
+    middle = {m: np.mean([value[t, m] for t in trainings]) for m in cell}
+    means = {(t, c): np.mean([value[t, m] for m in of[c]]) for t in trainings for c in of}
     overall = {c: np.mean([middle[m] for m in mosaics]) for c, mosaics in of.items()}
-    of_images = max(over_shared(lambda m, c: middle[m] - overall[c]))
-    count = len(trainings)
-    of_trainings = (
-        np.var([sum(w * cell_means[t, c] for c, w in weights.items()) for t in trainings], ddof=1)
-        / count
-    )
-    rest = sum(
-        over_shared(lambda m, c, t=t: values[t, m] - cell_means[t, c] - middle[m] + overall[c])[0]
-        for t in trainings
-    ) / (count * (count - 1))
+    of_images = max(over_shared(lambda m: middle[m] - overall[cell[m]]))
+    sums = [sum(w * means[t, c] for c, w in weights.items()) for t in trainings]
+    of_trainings, rest = np.var(sums, ddof=1) / len(trainings), 0.0
+    for t in trainings:
+        alone = {m: value[t, m] - means[t, cell[m]] - middle[m] + overall[cell[m]] for m in cell}
+        rest += over_shared(alone.get)[0] / (len(trainings) * (len(trainings) - 1))
     estimate = sum(w * overall[c] for c, w in weights.items())
     return estimate, max(of_trainings + of_images - rest, of_trainings, of_images)
 
 
 def test_errors_are_those_of_loops():
-    table = pd.DataFrame({"class": np.repeat(CLASSES, 9), "split": "test"})
-    design = pairs.design(table, CLASSES, per_pair=7, seed=3)
-    rng = np.random.default_rng(0)
-    quality = rng.normal(0, 0.1, (3, 36))
-    parts = [
-        design.assign(
-            training=t,
-            architecture="one",
-            set="C",
-            focus=0.7
-            + (quality[0] + 0.3 * quality[t])[design[IMAGES].to_numpy()].sum(1) / 4
-            + rng.normal(0, 0.03, len(design)),
-        )
-        for t in range(3)
-    ]
+    design = pairs.design(images(CLASSES, 9), CLASSES, per_pair=7, seed=3)
+    shared, parts = noisy(design, np.random.default_rng(9)), []
+    for t in range(3):
+        own = 0.3 * noisy(design, np.random.default_rng(t))["focus"]
+        parts.append(shared.assign(training=t, focus=shared["focus"] + own))
     rated = pd.concat(parts)  # with the same index thrice, as concatenated ratings have
     weights = {("a", "b"): 1.0, ("a", "c"): -0.5, ("a", "d"): -0.5}
-    found = Means.of(rated, CELL).contrast(pd.Series(weights))
+    found = Means.of(rated, pairs.PAIR).contrast(pd.Series(weights))
     estimate, variance = by_loop(rated, weights)
     assert found.estimate == pytest.approx(estimate)
     assert found.error**2 == pytest.approx(variance)
@@ -187,3 +180,92 @@ def test_methods_are_compared_on_the_networks_that_both_explain():
     second = first[first["architecture"] == 1].assign(method="other", focus=0.5)
     gap = contrast(pd.concat([first, second]), {"made": 1, "other": -1})
     assert gap.estimate == pytest.approx(first["focus"][first["architecture"] == 1].mean() - 0.5)
+
+
+@pytest.fixture(scope="module")
+def rated():
+    design = pairs.design(images(), ANIMALS, per_pair=7, seed=3)
+    made = noisy(design, np.random.default_rng(0))
+    made.loc[[0, 5, 9], "focus"] = np.nan
+    return made
+
+
+def test_means_are_those_of_a_loop(rated):
+    table = pairs.ranked(rated).set_index(["target", "outer"])
+    for target, outer in permutations(ANIMALS, 2):
+        values = pairs.of_pair(rated, target, outer)["focus"].tolist()
+        known = [value for value in values if value == value]
+        row = table.loc[(target, outer)]
+        assert row["focus"] == pytest.approx(sum(known) / len(known))
+        assert row["undefined"] == len(values) - len(known) and row["mosaics"] == len(values)
+        others = [pairs.of_pair(rated, target, o)["focus"].mean() for o in ANIMALS if o != target]
+        assert row["others"] == pytest.approx((sum(others) - row["focus"]) / 2)
+
+
+@pytest.mark.parametrize("of_image", [0.0, 0.15])
+def test_false_alarms_come_at_the_nominal_rate_where_all_pairs_are_alike(of_image, monkeypatch):
+    """Images of different quality, and no pair unlike another: about 5% have p < .05."""
+    monkeypatch.setattr("gc.collect", lambda: 0)  # statsmodels asks for it at every correction
+    rng, p = np.random.default_rng(7), []
+    for seed in range(60):
+        design = pairs.design(images(ANIMALS[:3], 14), ANIMALS[:3], per_pair=14, seed=seed)
+        made = noisy(design, rng, mean=0.5, of_image=of_image)
+        p += pairs.ranked(made)["p"].tolist()
+    assert 0.015 <= np.mean(np.array(p) < 0.05) <= 0.09
+    assert 0.4 <= np.mean(p) <= 0.6
+
+
+def test_two_classes_have_nothing_to_compare_with():
+    design = pairs.design(images(ANIMALS[:2]), ANIMALS[:2], per_pair=8)
+    table = pairs.ranked(noisy(design, np.random.default_rng(0)))
+    assert table["p"].isna().all() and table["others"].isna().all() and table["rank"].max() == 2
+
+
+def test_undefined_pairs_are_counted_and_not_ranked(rated):
+    lost = (rated["target"] == "cat") & (rated["outer"] == "dog")
+    table = pairs.ranked(rated.assign(focus=rated["focus"].mask(lost)))
+    last = table.iloc[-1]
+    assert (last["target"], last["outer"], last["undefined"]) == ("cat", "dog", 7)
+    assert np.isnan(last[["focus", "p", "p_adjusted", "rank"]].astype(float)).all()
+    assert table["p_adjusted"].notna().sum() == 11
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**31), st.integers(1, 5))
+def test_extremes_are_the_ends_of_the_sorted_mosaics(seed, n):
+    rng = np.random.default_rng(seed)
+    design = pairs.design(images(each=5), ANIMALS, per_pair=5, seed=seed)
+    made = noisy(design, rng)
+    ends = pairs.extremes(made, "ant", "dog", n)
+    values = sorted(pairs.of_pair(made, "ant", "dog")["focus"])
+    k = min(n, 2)
+    assert ends["focus"].tolist() == values[::-1][:k] + values[::-1][-k:]
+    assert ends["kind"].tolist() == ["best"] * k + ["worst"] * k
+
+
+def test_what_cannot_be_ranked_is_refused(rated):
+    with pytest.raises(ValueError, match="by one method"):
+        pairs.ranked(pd.concat([rated, rated.assign(method="other")]))
+    with pytest.raises(ValueError, match="of two classes"):
+        pairs.ranked(rated.assign(outer="bee + cat"))
+    with pytest.raises(ValueError, match="0 mosaics"):
+        pairs.extremes(rated, "ant", "ant", 1)
+
+
+@pytest.mark.parametrize("n", [2, 4, 12])
+def test_a_matrix_of_pairs_writes_every_value_once_and_frames_the_planted_pair(n):
+    names, rng = [f"class number {i}" for i in range(n)], np.random.default_rng(0)
+    rows = [(a, b, rng.uniform(0.4, 1)) for a, b in permutations(names, 2)]
+    table = pd.DataFrame(rows, columns=["target", "outer", "focus"])
+    table = table.assign(rank=table["focus"].rank()).sort_values("focus", ignore_index=True)
+    planted = tuple(table.loc[1, ["target", "outer"]])
+    table.loc[0, ["focus", "rank"]] = np.nan
+    figure = figures.pair_matrix(table, names, planted)
+    written = [text.get_text() for ax in figure.axes for text in ax.texts]
+    ranks = {2: "\n(2.)", 3: "\n(3.)"}
+    values = [f"{row.focus:.2f}{ranks.get(row.rank, '')}" for row in table[1:].itertuples()]
+    assert sorted(written) == sorted([*values, "none"])
+    [frame] = figure.axes[0].patches
+    middle = frame.get_x() + 0.47, frame.get_y() + 0.46
+    assert middle == pytest.approx((names.index(planted[1]), names.index(planted[0])))
+    plt.close(figure)

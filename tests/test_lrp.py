@@ -22,16 +22,9 @@ def stir(model, seed=0):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "alexnet-quarter",
-        "vgg11",
-        "vgg11-eighth",
-        "vgg11_bn",
-        "resnet10-eighth",
-        "resnet18",
-        "squeezenet1_0",
-    ],
-)
+    ["alexnet-quarter", "vgg11", "vgg11-eighth", "vgg11_bn", "resnet10-eighth", "resnet18",
+     "squeezenet1_0"],
+)  # fmt: skip
 def test_relevance_is_conserved(name):
     model = stir(models.build(name, 4))
     images, targets = torch.rand(2, 3, 64, 64), torch.tensor([1, 3])

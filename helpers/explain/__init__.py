@@ -1,24 +1,56 @@
 """One call for every explanation method: `explain(model, images, targets, method)`.
 
-Class activation maps (`cam`), gradients (`gradients`), relevance propagation (`lrp`) and hiding
-superpixels (`perturbation`) have names and settings in `methods`; `layers` is where they look.
+The methods are in `maps` and, relevance propagation, in `lrp`; `layers` is where they look.
 """
 
 import inspect
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import nn
 
-from helpers.explain import layers
+from helpers.explain import layers, lrp
+from helpers.explain import maps as by
 from helpers.explain.lrp import NotConserved
-from helpers.explain.methods import METHODS
 from helpers.models.inference import refuse_other_ranges
 
 __all__ = ["METHODS", "Maps", "NotConserved", "explain"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """An explanation method: its name in figures, what computes it, and the settings in which the
+    authors' public code is not `sound`."""
+
+    name: str
+    run: Callable
+    paper: dict = field(default_factory=dict)
+
+    @property
+    def sound(self) -> dict:
+        """Every setting, with the value that it has where nobody says another."""
+        settings = list(inspect.signature(self.run).parameters.values())[3:]
+        return {setting.name: setting.default for setting in settings}
+
+    @property
+    def layer(self) -> str | None:
+        """Where relevance is read by default; None for a method that always reads at the input."""
+        return self.sound.get("layer")
+
+
+_SMOOTHGRAD = {"samples": 10, "sigma": 0.2, "reduce": "max absolute"}
+METHODS: dict[str, Method] = {
+    "gradcam": Method("GradCAM", by.gradcam),
+    "lrp": Method("LRP", lrp.lrp),
+    "smoothgrad": Method("SmoothGrad", by.smoothgrad, _SMOOTHGRAD),
+    "lime": Method("LIME", by.lime, {"segments": 7, "samples": 1000, "best": 5}),
+    "gradcam++": Method("GradCAM++", by.gradcam_plus_plus),
+    "integrated-gradients": Method("IG", by.integrated_gradients, {"steps": 50}),
+}
+"""The six that the paper rates, in its order."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +58,8 @@ class Maps:
     """Relevance maps of one method, float32 (N, H, W) at the images' size, on the CPU.
 
     The unit is the method's own: only shares of it can be compared between methods. `settings` are
-    those in force, the layer's name included; `seconds` is wall time. By LRP there is `lost`,
-    float32 (N,): what nobody can account for, as a share of the relevance in each map.
+    those in force; `seconds` is wall time. By LRP there is `lost`, float32 (N,): what nobody can
+    account for, as a share of the relevance in each map.
     """
 
     maps: torch.Tensor
@@ -53,41 +85,14 @@ def explain(
     check_finite: bool = True,
     **settings,
 ) -> Maps:
-    """Explain why a model gives images a class: one relevance map an image.
+    """Explain why a model (of :func:`helpers.models.build` or `wrap`) gives images a class.
 
-    Parameters
-    ----------
-    model : nn.Module
-        From :func:`helpers.models.build` or, any other network, from :func:`helpers.models.wrap`,
-        which knows how it wants its images. Put in eval mode for the occasion.
-    images : tensor (N, 3, H, W)
-        uint8, or float in [0, 1].
-    targets : int64 tensor (N,), or int
-        The class to explain, of each image or of all.
-    method : str or callable
-        One of `METHODS`, or a function of (model, float images (B, 3, H, W) in [0, 1], targets
-        (B,), **settings) that returns a tensor (B, H, W).
-    preset : {"sound", "paper"}
-        Settings to start from (`Method.sound`, `Method.paper`).
-    batch_size : int
-        Images explained at a time; `METHODS` give the same maps for any.
-    check_finite : bool
-        Whether NaN or infinite relevance is a FloatingPointError, or returned as it is.
-    **settings
-        Of the method. Most take `layer`: "input", "last map" (the last convolutional feature map)
-        or a layer's name in the model's own network; None is the method's own default.
-
-    Returns
-    -------
-    Maps
-        With the settings in force. `Maps.zero` says how many maps are empty.
-
-    Raises
-    ------
-    ValueError
-        For a network of which nobody said how it wants its images, an unknown method or setting,
-        images or targets that do not fit, a layer that is not there or runs several times, and as
-        `NotConserved` by LRP, for a network that it cannot explain.
+    `images` are (N, 3, H, W), uint8 or float in [0, 1]; `targets` the class to explain, int64 (N,)
+    or one int. The `method` is one of `METHODS`, or a function of (model, float images, targets,
+    **settings) that returns a tensor (B, H, W). The `preset` is "sound" or "paper". Most methods
+    take `layer`: "input", "last map" (the last convolutional one) or a layer's name. What does not
+    fit is a ValueError, as `NotConserved` by LRP; NaN or infinite relevance is a
+    FloatingPointError, unless not `check_finite`.
     """
     if not (hasattr(model, "mean") and hasattr(model, "std")):
         raise ValueError(
@@ -103,9 +108,6 @@ def explain(
     try:
         first = _floats(images[:1], device)
         name, run, settings = _prepared(model, first, method, preset, settings)
-        if not callable(method):
-            with torch.no_grad():
-                _refuse_other_classes(targets, layers.logits_of(model, first).shape[1])
         for batch, wanted in zip(images.split(batch_size), targets.split(batch_size), strict=True):
             batch = _floats(batch, device)
             maps = run(model, batch, wanted.to(device), **settings)
@@ -128,14 +130,13 @@ def _prepared(model, first, method, preset, changes) -> tuple[str, Callable, dic
     if preset not in ("sound", "paper"):
         raise ValueError(f"preset={preset!r} is not known; use 'sound' or 'paper'")
     chosen = METHODS[method]
-    start = chosen.paper if preset == "paper" and chosen.paper else chosen.sound
-    settings = {**start, **changes}
-    known = list(inspect.signature(chosen.run).parameters)[3:]
-    unknown = [name for name in settings if name not in known]
+    sound, paper = chosen.sound, chosen.paper if preset == "paper" else {}
+    unknown = [name for name in changes if name not in sound]
     if unknown:
-        raise ValueError(f"{method} has no setting {unknown[0]!r}; it has {', '.join(known)}")
+        raise ValueError(f"{method} has no setting {unknown[0]!r}; it has {', '.join(sound)}")
+    settings = {**sound, **paper, **changes}
     if chosen.layer:
-        settings["layer"] = settings.get("layer") or chosen.layer
+        settings["layer"] = settings["layer"] or chosen.layer
         if settings["layer"] == "last map":
             settings["layer"] = layers.last_map(model, first)
     return method, chosen.run, settings
@@ -159,17 +160,7 @@ def _targets(images: torch.Tensor, targets: torch.Tensor | int) -> torch.Tensor:
             f"Targets must be int64 of shape ({len(images)},), one an image, or one int; these are "
             f"{what} of shape {tuple(getattr(targets, 'shape', ()))}."
         )
-    _refuse_other_classes(targets)
     return targets
-
-
-def _refuse_other_classes(targets: torch.Tensor, n: int | None = None) -> None:
-    """Refuse targets that are no numbers of classes, of which there are n where that is known."""
-    if targets.min() < 0 or (n and targets.max() >= n):
-        raise ValueError(
-            f"Targets must be numbers of the model's classes, 0 to {n - 1 if n else 'their last'}; "
-            f"these are {int(targets.min())} to {int(targets.max())}."
-        )
 
 
 def _checked(maps: torch.Tensor, images: torch.Tensor, method: str, finite: bool) -> torch.Tensor:

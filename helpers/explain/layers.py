@@ -8,9 +8,13 @@ import torch
 from torch import nn
 from torch.nn.functional import interpolate
 
-REDUCTIONS = ("sum", "absolute sum", "max absolute")  # of channels
+REDUCTIONS = {  # of channels; only the first keeps evidence for the class apart from the rest
+    "sum": lambda relevance: relevance.sum(1, keepdim=True),
+    "absolute sum": lambda relevance: relevance.sum(1, keepdim=True).abs(),
+    "max absolute": lambda relevance: relevance.abs().amax(1, keepdim=True),
+}
 EXTRA = 5  # tokens beside those of the image's patches: the class's, and registers
-#: Modules whose output is the map of the module before them, only pooled to a fixed size or masked.
+# modules whose output is the map of the module before them, only pooled to a fixed size or masked
 NO_MAP_OF_THEIR_OWN = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.modules.dropout._DropoutNd)
 
 
@@ -20,8 +24,19 @@ def logits_of(model: nn.Module, images: torch.Tensor) -> torch.Tensor:
     return getattr(output, "logits", output)
 
 
+def target_logits(model: nn.Module, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """The logits of the targets, (B,); targets that are no numbers of classes are a ValueError."""
+    logits = logits_of(model, images)
+    if targets.min() < 0 or targets.max() >= logits.shape[1]:
+        raise ValueError(
+            f"Targets must be numbers of the model's classes, 0 to {logits.shape[1] - 1}; these "
+            f"are {int(targets.min())} to {int(targets.max())}."
+        )
+    return logits.gather(1, targets[:, None])[:, 0]
+
+
 def network_of(model: nn.Module) -> nn.Module:
-    """The network inside a :class:`helpers.models.networks.Classifier`; any other model itself."""
+    """The network inside a Classifier; any other model itself."""
     return getattr(model, "network", model)
 
 
@@ -55,24 +70,19 @@ def output_of(model: nn.Module, layer: str) -> Iterator[list[torch.Tensor]]:
 
 
 @torch.enable_grad()
-def through(
-    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str
-) -> tuple[torch.Tensor, torch.Tensor]:
+def through(model: nn.Module, images, targets, layer: str) -> tuple[torch.Tensor, torch.Tensor]:
     """What the images are at a layer, ``input`` being they themselves, and the targets' logits."""
     with nullcontext([images]) if layer == "input" else output_of(model, layer) as found:
-        logits = logits_of(model, images)
-    return found[0], logits.gather(1, targets[:, None])[:, 0]
+        logits = target_logits(model, images, targets)
+    return found[0], logits
 
 
 @torch.enable_grad()
 def gradient_at(
     model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str = "input"
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Activation at a layer and the gradient of the target logits there: float (B, C, h, w).
-
-    The layer ``input`` is the images as given. Both are in single precision at least: half
-    precision overflows where they are multiplied and summed.
-    """
+    """Activation at a layer and the gradient of the target logits there: float (B, C, h, w), in
+    single precision at least, for half precision overflows where they are multiplied and summed."""
     images = images.detach().requires_grad_()  # at a layer too: the model may be frozen
     kept, logits = through(model, images, targets, layer)
     [gradient] = torch.autograd.grad(logits.sum(), kept)
@@ -82,8 +92,8 @@ def gradient_at(
 
 
 def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
-    """A layer's output (B, C, h, w); tokens (B, N, C) of square images, after class and register
-    tokens of which there may be up to `EXTRA`, are laid out as a map."""
+    """A layer's output (B, C, h, w); tokens (B, N, C) of square images, after up to `EXTRA` others,
+    are laid out as a map."""
     if output.ndim == 4:
         return output
     side = int(output.shape[1] ** 0.5) if output.ndim == 3 else 0
@@ -96,16 +106,10 @@ def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
 
 
 def reduced(relevance: torch.Tensor, how: str, images: torch.Tensor) -> torch.Tensor:
-    """Relevance (B, C, h, w) as maps (B, H, W): channels reduced, then bilinear to image size.
-
-    Only the first of the `REDUCTIONS` keeps evidence for the class apart from evidence against it.
-    """
+    """Relevance (B, C, h, w) as maps (B, H, W): channels reduced, then bilinear to image size."""
     if how not in REDUCTIONS:
         raise ValueError(f"reduce={how!r} is not known; use one of {', '.join(REDUCTIONS)}")
-    if how == "max absolute":
-        return resized(relevance.abs().amax(1, keepdim=True), images)
-    maps = relevance.sum(1, keepdim=True)
-    return resized(maps if how == "sum" else maps.abs(), images)
+    return resized(REDUCTIONS[how](relevance), images)
 
 
 def resized(maps: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
@@ -117,12 +121,11 @@ def resized(maps: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
 
 
 def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
-    """Name of the layer that gives the last convolutional feature map before the classifier.
+    """Name of the layer that gives the last convolutional feature map before the classifier, of
+    more than one pixel and of `least` each way (torchvision's ``features`` or ``layer4``).
 
-    It is the last layer run before the one that gives the logits (torchvision's ``features`` or
-    ``layer4``) whose output is a map of more than one pixel, and of `least` each way. Pooling to a
-    fixed size, dropout and modules that run several times do not count. Where no layer gives such a
-    map, or layers that work on tokens come after it, that is a ValueError.
+    Pooling to a fixed size, dropout and modules that run several times do not count. Where there is
+    none, or layers that work on tokens come after it, that is a ValueError.
     """
     network = network_of(model)
     before = [(name, module, tuple(out.shape)) for name, module, _, out in ran(model, images[:1])]

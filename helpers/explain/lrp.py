@@ -1,10 +1,7 @@
 """Layer-wise relevance propagation, by modified gradients, checked for conservation.
 
-Every layer passes back, in place of a gradient, relevance divided by activation. Then sums share
-relevance by value, rectifiers and pooling pass it to what they let through. Convolutions and linear
-layers get the rules. Relevance that reaches the input, and what biases and stabilisers took on the
-way, must add up to the logit; where a network multiplies activations (squeeze-and-excitation,
-attention) or bends them otherwise than by rectifying, it does not, and the map is refused.
+Every layer passes back, in place of a gradient, relevance divided by activation. What reaches the
+input, and what biases and stabilisers took on the way, must add up to the logit.
 """
 
 import copy
@@ -36,12 +33,8 @@ class Ledger:
 
 
 def lrp(model, images, targets, *, layer="input") -> tuple[torch.Tensor, torch.Tensor]:
-    """LRP (Bach et al. 2015) from the target's logit to the input, or to a layer's output.
-
-    The rules are the paper's: alpha1-beta0 in convolutions, z^B (Montavon et al. 2017, by the range
-    of pixel values) in the first of them, and epsilon in linear layers. With the maps comes, for
-    each image, what is :func:`lost`; more than `TOLERANCE` is refused.
-    """
+    """LRP (Bach et al. 2015) to the input or a layer's output, and what is `lost`: alpha1-beta0 in
+    convolutions, z^B (Montavon et al. 2017) in the first of them, epsilon in linear layers."""
     relevance, logits, ledger = propagate(model, images, targets, layer)
     if not ledger.arrived:
         raise NotConserved("No relevance reached the input: the first layer is no convolution.")
@@ -63,7 +56,13 @@ def lrp(model, images, targets, *, layer="input") -> tuple[torch.Tensor, torch.T
 def propagate(model, images, targets, layer="input") -> tuple[torch.Tensor, torch.Tensor, Ledger]:
     """Relevance (B, C, h, w), target logits (B,) and the ledger; nothing is refused here."""
     ledger = Ledger()
-    ruled = _with_rules(model, images[:1], ledger)
+    ruled, opening = merged(model, images[:1])
+    for name, module in network_of(ruled.requires_grad_(False)).named_modules():
+        if isinstance(module, AFFINE):
+            rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon
+            rule = _box(ruled) if name == opening else rule
+            asked = _linear(module), rule, ledger, name == opening
+            module.forward = lambda x, asked=asked: _Rule.apply(x, *asked)
     images = images.detach().requires_grad_()
     kept, logits = through(ruled, images, targets, layer)
     _, found = torch.autograd.grad(logits.sum(), [images, kept], allow_unused=True)
@@ -82,8 +81,8 @@ def lost(logits: torch.Tensor, ledger: Ledger) -> torch.Tensor:
 
 
 def merged(model: nn.Module, image: torch.Tensor) -> tuple[nn.Module, str | None]:
-    """A copy of the model, batch normalisation merged into the convolution that it follows, and the
-    name of the layer that runs first, where that is a convolution."""
+    """A copy of the model, batch normalisation merged into the convolution before it, and the name
+    of the layer that runs first, where that is a convolution."""
     model = copy.deepcopy(model).eval()
     network = network_of(model)
     runs = [run for run in ran(model, image) if isinstance(run[1], AFFINE)]
@@ -98,21 +97,8 @@ def merged(model: nn.Module, image: torch.Tensor) -> tuple[nn.Module, str | None
     return model, used[0] if opens else None
 
 
-def _with_rules(model, image, ledger: Ledger) -> nn.Module:
-    """A merged copy of the model whose layers propagate relevance into the ledger."""
-    ruled, opening = merged(model, image)
-    for name, module in network_of(ruled.requires_grad_(False)).named_modules():
-        if isinstance(module, AFFINE):
-            rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon
-            rule = _box(ruled) if name == opening else rule
-            asked = _linear(module), rule, ledger, name == opening
-            module.forward = lambda x, asked=asked: _Rule.apply(x, *asked)
-    return ruled
-
-
 class _Rule(torch.autograd.Function):
-    """Forward as the layer; backward from R / y of the output to R / x of the input; the opening
-    layer's rule gives R itself, which goes to the ledger."""
+    """Forward as the layer; backward from R / y of the output to R / x of the input."""
 
     @staticmethod
     def forward(ctx, x, linear, rule, ledger, opens):
@@ -130,7 +116,7 @@ class _Rule(torch.autograd.Function):
         handed_on = found if ctx.opens else x * found
         taken = relevance.flatten(1).double().sum(1) - handed_on.flatten(1).double().sum(1)
         ctx.ledger.taken.append(taken)
-        if ctx.opens:
+        if ctx.opens:  # its rule gives R itself
             ctx.ledger.arrived.append(found)
             found = torch.zeros_like(x)
         return found, None, None, None, None

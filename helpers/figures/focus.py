@@ -330,7 +330,7 @@ def interventions(table: pd.DataFrame, rise: Sequence[float], effect: float, pai
 
 
 def trials(table: pd.DataFrame, effect: float) -> Figure:
-    """The rise of Focus in every trial, by dose, learned or not (from `trials.judged`)."""
+    """The rise of Focus in every trial, by dose, learned or not (from `claims.judged`)."""
     doses = table.groupby("dose")["found"].agg(["sum", "size"])
     fig, ax = plt.subplots(figsize=(9.0, 4.2))
     jitter = np.random.default_rng(0).uniform(-0.28, 0.28, len(table))

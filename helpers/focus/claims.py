@@ -11,6 +11,7 @@ from helpers.focus.means import CHANCE, contrast, mean
 from helpers.stats import Estimate
 
 ROUNDING = 1e-3
+LEARNED = 2.0  # logits: an eyespot that adds more to the target was learned
 MIDDLE = {"GradCAM": -0.5, CHANCE: -0.5}  # between GradCAM and chance
 COMBINED = {
     "focus/near-random/smoothgrad": {"SmoothGrad": 1} | MIDDLE,
@@ -23,10 +24,8 @@ COMBINED = {
 
 
 def of_methods(rated: pd.DataFrame) -> list[Estimate]:
-    """What sections I-B and I-D say of the methods, from :func:`helpers.focus.rating.ratings`.
-
-    What is consistent is judged on the architecture and set on which it is least so.
-    """
+    """What sections I-B and I-D say of the methods, from `rating.ratings`; what is consistent is
+    judged on the architecture and set on which it is least so."""
     methods, found = {*rated["method"], CHANCE}, []
     for method in [name for name in ("GradCAM", "LRP") if name in methods]:
         networks = rated[rated["method"] == method].groupby(["architecture", "set"])
@@ -58,11 +57,8 @@ def _alike(means: pd.Series, between: str) -> stats.Mean:
 
 
 def of_accuracy(table: pd.DataFrame) -> list[Estimate]:
-    """Whether the Focus of LRP and LIME follows accuracy more than GradCAM's does.
-
-    The difference of two least-squares slopes is the slope of the difference. Cases of one network
-    are not independent, so the error is the cluster-robust one.
-    """
+    """Whether the Focus of LRP and LIME follows accuracy more than GradCAM's does: slopes of the
+    difference, with cluster-robust errors, for cases of one network are not independent."""
     found = []
     for method in sorted({"LRP", "LIME"} & set(table)):
         known = table.dropna(subset=[method, "GradCAM"])
@@ -130,9 +126,20 @@ def of_feature(pair: tuple[str, str], placed, rated, reference) -> list[Estimate
     return found
 
 
+def judged(trials: pd.DataFrame) -> pd.DataFrame:
+    """The trials of `sweeps/eyespot_trials.py` about the planted pair, and all of dose 0, with rise
+    (mean over trainings); found (at least `feature.EFFECT`); learned (the gain is above `LEARNED`);
+    first and lowest_3 (of all pairs by mean Focus)."""
+    own = trials[(trials["dose"] == 0) | (trials["target"] == trials["planted"])]
+    rise, ranks = own.filter(like="rise_").mean(axis=1), own.filter(like=" > ").rank(axis=1)
+    rank = own.apply(lambda row: ranks.loc[row.name, f"{row['target']} > {row['outer']}"], axis=1)
+    verdicts = {"rise": rise, "found": rise >= feature.EFFECT, "learned": own["gain"] > LEARNED}
+    return own.assign(**verdicts, first=rank == 1, lowest_3=rank <= 3).reset_index(drop=True)
+
+
 def of_trials(table: pd.DataFrame) -> list[Estimate]:
-    """What the `trials.judged` show. Those of a seed share images and networks, so differences are
-    taken seed by seed."""
+    """What the trials show that are `judged`. Those of a seed share images and networks, so
+    differences are taken seed by seed."""
     trial = table.set_index(["dose", "seed", *pairs.PAIR])
     own = trial.apply(lambda row: row[f"{row.name[2]} > {row.name[3]}"], axis=1)
     full, none = trial.loc[1], trial.loc[0]

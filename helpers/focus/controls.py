@@ -1,7 +1,7 @@
 """Controls, whose Focus is known beforehand, and the choices that move a score.
 
 A map that ignores the class has Focus 1/2 on average over a mosaic and its twin, in which the other
-class is asked for. The deep networks are those of Rao, Böhle and Schiele (CVPR 2022).
+class is asked for.
 """
 
 import copy
@@ -50,8 +50,7 @@ TRIED = (
     *(("normalisation", method, FED) for method in ("gradcam", "lrp", "integrated-gradients")),
     ("targets", "gradcam", {place: {} for place in PLACES}),
 )
-"""Choice, method, and its two options with the settings that they change; they are those of the
-authors' public code, and of Rao et al. for the layer."""
+"""Choice, method, and its two options (some of the authors' code) with the settings they change."""
 
 
 def random_map(model, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -89,9 +88,8 @@ def randomized(model: nn.Module, seed: int) -> nn.Module:
 def knows_nothing(model: Model, images: ImageSet, methods: Iterable) -> pd.DataFrame:
     """Two class-blind maps, and every method, on networks of random weights: Focus must be 0.5.
 
-    Each network explains other mosaics and twins. A row a map or method, one that refuses the
-    network included: method; mosaics (with a Focus); mean, low, high (99.5%, over the networks);
-    holds; why it has no mean.
+    Each network explains other mosaics and twins. A row a map or method: method; mosaics (with a
+    Focus); mean, low, high (99.5%, over the networks); holds; why (it refuses the networks).
     """
     rows = []
     for method in progress([random_map, uniform_map, *methods], desc="controls", delay=2):
@@ -115,7 +113,7 @@ def knows_nothing(model: Model, images: ImageSet, methods: Iterable) -> pd.DataF
 
 
 def joined(cells: torch.Tensor) -> torch.Tensor:
-    """Cells as :func:`helpers.focus.mosaics.cut` gives them, put together again."""
+    """Cells as `cut` gives them, put together again."""
     first, second, third, fourth = cells.chunk(CELLS)
     return torch.cat([torch.cat([first, second], -1), torch.cat([third, fourth], -1)], -2)
 
@@ -140,11 +138,10 @@ class _Cut(nn.Module):
 class Disconnected(Classifier):
     """A trained classifier that reads each cell of a 2 x 2 mosaic by itself (Rao et al. 2022).
 
-    The last map (its name is `layer`) is cut into cells, the classifier's head gives each cell the
-    logits of all classes, and these are summed over the cells that count. With `apart` no
-    convolution or pooling sees across a seam either (DiFull); else cells meet in the features
-    (DiPart). `cells`, float (L, 4), say how much each cell counts: the logits (B, L x classes) are
-    those of all classes by the first row, then by the second, and so on.
+    The last map (its name is `layer`) is cut, the head gives each cell the logits of all classes,
+    and these are summed. With `apart` no convolution or pooling sees across a seam either (DiFull);
+    else cells meet in the features (DiPart). `cells`, float (L, 4), say how much each cell counts:
+    the logits (B, L x classes) are those of all classes by the first row, then by the second.
     """
 
     def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor, apart: bool):
@@ -170,10 +167,9 @@ def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) ->
     """Focus of every method in networks that read each cell of a mosaic by itself.
 
     The logit adds up the target cells, so the right Focus is 1, but for "DiPart" at the input,
-    where it is not known. Returned is a row a mosaic of `table`, training, control ("DiFull" or
-    "DiPart"), method and setting (where a method is tried in several), with the columns name
-    (method and how it is asked); reads ("input" or "last map"); focus; and why there is none, where
-    a method refuses the network.
+    where it is not known. A row a mosaic, training, control ("DiFull" or "DiPart"), method and
+    setting: name (method and how it is asked); reads ("input" or "last map"); focus; and why there
+    is none, where a method refuses the network.
     """
     mosaics = torch.cat(list(batches(table, images.images)))
     classes = torch.tensor([model.logit[name] for name in table["target"]])
@@ -208,11 +204,11 @@ def _ways(methods: Iterable, layer: str) -> Iterator[tuple]:
 
 
 def with_accuracy(models, stopped, images, tables, methods, **more) -> pd.DataFrame:
-    """Accuracy beside Focus of better and worse networks, each training being a network.
+    """Accuracy beside the mean Focus of `FOLLOWED`, of better and worse networks, each training
+    being one: the models on their own set and on others, and models that were `stopped` early.
 
-    These are the models on their own set and on others, and models that were `stopped` early; for
-    the other arguments see `rating.ratings`. Columns are network, model (without the training),
-    architecture, set (of the mosaics), how, training, accuracy, and the mean Focus of `FOLLOWED`.
+    For the other arguments see `rating.ratings`. Columns are network, model (without the training),
+    architecture, set (of the mosaics), how, training, accuracy, and the methods.
     """
     known = {model.trained_on for model in models}
     known = known if len(known) > 1 else set(images)  # sets that networks of this run have learned
@@ -234,15 +230,9 @@ def with_accuracy(models, stopped, images, tables, methods, **more) -> pd.DataFr
     return table
 
 
-def rises(table: pd.DataFrame) -> dict[str, float]:
-    """By method, how much its Focus rises with accuracy: the slope of a least-squares line."""
-    known = {name: table.dropna(subset=[name]) for name in map(shown, FOLLOWED) if name in table}
-    return {n: float(np.polyfit(rows["accuracy"], rows[n], 1)[0]) for n, rows in known.items()}
-
-
 def tried(model: Model, images: ImageSet, table, methods: Iterable[str]) -> pd.DataFrame:
-    """Ratings of the same mosaics, one choice at a time changed from quick settings, with the
-    columns choice and option of `TRIED`; a method that refuses has rows without a Focus."""
+    """Ratings of the same mosaics, with the columns choice and option, one of `TRIED` at a time
+    changed from quick settings; a method that refuses has rows without a Focus."""
     device = next(model.trainings[0].parameters()).device
     half = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
     fed = [Classifier(n.network, **half).to(device).eval() for n in model.trainings]
@@ -262,8 +252,7 @@ def tried(model: Model, images: ImageSet, table, methods: Iterable[str]) -> pd.D
 def paired(chosen: pd.DataFrame) -> pd.DataFrame:
     """What each choice changes: the second option's Focus less the first's, on the same mosaics.
 
-    Columns are choice, method, first, second (the options), difference with low and high, undefined
-    (pairs of maps of which one has no Focus, which do not count), and maps (pairs of them).
+    Of the pairs of maps those are undefined of which one has no Focus; they do not count.
     """
     rows = []
     for (choice, method), part in chosen.groupby(["choice", "method"], sort=False):

@@ -1,8 +1,6 @@
 """By which feature are two classes confused? Where the wrong relevance lies, and an intervention.
 
-What is suspected is painted over: if relevance fell there because of it, Focus of the same mosaics
-rises. Every network reacts a little to anything. So the rise is compared with an effect size set
-beforehand (`EFFECT`), with painting elsewhere, and with networks that never learned the feature.
+What is suspected is painted over: if relevance fell there because of it, Focus rises.
 """
 
 from collections.abc import Mapping
@@ -22,7 +20,6 @@ from helpers.data import Collection, ImageSet, world
 from helpers.data.decoding import decode
 from helpers.data.grids import grid
 from helpers.data.images import Images
-from helpers.explain import layers
 from helpers.figures import focus as figures
 from helpers.figures.style import show as display
 from helpers.focus import networks
@@ -46,16 +43,12 @@ BEFORE, OVER, ELSEWHERE = "as it is", "painted over", "painted elsewhere"
 def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Fill what is masked with the colours around it, blurred, so that nothing is seen there.
 
-    Images and what is returned are uint8 (N, 3, H, W), masks bool (N, H, W). An image whose mask is
-    empty stays as it is. Masks of another shape, a mask that covers a whole image, and masks that
-    cover nothing are a ValueError.
+    Images and what is returned are uint8 (N, 3, H, W), masks bool (N, H, W). Masks of another
+    shape, a mask that covers a whole image, and masks that cover nothing are a ValueError.
     """
     size = len(images), *images.shape[-2:]
-    if masks.dtype != torch.bool or masks.shape != size:
-        given = f"{masks.dtype} of shape {tuple(masks.shape)}"
-        raise ValueError(f"Masks must be bool and as large as the images, {size}, not {given}.")
-    if not masks.any():
-        raise ValueError("The masks cover nothing: there is nothing to paint over.")
+    if masks.dtype != torch.bool or masks.shape != size or not masks.any():
+        raise ValueError(f"Masks must be bool {size}, as large as the images, and cover something.")
     masks = max_pool2d(masks[:, None].float(), 2 * EDGE + 1, 1, EDGE)[:, 0] > 0
     painted = images.clone()
     for at in masks.flatten(1).any(1).nonzero().flatten().tolist():
@@ -80,11 +73,9 @@ def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
 def intervention(model: Model, images, rows, masks, method, also=None) -> pd.DataFrame:
     """Rate the same mosaics of a pair with the feature on the outer images, and painted over.
 
-    `model`, `images` and `method` are as for :func:`helpers.focus.rate`; `rows` are mosaics of one
-    pair. `masks`, bool (N, H, W), are the feature on each of the images; it is painted over on the
-    outer class's only. `also` are other versions of the same images, uint8 (N, 3, H, W). The
-    ratings of all versions have a column state: "as it is", "painted over", "painted elsewhere" (as
-    much, half an image to the side), and the names of `also`.
+    `masks`, bool (N, H, W), are the feature on each of the images; `also` are other versions of the
+    images by name. The ratings, of :func:`helpers.focus.rate`, have the column state: "as it is",
+    "painted over", "painted elsewhere" (half an image to the side), and the names of `also`.
     """
     masks = of_class(images, masks, rows["outer"].iloc[0])
     aside = masks.roll(masks.shape[-1] // 2, -1) & ~masks
@@ -94,27 +85,27 @@ def intervention(model: Model, images, rows, masks, method, also=None) -> pd.Dat
     return pd.concat(rated, names=["state"]).reset_index("state").reset_index(drop=True)
 
 
-def rise(rated: pd.DataFrame, state: str = OVER) -> Mean:
-    """How much more Focus a state of :func:`intervention` has than the images as they are."""
-    return contrast(rated, {state: 1, BEFORE: -1}, of="state")
+def rise(rated: pd.DataFrame) -> Mean:
+    """How much more Focus the images of an `intervention` have when they are painted over."""
+    return contrast(rated, {OVER: 1, BEFORE: -1}, of="state")
 
 
 def rises(rated: pd.DataFrame, state: str = OVER) -> np.ndarray:
     """The mean rise of each training, float (T,), over mosaics with a Focus in both states."""
-    rows = rated[rated["state"].isin([state, BEFORE])]
-    both = rows.groupby(["training", "mosaic"])["focus"].transform("count") == 2
-    rows = rows.assign(focus=rows["focus"].where(both))
-    means = rows.groupby(["training", "state"])["focus"].mean().unstack()
+    wide = rated.pivot(index=["training", "mosaic"], columns="state", values="focus")
+    both = wide[[state, BEFORE]].notna().all(axis=1)
+    means = wide.where(both).groupby("training").mean()
     return (means[state] - means[BEFORE]).to_numpy()
 
 
 def beyond(learned: np.ndarray, reference: np.ndarray) -> float:
     """p of "the rise is no larger than in reference trainings", all trainings exchanged."""
-
-    def gap(one, other, axis):
-        return one.mean(axis=axis) - other.mean(axis=axis)
-
-    found = permutation_test((learned, reference), gap, alternative="greater", n_resamples=np.inf)
+    found = permutation_test(
+        (learned, reference),
+        lambda one, other, axis: one.mean(axis=axis) - other.mean(axis=axis),
+        alternative="greater",
+        n_resamples=np.inf,
+    )
     return float(found.pvalue)
 
 
@@ -124,15 +115,9 @@ def gains(model: Model, without: ImageSet, marked: ImageSet, pair: tuple[str, st
     return (ask[0] - ask[1])[..., model.logit[pair[0]]].numpy()
 
 
-def finer_layer(model: Model, images: ImageSet) -> str:
-    """The last layer whose map of a mosaic has a value for every 8 pixels or fewer."""
-    few = images.images[:1].float().tile(1, 1, 2, 2) / 255
-    return layers.last_map(model.trainings[0], few, least=few.shape[-1] // 8)
-
-
 def held_out(collection: Collection, described: Images, recipe: Recipe, seed: int) -> dict:
-    """The images of mosaics, as image sets by what was done to the outer images: in a world with an
-    eyespot those of :func:`helpers.data.world.marked`, elsewhere "as it is"."""
+    """Images of mosaics by what was done to the outer ones: in a world with an eyespot those of
+    :func:`helpers.data.world.marked`, elsewhere "as it is"."""
     if described.eyespot is None:
         return {BEFORE: networks.held_out(collection, recipe)["C"]}
     return world.marked(described.size, seed, described.per_class or 150, described.context_bias)
@@ -148,15 +133,12 @@ def reference(described: Images, recipe: Recipe, seed: int) -> Model | None:
 
 def marks(model: Model, images: ImageSet, pair, folder: str | None) -> torch.Tensor:
     """The feature that a pair is suspected to share, as masks (N, H, W): where it was planted, else
-    the reader's masks where there is a folder of them, else where LRP points."""
+    white on black in the PNG files of a folder, which are named as the images' files and as large,
+    else where LRP points. An image without a file does not show the feature."""
     if images.patches is not None:
         return images.patches
-    return read_masks(folder, images) if folder else suspected(model, images, pair)
-
-
-def read_masks(folder: str, images: ImageSet) -> torch.Tensor:
-    """A reader's masks of a feature, bool (N, H, W): white on black, in PNG files that are named as
-    the images' files and as large. An image without a mask does not show the feature."""
+    if not folder:
+        return suspected(model, images, pair)
     masks = torch.zeros_like(images.images[:, 0], dtype=torch.bool)
     files = [Path(folder).expanduser() / Path(p).with_suffix(".png") for p in images.table["path"]]
     for at in (at for at, file in enumerate(files) if file.is_file()):
@@ -200,10 +182,9 @@ def by_method(
 ) -> pd.DataFrame:
     """How much of the wrong relevance lies on the patch, by method, and whether it peaks there.
 
-    `rows` are mosaics of one pair, rated by each training, of `images` with `patches`; `methods`
-    are a method and its settings, by the name shown. Columns are method; share of the outer images'
-    positive relevance that lies on the patch, with low and high; area, the patch's share of the
-    outer images; and peaks, the share of outer images whose largest relevance is on the patch.
+    `rows` are mosaics of one pair, rated by each training; `methods` are a method and its settings,
+    by the name shown. Columns are method; share (of the outer images' positive relevance) with low
+    and high; area (the patch's share of the outer images); and peaks (share of outer images).
     """
     first = rows[rows["training"] == rows["training"].iloc[0]]
     target, outer = first["target"].iloc[0], ~layouts(first)
@@ -230,11 +211,8 @@ def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
 
 
 def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method, mask=None) -> dict:
-    """What `mosaics_explained` of the figures draws of one pair's mosaics, the `rows` of a design.
-
-    Their column kind, if any, is shown. With a `mask`, bool (2 H, 2 W), there is one row: its
-    mosaic is shown as it is, and with the mask painted over.
-    """
+    """What `mosaics_explained` of the figures draws of one pair's mosaics, the `rows` of a design;
+    with a `mask`, bool (2 H, 2 W), of one mosaic as it is, and with the mask painted over."""
     target, outer = rows[PAIR].iloc[0]
     mosaics = torch.cat(list(batches(rows, images.images)))
     kinds = rows["kind"] + ": " if "kind" in rows else [""] * len(rows)

@@ -1,8 +1,7 @@
 """Means of Focus over trainings and mosaics, with intervals that know that mosaics share images.
 
-An image that a model finds hard makes all its mosaics hard, and a model is several trainings, which
-explain the same mosaics. The variance of a mean is what the images add, plus what the trainings
-add, less what both contain (as in :func:`helpers.stats.mean`, where no two values share an image).
+The variance of a mean is what the images add, plus what the trainings add, less what both contain
+(as in :func:`helpers.stats.mean`, where no two values share an image).
 """
 
 from __future__ import annotations
@@ -37,10 +36,9 @@ def mean(rated: pd.DataFrame) -> Mean:
 def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFrame:
     """Mean Focus of each method with its interval over trainings and source images.
 
-    `rated` is from :func:`helpers.focus.rate`, and may be several ratings together; the columns
-    `by` tell them apart. A row a rating: the columns `by`; trainings; mosaics; undefined (maps
-    without positive relevance, left out of the rest); mean with mean_low and mean_high (NaN where
-    nothing is defined); seconds (a mosaic, mean).
+    `rated` is of :func:`helpers.focus.rate`; the columns `by` tell several ratings apart. A row has
+    these; trainings; mosaics; undefined (maps without positive relevance, left out of the rest);
+    mean with mean_low and mean_high (NaN where nothing is defined); seconds (a mosaic, mean).
     """
     rows = []
     for names, part in rated.groupby(list(by), sort=False):
@@ -54,11 +52,8 @@ def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFram
 
 
 def contrast(rated: pd.DataFrame, weights: Mapping[str, float], of: str = "method") -> Mean:
-    """A weighted sum of methods' Focus on the same mosaics and networks, such as a difference.
-
-    The methods, or options, are values of the column `of`; the weight of `CHANCE` is for a Focus of
-    0.5. A mosaic counts where all of them have a Focus: a method may have refused a network.
-    """
+    """A weighted sum of Focus by values of the column `of`, and of `CHANCE`, which is 0.5, on the
+    mosaics and networks where all have a Focus: a method may have refused a network."""
     keys = [*BY, *SHOWN]
     wide = rated.pivot(index=keys, columns=of, values="focus").assign(**{CHANCE: 0.5})
     value = (wide[list(weights)] * pd.Series(weights)).sum(axis=1, skipna=False)
@@ -68,13 +63,9 @@ def contrast(rated: pd.DataFrame, weights: Mapping[str, float], of: str = "metho
 
 @dataclass(frozen=True)
 class Means:
-    """Mean Focus of cells (class pairs, or target classes), and how these means vary and covary.
-
-    Two mosaics that share an image are not independent, of whichever cells they are; two that share
-    none are. So a covariance over images sums the products of deviations over all couples of
-    mosaics that share an image, each couple once (Aronow, Samii and Assenova, *Cluster-robust
-    variance estimation for dyadic data*, Political Analysis 23, 2015).
-    """
+    """Mean Focus of cells (class pairs, or target classes), and how these means vary and covary: by
+    products of deviations over all couples of mosaics that share an image (Aronow, Samii and
+    Assenova, *Cluster-robust variance estimation for dyadic data*, Political Analysis 23, 2015)."""
 
     focus: pd.Series  # means, by cell
     images: np.ndarray  # their covariance over images, cells by cells

@@ -1,7 +1,6 @@
 """Which images make which mosaic (section I-A), and the mosaics themselves.
 
-The paper draws images and positions at random; here they are balanced too: a shuffled deck is dealt
-out before it is shuffled again.
+The paper draws at random; here a shuffled deck is dealt out before it is shuffled again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,16 +23,24 @@ def design(
 ) -> pd.DataFrame:
     """Decide which four images of a table with the column `class` each mosaic shows, and where.
 
-    A mosaic is a 2 x 2 grid with two images of its target class and two of others; `per_class` are
-    made of each class in turn (100 in the paper's code). With `two_classes` the other two images
-    are both of one class, each other class in turn (section I-C); else each is of any other class.
-    Too few classes or images, and training images, are a ValueError.
-
-    Returned is a row a mosaic: mosaic (its number); target (the class to explain); outer (the class
-    of the other two images, or both joined by " + "); image_0 ... image_3 (rows of `table`, cell by
-    cell, row by row); is_target_0 ... is_target_3 (bool, two of them true).
+    Two are of the target class, of which `per_class` mosaics are made (100 in the paper's code).
+    The others are of any class, or with `two_classes` both of one (section I-C). A row a mosaic:
+    mosaic (its number); target; outer (the others' class, or both joined by " + "); image_0 to
+    image_3 (rows of `table`, by cell); is_target_0 to is_target_3 (bool). Too few classes or
+    images, and training images, are a ValueError.
     """
-    _check(table, list(classes))
+    counts = table["class"].value_counts().reindex(list(classes), fill_value=0)
+    if len(classes) < 2 or counts.min() < 2:
+        raise ValueError(
+            "Mosaics need 2 classes or more, with 2 images or more of each: of the "
+            f"{len(classes)} here {counts.idxmin()!r} has fewest, {counts.min()}. Add images, or "
+            "leave the class out."
+        )
+    if "split" in table and (table["split"] == "train").any():
+        raise ValueError(
+            "Some of the images are training images, and mosaics are of held-out ones: give the "
+            "table of the test split, `images.split('test').table`."
+        )
     rng = np.random.default_rng(seed)
     pools = {name: np.flatnonzero(table["class"] == name) for name in classes}
     inner, outer = ({name: _Deck(pools[name], rng) for name in classes} for _ in range(2))
@@ -56,7 +63,7 @@ def design(
 
 
 def placed(images: Sequence[int], cells: tuple[int, int]) -> dict:
-    """The columns of a design that say which image is where: the first two are in `cells`."""
+    """The columns of a design that say where each image is: the first two in `cells`."""
     rest = [cell for cell in range(CELLS) if cell not in cells]
     at = dict(zip([*cells, *rest], images, strict=True))
     row = {name: at[cell] for cell, name in enumerate(IMAGES)}
@@ -71,11 +78,8 @@ def layouts(table: pd.DataFrame) -> torch.Tensor:
 def batches(
     table: pd.DataFrame, images: torch.Tensor, shape: str = "native", batch_size: int = 32
 ) -> Iterator[torch.Tensor]:
-    """Stream the mosaics of a design, or of any rows of it, in its order.
-
-    `images` are those that `table` counts, uint8 (M, 3, H, W). Mosaics are uint8 (B, 3, 2 H, 2 W)
-    where the `shape` is "native", as in the paper, and (B, 3, H, W) where it is "squeezed".
-    """
+    """Stream the mosaics of a design, or of any rows of it: uint8 (B, 3, 2 H, 2 W) where the
+    `shape` is "native", as in the paper, and (B, 3, H, W) where it is "squeezed"."""
     wanted = torch.from_numpy(table[IMAGES].to_numpy(dtype=np.int64).copy())
     for rows in wanted.split(batch_size):
         yield grid([images[cell] for cell in rows.unbind(1)], 2, 2, shape)
@@ -108,19 +112,3 @@ class _Deck:
             self.left += self.rng.permutation(self.cards).tolist()
         at = next(i for i, card in enumerate(self.left) if card not in but)
         return self.left.pop(at)
-
-
-def _check(table: pd.DataFrame, classes: list[str]) -> None:
-    if len(classes) < 2:
-        raise ValueError(f"Mosaics need 2 classes or more, not {len(classes)}.")
-    counts = table["class"].value_counts().reindex(classes, fill_value=0)
-    if (counts < 2).any():
-        raise ValueError(
-            f"Class {counts.idxmin()!r} has {counts.min()} images; a mosaic shows two different "
-            "ones: add images or leave the class out."
-        )
-    if "split" in table and (table["split"] == "train").any():
-        raise ValueError(
-            "Some of the images are training images, and mosaics are of held-out ones: give the "
-            "table of the test split, `images.split('test').table`."
-        )

@@ -52,10 +52,8 @@ def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -
 
 
 def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "C") -> Model:
-    """The trainings of one architecture on one set, found in the store if they are there.
-
-    Of a network as it is there is one, and a class that is no ImageNet category is refused.
-    """
+    """The trainings of one architecture on one set, found in the store if they are there; of a
+    network as it is there is one, and a class that is no ImageNet category is refused."""
     classes = collection.sets[trained_on].classes
     if recipe.fit != AS_IT_IS:
         [name] = experiment.model_names(collection, [recipe.fit], [trained_on])

@@ -1,7 +1,6 @@
 """Class pairs that a model confuses: Focus of two-class mosaics, ranked (section I-C).
 
-What comes first need not be a bias: classes are more or less alike, and one training scatters about
-another. So the ranking points to suspects; :mod:`helpers.focus.feature` tries them.
+What comes first need not be a bias, but a suspect: :mod:`helpers.focus.feature` tries it.
 """
 
 from collections.abc import Sequence
@@ -30,15 +29,12 @@ def ranked(rated: pd.DataFrame) -> pd.DataFrame:
     """Every ordered pair, the lowest mean Focus first, as the paper ranks them.
 
     `rated` is of two-class mosaics by one method, others are a ValueError. Columns are target;
-    outer; mosaics; undefined (without positive relevance, left out); focus (mean) with low and
-    high; others (mean of the same target's other pairs); p (one-sided: the pair is lower than
-    these; NaN with two classes); p_adjusted (Holm's, over all pairs); rank (1 is the lowest focus).
+    outer; mosaics; undefined (left out); focus (mean) with low and high; others (mean of the same
+    target's other pairs); p (one-sided: the pair is lower than these; NaN with two classes);
+    p_adjusted (Holm's, over all pairs); rank.
     """
-    several = rated["method"].nunique()
-    if several > 1:
-        raise ValueError(f"{several} methods are mixed here: rank the pairs of one method.")
-    if rated["outer"].str.contains(" + ", regex=False).any():
-        raise ValueError("Some mosaics have two outer classes: pairs need mosaics of two classes.")
+    if rated["method"].nunique() > 1 or rated["outer"].str.contains(" + ", regex=False).any():
+        raise ValueError("Rank pairs by one method and mosaics of two classes, not by several.")
     counted = rated.assign(undefined=rated["focus"].isna()).groupby(PAIR, sort=False)
     table = counted.agg(mosaics=("mosaic", "nunique"), undefined=("undefined", "sum"))
     known = Means.of(rated.dropna(subset=["focus"]), PAIR)
@@ -60,8 +56,8 @@ def ranked(rated: pd.DataFrame) -> pd.DataFrame:
 
 def mosaic(images: Sequence[int], target: str, outer: str) -> pd.DataFrame:
     """One mosaic as a design: the numbers of two images of the target above, two outer below."""
-    row = {"mosaic": 0, "target": target, "outer": outer} | placed(images, LAYOUTS[0])
-    return pd.DataFrame([row])
+    named = {"mosaic": 0, "target": target, "outer": outer}
+    return pd.DataFrame([named | placed(images, LAYOUTS[0])])
 
 
 def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
@@ -70,8 +66,8 @@ def of_pair(table: pd.DataFrame, target: str, outer: str) -> pd.DataFrame:
 
 
 def extremes(rated: pd.DataFrame, target: str, outer: str, n: int) -> pd.DataFrame:
-    """A pair's `n` mosaics with the highest and with the lowest Focus: rows of `rated`, best first,
-    with the column kind, "best" or "worst"; fewer where the pair has not 2 n."""
+    """A pair's `n` mosaics with the highest Focus, of kind "best", and the lowest, "worst"; fewer
+    where the pair has not 2 n."""
     part = of_pair(rated, target, outer).dropna(subset=["focus"])
     part = part.sort_values("focus", ascending=False, kind="stable")
     if len(part) < 2:

@@ -28,8 +28,7 @@ SCORING = source.Source(  # what decides scores besides their arguments
 QUICK = {"smoothgrad": {"samples": 6}, "integrated-gradients": {"steps": 6}}
 QUICK |= {"lime": {"segments": 5, "samples": 40}}
 EFFORTS = {"quick": QUICK, "sound": {"lime": {"segments": 7}}, "paper": {}}
-"""What each effort changes. Grids of superpixels have an odd number a side, so that some lie across
-a mosaic's seams, and can leak."""
+"""What each effort changes. Superpixels are odd a side: some lie across a mosaic's seams."""
 
 
 def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
@@ -38,16 +37,15 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     `maps` are float (N, H, W), in any unit; `layouts` are bool (N, rows, columns), true on target
     cells, with the edges of :func:`helpers.data.grids.grid`. Returned is float64 (N,), between 0
     and 1; NaN, to be counted and not dropped, where a map has no positive relevance, or NaN or
-    infinite relevance. Other types are a TypeError, shapes that do not fit and layouts with no or
-    only target cells a ValueError.
+    infinite relevance. What does not fit is a ValueError.
     """
-    if not maps.is_floating_point() or layouts.dtype != torch.bool:
-        raise TypeError(f"Maps must be float and layouts bool, not {maps.dtype}, {layouts.dtype}.")
-    if maps.ndim != 3 or layouts.ndim != 3 or len(maps) != len(layouts):
-        given = f"{tuple(maps.shape)} and {tuple(layouts.shape)}"
-        raise ValueError(f"Maps must be (N, H, W) and layouts (N, rows, columns), not {given}.")
-    if min(np.subtract(maps.shape[1:], layouts.shape[1:])) < 0:
-        raise ValueError(f"The cells do not fit maps of {tuple(maps.shape[1:])} pixels.")
+    typed = maps.is_floating_point() and layouts.dtype == torch.bool
+    fits = maps.ndim == layouts.ndim == 3 and len(maps) == len(layouts)
+    if not (typed and fits and min(np.subtract(maps.shape, layouts.shape)) >= 0):
+        raise ValueError(
+            "Maps must be float (N, H, W) and layouts bool (N, rows, columns), no more cells than "
+            f"pixels; not {maps.dtype} {tuple(maps.shape)}, {layouts.dtype} {tuple(layouts.shape)}."
+        )
     if (layouts.flatten(1).all(1) | ~layouts.flatten(1).any(1)).any():
         raise ValueError(
             "A layout has no target cells, or only target cells, so that all maps score the same."
@@ -70,24 +68,11 @@ def rate(
 ) -> pd.DataFrame:
     """Focus of a method's maps of every mosaic of a design, by each training (section I-B).
 
-    Scores of named methods are kept in the project's store, but for networks of the reader's own.
-
-    Parameters
-    ----------
-    model, images : Model, ImageSet
-        The model, and the held-out images that `table`, from :func:`helpers.focus.design`, counts.
-    method : str or callable
-        As for :func:`helpers.explain.explain`.
-    effort : {"quick", "sound", "paper"}
-        How many samples a method draws; `settings` of the method replace those of the effort.
-    shape : {"native", "squeezed"}
-        Of the mosaics, as for :func:`helpers.focus.batches`.
-
-    Returns
-    -------
-    DataFrame
-        The rows of `table` once a training, and: method (its shown name); focus (NaN where it is
-        undefined); seconds (wall time a mosaic took); training (its number); architecture; set.
+    `images` are the held-out ones that `table`, of :func:`helpers.focus.design`, counts; the method
+    is named, or a function, as for :func:`helpers.explain.explain`. `settings` replace those of the
+    `effort`: "quick", "sound" or "paper". Returned are the rows of `table` once a training, with
+    method, focus (NaN where undefined), seconds (a mosaic), training, architecture and set. Scores
+    of named methods are kept in the store, but for networks of the reader's own.
     """
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
@@ -96,7 +81,9 @@ def rate(
     settings = {**method_settings(method, effort), **settings}
     found = []
     for training, network in enumerate(progress(model.trainings, desc=shown(method), delay=2)):
-        score_all = _kept if isinstance(method, str) and _known(network) else _scored
+        packages = {type(part).__module__.split(".")[0] for part in network.modules()}
+        told = packages <= {"torch", "torchvision", "helpers"}  # what it computes, by its key
+        score_all = _kept if isinstance(method, str) and told else _scored
         done = score_all(network, images.images, table, targets, method, shape, settings)
         row = dict(zip(("focus", "seconds"), done, strict=True)) | {"training": training}
         found.append(table.assign(method=shown(method), **row))
@@ -107,8 +94,8 @@ def rate(
 def ratings(models: Iterable[Model], images, tables, methods, on=None, **more) -> pd.DataFrame:
     """Every method on every model, on the image set that the model was trained on, or the one `on`.
 
-    The image sets and their mosaics are given by set, the methods by name; `more` is `effort` and
-    `shape`. One that refuses a model, as LRP may, has no rows there; `attrs["refused"]` says why.
+    Image sets and mosaics are given by set; `more` is `effort` and `shape`. A method that refuses a
+    model, as LRP may, has no rows there; `attrs["refused"]` says why.
     """
     found, refused = [], {}
     asked = [(model, method) for model in models for method in methods]
@@ -145,12 +132,6 @@ def _scored(network, images, table, targets, method, shape, settings) -> np.ndar
         seconds += found.seconds
         scores.append(score(found.maps, where))
     return np.stack([torch.cat(scores).numpy(), np.full(len(table), seconds / len(table))])
-
-
-def _known(network) -> bool:
-    """Whether all that a network computes is told by its key: torch's, torchvision's and ours."""
-    packages = {type(part).__module__.split(".")[0] for part in network.modules()}
-    return packages <= {"torch", "torchvision", "helpers"}
 
 
 def _kept(network, images, table, targets, method, shape, settings) -> np.ndarray:

@@ -23,8 +23,8 @@ from sklearn.linear_model import Ridge
 
 from helpers import explain, focus, models
 from helpers.data import ImageSet
-from helpers.explain import cam, layers
-from helpers.explain.perturbation import superpixels
+from helpers.explain import layers, maps
+from helpers.explain.maps import superpixels
 from helpers.focus import rating
 from helpers.focus.networks import Model
 from helpers.models.recipe import Recipe
@@ -44,7 +44,7 @@ def made(count: int, size: int = 96):
 
 def gradcam(model, images, targets):
     """A function, so that its scores are not kept."""
-    return cam.gradcam(model, images, targets, layer="features")
+    return maps.gradcam(model, images, targets, layer="features")
 
 
 def rate(network, images, table) -> None:

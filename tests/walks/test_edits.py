@@ -180,7 +180,7 @@ print(rating.rate(model, images, table, "gradcam")["focus"].round(6).tolist())
         )
         return run.stdout.splitlines()[-1]
 
-    module = package / "explain" / "cam.py"
+    module = package / "explain" / "maps.py"
     source, before = module.read_text(), rate()
     module.write_text("# read me\n" + source)
     assert rate() == before and len(list((tmp_path / "o" / "models" / "focus").iterdir())) == 2
@@ -194,7 +194,7 @@ def test_a_recorded_table_is_made_by_all_that_its_driver_imports():
     assert {
         "contexts/pasting",
         "data/mosaic",
-        "explain/cam",
+        "explain/maps",
         "models/training",
         "stats/__init__",
     } <= closure

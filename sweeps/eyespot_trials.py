@@ -1,13 +1,7 @@
-"""Is a planted feature proved, and an unplanted one not? Trials over seeds, pairs and doses.
+"""Is a planted feature proved, and an unplanted one not? ``python -m sweeps.eyespot_trials FILE``
 
-At each dose an eyespot is moved to a target class, and a network is trained several times on a
-seed's images. In the mosaics the images of the target and of one outer class carry it. Every seed
-tries all twelve ordered pairs at doses 0 and 1; the first four also try one target between.
-
-    python -m helpers.focus.trials data/eyespot_trials.csv
-
-made the trials of notebook 07 (the rules were chosen on the seeds 900 to 902). Seeds that are in
-the store are not run again; `sweeps/eyespot.smk` spreads them.
+Networks are trained with an eyespot moved to a target class, and all twelve ordered pairs tried,
+at doses 0 and 1; the first four seeds also try one target between.
 """
 
 import argparse
@@ -19,8 +13,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from helpers import models, source, store
-from helpers import recorded as records
+from helpers import models, recorded, source, store
 from helpers.data import ImageSet, world
 from helpers.focus import feature, pairs
 from helpers.focus.networks import Model
@@ -33,27 +26,21 @@ from helpers.worlds import pictures
 CLASSES = pictures.CLASSES
 BETWEEN = (0.75, 0.9, 0.95)  # doses tried with one target, by the first seeds
 DRAWN = tuple(permutations(CLASSES, 2))
-RECORDED = "eyespot_trials.csv"  # in data/
 SIZE, PER_CLASS, CONTEXT_BIAS = 96, 150, 0.25
 RECIPE = Recipe("resnet10-eighth", trainings=4, epochs=6)
 PER_PAIR, MANY = 8, 24  # mosaics of a pair
-LEARNED = 2.0  # logits: an eyespot that adds more to the target was learned
 FINER = ("gradcam", {"layer": "layer2"})
 METHODS = {"gradcam": ("gradcam", {}), "finer": FINER, "lrp": ("lrp", {})}
-CODE = source.Source("data", "explain", "focus", "models", "stats", "worlds/pictures")
+CODE = source.Source(
+    "data", "explain", "focus", "models", "stats", "sweeps/eyespot_trials", "worlds/pictures"
+)
 
 
 def run(seeds: Sequence[int]) -> pd.DataFrame:
     """All trials of some seeds, a row a seed, dose and pair of classes.
 
-    The columns are dose; seed; planted (the class to which the eyespot is moved); target, outer
-    (the pair that is asked about); gain (of the target's logit by the eyespot on outer images);
-    rise_0 ... rise_3 (of Focus when it is painted over, by training). Where the target is the
-    planted class: erased, elsewhere, sham, suspected (rise with images that never carried it; when
-    as much is painted over elsewhere; of no mark beside a sham one; when LRP's guess is painted
-    over); share_*, area and peaks_* (of `feature.by_method`); and the mean Focus of each pair,
-    "bench > mug" and so on. At dose 0: starred and starred_by_one, how many pairs are
-    "significantly" low where no image carries an eyespot, over all trainings and by one network.
+    gain is of the target's logit by the eyespot on outer images; rise_0 to rise_3 of Focus when it
+    is painted over, by training; erased, elsewhere, sham and suspected are such rises, too.
     """
     found = []
     for seed in progress(seeds, desc="trials"):
@@ -93,7 +80,7 @@ def _trials(seed: int, shown: Sequence[ImageSet], dose: float, planted: str) -> 
     """The trials of the networks that are trained at one dose; `shown` is clean, marked, sham."""
     own = _images(seed, pictures.marked_shares(dose, planted, CLASSES))
     sets = own.split("train"), own.split("val")
-    settings = {"seed": seed, "epochs": RECIPE.epochs, "store": store.networks()}
+    settings = {"seed": seed, "epochs": RECIPE.epochs, "folder": store.networks()}
     trained = models.trainings(RECIPE.trainings, RECIPE.architecture, *sets, **settings)
     model = Model(RECIPE, "C", trained, {name: i for i, name in enumerate(CLASSES)})
     clean, marked, sham = shown
@@ -137,31 +124,15 @@ def _starred(model: Model, clean: ImageSet, seed: int) -> dict:
     return {name: int((pairs.ranked(r)["p_adjusted"] < 0.05).sum()) for name, r in several.items()}
 
 
-def judged(trials: pd.DataFrame) -> pd.DataFrame:
-    """The trials about the planted pair, and all of dose 0, each with its verdicts: rise (mean over
-    trainings); found (at least `EFFECT`); learned (the gain is above `LEARNED`); first and lowest_3
-    (the pair's mean Focus is the lowest of all, or among the three lowest)."""
-    own = trials[(trials["dose"] == 0) | (trials["target"] == trials["planted"])]
-    rise, ranks = own.filter(like="rise_").mean(axis=1), own.filter(like=" > ").rank(axis=1)
-    rank = own.apply(lambda row: ranks.loc[row.name, f"{row['target']} > {row['outer']}"], axis=1)
-    verdicts = {"rise": rise, "found": rise >= feature.EFFECT, "learned": own["gain"] > LEARNED}
-    return own.assign(**verdicts, first=rank == 1, lowest_3=rank <= 3).reset_index(drop=True)
-
-
-def recorded(path: str = "") -> pd.DataFrame:
-    """Trials made beforehand by the command at the top of this module; `path` is from the root."""
-    return pd.read_csv(store.root() / path) if path else records.read(RECORDED)
-
-
 def main() -> None:
-    """``python -m helpers.focus.trials FILE``: write the trials of some seeds as CSV."""
+    """Write the trials of some seeds as CSV."""
     parser = argparse.ArgumentParser(description="Plant an eyespot, and try to prove it.")
     parser.add_argument("file", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(10)), help="which")
     asked = parser.parse_args()
     project.seed_everything(0)
     found = run(asked.seeds).sort_values(["seed", "dose"], kind="stable")
-    records.write(asked.file, found.to_csv(index=False, float_format="%.4g"))
+    recorded.write(asked.file, found.to_csv(index=False, float_format="%.4g"))
 
 
 if __name__ == "__main__":
