@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.contexts import background, cross_evaluation, effects, methods, paper, sweep
+from helpers.contexts import background, effects, methods, paper, sweep
+from helpers.contexts.cross_evaluation import BARS
 from helpers.contexts.mitigation import CONTEXTS
 from helpers.contexts.paper import CLASS_OF
 from helpers.data import Collection
@@ -100,7 +101,7 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
         there = [weights for weights in several if set(weights) <= set(accuracy.index)]
         if there:
             least = min(there, key=lambda weights: sum(w * accuracy[p] for p, w in weights.items()))
-            found.append(Estimate(claim, cross_evaluation.contrast(predictions, least)))
+            found.append(Estimate(claim, effects.contrast(predictions, least, *BARS)))
     return found
 
 
@@ -118,9 +119,8 @@ def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection
         for name in ("flip_share", "drop", "mosaic_distance", "kept")
     )
     for first, second in STRONGER:
-        weights = {CLASS_OF[first]: 1, CLASS_OF[second]: -1}
-        contrast = effects.contrast(images, weights, "flip_share")
-        found[f"contexts/stronger/{first}-{second}"] = contrast
+        more = _more_than(images, [CLASS_OF[first]], [CLASS_OF[second]], "flip_share")
+        found[f"contexts/stronger/{first}-{second}"] = more
     least = [_next_to(drops[c], -1) for c in ("sky", "park", "wood")]
     across = [effects.mean({0: distances[c]["mug"]}, "mosaic_distance") for c in ("sky", "park")]
     found |= {
@@ -134,6 +134,13 @@ def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection
         "contexts/mugs-across": max(across),
     }
     return _estimates(found)
+
+
+def _more_than(images: pd.DataFrame, first: list, second: list, measure: str) -> stats.Interval:
+    """Mean strength of some contexts, in a measure, less that of others."""
+    met = [*images[effects.PAIR].drop_duplicates().itertuples(index=False, name=None)]
+    sides = ([pair for pair in met if pair[0] in side] for side in (first, second))
+    return effects.contrast(images, _less_than(*sides), measure)
 
 
 def _estimates(found: Mapping[str, tuple]) -> list[Estimate]:
@@ -175,12 +182,11 @@ def of_controls(images: pd.DataFrame, reference, collection: Collection) -> list
 def of_changed(images: pd.DataFrame, strongest: str, collection: Collection) -> list[Estimate]:
     """Whether the one planted context, of the class `strongest`, is found (notebook 03b)."""
     others = [name for name in images["context_class"].unique() if name != strongest]
-    weights = {strongest: 1, **dict.fromkeys(others, -1 / len(others))}
-    of = {"context": collection.context_of[strongest]}
-    return [
-        Estimate(f"suite/contexts/changed/{name}", effects.contrast(images, weights, measure), of)
-        for name, measure in (("flips", "flip_share"), ("effect", "context_effect"))
-    ]
+    of, found = {"context": collection.context_of[strongest]}, []
+    for name, measure in (("flips", "flip_share"), ("effect", "context_effect")):
+        more = _more_than(images, [strongest], others, measure)
+        found.append(Estimate(f"suite/contexts/changed/{name}", more, of))
+    return found
 
 
 def of_pasting(
@@ -293,6 +299,6 @@ def of_mitigation(predictions: pd.DataFrame, change: pd.DataFrame) -> list[Estim
     found = {}
     for name in ("NC", "WB"):
         weights = {(CONTEXTS, name): 1, ("model-C", name): -1}
-        found[f"contexts/mitigation/{name}"] = cross_evaluation.contrast(predictions, weights)
+        found[f"contexts/mitigation/{name}"] = effects.contrast(predictions, weights, *BARS)
     less = methods.overall(change)["mosaics", "logits", methods.NEUTRAL]
     return _estimates(found | {"contexts/mitigation/relies-less": less})

@@ -1,7 +1,6 @@
 """Cross-evaluation: every model on every test set, and what a random split would have hidden.
 
-*Assessing Biases through Visual Contexts*, section 2.1.3 and Figure 2. A random split tests a model
-on the set it was trained on; the other sets hold the same classes in another setting.
+*Assessing Biases through Visual Contexts*, section 2.1.3 and Figure 2.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,9 +10,12 @@ import pandas as pd
 from torch import nn
 
 from helpers import models, stats
+from helpers.contexts import effects
 from helpers.data import ImageSet
 from helpers.models import experiment
 from helpers.stats.interval import crossed_error
+
+BARS = "right", ["model", "test_set"], "image"  # of Figure 2, as `effects.contrast` takes them
 
 
 def predictions(
@@ -21,8 +23,7 @@ def predictions(
 ) -> pd.DataFrame:
     """What each training of each model says of each test image, the test splits of `sets`.
 
-    One row each: model, train_set (empty where the name is not one of `experiment.MODELS`),
-    training, test_set, image (its place in the test split), class, predicted, right.
+    train_set is empty where a name is none of `experiment.MODELS`; image counts in the test split.
     """
     parts = []
     for set_name, images in sets.items():
@@ -44,13 +45,10 @@ def predictions(
 
 
 def accuracies(table: pd.DataFrame, error: Callable = crossed_error) -> pd.DataFrame:
-    """Accuracy by model and test set (Figure 2), with low, high, images and trainings.
-
-    `error` is the formula of the intervals.
-    """
+    """Accuracy by model and test set (Figure 2); `error` is the formula of the intervals."""
     rows, keys = [], ["model", "train_set", "test_set"]
     for of, part in table.groupby(keys, sort=False):
-        right = _right(part)
+        right = effects.grid(part, "right", "image")
         rows.append((*of, *stats.share(right, error), right.shape[1], len(right)))
     columns = [*keys, "accuracy", "low", "high", "images", "trainings"]
     return pd.DataFrame(rows, columns=columns)
@@ -64,24 +62,5 @@ def hidden(table: pd.DataFrame) -> pd.DataFrame:
         others = [test for test in tests if test != own]
         if others and own in tests:
             weights = {(name, own): 1.0} | {(name, test): -1 / len(others) for test in others}
-            rows.append([name, *contrast(table, weights)])
+            rows.append([name, *effects.contrast(table, weights, *BARS)])
     return pd.DataFrame(rows, columns=["model", "drop", "drop_low", "drop_high"])
-
-
-def contrast(table: pd.DataFrame, weights: Mapping[tuple[str, str], float]) -> stats.Interval:
-    """A weighted sum of accuracies; models on the same test set are compared image by image.
-
-    `weights` are by model and test set: ``{("model-WB", "C"): 1, ("model-C", "WB"): -1}``.
-    """
-    parts = dict(list(table.groupby(["model", "test_set"], sort=False)))
-    differences, largest = [], []
-    for name in dict.fromkeys(test_set for _, test_set in weights):
-        mine = {pair: weight for pair, weight in weights.items() if pair[1] == name}
-        largest.append(max(map(abs, mine.values())))
-        differences.append(sum(w * _right(parts[pair]) for pair, w in mine.items()) / largest[-1])
-    return stats.mean(differences, largest, shares=True).interval()
-
-
-def _right(part: pd.DataFrame) -> np.ndarray:
-    """1.0 where right, 0.0 where wrong: (trainings, images)."""
-    return part.pivot(index="training", columns="image", values="right").to_numpy(float)
