@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from helpers.contexts import browser, mosaics
+from helpers.contexts import mosaics
 from helpers.data import ImageSet
 from helpers.data.grids import grid
 
@@ -191,8 +191,6 @@ def test_networks_are_asked_beside_several_partners():
         assert effect[0, "a"].to_numpy() == pytest.approx((value - 100) / 2**0.5)
         assert effect[1].to_numpy() == pytest.approx(0)
     colours = {"a": "#000000", "b": "#ffffff"}
-    figure = browser.mosaic(networks, objects, {"x": contexts["b"]}, colours, "a", "x", number=7)
+    figure = mosaics.figure(networks, objects, {"x": contexts["b"]}, colours, "a", "x", number=7)
     assert "outscored by b in 1 of 2" in figure.get_suptitle()
     assert np.allclose(np.unique(figure.axes[0].images[0].get_array()), [20, 100])
-    widget = browser.mosaic_controls(networks, objects, {"x": contexts["b"]}, colours)
-    assert [part.description for part in widget.children[:3]] == ["label", "context", "number"]

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 import torch
+from matplotlib.figure import Figure
 
 from helpers import models
 from helpers.contexts import effects
 from helpers.data import ImageSet, mosaic
-from helpers.data.grids import cells
+from helpers.data.grids import cells, grid
+from helpers.figures import contexts as figures
 
 KINDS = ["context", "own", "neutral"]
 BATCH = 64  # as `models.logits`; larger ones are at most 6% faster, and some have other last bits
@@ -29,31 +31,13 @@ def design(
     controls: Sequence[str] = ("own", "neutral"),
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Decide which object image meets which context image (section 2.2).
+    """Decide which object image meets which context image (section 2.2): a row a mosaic.
 
-    Every object image is put beside `per_context` images of the context of every *other* class:
-    in the paper 25 images x 5 x 3 contexts x 4 classes = 1500 mosaics. The context images of one
-    object image are all different, and within a pair of classes every context image serves equally
-    often, give or take one. A further class changes nothing in the pairs that were there before.
-
-    Parameters
-    ----------
-    labels : int64 tensor (N,)
-        Class of every object image, an index into `classes`.
-    contexts : mapping from class name to its context images
-        Only their number is used; fewer than `per_context` are refused.
-    side : {"left", "right"}
-        Side of the *object*; the paper's is left.
-    controls : sequence of str
-        Mosaics that the paper lacks: the same object images beside their own class's context
-        ("own"), and beside a neutral partner ("neutral", one for each image).
-
-    Returns
-    -------
-    DataFrame, one row a mosaic
-        object (index in `labels`), object_class, context_class ("neutral" where `kind` is), context
-        (index in `contexts[context_class]`), side (of the object), kind ("context", "own" or
-        "neutral").
+    Every image (`labels`: int64 (N,), indices into `classes`) is put beside `per_context` different
+    images of the context of every *other* class, of which only the number is used: in the paper
+    25 x 5 x 3 contexts x 4 classes = 1500. Within a pair of classes every context image serves
+    equally often, give or take one. `side` is the object's, left in the paper; the paper has no
+    `controls`: mosaics with the class's own context, and one an image with a neutral partner.
     """
     for name, images in contexts.items():
         if 0 < len(images) < per_context:
@@ -80,9 +64,8 @@ def design(
 def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Tensor:
     """Make the neutral partner, uint8 (1, 3, H, W): it speaks for no class more than for another.
 
-    There are three, from the object images of all classes: uniform in their "mean" colour; uniform
-    "white", the ground of the WB set; or "shuffled": every pixel from a random place of a random
-    image, by `seed`. No image is neutral to every network; "shuffled" is nearest to it.
+    From the object images of all classes: uniform in their "mean" colour, uniform "white", the
+    ground of WB, or "shuffled": every pixel from a random place of a random image, by `seed`.
     """
     if how == "white":
         return torch.full_like(images[:1], 255)
@@ -107,11 +90,10 @@ def batches(
     squeeze: Callable = mosaic.squeeze,
     join: Callable = mosaic.join,
 ) -> Iterator[torch.Tensor]:
-    """Stream the mosaics of a design, in its order, equal to `data.grids.grid` of the same pairs.
+    """Stream the mosaics of any rows of a :func:`design`, in their order; as `grid` makes each.
 
-    `table` has any rows of :func:`design`; `objects` are the images that it counts, `contexts` are
-    by class, and `neutral` is needed where rows are of that kind: all uint8 of one size. Batches
-    are uint8 (B, 3, H, W) if "squeezed", (B, 3, H, 2 * W) if "native".
+    `contexts` are by class; `neutral` is needed where rows are of that kind: all uint8 of one size.
+    Batches are uint8 (B, 3, H, W) if "squeezed", (B, 3, H, 2 * W) if "native".
     """
     images, partner = partners(table, contexts, neutral, objects.shape[-2:])
     used, place = np.unique(table["object"], return_inverse=True)
@@ -136,9 +118,9 @@ def ask(
     shape: str = "squeezed",
     **drawn,
 ) -> dict[str, pd.DataFrame]:
-    """Effects on each object image beside each of several neutral partners, by `effects.per_image`.
+    """`effects.per_image` of trainings beside each of several neutral partners, by their names.
 
-    `networks` are trainings, `partners` are by name, and `drawn` are arguments of :func:`design`.
+    `drawn` are arguments of :func:`design`.
     """
     table = design(objects.labels, contexts, objects.classes, **drawn)
     plain = table["kind"] == "neutral"  # the last rows of a design
@@ -197,3 +179,31 @@ def _rows(objects, name: str, other: str, hands: np.ndarray, kind: str) -> pd.Da
     """Rows of one pair of classes: an object image meets its hand of context images."""
     rows = {"object": objects.repeat(hands.shape[1]), "object_class": name, "context_class": other}
     return pd.DataFrame({**rows, "context": hands.ravel(), "kind": kind})
+
+
+def figure(
+    networks: Sequence,
+    images: ImageSet,
+    contexts: Mapping,
+    colours: Mapping,
+    label: str,
+    context: str,
+    number: int = 0,
+    context_number: int = 0,
+    side: str = "left",
+    **how: Callable,
+) -> Figure:
+    """Draw one image of the class `label` beside one of the `contexts` (by name), and all logits.
+
+    Images are counted from 0; `how` are functions to squeeze and join with (`data.grids.grid`).
+    """
+    chosen, bank = images.of(label).images, contexts[context]
+    parts = [chosen[number % len(chosen)][None], bank[context_number][None]]
+    picture = grid(parts if side == "left" else parts[::-1], 1, 2, **how)
+    logits = models.logits(networks, picture)[:, 0]
+    of_object = logits[:, images.classes.index(label), None]
+    higher = (logits > of_object).sum(0)
+    above = {name: int(k) for name, k in zip(images.classes, higher, strict=True) if k}
+    said = ", ".join(f"{name} in {count}" for name, count in above.items()) or "no class in any"
+    title = f"{label} + {context}: outscored by {said} of {len(logits)} trainings"
+    return figures.mosaic_logits(picture[0], logits, images.classes, colours, title)
