@@ -13,7 +13,6 @@ import pandas as pd
 from helpers import stats
 from helpers.contexts import background, effects, methods, paper, sweep
 from helpers.contexts.cross_evaluation import BARS
-from helpers.contexts.mitigation import CONTEXTS
 from helpers.contexts.paper import CLASS_OF
 from helpers.data import Collection
 from helpers.models.experiment import SETS
@@ -298,7 +297,7 @@ def of_mitigation(predictions: pd.DataFrame, change: pd.DataFrame) -> list[Estim
     """Section 4: what other contexts for a part of the images change (notebook 05b)."""
     found = {}
     for name in ("NC", "WB"):
-        weights = {(CONTEXTS, name): 1, ("model-C", name): -1}
+        weights = {(methods.OTHER_CONTEXTS, name): 1, ("model-C", name): -1}
         found[f"contexts/mitigation/{name}"] = effects.contrast(predictions, weights, *BARS)
     less = methods.overall(change)["mosaics", "logits", methods.NEUTRAL]
     return _estimates(found | {"contexts/mitigation/relies-less": less})
