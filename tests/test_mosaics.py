@@ -150,11 +150,11 @@ def test_batches_are_grids_of_the_designs_pairs(shape, width):
 def test_batches_say_what_is_missing():
     contexts = {"a": noise(5), "b": noise(5)}
     table = mosaics.design(torch.tensor([0, 1]), contexts, "ab", per_context=2)
-    with pytest.raises(ValueError, match="neutral image, which was not given"):
+    with pytest.raises(ValueError, match=r"neutral image of .* it is not given"):
         mosaics.build(table, noise(2), contexts)
-    with pytest.raises(ValueError, match=r"contexts\['b'\], which was not given"):
+    with pytest.raises(ValueError, match=r"contexts\['b'\] of .* it is not given"):
         mosaics.build(table, noise(2), {"a": contexts["a"]}, noise(1))
-    with pytest.raises(ValueError, match=r"is of \(9, 8\) pixels, the objects of \(8, 8\)"):
+    with pytest.raises(ValueError, match=r"of \(8, 8\) pixels: it is of \(9, 8\)"):
         mosaics.build(table, noise(2), contexts | {"b": noise(5, 9)}, noise(1))
 
 

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -26,21 +27,21 @@ def predictions(
     train_set is empty where a name is none of `experiment.MODELS`; image counts in the test split.
     """
     parts = []
-    for set_name, images in sets.items():
+    for (set_name, images), (name, trainings) in product(sets.items(), networks.items()):
         test = images.split("test")
-        for model_name, trainings in networks.items():
-            for training, best in enumerate(models.logits(trainings, test.images).argmax(2)):
-                rows = {
-                    "model": model_name,
-                    "train_set": experiment.MODELS.get(model_name, ("", ""))[1],
-                    "training": training,
-                    "test_set": set_name,
-                    "image": np.arange(len(test)),
-                    "class": np.take(test.classes, test.labels),
-                    "predicted": np.take(test.classes, best),
-                    "right": (best == test.labels).numpy(),
-                }
-                parts.append(pd.DataFrame(rows))
+        best = models.logits(trainings, test.images).argmax(2)
+        training, image = np.indices(best.shape).reshape(2, -1)
+        rows = {
+            "model": name,
+            "train_set": experiment.MODELS.get(name, ("", ""))[1],
+            "training": training,
+            "test_set": set_name,
+            "image": image,
+            "class": np.take(test.classes, test.labels)[image],
+            "predicted": np.take(test.classes, best.flatten()),
+            "right": (best == test.labels).flatten().numpy(),
+        }
+        parts.append(pd.DataFrame(rows))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -61,6 +62,6 @@ def hidden(table: pd.DataFrame) -> pd.DataFrame:
         [own], tests = part["train_set"].unique(), part["test_set"].unique()
         others = [test for test in tests if test != own]
         if others and own in tests:
-            weights = {(name, own): 1.0} | {(name, test): -1 / len(others) for test in others}
+            weights = effects.signed([(name, own)], [(name, test) for test in others])
             rows.append([name, *effects.contrast(table, weights, *BARS)])
     return pd.DataFrame(rows, columns=["model", "drop", "drop_low", "drop_high"])

@@ -42,15 +42,13 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
             f"{len(design)} mosaics and {len(classes)} classes, or are not finite"
         )
     made = design.assign(mosaic=np.arange(len(design)))
-    singles = made.drop_duplicates("object").assign(kind="single", mosaic=-1)
-    used = set(made.loc[made["kind"] == "context", "context_class"])
-    parts = []
-    for context in [name for name in classes if name in used]:
-        of_context = (made["kind"] != "context") | (made["context_class"] == context)
-        rows = pd.concat([singles, made[of_context]])
-        parts.append(rows[rows["object_class"] != context].assign(context_class=context))
-    table = pd.concat(parts, ignore_index=True)
-    table = table[["object_class", "context_class", "kind", "object", "mosaic"]]
+    rows = pd.concat([made.drop_duplicates("object").assign(kind="single", mosaic=-1), made])
+    met, parts = rows["context_class"].where(rows["kind"] == "context"), []
+    for context in [name for name in classes if (met == name).any()]:
+        mine = (met.isna() | (met == context)) & (rows["object_class"] != context)
+        parts.append(rows[mine].assign(context_class=context))
+    columns = ["object_class", "context_class", "kind", "object", "mosaic"]
+    table = pd.concat(parts, ignore_index=True)[columns]
     is_mosaic = (table["mosaic"] >= 0).to_numpy()[:, None]
     logits = np.where(is_mosaic, mosaic[:, table["mosaic"]], single[:, table["object"]])
     rows, best = np.arange(len(table)), logits.argmax(2)
@@ -137,6 +135,11 @@ def contrast(
     return stats.mean(sums, largest, shares=measure in COUNTED).interval()
 
 
+def signed(*sides: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
+    """Weights of pairs: the mean of the first ones less that of the second, and so on in turn."""
+    return {pair: (-1) ** n / len(side) for n, side in enumerate(sides) for pair in side}
+
+
 def split(images: pd.DataFrame, trainings: int) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """What a model's first trainings answered, and the rest, if any, numbered from 0 again."""
     first, rest = (images[images["training"] < trainings], images[images["training"] >= trainings])
@@ -200,9 +203,7 @@ def grid(part: pd.DataFrame, name: str, image: str = "object") -> np.ndarray:
 
 def mean(groups: Mapping, measure: str, *, differ: bool = False) -> stats.Interval:
     """The mean of :func:`grids` with its 95% interval, all groups alike; NaN without any group.
-
-    Values of `COUNTED` that `differ` are differences of shares: a few equal ones say little.
-    """
+    Values of `COUNTED` that `differ` are differences of shares: a few equal ones say little."""
     groups, counted = list(groups.values()), measure in COUNTED
     if not groups:
         return stats.Interval(np.nan, np.nan, np.nan)

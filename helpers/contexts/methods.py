@@ -133,10 +133,8 @@ def _mean(part: pd.DataFrame) -> stats.Interval:
 
 
 def exchanged(images: ImageSet, unbiased: ImageSet, way: str, share: float) -> ImageSet:
-    """Put something else behind the last `share` of each class's objects, in each split.
-
-    Section 4; `unbiased` has the same objects in other contexts, "masked" ones are on noise.
-    """
+    """Put something else behind the last `share` of each class's objects, in each split (section
+    4): `unbiased` has the same objects in other contexts, "masked" ones are on noise."""
     groups = images.table.groupby(["class", "split"])
     last = groups.cumcount() >= (1 - share) * groups["class"].transform("size")
     chosen, contexts = torch.tensor(last.to_numpy()), unbiased.table["context"]

@@ -147,12 +147,10 @@ def partners(
     is_neutral = table["kind"] == "neutral"
     for (plain, name), rows in table.groupby([is_neutral, "context_class"]).indices.items():
         bank = neutral if plain else contexts.get(name)
-        what = "the neutral image" if plain else f"contexts[{name!r}]"
-        if bank is None:
-            raise ValueError(f"the design asks for {what}, which was not given")
-        found, size = tuple(bank.shape[-2:]), tuple(size)
-        if found != size:
-            raise ValueError(f"{what} is of {found} pixels, the objects of {size}")
+        if bank is None or tuple(bank.shape[-2:]) != tuple(size):
+            what = "the neutral image" if plain else f"contexts[{name!r}]"
+            given = "not given" if bank is None else f"of {tuple(bank.shape[-2:])} pixels"
+            raise ValueError(f"the design asks for {what} of {tuple(size)} pixels: it is {given}")
         used, inverse = np.unique(table["context"].to_numpy()[rows], return_inverse=True)
         place[rows] = start + inverse
         images.append(bank.index_select(0, torch.from_numpy(used)))

@@ -29,10 +29,8 @@ NEAR_WHITE = 40.0  # grey levels from white, root mean square, below which colou
 
 
 def cut(images: torch.Tensor, masks: torch.Tensor, softness: float = SOFTNESS) -> np.ndarray:
-    """Cut objects, uint8 (N, 3, H, W), from a white ground, with soft edges and no white in them.
-
-    Returns float32 (N, 4, H, W): colours times coverage, and coverage, the share that is object.
-    """
+    """Cut objects, uint8 (N, 3, H, W), from a white ground, with soft edges and no white in them:
+    float32 (N, 4, H, W), colours times coverage, and coverage, the share that is object."""
     pad = 1 + math.ceil(3 * softness)
     layers = np.zeros((len(masks), 4, *masks.shape[1:]), np.float32)
     parts = zip(images.permute(0, 2, 3, 1).numpy(), masks.numpy(), *_parts(masks), strict=True)
@@ -82,10 +80,8 @@ def batches(
     *,
     scale: float = 1.0,
 ) -> Iterator[torch.Tensor]:
-    """Stream the composites of a design, in its order: uint8 tensors (B, 3, H, W).
-
-    `layers` are from :func:`cut`; an object's centre stays where it was at any `scale`.
-    """
+    """Stream the composites of a design, uint8 (B, 3, H, W), in its order, of layers of `cut`.
+    An object's centre stays where it was at any `scale`."""
     grounds, ground_of = mosaics.partners(table, contexts, neutral, layers.shape[2:])
     if scale != 1:
         layers = np.stack([_scaled(layer, scale) for layer in layers])
@@ -163,14 +159,13 @@ def alone(logits: Mapping[str, torch.Tensor], classes: Sequence[str]) -> dict[st
 def counts(alone: Mapping[str, np.ndarray], images: pd.DataFrame | None = None) -> pd.DataFrame:
     """The bars of Figures 11 to 14: share of the images taken for the context's class.
 
-    By :func:`alone` ("nothing" pasted) and, if given, `effects.per_image`; predicted is a mean over
-    trainings.
+    By :func:`alone` and, if given, `effects.per_image`; predicted is a mean over trainings.
     """
     found = {} if images is None else effects.grids(images, "taken_share", effects.PAIR)
     rows = []
     for context, said in alone.items():
-        bars = {(context, NOTHING): said} | {of: found[of] for of in found if of[0] == context}
-        for of, taken in bars.items():
+        bars = [((context, NOTHING), said)] + [bar for bar in found.items() if bar[0][0] == context]
+        for of, taken in bars:
             rows.append((*of, taken.sum() / len(taken), taken.shape[1], *stats.share(taken)))
     columns = ["context_class", "pasted", "predicted", "images", "share", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
