@@ -73,18 +73,19 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
     """Section 2.1.3 on the models and sets of `cross_evaluation.predictions` (notebook 02)."""
     if predictions["test_set"].nunique() < 2:
         return []
-    accuracy = predictions.groupby(["model", "test_set"], sort=False)["right"].mean()
+    rights = effects.grids(predictions, *BARS)
+    accuracy = {bar: right.mean() for bar, right in rights.items()}
     asked = dict(ACCURACIES)
-    if set(_outside("model")) <= set(accuracy.index):
+    if set(_outside("model")) <= set(accuracy):
         worst = {own: min(_outside(f"model-{own}"), key=accuracy.get) for own in SETS}
         rival = max(worst["C"], worst["NC"], key=accuracy.get)
         asked["contexts/only-consistent"] = [{worst["WB"]: 1, rival: -1}]
     found = []
     for claim, several in asked.items():  # of several, that of which the sum is smallest
-        there = [weights for weights in several if set(weights) <= set(accuracy.index)]
+        there = [weights for weights in several if set(weights) <= set(accuracy)]
         if there:
             least = min(there, key=lambda weights: sum(w * accuracy[p] for p, w in weights.items()))
-            found.append(Estimate(claim, effects.contrast(predictions, least, *BARS)))
+            found.append(Estimate(claim, effects.contrast(rights, least, shares=True)))
     return found
 
 
@@ -116,9 +117,9 @@ def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection
 
 def _more_than(images: pd.DataFrame, first: list, second: list, measure: str) -> stats.Interval:
     """Mean strength of some contexts, in a measure, less that of others."""
-    met = [*images[effects.PAIR].drop_duplicates().itertuples(index=False, name=None)]
-    sides = ([pair for pair in met if pair[0] in side] for side in (first, second))
-    return effects.contrast(images, signed(*sides), measure)
+    groups = effects.grids(images, measure, effects.PAIR)
+    sides = ([pair for pair in groups if pair[0] in side] for side in (first, second))
+    return effects.contrast(groups, signed(*sides), shares=measure in effects.COUNTED)
 
 
 def _estimates(found: Mapping[str, tuple]) -> list[Estimate]:
@@ -272,9 +273,9 @@ def of_worlds(worlds: pd.DataFrame) -> list[Estimate]:
 
 def of_mitigation(predictions: pd.DataFrame, change: pd.DataFrame) -> list[Estimate]:
     """Section 4: what other contexts for a part of the images change (notebook 05b)."""
-    found = {}
+    found, rights = {}, effects.grids(predictions, *BARS)
     for name in ("NC", "WB"):
         weights = {(methods.OTHER_CONTEXTS, name): 1, ("model-C", name): -1}
-        found[f"contexts/mitigation/{name}"] = effects.contrast(predictions, weights, *BARS)
+        found[f"contexts/mitigation/{name}"] = effects.contrast(rights, weights, shares=True)
     less = methods.overall(change)["mosaics", "logits", methods.NEUTRAL]
     return _estimates(found | {"contexts/mitigation/relies-less": less})

@@ -16,7 +16,7 @@ from helpers.data import ImageSet
 from helpers.models import experiment
 from helpers.stats.interval import crossed_error
 
-BARS = "right", ["model", "test_set"], "image"  # of Figure 2, as `effects.contrast` takes them
+BARS = "right", ["model", "test_set"], "image"  # of Figure 2, as `effects.grids` takes them
 
 
 def predictions(
@@ -48,8 +48,7 @@ def predictions(
 def accuracies(table: pd.DataFrame, error: Callable = crossed_error) -> pd.DataFrame:
     """Accuracy by model and test set (Figure 2); `error` is the formula of the intervals."""
     rows, keys = [], ["model", "train_set", "test_set"]
-    for of, part in table.groupby(keys, sort=False):
-        right = effects.grid(part, "right", "image")
+    for of, right in effects.grids(table, "right", keys, "image").items():
         rows.append((*of, *stats.share(right, error), right.shape[1], len(right)))
     columns = [*keys, "accuracy", "low", "high", "images", "trainings"]
     return pd.DataFrame(rows, columns=columns)
@@ -57,11 +56,10 @@ def accuracies(table: pd.DataFrame, error: Callable = crossed_error) -> pd.DataF
 
 def hidden(table: pd.DataFrame) -> pd.DataFrame:
     """By model, accuracy on the own set less the mean on the others: drop, drop_low, drop_high."""
-    rows = []
-    for name, part in table.groupby("model", sort=False):
-        [own], tests = part["train_set"].unique(), part["test_set"].unique()
-        others = [test for test in tests if test != own]
-        if others and own in tests:
-            weights = effects.signed([(name, own)], [(name, test) for test in others])
-            rows.append([name, *effects.contrast(table, weights, *BARS)])
+    rows, rights = [], effects.grids(table, *BARS)
+    for name, own in table.groupby("model", sort=False)["train_set"].first().items():
+        others = [bar for bar in rights if bar[0] == name and bar[1] != own]
+        if others and (name, own) in rights:
+            weights = effects.signed([(name, own)], others)
+            rows.append([name, *effects.contrast(rights, weights, shares=True)])
     return pd.DataFrame(rows, columns=["model", "drop", "drop_low", "drop_high"])

@@ -16,7 +16,7 @@ IMAGE = ["training", *PAIR, "object"]
 OF_PAIRS = ["flip_share", "mosaic_distance", "single_distance", "drop", "context_effect"]
 OF_CONTEXTS = ["flip_share", "context_effect", "taken_effect"]
 # Measures that are shares (of images, or of a map's relevance), or differences of such shares.
-COUNTED = {"flip_share", "taken_share", "taken_effect", "peak", "context", "right"}
+COUNTED = {"flip_share", "taken_share", "taken_effect", "peak", "context"}
 READINGS = {"flip_share": "share of flips", "context_effect": "effect beside a neutral image"}
 BEYOND = ", beyond the reference"
 # Columns that say what a row is of, in tables of images here, in `background` and in `methods`.
@@ -118,21 +118,14 @@ def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
     return intervals(images, ["context_class"], OF_CONTEXTS)
 
 
-def contrast(
-    table: pd.DataFrame,
-    weights: Mapping[tuple[str, str], float],
-    measure: str,
-    by=PAIR,
-    image="object",
-) -> stats.Interval:
-    """A weighted sum of means by two columns; within the second it compares image by image."""
-    parts, sums, largest = dict(list(table.groupby(list(by), sort=False))), [], []
+def contrast(groups: Mapping, weights: Mapping, *, shares: bool) -> stats.Interval:
+    """A weighted sum of means of :func:`grids` by pairs: image by image within a pair's second."""
+    sums, largest = [], []
     for name in dict.fromkeys(second for _, second in weights):
         mine = {pair: weight for pair, weight in weights.items() if pair[1] == name}
         largest.append(max(map(abs, mine.values())))
-        values = (w * grid(parts[pair], measure, image) for pair, w in mine.items())
-        sums.append(sum(values) / largest[-1])
-    return stats.mean(sums, largest, shares=measure in COUNTED).interval()
+        sums.append(sum(w * groups[pair] for pair, w in mine.items()) / largest[-1])
+    return stats.mean(sums, largest, shares=shares).interval()
 
 
 def signed(*sides: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
@@ -190,15 +183,14 @@ def agreement(
     return stats.bootstrap(correlation, groups)
 
 
-def grids(images: pd.DataFrame, name: str, by="object_class") -> dict[str, np.ndarray]:
+def grids(images: pd.DataFrame, name: str, by="object_class", image="object") -> dict:
     """A measure, (trainings, images), of each group that has it, as `stats.mean` takes them."""
-    found = {key: grid(part, name) for key, part in images.groupby(by, sort=False)}
-    return {key: values for key, values in found.items() if not np.isnan(values).all()}
-
-
-def grid(part: pd.DataFrame, name: str, image: str = "object") -> np.ndarray:
-    """A measure of the images that a column names, (trainings, images)."""
-    return part.pivot(index="training", columns=image, values=name).to_numpy(float)
+    found = {}
+    for key, part in images.groupby(by, sort=False):
+        values = part.pivot(index="training", columns=image, values=name).to_numpy(float)
+        if not np.isnan(values).all():
+            found[key] = values
+    return found
 
 
 def mean(groups: Mapping, measure: str, *, differ: bool = False) -> stats.Interval:

@@ -5,6 +5,7 @@ image goes beside which context image, `batches` makes the pixels, and `ask` has
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,6 @@ from helpers.data import ImageSet, mosaic
 from helpers.data.grids import cells, grid
 from helpers.figures import contexts as figures
 
-KINDS = ["context", "own", "neutral"]
 BATCH = 64  # as `models.logits`; larger ones are at most 6% faster, and some have other last bits
 
 
@@ -46,26 +46,23 @@ def design(
                 "needs that many different ones; give more images or lower per_context"
             )
     labels, parts = np.asarray(labels), []
-    for i, name in enumerate(classes):
-        objects = np.flatnonzero(labels == i)
-        for j, other in enumerate(classes):
-            if len(contexts.get(other, ())) and ("own" in controls or i != j):
-                rng = np.random.default_rng([seed, i, j])
-                hands = _deal(len(objects), per_context, len(contexts[other]), rng)
-                parts.append(_rows(objects, name, other, hands, "own" if i == j else "context"))
-        if "neutral" in controls:
-            hands = np.zeros((len(objects), 1), dtype=np.int64)
-            parts.append(_rows(objects, name, "neutral", hands, "neutral"))
-    table = pd.concat(parts, ignore_index=True).assign(side=side)
-    order = table["kind"].map(KINDS.index).sort_values(kind="stable").index
-    return table.loc[order].reset_index(drop=True)
+    for (i, name), (j, other) in product(enumerate(classes), enumerate([*classes, "neutral"])):
+        kind = "neutral" if j == len(classes) else "own" if i == j else "context"
+        size, stock = (1, 1) if kind == "neutral" else (per_context, len(contexts.get(other, ())))
+        if stock and kind in ("context", *controls):
+            objects, rng = np.flatnonzero(labels == i), np.random.default_rng([seed, i, j])
+            rows = {"object": objects.repeat(size), "object_class": name, "context_class": other}
+            rows["context"] = _deal(len(objects), size, stock, rng).ravel()
+            parts.append(pd.DataFrame(rows | {"kind": kind, "side": side}))
+    table, order = pd.concat(parts), ["context", "own", "neutral"].index
+    return table.sort_values("kind", key=lambda k: k.map(order), kind="stable", ignore_index=True)
 
 
 def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Tensor:
-    """Make the neutral partner, uint8 (1, 3, H, W): it speaks for no class more than for another.
+    """Make the neutral partner, uint8 (1, 3, H, W), from the object images of all classes.
 
-    From the object images of all classes: uniform in their "mean" colour, uniform "white", the
-    ground of WB, or "shuffled": every pixel from a random place of a random image, by `seed`.
+    Uniform in their "mean" colour, uniform "white", as the ground of WB, or "shuffled": every pixel
+    from a random place of a random image, by `seed`.
     """
     if how == "white":
         return torch.full_like(images[:1], 255)
@@ -98,12 +95,11 @@ def batches(
     images, partner = partners(table, contexts, neutral, objects.shape[-2:])
     used, place = np.unique(table["object"], return_inverse=True)
     tiles = torch.cat([objects.index_select(0, torch.from_numpy(used)), images])
-    partner = partner + len(used)
     widths = cells(tiles.shape[-1], 2, shape)
     squeezed = {width: squeeze(tiles, tiles.shape[-2], width) for width in set(widths)}
     is_left = (table["side"] == "left").to_numpy()
-    left = torch.from_numpy(np.where(is_left, place, partner))
-    right = torch.from_numpy(np.where(is_left, partner, place))
+    places = np.stack([place, partner + len(used)])
+    left, right = torch.from_numpy(np.where(is_left, places, places[::-1]))
     for at in torch.arange(len(table)).split(BATCH):
         first = squeezed[widths[0]].index_select(0, left[at])  # seven times faster than [...]
         yield join([first, squeezed[widths[1]].index_select(0, right[at])], 1, 2)
@@ -173,12 +169,6 @@ def _deal(hands: int, size: int, cards: int, rng: np.random.Generator) -> np.nda
     return np.array(dealt, dtype=np.int64).reshape(hands, size)
 
 
-def _rows(objects, name: str, other: str, hands: np.ndarray, kind: str) -> pd.DataFrame:
-    """Rows of one pair of classes: an object image meets its hand of context images."""
-    rows = {"object": objects.repeat(hands.shape[1]), "object_class": name, "context_class": other}
-    return pd.DataFrame({**rows, "context": hands.ravel(), "kind": kind})
-
-
 def figure(
     networks: Sequence,
     images: ImageSet,
@@ -200,8 +190,7 @@ def figure(
     picture = grid(parts if side == "left" else parts[::-1], 1, 2, **how)
     logits = models.logits(networks, picture)[:, 0]
     of_object = logits[:, images.classes.index(label), None]
-    higher = (logits > of_object).sum(0)
-    above = {name: int(k) for name, k in zip(images.classes, higher, strict=True) if k}
-    said = ", ".join(f"{name} in {count}" for name, count in above.items()) or "no class in any"
+    higher = zip(images.classes, (logits > of_object).sum(0).tolist(), strict=True)
+    said = ", ".join(f"{name} in {count}" for name, count in higher if count) or "no class in any"
     title = f"{label} + {context}: outscored by {said} of {len(logits)} trainings"
     return figures.mosaic_logits(picture[0], logits, images.classes, colours, title)
