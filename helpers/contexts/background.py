@@ -31,9 +31,7 @@ def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> lis
 
 
 def mean_colours(images: ImageSet) -> dict[str, torch.Tensor]:
-    """Mean RGB of each image, float64 (N, 3), NaN where a region is empty: of the object and, in C,
-    of the background; without masks, of the whole image.
-    """
+    """Mean RGB of each image by region, float64 (N, 3), NaN where a region is empty."""
     pixels = images.images.double()
     if images.masks is None:
         return {"image": pixels.mean((2, 3))}
@@ -61,10 +59,7 @@ def guesses(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
 
 
 def given_away(guesses: pd.DataFrame) -> pd.DataFrame:
-    """How often a mean colour names the class, by set and region, with Wilson's interval.
-
-    chance is to guess always the largest class.
-    """
+    """How often a mean colour names the class; chance is to guess always the largest class."""
     groups = guesses.groupby(["set", "region"], sort=False)
     found = groups["right"].agg(accuracy="mean", images="size")
     found["low"], found["high"] = stats.wilson(groups["right"].sum(), found["images"])
@@ -133,10 +128,8 @@ def fair_test_at(size: int, name: str, images: Images, recipe: Recipe, seed: int
 def explained(model: Sequence, images: ImageSet, layer: str | None = None) -> list[Maps]:
     """GradCAM's maps of images for their own class, by every training, at :func:`layer_for`'s."""
     layer = layer or layer_for(model[0], images.images)
-    return [
-        explain.explain(training, images.images, images.labels, "gradcam", layer=layer)
-        for training in model
-    ]
+    given = images.images, images.labels, "gradcam"
+    return [explain.explain(training, *given, layer=layer) for training in model]
 
 
 def in_mosaics(

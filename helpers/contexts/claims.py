@@ -19,8 +19,6 @@ from helpers.models.experiment import SETS
 from helpers.stats import Estimate
 
 PER_CLASS = [100, 25, 25]  # images for training, validation and test (section 2.1.2)
-# Stronger and weaker context by the paper's counts.
-STRONGER = (("park", "sky"), ("sky", "wood"), ("wood", "road"))
 
 
 def of_datasets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]:
@@ -97,20 +95,22 @@ def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection
     images = images.assign(kept=images["kept"] / images["mosaics"])
     measures = "flip_share", "drop", "mosaic_distance", "kept"
     flips, drops, distances, kept = (_by_context(images, name) for name in measures)
-    for first, second in STRONGER:
+    for first, second in (("park", "sky"), ("sky", "wood"), ("wood", "road")):
         more = _more_than(images, [CLASS_OF[first]], [CLASS_OF[second]], "flip_share")
         found[f"contexts/stronger/{first}-{second}"] = more
-    least = [_less(drops[c], side=-1) for c in ("sky", "park", "wood")]
-    across = [effects.mean({0: distances[c]["mug"]}, "mosaic_distance") for c in ("sky", "park")]
     found |= {
-        "contexts/hydrants-move-least": max(least),
+        "contexts/hydrants-move-least": max(
+            _less(drops[c], side=-1) for c in ("sky", "park", "wood")
+        ),
         "contexts/hydrants-farthest": min(_less(distances[c], side=1) for c in ("sky", "park")),
         "contexts/hydrants-flip-least": _less(flips["park"], side=-1),
         "contexts/hydrants-flip-most": _less(flips["wood"], side=1),
         "contexts/planes-on-road": _less(flips["road"], "plane"),
         "contexts/road-few": stats.share(max(flips["road"].values(), key=np.mean)),
         "contexts/hydrants-kept": stats.share(kept["sky"]["fire hydrant"]),
-        "contexts/mugs-across": max(across),
+        "contexts/mugs-across": max(
+            stats.mean(distances[c]["mug"]).interval() for c in ("sky", "park")
+        ),
     }
     return _estimates(found)
 
@@ -182,34 +182,30 @@ def of_pasting(
         shown = {context: alone[label] for context, label in CLASS_OF.items()}
         found = {f"contexts/alone/{name}": stats.share(said) for name, said in shown.items()}
         found["contexts/alone/road"] = _less(shown, "road")
+    if pasted is not None and reference is not None:
+        grids = effects.grids(effects.beyond(pasted, reference), "taken_effect", effects.PAIR)
+        found["suite/contexts/pasted-effect"] = effects.mean(grids, "taken_share", differ=True)
     if pasted is not None:
-        if reference is not None:
-            grids = effects.grids(effects.beyond(pasted, reference), "taken_effect", effects.PAIR)
-            found["suite/contexts/pasted-effect"] = effects.mean(grids, "taken_share", differ=True)
         found["suite/contexts/methods-agree"] = effects.agreement(mosaics, pasted)
-        if papers:
-            found |= _of_the_papers_pasting(mosaics, pasted, shown["wood"])
+    if papers and pasted is not None:
+        taken = _by_context(pasted, "taken_share")
+        counted = (  # of the pairs that the paper prints both counts for, by what it counts
+            table.rename(columns={share: "share"}).merge(paper.pairs()[effects.PAIR])
+            for table, share in ((mosaics, "flip_share"), (pasted, "taken_share"))
+        )
+        printed = paper.of_pairs().set_index(effects.PAIR)["paste_share"]
+        ours = pasted.groupby(effects.PAIR)["taken_share"].mean()[printed.index]
+        found |= {
+            "contexts/pasted/sky": _less(taken["sky"]),
+            "contexts/pasted/park": stats.share(min(taken["park"].values(), key=np.mean)),
+            "contexts/pasted/road": stats.share(list(taken["road"].values())),
+            "contexts/pasted/wood": _less(
+                {"alone": shown["wood"], **taken["wood"]}, "alone", sign=-1
+            ),
+            "contexts/consistent": effects.agreement(*counted, value="share"),
+            "suite/contexts/counts-as-paper": stats.spearman(ours, printed),
+        }
     return _estimates(found)
-
-
-def _of_the_papers_pasting(mosaics, pasted, wood: np.ndarray) -> dict[str, stats.Interval]:
-    """What Results Checks says of the paper's own classes and contexts; `wood` is that alone."""
-    taken = _by_context(pasted, "taken_share")
-    # The eleven pairs that the paper prints both counts for, each method by what the paper counts.
-    both = [
-        table.rename(columns={share: "share"}).merge(paper.pairs()[effects.PAIR])
-        for table, share in ((mosaics, "flip_share"), (pasted, "taken_share"))
-    ]
-    printed = paper.of_pairs().set_index(effects.PAIR)["paste_share"]
-    ours = pasted.groupby(effects.PAIR)["taken_share"].mean()[printed.index]
-    return {
-        "contexts/pasted/sky": _less(taken["sky"]),
-        "contexts/pasted/park": stats.share(min(taken["park"].values(), key=np.mean)),
-        "contexts/pasted/road": stats.share(list(taken["road"].values())),
-        "contexts/pasted/wood": _less({"alone": wood, **taken["wood"]}, "alone", sign=-1),
-        "contexts/consistent": effects.agreement(*both, value="share"),
-        "suite/contexts/counts-as-paper": stats.spearman(ours, printed),
-    }
 
 
 def of_gradcam(table, tested, collection: Collection) -> list[Estimate]:
@@ -226,8 +222,8 @@ def of_gradcam(table, tested, collection: Collection) -> list[Estimate]:
         coarse = tested[tested["pixels"] == tested.groupby("size")["pixels"].transform("min")]
         for size, part in coarse.groupby("size"):
             if known := effects.grids(part, "share", "class"):
-                mean = effects.mean(known, "share")
-                found.append(Estimate("suite/contexts/gradcam", mean, {"size": size}))
+                more = effects.mean(known, "share")
+                found.append(Estimate("suite/contexts/gradcam", more, {"size": size}))
     return found
 
 

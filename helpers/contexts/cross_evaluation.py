@@ -22,10 +22,7 @@ BARS = "right", ["model", "test_set"], "image"  # of Figure 2, as `effects.grids
 def predictions(
     networks: Mapping[str, Sequence[nn.Module]], sets: Mapping[str, ImageSet]
 ) -> pd.DataFrame:
-    """What each training of each model says of each test image, the test splits of `sets`.
-
-    train_set is empty where a name is none of `experiment.MODELS`; image counts in the test split.
-    """
+    """What each training of each model says of each test image of each of the `sets`."""
     parts = []
     for (set_name, images), (name, trainings) in product(sets.items(), networks.items()):
         test = images.split("test")

@@ -52,9 +52,7 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
     is_mosaic = (table["mosaic"] >= 0).to_numpy()[:, None]
     logits = np.where(is_mosaic, mosaic[:, table["mosaic"]], single[:, table["object"]])
     rows, best = np.arange(len(table)), logits.argmax(2)
-    objects, contexts = (
-        table[name].map(classes.index).to_numpy() for name in ("object_class", "context_class")
-    )
+    contexts, objects = (table[name].map(classes.index).to_numpy() for name in PAIR)
     of_object, of_context = logits[:, rows, objects].ravel(), logits[:, rows, contexts].ravel()
     table = pd.concat([table.assign(training=t) for t in range(len(single))], ignore_index=True)
     return table.assign(
@@ -104,10 +102,7 @@ def beyond(images: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
-    """What each context does to each object class (section 3, Table 1, Figure 10), with intervals.
-
-    mosaics, flips and kept are counts: means over the trainings of :func:`per_image`.
-    """
+    """What each context does to each object class (Table 1, Figure 10); counts are a training's."""
     counts = images.groupby(PAIR, sort=False)[["mosaics", "flips", "kept"]].sum()
     counts /= images["training"].nunique()
     return counts.reset_index().merge(intervals(images, PAIR, OF_PAIRS), on=PAIR)
@@ -162,9 +157,7 @@ def of_trainings(images: pd.DataFrame) -> pd.DataFrame:
     return named.melt(["training", "context_class"], var_name="reading")
 
 
-def agreement(
-    first: pd.DataFrame, second: pd.DataFrame, value: str = "context_effect"
-) -> stats.Interval:
+def agreement(first, second, value: str = "context_effect") -> stats.Interval:
     """How alike two methods rank the pairs by the mean of `value`: Spearman over the pairs.
 
     Both are by :func:`per_image`, of the same pairs and trainings; NaN where all pairs are alike.

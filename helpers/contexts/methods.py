@@ -70,8 +70,7 @@ def measured(
         tables["GradCAM"] = shares.assign(peak_excess=shares["peak"] - shares["area"])
     parts = []
     for method, table in tables.items():
-        columns = {name for both in QUANTITIES[method].values() for name in both}
-        mine, other = effects.split(table[[*effects.IMAGE, *columns]], len(model))
+        mine, other = effects.split(table, len(model))
         beyond = None if other is None else effects.beyond(mine, other)
         for quantity, (raw, beside) in QUANTITIES[method].items():
             of = {"method": method, "quantity": quantity}
@@ -111,10 +110,7 @@ def other_reference(name: str, images: Images, recipe: Recipe, seed: int) -> lis
 def at_doses(
     doses: Sequence[float], name: str, images: Images, recipe: Recipe, seed: int
 ) -> dict[float, pd.DataFrame]:
-    """What :func:`measured` says of each dose's model, beyond another reference.
-
-    One seed makes the same objects at every dose; only their contexts change.
-    """
+    """What :func:`measured` says of each dose's model: the same objects in other contexts."""
     found, reference = {}, other_reference(name, images, recipe, seed)
     for dose in progress(doses, desc="doses"):
         dosed = replace(images, context_bias=dose)

@@ -106,18 +106,9 @@ def batches(
 
 
 def ask(
-    networks: Sequence,
-    objects: ImageSet,
-    contexts: Mapping[str, torch.Tensor],
-    partners: Mapping[str, torch.Tensor],
-    *,
-    shape: str = "squeezed",
-    **drawn,
+    networks, objects: ImageSet, contexts: Mapping, partners: Mapping, *, shape="squeezed", **drawn
 ) -> dict[str, pd.DataFrame]:
-    """`effects.per_image` of trainings beside each of several neutral partners, by their names.
-
-    `drawn` are arguments of :func:`design`.
-    """
+    """`effects.per_image` beside each of several neutral partners; `drawn` is for `design`."""
     table = design(objects.labels, contexts, objects.classes, **drawn)
     plain = table["kind"] == "neutral"  # the last rows of a design
     single = models.logits(networks, objects.images)
@@ -181,10 +172,7 @@ def figure(
     side: str = "left",
     **how: Callable,
 ) -> Figure:
-    """Draw one image of the class `label` beside one of the `contexts` (by name), and all logits.
-
-    Images are counted from 0; `how` are functions to squeeze and join with (`data.grids.grid`).
-    """
+    """Draw one image of the class `label` beside one of a context, and all logits."""
     chosen, bank = images.of(label).images, contexts[context]
     parts = [chosen[number % len(chosen)][None], bank[context_number][None]]
     picture = grid(parts if side == "left" else parts[::-1], 1, 2, **how)

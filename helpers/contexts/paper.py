@@ -46,10 +46,7 @@ def of_pairs(collection: Collection | None = None) -> pd.DataFrame:
 
 
 def agreement(images: pd.DataFrame) -> pd.DataFrame:
-    """How alike a run and the paper rank the pairs, in each quantity that the paper prints.
-
-    ours and paper are means over the pairs that it prints.
-    """
+    """How alike a run and the paper rank the pairs, in each quantity that it prints; with means."""
     names = {"mosaic_share": "flip_share", "mosaic": "mosaic_distance", "single": "single_distance"}
     rows, table = [], of_pairs().rename(columns=names)
     for name in (*names.values(), "drop"):

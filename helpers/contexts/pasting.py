@@ -60,8 +60,7 @@ def _parts(masks: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 def _grown(masks: np.ndarray, steps: int) -> np.ndarray:
     """Masks (N, H, W) and all pixels at most `steps` away, across corners too."""
-    size = 2 * steps + 1
-    return ndimage.maximum_filter(masks, (1, size, size), mode="constant")
+    return ndimage.maximum_filter(masks, (1, 2 * steps + 1, 2 * steps + 1), mode="constant")
 
 
 def _explained(pixels: np.ndarray, colours: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
@@ -73,12 +72,7 @@ def _explained(pixels: np.ndarray, colours: np.ndarray, otherwise: np.ndarray) -
 
 
 def batches(
-    table: pd.DataFrame,
-    layers: np.ndarray,
-    contexts: Mapping[str, torch.Tensor],
-    neutral: torch.Tensor | None = None,
-    *,
-    scale: float = 1.0,
+    table: pd.DataFrame, layers: np.ndarray, contexts: Mapping, neutral=None, *, scale: float = 1.0
 ) -> Iterator[torch.Tensor]:
     """Stream the composites of a design, uint8 (B, 3, H, W), in its order, of layers of `cut`.
     An object's centre stays where it was at any `scale`."""
@@ -150,17 +144,12 @@ def ask(networks: Sequence, collection: Collection, *, seed: int, **how) -> pd.D
 
 def alone(logits: Mapping[str, torch.Tensor], classes: Sequence[str]) -> dict[str, np.ndarray]:
     """Which images of a context alone are taken for its class: from (T, M, K) to 0 or 1 (T, M)."""
-    return {
-        name: (said.argmax(2) == list(classes).index(name)).numpy().astype(float)
-        for name, said in logits.items()
-    }
+    place = list(classes).index
+    return {k: (said.argmax(2) == place(k)).double().numpy() for k, said in logits.items()}
 
 
 def counts(alone: Mapping[str, np.ndarray], images: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The bars of Figures 11 to 14: share of the images taken for the context's class.
-
-    By :func:`alone` and, if given, `effects.per_image`; predicted is a mean over trainings.
-    """
+    """The bars of Figures 11 to 14, by :func:`alone` and, if given, `effects.per_image`."""
     found = {} if images is None else effects.grids(images, "taken_share", effects.PAIR)
     rows = []
     for context, said in alone.items():

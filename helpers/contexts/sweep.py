@@ -29,8 +29,7 @@ def recorded(path: Path | None = None) -> pd.DataFrame:
 def rates(worlds: pd.DataFrame) -> pd.DataFrame:
     """How often each measure answers yes at each dose; raw readings answer nothing.
 
-    A row a dose and measure: worlds (the units of the interval, for the contexts of a world share
-    its models), yes (share of contexts), low, high.
+    Worlds are the units of the intervals, for the contexts of a world share its models.
     """
     asked = worlds[worlds["reading"] != methods.RAW]
     keys = ["dose", *ASKED]
@@ -40,10 +39,9 @@ def rates(worlds: pd.DataFrame) -> pd.DataFrame:
 
 
 def told_apart(worlds: pd.DataFrame) -> pd.DataFrame:
-    """How well the size of each effect tells a planted context from one that is not.
+    """The AUC of each effect, for contexts at dose 1 against contexts where nothing is planted.
 
-    A row a measure: worlds, auc (area under the ROC curve of the effects of contexts at dose 1 and
-    where nothing is planted), low, high; the interval resamples worlds.
+    The intervals resample worlds.
     """
     rows = []
     for key, part in worlds.groupby(ASKED, sort=False):
