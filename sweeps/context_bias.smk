@@ -21,15 +21,16 @@ from helpers.suite import preflight
 from helpers import store
 from helpers.suite import project
 from helpers import recorded
+from sweeps import context_worlds
 
 try:  # refused here, before anything runs
     preflight.known_keys(config, ["run", "doses", "seeds", "per_class", "trainings"])
-    seeds = list(range(sweep.FIRST, sweep.FIRST + sweep.WORLDS))
-    swept = {"doses": list(sweep.DOSES), "seeds": seeds, "trainings": sweep.RECIPE.trainings}
+    swept = {"doses": list(sweep.DOSES), "seeds": list(context_worlds.SEEDS)}
+    swept |= {"trainings": context_worlds.RECIPE.trainings}
     swept |= {name: config[name] for name in swept if name in config}
     swept = parameters.checked(swept, [])
     images = parameters.images_of(
-        {"source": "world", "per_class": config.get("per_class", sweep.IMAGES.per_class)}
+        {"source": "world", "per_class": config.get("per_class", context_worlds.IMAGES.per_class)}
     )
     preflight.once(workflow.configfiles)
     OUT = os.path.relpath(store.outputs() / project.run_name(config, "sweep"))
@@ -52,7 +53,7 @@ rule world:
         doses=" ".join(map(str, swept.doses)),
     threads: 1
     shell:
-        "{sys.executable:q} -m helpers.contexts.sweep {output:q} --seeds {wildcards.seed}"
+        "{sys.executable:q} -m sweeps.context_worlds {output:q} --seeds {wildcards.seed}"
         " --doses {params.doses} --per-class {images.per_class} --trainings {swept.trainings}"
 
 

@@ -17,6 +17,7 @@ from helpers.contexts import claims, methods, sweep
 from helpers.data.images import Images
 from helpers.models.recipe import Recipe
 from helpers.suite.claims import judge
+from sweeps import context_worlds
 
 
 def made(effect, *, worlds=12, width=0.3, seed=0):
@@ -82,7 +83,7 @@ def test_claims_hold_where_the_dose_shows_and_not_where_nothing_does():
 @pytest.fixture(scope="module")
 def small():
     images = Images("world", 96, 18)
-    return sweep.world(7, (0.25, 1.0), images, Recipe(trainings=2, epochs=1))
+    return context_worlds.world(7, (0.25, 1.0), images, Recipe(trainings=2, epochs=1))
 
 
 def test_a_world_asks_all_trainings_and_the_first_alone(small):
@@ -103,10 +104,10 @@ def test_where_nothing_is_planted_the_reference_is_not_the_model_itself(small):
 
 def test_the_recorded_worlds_are_whole():
     worlds = sweep.recorded()
-    assert list(worlds["seed"].unique()) == list(range(sweep.FIRST, sweep.FIRST + sweep.WORLDS))
+    assert list(worlds["seed"].unique()) == list(context_worlds.SEEDS)
     measures = len(methods.READINGS) * sum(map(len, methods.QUANTITIES.values()))
     sizes = worlds.groupby(["seed", "dose", "trainings"]).size()
-    assert (sizes == 4 * measures).all() and len(sizes) == sweep.WORLDS * len(sweep.DOSES) * 2
+    assert (sizes == 4 * measures).all() and len(sizes) == 10 * len(sweep.DOSES) * 2
     with pytest.raises(ValueError, match="There is no file"):
         sweep.recorded(store.root() / "data" / "nothing.csv")
 

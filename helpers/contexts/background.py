@@ -1,8 +1,6 @@
 """What lies around the objects: its colour, and how much of an explanation falls on it.
 
-*Assessing Biases through Visual Contexts*, section 2.1.1, holds the objects' colour constant, and
-section 4 judges by eye where GradCAM looks (Figure 16). A map spreads beyond its object, with or
-without a bias, so its share on the background is compared with that of networks without the bias.
+*Assessing Biases through Visual Contexts*, sections 2.1.1 and 4 (Figure 16).
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,10 +31,7 @@ def examples(images: ImageSet, context_of: Mapping[str, str], n: int = 2) -> lis
 
 
 def mean_colours(images: ImageSet) -> dict[str, torch.Tensor]:
-    """Mean RGB of each image by region, float64 (N, 3), NaN where a region is empty.
-
-    The regions are the object and, in C, the background; without masks, the whole image.
-    """
+    """Mean RGB of each image by region, float64 (N, 3), NaN where a region is empty."""
     pixels = images.images.double()
     if images.masks is None:
         return {"image": pixels.mean((2, 3))}
@@ -49,10 +44,7 @@ def mean_colours(images: ImageSet) -> dict[str, torch.Tensor]:
 
 
 def guesses(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
-    """Guess the class of every test image: that whose mean colour in training is nearest.
-
-    One row a test image and region: set, region, class, right (bool).
-    """
+    """Guess the class of every test image: that whose mean colour in training is nearest."""
     parts = []
     for name, images in sets.items():
         train, test = images.split("train"), images.split("test")
@@ -67,16 +59,12 @@ def guesses(sets: Mapping[str, ImageSet]) -> pd.DataFrame:
 
 
 def given_away(guesses: pd.DataFrame) -> pd.DataFrame:
-    """How often a mean colour names the class, from :func:`guesses`, by set and region.
-
-    Columns set, region, accuracy, low, high (Wilson), chance (always the largest class), images.
-    """
-    by = ["set", "region"]
-    groups = guesses.groupby(by, sort=False)
+    """How often a mean colour names the class; chance is to guess always the largest class."""
+    groups = guesses.groupby(["set", "region"], sort=False)
     found = groups["right"].agg(accuracy="mean", images="size")
     found["low"], found["high"] = stats.wilson(groups["right"].sum(), found["images"])
-    found["chance"] = groups["class"].agg(lambda names: names.value_counts().max() / len(names))
-    return found.reset_index()[[*by, "accuracy", "low", "high", "chance", "images"]]
+    found["chance"] = groups["class"].agg(lambda names: names.value_counts(normalize=True).max())
+    return found[["accuracy", "low", "high", "chance", "images"]].reset_index()
 
 
 def layer_for(model: torch.nn.Module, images: torch.Tensor) -> str:
@@ -99,10 +87,8 @@ def two_layers(model: torch.nn.Module, images: torch.Tensor) -> dict[str, int]:
 def relevance(trainings: Sequence[Maps], images: ImageSet) -> pd.DataFrame:
     """Share of each map's positive relevance that lies on the background, for each training.
 
-    `trainings` are from :func:`explained`, of these `images`; images without masks are refused. One
-    row a training and image: training, object (index of the image), class, share (NaN where a map
-    has no positive relevance), area (the background's share of the image: what a uniform map
-    gives), excess (share - area), peak (the most relevant pixel is on the background).
+    object is the index of the image; share and peak (the most relevant pixel is on the background)
+    are NaN where a map is empty; area is what a uniform map gives, excess what is more than that.
     """
     if images.masks is None:
         raise ValueError(f"set {images.name} has no masks: where the background is, is not known")
@@ -142,10 +128,8 @@ def fair_test_at(size: int, name: str, images: Images, recipe: Recipe, seed: int
 def explained(model: Sequence, images: ImageSet, layer: str | None = None) -> list[Maps]:
     """GradCAM's maps of images for their own class, by every training, at :func:`layer_for`'s."""
     layer = layer or layer_for(model[0], images.images)
-    return [
-        explain.explain(training, images.images, images.labels, "gradcam", layer=layer)
-        for training in model
-    ]
+    given = images.images, images.labels, "gradcam"
+    return [explain.explain(training, *given, layer=layer) for training in model]
 
 
 def in_mosaics(
@@ -154,29 +138,26 @@ def in_mosaics(
     """Explain mosaics for their *context's* class: how much relevance lies on the context's half?
 
     Every test image of C is put beside one image of each other class's context, and beside the
-    neutral image, which are the right half: no mask is needed. `seed` is that of `mosaics.design`,
-    `neutral` that of `mosaics.neutral`; `layer` is :func:`layer_for`'s.
-
-    One row a training and mosaic: training, context_class, object_class, object, context (share of
-    the relevance on the half with the context), neutral (the same with the neutral image there),
-    more (context - neutral). NaN where a map is empty.
+    neutral image, which are the right half: no mask is needed. context and neutral are the shares
+    on that half (NaN where a map is empty), more is their difference.
     """
     objects, contexts = collection.sets["C"].split("test"), collection.contexts
-    drawn = {"per_context": 1, "controls": (), "seed": seed}
-    design = mosaics.design(objects.labels, contexts, collection.classes, **drawn)
+    given = objects.labels, contexts, collection.classes
+    design = mosaics.design(*given, per_context=1, controls=(), seed=seed)
     given = objects.images, contexts, mosaics.neutral(objects.images, neutral, seed)
     images = {
         "context": mosaics.build(design, *given),
         "neutral": mosaics.build(design.assign(kind="neutral", context=0), *given),
     }
-    order = design["context_class"].map(list(collection.classes).index)
-    targets, layer = torch.tensor(order.to_numpy()), layer or layer_for(model[0], images["context"])
+    order = list(collection.classes).index
+    targets = torch.tensor(design["context_class"].map(order).to_numpy())
+    layer = layer or layer_for(model[0], images["context"])
     half, parts = cells(objects.images.shape[-1], 2, "squeezed")[0], []
     for number, training in enumerate(model):
-        table = design[effects.IMAGE[1:]].assign(training=number, order=order)
+        table = design[effects.IMAGE[1:]].assign(training=number)
         for name, shown in images.items():
             maps = explain.explain(training, shown, targets, "gradcam", layer=layer).maps.double()
             table[name] = (maps[..., half:].sum((1, 2)) / maps.sum((1, 2))).clamp(max=1).numpy()
         parts.append(table.assign(more=table["context"] - table["neutral"]))
-    found = pd.concat(parts).sort_values("order", kind="stable", ignore_index=True)
-    return found.drop(columns="order")
+    found, by = pd.concat(parts), "context_class"
+    return found.sort_values(by, key=lambda n: n.map(order), kind="stable", ignore_index=True)

@@ -1,8 +1,7 @@
 """Estimates for the claims of *Assessing Biases through Visual Contexts*, by their ids.
 
-A function returns estimates for as many of a notebook's claims as its tables can give; what the
-paper says of its own classes is measured where the collection has these. Object `images` (also
-pasted ones, and those of a reference) are from `effects.per_image`, or None where not made.
+A function returns those that its tables can give; what the paper says of its own classes where the
+collection has these. `images` and `pasted` are by `effects.per_image`, None where not made.
 """
 
 from collections.abc import Mapping
@@ -11,17 +10,15 @@ import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.contexts import background, cross_evaluation, effects, methods, paper, sweep
-from helpers.contexts.mitigation import CONTEXTS
+from helpers.contexts import background, effects, methods, paper, sweep
+from helpers.contexts.cross_evaluation import BARS
+from helpers.contexts.effects import signed
 from helpers.contexts.paper import CLASS_OF
 from helpers.data import Collection
 from helpers.models.experiment import SETS
 from helpers.stats import Estimate
 
 PER_CLASS = [100, 25, 25]  # images for training, validation and test (section 2.1.2)
-PASTED = {"object_class": "pasted"}  # as the printed counts name it
-# Stronger and weaker context by the paper's counts.
-STRONGER = (("park", "sky"), ("sky", "wood"), ("wood", "road"))
 
 
 def of_datasets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]:
@@ -30,36 +27,23 @@ def of_datasets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]
     if collection.source != "world" and (counts["total"] == sum(PER_CLASS)).all():
         other = int((counts[["train", "val", "test"]] != PER_CLASS).any(axis=1).sum())
         found.append(Estimate("contexts/images-a-class", (other,) * 3))
-    rights = {
-        name: part["right"].to_numpy(float)
-        for name, part in guesses[guesses["set"] == "C"].groupby("region", sort=False)
-    }
+    mine = guesses[guesses["set"] == "C"].groupby("region", sort=False)["right"]
+    rights = {name: right.to_numpy(float) for name, right in mine}
     region = "background" if "background" in rights else "image"
     row = background.given_away(guesses).set_index(["set", "region"]).loc[("C", region)]
-    more = tuple(row[["accuracy", "low", "high"]] - row["chance"])
-    found.append(Estimate("suite/contexts/colour", more, {"region": region}))
+    ends = tuple(row[["accuracy", "low", "high"]] - row["chance"])
+    found.append(Estimate("suite/contexts/colour", ends, {"region": region}))
     if region == "background":
-        paired = rights["background"] - rights["object"]
-        interval = stats.mean(paired, shares=True).interval()
-        found.append(Estimate("suite/contexts/colour-of-background", interval))
+        more = stats.mean(rights["background"] - rights["object"], shares=True).interval()
+        found.append(Estimate("suite/contexts/colour-of-background", more))
     return found
 
 
-def _less_than(first: list, second: list) -> dict:
-    """Weights of a mean of accuracies, by model and test set, less another mean."""
-    sides = (first, 1 / len(first)), (second, -1 / len(second))
-    return {pair: weight for pairs, weight in sides for pair in pairs}
-
-
-def _outside(model: str) -> list[tuple[str, str]]:
-    """A model on each of the sets that it was not trained on."""
-    return [(model, name) for name in SETS if not model.endswith(f"-{name}")]
-
-
-def _lost(family: str) -> dict:
-    """Weights of what a family's models lose outside their own sets, on average."""
-    own = [(f"{family}-{name}", name) for name in SETS]
-    return _less_than(own, [pair for model, _ in own for pair in _outside(model)])
+def _outside(models: str, own: bool = False) -> list[tuple[str, str]]:
+    """Models whose names begin so, each on every set that it was not (or was) trained on."""
+    names = [f"{family}-{name}" for family in ("model", "pt") for name in SETS]
+    several = [(name, test) for name in names if name.startswith(models) for test in SETS]
+    return [(name, test) for name, test in several if name.endswith(f"-{test}") == own]
 
 
 # Differences of accuracies that the paper reports; of several the smallest is judged.
@@ -71,17 +55,15 @@ ACCURACIES = {
     "contexts/own-set": [
         {(f"model-{own}", own): 1, other: -1} for own in SETS for other in _outside(f"model-{own}")
     ],
-    "contexts/hardest-is-C/NC": [
-        {(name, "WB"): 1, (name, "C"): -1} for name in ("model-NC", "pt-NC")
-    ],
+    "contexts/hardest-is-C/NC": [{(m, "WB"): 1, (m, "C"): -1} for m in ("model-NC", "pt-NC")],
     "contexts/pretrained-better": [
         {(f"pt-{own}", test): 1, (f"model-{own}", test): -1} for own in SETS for test in SETS
     ],
     "contexts/pretrained-lose-less": [
-        _lost("model") | {pair: -weight for pair, weight in _lost("pt").items()}
+        signed(_outside("model", True), _outside("model"), _outside("pt"), _outside("pt", True))
     ],
-    "contexts/C-generalises-worst/WB": [_less_than(_outside("model-WB"), _outside("model-C"))],
-    "contexts/C-generalises-worst/NC": [_less_than(_outside("model-NC"), _outside("model-C"))],
+    "contexts/C-generalises-worst/WB": [signed(_outside("model-WB"), _outside("model-C"))],
+    "contexts/C-generalises-worst/NC": [signed(_outside("model-NC"), _outside("model-C"))],
 }
 
 
@@ -89,18 +71,19 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
     """Section 2.1.3 on the models and sets of `cross_evaluation.predictions` (notebook 02)."""
     if predictions["test_set"].nunique() < 2:
         return []
-    accuracy = predictions.groupby(["model", "test_set"], sort=False)["right"].mean()
-    asked, fresh = dict(ACCURACIES), {own: _outside(f"model-{own}") for own in SETS}
-    if {pair for pairs in fresh.values() for pair in pairs} <= set(accuracy.index):
-        worst = {own: min(pairs, key=accuracy.get) for own, pairs in fresh.items()}
+    rights = effects.grids(predictions, *BARS)
+    accuracy = {bar: right.mean() for bar, right in rights.items()}
+    asked = dict(ACCURACIES)
+    if set(_outside("model")) <= set(accuracy):
+        worst = {own: min(_outside(f"model-{own}"), key=accuracy.get) for own in SETS}
         rival = max(worst["C"], worst["NC"], key=accuracy.get)
         asked["contexts/only-consistent"] = [{worst["WB"]: 1, rival: -1}]
     found = []
     for claim, several in asked.items():  # of several, that of which the sum is smallest
-        there = [weights for weights in several if set(weights) <= set(accuracy.index)]
+        there = [weights for weights in several if set(weights) <= set(accuracy)]
         if there:
             least = min(there, key=lambda weights: sum(w * accuracy[p] for p, w in weights.items()))
-            found.append(Estimate(claim, cross_evaluation.contrast(predictions, least)))
+            found.append(Estimate(claim, effects.contrast(rights, least, shares=True)))
     return found
 
 
@@ -110,30 +93,33 @@ def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection
     if not collection.has_the_papers_classes():
         return _estimates(found)
     images = images.assign(kept=images["kept"] / images["mosaics"])
-    flips, drops, distances, kept = (  # a measure by context, and by object class
-        {
-            context: effects.grids(images[images["context_class"] == label], name)
-            for context, label in CLASS_OF.items()
-        }
-        for name in ("flip_share", "drop", "mosaic_distance", "kept")
-    )
-    for first, second in STRONGER:
-        weights = {CLASS_OF[first]: 1, CLASS_OF[second]: -1}
-        contrast = effects.contrast(images, weights, "flip_share")
-        found[f"contexts/stronger/{first}-{second}"] = contrast
-    least = [_next_to(drops[c], -1) for c in ("sky", "park", "wood")]
-    across = [effects.mean({0: distances[c]["mug"]}, "mosaic_distance") for c in ("sky", "park")]
+    measures = "flip_share", "drop", "mosaic_distance", "kept"
+    flips, drops, distances, kept = (_by_context(images, name) for name in measures)
+    for first, second in (("park", "sky"), ("sky", "wood"), ("wood", "road")):
+        more = _more_than(images, [CLASS_OF[first]], [CLASS_OF[second]], "flip_share")
+        found[f"contexts/stronger/{first}-{second}"] = more
     found |= {
-        "contexts/hydrants-move-least": max(least),
-        "contexts/hydrants-farthest": min(_next_to(distances[c], 1) for c in ("sky", "park")),
-        "contexts/hydrants-flip-least": _next_to(flips["park"], -1),
-        "contexts/hydrants-flip-most": _next_to(flips["wood"], 1),
+        "contexts/hydrants-move-least": max(
+            _less(drops[c], side=-1) for c in ("sky", "park", "wood")
+        ),
+        "contexts/hydrants-farthest": min(_less(distances[c], side=1) for c in ("sky", "park")),
+        "contexts/hydrants-flip-least": _less(flips["park"], side=-1),
+        "contexts/hydrants-flip-most": _less(flips["wood"], side=1),
         "contexts/planes-on-road": _less(flips["road"], "plane"),
         "contexts/road-few": stats.share(max(flips["road"].values(), key=np.mean)),
         "contexts/hydrants-kept": stats.share(kept["sky"]["fire hydrant"]),
-        "contexts/mugs-across": max(across),
+        "contexts/mugs-across": max(
+            stats.mean(distances[c]["mug"]).interval() for c in ("sky", "park")
+        ),
     }
     return _estimates(found)
+
+
+def _more_than(images: pd.DataFrame, first: list, second: list, measure: str) -> stats.Interval:
+    """Mean strength of some contexts, in a measure, less that of others."""
+    groups = effects.grids(images, measure, effects.PAIR)
+    sides = ([pair for pair in groups if pair[0] in side] for side in (first, second))
+    return effects.contrast(groups, signed(*sides), shares=measure in effects.COUNTED)
 
 
 def _estimates(found: Mapping[str, tuple]) -> list[Estimate]:
@@ -144,17 +130,22 @@ def _ends(row: Mapping, name: str) -> tuple[float, float, float]:
     return row[name], row[f"{name}_low"], row[f"{name}_high"]
 
 
-def _next_to(groups: Mapping[str, np.ndarray], side: int) -> stats.Interval:
-    """Fire hydrants less the class next to them: of the others the least (-1) or the most (1)."""
-    others = [group for name, group in groups.items() if name != "fire hydrant"]
-    other = max(others, key=lambda group: side * group.mean())
-    return stats.mean([groups["fire hydrant"], other], [1, -1]).interval()
+def _by_context(images: pd.DataFrame, measure: str) -> dict[str, dict[str, np.ndarray]]:
+    """A measure in the paper's contexts, by context and object class."""
+    return {
+        context: effects.grids(images[images["context_class"] == label], measure)
+        for context, label in CLASS_OF.items()
+    }
 
 
-def _less(groups: Mapping[str, np.ndarray], name: str, sign: int = 1) -> stats.Interval:
-    """Mean share of one group less that of the others, over trainings and images; times `sign`."""
-    weights = [sign * (1 if key == name else -1 / (len(groups) - 1)) for key in groups]
-    return stats.mean(list(groups.values()), weights, shares=True).interval()
+def _less(groups: Mapping, name="fire hydrant", *, side: int = 0, sign: int = 1) -> stats.Interval:
+    """A group's mean share less that of the others; or, of any measure, of that next to it: of the
+    others the least (`side` -1) or the most (1)."""
+    others = [group for key, group in groups.items() if key != name]
+    if side:
+        others = [max(others, key=lambda group: side * group.mean())]
+    weights = [sign] + [-sign / len(others)] * len(others)
+    return stats.mean([groups[name], *others], weights, shares=not side).interval()
 
 
 def of_controls(images: pd.DataFrame, reference, collection: Collection) -> list[Estimate]:
@@ -175,12 +166,11 @@ def of_controls(images: pd.DataFrame, reference, collection: Collection) -> list
 def of_changed(images: pd.DataFrame, strongest: str, collection: Collection) -> list[Estimate]:
     """Whether the one planted context, of the class `strongest`, is found (notebook 03b)."""
     others = [name for name in images["context_class"].unique() if name != strongest]
-    weights = {strongest: 1, **dict.fromkeys(others, -1 / len(others))}
-    of = {"context": collection.context_of[strongest]}
-    return [
-        Estimate(f"suite/contexts/changed/{name}", effects.contrast(images, weights, measure), of)
-        for name, measure in (("flips", "flip_share"), ("effect", "context_effect"))
-    ]
+    of, found = {"context": collection.context_of[strongest]}, []
+    for name, measure in (("flips", "flip_share"), ("effect", "context_effect")):
+        more = _more_than(images, [strongest], others, measure)
+        found.append(Estimate(f"suite/contexts/changed/{name}", more, of))
+    return found
 
 
 def of_pasting(
@@ -192,40 +182,30 @@ def of_pasting(
         shown = {context: alone[label] for context, label in CLASS_OF.items()}
         found = {f"contexts/alone/{name}": stats.share(said) for name, said in shown.items()}
         found["contexts/alone/road"] = _less(shown, "road")
+    if pasted is not None and reference is not None:
+        grids = effects.grids(effects.beyond(pasted, reference), "taken_effect", effects.PAIR)
+        found["suite/contexts/pasted-effect"] = effects.mean(grids, "taken_share", differ=True)
     if pasted is not None:
-        if reference is not None:
-            grids = effects.grids(effects.beyond(pasted, reference), "taken_effect", effects.PAIR)
-            found["suite/contexts/pasted-effect"] = effects.mean(grids, "taken_share", differ=True)
         found["suite/contexts/methods-agree"] = effects.agreement(mosaics, pasted)
-        if papers:
-            found |= _of_the_papers_pasting(mosaics, pasted, shown["wood"])
+    if papers and pasted is not None:
+        taken = _by_context(pasted, "taken_share")
+        counted = (  # of the pairs that the paper prints both counts for, by what it counts
+            table.rename(columns={share: "share"}).merge(paper.pairs()[effects.PAIR])
+            for table, share in ((mosaics, "flip_share"), (pasted, "taken_share"))
+        )
+        printed = paper.of_pairs().set_index(effects.PAIR)["paste_share"]
+        ours = pasted.groupby(effects.PAIR)["taken_share"].mean()[printed.index]
+        found |= {
+            "contexts/pasted/sky": _less(taken["sky"]),
+            "contexts/pasted/park": stats.share(min(taken["park"].values(), key=np.mean)),
+            "contexts/pasted/road": stats.share(list(taken["road"].values())),
+            "contexts/pasted/wood": _less(
+                {"alone": shown["wood"], **taken["wood"]}, "alone", sign=-1
+            ),
+            "contexts/consistent": effects.agreement(*counted, value="share"),
+            "suite/contexts/counts-as-paper": stats.spearman(ours, printed),
+        }
     return _estimates(found)
-
-
-def _of_the_papers_pasting(
-    mosaics: pd.DataFrame, pasted: pd.DataFrame, wood: np.ndarray
-) -> dict[str, stats.Interval]:
-    """What Results Checks says of the paper's own classes and contexts; `wood` is that alone."""
-    taken = {
-        context: effects.grids(pasted[pasted["context_class"] == label], "taken_share")
-        for context, label in CLASS_OF.items()
-    }
-    # The eleven pairs that the paper prints both counts for, each method by what the paper counts.
-    both = [
-        table.rename(columns={share: "share"}).merge(paper.pairs()[effects.PAIR])
-        for table, share in ((mosaics, "flip_share"), (pasted, "taken_share"))
-    ]
-    ours = pasted.groupby(effects.PAIR)["taken_share"].mean().rename_axis(index=PASTED)
-    counts = paper.printed("paste").merge(ours.reset_index())
-    agreement = stats.spearman(counts["taken_share"], counts["predicted"])
-    return {
-        "contexts/pasted/sky": _less(taken["sky"], "fire hydrant"),
-        "contexts/pasted/park": stats.share(min(taken["park"].values(), key=np.mean)),
-        "contexts/pasted/road": stats.share(list(taken["road"].values())),
-        "contexts/pasted/wood": _less({"alone": wood, **taken["wood"]}, "alone", sign=-1),
-        "contexts/consistent": effects.agreement(*both, value="share"),
-        "suite/contexts/counts-as-paper": agreement,
-    }
 
 
 def of_gradcam(table, tested, collection: Collection) -> list[Estimate]:
@@ -242,20 +222,19 @@ def of_gradcam(table, tested, collection: Collection) -> list[Estimate]:
         coarse = tested[tested["pixels"] == tested.groupby("size")["pixels"].transform("min")]
         for size, part in coarse.groupby("size"):
             if known := effects.grids(part, "share", "class"):
-                mean = effects.mean(known, "share")
-                found.append(Estimate("suite/contexts/gradcam", mean, {"size": size}))
+                more = effects.mean(known, "share")
+                found.append(Estimate("suite/contexts/gradcam", more, {"size": size}))
     return found
 
 
 def of_methods(overall: Mapping[tuple[str, str, str], stats.Interval]) -> list[Estimate]:
     """What mosaics and pasting find beyond the reference, or beside neutral (notebook 05)."""
-    asked = {methods.REFERENCE: "beyond"}
-    if not {reading for *_, reading in overall} & set(asked):
-        asked = {methods.NEUTRAL: "beside"}
+    there = methods.REFERENCE in {reading for *_, reading in overall}
+    asked, name = (methods.REFERENCE, "beyond") if there else (methods.NEUTRAL, "beside")
     return [
-        Estimate(f"suite/contexts/{asked[reading]}", mean, {"method": method, "quantity": quantity})
+        Estimate(f"suite/contexts/{name}", mean, {"method": method, "quantity": quantity})
         for (method, quantity, reading), mean in overall.items()
-        if reading in asked and quantity in ("decisions", "logits")
+        if reading == asked and quantity in ("decisions", "logits")
     ]
 
 
@@ -290,9 +269,9 @@ def of_worlds(worlds: pd.DataFrame) -> list[Estimate]:
 
 def of_mitigation(predictions: pd.DataFrame, change: pd.DataFrame) -> list[Estimate]:
     """Section 4: what other contexts for a part of the images change (notebook 05b)."""
-    found = {}
+    found, rights = {}, effects.grids(predictions, *BARS)
     for name in ("NC", "WB"):
-        weights = {(CONTEXTS, name): 1, ("model-C", name): -1}
-        found[f"contexts/mitigation/{name}"] = cross_evaluation.contrast(predictions, weights)
+        weights = {(methods.OTHER_CONTEXTS, name): 1, ("model-C", name): -1}
+        found[f"contexts/mitigation/{name}"] = effects.contrast(rights, weights, shares=True)
     less = methods.overall(change)["mosaics", "logits", methods.NEUTRAL]
     return _estimates(found | {"contexts/mitigation/relies-less": less})

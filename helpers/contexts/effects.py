@@ -1,8 +1,6 @@
 """What a context does to a prediction: flips, signed distances, and the part that is the context's.
 
-*Assessing Biases through Visual Contexts*, section 3. A mosaic differs from the single image by the
-context and by being squeezed; beside a neutral partner by the second only. The difference is the
-context's effect. Intervals are for other *trainings* and other *object images* (`stats.mean`).
+*Assessing Biases through Visual Contexts*, section 3; `stats.mean` makes the intervals.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,54 +25,34 @@ OF_A_ROW |= {"method", "quantity", "reading", "dose", "seed", "planted"}
 
 
 def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence[str]):
-    """The points of Figure 7: two logits for each mosaic or single image and each pair of classes.
+    """Figure 7: two logits of each mosaic or single image for each pair of object and context.
 
-    A pair is an object class with the context of another class. Single images and the control
-    mosaics of an object class have a point in each of its pairs, with that pair's two logits.
-
-    Parameters
-    ----------
-    single_logits, mosaic_logits : tensors or arrays (T, N, K) and (T, R, K)
-        Of T trainings: for the N object images that `design["object"]` counts, and for the R
-        mosaics or composites, one a row of `design`. Others, and infinite ones, are refused.
-    design : DataFrame
-        From `mosaics.design` or `pasting.design`; `classes` are its K classes.
-
-    Returns
-    -------
-    DataFrame, one row a point
-        training; object_class, context_class (the pair); kind ("single", "context", "own" or
-        "neutral"); object (index of the object image); mosaic (row of `design`, -1 for single
-        images); object_logit, context_logit; distance (signed, to the diagonal, where both logits
-        are equal: (object_logit - context_logit) / sqrt 2, Figure 9); flipped (the context class's
-        logit is above the object's); kept, taken (the object's, the context's class has the highest
-        logit of all).
+    `single_logits` are (T, N, K), of T trainings, for the N images that `design["object"]` counts;
+    `mosaic_logits` (T, R, K) for the R rows of `design`. Others, and infinite ones, are refused.
+    distance is signed, to the diagonal: (object_logit - context_logit) / sqrt 2 (Figure 9).
+    flipped: the context class's logit is above the object's; kept, taken: the object's, the
+    context's class has the highest of all; mosaic: a row of `design`, -1 for single images.
     """
     classes = list(classes)
     single, mosaic = (np.asarray(logits, float) for logits in (single_logits, mosaic_logits))
-    if mosaic.shape != (len(single), len(design), len(classes)):
+    fit = mosaic.shape == (len(single), len(design), len(classes))
+    if not (fit and np.isfinite(single).all() and np.isfinite(mosaic).all()):
         raise ValueError(
             f"logits of shapes {single.shape} and {mosaic.shape} do not fit a design of "
-            f"{len(design)} mosaics and {len(classes)} classes"
+            f"{len(design)} mosaics and {len(classes)} classes, or are not finite"
         )
-    if not (np.isfinite(single).all() and np.isfinite(mosaic).all()):
-        raise ValueError("some logits are not finite numbers")
     made = design.assign(mosaic=np.arange(len(design)))
-    singles = made.drop_duplicates("object").assign(kind="single", mosaic=-1)
-    used = set(made.loc[made["kind"] == "context", "context_class"])
-    parts = []
-    for context in [name for name in classes if name in used]:
-        of_context = (made["kind"] != "context") | (made["context_class"] == context)
-        rows = pd.concat([singles, made[of_context]])
-        parts.append(rows[rows["object_class"] != context].assign(context_class=context))
-    table = pd.concat(parts, ignore_index=True)
-    table = table[["object_class", "context_class", "kind", "object", "mosaic"]]
+    rows = pd.concat([made.drop_duplicates("object").assign(kind="single", mosaic=-1), made])
+    met, parts = rows["context_class"].where(rows["kind"] == "context"), []
+    for context in [name for name in classes if (met == name).any()]:
+        mine = (met.isna() | (met == context)) & (rows["object_class"] != context)
+        parts.append(rows[mine].assign(context_class=context))
+    columns = ["object_class", "context_class", "kind", "object", "mosaic"]
+    table = pd.concat(parts, ignore_index=True)[columns]
     is_mosaic = (table["mosaic"] >= 0).to_numpy()[:, None]
     logits = np.where(is_mosaic, mosaic[:, table["mosaic"]], single[:, table["object"]])
     rows, best = np.arange(len(table)), logits.argmax(2)
-    objects, contexts = (
-        table[name].map(classes.index).to_numpy() for name in ("object_class", "context_class")
-    )
+    contexts, objects = (table[name].map(classes.index).to_numpy() for name in PAIR)
     of_object, of_context = logits[:, rows, objects].ravel(), logits[:, rows, contexts].ravel()
     table = pd.concat([table.assign(training=t) for t in range(len(single))], ignore_index=True)
     return table.assign(
@@ -90,14 +68,10 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
 def per_image(points: pd.DataFrame) -> pd.DataFrame:
     """Average :func:`points` within each object image: what the intervals are made of.
 
-    One row a (training, context_class, object_class, object), with NaN where the design has none:
-
-    - mosaics, flips, kept (counts); flip_share, taken_share (shares of the mosaics).
-    - mosaic_distance, single_distance: signed, to the diagonal, in logits (Table 1); drop: the
-      latter less the former (Figure 10); own_distance: beside its own context.
-    - neutral_distance, neutral_flip_share: beside the neutral partner.
-    - context_effect: neutral_distance - mosaic_distance, how far this context draws the
-      prediction to its class; flip_effect, taken_effect: shares less those beside the neutral.
+    Shares are of the mosaics; distances are signed, to the diagonal, in logits (Table 1). drop:
+    single_distance less mosaic_distance (Figure 10); context_effect: neutral_distance less
+    mosaic_distance, how far this context draws the prediction to its class; flip_effect,
+    taken_effect: shares less those beside the neutral. NaN where the design has none.
     """
     single, made, own, neutral = (
         points[points["kind"] == kind] for kind in ("single", "context", "own", "neutral")
@@ -122,22 +96,13 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def beyond(images: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """What was measured, less what other trainings show, training by training and image by image.
-
-    Both are from :func:`per_image`, from :func:`helpers.contexts.background.relevance` or from
-    :func:`helpers.contexts.methods.measured`.
-    """
+    """What was measured, less what other trainings show, training by training, image by image."""
     keys = [name for name in images if name in OF_A_ROW]
     return images.set_index(keys).sub(reference.set_index(keys)).reset_index()
 
 
 def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
-    """What each context does to each object class (section 3, Table 1, Figure 10).
-
-    The images are those of :func:`per_image`. One row a pair (context_class, object_class), by
-    context: mosaics, flips and kept (counts, means over the trainings), and `OF_PAIRS` with their
-    intervals (x_low, x_high; NaN where nothing is known).
-    """
+    """What each context does to each object class (Table 1, Figure 10); counts are a training's."""
     counts = images.groupby(PAIR, sort=False)[["mosaics", "flips", "kept"]].sum()
     counts /= images["training"].nunique()
     return counts.reset_index().merge(intervals(images, PAIR, OF_PAIRS), on=PAIR)
@@ -148,17 +113,19 @@ def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
     return intervals(images, ["context_class"], OF_CONTEXTS)
 
 
-def contrast(
-    images: pd.DataFrame, weights: Mapping[str, float], measure: str = "context_effect"
-) -> stats.Interval:
-    """A weighted sum of the strengths of contexts, added up within an image first."""
-    part = images[images["context_class"].isin(list(weights))]
-    classes = part.groupby("context_class")["object_class"].nunique()
-    weight = part["context_class"].map(pd.Series(dict(weights)) / classes)
-    keys = ["object_class", "training", "object"]
-    summed = part.assign(value=weight * part[measure]).groupby(keys, as_index=False)["value"].sum()
-    groups = list(grids(summed, "value").values())
-    return stats.mean(groups, [1] * len(groups), shares=measure.endswith("_share")).interval()
+def contrast(groups: Mapping, weights: Mapping, *, shares: bool) -> stats.Interval:
+    """A weighted sum of means of :func:`grids` by pairs: image by image within a pair's second."""
+    sums, largest = [], []
+    for name in dict.fromkeys(second for _, second in weights):
+        mine = {pair: weight for pair, weight in weights.items() if pair[1] == name}
+        largest.append(max(map(abs, mine.values())))
+        sums.append(sum(w * groups[pair] for pair, w in mine.items()) / largest[-1])
+    return stats.mean(sums, largest, shares=shares).interval()
+
+
+def signed(*sides: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
+    """Weights of pairs: the mean of the first ones less that of the second, and so on in turn."""
+    return {pair: (-1) ** n / len(side) for n, side in enumerate(sides) for pair in side}
 
 
 def split(images: pd.DataFrame, trainings: int) -> tuple[pd.DataFrame, pd.DataFrame | None]:
@@ -168,10 +135,7 @@ def split(images: pd.DataFrame, trainings: int) -> tuple[pd.DataFrame, pd.DataFr
 
 
 def readings(images: pd.DataFrame, reference: pd.DataFrame | None) -> pd.DataFrame:
-    """Each context's strength, of flips and effects, raw and (given one) beyond the reference.
-
-    One row a reading, network ("asked" or "reference") and context_class: value, low, high.
-    """
+    """Each context's strength, of flips and effects, raw and (given one) beyond the reference."""
     tables = [("asked", "", images)]
     if reference is not None:
         tables += [("reference", "", reference), ("asked", BEYOND, beyond(images, reference))]
@@ -193,20 +157,10 @@ def of_trainings(images: pd.DataFrame) -> pd.DataFrame:
     return named.melt(["training", "context_class"], var_name="reading")
 
 
-def own_gain(images: pd.DataFrame) -> pd.DataFrame:
-    """What its own context gives each object class, more than the neutral partner, in logits."""
-    gain = images.assign(own_gain=images["own_distance"] - images["neutral_distance"])
-    means = gain.groupby(["object_class", "training", "object"])["own_gain"].mean().reset_index()
-    return intervals(means, ["object_class"], ["own_gain"])
-
-
-def agreement(
-    first: pd.DataFrame, second: pd.DataFrame, value: str = "context_effect"
-) -> stats.Interval:
+def agreement(first, second, value: str = "context_effect") -> stats.Interval:
     """How alike two methods rank the pairs by the mean of `value`: Spearman over the pairs.
 
-    The images are those of :func:`per_image`, of the same pairs and trainings. The ends of the
-    interval (`stats.bootstrap`) are NaN where all pairs are alike.
+    Both are by :func:`per_image`, of the same pairs and trainings; NaN where all pairs are alike.
     """
     groups, keys = [], ["training", "object"]
     for table in (first, second):
@@ -222,11 +176,11 @@ def agreement(
     return stats.bootstrap(correlation, groups)
 
 
-def grids(images: pd.DataFrame, name: str, by="object_class") -> dict[str, np.ndarray]:
+def grids(images: pd.DataFrame, name: str, by="object_class", image="object") -> dict:
     """A measure, (trainings, images), of each group that has it, as `stats.mean` takes them."""
     found = {}
     for key, part in images.groupby(by, sort=False):
-        values = part.pivot(index="training", columns="object", values=name).to_numpy(float)
+        values = part.pivot(index="training", columns=image, values=name).to_numpy(float)
         if not np.isnan(values).all():
             found[key] = values
     return found
@@ -234,10 +188,7 @@ def grids(images: pd.DataFrame, name: str, by="object_class") -> dict[str, np.nd
 
 def mean(groups: Mapping, measure: str, *, differ: bool = False) -> stats.Interval:
     """The mean of :func:`grids` with its 95% interval, all groups alike; NaN without any group.
-
-    A measure of `COUNTED` is a share or, if its values `differ`, a difference of shares, for which
-    a few equal images still say little. Any other is a plain mean.
-    """
+    Values of `COUNTED` that `differ` are differences of shares: a few equal ones say little."""
     groups, counted = list(groups.values()), measure in COUNTED
     if not groups:
         return stats.Interval(np.nan, np.nan, np.nan)
@@ -251,8 +202,7 @@ def intervals(
 ) -> pd.DataFrame:
     """The :func:`mean` of measures by group, with its ends (x_low, x_high); groups `within` equal.
 
-    `images` has a row a training and object. A measure with a negative value anywhere is taken for
-    a difference, as those of :func:`beyond` are.
+    A measure with a negative value anywhere is taken for a difference, as of :func:`beyond`.
     """
     rows = []
     differ = {n: n.endswith("_effect") or bool((images[n] < 0).any()) for n in measures}

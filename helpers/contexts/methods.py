@@ -1,9 +1,7 @@
-"""Three methods asked about one model: what mosaics, pasting and GradCAM say of each context.
+"""Mosaics, pasting and GradCAM: does a context draw the model to its class, and less by mitigation?
 
-Each is asked "does this context draw the model to its class?" in quantities of its own, with three
-readings: *raw*, as the paper counts; *beside neutral*, less what the same trainings do beside a
-neutral image (GradCAM: less what a uniform map puts on the background); and *beyond reference*,
-the latter less the same of trainings for which class and context were independent.
+Readings are *raw*, as the paper counts; *beside neutral*, less what a neutral image does (GradCAM:
+a uniform map); and *beyond reference*, less that of trainings that learned no bias.
 """
 
 from collections.abc import Sequence
@@ -11,10 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import torch
 
 from helpers import data, explain, stats
 from helpers.contexts import background, effects, mosaics, pasting
-from helpers.data import Collection
+from helpers.data import Collection, ImageSet, world
+from helpers.data.collection import Drawn
 from helpers.data.images import Images
 from helpers.models import experiment
 from helpers.models.recipe import Recipe
@@ -25,6 +25,10 @@ MEASURE = ["method", "quantity", "reading"]
 # A quantity's columns, raw and beside neutral: in `effects.per_image` and `background.relevance`.
 DECISIONS = {"decisions": ("taken_share", "taken_effect")}
 LOGITS = {"logits": ("drop", "context_effect")}
+EXCHANGES = OTHER_CONTEXTS, MASKED = (
+    "other contexts",
+    "masked",
+)  # behind objects of the training images
 QUANTITIES = {
     "mosaics": DECISIONS | {"flips": ("flip_share", "flip_effect")} | LOGITS,
     "pasting": DECISIONS | LOGITS,
@@ -43,32 +47,13 @@ def measured(
     neutral: str = "shuffled",
     maps: Sequence[explain.Maps] | None = None,
 ) -> pd.DataFrame:
-    """Ask every method about a model.
+    """Ask every method about a model: one row a measure, context, training and object image.
 
-    Quantities are *decisions* (share of images whose highest logit is that of the context's class:
-    the paper's count for pasting), *flips* (share of mosaics in which that logit is above the
-    object's: its count for mosaics), *logits* (how far the image moves towards the context's class:
-    raw, from the single image, as in Figure 10), and of GradCAM's maps *relevance* (its share on
-    the background) and *peak* (whether its largest pixel is there).
-
-    Parameters
-    ----------
-    model, reference : list of nn.Module
-        Its trainings, and as many without the bias (`experiment.without_bias`); without them there
-        is no reading "beyond reference".
-    collection, images
-        With contexts, and what it was made by. Without masks there is only the method of mosaics.
-    seed, per_context, neutral
-        Those of `mosaics.design` and `mosaics.neutral`.
-    maps
-        The model's, from :func:`helpers.contexts.background.explained`, if they are made already.
-
-    Returns
-    -------
-    DataFrame, one row a measure, context, training and object image
-        method, quantity, reading (one of `READINGS`), context_class, object_class, training,
-        object, value (NaN where not defined); seed; dose (share of C's images in their class's own
-        context, mean of the classes), planted (that of the context's class), NaN where not known.
+    Quantities: *decisions* (the highest logit is that of the context's class: the paper's count for
+    pasting), *flips* (that logit is above the object's: its count for mosaics), *logits* (how far
+    the image moves to the context's class), and of GradCAM's maps *relevance* (its share on the
+    background) and *peak* (its largest pixel is there). `maps` may be made already; dose is the
+    share of C's images in their class's own context, planted that of the context's class.
     """
     reference = list(reference or [])
     both, test = [*model, *reference], collection.sets["C"].split("test")
@@ -85,8 +70,7 @@ def measured(
         tables["GradCAM"] = shares.assign(peak_excess=shares["peak"] - shares["area"])
     parts = []
     for method, table in tables.items():
-        columns = {name for both in QUANTITIES[method].values() for name in both}
-        mine, other = effects.split(table[[*effects.IMAGE, *columns]], len(model))
+        mine, other = effects.split(table, len(model))
         beyond = None if other is None else effects.beyond(mine, other)
         for quantity, (raw, beside) in QUANTITIES[method].items():
             of = {"method": method, "quantity": quantity}
@@ -102,11 +86,7 @@ def measured(
 
 
 def answers(measured: pd.DataFrame) -> pd.DataFrame:
-    """What each method answers for each context, by the table of :func:`measured`.
-
-    A row a context and measure: dose, seed, context_class, planted, method, quantity, reading,
-    effect, low, high, answer ("yes" where low > 0, else "no"; "" for a raw reading).
-    """
+    """What each method answers for each context: "yes" where low > 0; "" for raw readings."""
     keys = ["dose", "seed", "context_class", "planted", *MEASURE]
     groups = measured.groupby(keys, sort=False, dropna=False)
     rows = [(*key, *_mean(part)) for key, part in groups]
@@ -128,18 +108,15 @@ def other_reference(name: str, images: Images, recipe: Recipe, seed: int) -> lis
 
 
 def at_doses(
-    doses: Sequence[float], name: str, images: Images, recipe: Recipe, seed: int, **asked
+    doses: Sequence[float], name: str, images: Images, recipe: Recipe, seed: int
 ) -> dict[float, pd.DataFrame]:
-    """What :func:`measured` (with `asked`) says of each dose's model, beyond another reference.
-
-    One seed makes the same objects at every dose; only their contexts change.
-    """
+    """What :func:`measured` says of each dose's model: the same objects in other contexts."""
     found, reference = {}, other_reference(name, images, recipe, seed)
     for dose in progress(doses, desc="doses"):
         dosed = replace(images, context_bias=dose)
         collection = data.load(dosed, seed)
         model = experiment.model(name, collection, recipe, seed)
-        found[float(dose)] = measured(model, collection, dosed, seed, reference=reference, **asked)
+        found[float(dose)] = measured(model, collection, dosed, seed, reference=reference)
     return found
 
 
@@ -149,3 +126,40 @@ def _mean(part: pd.DataFrame) -> stats.Interval:
     groups = effects.grids(part, "value", effects.PAIR)
     differ = reading != RAW or bool((part["value"] < 0).any())  # raw, but of two models
     return effects.mean(groups, QUANTITIES[method][quantity][0], differ=differ)
+
+
+def exchanged(images: ImageSet, unbiased: ImageSet, way: str, share: float) -> ImageSet:
+    """Put something else behind the last `share` of each class's objects, in each split (section
+    4): `unbiased` has the same objects in other contexts, "masked" ones are on noise."""
+    groups = images.table.groupby(["class", "split"])
+    last = groups.cumcount() >= (1 - share) * groups["class"].transform("size")
+    chosen, contexts = torch.tensor(last.to_numpy()), unbiased.table["context"]
+    if way == OTHER_CONTEXTS:
+        new = unbiased.images[chosen]
+    else:
+        noise = mosaics.neutral(images.images, "shuffled")[0]
+        grounds = [noise.roll((5 * i, 7 * i), (1, 2)) for i in range(int(chosen.sum()))]
+        new = torch.where(images.masks[chosen, None], images.images[chosen], torch.stack(grounds))
+        contexts = ""
+    mixed = images.images.clone()
+    mixed[chosen] = new
+    table = images.table.assign(context=images.table["context"].mask(last, contexts))
+    return replace(images, images=mixed, table=table)
+
+
+def changed(biased: Collection, unbiased: Collection, way: str, share: float) -> Collection:
+    """The collection `biased`, with a part of C :func:`exchanged` in what every training sees."""
+
+    def redraw(name: str, number: int) -> Drawn:
+        recipes = [collection.redraw(name, number).recipe for collection in (biased, unbiased)]
+
+        def draw() -> tuple[torch.Tensor, ...]:
+            given = ({key: r[key] for key in r if key != "world"} for r in recipes)
+            mixed = exchanged(*(world.image_set(**of) for of in given), way, share)
+            parts = [mixed.split(split) for split in ("train", "val")]
+            return tuple(tensor for part in parts for tensor in (part.images, part.labels))
+
+        return Drawn({"exchanged": [way, share, *recipes]}, draw)
+
+    mixed = exchanged(biased.sets["C"], unbiased.sets["C"], way, share)
+    return replace(biased, sets=biased.sets | {"C": mixed}, redraw=redraw)

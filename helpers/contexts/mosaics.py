@@ -5,17 +5,19 @@ image goes beside which context image, `batches` makes the pixels, and `ask` has
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import torch
+from matplotlib.figure import Figure
 
 from helpers import models
 from helpers.contexts import effects
 from helpers.data import ImageSet, mosaic
-from helpers.data.grids import cells
+from helpers.data.grids import cells, grid
+from helpers.figures import contexts as figures
 
-KINDS = ["context", "own", "neutral"]
 BATCH = 64  # as `models.logits`; larger ones are at most 6% faster, and some have other last bits
 
 
@@ -29,31 +31,13 @@ def design(
     controls: Sequence[str] = ("own", "neutral"),
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Decide which object image meets which context image (section 2.2).
+    """Decide which object image meets which context image (section 2.2): a row a mosaic.
 
-    Every object image is put beside `per_context` images of the context of every *other* class:
-    in the paper 25 images x 5 x 3 contexts x 4 classes = 1500 mosaics. The context images of one
-    object image are all different, and within a pair of classes every context image serves equally
-    often, give or take one. A further class changes nothing in the pairs that were there before.
-
-    Parameters
-    ----------
-    labels : int64 tensor (N,)
-        Class of every object image, an index into `classes`.
-    contexts : mapping from class name to its context images
-        Only their number is used; fewer than `per_context` are refused.
-    side : {"left", "right"}
-        Side of the *object*; the paper's is left.
-    controls : sequence of str
-        Mosaics that the paper lacks: the same object images beside their own class's context
-        ("own"), and beside a neutral partner ("neutral", one for each image).
-
-    Returns
-    -------
-    DataFrame, one row a mosaic
-        object (index in `labels`), object_class, context_class ("neutral" where `kind` is), context
-        (index in `contexts[context_class]`), side (of the object), kind ("context", "own" or
-        "neutral").
+    Every image (`labels`: int64 (N,), indices into `classes`) is put beside `per_context` different
+    images of the context of every *other* class, of which only the number is used: in the paper
+    25 x 5 x 3 contexts x 4 classes = 1500. Within a pair of classes every context image serves
+    equally often, give or take one. `side` is the object's, left in the paper; the paper has no
+    `controls`: mosaics with the class's own context, and one an image with a neutral partner.
     """
     for name, images in contexts.items():
         if 0 < len(images) < per_context:
@@ -62,27 +46,23 @@ def design(
                 "needs that many different ones; give more images or lower per_context"
             )
     labels, parts = np.asarray(labels), []
-    for i, name in enumerate(classes):
-        objects = np.flatnonzero(labels == i)
-        for j, other in enumerate(classes):
-            if len(contexts.get(other, ())) and ("own" in controls or i != j):
-                rng = np.random.default_rng([seed, i, j])
-                hands = _deal(len(objects), per_context, len(contexts[other]), rng)
-                parts.append(_rows(objects, name, other, hands, "own" if i == j else "context"))
-        if "neutral" in controls:
-            hands = np.zeros((len(objects), 1), dtype=np.int64)
-            parts.append(_rows(objects, name, "neutral", hands, "neutral"))
-    table = pd.concat(parts, ignore_index=True).assign(side=side)
-    order = table["kind"].map(KINDS.index).sort_values(kind="stable").index
-    return table.loc[order].reset_index(drop=True)
+    for (i, name), (j, other) in product(enumerate(classes), enumerate([*classes, "neutral"])):
+        kind = "neutral" if j == len(classes) else "own" if i == j else "context"
+        size, stock = (1, 1) if kind == "neutral" else (per_context, len(contexts.get(other, ())))
+        if stock and kind in ("context", *controls):
+            objects, rng = np.flatnonzero(labels == i), np.random.default_rng([seed, i, j])
+            rows = {"object": objects.repeat(size), "object_class": name, "context_class": other}
+            rows["context"] = _deal(len(objects), size, stock, rng).ravel()
+            parts.append(pd.DataFrame(rows | {"kind": kind, "side": side}))
+    table, order = pd.concat(parts), ["context", "own", "neutral"].index
+    return table.sort_values("kind", key=lambda k: k.map(order), kind="stable", ignore_index=True)
 
 
 def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Tensor:
-    """Make the neutral partner, uint8 (1, 3, H, W): it speaks for no class more than for another.
+    """Make the neutral partner, uint8 (1, 3, H, W), from the object images of all classes.
 
-    There are three, from the object images of all classes: uniform in their "mean" colour; uniform
-    "white", the ground of the WB set; or "shuffled": every pixel from a random place of a random
-    image, by `seed`. No image is neutral to every network; "shuffled" is nearest to it.
+    Uniform in their "mean" colour, uniform "white", as the ground of WB, or "shuffled": every pixel
+    from a random place of a random image, by `seed`.
     """
     if how == "white":
         return torch.full_like(images[:1], 255)
@@ -107,39 +87,28 @@ def batches(
     squeeze: Callable = mosaic.squeeze,
     join: Callable = mosaic.join,
 ) -> Iterator[torch.Tensor]:
-    """Stream the mosaics of a design, in its order, equal to `data.grids.grid` of the same pairs.
+    """Stream the mosaics of any rows of a :func:`design`, in their order; as `grid` makes each.
 
-    `table` has any rows of :func:`design`; `objects` are the images that it counts, `contexts` are
-    by class, and `neutral` is needed where rows are of that kind: all uint8 of one size. Batches
-    are uint8 (B, 3, H, W) if "squeezed", (B, 3, H, 2 * W) if "native".
+    `contexts` are by class; `neutral` is needed where rows are of that kind: all uint8 of one size.
+    Batches are uint8 (B, 3, H, W) if "squeezed", (B, 3, H, 2 * W) if "native".
     """
     images, partner = partners(table, contexts, neutral, objects.shape[-2:])
     used, place = np.unique(table["object"], return_inverse=True)
     tiles = torch.cat([objects.index_select(0, torch.from_numpy(used)), images])
-    partner = partner + len(used)
     widths = cells(tiles.shape[-1], 2, shape)
     squeezed = {width: squeeze(tiles, tiles.shape[-2], width) for width in set(widths)}
     is_left = (table["side"] == "left").to_numpy()
-    left = torch.from_numpy(np.where(is_left, place, partner))
-    right = torch.from_numpy(np.where(is_left, partner, place))
+    places = np.stack([place, partner + len(used)])
+    left, right = torch.from_numpy(np.where(is_left, places, places[::-1]))
     for at in torch.arange(len(table)).split(BATCH):
         first = squeezed[widths[0]].index_select(0, left[at])  # seven times faster than [...]
         yield join([first, squeezed[widths[1]].index_select(0, right[at])], 1, 2)
 
 
 def ask(
-    networks: Sequence,
-    objects: ImageSet,
-    contexts: Mapping[str, torch.Tensor],
-    partners: Mapping[str, torch.Tensor],
-    *,
-    shape: str = "squeezed",
-    **drawn,
+    networks, objects: ImageSet, contexts: Mapping, partners: Mapping, *, shape="squeezed", **drawn
 ) -> dict[str, pd.DataFrame]:
-    """Effects on each object image beside each of several neutral partners, by `effects.per_image`.
-
-    `networks` are trainings, `partners` are by name, and `drawn` are arguments of :func:`design`.
-    """
+    """`effects.per_image` beside each of several neutral partners; `drawn` is for `design`."""
     table = design(objects.labels, contexts, objects.classes, **drawn)
     plain = table["kind"] == "neutral"  # the last rows of a design
     single = models.logits(networks, objects.images)
@@ -165,12 +134,10 @@ def partners(
     is_neutral = table["kind"] == "neutral"
     for (plain, name), rows in table.groupby([is_neutral, "context_class"]).indices.items():
         bank = neutral if plain else contexts.get(name)
-        what = "the neutral image" if plain else f"contexts[{name!r}]"
-        if bank is None:
-            raise ValueError(f"the design asks for {what}, which was not given")
-        found, size = tuple(bank.shape[-2:]), tuple(size)
-        if found != size:
-            raise ValueError(f"{what} is of {found} pixels, the objects of {size}")
+        if bank is None or tuple(bank.shape[-2:]) != tuple(size):
+            what = "the neutral image" if plain else f"contexts[{name!r}]"
+            given = "not given" if bank is None else f"of {tuple(bank.shape[-2:])} pixels"
+            raise ValueError(f"the design asks for {what} of {tuple(size)} pixels: it is {given}")
         used, inverse = np.unique(table["context"].to_numpy()[rows], return_inverse=True)
         place[rows] = start + inverse
         images.append(bank.index_select(0, torch.from_numpy(used)))
@@ -193,7 +160,25 @@ def _deal(hands: int, size: int, cards: int, rng: np.random.Generator) -> np.nda
     return np.array(dealt, dtype=np.int64).reshape(hands, size)
 
 
-def _rows(objects, name: str, other: str, hands: np.ndarray, kind: str) -> pd.DataFrame:
-    """Rows of one pair of classes: an object image meets its hand of context images."""
-    rows = {"object": objects.repeat(hands.shape[1]), "object_class": name, "context_class": other}
-    return pd.DataFrame({**rows, "context": hands.ravel(), "kind": kind})
+def figure(
+    networks: Sequence,
+    images: ImageSet,
+    contexts: Mapping,
+    colours: Mapping,
+    label: str,
+    context: str,
+    number: int = 0,
+    context_number: int = 0,
+    side: str = "left",
+    **how: Callable,
+) -> Figure:
+    """Draw one image of the class `label` beside one of a context, and all logits."""
+    chosen, bank = images.of(label).images, contexts[context]
+    parts = [chosen[number % len(chosen)][None], bank[context_number][None]]
+    picture = grid(parts if side == "left" else parts[::-1], 1, 2, **how)
+    logits = models.logits(networks, picture)[:, 0]
+    of_object = logits[:, images.classes.index(label), None]
+    higher = zip(images.classes, (logits > of_object).sum(0).tolist(), strict=True)
+    said = ", ".join(f"{name} in {count}" for name, count in higher if count) or "no class in any"
+    title = f"{label} + {context}: outscored by {said} of {len(logits)} trainings"
+    return figures.mosaic_logits(picture[0], logits, images.classes, colours, title)

@@ -31,9 +31,7 @@ def beside(table: pd.DataFrame, collection: Collection, name: str, value: str) -
 def of_pairs(collection: Collection | None = None) -> pd.DataFrame:
     """What the paper prints of each pair of object and context; NaN where it prints nothing.
 
-    No row where the classes of `collection` are not the paper's. Columns: object_class,
-    context_class; mosaic and single (Table 1, logits), drop (the latter less the former); flips (of
-    `mosaics`: 125), kept (the highest logit), mosaic_share; paste_share (Figures 11 to 14).
+    mosaic and single are distances in logits (Table 1). No row for a collection of other classes.
     """
     pasted = printed("paste").rename(columns={"pasted": "object_class"})
     table = printed("distance").merge(printed("flips"), on=effects.PAIR, how="left")
@@ -48,11 +46,7 @@ def of_pairs(collection: Collection | None = None) -> pd.DataFrame:
 
 
 def agreement(images: pd.DataFrame) -> pd.DataFrame:
-    """How alike a run and the paper rank the pairs, in each quantity that the paper prints.
-
-    A row a quantity (a column of `effects.per_image`): pairs (how many the paper prints),
-    rank_correlation with low and high (`effects.agreement`), means over these pairs: ours, paper.
-    """
+    """How alike a run and the paper rank the pairs, in each quantity that it prints; with means."""
     names = {"mosaic_share": "flip_share", "mosaic": "mosaic_distance", "single": "single_distance"}
     rows, table = [], of_pairs().rename(columns=names)
     for name in (*names.values(), "drop"):

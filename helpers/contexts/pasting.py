@@ -1,8 +1,7 @@
 """Pasting: objects cut out on white and put into other contexts, and what these are taken for.
 
 *Assessing Biases through Visual Contexts*, "Results Checks" and Figures 11 to 14. Objects come from
-WB, where the ground is white, so that how much of each pixel is object can be solved for, and the
-white taken out of its edges.
+WB, where the ground is white: how much of each pixel is object can be solved for.
 """
 
 import math
@@ -16,7 +15,7 @@ from scipy import ndimage
 from torchvision.transforms.v2 import functional as transforms
 
 from helpers import models, stats
-from helpers.contexts import effects, mosaics, paper
+from helpers.contexts import effects, mosaics
 from helpers.data import Collection, ImageSet
 
 NOTHING = "nothing"
@@ -30,35 +29,23 @@ NEAR_WHITE = 40.0  # grey levels from white, root mean square, below which colou
 
 
 def cut(images: torch.Tensor, masks: torch.Tensor, softness: float = SOFTNESS) -> np.ndarray:
-    """Cut objects from a white ground, with soft edges and no white in them.
-
-    Where an edge pixel is part object and part white, the object's colour is taken from the nearest
-    pixel well inside, and coverage (the share of a pixel that is object) is what then explains the
-    pixel. `images` are uint8 (N, 3, H, W), `masks` bool (N, H, W) with an object each; `softness`
-    blurs the edges. Returns float32 (N, 4, H, W): colours times coverage, and coverage.
-    """
+    """Cut objects, uint8 (N, 3, H, W), from a white ground, with soft edges and no white in them:
+    float32 (N, 4, H, W), colours times coverage, and coverage, the share that is object."""
     pad = 1 + math.ceil(3 * softness)
     layers = np.zeros((len(masks), 4, *masks.shape[1:]), np.float32)
     parts = zip(images.permute(0, 2, 3, 1).numpy(), masks.numpy(), *_parts(masks), strict=True)
     for layer, (image, *where) in zip(layers, parts, strict=True):
         [box] = ndimage.find_objects(np.uint8(where[0]))
         box = tuple(slice(max(side.start - pad, 0), side.stop + pad) for side in box)
-        layer[:, *box] = _layer(image[box].astype(np.float32), *(w[box] for w in where), softness)
+        pixels, (mask, core, edge) = image[box].astype(np.float32), (part[box] for part in where)
+        nearest = ndimage.distance_transform_edt(~core, return_distances=False, return_indices=True)
+        colours = pixels[tuple(nearest)]  # the object's at its edge: that of the nearest core pixel
+        coverage = mask.astype(np.float32)
+        coverage[edge] = _explained(pixels[edge], colours[edge], coverage[edge])
+        np.copyto(colours, pixels, where=(coverage == 1)[..., None])
+        coverage = ndimage.gaussian_filter(coverage, softness, mode="nearest", truncate=3)
+        layer[:, *box] = [*(colours.transpose(2, 0, 1) * coverage), coverage]
     return layers
-
-
-def _layer(
-    pixels: np.ndarray, mask: np.ndarray, is_core: np.ndarray, is_edge: np.ndarray, softness: float
-) -> np.ndarray:
-    """One object's colours times coverage, and coverage."""
-    nearest = ndimage.distance_transform_edt(~is_core, return_distances=False, return_indices=True)
-    colours = pixels[tuple(nearest)]  # the object's at its edge: that of the nearest core pixel
-    coverage = mask.astype(np.float32)
-    explained = _explained(pixels[is_edge], colours[is_edge])
-    coverage[is_edge] = np.where(np.isnan(explained), coverage[is_edge], explained)
-    np.copyto(colours, pixels, where=(coverage == 1)[..., None])
-    coverage = ndimage.gaussian_filter(coverage, softness, mode="nearest", truncate=3)
-    return np.concatenate([colours.transpose(2, 0, 1) * coverage, coverage[None]])
 
 
 def _parts(masks: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
@@ -73,31 +60,22 @@ def _parts(masks: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 def _grown(masks: np.ndarray, steps: int) -> np.ndarray:
     """Masks (N, H, W) and all pixels at most `steps` away, across corners too."""
-    size = 2 * steps + 1
-    return ndimage.maximum_filter(masks, (1, size, size), mode="constant")
+    return ndimage.maximum_filter(masks, (1, 2 * steps + 1, 2 * steps + 1), mode="constant")
 
 
-def _explained(pixels: np.ndarray, colours: np.ndarray) -> np.ndarray:
-    """Coverage a that best explains pixel = a colour + (1 - a) white; NaN for nearly white ones."""
+def _explained(pixels: np.ndarray, colours: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+    """Coverage a that best explains pixel = a colour + (1 - a) white, unless it is nearly white."""
     away = 255 - colours
     square = np.einsum("...c,...c", away, away)
     coverage = np.einsum("...c,...c", 255 - pixels, away) / np.maximum(square, 1)
-    return np.where(square > 3 * NEAR_WHITE**2, coverage.clip(0, 1), np.nan)
+    return np.where(square > 3 * NEAR_WHITE**2, coverage.clip(0, 1), otherwise)
 
 
 def batches(
-    table: pd.DataFrame,
-    layers: np.ndarray,
-    contexts: Mapping[str, torch.Tensor],
-    neutral: torch.Tensor | None = None,
-    *,
-    scale: float = 1.0,
+    table: pd.DataFrame, layers: np.ndarray, contexts: Mapping, neutral=None, *, scale: float = 1.0
 ) -> Iterator[torch.Tensor]:
-    """Stream the composites of a design, in its order: uint8 tensors (B, 3, H, W).
-
-    `layers` are from :func:`cut`, the rest is as for :func:`helpers.contexts.mosaics.batches`.
-    `scale` is the object's, 1 its size in its own image; its centre stays where it was.
-    """
+    """Stream the composites of a design, uint8 (B, 3, H, W), in its order, of layers of `cut`.
+    An object's centre stays where it was at any `scale`."""
     grounds, ground_of = mosaics.partners(table, contexts, neutral, layers.shape[2:])
     if scale != 1:
         layers = np.stack([_scaled(layer, scale) for layer in layers])
@@ -138,10 +116,7 @@ def objects(collection: Collection) -> ImageSet | None:
 
 
 def design(collection: Collection, seed: int) -> pd.DataFrame:
-    """Which object is pasted into which context image: each once into each class's context.
-
-    By `mosaics.design`; in the paper 25 objects x 3 contexts x 4 classes = 300 composites.
-    """
+    """Which object is pasted into which context image: each once into each class's context."""
     given = objects(collection).labels, collection.contexts, collection.classes
     return mosaics.design(*given, per_context=1, seed=seed)
 
@@ -157,10 +132,7 @@ def composites(
 
 
 def ask(networks: Sequence, collection: Collection, *, seed: int, **how) -> pd.DataFrame | None:
-    """Effects on composites made as in :func:`composites`, by `effects.per_image`.
-
-    `networks` are trainings. None without masks.
-    """
+    """`effects.per_image` of trainings on composites (:func:`composites`); None without masks."""
     found = objects(collection)
     if found is None:
         return None
@@ -172,40 +144,17 @@ def ask(networks: Sequence, collection: Collection, *, seed: int, **how) -> pd.D
 
 def alone(logits: Mapping[str, torch.Tensor], classes: Sequence[str]) -> dict[str, np.ndarray]:
     """Which images of a context alone are taken for its class: from (T, M, K) to 0 or 1 (T, M)."""
-    return {
-        name: (said.argmax(2) == list(classes).index(name)).numpy().astype(float)
-        for name, said in logits.items()
-    }
+    place = list(classes).index
+    return {k: (said.argmax(2) == place(k)).double().numpy() for k, said in logits.items()}
 
 
 def counts(alone: Mapping[str, np.ndarray], images: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The bars of Figures 11 to 14: share of the images taken for the context's class.
-
-    By :func:`alone` and, if given, `effects.per_image`. A row a bar: context_class, pasted
-    ("nothing" or an object class), predicted (mean over trainings), images, share, low, high.
-    """
+    """The bars of Figures 11 to 14, by :func:`alone` and, if given, `effects.per_image`."""
     found = {} if images is None else effects.grids(images, "taken_share", effects.PAIR)
     rows = []
     for context, said in alone.items():
-        bars = {NOTHING: said} | {
-            pasted: of for (met, pasted), of in found.items() if met == context
-        }
-        for pasted, taken in bars.items():
-            counted = taken.sum() / len(taken), taken.shape[1], *stats.share(taken)
-            rows.append((context, pasted, *counted))
+        bars = [((context, NOTHING), said)] + [bar for bar in found.items() if bar[0][0] == context]
+        for of, taken in bars:
+            rows.append((*of, taken.sum() / len(taken), taken.shape[1], *stats.share(taken)))
     columns = ["context_class", "pasted", "predicted", "images", "share", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def both_counts(
-    flipped: pd.DataFrame, pasted: pd.DataFrame, collection: Collection
-) -> pd.DataFrame:
-    """What the paper counts by either method: mosaics flipped, composites taken for the context.
-
-    A row a pair, by `effects.per_image` of both: context_class, object_class, mosaic_share and
-    paste_share, and the paper's mosaic_share_paper and paste_share_paper (NaN where it has none).
-    """
-    pairs = pasted.groupby(effects.PAIR, sort=False)["taken_share"].mean().to_frame("paste_share")
-    pairs["mosaic_share"] = flipped.groupby(effects.PAIR)["flip_share"].mean()
-    printed = paper.pairs(collection).set_index(effects.PAIR)
-    return pairs.join(printed.add_suffix("_paper")).reset_index()

@@ -190,7 +190,7 @@ print(rating.rate(model, images, table, "gradcam")["focus"].round(6).tolist())
 
 
 def test_a_recorded_table_is_made_by_all_that_its_driver_imports():
-    closure = set(source.imported("contexts/sweep", without=recorded.BESIDE))
+    closure = set(source.imported("sweeps/context_worlds", without=recorded.BESIDE))
     assert {
         "contexts/pasting",
         "data/mosaic",
