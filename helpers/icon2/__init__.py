@@ -9,11 +9,13 @@ causes a gap (`intervention`), the choices that the paper leaves open (`options`
 """
 
 from helpers.icon2.analysis import analyse, change_each_choice, sigma_null
+from helpers.icon2.attributes import Frames
 from helpers.icon2.frames import read
 from helpers.icon2.matching import match
 from helpers.icon2.options import Options
 
 __all__ = [
+    "Frames",
     "Options",
     "analyse",
     "change_each_choice",

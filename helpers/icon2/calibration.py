@@ -17,11 +17,11 @@ from scipy.special import logit
 from helpers import recorded, stats
 from helpers.icon2 import attributes
 from helpers.icon2.analysis import analyse
-from helpers.icon2.attributes import Attribute
+from helpers.icon2.attributes import Attribute, Frames
 from helpers.icon2.intervention import RARE, TESTED_ON, observed, trained
 from helpers.icon2.matching import match
 from helpers.icon2.options import PER_IMAGE
-from helpers.worlds.driving import DrivingWorld, street
+from helpers.worlds.driving import street
 from helpers.worlds.driving.drive import CORNERS, MEASURED, detected, of_frames, terms
 
 REAL, SIMULATED = "real detector, second training", "simulated detector"
@@ -29,7 +29,7 @@ ANOTHER = "real detector, first training"
 ASKED = ("size", "occlusion", "time", "weather")
 
 
-def law(frames: DrivingWorld) -> pd.DataFrame:
+def law(frames: Frames) -> pd.DataFrame:
     """The numbers of the simulated detector, measured on what a real one finds in `frames`.
 
     Of each class: a logistic regression of being found at an IoU of .5 on the terms of
@@ -48,7 +48,7 @@ def law(frames: DrivingWorld) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _of_class(frames: DrivingWorld, name: str) -> list[tuple]:
+def _of_class(frames: Frames, name: str) -> list[tuple]:
     """The rows of one class: outcome, term, value, standard error and number."""
     boxes = frames.boxes[frames.boxes["category"] == frames.classes.index(name)]
     known, found = terms(frames.images, boxes), match(frames, (0.5,)).rows(name)
@@ -98,7 +98,7 @@ def _alike(residual: np.ndarray, variance: np.ndarray, image: pd.Series) -> floa
     return pairs(residual) / pairs(variance)
 
 
-def compared(frames: Mapping[str, DrivingWorld]) -> pd.DataFrame:
+def compared(frames: Mapping[str, Frames]) -> pd.DataFrame:
     """What each detector finds on the same layouts, by class and value of each attribute.
 
     Columns ``detector class attribute value`` (``all`` for the whole class), ``times of share low
@@ -126,7 +126,7 @@ def compared(frames: Mapping[str, DrivingWorld]) -> pd.DataFrame:
     return found.assign(share=found["times"] / found["of"], low=low, high=high)
 
 
-def seen(detector: int, layouts: int) -> DrivingWorld:
+def seen(detector: int, layouts: int) -> Frames:
     """What a training of the detector, on both looks equally, finds on layouts of equal scenes."""
     frames, things = street.scenes(TESTED_ON, 5000 + layouts)
     return observed(trained(0.5, detector), frames, things, RARE)

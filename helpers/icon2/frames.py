@@ -1,10 +1,5 @@
 """What notebook 08 analyses: BDD100K, or planted streets that are written as it is given out."""
 
-from __future__ import annotations
-
-import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,68 +7,19 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from helpers.icon2 import attributes, income
-from helpers.icon2.attributes import Attribute
+from helpers.icon2 import income
+from helpers.icon2.attributes import Frames
 from helpers.icon2.matching import Matches
-from helpers.icon2.reading import DetectionDataError, read_detections, read_labels
-from helpers.worlds import driving
-from helpers.worlds.driving import DrivingWorld, street
+from helpers.icon2.reading import (
+    CLASSES,
+    CORNERS,
+    DetectionDataError,
+    read_detections,
+    read_labels,
+)
+from helpers.worlds.driving import street
 
 APART = 1.4  # boxes that reach so much further than detections, or these, are of other frames
-
-
-@dataclass(frozen=True)
-class Frames(DrivingWorld):
-    """Frames and detections as tables, and a `report`: what was read, joined or left out.
-
-    Images are numbered in the order of their names, by which COCO breaks ties among scores; their
-    attributes are NaN where absent.
-    """
-
-    report: tuple[str, ...] = ()
-
-    def attribute(self, name: str) -> Attribute:
-        """A sensitive attribute by the name of its column."""
-        if name == "income" and name not in self.images:
-            columns = [c for c in self.images if c not in ("name", "video", "width", "height")]
-            raise DetectionDataError(
-                "parameter 'sensitive' is 'income', and no income is known of these frames: give "
-                "'gps', 'areas' and 'incomes'; or make 'sensitive' another column: "
-                f"{', '.join(columns) or 'there is none'}"
-            )
-        attribute = attributes.from_column(self, name)
-        if len(attribute.values) < 2:
-            raise DetectionDataError(
-                f"parameter 'sensitive': {name!r} has one value only, {attribute.values[0]!r}, and "
-                "there are no groups to compare; take another column"
-            )
-        return attribute
-
-    def clusters(self, name: str | None) -> np.ndarray | None:
-        """A column of frames that belong together, such as ``video``; None for none."""
-        if name is None:
-            return None
-        if name not in self.images:
-            raise DetectionDataError(
-                f"parameter 'cluster': the frames have no column {name!r}; "
-                f"there are: {', '.join(self.images.columns)}"
-            )
-        column = self.images[name]
-        if column.isna().any() or column.nunique() < 2:
-            raise DetectionDataError(
-                f"parameter 'cluster': {column.isna().sum():,} of {len(column):,} frames have no "
-                f"value for {name!r}, the others {column.nunique():,}; every frame needs one, of "
-                "several"
-            )
-        return column.astype(str).to_numpy()
-
-    def explanatory(self, sensitive: str, further: Sequence[str] | None = None) -> list[Attribute]:
-        """The paper's five but the sensitive one, and `further` columns of frames or boxes."""
-        return [
-            attributes.made(self, name)
-            for name in (*attributes.of_paper(self), *(further or ()))
-            if sensitive not in (name, attributes.OF_PAPER.get(name))
-        ]
 
 
 def read(
@@ -128,7 +74,7 @@ def read(
         f"{len(images):,} frames, {(~boxes.ignore).sum():,} boxes, "
         f"{len(kept):,} detections of {len(codes)} classes"
     )
-    classes = tuple(driving.CLASSES[code] for code in codes)
+    classes = tuple(CLASSES[code] for code in codes)
     return Frames(images, boxes, kept, classes, (first, *said, *more))
 
 
@@ -137,15 +83,18 @@ def check(settings: SimpleNamespace) -> None:
 
     `settings` are the parameters of notebook 08; the detections are not read.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        labels, known = settings.labels, settings.gps
-        if labels is None:
-            scenes, things = street.scenes(9, 0)
-            pictures, boxes = street.render(scenes, street.dressed(scenes, things, 0))
-            labels = known = street.write(folder, scenes, pictures, boxes)["labels"]
-        images, boxes, _ = read_labels(labels)
+    known = settings.gps or settings.labels is None
+    if settings.labels is None:  # the columns of the rendered street, without its pictures
+        images, things = street.scenes(9, 0)
+        images = images[["name", "video", "width", "weather", "scene", "timeofday"]]
+        boxes = things[["distance"]].assign(image=things["frame"], **dict.fromkeys(CORNERS, 0.0))
+        for name in ("occluded", "truncated", "look"):
+            boxes[name] = things["variant"] % 2 == 0
+    else:
+        images, boxes, _ = read_labels(settings.labels)
     if known:
-        images["income"] = pd.Categorical.from_codes(np.arange(len(images)) % 2, ["low", "high"])
+        two = pd.Categorical.from_codes(np.arange(len(images)) % 2, ["low", "high"])
+        images = images.assign(income=two)
     frames = Frames(images, boxes, boxes.iloc[:0], ())
     frames.attribute(settings.sensitive)
     frames.explanatory(settings.sensitive, settings.further)
@@ -160,9 +109,7 @@ def _together(**given) -> None:
             )
 
 
-def example(
-    frames: DrivingWorld, matches: Matches, name: str
-) -> tuple[int, pd.DataFrame, pd.DataFrame]:
+def example(frames: Frames, matches: Matches, name: str) -> tuple[int, pd.DataFrame, pd.DataFrame]:
     """A frame that shows what matching does: its number, its boxes, and its detections.
 
     It has a hit, a miss and a false positive of the class (or else the most of the three) at the
@@ -186,10 +133,10 @@ def labelled(labels: str | Path | None) -> tuple[list[str], list[str]]:
     """Names of the frames of a labels file, and of the classes that are labelled in it."""
     _together(labels=labels)
     images, boxes, _ = read_labels(labels)
-    return list(images["name"]), [driving.CLASSES[code] for code in np.unique(boxes["category"])]
+    return list(images["name"]), [CLASSES[code] for code in np.unique(boxes["category"])]
 
 
-def picture(frames: DrivingWorld, folder: str | Path | None, number: int) -> np.ndarray:
+def picture(frames: Frames, folder: str | Path | None, number: int) -> np.ndarray:
     """The picture of a frame, uint8 (H, W, 3); grey of the usual size where there is none."""
     file = Path(folder or "") / frames.images["name"][number]
     if file.is_file():

@@ -20,13 +20,13 @@ import torch
 from helpers import recorded
 from helpers.icon2 import attributes, formulas
 from helpers.icon2.analysis import analyse, with_interval
-from helpers.icon2.attributes import Attribute
+from helpers.icon2.attributes import Attribute, Frames
 from helpers.icon2.matching import match
 from helpers.icon2.options import Options
 from helpers.models import detector as detectors
 from helpers.models.detector import Detector
 from helpers.store import progress
-from helpers.worlds.driving import DrivingWorld, street
+from helpers.worlds.driving import street
 
 WORLDS = list(product((0.0, 0.5, 1.0), (0.5, 0.12, 0.03)))  # harder, and rare
 # How much harder the scenes of low income are: not at all, half, fully; and the share of the rare
@@ -58,15 +58,15 @@ def trained(rare: float, seed: int, folder: Path | None = None) -> Detector:
 
 def observed(
     detector: Detector, frames: pd.DataFrame, things: pd.DataFrame, rare: Sequence[float]
-) -> DrivingWorld:
+) -> Frames:
     """The frames with their looks, their boxes, and what a detector finds."""
     images, boxes = street.render(frames, street.dressed(frames, things, rare))
     found = detectors.detect(detector, torch.from_numpy(images))
     found["category"] = pd.Index(street.KINDS).get_indexer(found["category"])
-    return DrivingWorld(frames, boxes, found, street.KINDS)
+    return Frames(frames, boxes, found, street.KINDS)
 
 
-def swapped(own: DrivingWorld, other: DrivingWorld, resamples: int = 200) -> dict[str, np.ndarray]:
+def swapped(own: Frames, other: Frames, resamples: int = 200) -> dict[str, np.ndarray]:
     """AP (1 + resamples, 4) of each class, in 0..1, of the four combinations in `CELLS`.
 
     `own` and `other` are the same frames in the looks of their own group and of the opposite one.
@@ -80,7 +80,7 @@ def swapped(own: DrivingWorld, other: DrivingWorld, resamples: int = 200) -> dic
         for one, two in ((own.boxes, other.boxes), (own.detections, other.detections))
     )
     images = pd.concat([own.images] * 2, ignore_index=True)
-    matches = match(DrivingWorld(images, boxes, found, own.classes))
+    matches = match(Frames(images, boxes, found, own.classes))
     layouts = np.tile(np.arange(len(groups)), 2)
     cell = Attribute("cell", CELLS, codes, "image")
     analysis = analyse(matches, cell, [], resamples=resamples, clusters=layouts)
@@ -102,7 +102,7 @@ def divided(ap: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def icon2_says(world: DrivingWorld, resamples: int = 0) -> pd.DataFrame:
+def icon2_says(world: Frames, resamples: int = 0) -> pd.DataFrame:
     """What ICON2 says of each class without any intervention.
 
     Columns class, attribute (of the paper's five, the top-ranked), proxy_sigma, sigma, delta (what
@@ -153,7 +153,7 @@ def measured(harder: float, rare: float, training: int) -> pd.DataFrame:
     return pd.DataFrame(rows).merge(icon2_says(own, resamples=100), on="class")
 
 
-def fifths(world: DrivingWorld) -> Attribute:
+def fifths(world: Frames) -> Attribute:
     """The fifth of its class's boxes that each box is in, from the smallest to the largest."""
     boxes = world.boxes
     area = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
@@ -162,7 +162,7 @@ def fifths(world: DrivingWorld) -> Attribute:
     return Attribute("fifth", tuple("12345"), codes, "box")
 
 
-def crossed(world: DrivingWorld, *several: Attribute) -> Attribute:
+def crossed(world: Frames, *several: Attribute) -> Attribute:
     """Attributes as one of boxes, whose values are the combinations of theirs.
 
     ICON2 controls one attribute at a time (the paper's appendix A names this as a limit).

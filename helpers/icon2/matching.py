@@ -16,9 +16,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from helpers.icon2.attributes import Attribute
+from helpers.icon2.attributes import Attribute, Frames
 from helpers.icon2.reading import CORNERS
-from helpers.worlds.driving import DrivingWorld
 
 IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10))
 MAX_DETECTIONS = 100  # of an image and class, as COCO
@@ -88,7 +87,7 @@ class ClassMatches:
         return attribute.codes[self.box_image if attribute.level == "image" else self.box_row]
 
 
-def match(frames: DrivingWorld, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:
+def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:
     """Match detections to boxes at every IoU threshold, by COCO's rule.
 
     The IoU `thresholds` are by default those of the paper. A box is as wide as x2 - x1, as in

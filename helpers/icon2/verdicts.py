@@ -14,6 +14,7 @@ import scipy.stats
 from helpers import stats
 from helpers.icon2 import attributes, formulas
 from helpers.icon2.analysis import Analysis, analyse
+from helpers.icon2.attributes import Frames
 from helpers.icon2.matching import match
 from helpers.icon2.options import PAPER, Options
 from helpers.store import progress
@@ -135,7 +136,7 @@ def ask_worlds(
     asked = [(seed, *kind, law) for seed in seeds for kind, law in laws(confounders).items()]
     rows = []
     for seed, kind, confounder, law in progress(asked, desc="worlds", delay=2):
-        world = driving.make(n_images, seed, law, (CATEGORY,))
+        world = Frames(*driving.make(n_images, seed, law, (CATEGORY,)))
         income = attributes.from_column(world, "income")
         others = [attributes.made(world, name) for name in attributes.OF_PAPER]
         given = {"options": options, "resamples": resamples, "seed": seed}

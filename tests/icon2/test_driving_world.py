@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.icon2 import calibration, match
+from helpers.icon2 import Frames, calibration, match
 from helpers.worlds import driving
 from helpers.worlds.driving import Law
 from helpers.worlds.driving import law as stated
@@ -14,7 +14,7 @@ from helpers.worlds.driving import law as stated
 
 @pytest.fixture(scope="module")
 def plain():
-    return driving.make(4000, 0)
+    return Frames(*driving.make(4000, 0))
 
 
 def found(world):
@@ -51,7 +51,7 @@ def test_what_the_law_says_changes_recall(plain):
 
 def test_the_measured_law_is_found_again_in_a_world_drawn_from_it():
     recorded = pd.read_csv(driving.drive.MEASURED).set_index(["class", "outcome", "term"])["value"]
-    world = driving.make(3000, 2, classes=("car", "pedestrian"))
+    world = Frames(*driving.make(3000, 2, classes=("car", "pedestrian")))
     place = ["image", "category", *driving.drive.CORNERS]  # one false positive in 3,000 is a hit
     false = pd.MultiIndex.from_frame(world.detections[place]).isin(
         pd.MultiIndex.from_frame(world.boxes[place])
@@ -65,7 +65,7 @@ def test_the_measured_law_is_found_again_in_a_world_drawn_from_it():
 
 @pytest.mark.parametrize("confounder", driving.CONFOUNDERS)
 def test_confounding_moves_its_attribute_and_not_detection(confounder):
-    table = found(driving.make(3000, 1, Law(0.7, confounder), ("car",)))
+    table = found(Frames(*driving.make(3000, 1, Law(0.7, confounder), ("car",))))
     hard = {
         "size": table.small,
         "occlusion": table.occluded,

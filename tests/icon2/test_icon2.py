@@ -8,6 +8,7 @@ import scipy.stats
 from detection_oracles import average_precision, plain_ap, scene
 
 from helpers.icon2 import (
+    Frames,
     Options,
     analyse,
     attributes,
@@ -27,7 +28,7 @@ SMALL = {"min_boxes": 1}
 
 def streets(n_images, seed=0, law=None, classes=("car",), thresholds=(0.5,)):
     """A planted world, its matches and income."""
-    world = driving.make(n_images, seed, law, classes)
+    world = Frames(*driving.make(n_images, seed, law, classes))
     return world, match(world, thresholds), from_column(world, "income")
 
 

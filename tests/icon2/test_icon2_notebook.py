@@ -35,7 +35,7 @@ def on_disk(tmp_path_factory):
     frames = [{"name": n, "labels": some} for n, some in zip(scenes["name"], labels, strict=True)]
     (folder / "predictions.json").write_text(json.dumps(frames))
     pictures, both = files.pop("images"), (files.pop("labels"), folder / "predictions.json")
-    world = driving.DrivingWorld(scenes, boxes, found, street.KINDS)
+    world = icon2.Frames(scenes, boxes, found, street.KINDS)
     return world, both, files, (pictures, images)
 
 
@@ -94,7 +94,7 @@ def test_classes_without_a_labelled_box_are_left_out_and_counted(on_disk, tmp_pa
 
 @pytest.fixture(scope="module")
 def small():
-    world = driving.make(400, 1, LAW)
+    world = icon2.Frames(*driving.make(400, 1, LAW))
     matches = match(world, (0.5, 0.75))
     group = attributes.from_column(world, "income")
     explanatory = [attributes.made(world, name) for name in attributes.OF_PAPER]
@@ -142,7 +142,7 @@ def test_figures_mark_what_is_not_estimable(small):
 
 
 def test_an_example_shows_what_each_detection_took(small):
-    world, matches = driving.make(400, 1, LAW), small[0]
+    world, matches = icon2.Frames(*driving.make(400, 1, LAW)), small[0]
     number, boxes, detections = frames.example(world, matches, "car")
     assert (boxes.image == number).all() and (detections.image == number).all()
     assert detections.hit.any() and not detections.hit.all() and not boxes.found.all()

@@ -5,8 +5,7 @@ import json
 import pytest
 from detection_oracles import average_precision
 
-from helpers.icon2 import match
-from helpers.icon2.frames import Frames
+from helpers.icon2 import Frames, match
 from helpers.icon2.reading import CORNERS, DetectionDataError, read_detections, read_labels
 from helpers.worlds.driving import CLASSES
 

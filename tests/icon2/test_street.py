@@ -8,8 +8,9 @@ import pytest
 
 from helpers import store
 from helpers.icon2 import attributes, calibration, intervention
+from helpers.icon2.attributes import Frames
 from helpers.icon2.intervention import ANALYSES, CELLS, RARE
-from helpers.worlds.driving import DrivingWorld, street
+from helpers.worlds.driving import street
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +91,7 @@ def perfect(scene):
     """The frames with a detector that finds every box exactly."""
     boxes = street.render(*scene)[1]
     found = boxes[["image", "category", "x1", "y1", "x2", "y2"]].assign(score=0.9)
-    return DrivingWorld(scene[0], boxes, found, street.KINDS)
+    return Frames(scene[0], boxes, found, street.KINDS)
 
 
 def test_a_gap_is_divided_as_it_was_put_together():

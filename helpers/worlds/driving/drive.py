@@ -4,7 +4,6 @@ The simulated detector is a formula. Its numbers were measured on the real detec
 streets (:mod:`helpers.icon2.calibration`) and stand in ``data/detection_law.csv``.
 """
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -27,38 +26,23 @@ LIKE = {
 }
 
 
-@dataclass(frozen=True)
-class DrivingWorld:
-    """What was drawn, as tables; boxes and detections give the number of their image and class.
-
-    `images` has ``name video income weather scene timeofday`` (income is low, middle or high),
-    `boxes` ``image category x1 y1 x2 y2 occluded truncated ignore``, and `detections` ``image
-    category x1 y1 x2 y2 score``.
-    """
-
-    images: pd.DataFrame
-    boxes: pd.DataFrame
-    detections: pd.DataFrame
-    classes: tuple[str, ...]
-
-
 def make(
     n_images: int = 1000,
     seed: int = 0,
     law: Law | None = None,
     classes: tuple[str, ...] = CLASSES,
-) -> DrivingWorld:
-    """Draw a driving world, in which a third of the frames falls into each income group.
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+    """Draw a driving world: tables of images, boxes and detections, and the classes.
 
-    `seed` and `law` decide the world: by default income has nothing to do with anything. Each class
-    has its share of BDD100K's boxes.
+    A third of the frames falls into each income group; by default income has nothing to do with
+    anything. Each class has its share of BDD100K's boxes.
     """
     law, rng = law or Law(), np.random.default_rng(seed)
     group = rng.permutation(np.arange(n_images) % 3) - 1  # -1, 0, 1
     images = _images(rng, group, law)
     boxes = _boxes(rng, group, law, classes)
     detections = detected(images, boxes, classes, rng, law.inequity * group)
-    return DrivingWorld(images, boxes, detections, tuple(classes))
+    return images, boxes, detections, tuple(classes)
 
 
 def terms(images: pd.DataFrame, boxes: pd.DataFrame) -> pd.DataFrame:
