@@ -1,24 +1,51 @@
 """Average precision of many cells at once, from the table of matches and image weights.
 
-A cell is a set of boxes of one class with the images whose false positives count for it: all of
-them, those of one income group, the small boxes at night. :class:`Curves` arranges the matches by
-cell, threshold and score once; its average precision then needs a few passes for any image weights,
-which is what resampling asks for. :func:`estimate` asks for every cell that ICON2 needs.
+A cell is a set of boxes of one class with the images whose false positives count for it. Matches
+are arranged once, and average precision then needs a few passes for each resample's weights.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal, get_args, get_type_hints
 
 import numpy as np
+import pydantic
+from pydantic import PositiveInt
 
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.matching import ClassMatches
-from helpers.icon2.options import Options
 
 RECALLS = np.linspace(0.0, 1.0, 101)
 TINY = 1e-300  # keeps 0 / 0 at 0
 EVENTS_AT_ONCE = 500_000  # about; small arrays stay in the cache
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config={"extra": "forbid"})
+class Options:
+    """How ICON2 is computed: choices that the paper leaves open; the defaults are its reading.
+
+    `precision` is R N / (R N + F) with one N for the values compared (``normalised``, Eq. 3), with
+    each value's own (``raw``, Eq. 2), or with N and F ``per image``: Eq. 3 fixes N and not F, and a
+    value with few images has few false positives. N is the mean `number` of boxes of the values
+    ``compared`` (those within one value of a confounder), or of ``all cells``. By ``hoiem`` all
+    `false_positives` count for each value of an attribute of boxes; by ``coco`` only detections
+    that have it, which can be said of size alone.
+    """
+
+    precision: Literal["normalised", "raw", "per image"] = "normalised"
+    number: Literal["compared", "all cells"] = "compared"
+    false_positives: Literal["hoiem", "coco"] = "hoiem"
+    # whose false positives count: images that have a box with the value, or the class, or all
+    images: Literal["with the value", "with the class", "all"] = "with the value"
+    # over a confounder's values: sigma (Table 2), or the variance (3.2.2), whose root is taken
+    averaged: Literal["sigma", "variance"] = "sigma"
+    min_boxes: PositiveInt = 30  # below which a cell is not estimable; the paper judges by eye
+
+
+CHOICES = {name: get_args(kind) for name, kind in get_type_hints(Options).items() if get_args(kind)}
+PAPER = Options()
+PER_IMAGE = Options(precision="per image")
 
 
 @dataclass(frozen=True)
@@ -64,12 +91,11 @@ def cells(of_class: ClassMatches, attributes: Sequence[Attribute], options: Opti
 
 
 class Curves:
-    """The matches of one class arranged by cell, threshold and falling score.
+    """The matches of one class, the events, arranged by cell, threshold and falling score."""
 
-    Events are matches, cell after cell, threshold after threshold (`start` is where each begins).
-    `event_before` counts the cell's detections up to and with the event; `event_hit` says whether
-    it took a box of the cell, `event_counted` whether it is counted for the cell (None: all).
-    """
+    # `start` is where each curve begins; `event_before` counts the cell's detections up to and with
+    # the event; `event_hit`: did it take a box of the cell? `event_counted`: is it counted for the
+    # cell? (None: all)
 
     def __init__(self, of_class: ClassMatches, chosen: Cells) -> None:
         of_box = np.where(of_class.box_ignored, -1, chosen.of_box)
@@ -104,12 +130,10 @@ class Curves:
         normal: np.ndarray | None = None,
         box_weights: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Average precision (C, T) of each cell at each threshold, over 101 recalls as in COCO.
+        """Average precision (C, T) over 101 recalls as in COCO; NaN for a cell without a box.
 
-        `weights` (n images,) is 1 for all, or how often a resample drew each image; `box_weights`
-        (n boxes of the class,) weighs boxes, and the detections that took them, further. With
-        `normal` (C,), a number of boxes N, precision is R N / (R N + F) (Hoiem et al. 2012; ICON2,
-        Eq. 3); without it N is the cell's own number (Eq. 2). NaN for a cell without a box.
+        `weights` (n images,) say how often each image counts; `box_weights` (n boxes of the class,)
+        weigh boxes and what took them further; `normal` (C,) is N of Eq. 3 (None: Eq. 2).
         """
         positives = self.positives(weights, box_weights)
         ratio = np.ones(self.n_cells) if normal is None else normal / np.maximum(positives, TINY)
@@ -227,9 +251,9 @@ def estimate(
     standardise: bool,
     map: Callable,
 ) -> Estimate:
-    """Average precision over all thresholds of every cell, for each row of weights (R, n images).
+    """AP over all thresholds of every cell, for each row of weights (R, n images).
 
-    Row 0 is the data as they are. `map` may be a pool's, to work on several attributes at once.
+    `map` may be a pool's, to work on several attributes at once.
     """
 
     def part(explaining: Attribute) -> Part:
@@ -268,9 +292,7 @@ def _standardised(
 ) -> np.ndarray:
     """AP of each group (R, A) as if all had the distribution of e that they have together.
 
-    Boxes weigh P(e) / P(e|a), and so do the detections that took them. False positives weigh by
-    their image where a and e are attributes of images; where one is of boxes they weigh one. Only
-    values of e in which every group is estimable take part.
+    Boxes and what took them weigh P(e) / P(e|a); false positives do where a and e are of images.
     """
     found = np.full((len(weights), len(sensitive.values)), np.nan)
     if not usable.any():

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.icon2 import formulas, printed, verdicts
-from helpers.icon2.analysis import POINTS, Analysis
+from helpers.icon2 import printed, verdicts
+from helpers.icon2.analysis import POINTS, Analysis, interval, shares
 from helpers.icon2.verdicts import PAPER_RULE, SUITE_RULE
 from helpers.stats import Estimate
 
@@ -74,12 +74,9 @@ def _incomes(analysis: Analysis) -> list[Estimate]:
     parts = analysis.estimates["car"].parts if "car" in every else {}
     for claim, (attribute, value) in TILTED.items():
         if attribute in parts and value in parts[attribute].values:
-            share = formulas.shares(parts[attribute].cell_boxes)
-            share = share[:, parts[attribute].values.index(value)]
+            share = shares(parts[attribute].cell_boxes)[:, parts[attribute].values.index(value)]
             more[claim] = share[:, low] - share[:, high]
-    return [
-        Estimate(name, (POINTS * m[0], *formulas.interval(POINTS * m))) for name, m in more.items()
-    ]
+    return [Estimate(name, (POINTS * m[0], *interval(POINTS * m))) for name, m in more.items()]
 
 
 def _control(analysis: Analysis) -> list[Estimate]:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from helpers import store
-from helpers.icon2 import formulas
+from helpers.icon2 import analysis
 
 GROUPS = ["low", "middle", "high"]
 ABOUT = [5, 2.5, 5]  # percentage points that "about" may be off: of 50, of 10, of 50
@@ -30,7 +30,7 @@ def numbers() -> pd.DataFrame:
 def _table_1() -> pd.DataFrame:
     wide = read("groups").set_index("class").drop(columns="source")
     again = pd.DataFrame(np.nan, wide.index, wide.columns)
-    again["sigma"] = formulas.sigma(wide[GROUPS].to_numpy())
+    again["sigma"] = analysis.sigma(wide[GROUPS].to_numpy())
     again.loc["all classes", ["overall", *GROUPS]] = wide.drop("all classes").mean()
     # three APs off by .05 each move their sigma by no more than .05 sqrt(3 / 2)
     rounding = {"sigma": 0.005 + 0.05 * np.sqrt(1.5)} | dict.fromkeys(["overall", *GROUPS], 0.1)
@@ -66,6 +66,6 @@ def _text() -> pd.DataFrame:
 def formula_of_sigma() -> pd.DataFrame:
     """Table 1: sigma by both formulas beside the printed: ``class printed sample population``."""
     table = read("groups")
-    sample = formulas.sigma(table[GROUPS].to_numpy())
+    sample = analysis.sigma(table[GROUPS].to_numpy())
     given = {"class": table["class"], "printed": table.sigma, "sample": sample}
     return pd.DataFrame(given | {"population": sample * np.sqrt(2 / 3)})

@@ -12,11 +12,11 @@ import pandas as pd
 import scipy.stats
 
 from helpers import stats
-from helpers.icon2 import attributes, formulas
-from helpers.icon2.analysis import Analysis, analyse
+from helpers.icon2 import attributes
+from helpers.icon2.analysis import Analysis, analyse, sigma
 from helpers.icon2.attributes import Frames
+from helpers.icon2.average_precision import PAPER, Options
 from helpers.icon2.matching import match
-from helpers.icon2.options import PAPER, Options
 from helpers.store import progress
 from helpers.worlds import driving
 from helpers.worlds.driving import Law
@@ -68,17 +68,27 @@ def suite_says(group_ap: np.ndarray, standardised: np.ndarray, asked: int = 1) -
     did not fall beyond doubt: ``undecided`` if it may have fallen by half, else ``does not explain
     it``.
     """
-    gap = formulas.cochrans_q(group_ap)
+    gap = cochrans_q(group_ap)
     if np.isnan(gap) or np.isnan(standardised).any():
         return UNKNOWN
     if gap >= ALPHA:
         return NO_GAP
-    sigma = formulas.sigma(group_ap)
-    fall = sigma - formulas.sigma(standardised)
+    before = sigma(group_ap)
+    fall = before - sigma(standardised)
     doubt = scipy.stats.norm.isf(ALPHA / asked) * fall[1:].std(ddof=1)
     if fall[0] > doubt:
-        return EXPLAINS if formulas.cochrans_q(standardised) >= ALPHA else IN_PART
-    return UNDECIDED if fall[0] + doubt >= sigma[0] / 2 else NOT
+        return EXPLAINS if cochrans_q(standardised) >= ALPHA else IN_PART
+    return UNDECIDED if fall[0] + doubt >= before[0] / 2 else NOT
+
+
+def cochrans_q(ap: np.ndarray) -> float:
+    """p-value of "all groups have the same AP" by Cochran's Q on bootstrap variances."""
+    if np.isnan(ap).any() or len(ap) < 3:
+        return np.nan
+    precision = 1 / np.maximum(ap[1:].var(0, ddof=1), 1e-12)
+    mean = (precision * ap[0]).sum() / precision.sum()
+    q = (precision * (ap[0] - mean) ** 2).sum()
+    return float(scipy.stats.chi2.sf(q, ap.shape[1] - 1))
 
 
 def truth(kind: str, confounder: str) -> dict[str, str]:

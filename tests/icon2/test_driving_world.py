@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.icon2 import Frames, calibration, match
+from helpers.icon2 import Frames, match
 from helpers.worlds import driving
 from helpers.worlds.driving import Law
 from helpers.worlds.driving import law as stated
+from sweeps import detection_law
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def test_the_measured_law_is_found_again_in_a_world_drawn_from_it():
         pd.MultiIndex.from_frame(world.boxes[place])
     )
     kept = world.detections[~false].reset_index(drop=True)
-    found = calibration.law(replace(world, detections=kept))
+    found = detection_law.law(replace(world, detections=kept))
     found = found.set_index(["class", "outcome", "term"])
     off = (found["value"] - recorded[found.index]).abs()
     assert (off < 4 * found["error"].fillna(0) + 0.3).all()

@@ -12,12 +12,12 @@ from helpers.icon2 import (
     Options,
     analyse,
     attributes,
-    formulas,
     match,
     printed,
     sigma_null,
     verdicts,
 )
+from helpers.icon2 import analysis as formulas
 from helpers.icon2.attributes import from_column, made
 from helpers.icon2.reading import DetectionDataError
 from helpers.worlds import driving
@@ -206,7 +206,7 @@ def test_heterogeneity_is_cochrans_q():
     resamples = ap + rng.normal(0, 0.02, (4000, 3))
     q = (((ap - ap.mean()) / 0.02) ** 2).sum()
     expected = scipy.stats.chi2.sf(q, 2)
-    assert formulas.cochrans_q(np.vstack([ap, resamples])) == pytest.approx(expected, rel=0.2)
+    assert verdicts.cochrans_q(np.vstack([ap, resamples])) == pytest.approx(expected, rel=0.2)
 
 
 def test_verdicts_in_words():

@@ -8,7 +8,7 @@ import pytest
 from helpers import icon2
 from helpers.figures import icon2 as figures
 from helpers.icon2 import Options, attributes, claims, frames, match, verdicts
-from helpers.icon2.options import CHOICES
+from helpers.icon2.average_precision import CHOICES
 from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
 from helpers.worlds import driving

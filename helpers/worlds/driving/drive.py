@@ -1,7 +1,7 @@
 """Frames and boxes drawn from the stated law, and what a simulated detector finds in them.
 
 The simulated detector is a formula. Its numbers were measured on the real detector of the rendered
-streets (:mod:`helpers.icon2.calibration`) and stand in ``data/detection_law.csv``.
+streets (:mod:`sweeps.detection_law`) and stand in ``data/detection_law.csv``.
 """
 
 from functools import cache
@@ -77,7 +77,7 @@ def detected(
 
     `shift` (n images,) moves the logit of being found. Scores and corners then change as they do
     between boxes that are harder and easier to find. `measured` holds the detector's numbers, from
-    :func:`helpers.icon2.calibration.law`; by default those that are recorded.
+    :func:`sweeps.detection_law.law`; by default those that are recorded.
     """
     shift = np.broadcast_to(shift, len(images))
     law = (_recorded() if measured is None else measured).set_index(["class", "outcome", "term"])

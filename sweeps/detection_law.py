@@ -1,7 +1,7 @@
 """What the real detector of the rendered streets finds, as numbers for the simulated detector.
 
-``python -m helpers.icon2.calibration data`` measures them on one training (``detection_law.csv``),
-and compares both detectors on the layouts of another (``street_recalls.csv``).
+``python -m sweeps.detection_law data`` measures them on one training (``detection_law.csv``), and
+compares both detectors on the layouts of another (``street_recalls.csv``).
 """
 
 import sys
@@ -18,9 +18,9 @@ from helpers import recorded, stats
 from helpers.icon2 import attributes
 from helpers.icon2.analysis import analyse
 from helpers.icon2.attributes import Attribute, Frames
+from helpers.icon2.average_precision import PER_IMAGE
 from helpers.icon2.intervention import RARE, TESTED_ON, observed, trained
 from helpers.icon2.matching import match
-from helpers.icon2.options import PER_IMAGE
 from helpers.worlds.driving import street
 from helpers.worlds.driving.drive import CORNERS, MEASURED, detected, of_frames, terms
 
