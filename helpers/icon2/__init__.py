@@ -1,8 +1,4 @@
-"""ICON2: is a detector worse for some groups, or are their scenes harder?
-
-Frames are read (`frames`) and matched once (`matching`); tables are read off the matches
-(`analysis`), judged by rules (`verdicts`) and held to what causes a gap (`intervention`).
-"""
+"""ICON2: is a detector worse for some groups, or are their scenes harder?"""
 
 from helpers.icon2.analysis import (
     Options,

@@ -56,8 +56,8 @@ def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
 def controlled(cell_ap: np.ndarray, averaged: str = "sigma") -> np.ndarray:
     """Mean over e of sigma within e (section 3.2.2), from the AP of every cell (..., E, A).
 
-    Only values of e in which all groups are estimable take part; NaN where there is none. The text
-    of the paper averages the ``variance``; its root is then returned, so that it is in AP too.
+    Values of e in which a group is not estimable are left out. Of the ``variance``, which the
+    paper's text averages, the root is returned.
     """
     power = {"sigma": 1, "variance": 2}[averaged]
     mean = np.ma.masked_invalid(sigma(cell_ap) ** power).mean(-1)
@@ -65,10 +65,7 @@ def controlled(cell_ap: np.ndarray, averaged: str = "sigma") -> np.ndarray:
 
 
 def image_weights(n_images: int, resamples: int, seed: int = 0, clusters=None) -> np.ndarray:
-    """How often each image counts (1 + resamples, n images): once in row 0, then in each resample.
-
-    Images with the same entry in `clusters`, such as frames of one video, are drawn together.
-    """
+    """How often each image counts (1 + resamples, n images): once in row 0, then as it is drawn."""
     of = np.arange(n_images) if clusters is None else np.unique(clusters, return_inverse=True)[1]
     number = int(of.max()) + 1
     drawn = stats.cluster_bootstrap(number, resamples, np.random.default_rng(seed))
@@ -125,15 +122,11 @@ class Analysis:
     averaged: str
 
     def groups(self) -> pd.DataFrame:
-        """AP of every class, ``overall`` and of every sensitive value (Table 1).
-
-        First stands the mean over estimable classes.
-        """
-        tables = []
+        """AP of all classes, ``overall`` and of each sensitive value (Table 1); first their mean."""
+        tables, axes = [], {"value": self.sensitive.values}
         for name, e in self._with_mean().items():
-            axes = {"class": [name], "overall": [POINTS * e.overall]}
-            axes["value"] = self.sensitive.values
-            tables.append(_rows(axes, e.group_ap, e.group_boxes))
+            first = {"class": [name], "overall": [POINTS * e.overall]}
+            tables.append(_rows(first | axes, e.group_ap, e.group_boxes))
         return pd.concat(tables, ignore_index=True)
 
     def sigmas(self) -> pd.DataFrame:
@@ -166,8 +159,8 @@ class Analysis:
     def ranking(self) -> pd.DataFrame:
         """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first.
 
-        Columns ``class rank attribute proxy_sigma low high first``: ``first`` is the share of
-        resamples in which the attribute ranks first. What could not be estimated has no rank.
+        ``first`` is the share of resamples in which the attribute ranks first. What could not be
+        estimated has no rank.
         """
         tables = [_ranked(name, e.parts) for name, e in self.estimates.items()]
         return pd.concat(tables, ignore_index=True)
@@ -302,12 +295,11 @@ def sigma_null(
     seed: int = 0,
     clusters: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """Sigma of each class, and of their mean, against groups that mean nothing.
+    """Sigma of each class, and of their mean, against groups that are permuted between images.
 
-    Sigma is never negative and grows with noise, so the groups are permuted between images; images
-    of one of the `clusters` together. Columns ``class sigma null_mean null_high p p_holm``: AP
-    points; the null's 95th percentile; the share of permutations with a sigma at least as large,
-    and the same adjusted for the number of rows.
+    Sigma is never negative and grows with noise. ``null_high`` is the null's 95th percentile (AP
+    points), ``p`` the share of permutations with a sigma at least as large, ``p_holm`` the same
+    adjusted for the number of rows. Images of one of the `clusters` are permuted together.
     """
     ones, found = np.ones((1, matches.n_images)), {}
     moved = list(_permuted(matches, sensitive, clusters, permutations, seed))
@@ -323,28 +315,24 @@ def sigma_null(
     return table.assign(p_holm=stats.adjust(table.p))
 
 
-def _permuted(
-    matches: Matches, attribute: Attribute, clusters, permutations: int, seed: int
-) -> Iterator[Attribute]:
+def _permuted(matches, attribute, clusters, permutations: int, seed: int) -> Iterator[Attribute]:
     """The attribute, and then with its known codes permuted, again and again.
 
     Codes of boxes move within their class and with all of their image: neighbours are alike.
     """
-    together = None if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    together = np.arange(matches.n_images) if clusters is None else np.asarray(clusters)
     apart = np.zeros(len(attribute.codes), int)
     if attribute.level == "box":
-        image, apart = matches.boxes.image.to_numpy(), matches.boxes.category.to_numpy()
-        together = image if together is None else together[image]
+        together = together[matches.boxes.image.to_numpy()]
+        apart = matches.boxes.category.to_numpy()
     known, rng = attribute.codes >= 0, np.random.default_rng(seed)
+    places = [np.flatnonzero(known & (apart == group)) for group in np.unique(apart[known])]
+    exchanged = [(where, permutation.Clusters(together[where])) for where in places]
     yield attribute
     for _ in range(permutations):
         codes = attribute.codes.copy()
-        for group in np.unique(apart[known]):
-            where = np.flatnonzero(known & (apart == group))
-            if together is None:
-                codes[where] = rng.permutation(codes[where])
-            else:
-                codes[where] = codes[where[permutation.Clusters(together[where]).between(rng)]]
+        for where, some in exchanged:
+            codes[where] = codes[where[some.between(rng)]]
         yield replace(attribute, codes=codes)
 
 

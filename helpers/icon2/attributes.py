@@ -1,7 +1,4 @@
-"""Frames, and their attributes (section 3.3): what is known of each image or box, as codes.
-
-Any column of the images or the boxes is an attribute, besides the paper's five.
-"""
+"""Frames, and what is known of each image or box: attributes (section 3.3), as codes."""
 
 from __future__ import annotations
 
@@ -120,8 +117,8 @@ def made(frames: Frames, name: str) -> Attribute:
 def from_column(frames: Frames, column: str) -> Attribute:
     """An attribute from a column of the images, or else of the boxes.
 
-    Its values are those that occur, in their own order for categories, sorted otherwise; of numbers
-    with many values thirds, low to high. BDD100K's "undefined" is no value.
+    Values are in the order of categories, or sorted; of numbers with many values thirds. BDD100K's
+    "undefined" is no value.
     """
     for level, table in (("image", frames.images), ("box", frames.boxes)):
         if column in table:

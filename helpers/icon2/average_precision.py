@@ -4,7 +4,7 @@ A cell is a set of boxes of one class with the images whose false positives coun
 are arranged once, and average precision then needs a few passes for each resample's weights.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, get_args, get_type_hints
@@ -26,11 +26,10 @@ class Options:
     """How ICON2 is computed: choices that the paper leaves open; the defaults are its reading.
 
     `precision` is R N / (R N + F) with one N for the values compared (``normalised``, Eq. 3), with
-    each value's own (``raw``, Eq. 2), or with N and F ``per image``: Eq. 3 fixes N and not F, and a
-    value with few images has few false positives. N is the mean `number` of boxes of the values
-    ``compared`` (those within one value of a confounder), or of ``all cells``. By ``hoiem`` all
-    `false_positives` count for each value of an attribute of boxes; by ``coco`` only detections
-    that have it, which can be said of size alone.
+    each value's own (``raw``, Eq. 2), or with N and F ``per image``: Eq. 3 fixes N and not F. N is
+    the mean `number` of boxes of the values ``compared`` (those within one value of a confounder),
+    or of ``all cells``. `false_positives` of an attribute of boxes count for each value
+    (``hoiem``), or for their own (``coco``, of size alone).
     """
 
     precision: Literal["normalised", "raw", "per image"] = "normalised"
@@ -113,23 +112,18 @@ class Curves:
         self.counted_start = np.repeat(begins, self.n_thresholds)
         self.event_before = np.concatenate([b + s for b, s in zip(before, begins, strict=True)])
         self.event_image, self.event_box = np.concatenate(images), np.concatenate(boxes)
-        self.event_hit = _unless_all(np.concatenate(hit))
-        self.event_counted = _unless_all(np.concatenate(inside))
+        self.event_hit = None if all(map(np.all, hit)) else np.concatenate(hit)
+        self.event_counted = None if all(map(np.all, inside)) else np.concatenate(inside)
         self.start = np.cumsum([0, *np.concatenate(sizes)])
 
-    def positives(self, weights: np.ndarray, box_weights: np.ndarray | None = None) -> np.ndarray:
+    def positives(self, weights, box_weights=None) -> np.ndarray:
         """Weight of the boxes of each cell, float64 (C,)."""
         weight = weights[self.box_image]
         if box_weights is not None:
             weight = weight * box_weights[self.box_row]
         return np.bincount(self.box_cell, weight, self.n_cells)
 
-    def average_precision(
-        self,
-        weights: np.ndarray,
-        normal: np.ndarray | None = None,
-        box_weights: np.ndarray | None = None,
-    ) -> np.ndarray:
+    def average_precision(self, weights, normal=None, box_weights=None) -> np.ndarray:
         """Average precision (C, T) over 101 recalls as in COCO; NaN for a cell without a box.
 
         `weights` (n images,) say how often each image counts; `box_weights` (n boxes of the class,)
@@ -200,10 +194,6 @@ def _one_cell(of_class: ClassMatches, counted: np.ndarray, hit: np.ndarray) -> t
     )
 
 
-def _unless_all(flags: np.ndarray) -> np.ndarray | None:
-    return None if flags.all() else flags
-
-
 def _cumulated(values: np.ndarray) -> np.ndarray:
     total = np.empty(len(values) + 1)
     total[0] = 0.0
@@ -242,19 +232,8 @@ class Estimate:
     parts: dict[str, Part]  # by the attribute's name
 
 
-def estimate(
-    of_class: ClassMatches,
-    sensitive: Attribute,
-    explanatory: Sequence[Attribute],
-    weights: np.ndarray,
-    options: Options,
-    standardise: bool,
-    map: Callable,
-) -> Estimate:
-    """AP over all thresholds of every cell, for each row of weights (R, n images).
-
-    `map` may be a pool's, to work on several attributes at once.
-    """
+def estimate(of_class, sensitive, explanatory, weights, options, standardise, map) -> Estimate:
+    """AP over all thresholds of every cell, for each row of weights (R, n images)."""
 
     def part(explaining: Attribute) -> Part:
         ap, boxes = evaluate(of_class, (explaining,), weights, options)
@@ -262,9 +241,8 @@ def estimate(
         found = evaluate(of_class, both, weights, options, strata)
         cell_ap, cell_boxes = (one.reshape(len(weights), strata, -1) for one in found)
         usable = ~np.isnan(cell_ap[0]).any(1) & standardise
-        adjusted = _standardised(
-            of_class, sensitive, explaining, weights, options, cell_boxes, usable
-        )
+        given = (of_class, sensitive, explaining, weights, options)
+        adjusted = _standardised(*given, cell_boxes, usable)
         return Part(explaining.values, ap, boxes, cell_ap, cell_boxes, adjusted)
 
     overall = Curves(of_class, whole(of_class)).average_precision(weights[0]).mean()
@@ -287,9 +265,7 @@ def evaluate(of_class, attributes, weights, options, strata: int = 1) -> list[np
     return [ap, boxes]
 
 
-def _standardised(
-    of_class, sensitive, explaining, weights, options, boxes: np.ndarray, usable: np.ndarray
-) -> np.ndarray:
+def _standardised(of_class, sensitive, explaining, weights, options, boxes, usable) -> np.ndarray:
     """AP of each group (R, A) as if all had the distribution of e that they have together.
 
     Boxes and what took them weigh P(e) / P(e|a); false positives do where a and e are of images.

@@ -7,16 +7,10 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from helpers.icon2 import income
+from helpers.icon2 import income, reading
 from helpers.icon2.attributes import Frames
 from helpers.icon2.matching import Matches
-from helpers.icon2.reading import (
-    CLASSES,
-    CORNERS,
-    DetectionDataError,
-    read_detections,
-    read_labels,
-)
+from helpers.icon2.reading import CLASSES, DetectionDataError, read_labels
 from helpers.worlds.driving import street
 
 APART = 1.4  # boxes that reach so much further than detections, or these, are of other frames
@@ -31,30 +25,19 @@ def read(
     incomes: str | None = None,
     edges: str = "equal",
 ) -> Frames:
-    """Read frames and detections, with their incomes where these are given.
+    """Read BDD100K's labels and detections (files or folders), with incomes where these are given.
 
-    Parameters
-    ----------
-    labels, predictions
-        BDD100K's labels and detections of the same frames, each a file or a folder of such files.
-    gps, areas, incomes
-        Folder of BDD100K's info files ``<video>.json``; GeoJSON of polygons with a property
-        ``area``; CSV with the columns ``area`` and ``income`` (dollars a year).
-    edges
-        ``equal`` (a third of the joined frames in each bin) or ``paper`` (21.4k, 62.1k, 93.4k,
-        250k). A bin holds its lower edge, the last both.
-
-    Raises
-    ------
-    DetectionDataError
-        For files that are missing or unusable, or of which nothing can be joined.
+    `gps` is the folder of BDD100K's info files ``<video>.json``, `areas` GeoJSON of polygons with a
+    property ``area``, `incomes` CSV with the columns ``area`` and ``income`` (dollars a year).
+    `edges` are ``equal`` (a third of the joined frames in each bin) or those of the ``paper``. A
+    :class:`DetectionDataError` names a file that cannot be used.
     """
     place = {"gps": gps, "areas": areas, "incomes": incomes}
     _together(labels=labels, predictions=predictions)
     if any(place.values()):
         _together(**place)
     images, boxes, said = read_labels(labels)
-    detections, more = read_detections(predictions, images)
+    detections, more = reading.read_detections(predictions, images)
     if gps is not None:
         if "income" in images:
             more.append("the labels' own attribute 'income' is not used, for 'incomes' is given")
@@ -79,22 +62,16 @@ def read(
 
 
 def check(settings: SimpleNamespace) -> None:
-    """Refuse labels that cannot be read, and columns that they (or a rendered street) lack.
-
-    `settings` are the parameters of notebook 08; the detections are not read.
-    """
-    known = settings.gps or settings.labels is None
-    if settings.labels is None:  # the columns of the rendered street, without its pictures
-        images, things = street.scenes(9, 0)
-        images = images[["name", "video", "width", "weather", "scene", "timeofday"]]
-        boxes = things[["distance"]].assign(image=things["frame"], **dict.fromkeys(CORNERS, 0.0))
-        for name in ("occluded", "truncated", "look"):
-            boxes[name] = things["variant"] % 2 == 0
+    """Refuse labels that cannot be read, and columns that they (or a rendered street) lack."""
+    if settings.labels is None:  # the columns of the rendered street
+        of_boxes = ("image", *reading.CORNERS, "occluded", "truncated", "look", "distance")
+        of_frames = ("name", "video", "weather", "scene", "timeofday")
+        boxes = pd.DataFrame({name: [0, 1] for name in of_boxes})
+        images = pd.DataFrame({name: ["a", "b"] for name in of_frames}).assign(width=street.WIDTH)
     else:
         images, boxes, _ = read_labels(settings.labels)
-    if known:
-        two = pd.Categorical.from_codes(np.arange(len(images)) % 2, ["low", "high"])
-        images = images.assign(income=two)
+    if settings.gps or settings.labels is None:
+        images = images.assign(income=np.where(np.arange(len(images)) % 2, "low", "high"))
     frames = Frames(images, boxes, boxes.iloc[:0], ())
     frames.attribute(settings.sensitive)
     frames.explanatory(settings.sensitive, settings.further)
@@ -112,9 +89,8 @@ def _together(**given) -> None:
 def example(frames: Frames, matches: Matches, name: str) -> tuple[int, pd.DataFrame, pd.DataFrame]:
     """A frame that shows what matching does: its number, its boxes, and its detections.
 
-    It has a hit, a miss and a false positive of the class (or else the most of the three) at the
-    first threshold of the `matches`, at most two false positives, and the largest boxes. The boxes
-    have a column ``found``, the detections ``hit`` and ``box`` (the row of the box that they took).
+    It has a hit, a miss and a false positive of the class, or most of them. The boxes have a column
+    ``found``, the detections ``hit`` and ``box`` (the row of the box that they took).
     """
     rows, ours = matches.rows(name), matches.of(name)
     boxes = frames.boxes.loc[ours.box_row[~ours.box_ignored]]

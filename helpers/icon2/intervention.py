@@ -1,7 +1,6 @@
-"""How much of a gap is due to scenes and how much to looks, measured on a detector by intervention.
+"""How much of a gap is due to scenes and how much to looks, measured on a detector.
 
-No data set can tell this; a rendered street can. The same layouts are rendered with the looks of
-their own income group and with those of the opposite one.
+The same layouts are rendered with the looks of their own income group and of the opposite one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,10 +24,7 @@ CONTROL = "paper's control"
 
 
 def trained(rare: float, seed: int) -> Detector:
-    """The detector of street frames of equal scenes, `rare` of them with the rare look.
-
-    It is trained once and then found in the project's store.
-    """
+    """The stored detector of street frames of equal scenes, `rare` of them with the rare look."""
     table, things = street.scenes(TRAINED_ON, 1000 + seed)
     images, boxes = street.render(table, street.dressed(table, things, rare))
     given = {"seed": seed, "folder": store.networks()}
@@ -46,10 +42,10 @@ def observed(
 
 
 def swapped(own: Frames, other: Frames, resamples: int = 200) -> dict[str, np.ndarray]:
-    """AP (1 + resamples, 4) of each class, in 0..1, of the four combinations in `CELLS`.
+    """AP (1 + resamples, 4) of each class, in 0..1, of the four combinations in `CELLS` (Eq. 3).
 
-    `own` and `other` are the same frames in their own looks and in the opposite group's. Resamples
-    draw layouts, each in both of its renderings. Precision is normalised (Eq. 3).
+    `own` and `other` are the same frames in both looks; layouts are drawn, each in both of its
+    renderings.
     """
     groups = own.images["income"].astype(str)
     names = [*(groups + ", own"), *(groups + ", other")]
@@ -70,7 +66,7 @@ def divided(ap: np.ndarray) -> dict[str, np.ndarray]:
     """The gap, high less low income, and its two parts, from AP (..., 4) of `CELLS`.
 
     A part is the change of AP when one cause is brought from the low group's to the high group's,
-    the mean over both states of the other cause (Shapley's division). The parts sum to the gap.
+    the mean over both states of the other (Shapley). The parts sum to the gap.
     """
     low, high, low_in_other, high_in_other = np.moveaxis(ap, -1, 0)
     return {
@@ -85,8 +81,8 @@ def scores(record: pd.DataFrame, bounds: Mapping[str, float] | None = None) -> p
 
     ``error`` is the mean absolute error (AP points), ``within`` the share of rows whose 95%
     interval holds the intervention's part, ``right`` the share in which a part above the ``bound``
-    means that the scenes have a part beyond doubt. Without `bounds` each analysis gets the one, in
-    half points, that is right most often (the lowest of several).
+    means that the scenes have a part beyond doubt. Without `bounds` each analysis gets its best
+    one.
     """
     parts = ("gap", "scenes", "looks")
     measured = [column[:-4] for column in record if column.endswith("_low")]

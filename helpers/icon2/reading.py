@@ -1,8 +1,7 @@
-"""Labels and detections in BDD100K's format (Scalabel's), read into tables.
+"""Labels and detections in BDD100K's format (Scalabel's), JSON or JSON lines, read into tables.
 
-Older files have other names, and their boxes in ``frames[0].objects``. Some classes are regions to
-ignore for others, as in the data set's own evaluation, and so are boxes marked ``crowd``.
-Files are JSON or JSON lines, packed by gzip or not.
+Older files have other names, and their boxes in ``frames[0].objects``. Some classes, and what is
+marked ``crowd``, are regions to ignore for others.
 """
 
 import gzip
@@ -81,11 +80,7 @@ class _Frame(BaseModel, strict=True):
 
 
 def read_labels(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
-    """Images and boxes of BDD100K's labels, and sentences about what is missing or left out.
-
-    An attribute that is named as a field of the frame or box does not replace it. The images have
-    ``name video width height`` (pixels) and their attributes.
-    """
+    """Images and boxes of BDD100K's labels, and sentences about what is missing or left out."""
     frames, left_out = sorted(_frames(path), key=lambda one: one[1].name), Counter()
     rows = []
     for _, frame in frames:
@@ -104,10 +99,7 @@ def read_labels(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]
 
 
 def read_detections(path: str | Path, images: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Detections in Scalabel's format for labelled images, and sentences about what is left out.
-
-    A box without area stays: it is a false positive, as COCO counts it.
-    """
+    """Detections of labelled images, and sentences; without area they are false positives."""
     frames, left_out = _frames(path), Counter()
     names, source = numbered([frame.name for _, frame in frames], path), Path(path).name
     absent = (~images["name"].isin(list(names))).sum()
