@@ -122,7 +122,7 @@ class Analysis:
     averaged: str
 
     def groups(self) -> pd.DataFrame:
-        """AP of all classes, ``overall`` and of each sensitive value (Table 1); first their mean."""
+        """AP of every class, ``overall`` and by sensitive value (Table 1); first their mean."""
         tables, axes = [], {"value": self.sensitive.values}
         for name, e in self._with_mean().items():
             first = {"class": [name], "overall": [POINTS * e.overall]}

@@ -169,13 +169,8 @@ def _sized(table: pd.DataFrame, images: pd.DataFrame) -> Attribute:
 
 def report(attributes: Sequence[Attribute]) -> pd.DataFrame:
     """What each attribute counts: its values, and how many images or boxes have none."""
-    return pd.DataFrame(
-        {
-            "attribute": a.name,
-            "of": f"each {a.level}",
-            "values": ", ".join(a.values),
-            "known": (a.codes >= 0).sum(),
-            "absent": (a.codes < 0).sum(),
-        }
+    rows = [
+        (a.name, f"each {a.level}", ", ".join(a.values), (a.codes >= 0).sum(), (a.codes < 0).sum())
         for a in attributes
-    )
+    ]
+    return pd.DataFrame(rows, columns=["attribute", "of", "values", "known", "absent"])

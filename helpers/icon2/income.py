@@ -39,13 +39,7 @@ class _Track(BaseModel):
     locations: list[_Fix] | None = None
 
 
-def join(
-    videos: Iterable[str],
-    gps: str | Path,
-    areas: str | Path,
-    incomes: str | Path,
-    edges: str = "equal",
-) -> tuple[pd.DataFrame, dict[str, int]]:
+def join(videos, gps, areas, incomes, edges="equal") -> tuple[pd.DataFrame, dict[str, int]]:
     """Every frame's ``video latitude longitude area income bin``, NaN if not known, and counts."""
     table = positions(videos, Path(gps))
     table["area"] = areas_of(table, Path(areas))

@@ -218,9 +218,7 @@ def _table(frames, images: pd.DataFrame, path, left_out: Counter, scored: bool) 
     return boxes
 
 
-def _usable(
-    label: _Label, place: str, size: Sequence[int], left_out: Counter, scored: bool
-) -> dict[str, float]:
+def _usable(label: _Label, place: str, size, left_out: Counter, scored: bool) -> dict[str, float]:
     """Corners of a box in a frame of a size, and the score of a detection."""
     corners, (width, height) = dict(label.box2d), size
     side = min(corners["x2"] - corners["x1"], corners["y2"] - corners["y1"])
@@ -236,9 +234,8 @@ def _usable(
             )
         left_out["detections are outside of their frame: they are false positives"] += 1
     if not scored:
-        left_out["boxes have a 'score', as predictions do: are these the labels?"] += (
-            label.score is not None
-        )
+        if label.score is not None:
+            left_out["boxes have a 'score', as predictions do: are these the labels?"] += 1
         return corners | {"ignore": bool(label.crowd)}
     if label.score is None:
         raise DetectionDataError(f"{place}: 'score' is missing; every detection needs one")

@@ -93,7 +93,7 @@ def truth(kind: str, confounder: str) -> dict[str, str]:
 
 
 def table(analysis: Analysis) -> pd.DataFrame:
-    """What each of the `RULES` says of every class and confounder, from an analysis with resamples."""
+    """What each of the `RULES` says of every class and confounder (with resamples)."""
     kept = ["class", "attribute", "rank", "proxy_sigma"]
     falls = analysis.control()[["class", "attribute", "delta"]]
     found = analysis.ranking()[kept].merge(falls, on=["class", "attribute"])

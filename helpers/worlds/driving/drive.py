@@ -1,7 +1,6 @@
 """Frames and boxes drawn from the stated law, and what a simulated detector finds in them.
 
-The simulated detector is a formula. Its numbers were measured on the real detector of the rendered
-streets (:mod:`sweeps.detection_law`) and stand in ``data/detection_law.csv``.
+It is a formula with numbers of the real one (:mod:`sweeps.detection_law`).
 """
 
 from functools import cache
@@ -48,8 +47,7 @@ def make(
 def terms(images: pd.DataFrame, boxes: pd.DataFrame) -> pd.DataFrame:
     """What the detection of each box depends on: ``intercept size occluded night rainy snowy``.
 
-    The size is log2 of the side (root of the area) over 64 pixels, in frames 1280 pixels wide; the
-    boxes of frames of another ``width`` are scaled. All others are 0 or 1.
+    The size is log2 of the side (root of the area) over 64 pixels, in frames 1280 pixels wide.
     """
     frames = images.iloc[boxes["image"]]
     scale = WIDTH / frames["width"].to_numpy() if "width" in frames else 1.0
@@ -75,9 +73,8 @@ def detected(
 ) -> pd.DataFrame:
     """What the simulated detector finds: ``image category x1 y1 x2 y2 score``.
 
-    `shift` (n images,) moves the logit of being found. Scores and corners then change as they do
-    between boxes that are harder and easier to find. `measured` holds the detector's numbers, from
-    :func:`sweeps.detection_law.law`; by default those that are recorded.
+    `shift` (n images,) moves the logit of being found, and scores and corners as far. `measured`
+    holds the detector's numbers (default: recorded).
     """
     shift = np.broadcast_to(shift, len(images))
     law = (_recorded() if measured is None else measured).set_index(["class", "outcome", "term"])
