@@ -259,31 +259,29 @@ def change_each_choice(
     """Change one choice of `options` at a time, and compare the numbers of one class.
 
     `others` are choices made before: under their names, the matches and as many attributes that
-    they give. ``cells`` and ``delta`` are the largest moves of any AP and of any Delta (AP points),
-    ``sign`` is how many Deltas change theirs, ``first`` what then ranks first.
+    they give. ``cells`` and ``delta`` are the largest moves (AP points), ``sign`` is how many
+    Deltas change theirs, ``first`` what then ranks first.
     """
-
-    def asked(matches, explanatory, options) -> tuple[pd.Series, pd.Series, str]:
-        given = {"classes": [category], "options": options, "standardise": False}
-        found = analyse(matches, sensitive, explanatory, **given)
-        tables = (found.groups(), found.values(), found.cells())
-        ap = pd.concat([t.AP for t in tables], ignore_index=True)
-        return ap, found.control().delta, found.ranking().attribute[0]
-
-    (ap, delta, _), rows = asked(matches, explanatory, options), []
-    changed = {
+    asked = {("none", ""): (matches, explanatory, options)}
+    asked |= {
         (choice, value): (matches, explanatory, replace(options, **{choice: value}))
         for choice, allowed in CHOICES.items()
         for value in allowed
         if value != getattr(options, choice)
     }
-    changed |= {name: (*given, options) for name, given in (others or {}).items()}
-    for (choice, value), given in changed.items():
-        moved, then, first = asked(*given)
-        row = {"choice": choice, "instead": value, "cells": (moved - ap).abs().max()}
-        row |= {"delta": (then - delta).abs().max(), "sign": (then * delta < 0).sum()}
-        rows.append(row | {"first": first})
-    return pd.DataFrame(rows)
+    asked |= {name: (*given, options) for name, given in (others or {}).items()}
+    rows, before = [], None
+    for (choice, value), (some, attributes, reading) in asked.items():
+        given = {"classes": [category], "options": reading, "standardise": False}
+        found = analyse(some, sensitive, attributes, **given)
+        tables = (found.groups(), found.values(), found.cells())
+        after = pd.concat([t.AP for t in tables], ignore_index=True), found.control().delta
+        before = before or after
+        moved, delta = after[0] - before[0], after[1] - before[1]
+        row = {"choice": choice, "instead": value, "cells": moved.abs().max()}
+        row |= {"delta": delta.abs().max(), "sign": (after[1] * before[1] < 0).sum()}
+        rows.append(row | {"first": found.ranking().attribute[0]})
+    return pd.DataFrame(rows[1:])
 
 
 def sigma_null(
@@ -316,10 +314,7 @@ def sigma_null(
 
 
 def _permuted(matches, attribute, clusters, permutations: int, seed: int) -> Iterator[Attribute]:
-    """The attribute, and then with its known codes permuted, again and again.
-
-    Codes of boxes move within their class and with all of their image: neighbours are alike.
-    """
+    """The attribute, and then its known codes permuted: of boxes by class, an image together."""
     together = np.arange(matches.n_images) if clusters is None else np.asarray(clusters)
     apart = np.zeros(len(attribute.codes), int)
     if attribute.level == "box":

@@ -73,8 +73,7 @@ class Frames:
         if column.isna().any() or column.nunique() < 2:
             raise DetectionDataError(
                 f"parameter 'cluster': {column.isna().sum():,} of {len(column):,} frames have no "
-                f"value for {name!r}, the others {column.nunique():,}; every frame needs one, of "
-                "several"
+                f"value for {name!r}, the others {column.nunique():,}; every frame needs one"
             )
         return column.astype(str).to_numpy()
 

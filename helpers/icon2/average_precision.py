@@ -126,8 +126,8 @@ class Curves:
     def average_precision(self, weights, normal=None, box_weights=None) -> np.ndarray:
         """Average precision (C, T) over 101 recalls as in COCO; NaN for a cell without a box.
 
-        `weights` (n images,) say how often each image counts; `box_weights` (n boxes of the class,)
-        weigh boxes and what took them further; `normal` (C,) is N of Eq. 3 (None: Eq. 2).
+        `weights` are of images, `box_weights` of boxes and what took them; `normal` (C,) is N of
+        Eq. 3.
         """
         positives = self.positives(weights, box_weights)
         ratio = np.ones(self.n_cells) if normal is None else normal / np.maximum(positives, TINY)
@@ -266,10 +266,7 @@ def evaluate(of_class, attributes, weights, options, strata: int = 1) -> list[np
 
 
 def _standardised(of_class, sensitive, explaining, weights, options, boxes, usable) -> np.ndarray:
-    """AP of each group (R, A) as if all had the distribution of e that they have together.
-
-    Boxes and what took them weigh P(e) / P(e|a); false positives do where a and e are of images.
-    """
+    """AP of each group (R, A) as if all had the distribution of e that they have together."""
     found = np.full((len(weights), len(sensitive.values)), np.nan)
     if not usable.any():
         return found
@@ -277,8 +274,12 @@ def _standardised(of_class, sensitive, explaining, weights, options, boxes, usab
     arranged = Curves(of_class, chosen)
     of_images = explaining.level == sensitive.level == "image"
     for r, weight in enumerate(weights):
-        ratio = _ratios(boxes[r], usable)
-        if of_images:
+        kept = boxes[r] * usable[:, None]
+        common = kept.sum(1) / max(kept.sum(), TINY)
+        within = kept / np.maximum(kept.sum(0), TINY)  # P(e|a)
+        ratio = np.divide(common[:, None], within, out=np.zeros_like(within), where=within > 0)
+        ratio = np.vstack([ratio, np.zeros(len(sensitive.values))])  # last: of no e
+        if of_images:  # false positives are weighted, too
             by_image, by_box = weight * ratio[explaining.codes, sensitive.codes], None
         else:
             group = of_class.codes(sensitive)
@@ -286,15 +287,6 @@ def _standardised(of_class, sensitive, explaining, weights, options, boxes, usab
         normal = _normal(boxes[r][usable].sum(0), by_image @ chosen.images, 1, options)
         found[r] = arranged.average_precision(by_image, normal, by_box).mean(1)
     return found
-
-
-def _ratios(boxes: np.ndarray, usable: np.ndarray) -> np.ndarray:
-    """P(e) / P(e|a) as (E + 1, A); zero for what is left out, and in the last row for no e."""
-    kept = boxes * usable[:, None]
-    common = kept.sum(1) / max(kept.sum(), 1e-300)
-    within = kept / np.maximum(kept.sum(0), 1e-300)
-    ratio = np.divide(common[:, None], within, out=np.zeros_like(within), where=within > 0)
-    return np.vstack([ratio, np.zeros(boxes.shape[1])])
 
 
 def _normal(boxes, images, strata: int, options: Options) -> np.ndarray | None:

@@ -166,9 +166,10 @@ def of_worlds(worlds: pd.DataFrame, rates: pd.DataFrame) -> list[Estimate]:
 
     Whether the rule names attributes of boxes and of frames is judged apart.
     """
-    found, by = [], rates.set_index(["rule", "outcome", "world"])[["times", "of"]]
+    found = []
     for claim, (rule, kinds, outcome) in OF_RULES.items():
-        times, of = by.loc[rule, outcome].loc[kinds].sum()
+        rows = rates[(rates["rule"] == rule) & (rates["outcome"] == outcome)]
+        times, of = rows.loc[rows["world"].isin(kinds), ["times", "of"]].sum()
         found.append(Estimate(claim, (times / of, *stats.wilson(times, of))))
     leveled = worlds.assign(level=worlds.confounder.map(verdicts.LEVELS))
     first = verdicts.found_by(worlds, "world").set_index("question").loc[verdicts.FIRST, ENDS]

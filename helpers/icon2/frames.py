@@ -10,15 +10,15 @@ from PIL import Image
 from helpers.icon2 import income, reading
 from helpers.icon2.attributes import Frames
 from helpers.icon2.matching import Matches
-from helpers.icon2.reading import CLASSES, DetectionDataError, read_labels
+from helpers.icon2.reading import CLASSES, read_labels
 from helpers.worlds.driving import street
 
 APART = 1.4  # boxes that reach so much further than detections, or these, are of other frames
 
 
 def read(
-    labels: str | None,
-    predictions: str | None,
+    labels: str | Path,
+    predictions: str | Path,
     *,
     gps: str | None = None,
     areas: str | None = None,
@@ -30,18 +30,14 @@ def read(
     `gps` is the folder of BDD100K's info files ``<video>.json``, `areas` GeoJSON of polygons with a
     property ``area``, `incomes` CSV with the columns ``area`` and ``income`` (dollars a year).
     `edges` are ``equal`` (a third of the joined frames in each bin) or those of the ``paper``. A
-    :class:`DetectionDataError` names a file that cannot be used.
+    DetectionDataError names a file that cannot be used.
     """
-    place = {"gps": gps, "areas": areas, "incomes": incomes}
-    _together(labels=labels, predictions=predictions)
-    if any(place.values()):
-        _together(**place)
     images, boxes, said = read_labels(labels)
     detections, more = reading.read_detections(predictions, images)
     if gps is not None:
         if "income" in images:
             more.append("the labels' own attribute 'income' is not used, for 'incomes' is given")
-        table, counts = income.join(images["video"], **place, edges=edges)
+        table, counts = income.join(images["video"], gps, areas, incomes, edges)
         images["income"] = table["bin"]
         more.append(", ".join(f"{n:,} {name}" for name, n in counts.items()))
     codes = np.unique(boxes["category"])
@@ -78,14 +74,6 @@ def check(settings: SimpleNamespace) -> None:
     frames.clusters(settings.cluster)
 
 
-def _together(**given) -> None:
-    for name, value in given.items():
-        if value is None:
-            raise DetectionDataError(
-                f"parameter {name!r} is missing: {', '.join(given)} belong together"
-            )
-
-
 def example(frames: Frames, matches: Matches, name: str) -> tuple[int, pd.DataFrame, pd.DataFrame]:
     """A frame that shows what matching does: its number, its boxes, and its detections.
 
@@ -105,9 +93,8 @@ def example(frames: Frames, matches: Matches, name: str) -> tuple[int, pd.DataFr
     return number, boxes[boxes.image == number], detections
 
 
-def labelled(labels: str | Path | None) -> tuple[list[str], list[str]]:
+def labelled(labels: str | Path) -> tuple[list[str], list[str]]:
     """Names of the frames of a labels file, and of the classes that are labelled in it."""
-    _together(labels=labels)
     images, boxes, _ = read_labels(labels)
     return list(images["name"]), [CLASSES[code] for code in np.unique(boxes["category"])]
 

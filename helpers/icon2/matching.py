@@ -23,10 +23,7 @@ IMAGES_AT_ONCE = 1_000  # small arrays stay in the cache
 
 @dataclass(frozen=True)
 class Matches:
-    """Which detection took which box.
-
-    Detections are by class and falling score, ties by image as in COCO; boxes as they were given.
-    """
+    """Which detection took which box; detections are by class and falling score, ties by image."""
 
     thresholds: np.ndarray
     classes: tuple[str, ...]
@@ -105,14 +102,9 @@ def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Match
         taken[:, place[slice(*found)]] = np.append(own, -1)[here]
     detections = frames.detections[["image", "category", "score"]].iloc[kept[listed]]
     smaller = {"image": np.int32, "category": np.int16}
-    return Matches(
-        thresholds,
-        frames.classes,
-        len(frames.images),
-        frames.boxes[["image", "category", "ignore"]].reset_index(drop=True).astype(smaller),
-        detections.reset_index(drop=True).astype(smaller).assign(row=kept[listed]),
-        taken,
-    )
+    detections = detections.reset_index(drop=True).astype(smaller).assign(row=kept[listed])
+    boxes = frames.boxes[["image", "category", "ignore"]].reset_index(drop=True).astype(smaller)
+    return Matches(thresholds, frames.classes, len(frames.images), boxes, detections, taken)
 
 
 def _key(boxes: pd.DataFrame, n_classes: int) -> np.ndarray:

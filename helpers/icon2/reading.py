@@ -85,8 +85,7 @@ def read_labels(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]
     rows = []
     for _, frame in frames:
         fields = {"name": frame.name, "video": frame.videoName or Path(frame.name).stem}
-        size = frame.size or _Size(width=WIDTH, height=HEIGHT)
-        fields |= {"width": size.width, "height": size.height}
+        fields |= dict(frame.size or _Size(width=WIDTH, height=HEIGHT))
         left_out[HIDDEN] += len((frame.attributes or {}).keys() & fields)
         rows.append(fields | (frame.attributes or {}) | fields)
     images = pd.DataFrame(rows)
@@ -106,8 +105,7 @@ def read_detections(path: str | Path, images: pd.DataFrame) -> tuple[pd.DataFram
     if absent == len(images):
         raise DetectionDataError(
             f"{source}: none of its {len(names):,} images is labelled. Its first is "
-            f"{next(iter(names))!r}, the first labelled is {images['name'][0]!r}: names must be "
-            "the same in both"
+            f"{next(iter(names))!r}, the first labelled is {images['name'][0]!r}: names must agree"
         )
     left_out["labelled images have no entry in the predictions: taken as no detection"] = absent
     found = _table(frames, images, path, left_out, scored=True)
@@ -158,8 +156,7 @@ def _frames(path: str | Path) -> list[tuple[str, _Frame]]:
         content = [content] if "name" in content else content.get("frames")
     if not isinstance(content, list) or not content:
         raise DetectionDataError(
-            f"{path.name}: holds no frame; it is a list of frames, an object with 'frames', or one "
-            "frame"
+            f"{path.name}: holds no frame; it is a list of frames or an object with 'frames'"
         )
     frames = valid(list[_Frame], content, f"{path.name}, frame")
     return [(f"{path.name}, frame {n} ({frame.name})", frame) for n, frame in enumerate(frames)]

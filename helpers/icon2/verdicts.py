@@ -47,20 +47,14 @@ CATEGORY, THRESHOLDS = "car", (0.5, 0.75)  # one class, and two IoU thresholds, 
 
 
 def paper_says(rank: int, proxy_sigma: float, delta: float) -> str:
-    """The paper's rule names an attribute that ranks first by sigma of its ProxyAP (Algorithm 1).
-
-    That sigma is more than 1 AP point (section 4.2.1), and control lowers sigma (section 3.2.2).
-    """
+    """Does the paper's rule name an attribute (Algorithm 1, sections 3.2.2 and 4.2.1)?"""
     return NAMED if proxy_sigma > 1 and rank == 1 and delta > 0 else NOT_NAMED
 
 
 def suite_says(group_ap: np.ndarray, standardised: np.ndarray, asked: int = 1) -> str:
     """The suite's rule, from AP (1 + R, A) of the groups before and after standardising.
 
-    `asked` is the number of confounders that are asked about: doubt is shared among them. There is
-    ``no gap`` where the groups' APs do not differ (Cochran's Q). A confounder ``explains the gap``
-    where sigma falls beyond its resamples' doubt (one-sided) and the APs no longer differ, ``a
-    part`` where they still do. Else it is ``undecided`` if sigma may have fallen by half.
+    Sigma must fall beyond its resamples' doubt (one-sided), which `asked` confounders share.
     """
     gap = cochrans_q(group_ap)
     if np.isnan(gap) or np.isnan(standardised).any():

@@ -70,13 +70,7 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
 
 
 def test_what_is_missing_is_named(on_disk):
-    _, both, place, _ = on_disk
-    with pytest.raises(DetectionDataError, match="'predictions' is missing: labels, predictions"):
-        icon2.read(both[0], None)
-    with pytest.raises(DetectionDataError, match="'areas' is missing"):
-        icon2.read(*both, **place | {"areas": None})
-    with pytest.raises(DetectionDataError, match="'labels' is missing"):
-        icon2.read(None, None, **place)
+    both = on_disk[1]
     message = "give 'gps', 'areas' and 'incomes'; .* another column: weather, scene, timeofday"
     with pytest.raises(DetectionDataError, match=message):
         icon2.read(*both).attribute("income")
