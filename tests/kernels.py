@@ -95,7 +95,7 @@ def worlds():
     for image, file in zip(photographs, saved, strict=True):
         image.save(file, "JPEG")
     yield "JPEG", [np.asarray(Image.open(file)) for file in saved]
-    drawn = driving.make(60)
+    drawn = icon2.Frames(*driving.make(60))
     yield "driving world", [columns(drawn.boxes), columns(drawn.detections)]
     matches = icon2.match(drawn)
     found = [Curves(of, whole(of)) for of in map(matches.of, drawn.classes)]

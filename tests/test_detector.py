@@ -9,9 +9,9 @@ import torch
 from PIL import Image
 from torchvision.models.detection import fasterrcnn_resnet50_fpn
 
-from helpers.icon2 import match
+from helpers.icon2 import Frames, match
 from helpers.models import detector
-from helpers.worlds.driving import DrivingWorld, street
+from helpers.worlds.driving import street
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_the_loss_falls_and_four_frames_are_learned(four, learned):
     assert losses[-1] < 0.4 * losses[0]
     found = detector.detect(ours, images).query("score > 0.3")
     found["category"] = pd.Index(street.KINDS).get_indexer(found["category"])
-    taken = match(DrivingWorld(four[0], boxes, found, street.KINDS), (0.5,)).taken
+    taken = match(Frames(four[0], boxes, found, street.KINDS), (0.5,)).taken
     assert (np.unique(taken) >= 0).sum() >= 0.8 * len(boxes)
 
 

@@ -1,6 +1,6 @@
 """Ranking, control (section 3) and a permutation null: what ICON2 finds, a table a question.
 
-Average precision is in points (0 to 100) in every table.
+Average precision is in points (0 to 100) in every table, from 0 to 1 in arrays.
 """
 
 from __future__ import annotations
@@ -13,15 +13,70 @@ import numpy as np
 import pandas as pd
 
 from helpers import stats
-from helpers.icon2 import formulas
 from helpers.icon2.attributes import Attribute
-from helpers.icon2.average_precision import Estimate, Part, estimate, evaluate
+from helpers.icon2.average_precision import (
+    CHOICES,
+    PAPER,
+    Estimate,
+    Options,
+    Part,
+    estimate,
+    evaluate,
+)
 from helpers.icon2.matching import Matches
-from helpers.icon2.options import CHOICES, PAPER, Options
 from helpers.stats import permutation
 
 POINTS = 100.0
 ALL = "all classes"
+LEVEL = 0.95  # of the intervals
+
+
+def sigma(ap: np.ndarray) -> np.ndarray:
+    """Standard deviation of AP, the last axis (root of Eq. 5, over n - 1); NaN if any is NaN."""
+    return np.std(ap, axis=-1, ddof=1)
+
+
+def shares(boxes: np.ndarray) -> np.ndarray:
+    """P(e|a): share of each value among a group's boxes (..., E, A); NaN for an empty group."""
+    with np.errstate(invalid="ignore"):
+        return boxes / boxes.sum(-2, keepdims=True)
+
+
+def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    """ProxyAP of each group (..., A) by Eq. 6: sum over e of P(e|a) AP_e.
+
+    From AP (..., E) and boxes (..., E, A). Values of e that are not estimable are left out; NaN
+    where fewer than two are left.
+    """
+    known = ~np.isnan(ap)
+    found = (shares(boxes * known[..., None]) * np.nan_to_num(ap)[..., None]).sum(-2)
+    return np.where((known.sum(-1) >= 2)[..., None], found, np.nan)
+
+
+def controlled(cell_ap: np.ndarray, averaged: str = "sigma") -> np.ndarray:
+    """Mean over e of sigma within e (section 3.2.2), from the AP of every cell (..., E, A).
+
+    Values of e in which a group is not estimable are left out. Of the ``variance``, which the
+    paper's text averages, the root is returned.
+    """
+    power = {"sigma": 1, "variance": 2}[averaged]
+    mean = np.ma.masked_invalid(sigma(cell_ap) ** power).mean(-1)
+    return np.ma.filled(mean, np.nan) ** (1 / power)
+
+
+def image_weights(n_images: int, resamples: int, seed: int = 0, clusters=None) -> np.ndarray:
+    """How often each image counts (1 + resamples, n images): once in row 0, then as it is drawn."""
+    of = np.arange(n_images) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    number = int(of.max()) + 1
+    drawn = stats.cluster_bootstrap(number, resamples, np.random.default_rng(seed))
+    return np.vstack([np.ones(number), drawn]).astype(np.float32)[:, of]
+
+
+def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """95% percentile interval over the resamples, all rows but 0; NaN where one is missing."""
+    if len(values) < 3:
+        return np.full((2, *values.shape[1:]), np.nan)
+    return np.quantile(values[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
 
 
 def analyse(
@@ -37,26 +92,14 @@ def analyse(
     workers: int = 1,
     standardise: bool = True,
 ) -> Analysis:
-    """Run ICON2 (section 3) for some classes.
+    """Run ICON2 (section 3) for some `classes` (default: all), by the paper's reading or `options`.
 
-    Parameters
-    ----------
-    matches
-        From :func:`helpers.icon2.match`.
-    sensitive, explanatory
-        Attributes of images or boxes: the groups, and possible confounders.
-    classes, options
-        Default: all classes, and the paper's reading.
-    resamples, seed
-        Bootstrap resamples of images for the 95% intervals; 0 for none.
-    clusters : array (n images,), optional
-        Images that belong together are drawn together (frames of one video).
-    workers
-        Threads; the numbers do not depend on it.
-    standardise
-        False leaves out the standardised APs (NaN), which take about as long as all others.
+    `sensitive` and `explanatory` are attributes of images or boxes: the groups, and possible
+    confounders. The 95% intervals are from bootstrap `resamples` of images, 0 for none; images with
+    the same entry in `clusters` (n images,) are drawn together. The numbers do not depend on the
+    `workers` (threads). Without `standardise`, standardised APs, half of the work, are NaN.
     """
-    weights = formulas.image_weights(matches.n_images, resamples, seed, clusters)
+    weights = image_weights(matches.n_images, resamples, seed, clusters)
     given = (sensitive, explanatory, weights, options, standardise)
     with ThreadPoolExecutor(workers) as pool:
         found = {
@@ -68,12 +111,10 @@ def analyse(
 
 @dataclass(frozen=True)
 class Analysis:
-    """What was estimated, and the tables made from it.
+    """The estimates of each class (row 0 of an array, then its resamples), and tables from them.
 
-    `estimates` has an Estimate for each class; row 0 of every array in it is the estimate, the
-    others are its resamples. The tables name the ``class``, ``attribute``, ``value`` and ``group``;
-    ``low`` and ``high`` are the 95% interval. Tables of AP have columns ``AP low high boxes
-    estimable`` too.
+    Tables name the ``class``, ``attribute``, ``value`` and ``group``; ``low`` and ``high`` are the
+    95% interval. Those of AP have ``AP low high boxes estimable``.
     """
 
     sensitive: Attribute
@@ -81,52 +122,45 @@ class Analysis:
     averaged: str
 
     def groups(self) -> pd.DataFrame:
-        """AP of every class, ``overall`` and of every sensitive value (Table 1).
-
-        First stands the mean over estimable classes.
-        """
-        tables = []
+        """AP of every class, ``overall`` and by sensitive value (Table 1); first their mean."""
+        tables, axes = [], {"value": self.sensitive.values}
         for name, e in self._with_mean().items():
-            axes = {"class": [name], "overall": [POINTS * e.overall]}
-            axes["value"] = self.sensitive.values
-            tables.append(_rows(axes, e.group_ap, e.group_boxes))
+            first = {"class": [name], "overall": [POINTS * e.overall]}
+            tables.append(_rows(first | axes, e.group_ap, e.group_boxes))
         return pd.concat(tables, ignore_index=True)
 
     def sigmas(self) -> pd.DataFrame:
         """Sigma of AP over the sensitive values, a row a class: ``class sigma low high``."""
         return pd.DataFrame(
-            {"class": name} | with_interval("sigma", formulas.sigma(e.group_ap))
+            {"class": name} | with_interval("sigma", sigma(e.group_ap))
             for name, e in self._with_mean().items()
         )
 
     def values(self) -> pd.DataFrame:
         """AP of every explanatory value (Figures 2 and 3, above)."""
-        return self._each(lambda axes, group, p: _rows(axes, p.ap, p.boxes))
+        return self._each(lambda axes, p: _rows(axes, p.ap, p.boxes), "value")
 
     def shares(self) -> pd.DataFrame:
         """P(e|a) by boxes, ``share`` from 0 to 1 (Figures 2 and 3, below)."""
         return self._each(
-            lambda axes, group, p: _table(axes | group, "share", formulas.shares(p.cell_boxes))
+            lambda axes, p: _table(axes, "share", shares(p.cell_boxes)), "value", "group"
         )
 
     def cells(self) -> pd.DataFrame:
         """AP of every sensitive value within every explanatory value (Figures 4 and 5)."""
-        return self._each(lambda axes, group, p: _rows(axes | group, p.cell_ap, p.cell_boxes))
+        return self._each(lambda axes, p: _rows(axes, p.cell_ap, p.cell_boxes), "value", "group")
 
     def proxies(self) -> pd.DataFrame:
         """ProxyAP of every group (Eq. 6): ``class attribute group AP low high``."""
-
-        def table(axes: dict, group: dict, part: Part) -> pd.DataFrame:
-            del axes["value"]
-            return _table(axes | group, "AP", POINTS * formulas.proxy(part.ap, part.cell_boxes))
-
-        return self._each(table)
+        return self._each(
+            lambda axes, p: _table(axes, "AP", POINTS * proxy(p.ap, p.cell_boxes)), "group"
+        )
 
     def ranking(self) -> pd.DataFrame:
         """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first.
 
-        Columns ``class rank attribute proxy_sigma low high first``: ``first`` is the share of
-        resamples in which the attribute ranks first. What could not be estimated has no rank.
+        ``first`` is the share of resamples in which the attribute ranks first. What could not be
+        estimated has no rank.
         """
         tables = [_ranked(name, e.parts) for name, e in self.estimates.items()]
         return pd.concat(tables, ignore_index=True)
@@ -134,14 +168,12 @@ class Analysis:
     def control(self) -> pd.DataFrame:
         """Table 2: sigma before and after controlling, by strata and by standardisation.
 
-        Columns ``class attribute sigma controlled delta low high`` (Delta = sigma - controlled,
-        and its interval), ``standardised standardised_delta standardised_low standardised_high``,
-        ``strata`` (values of e that all groups are estimable in, of how many) and ``covered``
-        (share of boxes in them).
+        Columns ``class attribute sigma controlled delta low high`` (Delta = sigma - controlled),
+        ``standardised standardised_delta standardised_low standardised_high``, ``strata`` (values
+        of e that all groups are estimable in, of how many) and ``covered`` (share of their boxes).
         """
         return pd.DataFrame(
-            {"class": name, "attribute": attribute}
-            | _controlled(e.group_ap, part, formulas.controlled(part.cell_ap, self.averaged))
+            {"class": name, "attribute": attribute} | _controlled(e.group_ap, part, self.averaged)
             for name, e in self.estimates.items()
             for attribute, part in e.parts.items()
         )
@@ -159,19 +191,19 @@ class Analysis:
         boxes = np.sum([e.group_boxes for e in kept], 0)
         return {ALL: Estimate(overall, ap, boxes, {})} | self.estimates
 
-    def _each(self, table: Callable[[dict, dict, Part], pd.DataFrame]) -> pd.DataFrame:
-        """A table of every class and attribute, from the axes of values and groups and the part."""
-        group = {"group": self.sensitive.values}
-        tables = [
-            table({"class": [name], "attribute": [attribute], "value": part.values}, group, part)
-            for name, e in self.estimates.items()
-            for attribute, part in e.parts.items()
-        ]
+    def _each(self, table: Callable[[dict, Part], pd.DataFrame], *axes: str) -> pd.DataFrame:
+        """A table of every class and attribute, over the axes ``value`` and ``group``."""
+        tables = []
+        for name, e in self.estimates.items():
+            for attribute, part in e.parts.items():
+                known = {"value": part.values, "group": self.sensitive.values}
+                named = {"class": [name], "attribute": [attribute]}
+                tables.append(table(named | {axis: known[axis] for axis in axes}, part))
         return pd.concat(tables, ignore_index=True)
 
 
 def _ranked(name: str, parts: dict[str, Part]) -> pd.DataFrame:
-    spread = np.array([formulas.sigma(formulas.proxy(p.ap, p.cell_boxes)) for p in parts.values()])
+    spread = np.array([sigma(proxy(p.ap, p.cell_boxes)) for p in parts.values()])
     table = pd.DataFrame([with_interval("proxy_sigma", one) for one in spread])
     table.insert(0, "class", name)
     table.insert(1, "rank", table.proxy_sigma.rank(ascending=False, method="first").astype("Int64"))
@@ -182,8 +214,9 @@ def _ranked(name: str, parts: dict[str, Part]) -> pd.DataFrame:
     return table.sort_values("proxy_sigma", ascending=False, kind="stable", ignore_index=True)
 
 
-def _controlled(group_ap: np.ndarray, part: Part, after: np.ndarray) -> dict:
-    before, adjusted = formulas.sigma(group_ap), formulas.sigma(part.standardised)
+def _controlled(group_ap: np.ndarray, part: Part, averaged: str) -> dict:
+    before, adjusted = sigma(group_ap), sigma(part.standardised)
+    after = controlled(part.cell_ap, averaged)
     usable = ~np.isnan(part.cell_ap[0]).any(1)
     return {
         "sigma": POINTS * before[0],
@@ -198,13 +231,13 @@ def _controlled(group_ap: np.ndarray, part: Part, after: np.ndarray) -> dict:
 
 def with_interval(name: str, values: np.ndarray, prefix: str = "") -> dict[str, float]:
     """The estimate, row 0, and its 95% interval over the other rows, in AP points."""
-    low, high = formulas.interval(POINTS * values)
+    low, high = interval(POINTS * values)
     return {name: POINTS * values[0], f"{prefix}low": low, f"{prefix}high": high}
 
 
 def _table(axes: dict, name: str, values: np.ndarray) -> pd.DataFrame:
     """Values (1 + R, ...) as a row for each combination of the axes, with their intervals."""
-    low, high = formulas.interval(values)
+    low, high = interval(values)
     index = pd.MultiIndex.from_product(axes.values(), names=axes.keys())
     columns = {name: values[0].ravel(), "low": low.ravel(), "high": high.ravel()}
     return index.to_frame(index=False).assign(**columns)
@@ -225,33 +258,30 @@ def change_each_choice(
 ) -> pd.DataFrame:
     """Change one choice of `options` at a time, and compare the numbers of one class.
 
-    `others` are choices made before: under their names, the matches and attributes that they give,
-    as many as before. Columns ``choice instead cells delta sign first``: the largest move of any AP
-    (AP points), the largest move of any Delta, how many Deltas change their sign, and what then
-    ranks first.
+    `others` are choices made before: under their names, the matches and as many attributes that
+    they give. ``cells`` and ``delta`` are the largest moves (AP points), ``sign`` is how many
+    Deltas change theirs, ``first`` what then ranks first.
     """
-
-    def asked(matches, explanatory, options) -> tuple[pd.Series, pd.Series, str]:
-        given = {"classes": [category], "options": options, "standardise": False}
-        found = analyse(matches, sensitive, explanatory, **given)
-        tables = (found.groups(), found.values(), found.cells())
-        ap = pd.concat([t.AP for t in tables], ignore_index=True)
-        return ap, found.control().delta, found.ranking().attribute[0]
-
-    (ap, delta, _), rows = asked(matches, explanatory, options), []
-    changed = {
+    asked = {("none", ""): (matches, explanatory, options)}
+    asked |= {
         (choice, value): (matches, explanatory, replace(options, **{choice: value}))
         for choice, allowed in CHOICES.items()
         for value in allowed
         if value != getattr(options, choice)
     }
-    changed |= {name: (*given, options) for name, given in (others or {}).items()}
-    for (choice, value), given in changed.items():
-        moved, then, first = asked(*given)
-        row = {"choice": choice, "instead": value, "cells": (moved - ap).abs().max()}
-        row |= {"delta": (then - delta).abs().max(), "sign": (then * delta < 0).sum()}
-        rows.append(row | {"first": first})
-    return pd.DataFrame(rows)
+    asked |= {name: (*given, options) for name, given in (others or {}).items()}
+    rows, before = [], None
+    for (choice, value), (some, attributes, reading) in asked.items():
+        given = {"classes": [category], "options": reading, "standardise": False}
+        found = analyse(some, sensitive, attributes, **given)
+        tables = (found.groups(), found.values(), found.cells())
+        after = pd.concat([t.AP for t in tables], ignore_index=True), found.control().delta
+        before = before or after
+        moved, delta = after[0] - before[0], after[1] - before[1]
+        row = {"choice": choice, "instead": value, "cells": moved.abs().max()}
+        row |= {"delta": delta.abs().max(), "sign": (after[1] * before[1] < 0).sum()}
+        rows.append(row | {"first": found.ranking().attribute[0]})
+    return pd.DataFrame(rows[1:])
 
 
 def sigma_null(
@@ -263,13 +293,11 @@ def sigma_null(
     seed: int = 0,
     clusters: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """Sigma of each class, and of their mean, against groups that mean nothing.
+    """Sigma of each class, and of their mean, against groups that are permuted between images.
 
-    Sigma is never negative and grows with noise, so the groups are permuted between images. The
-    parameters are those of :func:`analyse`; images of one of the `clusters` are permuted together.
-    Columns ``class sigma null_mean null_high p p_holm``: AP points; the null's 95th percentile; the
-    share of permutations with a sigma at least as large, and the same adjusted for the number of
-    rows.
+    Sigma is never negative and grows with noise. ``null_high`` is the null's 95th percentile (AP
+    points), ``p`` the share of permutations with a sigma at least as large, ``p_holm`` the same
+    adjusted for the number of rows. Images of one of the `clusters` are permuted together.
     """
     ones, found = np.ones((1, matches.n_images)), {}
     moved = list(_permuted(matches, sensitive, clusters, permutations, seed))
@@ -281,35 +309,25 @@ def sigma_null(
     kept = [ap for ap in found.values() if not np.isnan(ap[0]).any()]
     if len(kept) > 1:
         found = {ALL: np.mean(kept, axis=0)} | found
-    table = pd.DataFrame(
-        {"class": name} | _compared(formulas.sigma(ap)) for name, ap in found.items()
-    )
+    table = pd.DataFrame({"class": name} | _compared(sigma(ap)) for name, ap in found.items())
     return table.assign(p_holm=stats.adjust(table.p))
 
 
-def _permuted(
-    matches: Matches, attribute: Attribute, clusters, permutations: int, seed: int
-) -> Iterator[Attribute]:
-    """The attribute, and then with its known codes permuted, again and again.
-
-    Codes of boxes move within their class, and from all boxes of an image to those of another:
-    single boxes resemble their neighbours, and would give too narrow a null.
-    """
-    together = None if clusters is None else np.unique(clusters, return_inverse=True)[1]
+def _permuted(matches, attribute, clusters, permutations: int, seed: int) -> Iterator[Attribute]:
+    """The attribute, and then its known codes permuted: of boxes by class, an image together."""
+    together = np.arange(matches.n_images) if clusters is None else np.asarray(clusters)
     apart = np.zeros(len(attribute.codes), int)
     if attribute.level == "box":
-        image, apart = matches.boxes.image.to_numpy(), matches.boxes.category.to_numpy()
-        together = image if together is None else together[image]
+        together = together[matches.boxes.image.to_numpy()]
+        apart = matches.boxes.category.to_numpy()
     known, rng = attribute.codes >= 0, np.random.default_rng(seed)
+    places = [np.flatnonzero(known & (apart == group)) for group in np.unique(apart[known])]
+    exchanged = [(where, permutation.Clusters(together[where])) for where in places]
     yield attribute
     for _ in range(permutations):
         codes = attribute.codes.copy()
-        for group in np.unique(apart[known]):
-            where = np.flatnonzero(known & (apart == group))
-            if together is None:
-                codes[where] = rng.permutation(codes[where])
-            else:
-                codes[where] = codes[where[permutation.Clusters(together[where]).between(rng)]]
+        for where, some in exchanged:
+            codes[where] = codes[where[some.between(rng)]]
         yield replace(attribute, codes=codes)
 
 

@@ -1,7 +1,6 @@
-"""Attributes (section 3.3): what is known of each image or each box, as codes into named values.
+"""Frames, and what is known of each image or box: attributes (section 3.3), as codes."""
 
-Any column of the images or the boxes is one, besides the paper's five.
-"""
+from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,6 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from helpers.icon2.reading import WIDTH, DetectionDataError
-from helpers.worlds.driving import DrivingWorld
 
 OF_PAPER = {  # the paper's five, and the column that each is made from
     "size": "x1",
@@ -31,6 +29,63 @@ OCCLUDED |= dict.fromkeys(("true", "1", "1.0"), "occluded")
 
 
 @dataclass(frozen=True)
+class Frames:
+    """Frames, their boxes and detections as tables, and a `report` of what was read or left out.
+
+    Boxes and detections have ``image category x1 y1 x2 y2`` (numbers of their image and class,
+    pixels), boxes also ``ignore``, detections ``score``. All other columns of images and boxes are
+    attributes, NaN where absent. COCO breaks ties among scores by the order of the images.
+    """
+
+    images: pd.DataFrame
+    boxes: pd.DataFrame
+    detections: pd.DataFrame
+    classes: tuple[str, ...]
+    report: tuple[str, ...] = ()
+
+    def attribute(self, name: str) -> Attribute:
+        """A sensitive attribute by the name of its column."""
+        if name == "income" and name not in self.images:
+            columns = [c for c in self.images if c not in ("name", "video", "width", "height")]
+            raise DetectionDataError(
+                "parameter 'sensitive' is 'income', and no income is known of these frames: give "
+                "'gps', 'areas' and 'incomes'; or make 'sensitive' another column: "
+                f"{', '.join(columns) or 'there is none'}"
+            )
+        attribute = from_column(self, name)
+        if len(attribute.values) < 2:
+            raise DetectionDataError(
+                f"parameter 'sensitive': {name!r} has one value only, {attribute.values[0]!r}, and "
+                "there are no groups to compare; take another column"
+            )
+        return attribute
+
+    def clusters(self, name: str | None) -> np.ndarray | None:
+        """A column of frames that belong together, such as ``video``; None for none."""
+        if name is None:
+            return None
+        if name not in self.images:
+            raise DetectionDataError(
+                f"parameter 'cluster': the frames have no column {name!r}; "
+                f"there are: {', '.join(self.images.columns)}"
+            )
+        column = self.images[name]
+        if column.isna().any() or column.nunique() < 2:
+            raise DetectionDataError(
+                f"parameter 'cluster': {column.isna().sum():,} of {len(column):,} frames have no "
+                f"value for {name!r}, the others {column.nunique():,}; every frame needs one"
+            )
+        return column.astype(str).to_numpy()
+
+    def explanatory(self, sensitive: str, further: Sequence[str] | None = None) -> list[Attribute]:
+        """The paper's five but the sensitive one, and `further` columns of frames or boxes."""
+        known = [*self.images, *self.boxes]
+        five = [name for name, column in OF_PAPER.items() if column in known]
+        names = [*five, *(further or ())]
+        return [made(self, n) for n in names if sensitive not in (n, OF_PAPER.get(n))]
+
+
+@dataclass(frozen=True)
 class Attribute:
     """One value for each image, or one for each box."""
 
@@ -45,13 +100,7 @@ class Attribute:
         return self.codes[image] if self.level == "image" else self.codes
 
 
-def of_paper(frames: DrivingWorld) -> list[str]:
-    """Names of the paper's five attributes, as far as the labels have them."""
-    known = [*frames.images, *frames.boxes]
-    return [name for name, column in OF_PAPER.items() if column in known]
-
-
-def made(frames: DrivingWorld, name: str) -> Attribute:
+def made(frames: Frames, name: str) -> Attribute:
     """One of the paper's attributes by its name, or one from a column of images or boxes."""
     if name == "size":
         found = _sized(frames.boxes, frames.images)
@@ -64,11 +113,11 @@ def made(frames: DrivingWorld, name: str) -> Attribute:
     return replace(from_column(frames, OF_PAPER.get(name, name)), name=name)
 
 
-def from_column(frames: DrivingWorld, column: str) -> Attribute:
+def from_column(frames: Frames, column: str) -> Attribute:
     """An attribute from a column of the images, or else of the boxes.
 
-    Its values are those that occur, in their own order for categories, sorted otherwise; of numbers
-    with many values thirds, low to high. BDD100K's "undefined" is no value.
+    Values are in the order of categories, or sorted; of numbers with many values thirds. BDD100K's
+    "undefined" is no value.
     """
     for level, table in (("image", frames.images), ("box", frames.boxes)):
         if column in table:
@@ -119,13 +168,8 @@ def _sized(table: pd.DataFrame, images: pd.DataFrame) -> Attribute:
 
 def report(attributes: Sequence[Attribute]) -> pd.DataFrame:
     """What each attribute counts: its values, and how many images or boxes have none."""
-    return pd.DataFrame(
-        {
-            "attribute": a.name,
-            "of": f"each {a.level}",
-            "values": ", ".join(a.values),
-            "known": (a.codes >= 0).sum(),
-            "absent": (a.codes < 0).sum(),
-        }
+    rows = [
+        (a.name, f"each {a.level}", ", ".join(a.values), (a.codes >= 0).sum(), (a.codes < 0).sum())
         for a in attributes
-    )
+    ]
+    return pd.DataFrame(rows, columns=["attribute", "of", "values", "known", "absent"])

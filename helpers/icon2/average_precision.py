@@ -1,24 +1,50 @@
 """Average precision of many cells at once, from the table of matches and image weights.
 
-A cell is a set of boxes of one class with the images whose false positives count for it: all of
-them, those of one income group, the small boxes at night. :class:`Curves` arranges the matches by
-cell, threshold and score once; its average precision then needs a few passes for any image weights,
-which is what resampling asks for. :func:`estimate` asks for every cell that ICON2 needs.
+A cell is a set of boxes of one class with the images whose false positives count for it. Matches
+are arranged once, and average precision then needs a few passes for each resample's weights.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal, get_args, get_type_hints
 
 import numpy as np
+import pydantic
+from pydantic import PositiveInt
 
 from helpers.icon2.attributes import Attribute
 from helpers.icon2.matching import ClassMatches
-from helpers.icon2.options import Options
 
 RECALLS = np.linspace(0.0, 1.0, 101)
 TINY = 1e-300  # keeps 0 / 0 at 0
 EVENTS_AT_ONCE = 500_000  # about; small arrays stay in the cache
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config={"extra": "forbid"})
+class Options:
+    """How ICON2 is computed: choices that the paper leaves open; the defaults are its reading.
+
+    `precision` is R N / (R N + F) with one N for the values compared (``normalised``, Eq. 3), with
+    each value's own (``raw``, Eq. 2), or with N and F ``per image``: Eq. 3 fixes N and not F. N is
+    the mean `number` of boxes of the values ``compared`` (those within one value of a confounder),
+    or of ``all cells``. `false_positives` of an attribute of boxes count for each value
+    (``hoiem``), or for their own (``coco``, of size alone).
+    """
+
+    precision: Literal["normalised", "raw", "per image"] = "normalised"
+    number: Literal["compared", "all cells"] = "compared"
+    false_positives: Literal["hoiem", "coco"] = "hoiem"
+    # whose false positives count: images that have a box with the value, or the class, or all
+    images: Literal["with the value", "with the class", "all"] = "with the value"
+    # over a confounder's values: sigma (Table 2), or the variance (3.2.2), whose root is taken
+    averaged: Literal["sigma", "variance"] = "sigma"
+    min_boxes: PositiveInt = 30  # below which a cell is not estimable; the paper judges by eye
+
+
+CHOICES = {name: get_args(kind) for name, kind in get_type_hints(Options).items() if get_args(kind)}
+PAPER = Options()
+PER_IMAGE = Options(precision="per image")
 
 
 @dataclass(frozen=True)
@@ -64,12 +90,11 @@ def cells(of_class: ClassMatches, attributes: Sequence[Attribute], options: Opti
 
 
 class Curves:
-    """The matches of one class arranged by cell, threshold and falling score.
+    """The matches of one class, the events, arranged by cell, threshold and falling score."""
 
-    Events are matches, cell after cell, threshold after threshold (`start` is where each begins).
-    `event_before` counts the cell's detections up to and with the event; `event_hit` says whether
-    it took a box of the cell, `event_counted` whether it is counted for the cell (None: all).
-    """
+    # `start` is where each curve begins; `event_before` counts the cell's detections up to and with
+    # the event; `event_hit`: did it take a box of the cell? `event_counted`: is it counted for the
+    # cell? (None: all)
 
     def __init__(self, of_class: ClassMatches, chosen: Cells) -> None:
         of_box = np.where(of_class.box_ignored, -1, chosen.of_box)
@@ -87,29 +112,22 @@ class Curves:
         self.counted_start = np.repeat(begins, self.n_thresholds)
         self.event_before = np.concatenate([b + s for b, s in zip(before, begins, strict=True)])
         self.event_image, self.event_box = np.concatenate(images), np.concatenate(boxes)
-        self.event_hit = _unless_all(np.concatenate(hit))
-        self.event_counted = _unless_all(np.concatenate(inside))
+        self.event_hit = None if all(map(np.all, hit)) else np.concatenate(hit)
+        self.event_counted = None if all(map(np.all, inside)) else np.concatenate(inside)
         self.start = np.cumsum([0, *np.concatenate(sizes)])
 
-    def positives(self, weights: np.ndarray, box_weights: np.ndarray | None = None) -> np.ndarray:
+    def positives(self, weights, box_weights=None) -> np.ndarray:
         """Weight of the boxes of each cell, float64 (C,)."""
         weight = weights[self.box_image]
         if box_weights is not None:
             weight = weight * box_weights[self.box_row]
         return np.bincount(self.box_cell, weight, self.n_cells)
 
-    def average_precision(
-        self,
-        weights: np.ndarray,
-        normal: np.ndarray | None = None,
-        box_weights: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Average precision (C, T) of each cell at each threshold, over 101 recalls as in COCO.
+    def average_precision(self, weights, normal=None, box_weights=None) -> np.ndarray:
+        """Average precision (C, T) over 101 recalls as in COCO; NaN for a cell without a box.
 
-        `weights` (n images,) is 1 for all, or how often a resample drew each image; `box_weights`
-        (n boxes of the class,) weighs boxes, and the detections that took them, further. With
-        `normal` (C,), a number of boxes N, precision is R N / (R N + F) (Hoiem et al. 2012; ICON2,
-        Eq. 3); without it N is the cell's own number (Eq. 2). NaN for a cell without a box.
+        `weights` are of images, `box_weights` of boxes and what took them; `normal` (C,) is N of
+        Eq. 3.
         """
         positives = self.positives(weights, box_weights)
         ratio = np.ones(self.n_cells) if normal is None else normal / np.maximum(positives, TINY)
@@ -176,10 +194,6 @@ def _one_cell(of_class: ClassMatches, counted: np.ndarray, hit: np.ndarray) -> t
     )
 
 
-def _unless_all(flags: np.ndarray) -> np.ndarray | None:
-    return None if flags.all() else flags
-
-
 def _cumulated(values: np.ndarray) -> np.ndarray:
     total = np.empty(len(values) + 1)
     total[0] = 0.0
@@ -218,19 +232,8 @@ class Estimate:
     parts: dict[str, Part]  # by the attribute's name
 
 
-def estimate(
-    of_class: ClassMatches,
-    sensitive: Attribute,
-    explanatory: Sequence[Attribute],
-    weights: np.ndarray,
-    options: Options,
-    standardise: bool,
-    map: Callable,
-) -> Estimate:
-    """Average precision over all thresholds of every cell, for each row of weights (R, n images).
-
-    Row 0 is the data as they are. `map` may be a pool's, to work on several attributes at once.
-    """
+def estimate(of_class, sensitive, explanatory, weights, options, standardise, map) -> Estimate:
+    """AP over all thresholds of every cell, for each row of weights (R, n images)."""
 
     def part(explaining: Attribute) -> Part:
         ap, boxes = evaluate(of_class, (explaining,), weights, options)
@@ -238,9 +241,8 @@ def estimate(
         found = evaluate(of_class, both, weights, options, strata)
         cell_ap, cell_boxes = (one.reshape(len(weights), strata, -1) for one in found)
         usable = ~np.isnan(cell_ap[0]).any(1) & standardise
-        adjusted = _standardised(
-            of_class, sensitive, explaining, weights, options, cell_boxes, usable
-        )
+        given = (of_class, sensitive, explaining, weights, options)
+        adjusted = _standardised(*given, cell_boxes, usable)
         return Part(explaining.values, ap, boxes, cell_ap, cell_boxes, adjusted)
 
     overall = Curves(of_class, whole(of_class)).average_precision(weights[0]).mean()
@@ -263,15 +265,8 @@ def evaluate(of_class, attributes, weights, options, strata: int = 1) -> list[np
     return [ap, boxes]
 
 
-def _standardised(
-    of_class, sensitive, explaining, weights, options, boxes: np.ndarray, usable: np.ndarray
-) -> np.ndarray:
-    """AP of each group (R, A) as if all had the distribution of e that they have together.
-
-    Boxes weigh P(e) / P(e|a), and so do the detections that took them. False positives weigh by
-    their image where a and e are attributes of images; where one is of boxes they weigh one. Only
-    values of e in which every group is estimable take part.
-    """
+def _standardised(of_class, sensitive, explaining, weights, options, boxes, usable) -> np.ndarray:
+    """AP of each group (R, A) as if all had the distribution of e that they have together."""
     found = np.full((len(weights), len(sensitive.values)), np.nan)
     if not usable.any():
         return found
@@ -279,8 +274,12 @@ def _standardised(
     arranged = Curves(of_class, chosen)
     of_images = explaining.level == sensitive.level == "image"
     for r, weight in enumerate(weights):
-        ratio = _ratios(boxes[r], usable)
-        if of_images:
+        kept = boxes[r] * usable[:, None]
+        common = kept.sum(1) / max(kept.sum(), TINY)
+        within = kept / np.maximum(kept.sum(0), TINY)  # P(e|a)
+        ratio = np.divide(common[:, None], within, out=np.zeros_like(within), where=within > 0)
+        ratio = np.vstack([ratio, np.zeros(len(sensitive.values))])  # last: of no e
+        if of_images:  # false positives are weighted, too
             by_image, by_box = weight * ratio[explaining.codes, sensitive.codes], None
         else:
             group = of_class.codes(sensitive)
@@ -288,15 +287,6 @@ def _standardised(
         normal = _normal(boxes[r][usable].sum(0), by_image @ chosen.images, 1, options)
         found[r] = arranged.average_precision(by_image, normal, by_box).mean(1)
     return found
-
-
-def _ratios(boxes: np.ndarray, usable: np.ndarray) -> np.ndarray:
-    """P(e) / P(e|a) as (E + 1, A); zero for what is left out, and in the last row for no e."""
-    kept = boxes * usable[:, None]
-    common = kept.sum(1) / max(kept.sum(), 1e-300)
-    within = kept / np.maximum(kept.sum(0), 1e-300)
-    ratio = np.divide(common[:, None], within, out=np.zeros_like(within), where=within > 0)
-    return np.vstack([ratio, np.zeros(boxes.shape[1])])
 
 
 def _normal(boxes, images, strata: int, options: Options) -> np.ndarray | None:

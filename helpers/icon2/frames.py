@@ -1,10 +1,5 @@
 """What notebook 08 analyses: BDD100K, or planted streets that are written as it is given out."""
 
-from __future__ import annotations
-
-import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,107 +7,37 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from helpers.icon2 import attributes, income
-from helpers.icon2.attributes import Attribute
+from helpers.icon2 import income, reading
+from helpers.icon2.attributes import Frames
 from helpers.icon2.matching import Matches
-from helpers.icon2.reading import DetectionDataError, read_detections, read_labels
-from helpers.worlds import driving
-from helpers.worlds.driving import DrivingWorld, street
+from helpers.icon2.reading import CLASSES, read_labels
+from helpers.worlds.driving import street
 
 APART = 1.4  # boxes that reach so much further than detections, or these, are of other frames
 
 
-@dataclass(frozen=True)
-class Frames(DrivingWorld):
-    """Frames and detections as tables, and a `report`: what was read, joined or left out.
-
-    Images are numbered in the order of their names, by which COCO breaks ties among scores; their
-    attributes are NaN where absent.
-    """
-
-    report: tuple[str, ...] = ()
-
-    def attribute(self, name: str) -> Attribute:
-        """A sensitive attribute by the name of its column."""
-        if name == "income" and name not in self.images:
-            columns = [c for c in self.images if c not in ("name", "video", "width", "height")]
-            raise DetectionDataError(
-                "parameter 'sensitive' is 'income', and no income is known of these frames: give "
-                "'gps', 'areas' and 'incomes'; or make 'sensitive' another column: "
-                f"{', '.join(columns) or 'there is none'}"
-            )
-        attribute = attributes.from_column(self, name)
-        if len(attribute.values) < 2:
-            raise DetectionDataError(
-                f"parameter 'sensitive': {name!r} has one value only, {attribute.values[0]!r}, and "
-                "there are no groups to compare; take another column"
-            )
-        return attribute
-
-    def clusters(self, name: str | None) -> np.ndarray | None:
-        """A column of frames that belong together, such as ``video``; None for none."""
-        if name is None:
-            return None
-        if name not in self.images:
-            raise DetectionDataError(
-                f"parameter 'cluster': the frames have no column {name!r}; "
-                f"there are: {', '.join(self.images.columns)}"
-            )
-        column = self.images[name]
-        if column.isna().any() or column.nunique() < 2:
-            raise DetectionDataError(
-                f"parameter 'cluster': {column.isna().sum():,} of {len(column):,} frames have no "
-                f"value for {name!r}, the others {column.nunique():,}; every frame needs one, of "
-                "several"
-            )
-        return column.astype(str).to_numpy()
-
-    def explanatory(self, sensitive: str, further: Sequence[str] | None = None) -> list[Attribute]:
-        """The paper's five but the sensitive one, and `further` columns of frames or boxes."""
-        return [
-            attributes.made(self, name)
-            for name in (*attributes.of_paper(self), *(further or ()))
-            if sensitive not in (name, attributes.OF_PAPER.get(name))
-        ]
-
-
 def read(
-    labels: str | None,
-    predictions: str | None,
+    labels: str | Path,
+    predictions: str | Path,
     *,
     gps: str | None = None,
     areas: str | None = None,
     incomes: str | None = None,
     edges: str = "equal",
 ) -> Frames:
-    """Read frames and detections, with their incomes where these are given.
+    """Read BDD100K's labels and detections (files or folders), with incomes where these are given.
 
-    Parameters
-    ----------
-    labels, predictions
-        BDD100K's labels and detections of the same frames, each a file or a folder of such files.
-    gps, areas, incomes
-        Folder of BDD100K's info files ``<video>.json``; GeoJSON of polygons with a property
-        ``area``; CSV with the columns ``area`` and ``income`` (dollars a year).
-    edges
-        ``equal`` (a third of the joined frames in each bin) or ``paper`` (21.4k, 62.1k, 93.4k,
-        250k). A bin holds its lower edge, the last both.
-
-    Raises
-    ------
-    DetectionDataError
-        For files that are missing or unusable, or of which nothing can be joined.
+    `gps` is the folder of BDD100K's info files ``<video>.json``, `areas` GeoJSON of polygons with a
+    property ``area``, `incomes` CSV with the columns ``area`` and ``income`` (dollars a year).
+    `edges` are ``equal`` (a third of the joined frames in each bin) or those of the ``paper``. A
+    DetectionDataError names a file that cannot be used.
     """
-    place = {"gps": gps, "areas": areas, "incomes": incomes}
-    _together(labels=labels, predictions=predictions)
-    if any(place.values()):
-        _together(**place)
     images, boxes, said = read_labels(labels)
-    detections, more = read_detections(predictions, images)
+    detections, more = reading.read_detections(predictions, images)
     if gps is not None:
         if "income" in images:
             more.append("the labels' own attribute 'income' is not used, for 'incomes' is given")
-        table, counts = income.join(images["video"], **place, edges=edges)
+        table, counts = income.join(images["video"], gps, areas, incomes, edges)
         images["income"] = table["bin"]
         more.append(", ".join(f"{n:,} {name}" for name, n in counts.items()))
     codes = np.unique(boxes["category"])
@@ -128,46 +53,32 @@ def read(
         f"{len(images):,} frames, {(~boxes.ignore).sum():,} boxes, "
         f"{len(kept):,} detections of {len(codes)} classes"
     )
-    classes = tuple(driving.CLASSES[code] for code in codes)
+    classes = tuple(CLASSES[code] for code in codes)
     return Frames(images, boxes, kept, classes, (first, *said, *more))
 
 
 def check(settings: SimpleNamespace) -> None:
-    """Refuse labels that cannot be read, and columns that they (or a rendered street) lack.
-
-    `settings` are the parameters of notebook 08; the detections are not read.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        labels, known = settings.labels, settings.gps
-        if labels is None:
-            scenes, things = street.scenes(9, 0)
-            pictures, boxes = street.render(scenes, street.dressed(scenes, things, 0))
-            labels = known = street.write(folder, scenes, pictures, boxes)["labels"]
-        images, boxes, _ = read_labels(labels)
-    if known:
-        images["income"] = pd.Categorical.from_codes(np.arange(len(images)) % 2, ["low", "high"])
+    """Refuse labels that cannot be read, and columns that they (or a rendered street) lack."""
+    if settings.labels is None:  # the columns of the rendered street
+        of_boxes = ("image", *reading.CORNERS, "occluded", "truncated", "look", "distance")
+        of_frames = ("name", "video", "weather", "scene", "timeofday")
+        boxes = pd.DataFrame({name: [0, 1] for name in of_boxes})
+        images = pd.DataFrame({name: ["a", "b"] for name in of_frames}).assign(width=street.WIDTH)
+    else:
+        images, boxes, _ = read_labels(settings.labels)
+    if settings.gps or settings.labels is None:
+        images = images.assign(income=np.where(np.arange(len(images)) % 2, "low", "high"))
     frames = Frames(images, boxes, boxes.iloc[:0], ())
     frames.attribute(settings.sensitive)
     frames.explanatory(settings.sensitive, settings.further)
     frames.clusters(settings.cluster)
 
 
-def _together(**given) -> None:
-    for name, value in given.items():
-        if value is None:
-            raise DetectionDataError(
-                f"parameter {name!r} is missing: {', '.join(given)} belong together"
-            )
-
-
-def example(
-    frames: DrivingWorld, matches: Matches, name: str
-) -> tuple[int, pd.DataFrame, pd.DataFrame]:
+def example(frames: Frames, matches: Matches, name: str) -> tuple[int, pd.DataFrame, pd.DataFrame]:
     """A frame that shows what matching does: its number, its boxes, and its detections.
 
-    It has a hit, a miss and a false positive of the class (or else the most of the three) at the
-    first threshold of the `matches`, at most two false positives, and the largest boxes. The boxes
-    have a column ``found``, the detections ``hit`` and ``box`` (the row of the box that they took).
+    It has a hit, a miss and a false positive of the class, or most of them. The boxes have a column
+    ``found``, the detections ``hit`` and ``box`` (the row of the box that they took).
     """
     rows, ours = matches.rows(name), matches.of(name)
     boxes = frames.boxes.loc[ours.box_row[~ours.box_ignored]]
@@ -182,14 +93,13 @@ def example(
     return number, boxes[boxes.image == number], detections
 
 
-def labelled(labels: str | Path | None) -> tuple[list[str], list[str]]:
+def labelled(labels: str | Path) -> tuple[list[str], list[str]]:
     """Names of the frames of a labels file, and of the classes that are labelled in it."""
-    _together(labels=labels)
     images, boxes, _ = read_labels(labels)
-    return list(images["name"]), [driving.CLASSES[code] for code in np.unique(boxes["category"])]
+    return list(images["name"]), [CLASSES[code] for code in np.unique(boxes["category"])]
 
 
-def picture(frames: DrivingWorld, folder: str | Path | None, number: int) -> np.ndarray:
+def picture(frames: Frames, folder: str | Path | None, number: int) -> np.ndarray:
     """The picture of a frame, uint8 (H, W, 3); grey of the usual size where there is none."""
     file = Path(folder or "") / frames.images["name"][number]
     if file.is_file():

@@ -1,7 +1,4 @@
-"""Income of the place where a frame was taken: GPS, a map of areas and a table of incomes, joined.
-
-ICON2, section 4.1: the area's median income puts each frame into one of three bins.
-"""
+"""Income of the place of a frame: GPS, areas and incomes, joined (ICON2, section 4.1)."""
 
 import csv
 import json
@@ -42,17 +39,8 @@ class _Track(BaseModel):
     locations: list[_Fix] | None = None
 
 
-def join(
-    videos: Iterable[str],
-    gps: str | Path,
-    areas: str | Path,
-    incomes: str | Path,
-    edges: str = "equal",
-) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Columns ``video latitude longitude area income bin`` of every frame, NaN where not known.
-
-    The counts say how many frames there are, were joined, and were left out for which reason.
-    """
+def join(videos, gps, areas, incomes, edges="equal") -> tuple[pd.DataFrame, dict[str, int]]:
+    """Every frame's ``video latitude longitude area income bin``, NaN if not known, and counts."""
     table = positions(videos, Path(gps))
     table["area"] = areas_of(table, Path(areas))
     table["income"] = table.area.map(_incomes(Path(incomes))).astype(float)
@@ -98,8 +86,7 @@ def _position(path: Path) -> tuple[float, float]:
     moment = begin + 1000 * LABELLED_AT
     if (fixes.timestamp - moment).abs().min() > 1000 * GAP:
         return np.nan, np.nan
-    latitude, longitude = (np.interp(moment, fixes.timestamp, fixes[axis]) for axis in PLACE)
-    return float(latitude), float(longitude)
+    return tuple(float(np.interp(moment, fixes.timestamp, fixes[axis])) for axis in PLACE)
 
 
 def areas_of(places: pd.DataFrame, areas: Path) -> pd.Series:
@@ -144,7 +131,6 @@ def _incomes(path: Path) -> dict[str, float]:
     """Income by area, NaN where there is none; "142,500" and "$142,500" are numbers too."""
     if not path.is_file():
         raise DetectionDataError(f"{path.name}: there is no such file")
-    found = {}
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
@@ -153,35 +139,31 @@ def _incomes(path: Path) -> dict[str, float]:
                 raise DetectionDataError(
                     f"{path.name}: no column {column!r}; there are, between commas: {columns}"
                 )
+            known = []
             for row in rows:
                 if None in row or None in row.values():
                     raise DetectionDataError(
                         f"{path.name}: line {rows.line_num} has other cells than the header; write "
                         '30,000 in quotes ("30,000")'
                     )
-                found.setdefault(row["area"].strip(), []).append(row["income"])
+                known.append((row["area"].strip(), row["income"].strip()))
     except (UnicodeError, csv.Error) as error:
         raise DetectionDataError(
             f"{path.name}: is not a CSV table in UTF-8 ({error}); save it as CSV UTF-8"
         ) from None
-    numbered([area for area, several in found.items() for _ in several], path)
-    incomes = {area: _income(text, area, path) for area, [text] in found.items()}
-    highest = max((one for one in incomes.values() if one == one), default=np.nan)
-    if highest < POOREST:
+    areas, incomes = numbered([area for area, _ in known], path), []
+    for area, text in known:
+        digits = re.sub(r"[$\s]", "", text)
+        if text.lower() in NO_AMOUNT:
+            digits = "nan"
+        elif not AMOUNT.fullmatch(digits):
+            raise DetectionDataError(
+                f"{path.name}: the income {text!r} of area {area!r} is no amount; give dollars a "
+                "year, such as 142500, or leave it empty"
+            )
+        incomes.append(float(digits.replace(",", "")))
+    if 0 <= (highest := np.nanmax([-1, *incomes])) < POOREST:
         raise DetectionDataError(
             f"{path.name}: no income is above {highest:g}; give dollars a year, such as 142500"
         )
-    return incomes
-
-
-def _income(text: str, area: str, path: Path) -> float:
-    text = text.strip()
-    if text.lower() in NO_AMOUNT:
-        return np.nan
-    digits = re.sub(r"[$\s]", "", text)
-    if not AMOUNT.fullmatch(digits):
-        raise DetectionDataError(
-            f"{path.name}: the income {text!r} of area {area!r} is no amount; give dollars a year, "
-            "such as 142500, or leave it empty"
-        )
-    return float(digits.replace(",", ""))
+    return dict(zip(areas, incomes, strict=True))

@@ -1,10 +1,7 @@
-"""Matching detections to boxes, once: every average precision afterwards is read off the result.
+"""Matching detections to boxes by COCO's rule, all at once; AP is then read off the result.
 
-COCO's rule goes through the detections of an image and class from the highest score down; each
-takes the box it overlaps most among those still free, if the overlap reaches the threshold. That
-is a serial dictatorship, so it has the one stable outcome in which boxes prefer the detection with
-the higher score: all detections may propose at once, every box keeps the best, the others propose
-to their next. A few rounds over arrays settle a range of images, all their classes at once.
+The rule goes from the highest score down, each detection taking the free box it overlaps most: a
+serial dictatorship, whose one stable outcome deferred acceptance finds in a few rounds.
 """
 
 from __future__ import annotations
@@ -16,9 +13,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from helpers.icon2.attributes import Attribute
+from helpers.icon2.attributes import Attribute, Frames
 from helpers.icon2.reading import CORNERS
-from helpers.worlds.driving import DrivingWorld
 
 IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10))
 MAX_DETECTIONS = 100  # of an image and class, as COCO
@@ -27,11 +23,7 @@ IMAGES_AT_ONCE = 1_000  # small arrays stay in the cache
 
 @dataclass(frozen=True)
 class Matches:
-    """Which detection took which box.
-
-    The detections are class after class, in each by falling score; ties are in the order of the
-    images, as COCO breaks them. The boxes are in the order in which they were given.
-    """
+    """Which detection took which box; detections are by class and falling score, ties by image."""
 
     thresholds: np.ndarray
     classes: tuple[str, ...]
@@ -50,8 +42,8 @@ class Matches:
     def rows(self, name: str) -> pd.DataFrame:
         """The detections of one class by falling score, and what each took at the first threshold.
 
-        Columns ``image score row`` (in the detections that were given), ``box`` (the row of the box
-        that it took, -1 for none) and ``hit``. One that took a region to ignore is left out.
+        ``row`` is that of the detections that were given, ``box`` the row of the box (-1 for none),
+        ``hit`` whether there is one. One that took a region to ignore is left out.
         """
         kept = (self.detections["category"] == self.of(name).category).to_numpy()
         box = self.taken[0][kept]
@@ -61,10 +53,7 @@ class Matches:
 
 
 class ClassMatches:
-    """The matches of one class, as the arrays that average precision needs.
-
-    Events are all matches, by threshold and then by falling score.
-    """
+    """The matches of one class as arrays; events: all of them, by threshold and falling score."""
 
     def __init__(self, matches: Matches, category: int) -> None:
         boxes = matches.boxes[matches.boxes["category"] == category]
@@ -88,11 +77,10 @@ class ClassMatches:
         return attribute.codes[self.box_image if attribute.level == "image" else self.box_row]
 
 
-def match(frames: DrivingWorld, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:
-    """Match detections to boxes at every IoU threshold, by COCO's rule.
+def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:
+    """Match detections to boxes at every IoU threshold (default: the paper's), by COCO's rule.
 
-    The IoU `thresholds` are by default those of the paper. A box is as wide as x2 - x1, as in
-    COCO's evaluator and in detectron2's, which the paper used; Scalabel's adds a pixel.
+    A box is as wide as x2 - x1, as for COCO and detectron2, which the paper used; Scalabel adds 1.
     """
     thresholds = np.asarray(thresholds, float)
     if not ((thresholds > 0) & (thresholds <= 1)).all():
@@ -114,14 +102,9 @@ def match(frames: DrivingWorld, thresholds: Sequence[float] = IOU_THRESHOLDS) ->
         taken[:, place[slice(*found)]] = np.append(own, -1)[here]
     detections = frames.detections[["image", "category", "score"]].iloc[kept[listed]]
     smaller = {"image": np.int32, "category": np.int16}
-    return Matches(
-        thresholds,
-        frames.classes,
-        len(frames.images),
-        frames.boxes[["image", "category", "ignore"]].reset_index(drop=True).astype(smaller),
-        detections.reset_index(drop=True).astype(smaller).assign(row=kept[listed]),
-        taken,
-    )
+    detections = detections.reset_index(drop=True).astype(smaller).assign(row=kept[listed])
+    boxes = frames.boxes[["image", "category", "ignore"]].reset_index(drop=True).astype(smaller)
+    return Matches(thresholds, frames.classes, len(frames.images), boxes, detections, taken)
 
 
 def _key(boxes: pd.DataFrame, n_classes: int) -> np.ndarray:
@@ -138,10 +121,7 @@ def _strongest(boxes: pd.DataFrame, n_classes: int) -> np.ndarray:
 
 
 def _take(found: pd.DataFrame, boxes: pd.DataFrame, n_classes: int, thresholds) -> np.ndarray:
-    """Place of the box that each detection takes at each threshold, -1 for none.
-
-    Both tables are by image and class, the detections of a class by falling score.
-    """
+    """Place of the box that each detection takes at each threshold, -1 for none."""
     key, wanted = _key(boxes, n_classes), _key(found, n_classes)
     first = np.searchsorted(key, wanted)
     counts = np.searchsorted(key, wanted, side="right") - first

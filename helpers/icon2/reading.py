@@ -1,8 +1,7 @@
-"""Labels and detections in BDD100K's format (Scalabel's), read into tables.
+"""Labels and detections in BDD100K's format (Scalabel's), JSON or JSON lines, read into tables.
 
-Older files have other names, and their boxes in ``frames[0].objects``. Some classes are regions to
-ignore for others, as in the data set's own evaluation, and so are boxes marked ``crowd``.
-Files are JSON or JSON lines, packed by gzip or not.
+Older files have other names, and their boxes in ``frames[0].objects``. Some classes, and what is
+marked ``crowd``, are regions to ignore for others.
 """
 
 import gzip
@@ -81,17 +80,12 @@ class _Frame(BaseModel, strict=True):
 
 
 def read_labels(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
-    """Images and boxes of BDD100K's labels, and sentences about what is missing or left out.
-
-    An attribute that is named as a field of the frame or box does not replace it. The images have
-    ``name video width height`` (pixels) and their attributes.
-    """
+    """Images and boxes of BDD100K's labels, and sentences about what is missing or left out."""
     frames, left_out = sorted(_frames(path), key=lambda one: one[1].name), Counter()
     rows = []
     for _, frame in frames:
         fields = {"name": frame.name, "video": frame.videoName or Path(frame.name).stem}
-        size = frame.size or _Size(width=WIDTH, height=HEIGHT)
-        fields |= {"width": size.width, "height": size.height}
+        fields |= dict(frame.size or _Size(width=WIDTH, height=HEIGHT))
         left_out[HIDDEN] += len((frame.attributes or {}).keys() & fields)
         rows.append(fields | (frame.attributes or {}) | fields)
     images = pd.DataFrame(rows)
@@ -104,18 +98,14 @@ def read_labels(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]
 
 
 def read_detections(path: str | Path, images: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Detections in Scalabel's format for labelled images, and sentences about what is left out.
-
-    A box without area stays: it is a false positive, as COCO counts it.
-    """
+    """Detections of labelled images, and sentences; without area they are false positives."""
     frames, left_out = _frames(path), Counter()
     names, source = numbered([frame.name for _, frame in frames], path), Path(path).name
     absent = (~images["name"].isin(list(names))).sum()
     if absent == len(images):
         raise DetectionDataError(
             f"{source}: none of its {len(names):,} images is labelled. Its first is "
-            f"{next(iter(names))!r}, the first labelled is {images['name'][0]!r}: names must be "
-            "the same in both"
+            f"{next(iter(names))!r}, the first labelled is {images['name'][0]!r}: names must agree"
         )
     left_out["labelled images have no entry in the predictions: taken as no detection"] = absent
     found = _table(frames, images, path, left_out, scored=True)
@@ -166,8 +156,7 @@ def _frames(path: str | Path) -> list[tuple[str, _Frame]]:
         content = [content] if "name" in content else content.get("frames")
     if not isinstance(content, list) or not content:
         raise DetectionDataError(
-            f"{path.name}: holds no frame; it is a list of frames, an object with 'frames', or one "
-            "frame"
+            f"{path.name}: holds no frame; it is a list of frames or an object with 'frames'"
         )
     frames = valid(list[_Frame], content, f"{path.name}, frame")
     return [(f"{path.name}, frame {n} ({frame.name})", frame) for n, frame in enumerate(frames)]
@@ -226,9 +215,7 @@ def _table(frames, images: pd.DataFrame, path, left_out: Counter, scored: bool) 
     return boxes
 
 
-def _usable(
-    label: _Label, place: str, size: Sequence[int], left_out: Counter, scored: bool
-) -> dict[str, float]:
+def _usable(label: _Label, place: str, size, left_out: Counter, scored: bool) -> dict[str, float]:
     """Corners of a box in a frame of a size, and the score of a detection."""
     corners, (width, height) = dict(label.box2d), size
     side = min(corners["x2"] - corners["x1"], corners["y2"] - corners["y1"])
@@ -244,9 +231,8 @@ def _usable(
             )
         left_out["detections are outside of their frame: they are false positives"] += 1
     if not scored:
-        left_out["boxes have a 'score', as predictions do: are these the labels?"] += (
-            label.score is not None
-        )
+        if label.score is not None:
+            left_out["boxes have a 'score', as predictions do: are these the labels?"] += 1
         return corners | {"ignore": bool(label.crowd)}
     if label.score is None:
         raise DetectionDataError(f"{place}: 'score' is missing; every detection needs one")

@@ -1,10 +1,9 @@
-"""From numbers to words: does a confounder explain the gap between groups?
+"""From numbers to words: does a confounder explain the gap between groups? Three rules say so.
 
-Three rules say so: the paper's, "Delta > 0 for any", and this suite's. Their error rates are
-counted on worlds with a known answer (:func:`error_rates`).
+Their error rates are counted on worlds with a known answer.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +11,11 @@ import pandas as pd
 import scipy.stats
 
 from helpers import stats
-from helpers.icon2 import attributes, formulas
-from helpers.icon2.analysis import Analysis, analyse
+from helpers.icon2 import attributes
+from helpers.icon2.analysis import Analysis, analyse, sigma
+from helpers.icon2.attributes import Frames
+from helpers.icon2.average_precision import PAPER, Options
 from helpers.icon2.matching import match
-from helpers.icon2.options import PAPER, Options
 from helpers.store import progress
 from helpers.worlds import driving
 from helpers.worlds.driving import Law
@@ -47,37 +47,36 @@ CATEGORY, THRESHOLDS = "car", (0.5, 0.75)  # one class, and two IoU thresholds, 
 
 
 def paper_says(rank: int, proxy_sigma: float, delta: float) -> str:
-    """The paper's rule: it names an attribute of which three things are true.
-
-    It ranks first by sigma of its ProxyAP (Algorithm 1); that sigma is more than 1 AP point, which
-    makes it "a more probable explanation" (section 4.2.1); and controlling for it lowers sigma, so
-    that Delta is positive (section 3.2.2).
-    """
+    """Does the paper's rule name an attribute (Algorithm 1, sections 3.2.2 and 4.2.1)?"""
     return NAMED if proxy_sigma > 1 and rank == 1 and delta > 0 else NOT_NAMED
 
 
 def suite_says(group_ap: np.ndarray, standardised: np.ndarray, asked: int = 1) -> str:
-    """The suite's rule, in words, from AP (1 + R, A) of the groups before and after standardising.
+    """The suite's rule, from AP (1 + R, A) of the groups before and after standardising.
 
-    `asked` is the number of confounders that are asked about: doubt is shared among them.
-    ``no gap beyond chance``: the groups' APs do not differ (Cochran's Q on bootstrap variances).
-    Otherwise, after standardising every group to the same distribution of the confounder:
-    ``explains the gap`` when they no longer differ and sigma fell, beyond its resamples' doubt
-    (one-sided); ``explains a part`` when sigma fell beyond doubt but they still differ. Where sigma
-    did not fall beyond doubt: ``undecided`` if it may have fallen by half, else ``does not explain
-    it``.
+    Sigma must fall beyond its resamples' doubt (one-sided), which `asked` confounders share.
     """
-    gap = formulas.cochrans_q(group_ap)
+    gap = cochrans_q(group_ap)
     if np.isnan(gap) or np.isnan(standardised).any():
         return UNKNOWN
     if gap >= ALPHA:
         return NO_GAP
-    sigma = formulas.sigma(group_ap)
-    fall = sigma - formulas.sigma(standardised)
+    before = sigma(group_ap)
+    fall = before - sigma(standardised)
     doubt = scipy.stats.norm.isf(ALPHA / asked) * fall[1:].std(ddof=1)
     if fall[0] > doubt:
-        return EXPLAINS if formulas.cochrans_q(standardised) >= ALPHA else IN_PART
-    return UNDECIDED if fall[0] + doubt >= sigma[0] / 2 else NOT
+        return EXPLAINS if cochrans_q(standardised) >= ALPHA else IN_PART
+    return UNDECIDED if fall[0] + doubt >= before[0] / 2 else NOT
+
+
+def cochrans_q(ap: np.ndarray) -> float:
+    """p-value of "all groups have the same AP" by Cochran's Q on bootstrap variances."""
+    if np.isnan(ap).any() or len(ap) < 3:
+        return np.nan
+    precision = 1 / np.maximum(ap[1:].var(0, ddof=1), 1e-12)
+    mean = (precision * ap[0]).sum() / precision.sum()
+    q = (precision * (ap[0] - mean) ** 2).sum()
+    return float(scipy.stats.chi2.sf(q, ap.shape[1] - 1))
 
 
 def truth(kind: str, confounder: str) -> dict[str, str]:
@@ -87,26 +86,20 @@ def truth(kind: str, confounder: str) -> dict[str, str]:
     return {name: cause if name == confounder else other for name in attributes.OF_PAPER}
 
 
-def table(analysis: Analysis, right: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """What each of the `RULES` says of every class and confounder, from an analysis with resamples.
-
-    Columns ``class attribute rank proxy_sigma delta``, one for each rule, and ``truth``
-    where the right verdict on each attribute is given.
-    """
+def table(analysis: Analysis) -> pd.DataFrame:
+    """What each of the `RULES` says of every class and confounder (with resamples)."""
     kept = ["class", "attribute", "rank", "proxy_sigma"]
     falls = analysis.control()[["class", "attribute", "delta"]]
     found = analysis.ranking()[kept].merge(falls, on=["class", "attribute"])
-    rows = list(found.itertuples())
-    estimates = [analysis.estimates[name] for name in found["class"]]
-    found[PAPER_RULE] = [paper_says(r.rank, r.proxy_sigma, r.delta) for r in rows]
+    asked = [(analysis.estimates[row["class"]], row["attribute"]) for _, row in found.iterrows()]
+    given = zip(found["rank"], found["proxy_sigma"], found["delta"], strict=True)
+    found[PAPER_RULE] = [paper_says(*one) for one in given]
     found[ANY_RULE] = np.where(found.delta > 0, NAMED, NOT_NAMED)
     found[SUITE_RULE] = [
-        suite_says(e.group_ap, e.parts[row.attribute].standardised, len(e.parts))
-        for e, row in zip(estimates, rows, strict=True)
+        suite_says(e.group_ap, e.parts[name].standardised, len(e.parts)) for e, name in asked
     ]
-    unknown = found.delta.isna()
-    found.loc[unknown, [PAPER_RULE, ANY_RULE]] = UNKNOWN
-    return found if right is None else found.assign(truth=found.attribute.map(right))
+    found.loc[found.delta.isna(), [PAPER_RULE, ANY_RULE]] = UNKNOWN
+    return found
 
 
 def laws(confounders: Iterable[str] = tuple(STRENGTH)) -> dict[tuple[str, str], Law]:
@@ -129,31 +122,28 @@ def ask_worlds(
 ) -> pd.DataFrame:
     """Ask every rule about planted worlds with a simulated detector, one of each kind a seed.
 
-    A row a world and attribute: ``seed world confounder`` and the columns of :func:`table`. The
-    suite's rule needs `resamples` of the bootstrap.
+    A row a world and attribute: :func:`table`, ``seed world confounder truth``.
     """
     asked = [(seed, *kind, law) for seed in seeds for kind, law in laws(confounders).items()]
     rows = []
     for seed, kind, confounder, law in progress(asked, desc="worlds", delay=2):
-        world = driving.make(n_images, seed, law, (CATEGORY,))
+        world = Frames(*driving.make(n_images, seed, law, (CATEGORY,)))
         income = attributes.from_column(world, "income")
         others = [attributes.made(world, name) for name in attributes.OF_PAPER]
-        given = {"options": options, "resamples": resamples, "seed": seed}
-        given["standardise"] = resamples > 0
-        found = analyse(match(world, THRESHOLDS), income, others, **given)
-        said = table(found, truth(kind, confounder))
-        rows.append(said.assign(seed=seed, world=kind, confounder=confounder))
+        given = {"options": options, "resamples": resamples, "standardise": resamples > 0}
+        found = analyse(match(world, THRESHOLDS), income, others, seed=seed, **given)
+        said, right = table(found), truth(kind, confounder)
+        said = said.assign(truth=said["attribute"].map(right), seed=seed)
+        rows.append(said.assign(world=kind, confounder=confounder))
     return pd.concat(rows, ignore_index=True)
 
 
 def beside_truth(record: pd.DataFrame) -> pd.DataFrame:
-    """Control beside what the intervention measured, where there is a gap beyond doubt.
+    """Control beside the intervention (``data/streets.csv``), where there is a gap beyond doubt.
 
-    From ``data/streets.csv``. Columns ``harder rare training class gap``; ``due to scenes`` (share
-    of the gap, and whether it goes the gap's way beyond doubt: ``scenes?``); ``attribute`` (that
-    ranks first); what the paper's rule says of it; the share of sigma that is left after the
-    paper's control (``left``); and whether ``left`` is nearer than 1, the raw gap, to the share
-    that the looks cause (``nearer``).
+    ``due to scenes`` is their share of the gap, ``scenes?`` whether it goes the gap's way beyond
+    doubt, ``left`` the share of sigma after the paper's control, and ``nearer`` whether that is
+    nearer than 1, the raw gap, to the share that the looks cause.
     """
     known = record[(record["gap_low"] > 0) | (record["gap_high"] < 0)].reset_index(drop=True)
     found = known[["harder", "rare", "training", "class", "gap"]].copy()
@@ -168,10 +158,9 @@ def beside_truth(record: pd.DataFrame) -> pd.DataFrame:
 def error_rates(worlds: pd.DataFrame, rules: Sequence[str] = RULES) -> pd.DataFrame:
     """How often each rule of :func:`ask_worlds` finds what was planted, and blames what was not.
 
-    A rule says yes where it says that an attribute explains the gap or a part of it. Columns ``rule
-    world outcome times of share low high``, with Wilson intervals. Outcomes: ``hit`` and ``miss``
-    (of worlds with a confounder: is it named?), ``false alarm`` (of all worlds: is any other
-    attribute named?), and ``exact`` of the suite's rule, which alone tells "the gap" from "a part".
+    Outcomes: ``hit`` and ``miss`` (of worlds with a confounder: is it named?), ``false alarm`` (of
+    all worlds: is any other attribute named?), and ``exact`` of the suite's rule, which alone tells
+    "the gap" from "a part". With Wilson intervals.
     """
     rows = []
     for rule in rules:
@@ -187,20 +176,16 @@ def error_rates(worlds: pd.DataFrame, rules: Sequence[str] = RULES) -> pd.DataFr
             if world in (HARDER, BOTH):
                 outcomes |= {"hit": part.hit, "miss": ~part.hit}
                 outcomes |= {"exact": part.exact} if rule == SUITE_RULE else {}
-            rows += [
-                {"rule": rule, "world": world, "outcome": outcome, "times": said.sum()}
-                | {"of": len(said)}
-                for outcome, said in outcomes.items()
-            ]
-    return _with_shares(pd.DataFrame(rows))
+            for outcome, said in outcomes.items():
+                rows.append((rule, world, outcome, said.sum(), len(said)))
+    columns = ["rule", "world", "outcome", "times", "of"]
+    return _with_shares(pd.DataFrame(rows, columns=columns))
 
 
 def found_by(worlds: pd.DataFrame, of: str = "confounder") -> pd.DataFrame:
     """Where only the scenes are harder: does the method find the confounder that was planted?
 
-    A row for each value of the column `of` and question: ``times of share low high``; the questions
-    are whether it ranks first by ProxyAP, whether sigma falls within its strata, and whether the
-    paper's rule names it.
+    A row for each value of the column `of` and question: ``times of share low high``.
     """
     own = worlds[(worlds.world == HARDER) & (worlds.attribute == worlds.confounder)]
     answers = {FIRST: own["rank"] == 1, FALLS: own.delta > 0, NAMES: own[PAPER_RULE] == NAMED}

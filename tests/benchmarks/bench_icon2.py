@@ -35,7 +35,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "icon2"))
 from detection_oracles import as_coco
 
-from helpers.icon2 import analyse, attributes, match
+from helpers.icon2 import Frames, analyse, attributes, match
 from helpers.models import detector
 from helpers.worlds import driving
 from helpers.worlds.driving import street
@@ -45,7 +45,7 @@ RESAMPLES = 100
 
 def drawn(n_images):
     """A planted world, income and the paper's five attributes."""
-    world = driving.make(n_images)
+    world = Frames(*driving.make(n_images))
     five = [attributes.made(world, name) for name in attributes.OF_PAPER]
     return world, attributes.from_column(world, "income"), five
 

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers.icon2.attributes import Frames
 from helpers.icon2.average_precision import Cells, Curves
 from helpers.icon2.reading import CORNERS
-from helpers.worlds.driving import DrivingWorld
 
 
 def scene(seed=0, n_images=30, n_classes=2, boxes=6, crowd=0.1, digits=2, whole=False):
@@ -36,7 +36,7 @@ def scene(seed=0, n_images=30, n_classes=2, boxes=6, crowd=0.1, digits=2, whole=
     images = pd.DataFrame({"name": [f"{i}.jpg" for i in range(n_images)]})
     images["group"] = rng.choice(["a", "b", "c"], n_images)
     classes = tuple(f"class {k}" for k in range(n_classes))
-    return DrivingWorld(images, given, found, classes)
+    return Frames(images, given, found, classes)
 
 
 def average_precision(matches, weights=None, images=None):

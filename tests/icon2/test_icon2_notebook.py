@@ -8,7 +8,7 @@ import pytest
 from helpers import icon2
 from helpers.figures import icon2 as figures
 from helpers.icon2 import Options, attributes, claims, frames, match, verdicts
-from helpers.icon2.options import CHOICES
+from helpers.icon2.average_precision import CHOICES
 from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
 from helpers.worlds import driving
@@ -35,7 +35,7 @@ def on_disk(tmp_path_factory):
     frames = [{"name": n, "labels": some} for n, some in zip(scenes["name"], labels, strict=True)]
     (folder / "predictions.json").write_text(json.dumps(frames))
     pictures, both = files.pop("images"), (files.pop("labels"), folder / "predictions.json")
-    world = driving.DrivingWorld(scenes, boxes, found, street.KINDS)
+    world = icon2.Frames(scenes, boxes, found, street.KINDS)
     return world, both, files, (pictures, images)
 
 
@@ -70,13 +70,7 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
 
 
 def test_what_is_missing_is_named(on_disk):
-    _, both, place, _ = on_disk
-    with pytest.raises(DetectionDataError, match="'predictions' is missing: labels, predictions"):
-        icon2.read(both[0], None)
-    with pytest.raises(DetectionDataError, match="'areas' is missing"):
-        icon2.read(*both, **place | {"areas": None})
-    with pytest.raises(DetectionDataError, match="'labels' is missing"):
-        icon2.read(None, None, **place)
+    both = on_disk[1]
     message = "give 'gps', 'areas' and 'incomes'; .* another column: weather, scene, timeofday"
     with pytest.raises(DetectionDataError, match=message):
         icon2.read(*both).attribute("income")
@@ -94,7 +88,7 @@ def test_classes_without_a_labelled_box_are_left_out_and_counted(on_disk, tmp_pa
 
 @pytest.fixture(scope="module")
 def small():
-    world = driving.make(400, 1, LAW)
+    world = icon2.Frames(*driving.make(400, 1, LAW))
     matches = match(world, (0.5, 0.75))
     group = attributes.from_column(world, "income")
     explanatory = [attributes.made(world, name) for name in attributes.OF_PAPER]
@@ -142,7 +136,7 @@ def test_figures_mark_what_is_not_estimable(small):
 
 
 def test_an_example_shows_what_each_detection_took(small):
-    world, matches = driving.make(400, 1, LAW), small[0]
+    world, matches = icon2.Frames(*driving.make(400, 1, LAW)), small[0]
     number, boxes, detections = frames.example(world, matches, "car")
     assert (boxes.image == number).all() and (detections.image == number).all()
     assert detections.hit.any() and not detections.hit.all() and not boxes.found.all()

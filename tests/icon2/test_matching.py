@@ -9,8 +9,7 @@ from detection_oracles import average_precision, greedy, pycocotools_ap, scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.icon2 import match, matching
-from helpers.worlds.driving import DrivingWorld
+from helpers.icon2 import Frames, match, matching
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -59,7 +58,7 @@ def test_weights_are_copies(seed):
         return pd.concat([table.iloc[:0], *parts], ignore_index=True)
 
     images, boxes = world.images.iloc[copies], copied(world.boxes)
-    again = DrivingWorld(images, boxes, copied(world.detections), world.classes)
+    again = Frames(images, boxes, copied(world.detections), world.classes)
     np.testing.assert_allclose(weighted, average_precision(match(again)), atol=1e-9)
 
 

@@ -5,8 +5,7 @@ import json
 import pytest
 from detection_oracles import average_precision
 
-from helpers.icon2 import match
-from helpers.icon2.frames import Frames
+from helpers.icon2 import Frames, match
 from helpers.icon2.reading import CORNERS, DetectionDataError, read_detections, read_labels
 from helpers.worlds.driving import CLASSES
 
@@ -66,7 +65,7 @@ def test_reads_the_older_style_crowds_and_lanes(tmp_path):
 def test_detections_are_joined_by_name_and_the_rest_is_counted(tmp_path):
     images, _, _ = read_labels(written(tmp_path, FRAMES))
     found = [
-        frame("b.jpg", [label(score=0.5), label("dog", score=0.9)]),
+        frame("b.jpg", [label(score=0.5, box=BOX | {"x2": 10}), label("dog", score=0.9)]),
         frame("elsewhere.jpg", [label(score=0.9)]),
     ]
     detections, report = read_detections(written(tmp_path, found, "found.json"), images)
@@ -75,6 +74,7 @@ def test_detections_are_joined_by_name_and_the_rest_is_counted(tmp_path):
         "1 labelled images have no entry in the predictions: taken as no detection",
         "1 detections left out: their image has no labels",
         "1 detections left out, not a class here: dog 1",
+        "1 detections have no area: they are false positives, as COCO counts them",
     ]
 
 
@@ -116,15 +116,6 @@ def test_attributes_do_not_override_fields(tmp_path):
     ]
 
 
-def test_a_detection_without_area_stays(tmp_path):
-    images, _, _ = read_labels(written(tmp_path, FRAMES))
-    flat = label(score=0.5, box=BOX | {"x2": 10})
-    found = written(tmp_path, [frame("a.jpg", [flat])], "found.json")
-    detections, report = read_detections(found, images)
-    assert len(detections) == 1
-    assert "1 detections have no area: they are false positives, as COCO counts them" in report
-
-
 @pytest.mark.parametrize(
     ("wrong", "what"),
     [
@@ -145,17 +136,13 @@ def test_unusable_detections_are_refused_with_their_place(tmp_path, wrong, what)
     [
         ({"images": []}, "holds no frame; it is a list of frames"),
         ([1], "frame: 0: .* valid dictionary"),
-        (json.dumps(FRAMES, indent=1)[:300], r"labels.json is cut short .* at line \d+ column"),
         ([frame("a.jpg"), frame("b.jpg"), frame("a.jpg")], "labels.json: 'a.jpg' occurs 2 times"),
         ([frame("a", [{"category": "car", "box2d": {"x1": 1}}])], "0, labels, 0, box2d, y1: Field"),
-        ([frame("a", [label(box=BOX | {"x2": "40"})])], "0, labels, 0, box2d, x2: .*valid number"),
-        ([frame("a", [label(box=BOX | {"x1": float("nan")})])], "box2d, x1: .*finite"),
         (
             [frame("a", [label(), label(box=BOX | {"x2": 5})])],
             r"frame 0 \(a\), label 1: .*inverted",
         ),
         ([frame("a", [label(box=BOX | {"y2": 20})])], "is inverted or empty"),
-        ([frame("a") | {"attributes": ["rainy"]}], "0, attributes: .*dictionary"),
     ],
 )
 def test_unusable_labels_are_refused_with_their_place(tmp_path, content, message):
@@ -166,9 +153,6 @@ def test_unusable_labels_are_refused_with_their_place(tmp_path, content, message
 def test_files_that_are_none_are_named(tmp_path):
     with pytest.raises(DetectionDataError, match="no such file"):
         read_labels(tmp_path / "absent.json")
-    (tmp_path / "packed.json").write_bytes(b"\x1f\x8b\xff")
-    with pytest.raises(DetectionDataError, match=r"packed.json is cut short or no JSON"):
-        read_labels(tmp_path / "packed.json")
     (tmp_path / "empty").mkdir()
     with pytest.raises(DetectionDataError, match=r"holds no \.json file"):
         read_labels(tmp_path / "empty")

@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 
 from helpers import store
-from helpers.icon2 import attributes, calibration, intervention
-from helpers.icon2.intervention import ANALYSES, CELLS, RARE
-from helpers.worlds.driving import DrivingWorld, street
+from helpers.icon2 import attributes, intervention
+from helpers.icon2.attributes import Frames
+from helpers.icon2.intervention import CELLS, RARE
+from helpers.worlds.driving import street
+from sweeps import detection_law, streets
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +92,7 @@ def perfect(scene):
     """The frames with a detector that finds every box exactly."""
     boxes = street.render(*scene)[1]
     found = boxes[["image", "category", "x1", "y1", "x2", "y2"]].assign(score=0.9)
-    return DrivingWorld(scene[0], boxes, found, street.KINDS)
+    return Frames(scene[0], boxes, found, street.KINDS)
 
 
 def test_a_gap_is_divided_as_it_was_put_together():
@@ -113,7 +115,7 @@ def test_a_perfect_detector_has_no_gap(perfect):
 
 def test_two_attributes_are_crossed_box_by_box(perfect):
     known = [attributes.from_column(perfect, name) for name in ("income", "look")]
-    both = intervention.crossed(perfect, *known)
+    both = streets.crossed(perfect, *known)
     income = perfect.images["income"].iloc[perfect.boxes["image"]].astype(str)
     expected = [f"{a}, {b}" for a, b in zip(income, perfect.boxes["look"], strict=True)]
     assert [both.values[code] for code in both.codes] == expected
@@ -124,7 +126,7 @@ def test_what_is_found_is_counted_by_value(perfect):
     cars = world.boxes[world.boxes["category"] == street.KINDS.index("car")]
     lost = cars.index[cars["occluded"]]
     found = replace(world, detections=world.detections.drop(lost).reset_index(drop=True))
-    table = calibration.compared({"one": found}).query("`class` == 'car'")
+    table = detection_law.compared({"one": found}).query("`class` == 'car'")
     table = table.set_index(["attribute", "value"])
     assert table["share"]["occlusion", "occluded"] == 0
     assert table["share"]["occlusion", "visible"] == 1
@@ -132,27 +134,27 @@ def test_what_is_found_is_counted_by_value(perfect):
 
 
 def test_fifths_are_of_each_class(perfect):
-    fifth = intervention.fifths(perfect)
+    fifth = streets.fifths(perfect)
     counts = pd.crosstab(perfect.boxes["category"], fifth.codes).to_numpy()
     assert counts.shape[1] == 5 and (np.ptp(counts, axis=1) <= 0.2 * counts.sum(1) + 1).all()
 
 
 def test_an_analysis_is_scored_against_the_intervention():
     truth = pd.DataFrame({"scenes": [0.0, 1, 4, 8], "scenes_low": [-1.0, -1, 2, 5]})
-    known = truth.assign(**{name: truth["scenes"] + 1 for name in ANALYSES})
+    known = truth.assign(**{name: truth["scenes"] + 1 for name in streets.ANALYSES})
     for end, by in (("low", -1), ("high", [2, 2, 2, -0.5])):
-        known = known.assign(**{f"{name}_{end}": truth["scenes"] + by for name in ANALYSES})
+        known = known.assign(**{f"{name}_{end}": truth["scenes"] + by for name in streets.ANALYSES})
     table = intervention.scores(known).set_index("analysis")
     assert (table["error"] == 1).all() and (table["within"] == 0.75).all()
     assert (table["bound"] == 2).all() and (table["right"] == 1).all(), "parts are 1, 2, 5 and 9"
-    given = intervention.scores(known, dict.fromkeys(ANALYSES, 7.0))
+    given = intervention.scores(known, dict.fromkeys(streets.ANALYSES, 7.0))
     assert (given["right"] == 0.75).all()
 
 
 def test_the_record_holds_every_world_and_its_parts_sum_to_the_gap():
     table = pd.read_csv(store.root() / "data" / "streets.csv")
     worlds = table.groupby(["harder", "rare"])
-    assert set(worlds.groups) == set(intervention.WORLDS)
+    assert set(worlds.groups) == set(streets.WORLDS)
     assert (worlds.size() == 2 * len(street.KINDS)).all()
     np.testing.assert_allclose(table["scenes"] + table["looks"], table["gap"], atol=0.0021)
     # signs and trucks have one look: whatever is planted, looks move them by a point or two at most

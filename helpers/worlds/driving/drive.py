@@ -1,10 +1,8 @@
 """Frames and boxes drawn from the stated law, and what a simulated detector finds in them.
 
-The simulated detector is a formula. Its numbers were measured on the real detector of the rendered
-streets (:mod:`helpers.icon2.calibration`) and stand in ``data/detection_law.csv``.
+It is a formula with numbers of the real one (:mod:`sweeps.detection_law`).
 """
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -27,45 +25,29 @@ LIKE = {
 }
 
 
-@dataclass(frozen=True)
-class DrivingWorld:
-    """What was drawn, as tables; boxes and detections give the number of their image and class.
-
-    `images` has ``name video income weather scene timeofday`` (income is low, middle or high),
-    `boxes` ``image category x1 y1 x2 y2 occluded truncated ignore``, and `detections` ``image
-    category x1 y1 x2 y2 score``.
-    """
-
-    images: pd.DataFrame
-    boxes: pd.DataFrame
-    detections: pd.DataFrame
-    classes: tuple[str, ...]
-
-
 def make(
     n_images: int = 1000,
     seed: int = 0,
     law: Law | None = None,
     classes: tuple[str, ...] = CLASSES,
-) -> DrivingWorld:
-    """Draw a driving world, in which a third of the frames falls into each income group.
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+    """Draw a driving world: tables of images, boxes and detections, and the classes.
 
-    `seed` and `law` decide the world: by default income has nothing to do with anything. Each class
-    has its share of BDD100K's boxes.
+    A third of the frames falls into each income group; by default income has nothing to do with
+    anything. Each class has its share of BDD100K's boxes.
     """
     law, rng = law or Law(), np.random.default_rng(seed)
     group = rng.permutation(np.arange(n_images) % 3) - 1  # -1, 0, 1
     images = _images(rng, group, law)
     boxes = _boxes(rng, group, law, classes)
     detections = detected(images, boxes, classes, rng, law.inequity * group)
-    return DrivingWorld(images, boxes, detections, tuple(classes))
+    return images, boxes, detections, tuple(classes)
 
 
 def terms(images: pd.DataFrame, boxes: pd.DataFrame) -> pd.DataFrame:
     """What the detection of each box depends on: ``intercept size occluded night rainy snowy``.
 
-    The size is log2 of the side (root of the area) over 64 pixels, in frames 1280 pixels wide; the
-    boxes of frames of another ``width`` are scaled. All others are 0 or 1.
+    The size is log2 of the side (root of the area) over 64 pixels, in frames 1280 pixels wide.
     """
     frames = images.iloc[boxes["image"]]
     scale = WIDTH / frames["width"].to_numpy() if "width" in frames else 1.0
@@ -91,9 +73,8 @@ def detected(
 ) -> pd.DataFrame:
     """What the simulated detector finds: ``image category x1 y1 x2 y2 score``.
 
-    `shift` (n images,) moves the logit of being found. Scores and corners then change as they do
-    between boxes that are harder and easier to find. `measured` holds the detector's numbers, from
-    :func:`helpers.icon2.calibration.law`; by default those that are recorded.
+    `shift` (n images,) moves the logit of being found, and scores and corners as far. `measured`
+    holds the detector's numbers (default: recorded).
     """
     shift = np.broadcast_to(shift, len(images))
     law = (_recorded() if measured is None else measured).set_index(["class", "outcome", "term"])

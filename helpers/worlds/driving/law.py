@@ -1,10 +1,6 @@
 """The stated law of the planted driving world: what its scenes hold, and what income changes.
 
-Every number that decides a scene stands here. How well a detector finds what is in it was measured
-(``data/detection_law.csv``). Income acts through two knobs: `confounding` changes what the scenes
-of an income group look like (how large its boxes are, say), and `inequity` how well the detector
-does on boxes that look the same. So the right verdict is known: the confounder explains only the
-first.
+How well a detector finds what is in them was measured (``data/detection_law.csv``).
 """
 
 from dataclasses import dataclass
@@ -42,18 +38,12 @@ CONFOUNDERS = ("size", "occlusion", "time", "weather", "scene")  # the last chan
 
 @dataclass(frozen=True)
 class Law:
-    """The knobs. All zero: income has nothing to do with anything.
+    """What income changes: the scenes of its groups, or how well their boxes are found, or nothing.
 
-    Attributes
-    ----------
-    confounding : float
-        How far the confounder's log-odds move between neighbouring income groups: at 0.5 the
-        low-income group's odds of a small box are e times those of the high-income group.
-    confounder : str
-        ``size``, ``occlusion``, ``time``, ``weather`` or ``scene``, which changes no detection.
-    inequity : float
-        How far the logit of being detected (and the score with it) moves between neighbouring
-        groups, on boxes that look the same. Positive: worse in low-income scenes.
+    `confounding` is how far the confounder's log-odds (size, occlusion, time, weather or scene)
+    move between neighbouring income groups: at 0.5 the low-income group's odds of a small box are e
+    times those of the high-income group. `inequity` is how far the logit of being detected moves
+    between them, on boxes that look the same; positive: worse in low-income scenes.
     """
 
     confounding: float = 0.0

@@ -1,8 +1,7 @@
 """Streets that can be rendered: a camera, a road, and cars, pedestrians, signs and trucks on it.
 
-A scene is a table before it is a picture: where each thing stands in metres, and which *look* it
-has. The same scene can be rendered again with other looks, and whatever a detector then does
-otherwise is due to that alone. The streets lie in a city of square areas with median incomes.
+A scene is a table before it is a picture: the same scene can be rendered with other *looks*, and
+what a detector then does otherwise is due to that alone.
 """
 
 import itertools
@@ -53,14 +52,11 @@ SHAPES = store.root() / "data" / "street_looks.csv"  # of each look, with corner
 
 
 def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Draw `n` scenes: a third of the frames of each income group.
+    """Draw `n` scenes, tables of frames and things: a third of the frames of each income group.
 
     At `harder` 0 all groups are alike. At 1, low against high income: things stand up to 50 m away
     against 30 m, there are 1.25 times the usual number against .75 times, and .6 of the frames are
-    at night against .2. The frames have a column name, video, income, timeofday ("daytime",
-    "night"), weather, scene, width (pixels) and seed (of the ground); the things frame (its row),
-    kind, variant, distance and aside (metres), and chance (0 to 1), by which :func:`dressed` gives
-    a look.
+    at night against .2. By their chance (0 to 1) :func:`dressed` gives the things a look.
     """
     rng = np.random.default_rng(seed)
     group = rng.permutation(np.arange(n) % 3)
@@ -96,8 +92,7 @@ def dressed(
 ) -> pd.DataFrame:
     """The same things with a look each: 1, the rare look, for a share of cars and pedestrians.
 
-    `rare` is that share, one for all or one for each income group. Nothing else changes, so two
-    dressings of the same scenes differ by their looks alone.
+    `rare` is that share, one for all or one for each income group. Nothing else changes.
     """
     share = np.broadcast_to(rare, len(GROUPS))[frames["income"].cat.codes.to_numpy()]
     second = things["chance"] < share[things["frame"]]
@@ -115,11 +110,10 @@ def looks() -> dict[str, np.ndarray]:
 
 
 def render(frames: pd.DataFrame, things: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
-    """Dressed scenes as images, uint8 (N, 3, 160, 320), and their labelled boxes.
+    """Dressed scenes as images, uint8 (N, 3, 160, 320), and their labelled boxes (pixels).
 
-    The boxes have image (row of `frames`), category (place in `KINDS`), x1, y1, x2, y2 (pixels),
-    occluded, truncated, look, distance (metres), visible (share of the thing's pixels inside the
-    frame that nothing hides) and ignore (False).
+    ``distance`` is in metres, ``visible`` the share of the thing's pixels that nothing hides,
+    ``look`` 0 or 1.
     """
     of_frame = dict(list(things.groupby("frame")))
     images = np.empty((len(frames), 3, HEIGHT, WIDTH), np.uint8)
@@ -138,9 +132,8 @@ def write(
 ) -> dict[str, Path]:
     """Write rendered frames as a folder like BDD100K's, with GPS tracks and incomes.
 
-    The labels also tell what only a rendered street knows: the look of each thing and its distance.
-    As of BDD100K's videos, a tenth has no GPS track. A folder that has been written stays. The
-    paths are images (a folder of PNG files), labels, gps, areas and incomes.
+    The labels also tell the look and the distance of each thing. A folder that has been written
+    stays. The paths are images (a folder of PNG files), labels, gps, areas and incomes.
     """
     folder = Path(folder)
     of_image, rows = dict(list(boxes.groupby("image"))), []
@@ -152,8 +145,7 @@ def write(
         rows.append(row | {"labels": [_label(box) for box in found]})
     labels, text = folder / "labels.json", json.dumps(rows)
     paths = {"images": folder / "images", "labels": labels}
-    groups = frames["income"].cat.codes.to_numpy()
-    paths |= write_city(folder, frames["video"].tolist(), groups, missing=0.1)
+    paths |= write_city(folder, frames["video"].tolist(), frames["income"].cat.codes.to_numpy())
     if not (labels.is_file() and labels.read_text() == text):  # they are written last
         (folder / "images").mkdir(parents=True, exist_ok=True)
         for name, image in zip(frames["name"], images, strict=True):
@@ -164,7 +156,6 @@ def write(
 
 
 def _label(box: dict) -> dict:
-    """A box as BDD100K's labels have it."""
     about = {"occluded": bool(box["occluded"]), "truncated": bool(box["truncated"])}
     about |= {"look": LOOKS[box["look"]], "distance": round(box["distance"], 1)}
     corners = {name: float(box[name]) for name in ("x1", "y1", "x2", "y2")}
@@ -277,21 +268,22 @@ def _sprite(kind: str, look: int, variant: int) -> Image.Image:
     return picture.resize(tuple((size // 4).tolist()), Image.Resampling.BOX)
 
 
-def incomes(seed: int = 0) -> pd.DataFrame:
+def incomes() -> pd.DataFrame:
     """Median income of every area, 21.4k to 250k dollars, shuffled over the grid."""
     names = [f"{row}-{column}" for row in range(SIDE) for column in range(SIDE)]
     dollars = np.round(np.geomspace(21_400, 250_000, len(names)), -2)
-    return pd.DataFrame({"area": names, "income": np.random.default_rng(seed).permutation(dollars)})
+    return pd.DataFrame({"area": names, "income": np.random.default_rng(0).permutation(dollars)})
 
 
-def drives(
-    videos: list[str], groups: np.ndarray, missing: float = 0.0, seed: int = 0
-) -> tuple[dict[str, dict], list[str]]:
-    """GPS tracks of videos by name, and the area in which each was at 10 s.
+def write_city(
+    folder: Path, videos: list[str], groups: np.ndarray, missing: float = 0.1
+) -> dict[str, Path]:
+    """Write the city as gps (a folder of tracks), areas (GeoJSON) and incomes (CSV).
 
-    Each lies in its income group (0 poorest to 2 richest). The share `missing` has no track.
+    At 10 s each video is in an area of its income group (0 poorest to 2 richest). As of BDD100K's
+    videos, the share `missing` has no track.
     """
-    table, rng = incomes(seed), np.random.default_rng(seed)
+    table, rng = incomes(), np.random.default_rng(0)
     third = len(table) // 3
     chosen = third * np.asarray(groups) + rng.integers(0, len(table), len(videos)) % third
     chosen = np.argsort(table.income.to_numpy(), kind="stable")[chosen]
@@ -301,21 +293,12 @@ def drives(
     square = np.column_stack(np.divmod(chosen, SIDE))
     at_ten = np.array([SOUTH, WEST]) + STEP * (square + 0.5 + away)
     places = at_ten[:, None] + speed[:, None] * (SECONDS - 10)[:, None]
-    fixes = START + 1000 * SECONDS
-    tracks = {}
     for video, track in zip(np.array(videos)[kept].tolist(), places[kept], strict=True):
-        table_of = pd.DataFrame(track, columns=["latitude", "longitude"]).assign(timestamp=fixes)
-        tracks[video] = {"startTime": START, "locations": table_of.to_dict("records")}
-    return tracks, table.area.iloc[chosen].tolist()
-
-
-def write_city(
-    folder: Path, videos: list[str], groups: np.ndarray, missing: float = 0.0, seed: int = 0
-) -> dict[str, Path]:
-    """Write the city of :func:`drives` as gps (a folder), areas (GeoJSON) and incomes (CSV)."""
-    for video, track in drives(videos, groups, missing, seed)[0].items():
-        store.write_text(folder / "gps" / f"{video}.json", json.dumps(track))
-    table, features = incomes(seed), []
+        fixes = pd.DataFrame(track, columns=["latitude", "longitude"])
+        fixes = fixes.assign(timestamp=START + 1000 * SECONDS).to_dict("records")
+        content = json.dumps({"startTime": START, "locations": fixes})
+        store.write_text(folder / "gps" / f"{video}.json", content)
+    features = []
     for name in table.area:
         row, column = map(int, name.split("-"))
         corners = ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))  # to the east and to the north

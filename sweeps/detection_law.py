@@ -1,7 +1,6 @@
 """What the real detector of the rendered streets finds, as numbers for the simulated detector.
 
-``python -m helpers.icon2.calibration data`` measures them on one training (``detection_law.csv``),
-and compares both detectors on the layouts of another (``street_recalls.csv``).
+``python -m sweeps.detection_law data`` measures them on one training, and compares both.
 """
 
 import sys
@@ -17,11 +16,11 @@ from scipy.special import logit
 from helpers import recorded, stats
 from helpers.icon2 import attributes
 from helpers.icon2.analysis import analyse
-from helpers.icon2.attributes import Attribute
+from helpers.icon2.attributes import Attribute, Frames
+from helpers.icon2.average_precision import PER_IMAGE
 from helpers.icon2.intervention import RARE, TESTED_ON, observed, trained
 from helpers.icon2.matching import match
-from helpers.icon2.options import PER_IMAGE
-from helpers.worlds.driving import DrivingWorld, street
+from helpers.worlds.driving import street
 from helpers.worlds.driving.drive import CORNERS, MEASURED, detected, of_frames, terms
 
 REAL, SIMULATED = "real detector, second training", "simulated detector"
@@ -29,26 +28,20 @@ ANOTHER = "real detector, first training"
 ASKED = ("size", "occlusion", "time", "weather")
 
 
-def law(frames: DrivingWorld) -> pd.DataFrame:
-    """The numbers of the simulated detector, measured on what a real one finds in `frames`.
+def law(frames: Frames) -> pd.DataFrame:
+    """The numbers of the simulated detector, from what a real one finds in `frames`, by class.
 
-    Of each class: a logistic regression of being found at an IoU of .5 on the terms of
-    :func:`helpers.worlds.driving.drive.terms`; linear regressions of the logit of the score and of
-    the log of the corners' error (root mean square, as a share of the sides) of what is found, on
-    these terms and (``ease``) on the logit of being found; the share that is found twice; a Poisson
-    regression of the false positives for each box, and their scores.
-
-    Returns
-    -------
-    DataFrame
-        class, outcome, term, value, error (standard error; NaN where none is given), n.
+    Found at an IoU of .5: a logistic regression on :func:`helpers.worlds.driving.drive.terms`. The
+    logit of the score and the log of the corners' error (as a share of the sides) of what is found:
+    linear regressions on these terms, and (``ease``) on the logit of being found. Also the share
+    that is found twice, and a Poisson regression of the false positives for each box.
     """
     columns = ["class", "outcome", "term", "value", "error", "n"]
     rows = [(name, *row) for name in frames.classes for row in _of_class(frames, name)]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _of_class(frames: DrivingWorld, name: str) -> list[tuple]:
+def _of_class(frames: Frames, name: str) -> list[tuple]:
     """The rows of one class: outcome, term, value, standard error and number."""
     boxes = frames.boxes[frames.boxes["category"] == frames.classes.index(name)]
     known, found = terms(frames.images, boxes), match(frames, (0.5,)).rows(name)
@@ -98,12 +91,11 @@ def _alike(residual: np.ndarray, variance: np.ndarray, image: pd.Series) -> floa
     return pairs(residual) / pairs(variance)
 
 
-def compared(frames: Mapping[str, DrivingWorld]) -> pd.DataFrame:
+def compared(frames: Mapping[str, Frames]) -> pd.DataFrame:
     """What each detector finds on the same layouts, by class and value of each attribute.
 
-    Columns ``detector class attribute value`` (``all`` for the whole class), ``times of share low
-    high`` (boxes that are found at an IoU of .5, with Wilson intervals), and AP in points: ``AP50``
-    and ``AP`` (IoU .5 to .95), with N and F counted per image.
+    ``times of share low high`` are of boxes that are found at an IoU of .5; AP is in points, with N
+    and F counted per image.
     """
     parts, on = [], ["class", "attribute", "value"]
     for detector, world in frames.items():
@@ -126,7 +118,7 @@ def compared(frames: Mapping[str, DrivingWorld]) -> pd.DataFrame:
     return found.assign(share=found["times"] / found["of"], low=low, high=high)
 
 
-def seen(detector: int, layouts: int) -> DrivingWorld:
+def seen(detector: int, layouts: int) -> Frames:
     """What a training of the detector, on both looks equally, finds on layouts of equal scenes."""
     frames, things = street.scenes(TESTED_ON, 5000 + layouts)
     return observed(trained(0.5, detector), frames, things, RARE)

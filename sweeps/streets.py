@@ -1,0 +1,126 @@
+"""Nine planted worlds, two trainings of the detector each: the gap's parts, and what ICON2 says.
+
+``python -m sweeps.streets data/streets.csv`` measures what the table does not have yet.
+"""
+
+import argparse
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from helpers import recorded
+from helpers.icon2 import analysis, attributes, intervention
+from helpers.icon2.analysis import analyse, with_interval
+from helpers.icon2.attributes import Attribute, Frames
+from helpers.icon2.average_precision import Options
+from helpers.icon2.intervention import CONTROL, RARE, TESTED_ON
+from helpers.icon2.matching import match
+from helpers.store import progress
+from helpers.worlds.driving import street
+
+WORLDS = list(product((0.0, 0.5, 1.0), (0.5, 0.12, 0.03)))  # harder, and rare
+# How much harder the scenes of low income are: not at all, half, fully; and the share of the rare
+# look in training: as frequent as the other, between, rare.
+CROSSED = {  # what else groups are standardised by
+    "standardised: size, time": ("size", "time"),
+    "standardised: size, time, occlusion": ("size", "time", "occlusion"),
+    "standardised: fifths of size, time": ("fifth", "time"),
+    "standardised: fifths of size, time, occlusion": ("fifth", "time", "occlusion"),
+}
+ANALYSES = (CONTROL, "standardised: the first-ranked", *CROSSED)
+FEW = 10  # boxes that a combination needs; a single attribute's value needs the usual 30
+
+
+def icon2_says(world: Frames, resamples: int = 0) -> pd.DataFrame:
+    """What ICON2 says of each class without any intervention: what ranks first, and its control.
+
+    Of each of the `ANALYSES`, with its interval, the part of the gap between high and low income
+    that it puts down to the scenes, in AP points: of the paper's control the share of sigma by
+    which sigma falls, times the gap; of the others how far standardising lowers the gap.
+    """
+    five = [attributes.made(world, name) for name in attributes.OF_PAPER]
+    known = {one.name: one for one in [*five, fifths(world)]}
+    crossings = [crossed(world, *(known[one] for one in of)) for of in CROSSED.values()]
+    matches, income = match(world), attributes.from_column(world, "income")
+    found = analyse(matches, income, five, resamples=resamples)
+    few = Options(min_boxes=FEW)
+    finer = analyse(matches, income, crossings, options=few, resamples=resamples)
+    falls = found.control()[["class", "attribute", "sigma", "delta"]]
+    first = found.ranking().drop_duplicates("class")[["class", "attribute", "proxy_sigma"]]
+    rows = []
+    for row in first.merge(falls).to_dict("records"):
+        one = found.estimates[row["class"]]
+        top, further = one.parts[row["attribute"]], finer.estimates[row["class"]].parts.values()
+        left = analysis.controlled(top.cell_ap) / analysis.sigma(one.group_ap)
+        gap = one.group_ap[:, 2] - one.group_ap[:, 0]
+        parts = [gap * (1 - left)]
+        for part in (top, *further):
+            parts.append(gap - (part.standardised[:, 2] - part.standardised[:, 0]))
+        for name, values in zip(ANALYSES, parts, strict=True):
+            row |= with_interval(name, values, f"{name}_")
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def fifths(world: Frames) -> Attribute:
+    """The fifth of its class's boxes that each box is in, from the smallest to the largest."""
+    boxes = world.boxes
+    area = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
+    rank = area.groupby(boxes["category"]).rank(pct=True)
+    codes = np.ceil(5 * rank).astype(int).to_numpy() - 1
+    return Attribute("fifth", tuple("12345"), codes, "box")
+
+
+def crossed(world: Frames, *several: Attribute) -> Attribute:
+    """Attributes as one of boxes, whose values are the combinations of theirs.
+
+    ICON2 controls one attribute at a time (the paper's appendix A names this as a limit).
+    """
+    image = world.boxes["image"].to_numpy()
+    codes = np.array([one.of_boxes(image) for one in several])
+    place = np.ravel_multi_index(np.maximum(codes, 0), [len(a.values) for a in several])
+    values = tuple(", ".join(one) for one in product(*(a.values for a in several)))
+    name = ", ".join(a.name for a in several)
+    return Attribute(name, values, np.where((codes >= 0).all(0), place, -1), "box")
+
+
+def measured(harder: float, rare: float, training: int) -> pd.DataFrame:
+    """Intervene in one of the `WORLDS`, with one training of its detector; a row a class.
+
+    The gap and its parts in AP points with 95% intervals (``gap gap_low gap_high scenes ...``), and
+    what :func:`icon2_says`.
+    """
+    detector = intervention.trained(rare, training)
+    frames, things = street.scenes(TESTED_ON, 5000 + training, harder)
+    own, other = (
+        intervention.observed(detector, frames, things, share) for share in (RARE, RARE[::-1])
+    )
+    rows = []
+    for category, ap in intervention.swapped(own, other).items():
+        row = {"harder": harder, "rare": rare, "training": training, "class": category}
+        for part, values in intervention.divided(ap).items():
+            row |= with_interval(part, values, f"{part}_")
+        rows.append(row)
+    return pd.DataFrame(rows).merge(icon2_says(own, resamples=100), on="class")
+
+
+def main() -> None:
+    """``python -m sweeps.streets FILE``: measure what is not there yet."""
+    parser = argparse.ArgumentParser(description="Measure planted streets by intervention.")
+    parser.add_argument("file", type=Path, help="CSV to write; rows that it has are kept")
+    parser.add_argument("--trainings", type=int, default=2)
+    parser.add_argument("--worlds", type=int, default=len(WORLDS), help="only the first of them")
+    asked = parser.parse_args()
+    found = pd.read_csv(asked.file) if asked.file.is_file() else pd.DataFrame()
+    keys = ["harder", "rare", "training"]
+    done = set(found[keys].itertuples(index=False, name=None)) if len(found) else set()
+    wanted = [(*world, n) for n in range(asked.trainings) for world in WORLDS[: asked.worlds]]
+    for world in progress([one for one in wanted if one not in done], desc="worlds"):
+        found = pd.concat([found, measured(*world)], ignore_index=True)
+        recorded.write(asked.file, found.round(3).to_csv(index=False))
+
+
+if __name__ == "__main__":
+    main()
