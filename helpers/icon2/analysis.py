@@ -18,7 +18,6 @@ from helpers.icon2.attributes import Attribute
 from helpers.icon2.average_precision import Estimate, Part, estimate, evaluate
 from helpers.icon2.matching import Matches
 from helpers.icon2.options import CHOICES, PAPER, Options
-from helpers.stats import permutation
 
 POINTS = 100.0
 ALL = "all classes"
@@ -309,7 +308,8 @@ def _permuted(
             if together is None:
                 codes[where] = rng.permutation(codes[where])
             else:
-                codes[where] = codes[where[permutation.Clusters(together[where]).between(rng)]]
+                taken = next(stats.between_clusters(together[where], rng))
+                codes[where] = codes[where[taken]]
         yield replace(attribute, codes=codes)
 
 
