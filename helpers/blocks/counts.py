@@ -28,10 +28,8 @@ def array(values: Any, name: str) -> np.ndarray:
     if hasattr(values, "detach"):  # torch, without importing it
         values = values.detach().cpu().numpy()
     found = np.asarray(values)
-    if found.ndim != 1:
-        raise ValueError(f"{name} has shape {found.shape}; expected one value a row, shape (n,)")
-    if len(found) == 0:
-        raise ValueError(f"{name} is empty: there is nothing to measure")
+    if found.ndim != 1 or len(found) == 0:
+        raise ValueError(f"{name} has shape {found.shape}; expected (n,), one value a row")
     return found
 
 
@@ -67,7 +65,9 @@ def binary(values: Any, name: str) -> np.ndarray:
 
 
 def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
-    """A categorical column as int64 codes (n,) and the names of its values, sorted if possible."""
+    """A categorical column as int64 codes (n,) and the names of its values, two or more, sorted if
+    possible.
+    """
     if not isinstance(values, pd.Series | pd.Categorical | pd.Index):
         values = array(values, name)
     found, names = pd.factorize(values, sort=True)
@@ -82,15 +82,12 @@ def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
             f"{name} holds fractions, such as {fractions[0]:g}: it measures something and names "
             "nothing. Leave it out, or cut it into ranges (pandas.cut)"
         )
-    return found.astype(np.int64, copy=False), [str(value) for value in names]
-
-
-def clusters(values: Any, name: str) -> np.ndarray:
-    """A column of clusters as codes 0, 1, ...; one cluster alone is refused."""
-    found, names = codes(values, name)
     if len(names) == 1:
-        raise ValueError(f"{name}: all rows belong to one; give two or more")
-    return found
+        raise ValueError(
+            f"{name} has one value, {str(names[0])!r}, in all rows: there is nothing to compare; "
+            "leave the column out"
+        )
+    return found.astype(np.int64, copy=False), [str(value) for value in names]
 
 
 def same_length(columns: Mapping[str, np.ndarray]) -> None:
@@ -187,7 +184,7 @@ READERS = {
     "y_true": binary,
     "y_score": numbers,
     "strata": lambda values, name: groups(values, "joint").atoms,
-    "clusters": clusters,
+    "clusters": lambda values, name: codes(values, name)[0],
     "sample_weight": lambda values, name: numbers(values, name, WEIGHT),
     "times": lambda values, name: array(values, name).astype(np.int64),
 }
@@ -262,12 +259,6 @@ def groups(by: Any, intersect: str = "each") -> Groups:
         raise ValueError("no group columns were given")
     columns = {f"group column {str(name)!r}": by[name] for name in by}
     parts = {name: codes(column, name) for name, column in columns.items()}
-    for name, (found, names) in parts.items():
-        if len(names) == 1:
-            raise ValueError(
-                f"{name} has one value, {names[0]!r}, in all {len(found)} "
-                "rows: there is nothing to compare; leave the column out"
-            )
     count, titles, labels = len(parts), [*by], [names for _, names in parts.values()]
     sizes = {"each": [1], "joint": [count], "all": range(1, count + 1)}
     if intersect not in sizes:

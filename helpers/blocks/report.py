@@ -21,17 +21,11 @@ SIDES = ["group_i", "group_j", "f_i", "f_j", "n_i", "n_j"]
 
 
 class Report(NamedTuple):
-    """All cells of a grid, `sample` (F of every unit), and `null` (all cells when shuffled).
-
-    Of each cell: its blocks; value (NaN where nothing was estimable); how many comparisons were
-    compared, or skipped as not estimable; both sides of the comparison that decides (for max and
-    min the largest and smallest, else what contributes most) as group, F and rows; with bootstrap
-    low and high; and with permutations p, p_holm, p_bh and p_minp, where more is more bias.
-    """
+    """Cells with what they are worth (`make`), and the way back from each to its rows."""
 
     cells: pd.DataFrame
-    sample: Sample
-    null: np.ndarray | None = None
+    sample: Sample  # F of every unit
+    null: np.ndarray | None = None  # all cells when groups are shuffled
 
     def _repr_html_(self) -> str:
         return self.table().round(3)._repr_html_()
@@ -83,11 +77,13 @@ def make(
     permutations: int = DRAWS,
     seed: int = 0,
 ) -> Report:
-    """Every combination of the blocks (section 5.2), with what it is worth.
+    """Every combination of the blocks (section 5.2), with what it is worth, in `Report.cells`.
 
     Blocks are as `blocks.bias` takes them; by default all named ones that the table has the columns
-    for, but for ``curve``. `epsilon` is taken off every comparison. `bootstrap` and `permutations`
-    are numbers of draws, for the intervals and for the null; 0 for none.
+    for, but for ``curve``. `epsilon` is taken off every comparison. `bootstrap` draws give low and
+    high, `permutations` p where more is more bias; 0 for none. value is NaN where nothing was
+    estimable; compared and skipped are numbers of comparisons; group, F and rows are those of both
+    sides that decide: the largest, for min the smallest, for means what contributes most.
     """
     grid = blocks.grid_of(data, measures, sets, comparisons, reductions, epsilon)
     sample, null = blocks.drawn(data, grid), None
@@ -189,12 +185,12 @@ def _sides(sample: Sample, block: tuple) -> dict[str, np.ndarray]:
 
 
 def _cells(sample: Sample) -> pd.DataFrame:
-    rows, heavy = [], {which: sample.weights(which) for which in sample.grid.sets}
+    rows, values = [], iter(sample.cells())
     for block in sample.grid.combinations():
         found, sides = sample.compared(block), _sides(sample, block)
         known = int((~np.isnan(found)).sum())
         for reduction in sample.grid.reductions:
-            value = float(blocks.reduce(found, reduction, heavy[block[1]]))
+            value = float(next(values))
             names = [blocks.name_of(part) for part in (*block, reduction)]
             decides = {"max": found, "min": -found}.get(reduction, np.abs(found))
             at = np.argmax(np.where(np.isnan(found), -np.inf, decides))

@@ -36,9 +36,7 @@ WRONG = {
 
 
 class Rows:
-    """The table `rows` of a database: columns `names` as text, and the file that a row is from.
-    `comma`: numbers may have a decimal comma; `notes` are sentences about what was done.
-    """
+    """The table `rows` of a database: columns `names` as text, and the file that a row is from."""
 
     def __init__(self, source: str | Path | pd.DataFrame, folder: str) -> None:
         """Read a file, a folder or pattern of them, or rows; what needs space goes to `folder`."""

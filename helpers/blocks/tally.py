@@ -40,11 +40,7 @@ NUMBER = re.compile(r"[+-]?\d*[.,]?\d+")
 UNTAKEN = [("weight", "sample_weight", "weight"), ("weights", "sample_weight", "weight")]
 UNTAKEN += [("cluster", "cluster", "cluster")]
 OUTSIDE = {
-    "y_score": (
-        "NOT BETWEEN 0 AND 1",
-        "not in [0, 1]",
-        "make probabilities of them (of percentages: divide by 100)",
-    ),
+    "y_score": ("NOT BETWEEN 0 AND 1", "no probabilities (0 to 1)", "divide percentages by 100"),
     "sample_weight": ("< 0", "negative", "a weight says how much a row counts"),
 }
 MEND = "mend them (decimals have a point, or a comma where semicolons separate the columns)"
