@@ -1,14 +1,13 @@
 """From a table of predictions to one page: who is in it, whose rates differ, and what is not known.
 
-    python -m helpers audit predictions.csv --sensitive race,sex --out audit.html
-
-No network is loaded. `tally` counts the table, the rest follows from the counts.
+``python -m helpers audit predictions.csv --sensitive race,sex --out audit.html``
 """
 
 import argparse
 import contextlib
 import csv
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import numpy as np
@@ -41,14 +40,10 @@ GAP = (["pairs"], ["abs"], ["max"])
 
 
 class Audit:
-    """What the page says about a tally, as tables.
-
-    `who`: attribute, group, rows, share. `rates`: attribute, group, measure, n, value, low, high.
-    `gaps`, the widest first: measure, attribute, and the columns of `Report.cells`; told is yes,
-    no, or "cannot" (more shuffles were needed). `fixed`: the same with the strata held fixed, in
-    the order of `gaps`, NaN for what is no rate. `ratios`: attribute, smallest and largest (the
-    groups), value, low, high, verdict. `intersections`: rates of all attributes at once. `unsaid`:
-    what the table has no columns for.
+    """What the page says about a tally, as tables: who is in it, the groups' `rates`, the widest
+    `gaps` of each measure and attribute, where told is yes, no, or "cannot" (more shuffles were
+    needed), `fixed`, the same with strata held fixed, in the same order and NaN for what is no
+    rate, `ratios` of positive rates, and `intersections` of all attributes. `unsaid` are sentences.
     """
 
     def __init__(
@@ -60,11 +55,7 @@ class Audit:
         draws: int = report.DRAWS,
         seed: int = 0,
     ) -> None:
-        """Ask everything; `limit` is the smallest accepted ratio of two groups' positive rates.
-
-        `draws` are those of intervals and nulls, of these `A_GAP` for each gap at least; fewer
-        where the table of counts is large.
-        """
+        """Ask everything; `limit` is the smallest accepted ratio of two groups' positive rates."""
         if not 0 < limit <= 1:
             raise ValueError(f"--ratio {limit:g}: a ratio lies between 0 and 1, such as 0.8")
         if draws < FEWEST:
@@ -76,9 +67,8 @@ class Audit:
         by = {n: counted.table([n]) for n in several}
         held = {n: counted.table([n], fixed=True) for n in several} if counted.strata else {}
         first, resampling = by[several[0]], {"draws": draws, "seed": seed}
-        sizes = {n: counted.sizes(n) for n in several}
-        who = pd.concat(sizes, names=["attribute", "group"]).reset_index()
-        self.who = who.assign(share=who["rows"] / len(counted))
+        who = pd.concat({n: counted.sizes(n) for n in several}, names=["attribute", "group"])
+        self.who = who.reset_index().assign(share=who.to_numpy() / len(counted))
         rates = [_rates(data, **resampling).assign(attribute=n) for n, data in by.items()]
         self.rates = pd.concat(rates, ignore_index=True)
         self.gaps, self.fixed = (_gaps(tables, **resampling) for tables in (by, held))
@@ -86,10 +76,8 @@ class Audit:
             before = self.gaps[["measure", "attribute", "value", "told"]]
             before = before.rename(columns={"value": "before", "told": "sure"})
             self.fixed = before.merge(self.fixed, on=["measure", "attribute"], how="left")
-        decided = by if "y_pred" in first.has else {}
-        ratios = [
-            _ratio(data, limit, **resampling) | {"attribute": n} for n, data in decided.items()
-        ]
+        decided = by.items() if "y_pred" in first.has else ()
+        ratios = [_ratio(data, limit, **resampling) | {"attribute": n} for n, data in decided]
         self.ratios = pd.DataFrame(ratios)
         self.intersections = pd.DataFrame()
         asked = [of for of in ("acc", "pr", "prevalence") if of in _measures(first)]
@@ -159,9 +147,8 @@ def _rates(data: counts.Table, draws: int, seed: int) -> pd.DataFrame:
 
 
 def _gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame:
-    """The widest differences between two groups, by measure and attribute, the widest first.
-
-    p values are corrected for all of them (Holm).
+    """The widest differences between two groups, by measure and attribute, the widest first, with p
+    values that are corrected for all of them (Holm).
     """
     parts = []
     for attribute, data in tables.items():
@@ -206,43 +193,34 @@ def _names(text: str) -> list[str]:
     return next(csv.reader([text], skipinitialspace=True), [])
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """``python -m helpers audit TABLE``: write the page of a table."""
-    said = "One page about a table of predictions."
-    parser = argparse.ArgumentParser("python -m helpers audit", description=said)
-    add, names = parser.add_argument, {"type": _names, "action": "extend"}
+def _parser() -> argparse.ArgumentParser:
+    about = "One page about a table of predictions."
+    parser = argparse.ArgumentParser("python -m helpers audit", description=about)
+    add, more = parser.add_argument, {"action": "extend", "default": []}
     add("table", help="CSV or Parquet: a file, a folder or a pattern")
     roles = "y_true=, y_pred= or y_score= and the column's name"
-    several = {"type": _role, "metavar": "ROLE=COLUMN", "action": "extend"}
-    add("--map", nargs="*", default=[], **several, help=roles)
+    add("--map", nargs="*", type=_role, metavar="ROLE=COLUMN", help=roles, **more)
     groups = "group columns, with commas between"
-    add("--sensitive", **names, dest="sensitive_features", help=groups)
-    add("--strata", **names, help="columns held fixed, with commas between")
-    for option, role, said in (
-        ("--cluster", "cluster", "column that says which rows belong together"),
-        ("--weight", "sample_weight", "column of sample weights"),
-    ):
-        add(
-            option,
-            dest="map",
-            type=lambda name, role=role: (role, name),
-            action="append",
-            help=said,
-        )
+    add("--sensitive", type=_names, dest="sensitive_features", help=groups, action="extend")
+    add("--strata", type=_names, help="columns held fixed, with commas between", **more)
+    one, said = {"dest": "map", "action": "append"}, "column that says which rows belong together"
+    add("--cluster", type=lambda name: ("cluster", name), help=said, **one)
+    add("--weight", type=lambda name: ("sample_weight", name), help="column of weights", **one)
     positive = "the value that counts as 1, against all others; or COLUMN=VALUE,COLUMN=VALUE"
     add("--positive", action="append", help=positive)
     add("--ratio", dest="limit", type=float, default=0.8, help="smallest accepted ratio")
     add("--draws", type=int, default=report.DRAWS, help="bootstrap draws")
     add("--out", default="audit.html", help="the page to write")
-    asked = vars(parser.parse_args(arguments))
-    path, out, roles = (asked.pop(name) for name in ("table", "out", "map"))
-    options = {name: asked.pop(name) for name in ("limit", "draws")}
-    given = {name: value for name, value in asked.items() if value is not None}
-    if "positive" in given:
-        given["positive"] = ",".join(given["positive"])
-    page = Path(out)
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """``python -m helpers audit TABLE``: write the page of a table."""
+    asked = vars(_parser().parse_args(arguments))
+    path, out = asked.pop("table"), asked.pop("out")
+    page, options = Path(out), {name: asked.pop(name) for name in ("limit", "draws")}
     try:
-        found = Audit(tally.of_file(path, **given, **_columns(roles)), Path(path).name, **options)
+        found = Audit(tally.of_file(path, **_given(**asked)), Path(path).name, **options)
         store.write_text(page, found.html)
     except (ValueError, OSError, MemoryError) as error:
         hint = ' (to make, as ASK="...")' if "--" in str(error) else ""
@@ -254,12 +232,13 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{found.counted.taken}\n{len(found.counted):,} rows, {len(found.gaps)} gaps: open {out}")
 
 
-def _columns(roles: list[tuple[str, str]]) -> dict[str, str]:
-    """Column by role; refused where a role was given two."""
-    for role, column in (found := dict(roles)).items():
-        if others := [name for of, name in roles if of == role and name != column]:
-            raise ValueError(f"{others[0]} and {column} were both given as {role}: give one")
-    return found
+def _given(map: list, positive: list | None, **columns: Any) -> dict:
+    """What `tally.of_file` takes; refused where a role was given two columns."""
+    given = {name: column for name, column in columns.items() if column is not None}
+    for role, column in map:
+        if given.setdefault(role, column) != column:
+            raise ValueError(f"{given[role]} and {column} were both given as {role}: give one")
+    return given | ({"positive": ",".join(positive)} if positive else {})
 
 
 def _outdated(page: Path) -> bool:

@@ -1,10 +1,7 @@
 """The four blocks of a measure of bias, each a plain function, and one cell made of them.
 
-A base measure F looks at a group, a comparison set C says which sides are compared, a comparison
-makes two values of F one number, and a reduction makes all comparisons one (Equation 5). F has a
-value for every *unit*: the G groups, everyone, and the G complements; NaN where its denominator is
-zero. Comparisons and reductions work on the last axis, so that a thousand resampled tables are
-handled like one.
+Base measures have a value for each *unit*: G groups, everyone, G complements; NaN where a
+denominator is 0. All work on the last axis, so that a thousand resampled tables are like one.
 """
 
 import functools
@@ -30,7 +27,7 @@ class Measure(NamedTuple):
     """One base measure: the columns it needs, and F of the table of kinds and of their masses."""
 
     name: str
-    needs: frozenset[str]
+    needs: set[str]
     of: Callable[[pd.DataFrame, np.ndarray], np.ndarray]
     curve: Callable | None = None
 
@@ -128,23 +125,20 @@ SHARES = {
 """Rates by their names: the cells that are counted, and those they are a share of."""
 
 
-def _share(top: tuple[int, ...], bottom: tuple[int, ...]) -> Callable:
-    def of_units(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
-        cells = confusion(kinds, mass)
-        return ratio(*(sum(cells[..., i] for i in part) for part in (top, bottom)))
-
-    return of_units
+def share(kinds: pd.DataFrame, mass: np.ndarray, name: str) -> np.ndarray:
+    """A rate of `SHARES`."""
+    cells = confusion(kinds, mass)
+    return ratio(*(sum(cells[..., i] for i in part) for part in SHARES[name]))
 
 
-_PRED, _SCORE, _TRUE = (frozenset({name}) for name in ("y_pred", "y_score", "y_true"))
-ALONE = {"pr": _PRED, "prevalence": _TRUE}
+ALONE = {"pr": {"y_pred"}, "prevalence": {"y_true"}}
 MEASURES = {
-    name: Measure(name, ALONE.get(name, _PRED | _TRUE), _share(*parts))
-    for name, parts in SHARES.items()
+    of: Measure(of, ALONE.get(of, {"y_pred", "y_true"}), functools.partial(share, name=of))
+    for of in SHARES
 } | {
-    "score": Measure("score", _SCORE, mean_score),
-    "calibration": Measure("calibration", _SCORE | _TRUE, calibration_error),
-    "auc": Measure("auc", _SCORE | _TRUE, auc, between_rocs),
+    "score": Measure("score", {"y_score"}, mean_score),
+    "calibration": Measure("calibration", {"y_score", "y_true"}, calibration_error),
+    "auc": Measure("auc", {"y_score", "y_true"}, auc, between_rocs),
 }
 
 
@@ -159,7 +153,7 @@ def measure(of: str | Measure | Callable[[pd.DataFrame], float]) -> Measure:
         found = [float(of(part)) if len(part) else np.nan for part in parts]
         return np.reshape(found, mass.shape[:-1])
 
-    return Measure(name_of(of), frozenset(), of_units)
+    return Measure(name_of(of), set(), of_units)
 
 
 def lacking(data: Table) -> dict[str, str]:
@@ -191,12 +185,6 @@ def pairs(g: int) -> tuple[np.ndarray, np.ndarray]:
 def alone(g: int) -> tuple[np.ndarray, np.ndarray]:
     """Every group once, with everyone as its other side: for means over groups of F itself."""
     return np.arange(g), np.full(g, g)
-
-
-def against(data: Table, group: str) -> Callable:
-    """The comparison set of one reference group: every other group with it, both ways."""
-    at = data.groups.place(group)
-    return lambda g: both_ways(np.delete(np.arange(g), at), np.full(g - 1, at))
 
 
 SETS = {
@@ -234,21 +222,19 @@ def threshold(compared: np.ndarray, epsilon: float | None) -> np.ndarray:
     return compared if epsilon is None else np.maximum(compared - epsilon, 0)
 
 
-# --- reductions of all comparisons, section 4.4: (x, known, weight), each (..., P) -> (...) ---
+# --- reductions of all comparisons, section 4.4: (..., P) and their weights -> (...), not NaN ---
 
 
-def _or(x: np.ndarray, known: np.ndarray, instead: float) -> np.ndarray:
-    return x if known.all() else np.where(known, x, instead)
+def _sum(x):
+    missing = np.isnan(x)
+    return (np.where(missing, 0, x) if missing.any() else x).sum(-1)
 
 
-def _sum(x: np.ndarray, known: np.ndarray) -> np.ndarray:
-    return _or(x, known, 0).sum(-1)
-
-
-def _gini(x, known, weight):
+def _gini(x, weight):
     """Mean absolute difference over twice the mean; NaN where one is negative or all are 0."""
-    m, place = known.sum(-1), np.arange(1, x.shape[-1] + 1)
-    ordered = np.sort(np.where(known, x, np.inf), -1)
+    missing = np.isnan(x)
+    m, place = (~missing).sum(-1), np.arange(1, x.shape[-1] + 1)
+    ordered = np.sort(np.where(missing, np.inf, x), -1)
     ordered = np.where(place <= m[..., None], ordered, 0)
     total = ordered.sum(-1)
     found = ratio((ordered * (2 * place - m[..., None] - 1)).sum(-1), m * total)
@@ -256,32 +242,30 @@ def _gini(x, known, weight):
 
 
 REDUCTIONS = {
-    "max": lambda x, known, weight: _or(x, known, -np.inf).max(-1),
-    "min": lambda x, known, weight: _or(x, known, np.inf).min(-1),
-    "mean": lambda x, known, weight: ratio(_sum(x, known), known.sum(-1)),
-    "wmean": lambda x, known, weight: _sum(x * weight, known),
-    "wmean_normalised": lambda x, known, weight: ratio(
-        _sum(x * weight, known), np.where(known, weight, 0).sum(-1)
+    "max": lambda x, weight: np.fmax.reduce(x, -1),
+    "min": lambda x, weight: np.fmin.reduce(x, -1),
+    "mean": lambda x, weight: ratio(_sum(x), (~np.isnan(x)).sum(-1)),
+    "wmean": lambda x, weight: _sum(x * weight),  # as printed, not divided by the weights
+    "wmean_normalised": lambda x, weight: ratio(
+        _sum(x * weight), np.where(np.isnan(x), 0, weight).sum(-1)
     ),
     "gini": _gini,
 }
 
 
 def reduce(compared: np.ndarray, how: str | Callable, weight: np.ndarray):
-    """Many comparisons (..., P) to one number (...); those not estimable (NaN) are left out.
-
-    ``wmean`` is not divided by the sum of the weights, as printed; ``wmean_normalised`` is. A
-    callable gets the estimable comparisons (m,) and their `weights`, and returns a number.
+    """Many comparisons (..., P) to one number (...), of those that are estimable (not NaN).
+    A callable gets these (m,) and their `weights`, and returns a number.
     """
-    known = ~np.isnan(compared)
     found = _block("reduction", REDUCTIONS, how)
     if callable(how):
-        parts = (compared, known, np.broadcast_to(weight, compared.shape))
-        rows = zip(*(part.reshape(-1, compared.shape[-1]) for part in parts), strict=True)
-        values = [float(how(x[k], w[k])) if k.any() else np.nan for x, k, w in rows]
+        rows = compared.reshape(-1, compared.shape[-1])
+        weights = np.broadcast_to(weight, compared.shape).reshape(rows.shape)
+        both = [(x[~np.isnan(x)], w[~np.isnan(x)]) for x, w in zip(rows, weights, strict=True)]
+        values = [float(how(x, w)) if len(x) else np.nan for x, w in both]
         return np.reshape(values, compared.shape[:-1])
     with np.errstate(invalid="ignore"):
-        return np.where(known.any(-1), found(compared, known, weight), np.nan)
+        return np.where(np.isnan(compared).all(-1), np.nan, found(compared, weight))
 
 
 # --- cells: all combinations of blocks, on the table itself or on a stack of resampled ones ---
@@ -303,9 +287,8 @@ class Grid(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A table or resampled ones: of each measure F (..., U), or (..., Z, U) by stratum, of units.
-
-    `f` has also the areas between curves (..., P), by (measure, set); `sizes` are like an F.
+    """A table or resampled ones: `f`, by measure F (..., U), or (..., Z, U) by stratum, of units,
+    and by (measure, set) the areas between curves (..., P); `sizes` are like an F.
     """
 
     data: Table
@@ -352,9 +335,9 @@ class Sample(NamedTuple):
         return np.stack(found, axis=-1)
 
 
-def name_of(block: str | Callable) -> str:
+def name_of(block: str | Measure | Callable) -> str:
     """Name of a block: itself, or that of the reader's function."""
-    return block if isinstance(block, str) else getattr(block, "__name__", "function")
+    return getattr(block, "name", getattr(block, "__name__", str(block)))
 
 
 def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) -> Grid:
@@ -363,9 +346,8 @@ def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) 
         raise ValueError(f"epsilon={epsilon} must be 0 or more")
     fixed, missing = data.counts.ndim == 3, lacking(data)
     if measures is None:
-        held = [of for name, of in MEASURES.items() if name not in missing]
-        held = [of for of in held if of.name != "prevalence"] or held  # no measure of a model
-        measures = [of for of in held if of.name in SHARES or not fixed]
+        held = [of for of in MEASURES if of not in missing and (of in SHARES or not fixed)]
+        measures = [of for of in held if of != "prevalence"] or held  # no measure of a model
     found = tuple(measure(of) for of in measures)
     for of in found:
         if of.needs and of.name in missing:
@@ -374,9 +356,7 @@ def grid_of(data: Table, measures, sets, comparisons, reductions, epsilon=None) 
             raise ValueError(f"strata can be held fixed for rates, not for {of.name}")
     grid = Grid(found, tuple(sets), tuple(comparisons), tuple(reductions), epsilon)
     if not grid.combinations():
-        raise ValueError(
-            "nothing to compute: strata can be held fixed for rates only, and auc has a curve"
-        )
+        raise ValueError("nothing to compute: only rates have strata, and only auc has a curve")
     return grid
 
 
@@ -399,14 +379,11 @@ def bias(
 ) -> float:
     """One measure of bias from its four blocks (Equation 5); NaN where nothing is estimable.
 
-    Parameters
-    ----------
-    measure : see `measure`
-    set : {"vsany", "pairs", "compl"}, or a function of the number of groups G that gives the places
-        of both sides: 0..G-1 are groups, G is everyone, and G+1..2G are the groups' complements
-    comparison : none, abs, rel, sabs or srel, or a function (f_i, f_j) -> array; for auc also
-        ``curve``, the area between the two curves (abroca)
-    reduction : see `reduce`
+    `set` is vsany, pairs or compl, or a function of the number of groups G that gives the places of
+    both sides: 0..G-1 are groups, G is everyone, and G+1..2G are the groups' complements. A
+    `comparison` of none, abs, rel, sabs or srel, or a function (f_i, f_j) -> array; for auc also
+    ``curve``, the area between the two curves (abroca). `measure` and `reduction` are named or
+    functions, as for `blocks.measure` and `blocks.reduce`. A ValueError lists the names there are.
     """
     grid = grid_of(data, [measure], [set], [comparison], [reduction])
     return float(drawn(data, grid).cells()[0])

@@ -1,14 +1,10 @@
-"""The tables that notebooks 09 and 09b read, and what they measure for the claims.
-
-The paper prints no measured values: its claims are about what its blocks can express, and are
-judged by whether ours give the same as its printed code, its own library and others.
-"""
+"""The tables that notebooks 09 and 09b read, and what they measure for the claims."""
 
 import numpy as np
 import pandas as pd
 
 from helpers import recorded, store
-from helpers.blocks import blocks, counts, named
+from helpers.blocks import blocks, counts, paper
 from helpers.blocks.report import KEYS, Report
 from helpers.stats import Estimate
 
@@ -27,7 +23,7 @@ HELD = {"nothing": "as it is", "scene": "with scene held fixed"}
 
 def tables() -> dict[str, pd.DataFrame]:
     """Rows of every example in `data/toolkits`: group, y_true, and y_pred or y_score."""
-    held, scores = (_recorded(name) for name in ("blocks_examples", "blocks_scores"))
+    held, scores = (_read(name) for name in ("blocks_examples", "blocks_scores"))
     held = held.melt(["example", "group"], list(counts.CELLS), "cell", "rows")
     cell = held.pop("cell").map(counts.CELLS.index)
     held = held.assign(y_pred=cell // 2, y_true=cell % 2)
@@ -36,7 +32,7 @@ def tables() -> dict[str, pd.DataFrame]:
     return {name: part.drop(columns="example").reset_index(drop=True) for name, part in every}
 
 
-def _recorded(name: str) -> pd.DataFrame:
+def _read(name: str) -> pd.DataFrame:
     return pd.read_csv(store.root() / FOLDER / f"{name}.csv")
 
 
@@ -47,7 +43,7 @@ def counted(example: pd.DataFrame) -> counts.Table:
 
 def answers() -> pd.DataFrame:
     """Recorded answers of the toolkits, theirs, with ours beside them, and whether they agree."""
-    found = _recorded("blocks_answers")
+    found = _read("blocks_answers")
     data = {name: counted(example) for name, example in tables().items()}
     cells = zip(found["example"], found[KEYS].to_numpy(), strict=True)
     found["ours"] = [blocks.bias(data[example], *cell) for example, cell in cells]
@@ -56,13 +52,11 @@ def answers() -> pd.DataFrame:
 
 
 def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """How real frames are served: shares by time and weather, and each group's gap to the rest.
-
+    """How real frames are served: shares by time and weather, and each group's gap to the rest;
     `data/toolkits/README.md` says what the columns are and what made both tables.
     """
-    return tuple(
-        recorded.read(f"toolkits/{n}.csv") for n in ("blocks_bdd100k", "blocks_bdd100k_contrasts")
-    )
+    names = "blocks_bdd100k", "blocks_bdd100k_contrasts"
+    return tuple(recorded.read(f"toolkits/{name}.csv") for name in names)
 
 
 def of_paper(
@@ -75,7 +69,7 @@ def of_paper(
     """Notebook 09: COMPAS, the whole grid of an example and the report of the paper's `snippet`,
     other toolkits' cells (`answers`), and a null (`evidence.without_bias`).
     """
-    ours = named.table_1(compas, "African-American").set_index("measure")["value"]
+    ours = paper.table_1(compas, "African-American").set_index("measure")["value"]
     found, cells = 0, whole.cells[whole.cells["reduction"].isin(["max", "min", "mean"])]
     for names, part in cells.groupby(KEYS[:3], sort=False):
         behind = whole.pairs(*names)["compared"].agg(["max", "min", "mean"])

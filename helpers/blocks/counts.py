@@ -5,7 +5,7 @@ of atoms, so what is counted once for the atoms is counted for all groups (Equat
 """
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,48 +28,46 @@ def array(values: Any, name: str) -> np.ndarray:
     if hasattr(values, "detach"):  # torch, without importing it
         values = values.detach().cpu().numpy()
     found = np.asarray(values)
-    if found.ndim != 1:
-        raise ValueError(f"{name} has shape {found.shape}; expected one value a row, shape (n,)")
-    if len(found) == 0:
-        raise ValueError(f"{name} is empty: there is nothing to measure")
+    if found.ndim != 1 or len(found) == 0:
+        raise ValueError(f"{name} has shape {found.shape}; expected (n,), one value a row")
     return found
 
 
-def numbers(
-    values: Any,
-    name: str,
-    allowed: Callable = np.isfinite,
-    what: str = "no finite numbers",
-    advice: str = "drop these rows, or give them a number, before measuring",
-) -> np.ndarray:
-    """A column as float64; what is not `allowed` is refused, with the first of it."""
-    given = array(values, name)
+FINITE = (np.isfinite, "no finite numbers", "drop these rows, or give them a number")
+BINARY = (
+    lambda x: (x == 0) | (x == 1),
+    "not 0 or 1",
+    "give a class at a time (values == class), or y_score",
+)
+WEIGHT = (
+    lambda x: np.isfinite(x) & (x >= 0),
+    "negative or no finite numbers",
+    "a weight says how much a row counts",
+)
+
+
+def numbers(values: Any, name: str, rule: tuple = FINITE) -> np.ndarray:
+    """A column as float64; what the rule does not allow is refused, with the first of it."""
+    given, (allowed, what, advice) = array(values, name), rule
     found = pd.to_numeric(pd.Series(given), errors="coerce").to_numpy(np.float64)
     if (bad := ~allowed(found)).any():
         at = int(bad.argmax())
         where = f"the first is {given[at]} in row {at}"
         raise ValueError(f"{name}: {bad.sum()} of {len(bad)} values are {what}, {where}; {advice}")
+    if rule is WEIGHT and not found.any():
+        raise ValueError(f"{name}: all weights are 0, so nothing would count")
     return found
 
 
 def binary(values: Any, name: str) -> np.ndarray:
     """A column of 0 and 1 (or False and True) as int8."""
-    advice = "give a class at a time (values == class), or y_score"
-    found = numbers(values, name, lambda x: (x == 0) | (x == 1), "not 0 or 1", advice)
-    return found.astype(np.int8)
-
-
-def weights(values: Any, name: str = "sample_weight") -> np.ndarray:
-    """A column of weights as float64: finite, none negative, not all zero."""
-    right, advice = lambda x: np.isfinite(x) & (x >= 0), "a weight says how much a row counts"
-    found = numbers(values, name, right, "negative or no finite numbers", advice)
-    if not found.any():
-        raise ValueError(f"{name}: all weights are 0, so nothing would count")
-    return found
+    return numbers(values, name, BINARY).astype(np.int8)
 
 
 def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
-    """A categorical column as int64 codes (n,) and the names of its values, sorted if possible."""
+    """A categorical column as int64 codes (n,) and the names of its values, two or more, sorted if
+    possible.
+    """
     if not isinstance(values, pd.Series | pd.Categorical | pd.Index):
         values = array(values, name)
     found, names = pd.factorize(values, sort=True)
@@ -84,15 +82,12 @@ def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
             f"{name} holds fractions, such as {fractions[0]:g}: it measures something and names "
             "nothing. Leave it out, or cut it into ranges (pandas.cut)"
         )
+    if len(names) == 1:
+        raise ValueError(
+            f"{name} has one value, {str(names[0])!r}, in all rows: there is nothing to compare; "
+            "leave the column out"
+        )
     return found.astype(np.int64, copy=False), [str(value) for value in names]
-
-
-def clusters(values: Any, name: str) -> np.ndarray:
-    """A column of clusters as codes 0, 1, ... without gaps; one cluster alone is refused."""
-    found = pd.factorize(codes(values, name)[0], sort=True)[0]
-    if found.max() == 0:
-        raise ValueError(f"{name}: all {len(found)} rows belong to one; give two or more")
-    return found
 
 
 def same_length(columns: Mapping[str, np.ndarray]) -> None:
@@ -134,23 +129,17 @@ class Groups:
 
 @dataclass(frozen=True)
 class Table:
-    """What is measured, and for whom.
-
-    `kinds` are the J kinds of rows that there are, by ascending score: `cell` (of `CELLS`; what was
-    not given counts as 0), and y_pred, y_true, y_score and sample_weight where given. `counts` (K,
-    J), or (Z, K, J) by stratum, are the rows of each atom and kind. `rows` are kept for clusters
-    only: the place of each in the flat counts, its cluster, and for how many rows it stands.
-    """
+    """What is measured, and for whom."""
 
     groups: Groups
-    kinds: pd.DataFrame
-    counts: np.ndarray
-    rows: pd.DataFrame | None = None
+    kinds: pd.DataFrame  # J kinds of rows, by ascending score: `cell` (of `CELLS`), given columns
+    counts: np.ndarray  # rows of each atom and kind (K, J), or (Z, K, J) by stratum
+    rows: pd.DataFrame | None = None  # of clusters: place in the flat counts, cluster, times
 
     @property
-    def has(self) -> frozenset[str]:
+    def has(self) -> set[str]:
         """Which of y_pred, y_true and y_score there are."""
-        return frozenset(self.kinds) & {"y_pred", "y_true", "y_score"}
+        return set(self.kinds) & {"y_pred", "y_true", "y_score"}
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -195,35 +184,21 @@ READERS = {
     "y_true": binary,
     "y_score": numbers,
     "strata": lambda values, name: groups(values, "joint").atoms,
-    "clusters": clusters,
-    "sample_weight": weights,
+    "clusters": lambda values, name: codes(values, name)[0],
+    "sample_weight": lambda values, name: numbers(values, name, WEIGHT),
     "times": lambda values, name: array(values, name).astype(np.int64),
 }
 
 
 def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -> Table:
-    """Count once (sections 3 and 4.2). Columns that are None are not there.
+    """Count once (sections 3 and 4.2), from columns (n,); those that are None are not there.
 
-    Parameters
-    ----------
-    sensitive_features : DataFrame, mapping of name to column, one column, or Groups
-    intersect : {"each", "joint", "all"}
-        ``each`` value of each column is a group; ``joint``: each non-empty intersection of one
-        value of every column; ``all``: the non-empty intersections of the values of any number of
-        columns, single ones included (Equation 10).
-    y_true, y_pred : columns of 0 and 1, (n,)
-    y_score : column of finite numbers, (n,)
-    strata : group columns; rows with the same value in every one of them are a stratum
-        Confounders that all comparisons hold fixed: both sides are given everyone's mix of strata.
-    clusters : column; rows with the same value are not independent (boxes of an image)
-        They are drawn together, and groups are exchanged between clusters and inside of them.
-    sample_weight : column of numbers, 0 or more; how much each row counts, also in resamples
-    times : column of whole numbers, 1 or more; for how many equal rows a row of a tally stands
-
-    Raises
-    ------
-    ValueError : for columns that are missing, differ in length, or hold what they may not, and for
-        more than `MOST_GROUPS` groups
+    Groups (a column, a table of columns, or `Groups`) are the values of ``each`` column, their
+    ``joint`` non-empty intersections, or ``all`` of any number of columns (Equation 10). y_pred and
+    y_true hold 0 and 1, y_score finite numbers, sample_weight how much a row counts. `strata` are
+    held fixed: both sides are given everyone's mix of them. Rows of one of the `clusters` are drawn
+    and exchanged together; `times` says for how many rows one stands. A ValueError tells of columns
+    that are missing, differ in length or hold what they may not, and of too many groups.
     """
     given = {name: column for name, column in columns.items() if column is not None}
     if unknown := sorted(set(given) - set(READERS)):
@@ -244,11 +219,10 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
     place = (strata * atoms + by.atoms) * len(kinds) + kind
     times = given.get("times")
     counts = np.bincount(place, times, np.prod(shape)).astype(np.int64).reshape(shape)
-    rows = None
-    if "clusters" in given:
-        rows = pd.DataFrame({"place": place, "cluster": given["clusters"]})
-        rows["times"] = 1 if times is None else times
-    return Table(by, kinds, counts, rows)
+    if "clusters" not in given:
+        return Table(by, kinds, counts)
+    rows = {"place": place, "cluster": given["clusters"], "times": given.get("times", 1)}
+    return Table(by, kinds, counts, pd.DataFrame(rows))
 
 
 def _kinds(given: dict[str, np.ndarray]) -> tuple[np.ndarray, pd.DataFrame]:
@@ -285,12 +259,6 @@ def groups(by: Any, intersect: str = "each") -> Groups:
         raise ValueError("no group columns were given")
     columns = {f"group column {str(name)!r}": by[name] for name in by}
     parts = {name: codes(column, name) for name, column in columns.items()}
-    for name, (found, names) in parts.items():
-        if len(names) == 1:
-            raise ValueError(
-                f"{name} has one value, {names[0]!r}, in all {len(found)} "
-                "rows: there is nothing to compare; leave the column out"
-            )
     count, titles, labels = len(parts), [*by], [names for _, names in parts.values()]
     sizes = {"each": [1], "joint": [count], "all": range(1, count + 1)}
     if intersect not in sizes:
@@ -341,15 +309,12 @@ def _atoms(parts: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     atoms, values = np.int64(0), np.zeros((1, 0), np.int64)
     for part in parts.values():
         width = int(part.max()) + 1
-        atoms, seen = _without_gaps(atoms * width + part, len(values) * width)
+        atoms, most = atoms * width + part, len(values) * width
+        if most > FEW_CODES:
+            atoms, seen = pd.factorize(atoms, sort=True)
+        else:
+            there = np.bincount(atoms, minlength=most) > 0
+            seen = np.flatnonzero(there)
+            atoms = atoms if there.all() else (np.cumsum(there) - 1)[atoms]
         values = np.column_stack([values[seen // width], seen % width])
     return atoms, values
-
-
-def _without_gaps(codes: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Codes below `most` as 0, 1, ... in their order, and which codes there are."""
-    if most > FEW_CODES:
-        return pd.factorize(codes, sort=True)
-    there = np.bincount(codes, minlength=most) > 0
-    seen = np.flatnonzero(there)
-    return (codes if there.all() else (np.cumsum(there) - 1)[codes]), seen

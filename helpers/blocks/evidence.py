@@ -1,10 +1,6 @@
 """What a cell is worth: intervals, permutation nulls, and the price of looking at many cells.
 
-Tables of counts are drawn, and not rows, except where rows come in clusters. Resampling adds noise
-to a worst case that is too large already. So intervals of max and min are bounds for the largest of
-several quantities (Chernozhukov, Lee and Rosen, *Intersection bounds*, Econometrica 81, 2013), of
-ratios on the scale of their logarithms; in means without sign, what is of doubtful sign counts with
-the size of its error; all else has the outer ends of the percentile and the basic interval.
+Tables of counts are drawn, and not rows, except where rows come in clusters.
 """
 
 import itertools
@@ -18,7 +14,6 @@ from helpers import stats
 from helpers.blocks import blocks
 from helpers.blocks.blocks import Grid, Sample
 from helpers.blocks.counts import Table
-from helpers.stats import permutation
 
 AT_ONCE = 2_000_000  # numbers in one block of resampled counts
 MOST = 40_000_000  # draws x comparisons held at once
@@ -35,7 +30,7 @@ def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Itera
     """Resampled tables in stacks; `null`: groups shuffled, else rows (or clusters) drawn anew."""
     rng = np.random.default_rng([seed, int(null)])
     if data.rows is not None:
-        by_cluster = (_exchanged if null else _drawn_clusters)(data, draws, rng)
+        by_cluster = (_exchanged if null else _drawn_clusters)(data, rng)
     size = max(1, min(AT_ONCE // data.counts.size, MOST // 4 // _most_pairs(data, grid)))
     for start in range(0, draws, size):
         number = min(size, draws - start)
@@ -57,15 +52,15 @@ def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) ->
     return tables.rvs(size=draws, method="patefield", random_state=rng)
 
 
-def _drawn_clusters(data: Table, draws: int, rng) -> Iterator[np.ndarray]:
+def _drawn_clusters(data: Table, rng) -> Iterator[np.ndarray]:
     """Counts when clusters are drawn anew, as wholes."""
-    place, cluster, times = (data.rows[name].to_numpy() for name in ("place", "cluster", "times"))
-    for _ in range(draws):
+    place, cluster, times = data.rows[["place", "cluster", "times"]].to_numpy().T
+    while True:
         drawn = stats.cluster_bootstrap(cluster.max() + 1, 1, rng)[0][cluster] * times
         yield np.bincount(place, drawn, data.counts.size)
 
 
-def _exchanged(data: Table, draws: int, rng) -> Iterator[np.ndarray]:
+def _exchanged(data: Table, rng) -> Iterator[np.ndarray]:
     """Counts when clusters exchange their groups, or rows those inside of a cluster."""
     if (n := data.rows["times"].sum()) > MOST_ROWS:
         raise ValueError(
@@ -75,15 +70,19 @@ def _exchanged(data: Table, draws: int, rng) -> Iterator[np.ndarray]:
     rows = data.rows.loc[data.rows.index.repeat(data.rows["times"])]
     shape = data.counts.shape if data.counts.ndim == 3 else (1, *data.counts.shape)
     stratum, given, kind = np.unravel_index(rows["place"], shape)
-    cluster = rows["cluster"].to_numpy()
-    alike = pd.Series(stratum).groupby(stratum).indices.values()
-    parts = [(at, permutation.Clusters(cluster[at])) for at in alike]
-    for _ in range(draws):
+    parts = []
+    for at in pd.Series(stratum).groupby(stratum).indices.values():
+        cluster, own = rows["cluster"].to_numpy()[at], given[at]
+        exchanges = [stats.between_clusters(cluster, rng)]
+        if pd.Series(own).groupby(cluster).nunique().max() > 1:
+            exchanges.append(stats.within_clusters(cluster, rng))
+        parts.append((at, own, exchanges))
+    while True:
         atoms = given.copy()
-        for at, clusters in parts:
-            atoms[at] = given[at][clusters.between(rng)]
-            if not clusters.constant(given[at]):
-                atoms[at] = atoms[at][clusters.within(rng)]
+        for at, own, exchanges in parts:
+            for sources in exchanges:
+                own = own[next(sources)]
+            atoms[at] = own
         place = np.ravel_multi_index((stratum, atoms, kind), shape)
         yield np.bincount(place, minlength=data.counts.size)
 
@@ -110,10 +109,8 @@ def tested(grid: Grid) -> np.ndarray:
 
 
 def p_values(observed: np.ndarray, null: np.ndarray, tested: np.ndarray) -> pd.DataFrame:
-    """p of every cell from its null (D, C), and corrected for the number of cells; one row a cell.
-
-    p is (1 + draws as large) / (1 + D), NaN where a cell is not `tested`, not estimable or cannot
-    vary; a draw that is not estimable counts as large. p_minp is that of Westfall and Young.
+    """p of every cell from its null (D, C), and corrected for the number of cells; NaN where a cell
+    is not `tested`, not estimable or cannot vary. p_minp is that of Westfall and Young.
     """
     with np.errstate(invalid="ignore"):  # all draws may be infinite
         spread = np.nanmax(null, axis=0, initial=-np.inf) - np.nanmin(null, axis=0, initial=np.inf)
@@ -139,10 +136,8 @@ def _upper(values: np.ndarray) -> np.ndarray:
 def without_bias(
     rows: Sequence[int], group_counts: Sequence[int], *, draws: int = 400, seed: int = 0
 ) -> pd.DataFrame:
-    """What differential bias (db) reads where every group has the same positive rate of 10%.
-
-    Of groups that are equally large on average. DataFrame: n, groups, median, low, high (the middle
-    90% of `draws` tables where it is estimable).
+    """What differential bias (db) reads where every group has the same positive rate of 10%, and is
+    as large on average: median and middle 90% of `draws` tables of n rows.
     """
     rng, found = np.random.default_rng(seed), []
     for count, n in itertools.product(group_counts, rows):
@@ -155,6 +150,11 @@ def without_bias(
 
 
 # --- intervals ---
+# Resampling adds noise to a worst case that is too large already. So intervals of max and min are
+# bounds for the largest of several quantities (Chernozhukov, Lee and Rosen, *Intersection bounds*,
+# Econometrica 81, 2013), of ratios on the scale of their logarithms; in means without sign, what is
+# of doubtful sign counts with the size of its error; all else has the outer ends of the percentile
+# and the basic interval.
 
 
 def bootstrap(
@@ -172,26 +172,27 @@ def bootstrap(
     drawn = resampled(data, plain, draws, seed)
     heavy = {which: drawn.weights(which) for which in grid.sets}
     for of, which, how in grid.combinations():
-        signed = of, which, SIGNED.get(how, how)
+        signed, unsigned = (of, which, SIGNED.get(how, how)), how in SIGNED
         estimate, many = seen.compared(signed), drawn.compared(signed)
-        known, named = ~np.isnan(estimate), not callable(which)
+        known = ~np.isnan(estimate)
         weight = seen.weights(which)[known]
         off = errors(estimate[known], many[:, known]) if known.any() else None
         for reduction in grid.reductions:
-            linear = LINEAR.get(reduction) if grid.epsilon is None and off else None
-            least, unsigned = reduction == "min", how in SIGNED
+            least = reduction == "min"
             if how != blocks.CURVE and reduction in ("max", "min"):
-                if named and signed[2] == "srel":
+                if callable(which):
+                    found = extreme(estimate, many, unsigned, least)
+                elif signed[2] == "srel":
                     found = extreme_ratio(estimate, many, unsigned, least)
                 else:  # named sets hold each difference with both signs
-                    found = extreme(estimate, many, unsigned and (least or not named), least)
+                    found = extreme(estimate, many, unsigned and least, least)
                 found = blocks.threshold(np.array(found), grid.epsilon)
-            elif how != blocks.CURVE and linear:
-                found = total(estimate[known], *off, linear(weight), unsigned)
+            elif how != blocks.CURVE and grid.epsilon is None and off and reduction in LINEAR:
+                found = total(estimate[known], *off, LINEAR[reduction](weight), unsigned)
             else:
-                size = blocks.threshold(np.abs(many) if how in SIGNED else many, grid.epsilon)
+                size = blocks.threshold(np.abs(many) if unsigned else many, grid.epsilon)
                 found = outer(values[len(ends)], blocks.reduce(size, reduction, heavy[which]))
-            ends.append(np.maximum(found, 0) if how in SIGNED else found)
+            ends.append(np.maximum(found, 0) if unsigned else found)
     return pd.DataFrame(np.array(ends).reshape(-1, 2), columns=["low", "high"])
 
 
@@ -213,10 +214,8 @@ def errors(estimate: np.ndarray, draws: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def extreme(estimate, draws, unsigned: bool = False, least: bool = False) -> tuple[float, float]:
-    """Ends of an interval for the largest of several quantities.
-
-    From estimates (P,) and bootstrap draws (D, P). `unsigned`: for the largest without sign;
-    `least`: for the smallest instead.
+    """Ends of an interval for the largest (or `least`) of several quantities, `unsigned` or with
+    their signs, from estimates (P,) and bootstrap draws (D, P).
     """
     known = ~np.isnan(estimate)
     if not known.any():
@@ -271,10 +270,8 @@ def outer(estimate: float, draws: np.ndarray) -> tuple[float, float]:
     draws = draws[~np.isnan(draws)]
     if np.isnan(estimate) or len(draws) == 0:
         return np.nan, np.nan
-    low, high = (
-        np.quantile(draws, SIDE, method="lower"),
-        np.quantile(draws, 1 - SIDE, method="higher"),
-    )
+    low = np.quantile(draws, SIDE, method="lower")
+    high = np.quantile(draws, 1 - SIDE, method="higher")
     with np.errstate(invalid="ignore"):
         ends = [low, high, 2 * estimate - high, 2 * estimate - low]
     return float(np.nanmin(ends)), float(np.nanmax(ends))

@@ -3,7 +3,7 @@
 The paper's Figure 2 explores a report by clicking; here each step is a function of its own.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,18 +21,11 @@ SIDES = ["group_i", "group_j", "f_i", "f_j", "n_i", "n_j"]
 
 
 class Report(NamedTuple):
-    """All cells of a grid, `sample` (F of every unit), and `null` (all cells when shuffled).
-
-    `cells` has a row a cell: measure, set, comparison, reduction; value (NaN where nothing was
-    estimable); compared and skipped (comparisons that were, or were not, estimable); the two sides
-    of the comparison that decides (the largest for max, the smallest for min, else the one that
-    contributes most) as group_i, group_j, f_i, f_j, n_i, n_j; with bootstrap low and high; and with
-    permutations p, p_holm, p_bh and p_minp, where more is more bias.
-    """
+    """Cells with what they are worth (`make`), and the way back from each to its rows."""
 
     cells: pd.DataFrame
-    sample: Sample
-    null: np.ndarray | None = None
+    sample: Sample  # F of every unit
+    null: np.ndarray | None = None  # all cells when groups are shuffled
 
     def _repr_html_(self) -> str:
         return self.table().round(3)._repr_html_()
@@ -62,11 +55,10 @@ class Report(NamedTuple):
     def pairs(self, measure: str, set: str, comparison: str) -> pd.DataFrame:
         """All comparisons behind a cell, the largest first: both sides, and `compared`."""
         names, every = [measure, set, comparison], self.sample.grid.combinations()
-        [block] = [block for block in every if _names(block) == names]
-        table = pd.DataFrame(_sides(self.sample, block)).assign(
-            compared=self.sample.compared(block)
-        )
-        return table.sort_values("compared", ascending=False, ignore_index=True, kind="stable")
+        [block] = [block for block in every if [*map(blocks.name_of, block)] == names]
+        found = {**_sides(self.sample, block), "compared": self.sample.compared(block)}
+        order = {"ascending": False, "ignore_index": True, "kind": "stable"}
+        return pd.DataFrame(found).sort_values("compared", **order)
 
     def rows(self, unit: str) -> np.ndarray:
         """Places of a group's rows in the columns that were given, and so of its images."""
@@ -85,11 +77,13 @@ def make(
     permutations: int = DRAWS,
     seed: int = 0,
 ) -> Report:
-    """Every combination of the blocks (section 5.2), with what it is worth.
+    """Every combination of the blocks (section 5.2), with what it is worth, in `Report.cells`.
 
     Blocks are as `blocks.bias` takes them; by default all named ones that the table has the columns
-    for, but for ``curve``. `epsilon` is taken off every comparison. `bootstrap` and `permutations`
-    are numbers of draws, for the intervals and for the null; 0 for none.
+    for, but for ``curve``. `epsilon` is taken off every comparison. `bootstrap` draws give low and
+    high, `permutations` p where more is more bias; 0 for none. value is NaN where nothing was
+    estimable; compared and skipped are numbers of comparisons; group, F and rows are those of both
+    sides that decide: the largest, for min the smallest, for means what contributes most.
     """
     grid = blocks.grid_of(data, measures, sets, comparisons, reductions, epsilon)
     sample, null = blocks.drawn(data, grid), None
@@ -107,10 +101,8 @@ def make(
 def readings(
     data: Table, wanted: Mapping[str, tuple], *, draws: int = 999, seed: int = 0
 ) -> pd.DataFrame:
-    """Some cells, (measure, set, comparison, reduction) by their names, with what each is worth.
-
-    DataFrame: reading, null_low, null_high (the middle 95% of the null), and the columns of
-    `Report.cells`; in the order of `wanted`.
+    """Some cells, (measure, set, comparison, reduction) by their names, with what each is worth:
+    `Report.cells`, and null_low and null_high, the middle 95% of the null.
     """
     found = []
     for name, cell in wanted.items():
@@ -121,13 +113,12 @@ def readings(
 
 
 def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
-    """A base measure of every group, with its interval: group, n, value, low, high.
+    """A base measure of every group, with its interval; n rows count, such as positives for tpr.
 
-    Rates (`blocks.SHARES`) have Wilson's interval, all others that of a bootstrap. n is the number
-    of rows that the measure is about, such as the positives for tpr. Where rows are weighted or
-    come in clusters, the interval is that of as many independent rows as have the same error (Korn
-    and Graubard, *Survey Methodology* 24, 1998). Where the table has strata also adjusted: with
-    everyone's mix of those the group has rows in.
+    Rates (`blocks.SHARES`) have Wilson's interval, all others that of a bootstrap. Where rows are
+    weighted or come in clusters, the interval is that of as many independent rows as have the same
+    error (Korn and Graubard, *Survey Methodology* 24, 1998). Where the table has strata also
+    adjusted: with everyone's mix of those the group has rows in.
     """
     grid = blocks.grid_of(data, [of], [blocks.alone], ["none"], ["max"])
     groups = len(data.groups)
@@ -146,10 +137,8 @@ def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> 
 
 
 def _independent(data: Table, of: str, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of each group's rate, and as many independent ones as have its error: (G,) each.
-
-    By linearisation, and for rates of 0 and 1 by Kish's design effect.
-    """
+    """The rows of each group's rate, and as many independent ones as have its error: (G,) each."""
+    # by linearisation, and for rates of 0 and 1 by Kish's design effect
     held, inside = data.pooled, data.groups.member
     hit, counted = (np.isin(data.kinds["cell"], cells) for cells in blocks.SHARES[of])
     size = counted * np.asarray(data.kinds.get("sample_weight", 1.0))
@@ -169,10 +158,8 @@ def _independent(data: Table, of: str, value: np.ndarray) -> tuple[np.ndarray, n
 
 
 def explain(report: Report, measure: str, set: str, comparison: str, reduction: str, top: int = 5):
-    """What a cell was made from, in three tables.
-
-    ``cell`` is its value and evidence, ``pairs`` the `top` comparisons (each once where both
-    directions give the same), and ``counts`` those of the two sides that decide.
+    """What a cell was made from: ``cell``, its value and evidence; ``pairs``, the `top` comparisons
+    (once where both directions give the same); ``counts`` of the two sides that decide.
     """
     cell = report.cell(measure, set, comparison, reduction)
     pairs = report.pairs(measure, set, comparison).dropna(subset=["compared"])
@@ -187,31 +174,6 @@ def explain(report: Report, measure: str, set: str, comparison: str, reduction: 
     }
 
 
-def widget(report: Report):
-    """Four menus over `explain`, for a kernel -> ipywidgets.VBox of the menus and their page."""
-    import ipywidgets
-
-    menus = [ipywidgets.Dropdown(options=report.cells[k].unique(), description=k) for k in KEYS]
-    page, look = ipywidgets.HTML(), {"float_format": "{:.3f}".format, "na_rep": "not estimable"}
-
-    def show(_=None) -> None:
-        try:
-            found = explain(report, *(menu.value for menu in menus))
-        except (KeyError, ValueError) as error:  # not every combination is a cell
-            page.value = f"<p>{error.args[0]}</p>"
-            return
-        page.value = "".join(f"<h4>{k}</h4>{t.to_html(**look)}" for k, t in found.items())
-
-    for menu in menus:
-        menu.observe(show, names="value")
-    show()
-    return ipywidgets.VBox([ipywidgets.HBox(menus), page])
-
-
-def _names(block: tuple) -> list[str]:
-    return [block[0].name, *(blocks.name_of(part) for part in block[1:])]
-
-
 def _sides(sample: Sample, block: tuple) -> dict[str, np.ndarray]:
     """Both sides of all comparisons: the columns `SIDES`."""
     of, which, _ = block
@@ -223,22 +185,16 @@ def _sides(sample: Sample, block: tuple) -> dict[str, np.ndarray]:
 
 
 def _cells(sample: Sample) -> pd.DataFrame:
-    rows, heavy = [], {which: sample.weights(which) for which in sample.grid.sets}
+    rows, values = [], iter(sample.cells())
     for block in sample.grid.combinations():
         found, sides = sample.compared(block), _sides(sample, block)
         known = int((~np.isnan(found)).sum())
         for reduction in sample.grid.reductions:
-            value = float(blocks.reduce(found, reduction, heavy[block[1]]))
-            row = [*_names(block), blocks.name_of(reduction), value, known, len(found) - known]
-            at = _deciding(found, reduction)
+            value = float(next(values))
+            names = [blocks.name_of(part) for part in (*block, reduction)]
+            decides = {"max": found, "min": -found}.get(reduction, np.abs(found))
+            at = np.argmax(np.where(np.isnan(found), -np.inf, decides))
             nobody = ["", "", np.nan, np.nan, 0, 0]
-            rows.append(row + ([side[at] for side in sides.values()] if known else nobody))
+            both = [side[at] for side in sides.values()] if known else nobody
+            rows.append([*names, value, known, len(found) - known, *both])
     return pd.DataFrame(rows, columns=[*KEYS, "value", "compared", "skipped", *SIDES])
-
-
-def _deciding(compared: np.ndarray, how: str | Callable) -> int:
-    """Place of the comparison that decides a reduction."""
-    if how == "min":
-        return int(np.argmin(np.where(np.isnan(compared), np.inf, compared)))
-    size = compared if how == "max" else np.abs(compared)
-    return int(np.argmax(np.where(np.isnan(size), -np.inf, size)))

@@ -36,11 +36,7 @@ WRONG = {
 
 
 class Rows:
-    """The table `rows` of a database: every column as text, and the file that a row is from.
-
-    `names` are the columns, `comma` says that numbers may have a decimal comma, and `notes` are
-    sentences about what was done to the files.
-    """
+    """The table `rows` of a database: columns `names` as text, and the file that a row is from."""
 
     def __init__(self, source: str | Path | pd.DataFrame, folder: str) -> None:
         """Read a file, a folder or pattern of them, or rows; what needs space goes to `folder`."""
@@ -51,15 +47,15 @@ class Rows:
         for number, path in enumerate(self.files):
             read, *kind = self._form(path, Path(folder, str(number)))
             kinds.setdefault(tuple(kind), []).append(read)
-            columns[str(path)] = set(kind[0])
+            columns[path] = set(kind[0])
         _same(columns)
         parts = [self._reader(paths, *kind) for kind, paths in kinds.items()]
         parts = parts or [self._memory(source.rename(columns=str))]
-        selects, self.names = [], []
+        selects = []
         for part in parts:
             types = dict(row[:2] for row in self.fetch(f"DESCRIBE FROM {part}"))
             selects.append(f"SELECT {', '.join(map(_as_text, types, types.values()))} FROM {part}")
-            self.names = [name for name in types if name != FILE]
+        self.names = [name for name in types if name != FILE]
         small = self.texts and sum(path.stat().st_size for path in self.files) < SMALL
         union = " UNION ALL BY NAME ".join(selects)
         self.fetch(f"CREATE {'TABLE' if small else 'VIEW'} rows AS {union}")
@@ -87,12 +83,13 @@ class Rows:
 
     def values(self, names: Iterable[str], most: int) -> dict[str, dict[str, int] | int]:
         """How often columns have each value, or about how many values where they have many."""
-        found, few = dict.fromkeys(names), []
-        if found:
-            found = dict(zip(found, self.ask(*_each("approx_count_distinct", found)), strict=True))
-            few = [name for name in found if found[name] <= 2 * most]
-        held = zip(few, self.ask(*_each("histogram", few)), strict=True) if few else ()
-        return found | {name: values or {} for name, values in held}
+        found = self._each("approx_count_distinct", dict.fromkeys(names))
+        few = self._each("histogram", [name for name in found if found[name] <= 2 * most])
+        return found | {name: values or {} for name, values in few.items()}
+
+    def _each(self, function: str, names: Iterable[str]) -> dict[str, Any]:
+        asked = [f"{function}({quoted(name)})" for name in names]
+        return dict(zip(names, self.ask(*asked), strict=True)) if asked else {}
 
     def first(self, name: str, condition: str, *values: Any) -> str:
         """The first value of a column for which a condition is true, and where it stands."""
@@ -177,10 +174,6 @@ def _string(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _each(function: str, names: Iterable[str]) -> list[str]:
-    return [f"{function}({quoted(name)})" for name in names]
-
-
 def _as_text(name: str, kind: str) -> str:
     """A column as people write it; what holds blanks only is missing."""
     own = quoted(name)
@@ -235,16 +228,15 @@ def _opened(path: Path) -> BinaryIO:
 def _encoding(path: Path) -> str:
     """How a text file is written: UTF-8, UTF-16, or else as Windows does."""
     with _opened(path) as file:
-        start = file.read(2)
-        if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        part, decoder = file.read(2), codecs.getincrementaldecoder("utf-8")()
+        if part in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             return "utf-16"
-        decoder = codecs.getincrementaldecoder("utf-8")()
         try:
-            while start:
-                if b"\0" in start:
+            while part:
+                if b"\0" in part:
                     raise ValueError(f"{path.name}: {NO_TABLE}")
-                decoder.decode(start)
-                start = file.read(1 << 20)
+                decoder.decode(part)
+                part = file.read(1 << 20)
         except UnicodeDecodeError:
             return "cp1252"  # Latin-1 and a few more
     return "utf-8"
@@ -271,13 +263,10 @@ def _distinct(where: str, names: Sequence[str]) -> None:
         raise ValueError(f"{where}: rename the column {own[0]}, which is a name of the suite's own")
 
 
-def _same(columns: dict[str, set]) -> None:
+def _same(columns: dict[Path, set]) -> None:
     """Refuse files that have different columns."""
     every = set().union(*columns.values())
-    lacks = [
-        f"{Path(path).name} lacks {', '.join(sorted(every - of))}"
-        for path, of in columns.items()
-        if every - of
-    ]
+    lacks = {path.name: ", ".join(sorted(every - of)) for path, of in columns.items() if every - of}
     if lacks:
-        raise ValueError(f"the {len(columns)} files have different columns: {'; '.join(lacks[:4])}")
+        first = "; ".join(f"{name} lacks {those}" for name, those in [*lacks.items()][:4])
+        raise ValueError(f"the {len(columns)} files have different columns: {first}")

@@ -1,7 +1,6 @@
 """From files to counts: columns recognised by their names, rows counted by DuckDB.
 
-Columns are text (`rows`), and converted where they have a role. All reports follow from a tally,
-and tallies add. The rows are never held in memory.
+Columns are text (`rows`), and converted where they have a role. Rows are never held in memory.
 """
 
 import csv
@@ -12,7 +11,7 @@ import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +39,11 @@ NOTHING = f"({', '.join(repr(word) for text in NOTHING for word in (text, text.l
 NUMBER = re.compile(r"[+-]?\d*[.,]?\d+")
 UNTAKEN = [("weight", "sample_weight", "weight"), ("weights", "sample_weight", "weight")]
 UNTAKEN += [("cluster", "cluster", "cluster")]
+OUTSIDE = {
+    "y_score": ("NOT BETWEEN 0 AND 1", "no probabilities (0 to 1)", "divide percentages by 100"),
+    "sample_weight": ("< 0", "negative", "a weight says how much a row counts"),
+}
+MEND = "mend them (decimals have a point, or a comma where semicolons separate the columns)"
 MANY = 50  # values of a column that may be a group each without anybody asking for it
 MOST = 1000  # values of a column that may be a group each at all
 STEPS = 1000  # of the scores of a large table
@@ -51,28 +55,14 @@ TIMES = PRIVATE["times"]
 
 @dataclass(frozen=True)
 class Tally:
-    """How often each combination of values occurs: `rows`, where roles and times have their names
-    of `PRIVATE`, and groups and strata their own.
+    """How often each combination of values occurs, and what was taken for what."""
 
-    `roles` says which column of the file has which role, `notes` are sentences about what was left
-    out, and `steps` counts those of the scores (None: exact).
-    """
-
-    rows: pd.DataFrame
-    roles: dict[str, str]
+    rows: pd.DataFrame  # roles and times have their names of `PRIVATE`, groups and strata their own
+    roles: dict[str, str]  # the column of the file that has the role
     sensitive_features: list[str]
     strata: list[str]
-    notes: list[str]
-    steps: int | None = None
-
-    def __add__(self, other: "Tally") -> "Tally":
-        """Both tallies as one; refused where they count other columns."""
-        differ = sorted(set(self.rows) ^ set(other.rows))
-        differ += ["the steps of the scores"] if self.steps != other.steps else []
-        if differ:
-            raise ValueError(f"tallies of different columns do not add: {', '.join(differ)}")
-        notes = list(dict.fromkeys(self.notes + other.notes))
-        return replace(self, rows=_collapsed(pd.concat([self.rows, other.rows])), notes=notes)
+    notes: list[str]  # sentences about what was left out
+    steps: int | None = None  # of the scores; None: exact
 
     def __len__(self) -> int:
         return int(self.rows[TIMES].sum())
@@ -99,8 +89,8 @@ class Tally:
             del roles[PRIVATE["y_score"]]
         rows = _collapsed(self.rows[list(dict.fromkeys([*by, *strata, *roles]))])
         given = rows[[*roles]].rename(columns=roles | {PRIVATE["cluster"]: "clusters"})
-        held = {"strata": rows[strata] if strata else None}
-        return counts.table(rows[by], intersect=intersect, **given.to_dict("series"), **held)
+        held = given.to_dict("series") | {"strata": rows[strata] if strata else None}
+        return counts.table(rows[by], intersect=intersect, **held)
 
 
 def of_file(
@@ -108,19 +98,12 @@ def of_file(
 ) -> Tally:
     """Count a file, a folder, a pattern of files, or rows in memory: one GROUP BY.
 
-    Scores of more than `LARGE` rows are counted in `STEPS` equal steps of [0, 1], as the middles of
-    these, and many clusters in `BUCKETS` (by hashing), which are drawn as wholes.
-
-    Parameters
-    ----------
-    positive : the value of y_true and y_pred that counts as 1, all others as 0, or one for each
-        column ("decision=approve,repaid=yes"); needed where they are not 0 and 1, yes and no, ...
-    given : columns by role, such as y_true="outcome", and lists of sensitive_features and strata
-
-    Raises
-    ------
-    ValueError : for columns that are not there, not recognised or in doubt, values that are no
-        number or not two, scores outside [0, 1], a positive that occurs nowhere, and bad weights
+    `given` are columns by role, such as y_true="outcome", and lists of sensitive_features and
+    strata. `positive` is the value of labels that counts as 1, or one for each column
+    ("decision=approve,repaid=yes"); needed where they are not 0 and 1, yes and no, ... Scores of
+    more than `LARGE` rows are counted in `STEPS` equal steps of [0, 1], as the middles of these,
+    and many clusters in `BUCKETS`, which are drawn as wholes. A ValueError tells of columns that
+    are in doubt, and of values that cannot be what they were taken for.
     """
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         rows = Rows(source, folder)
@@ -141,13 +124,10 @@ def _counted(rows: Rows, positive: str | None, given: dict) -> Tally:
     steps = STEPS if "y_score" in roles and total > LARGE else None
     if steps:
         keys["y_score"] = f"greatest(0, least(floor({keys['y_score']} * {steps}), {steps - 1}))"
-    if "cluster" in roles:
-        [several] = rows.ask(f"count(DISTINCT {keys['cluster']})")
-        if several == 1:
-            raise ValueError(f"{roles['cluster']} has one value: all rows belong together")
-        if several > BUCKETS * 5:
-            keys["cluster"] = f"hash({keys['cluster']}) % {BUCKETS}"
-            notes.append(f"The {several:,} clusters were put into {BUCKETS:,} buckets.")
+    [several] = rows.ask(f"count(DISTINCT {keys.get('cluster', 1)})")
+    if several > BUCKETS * 5:
+        keys["cluster"] = f"hash({keys['cluster']}) % {BUCKETS}"
+        notes.append(f"The {several:,} clusters were put into {BUCKETS:,} buckets.")
     groups = list(dict.fromkeys(itertools.chain(*lists.values())))
     selected = [f"{of} AS {PRIVATE[role]}" for role, of in keys.items()] + [*map(quoted, groups)]
     query = f"SELECT {', '.join(selected)}, count(*) AS {TIMES} FROM rows WHERE {complete}"
@@ -158,8 +138,8 @@ def _counted(rows: Rows, positive: str | None, given: dict) -> Tally:
         raise ValueError(f"there is no row in which none of {', '.join(roles.values())} is missing")
     if steps:
         found[PRIVATE["y_score"]] = (found[PRIVATE["y_score"]] + 0.5) / steps
-    if "sample_weight" in roles:
-        counts.weights(found[PRIVATE["sample_weight"]])
+    if "sample_weight" in roles and not found[PRIVATE["sample_weight"]].any():
+        raise ValueError(f"{roles['sample_weight']}: all weights are 0, so nothing would count")
     labels = {roles[role]: PRIVATE[role] for role in LABELS if role in roles}
     notes += _zeros_and_ones(rows, found, labels, positive)
     for name in groups:
@@ -174,19 +154,18 @@ def _counted(rows: Rows, positive: str | None, given: dict) -> Tally:
 
 def named(names: Sequence[str], given: dict) -> tuple[dict, dict]:
     """Column by role, by name where not given, and the columns of groups and strata as given."""
-    lists = {of: list(given.get(of, ())) for of in ("sensitive_features", "strata")}
-    lists = {of: list(dict.fromkeys(filter(None, map(str.strip, ns)))) for of, ns in lists.items()}
+    lists = {of: map(str.strip, given.get(of, ())) for of in ("sensitive_features", "strata")}
+    lists = {of: [*dict.fromkeys(filter(None, its))] for of, its in lists.items()}
     found = {role: column for role, column in given.items() if role not in lists}
     asked = [*found.values(), *lists["sensitive_features"]]
     if missing := [name for name in [*asked, *lists["strata"]] if name not in names]:
         raise ValueError(f"there is no column {missing[0]!r}; there are {', '.join(names)}")
-    for role, usual in ROLES.items():
-        here = [name for name in usual if name in names and name not in asked]
-        if role not in found and len(here) > 1:
-            raise ValueError(
-                f"{' and '.join(here)} could both be {role}: say --map {role}={here[0]}"
-            )
-        if role not in found and here:
+    for role in [role for role in ROLES if role not in found]:
+        here = [name for name in ROLES[role] if name in names and name not in asked]
+        if len(here) > 1:
+            both, answer = " and ".join(here), f"--map {role}={here[0]}"
+            raise ValueError(f"{both} could both be {role}: say {answer}")
+        if here:
             found[role] = here[0]
     often = Counter(found.values())
     if twice := [role for role, name in found.items() if often[name] > 1]:
@@ -216,17 +195,17 @@ def grouped(rows: Rows, roles: dict, lists: dict, total: int, free: bool) -> dic
     labels = [roles[role] for role in LABELS if role in roles]
     values = rows.values([*asked, *others, *labels], MOST)
     for name in asked:
-        if _many(values[name]) > MOST:
+        many, said = _many(values[name])
+        if many > MOST:
             raise ValueError(
-                f"{name} has {_shown(values[name])} different values, too many for groups (at "
-                f"most {MOST:,}): is it an identifier? Give it as cluster if it says which rows "
-                "belong together, or merge its values"
+                f"{name} has {said}, too many for groups (at most {MOST:,}): is it an identifier? "
+                "Give it as cluster if it says which rows belong together, or merge its values"
             )
     for name in labels:
         if isinstance(values[name], int):
             some = rows.fetch(f"SELECT DISTINCT {_value(name)} FROM rows LIMIT 100")
             _no_scores(name, {_word(text) for [text] in some if text})
-            raise ValueError(f"{name} has {_shown(values[name])} different values: no labels")
+            raise ValueError(f"{name} has {_many(values[name])[1]}: no labels")
     reasons = {name: _no_group(name, values[name], total) for name in others}
     rows.notes += [f"The column {name} {why}" for name, why in reasons.items() if why]
     rows.notes += [
@@ -244,37 +223,25 @@ def grouped(rows: Rows, roles: dict, lists: dict, total: int, free: bool) -> dic
     return values
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names of columns with commas between, and quoted where they hold some."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(names)
-    return line.getvalue()
-
-
-def _many(values: dict | int) -> int:
-    return values if isinstance(values, int) else len(values)
-
-
-def _shown(values: dict | int) -> str:
-    return f"about {values:,}" if isinstance(values, int) else f"{len(values):,}"
+def _many(values: dict | int) -> tuple[int, str]:
+    """How many values a column has, and the same in words."""
+    many = values if isinstance(values, int) else len(values)
+    return many, f"{'about ' * (many is values)}{many:,} different values"
 
 
 def _no_group(name: str, values: dict | int, total: int) -> str:
     """Why a column is no group unless it is asked for."""
-    if _many(values) > MANY:
-        return (
-            f"holds {_shown(values)} different values: no groups. Put numbers such as ages "
-            "into bands (18-29, 30-44) to compare them."
-        )
+    many, said = _many(values)
+    if many > MANY:
+        bands = "Put numbers such as ages into bands (18-29, 30-44) to compare them."
+        return f"holds {said}: no groups. {bands}"
     texts = [text.strip() for text in values]
     if any(re.search(r"[.,]0*[1-9]", text) for text in texts) and all(map(NUMBER.fullmatch, texts)):
         return f"holds numbers with fractions: no groups (if they are codes: --sensitive {name})."
-    if len(values) == 1 and sum(values.values()) < total:
+    if many == 1 and sum(values.values()) < total:
         return f"holds {texts[0]} or nothing: --sensitive {name} compares these."
-    if len(values) < 2:
-        several = "one value only" if values else "no value"
-        return f"has {several}: there is nothing to compare."
-    return ""
+    several = {0: "no value", 1: "one value only"}.get(many)
+    return f"has {several}: there is nothing to compare." if several else ""
 
 
 def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
@@ -289,16 +256,18 @@ def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
             odd[name] = [role or "y_pred"]
         elif (its <= held and 2 * len(its) > len(held)) or (lacking and its <= USUAL):
             odd[name] = lacking or ["y_pred"]
-    for name, role in odd.items():
-        groups = listed([n for n in names if n not in odd] or [name])
-        values = f"{name} holds {_listed(words[name])}"
-        maps = " or ".join(f"--map {shlex.quote(f'{of}={name}')}" for of in role)
-        if set(role) <= set(lacking):
-            problem = f"{values}: is it {' or '.join(role)}? Say {maps}, or name the group columns"
-        else:
-            problem = f"{values}: is it another model's {role[0]}? Name the group columns"
-        more = "" if set(role) <= set(lacking) else f" (and to judge {name}: {maps})"
-        raise ValueError(f"{problem}, such as --sensitive {shlex.quote(groups)}{more}")
+    if not odd:
+        return
+    name, role = next(iter(odd.items()))
+    maps = " or ".join(f"--map {shlex.quote(f'{of}={name}')}" for of in role)
+    groups = io.StringIO()
+    csv.writer(groups, lineterminator="").writerow([n for n in names if n not in odd] or [name])
+    such = f"the group columns, such as --sensitive {shlex.quote(groups.getvalue())}"
+    asked = f"{name} holds {_listed(words[name])}: is it"
+    if set(role) <= set(lacking):
+        raise ValueError(f"{asked} {' or '.join(role)}? Say {maps}, or name {such}")
+    other = f"another model's {role[0]}? Name {such}"
+    raise ValueError(f"{asked} {other} (and to judge {name}: {maps})")
 
 
 # --- what the values are ---
@@ -313,31 +282,17 @@ def _number(rows: Rows, role: str, name: str) -> str:
     """A column of numbers, in SQL; refused where a value is none, or out of range."""
     text = _value(name)
     of = number(text, rows.comma)
-    bad = f"{text} IS NOT NULL AND NOT coalesce(isfinite({of}), false)"
-    [(wrong, below, low, high, comma, point)] = rows.fetch(
-        "SELECT count(*) FILTER (t IS NOT NULL AND NOT coalesce(isfinite(x), false)), "
-        "count(*) FILTER (x < 0), min(x), max(x), bool_or(contains(t, ',')), "
-        f"bool_or(contains(t, '.')) FROM (SELECT {text} AS t, {of} AS x FROM rows)"
-    )
-    if wrong:
-        raise ValueError(
-            f"{name}: {wrong:,} values are no numbers, the first is {rows.first(name, bad)}; mend "
-            "them (decimals have a point, or a comma where semicolons separate the columns)"
-        )
-    if rows.comma and comma and point:
+    none = f"{text} IS NOT NULL AND NOT coalesce(isfinite({of}), false)"
+    outside, what, advice = OUTSIDE[role]
+    checks = [(none, "no numbers", MEND), (f"{of} {outside}", what, advice)]
+    odd = [*(check[0] for check in checks), f"contains({text}, ',')", f"contains({text}, '.')"]
+    *often, commas, points = rows.ask(*(f"count(*) FILTER ({one})" for one in odd))
+    if rows.comma and commas and points and not often[0]:
         raise ValueError(f"{name} has decimal commas and points: write all numbers in one way")
-    if role == "sample_weight" and below:
-        first = rows.first(name, f"{of} < 0")
-        [every] = rows.ask("count(*)")
-        raise ValueError(
-            f"{name}: {below:,} of {every:,} rows have a negative weight, the first is {first}"
-        )
-    if role == "y_score" and low is not None and (low < 0 or high > 1):
-        percent = " (divide by 100?)" if low >= 0 and high <= 100 else ""
-        raise ValueError(
-            f"{name}: scores lie between {low:g} and {high:g}, and not in [0, 1]; "
-            f"turn them into probabilities{percent}"
-        )
+    for wrong, (condition, what, advice) in zip(often, checks, strict=True):
+        if wrong:
+            first = rows.first(name, condition)
+            raise ValueError(f"{name}: {wrong:,} values are {what}, the first is {first}; {advice}")
     return of
 
 
@@ -352,7 +307,7 @@ def _listed(words: set[str]) -> str:
     return ", ".join([*sorted(words)[:8], *(["..."] if len(words) > 8 else [])])
 
 
-def _no_scores(name: str, words: set[str] | pd.Series) -> None:
+def _no_scores(name: str, words: set[str]) -> None:
     """Refuse labels that are numbers between 0 and 1."""
     found = pd.to_numeric(pd.Series(sorted(words)).str.replace(",", "."), errors="coerce")
     if found.between(0, 1).all() and (found % 1 > 0).any():
@@ -417,10 +372,10 @@ def _wanted(positive: str | None, labels: dict[str, str]) -> tuple[dict[str, str
 
 def _which(name: str, wanted: dict, chosen: dict, kinds: dict, pairs: dict) -> str:
     """Ask which value of a column counts as 1, with an answer that is accepted."""
-    open_ = [of for of in kinds if wanted or of not in chosen]
-    shared = set.intersection(*(kinds[of] for of in open_))
-    usual = {of: pairs[of][1] if pairs[of] else min(shared or kinds[of]) for of in open_}
-    values = {of: chosen.get(of, usual[of]) for of in open_}
+    asked = [of for of in kinds if wanted or of not in chosen]
+    shared = set.intersection(*(kinds[of] for of in asked))
+    usual = {of: pairs[of][1] if pairs[of] else min(shared or kinds[of]) for of in asked}
+    values = usual | {of: chosen[of] for of in asked if of in chosen}
     answer = ",".join(f"{of}={value}" for of, value in values.items())
     if len(values) == len(kinds) and len({*values.values()}) == 1:
         answer = values[name]

@@ -24,7 +24,6 @@ from helpers.icon2.average_precision import (
     evaluate,
 )
 from helpers.icon2.matching import Matches
-from helpers.stats import permutation
 
 POINTS = 100.0
 ALL = "all classes"
@@ -322,12 +321,12 @@ def _permuted(matches, attribute, clusters, permutations: int, seed: int) -> Ite
         apart = matches.boxes.category.to_numpy()
     known, rng = attribute.codes >= 0, np.random.default_rng(seed)
     places = [np.flatnonzero(known & (apart == group)) for group in np.unique(apart[known])]
-    exchanged = [(where, permutation.Clusters(together[where])) for where in places]
+    exchanged = [(where, stats.between_clusters(together[where], rng)) for where in places]
     yield attribute
     for _ in range(permutations):
         codes = attribute.codes.copy()
-        for where, some in exchanged:
-            codes[where] = codes[where[some.between(rng)]]
+        for where, sources in exchanged:
+            codes[where] = codes[where[next(sources)]]
         yield replace(attribute, codes=codes)
 
 
