@@ -207,7 +207,7 @@ def forest(
     fig, axes = plt.subplots(down, columns, figsize=(width, 1.1 + sum(sizes)), **share)
     for ax, (name, part), some in zip(axes.flat, parts, shown, strict=False):
         compared(ax, part, value, rows, looks, by, some, apart=apart)
-        ax.set_title(textwrap.fill(str(name), 40 if columns < 3 else 30), fontsize=10)
+        ax.set_title(textwrap.fill(str(name), 90 // columns), fontsize=10)
         if at is not None:
             ax.axvline(at, **line)
     for ax in axes.flat[len(parts) :]:
