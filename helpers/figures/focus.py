@@ -59,7 +59,7 @@ def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame
     recorded `photographs`: all three are summaries."""
     names = list(means["method"])
     photographs = photographs[photographs["method"].isin(names)]
-    networks = networks.drop(columns=["low", "high"])
+    networks = networks.filter(["method", "mean"])
     looks = {
         "one network on photographs of ImageNet": PHOTOGRAPH,
         "here: mean, 95% interval": {"color": BLUE},
