@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
 from helpers.figures import style
-from helpers.figures.style import BLUE, FAINT, INK, RED
+from helpers.figures.style import BLUE, FAINT, INK, RED, Table
 
 LEVEL = 0.05
 SHADES = ("#E69F00", "#56A0D3", "#0072B2", "#003049")
@@ -27,7 +26,7 @@ REPORT = {  # what the grounds and the dots of a report mean
 }
 
 
-def null_of_worst_case(table: pd.DataFrame) -> Figure:
+def null_of_worst_case(table: Table) -> Figure:
     """What a worst-case measure reads where there is no bias: n, groups, median, low, high."""
     figure, axes = plt.subplots(figsize=(7.2, 3.8))
     several = sorted(table["groups"].unique())
@@ -47,7 +46,7 @@ def null_of_worst_case(table: pd.DataFrame) -> Figure:
     return style.headed(figure, f"Without any bias, {reading}")
 
 
-def ten_readings(table: pd.DataFrame) -> Figure:
+def ten_readings(table: Table) -> Figure:
     """The same gap under several measures: reading, value, low, high, null_low, null_high."""
     looks = {"measured, 95% interval": {"color": BLUE, "ms": 6}}
     figure = style.forest(table, "value", "reading", looks, width=8)
@@ -60,7 +59,7 @@ def ten_readings(table: pd.DataFrame) -> Figure:
     return style.headed(figure, title, {"no bias (95%)": grey | {"marker": "s"}} | looks)
 
 
-def group_rates(table: pd.DataFrame, label: str, fixed: str) -> Figure:
+def group_rates(table: Table, label: str, fixed: str) -> Figure:
     """A base measure of groups with intervals, as it is and with `fixed` held fixed.
 
     `table` has panel, group, n, value, low, high, adjusted, adjusted_low and adjusted_high.
@@ -77,7 +76,7 @@ def group_rates(table: pd.DataFrame, label: str, fixed: str) -> Figure:
     return style.headed(figure, title, looks)
 
 
-def figure_1(table: pd.DataFrame) -> Figure:
+def figure_1(table: Table) -> Figure:
     """The report as the paper prints it: measure, column, value, best, gap, size and corrected.
 
     `best` says which value of a column is best, and stands below its name.
@@ -95,7 +94,7 @@ def figure_1(table: pd.DataFrame) -> Figure:
     return style.headed(figure, title, REPORT)
 
 
-def grid(values: pd.DataFrame, corrected: pd.DataFrame) -> Figure:
+def grid(values: Table, corrected: Table) -> Figure:
     """The sizes of gaps of a whole report: measures x (set, comparison, reduction).
 
     Shown are the columns `SHOWN`, of which 0 is no bias.
@@ -118,7 +117,7 @@ def grid(values: pd.DataFrame, corrected: pd.DataFrame) -> Figure:
     return style.headed(figure, title, REPORT)
 
 
-def _shaded(ax, values: pd.DataFrame, size: pd.DataFrame, corrected: pd.DataFrame, font) -> None:
+def _shaded(ax, values: Table, size: Table, corrected: Table, font) -> None:
     """Numbers on a ground as dark as their size, with a dot where they are beyond chance."""
     texts = values.map("{:.2f}".format).replace({"nan": "–", "inf": "∞"})
     grounds = style.shades(np.clip(size.to_numpy(float), 0, 1) / 1.3, "Blues")
@@ -145,7 +144,7 @@ def rocs(curves: Mapping[str, tuple], pair: Sequence[str], area: float) -> Figur
     return figure
 
 
-def audit(table: pd.DataFrame, words: Mapping[str, str]) -> Figure:
+def audit(table: Table, words: Mapping[str, str]) -> Figure:
     """Every group's rates: attribute, group, measure, value, low and high; a panel a measure.
 
     All panels are equally wide in units of the rate, so that gaps can be compared.
@@ -154,16 +153,9 @@ def audit(table: pd.DataFrame, words: Mapping[str, str]) -> Figure:
     table["measure"] = table["measure"].map(words)
     spread = table.groupby("measure", sort=False).agg({"low": "min", "high": "max"})
     wide, across = 1.1 * (spread["high"] - spread["low"]).max(), min(4, len(spread))
-    figure = style.forest(
-        table,
-        "value",
-        "row",
-        {"rate": {"color": BLUE, "ms": 5}},
-        panel="measure",
-        across=across,
-        width=2.6 * across + 1.6,
-        sharex=False,
-    )
+    size = {"across": across, "width": 2.6 * across + 1.6, "sharex": False}
+    looks = {"rate": {"color": BLUE, "ms": 5}}
+    figure = style.forest(table, "value", "row", looks, panel="measure", **size)
     for ax, middle in zip(figure.axes, spread.mean(axis=1), strict=False):
         left = np.clip(middle - wide / 2, -0.02, max(1.02 - wide, -0.02))
         ax.set_xlim(left, left + wide)

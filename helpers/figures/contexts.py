@@ -18,10 +18,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from helpers.figures import style
-from helpers.figures.style import FAINT, INK, SET_COLOURS, WHISKERS, ZERO, context_name
+from helpers.figures.style import FAINT, INK, SET_COLOURS, WHISKERS, ZERO, Looks, Table
 
 # what notebooks call beside the figures
 framed, image_grid, palette, show = style.framed, style.image_grid, style.palette, style.show
+context_name = style.context_name
 
 Names = Mapping[str, str]
 Pairs = Sequence[tuple[str, str]]
@@ -35,7 +36,7 @@ LABELS = {"asked": "the model", "reference": "the reference"}  # networks of `ef
 SHADE = {"nothing planted: yes is a false alarm": {"marker": "s", "color": "#E4E4E4", "ms": 10}}
 
 
-def colour_alone(table: pd.DataFrame) -> Figure:
+def colour_alone(table: Table) -> Figure:
     """How often one mean colour names the class, for each set and region, by `given_away`."""
     table = table.assign(row=table["set"] + ", " + table["region"])
     looks = {name: {"color": SET_COLOURS[name]} for name in table["set"].unique()}
@@ -45,14 +46,13 @@ def colour_alone(table: pd.DataFrame) -> Figure:
     ax.set(xlim=(0, 1), xlabel="classes guessed right")
     ax.xaxis.set_major_formatter(PercentFormatter(1))
     most = table.loc[table["accuracy"].idxmax()]
-    title = (
-        f"One mean colour names the class in {most['accuracy']:.0%} of the images: {most['row']}"
-    )
+    title = f"One mean colour names the class in {most['accuracy']:.0%} of the images"
+    title += f": {most['row']}"
     entries = {"one mean colour": {}, "guessing at random": REFERENCE}
     return style.headed(fig, title, entries, "Whiskers: 95% intervals for other test images.")
 
 
-def accuracy_bars(table: pd.DataFrame, n_classes: int) -> Figure:
+def accuracy_bars(table: Table, n_classes: int) -> Figure:
     """`cross_evaluation.accuracies`, with a column paper (share or NaN), as Figure 2."""
     fig, ax = plt.subplots(figsize=(9.5, 4.2))
     by = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOURS}
@@ -109,9 +109,7 @@ def causal_graphs() -> Figure:
     return style.headed(fig, title)
 
 
-def logit_panels(
-    points: pd.DataFrame, paper: pd.DataFrame, colours: Names, context_of: Names
-) -> Figure:
+def logit_panels(points: Table, paper: Table, colours: Names, context_of: Names) -> Figure:
     """Figure 7: a panel a pair of `effects.points`; over it its distances and `paper.of_pairs`'."""
     shown = points[points["kind"].isin(["single", "context"])]
     met = shown.groupby("context_class", sort=False)["object_class"].unique()
@@ -150,9 +148,7 @@ def logit_panels(
     return style.headed(fig, title, looks, text)
 
 
-def _panel(
-    ax: Axes, pair: pd.DataFrame, object_colour: str, context_colour: str, frame: pd.DataFrame
-) -> None:
+def _panel(ax: Axes, pair: Table, object_colour: str, context_colour: str, frame: Table) -> None:
     """2-D histograms in shades of two colours, their margins and their means, inside a frame."""
     xs, ys = (np.linspace(*frame[name], 25) for name in frame)
     ax.set(xlim=xs[[0, -1]], ylim=ys[[0, -1]])
@@ -178,7 +174,7 @@ def _panel(
 
 
 def distance_construction(
-    points: pd.DataFrame, object_class: str, context_class: str, colours: Names
+    points: Table, object_class: str, context_class: str, colours: Names
 ) -> Figure:
     """How Table 1's distances are found (Figure 9), by one pair of `effects.points`."""
     pair = _of(points, object_class=object_class, context_class=context_class)
@@ -210,9 +206,7 @@ def distance_construction(
     return style.headed(fig, title, entries)
 
 
-def table_1_distances(
-    effects: pd.DataFrame, colours: Names, context_of: Names, paper: pd.DataFrame
-) -> Figure:
+def table_1_distances(effects: Table, colours: Names, context_of: Names, paper: Table) -> Figure:
     """Table 1 as Figure 10, by `effects.of_pairs` and `paper.of_pairs`: mosaics are filled."""
     table = effects.merge(paper[[*PAIR, "mosaic", "single"]], on=PAIR, how="left")
     named = [context_name(name, context_of) for name in table["context_class"]]
@@ -225,11 +219,12 @@ def table_1_distances(
         for kind, ground in grounds.items()
         for name in table["object_class"].unique()
     }
-    fig = style.forest(both, "value", "pair", looks, "kind", apart=0.15, width=8.8, at=0)
-    [ax] = fig.axes
-    for name, face, at in (("mosaic", FAINT, 0.3), ("single", "white", 0.3)):
-        look = PAPER | {"ms": 5, "mec": FAINT, "mfc": face}
-        ax.plot(table[name], np.arange(len(table)) + at, ls="", **look)
+    fig = style.forest(both, "value", "pair", looks, "kind", apart=0.1, width=8.8, at=0)
+    [ax], rows = fig.axes, np.arange(len(table))
+    joined = {"color": table["object_class"].map(colours), "lw": 1, "alpha": 0.5}
+    ax.hlines(rows, table["mosaic_distance"], table["single_distance"], **joined)
+    for name, face in (("mosaic", FAINT), ("single", "white")):
+        ax.plot(table[name], rows + 0.3, **PAPER | {"ms": 5, "mec": FAINT, "mfc": face, "ls": ""})
     ends = "\N{LEFTWARDS ARROW} context's class", "object's class \N{RIGHTWARDS ARROW}"
     ax.set_xlabel("      signed distance of the mean to the diagonal (logits)      ".join(ends))
     entries = {"mosaics": {}, "single images": grounds["single_distance"]}
@@ -256,7 +251,7 @@ def mosaic_logits(
 
 
 def by_context(
-    table: pd.DataFrame, title: str, context_of: Names, *, panel="reading", singles=None, units=()
+    table: Table, title: str, context_of: Names, *, panel="reading", singles=None, units=()
 ) -> Figure:
     """Strengths of contexts as from `effects.readings`: a panel for each value of a column `panel`.
 
@@ -280,9 +275,7 @@ def by_context(
     return style.headed(fig, title, entries, WHISKERS)
 
 
-def paste_counts(
-    table: pd.DataFrame, pictures: Mapping, colours: Names, context_of: Names
-) -> Figure:
+def paste_counts(table: Table, pictures: Mapping, colours: Names, context_of: Names) -> Figure:
     """Figures 11 to 14 by `pasting.counts`, with a column paper (of 25, or NaN): a panel a context.
 
     `pictures` has an example for each bar, uint8 (3, H, W), by context class and what is pasted.
@@ -306,7 +299,7 @@ def paste_counts(
     return style.headed(fig, title, _of_paper(table, "the paper's count"), text)
 
 
-def _bars(ax: Axes, part: pd.DataFrame, colours: Names, pictures: list[torch.Tensor]) -> None:
+def _bars(ax: Axes, part: Table, colours: Names, pictures: list[torch.Tensor]) -> None:
     """One context's shares with their intervals, the counts behind them, and examples beneath."""
     name, at = part["context_class"].iloc[0], np.arange(len(part))
     faces = [colours[name if pasted == NOTHING else pasted] for pasted in part["pasted"]]
@@ -329,11 +322,7 @@ def _bars(ax: Axes, part: pd.DataFrame, colours: Names, pictures: list[torch.Ten
 
 
 def two_methods(
-    counts: pd.DataFrame,
-    pairs: pd.DataFrame,
-    agreements: Mapping,
-    colours: Names,
-    context_of: Names,
+    counts: Table, pairs: Table, agreements: Mapping, colours: Names, context_of: Names
 ) -> Figure:
     """Pasting against mosaics, a point a pair: in the paper's counts, and in logits beside neutral.
 
@@ -341,17 +330,17 @@ def two_methods(
     (x_first, x_second), `agreements` the rank correlations: "counts", "logits", maybe "paper".
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6))
-    for row in counts.merge(pairs, on=PAIR).to_dict("records"):
-        colour = colours[row["context_class"]]
-        left.plot(row["mosaic_share"], row["paste_share"], "o", ms=9, zorder=3, color=colour)
-        theirs = row["mosaic_share_paper"], row["paste_share_paper"]
-        left.plot(*theirs, **PAPER | {"mec": colour, "mew": 1.6})
+    for context, part in counts.merge(pairs, on=PAIR).groupby("context_class"):
+        look = {"color": colours[context], "ls": ""}
+        left.plot(part["mosaic_share"], part["paste_share"], marker="o", ms=9, zorder=3, **look)
+        theirs = part["mosaic_share_paper"], part["paste_share_paper"]
+        left.plot(*theirs, **PAPER | {"mec": colours[context], "mew": 1.6, "ls": ""})
         x, y = (
-            [row[f"context_effect{end}_{which}"] for end in ("", "_low", "_high")]
+            [part[f"context_effect{end}_{which}"] for end in ("", "_low", "_high")]
             for which in ("first", "second")
         )
-        look = {"color": colour, "ms": 8, "elinewidth": 1}
-        right.errorbar(x[0], y[0], style.whiskers(*y), style.whiskers(*x), "o", **look)
+        ends = style.whiskers(*y), style.whiskers(*x)
+        right.errorbar(x[0], y[0], *ends, marker="o", ms=8, elinewidth=1, **look)
     said = f"The paper's counts: rank correlation {agreements['counts']:.2f}"
     if "paper" in agreements:
         said += f" (the paper's own {agreements['paper']:.2f})"
@@ -404,7 +393,7 @@ def side_by_side(
     return fig
 
 
-def answers(table: pd.DataFrame, context_of: Names) -> Figure:
+def answers(table: Table, context_of: Names) -> Figure:
     """The answers of `methods.answers`, a panel a reading, beside what was planted."""
     table = table[table["answer"] != ""]
     table = table.assign(measure=table["method"] + "\n" + table["quantity"])
@@ -433,7 +422,7 @@ def answers(table: pd.DataFrame, context_of: Names) -> Figure:
 
 
 def dose_response(
-    table: pd.DataFrame, measures: Pairs, colours: Names, context_of: Names, *, nothing: float
+    table: Table, measures: Pairs, colours: Names, context_of: Names, *, nothing: float
 ) -> Figure:
     """Effects by `methods.answers` against the dose: a row a reading, a column a measure.
 
@@ -450,7 +439,7 @@ def dose_response(
     return style.headed(fig, title, entries | SHADE)
 
 
-def effects_of_worlds(worlds: pd.DataFrame, panels: Mapping, *, nothing: float) -> Figure:
+def effects_of_worlds(worlds: Table, panels: Mapping, *, nothing: float) -> Figure:
     """Every context of the worlds by dose; `panels` are by name (measure, number of trainings)."""
     looks = {
         "one context in one world": {"marker": "o", "color": style.BLUE, "ms": 4, "alpha": 0.4},
@@ -472,7 +461,7 @@ def effects_of_worlds(worlds: pd.DataFrame, panels: Mapping, *, nothing: float) 
     return style.headed(fig, title, looks | SHADE, text)
 
 
-def told_apart(table: pd.DataFrame) -> Figure:
+def told_apart(table: Table) -> Figure:
     """`sweep.told_apart`, for one number of trainings: a line a measure, by readings."""
     table = table.assign(measure=table["method"] + ", " + table["quantity"])
     looks = style.series(table["reading"])
@@ -486,7 +475,7 @@ def told_apart(table: pd.DataFrame) -> Figure:
     return style.headed(fig, said, looks, text)
 
 
-def yes_rates(table: pd.DataFrame, measures: Pairs, *, nothing: float) -> Figure:
+def yes_rates(table: Table, measures: Pairs, *, nothing: float) -> Figure:
     """Hits and false alarms by `sweep.rates`: above all trainings of a model, below one alone."""
     table = table.sort_values("trainings", ascending=False, kind="stable")
     names = table["trainings"].map("{} trainings".format).replace("1 trainings", "one training")
@@ -504,7 +493,7 @@ def yes_rates(table: pd.DataFrame, measures: Pairs, *, nothing: float) -> Figure
     return style.headed(fig, f"False alarms beside neutral: up to {said}", looks | SHADE)
 
 
-def mitigation(accuracy: pd.DataFrame, effects: Mapping[str, pd.DataFrame]) -> Figure:
+def mitigation(accuracy: Table, effects: Mapping[str, pd.DataFrame]) -> Figure:
     """`cross_evaluation.accuracies` and, by title, tables of model, effect, low, high beside it."""
     looks = style.series(accuracy["model"])
     widths = [2.2] + [1] * len(effects)
@@ -529,30 +518,30 @@ def _nothing_planted(ax: Axes, nothing: float) -> None:
     ax.axvspan(-0.08, nothing + 0.08, color="#F0F0F0", zorder=0, lw=0)
 
 
-def _of(table: pd.DataFrame, **values) -> pd.DataFrame:
+def _of(table: Table, **values) -> Table:
     """The rows that have these values in the columns of these names."""
     return table[(table[list(values)] == list(values.values())).all(axis=1)]
 
 
-def _of_measures(table: pd.DataFrame, measures: Pairs) -> pd.DataFrame:
+def _of_measures(table: Table, measures: Pairs) -> Table:
     """The rows of several pairs of method and quantity, in their order."""
     parts = [_of(table, method=method, quantity=of) for method, of in measures]
     return pd.concat(parts).assign(measure=lambda t: t["method"] + ", " + t["quantity"])
 
 
-def _of_paper(table: pd.DataFrame, label: str) -> dict:
+def _of_paper(table: Table, label: str) -> dict:
     """The legend's entry of the paper's values, where there are any."""
     return {label: PAPER} if table["paper"].notna().any() else {}
 
 
-def _of_contexts(table: pd.DataFrame, colours: Names, context_of: Names) -> dict:
+def _of_contexts(table: Table, colours: Names, context_of: Names) -> dict:
     """The legend's entries of a table's contexts."""
     contexts = table["context_class"].unique()
     return {context_name(name, context_of): {"color": colours[name]} for name in contexts}
 
 
 def _against_dose(
-    table: pd.DataFrame, value: str, rows: str, by: str, looks: Mapping, nothing: float
+    table: Table, value: str, rows: str, by: str, looks: Looks, nothing: float
 ) -> Figure:
     """Estimates by dose, a line an entry of `by`, panels by `rows` and measure; "no" is open."""
     measures, down = table["measure"].unique(), table[rows].unique()

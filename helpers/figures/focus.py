@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from helpers.figures import style
-from helpers.figures.style import BLUE, CHANCE, COLOURS, FAINT, INK, RED, SET_COLOURS, image_grid
+from helpers.figures.style import BLUE, CHANCE, FAINT, INK, RED, Table, image_grid
 
 __all__ = ["image_grid"]  # what a notebook calls beside these
 
@@ -32,13 +32,13 @@ TIERS |= {"GradCAM++": "better than random, behind both", "LIME": "even larger v
 TIERS |= dict.fromkeys(["SmoothGrad", "IG"], "quasi-random")
 
 
-def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
+def figure_1(rated: Table, means: Table) -> Figure:
     """Figure 1: `rated` as box plots, a panel an architecture; `means` has the methods' order."""
     architectures, sets = rated["architecture"].unique(), list(rated["set"].unique())
     methods = list(means["method"])
     size = (9.5, 0.9 + 2.2 * len(architectures))
     fig, axes = plt.subplots(len(architectures), 1, figsize=size, squeeze=False, sharex=True)
-    colours = {name: SET_COLOURS.get(name) or COLOURS[n] for n, name in enumerate(sets)}
+    colours = {name: style.SET_COLOURS.get(name) or style.COLOURS[n] for n, name in enumerate(sets)}
     look = {"palette": colours, "saturation": 1, "gap": 0.12, "fliersize": 2.5, "legend": False}
     look |= {"linecolor": INK, "linewidth": 1}
     for ax, architecture in zip(axes[:, 0], architectures, strict=True):
@@ -54,7 +54,7 @@ def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
     return style.headed(fig, said, looks | BY_CHANCE)
 
 
-def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame) -> Figure:
+def tiers(means: Table, networks: Table, photographs: Table) -> Figure:
     """Mean Focus of each method, with the paper's word for it, and that of single `networks` and on
     recorded `photographs`: all three are summaries."""
     names = list(means["method"])
@@ -104,7 +104,7 @@ FACES = {
 }
 
 
-def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figure:
+def accuracy_and_focus(table: Table, rises: Mapping[str, float]) -> Figure:
     """Focus against accuracy, from `controls.with_accuracy`: small dots are trainings, large marks
     the means of cases; those of the same networks are joined."""
     looks = style.series(table["architecture"])
@@ -134,7 +134,7 @@ def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figur
     return style.headed(fig, title, looks | BY_CHANCE)
 
 
-def choices(table: pd.DataFrame) -> Figure:
+def choices(table: Table) -> Figure:
     """What the second option of each choice changes (from `controls.paired`)."""
     counts = zip(table["undefined"], table["maps"], strict=True)
     lost = [f" ({empty} of {maps} maps empty)" * bool(empty) for empty, maps in counts]
@@ -151,7 +151,7 @@ def choices(table: pd.DataFrame) -> Figure:
     return style.headed(fig, said)
 
 
-def controls(blind: pd.DataFrame, known: pd.DataFrame) -> Figure:
+def controls(blind: Table, known: Table) -> Figure:
     """What must be 0.5 (`controls.knows_nothing`), and what must be 1 (`in_disconnected` there)."""
     holds = {True: {"marker": "o", "color": BLUE}, False: {"marker": "X", "color": RED}}
     full = {"DiFull": holds[True], "DiPart": holds[True] | {"mfc": "none", "mew": 1.6}}
@@ -179,7 +179,7 @@ def controls(blind: pd.DataFrame, known: pd.DataFrame) -> Figure:
     return style.headed(fig, f"{said} but {wrong}" if wrong else said)
 
 
-def trainings(rated: pd.DataFrame, order: Sequence[str]) -> Figure:
+def trainings(rated: Table, order: Sequence[str]) -> Figure:
     """Mean Focus of each training, by method, a mark an architecture."""
     looks, by = style.series(rated["architecture"]), "architecture"
     each = rated.groupby([by, "method", "training"])["focus"].mean()
@@ -192,7 +192,7 @@ def trainings(rated: pd.DataFrame, order: Sequence[str]) -> Figure:
     return style.headed(fig, said, looks | BY_CHANCE)
 
 
-def pair_matrix(table: pd.DataFrame, classes: Sequence[str], planted) -> Figure:
+def pair_matrix(table: Table, classes: Sequence[str], planted) -> Figure:
     """Mean Focus of every pair of `pairs.ranked`: targets down, outer classes across; the lowest
     pairs carry their rank, the `planted` one a frame."""
     names, side = list(classes), len(classes)
@@ -273,7 +273,7 @@ def located(images: torch.Tensor, maps: Mapping, tops: Mapping, patches, names) 
     return fig
 
 
-def interventions(table: pd.DataFrame, rise: Sequence[float], effect: float, pair: tuple) -> Figure:
+def interventions(table: Table, rise: Sequence[float], effect: float, pair: tuple) -> Figure:
     """Mean Focus of one pair's mosaics in each state, by networks (`focus.summary` of both);
     `rise` is that of the second state over the first in the first networks."""
     (first, second, *_), looks = table["state"].unique(), style.series(table["networks"])
@@ -291,7 +291,7 @@ def interventions(table: pd.DataFrame, rise: Sequence[float], effect: float, pai
     return style.headed(fig, f"{said}, {counts}", looks | BY_CHANCE)
 
 
-def trials(table: pd.DataFrame, effect: float) -> Figure:
+def trials(table: Table, effect: float) -> Figure:
     """The rise of Focus in every trial, by dose, learned or not (from `trials.judged`)."""
     doses = table.groupby("dose")["found"].agg(["sum", "size"])
     fig, ax = plt.subplots(figsize=(9.0, 4.2))

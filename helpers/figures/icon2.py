@@ -13,12 +13,13 @@ from matplotlib.patches import Rectangle
 from matplotlib.patheffects import Normal, Stroke
 
 from helpers.figures import style
-from helpers.figures.style import BLUE, FAINT, INK, RED, ZERO
+from helpers.figures.style import BLUE, FAINT, INK, RED, ZERO, Looks, Table
 
 THREE = ("#5B0F2E", RED, "#F5C04A")  # groups from the first to the last, dark to light
 CHANCE = {"chance (95% of permutations)": {"marker": "s", "color": "#dddddd", "ms": 10}}
 CROSS = {"marker": "x", "color": RED, "mew": 1.8}  # what the paper says
 STANDARD = "#009E73"
+ENDS = {"controlled": ("high", "low"), "standardised": ("standardised_high", "standardised_low")}
 CHOOSING = {"mfc": "white", "color": FAINT, "ms": 5}
 EVALUATING = {"marker": "D", "color": RED, "ms": 5}
 
@@ -49,10 +50,7 @@ def overview(sensitive: str) -> Figure:
 
 
 def frame(
-    picture: np.ndarray,
-    boxes: pd.DataFrame,
-    detections: pd.DataFrame,
-    looks: Mapping[str, np.ndarray],
+    picture: np.ndarray, boxes: Table, detections: Table, looks: Mapping[str, np.ndarray]
 ) -> Figure:
     """A frame, array (H, W, 3), with its boxes and detections: hits, misses and false positives.
 
@@ -96,7 +94,7 @@ def frame(
     return style.headed(fig, title, counted)
 
 
-def chance_by_boxes(table: pd.DataFrame) -> Figure:
+def chance_by_boxes(table: Table) -> Figure:
     """Sigma under permuted groups against the boxes of a group: ``class boxes null_mean null_high``
     of each class."""
     table = table.dropna(subset="null_high").sort_values("boxes")
@@ -118,9 +116,7 @@ def chance_by_boxes(table: pd.DataFrame) -> Figure:
     return style.headed(fig, title, looks)
 
 
-def groups_by_class(
-    groups: pd.DataFrame, sigmas: pd.DataFrame, by: str, paper: pd.DataFrame
-) -> Figure:
+def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figure:
     """AP of every group and class with intervals, and sigma beside its null (Table 1).
 
     From :meth:`Analysis.groups` and :meth:`Analysis.sigmas`, the latter with ``null_high`` and
@@ -153,7 +149,7 @@ def groups_by_class(
     return style.headed(fig, f"{title} (Holm)", looks | CHANCE, text)
 
 
-def instance_counts(groups: pd.DataFrame, min_boxes: int, by: str) -> Figure:
+def instance_counts(groups: Table, min_boxes: int, by: str) -> Figure:
     """Boxes of every class and group (Figure 6), with the number that a cell needs.
 
     From :meth:`Analysis.groups`, without the row of all classes.
@@ -167,9 +163,7 @@ def instance_counts(groups: pd.DataFrame, min_boxes: int, by: str) -> Figure:
     return style.headed(fig, title, looks | {f"below {min_boxes}: not estimable": ZERO})
 
 
-def attributes_of_class(
-    values: pd.DataFrame, shares: pd.DataFrame, cells: pd.DataFrame, title: str
-) -> Figure:
+def attributes_of_class(values: Table, shares: Table, cells: Table, title: str) -> Figure:
     """How hard each explanatory value is, who has it, and the groups within it, for one class.
 
     Figures 2 and 3 (AP of every value, P(e|a)) above Figures 4 and 5 (AP of every group within
@@ -199,7 +193,7 @@ def attributes_of_class(
     return style.headed(fig, title, {n: look | {"marker": "s"} for n, look in looks.items()}, text)
 
 
-def before_and_after(control: pd.DataFrame, null_high: float, paper: pd.DataFrame) -> Figure:
+def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
     """The share of sigma that each control leaves, an attribute a row (Table 2).
 
     From :meth:`Analysis.control`, one class, in the order to draw; `null_high` is what sigma
@@ -210,13 +204,12 @@ def before_and_after(control: pd.DataFrame, null_high: float, paper: pd.DataFram
         "mean σ within strata (the paper's control)": {"marker": "s", "color": BLUE},
         "σ after standardising": {"color": STANDARD},
     }
-    ends = {"controlled": "", "standardised": "standardised_"}
-    table = control[["attribute"]].assign(
-        **{column: scale * control[column] for column in ends},
-        **{f"{c}_low": scale * (control.sigma - control[f"{end}high"]) for c, end in ends.items()},
-        **{f"{c}_high": scale * (control.sigma - control[f"{end}low"]) for c, end in ends.items()},
-    )
-    both = style.stacked(table, dict(zip(ends, looks, strict=True)), "way")
+    parts = {}
+    for text, (column, ends) in zip(looks, ENDS.items(), strict=True):
+        low, high = (control.sigma - control[end] for end in ends)
+        values = {"value": control[column], "low": low, "high": high}
+        parts[text] = (scale * pd.DataFrame(values)).assign(attribute=control.attribute)
+    both = pd.concat(parts, names=["way"]).reset_index("way")
     fig = style.forest(both, "value", "attribute", looks, "way", width=8.5, at=100)
     [ax] = fig.axes
     ax.axvspan(0, scale * null_high, color="#e9e9e9", zorder=0)
@@ -237,7 +230,7 @@ def before_and_after(control: pd.DataFrame, null_high: float, paper: pd.DataFram
     return style.headed(fig, title, looks | CHANCE, text)
 
 
-def divided(record: pd.DataFrame) -> Figure:
+def divided(record: Table) -> Figure:
     """The gap of each class in each world, and its two parts by intervention, a mark a training.
 
     From ``data/streets.csv``: the scenes get harder from left to right, and the rare look gets
@@ -253,18 +246,8 @@ def divided(record: pd.DataFrame) -> Figure:
     looks = {text: look | {"ms": 4} for text, look in style.series(texts.values()).items()}
     each = {f"{t}{n}": look for t, look in looks.items() for n in of_training.unique()}
     across = record["harder"].nunique()
-    fig = style.forest(
-        table,
-        "value",
-        "class",
-        each,
-        "mark",
-        "panel",
-        across=across,
-        width=1.4 + 2.8 * across,
-        apart=0.3,
-        at=0,
-    )
+    size = {"across": across, "width": 1.4 + 2.8 * across}
+    fig = style.forest(table, "value", "class", each, "mark", "panel", apart=0.3, at=0, **size)
     means = record.groupby(["rare", "harder", "class"])[["gap", "scenes"]].mean()
     _, _, name = largest = means["gap"].idxmax()
     gap, scenes = means.loc[largest]
@@ -273,7 +256,7 @@ def divided(record: pd.DataFrame) -> Figure:
     return style.headed(fig, said, style.series(texts.values()), text)
 
 
-def sliders(record: pd.DataFrame):
+def sliders(record: Table):
     """Two sliders over :func:`divided`, one world at a time, for a kernel."""
 
     def draw(harder: float, rare: float) -> None:
@@ -286,7 +269,7 @@ def sliders(record: pd.DataFrame):
     return ipywidgets.interactive(draw, {"manual": True, "manual_name": "show"}, **choice)
 
 
-def against_truth(record: pd.DataFrame, analyses: Sequence[str], evaluated: int) -> Figure:
+def against_truth(record: Table, analyses: Sequence[str], evaluated: int) -> Figure:
     """The part of the gap that each analysis puts down to the scenes, against the intervention's.
 
     From ``data/streets.csv``. The rows of the training `evaluated` took no part in the choice.
@@ -309,7 +292,7 @@ def against_truth(record: pd.DataFrame, analyses: Sequence[str], evaluated: int)
     return style.headed(fig, title, entries, text)
 
 
-def calibrated(table: pd.DataFrame, classes: Sequence[str]) -> Figure:
+def calibrated(table: Table, classes: Sequence[str]) -> Figure:
     """What detectors find of some classes on the same layouts, and AP, by value of each attribute.
 
     From ``data/street_recalls.csv``; the first detector is the one that the others are held to.
@@ -332,32 +315,27 @@ def calibrated(table: pd.DataFrame, classes: Sequence[str]) -> Figure:
     return style.headed(fig, title, looks, "Whiskers: 95% intervals, of boxes drawn one by one.")
 
 
-def error_rates(rates: pd.DataFrame) -> Figure:
+def error_rates(rates: Table) -> Figure:
     """Hits and false alarms of each rule by kind of planted world, from `verdicts.error_rates`."""
     outcomes = {
-        "hit": ("names the planted confounder (should be 100)", BLUE),
-        "exact": ("says rightly: the gap, or a part (suite's rule only; should be 100)", STANDARD),
-        "false alarm": ("names another attribute (should be 0)", RED),
+        "hit": "names the planted confounder (should be 100)",
+        "exact": "says rightly: the gap, or a part (suite's rule only; should be 100)",
+        "false alarm": "names another attribute (should be 0)",
     }
-    rates = rates.assign(row=rates["world"] + ": " + rates["rule"])
-    rates[["share", "low", "high"]] *= 100
-    names, rules = list(dict.fromkeys(rates["row"])), rates["rule"].nunique()
-    looks = {title: {"color": colour} for title, colour in outcomes.values()}
-    table = pd.concat(
-        rates[rates["outcome"] == name].assign(title=title) for name, (title, _) in outcomes.items()
-    )
-    columns = "share", "row", looks, "title", "title"
-    fig = style.forest(table, *columns, names=names, width=10, apart=0)
+    looks, worlds, apart = style.series(rates["rule"]), list(rates["world"].unique()), 0.28
+    table = pd.concat(rates[rates["outcome"] == name] for name in outcomes)
+    percents = 100 * table[["share", "low", "high"]]
+    table = table.assign(title=table["outcome"].map(outcomes), **percents)
+    fig = style.forest(table, "share", "world", looks, "rule", "title", names=worlds, apart=apart)
     for ax, (_, part) in zip(fig.axes, table.groupby("title", sort=False), strict=True):
         for row in part.dropna(subset="share").to_dict("records"):
-            text, at = f"{row['times']:.0f} of {row['of']:.0f}", names.index(row["row"])
-            ax.text(row["high"] + 4, at, text, va="center", fontsize=8)
-        ax.set(xlim=(-4, 140), xticks=(0, 50, 100))
-        for edge in range(rules, len(names), rules):
-            ax.axhline(edge - 0.5, color="#cccccc", lw=1)
+            at = worlds.index(row["world"]) + apart * (list(looks).index(row["rule"]) - 1)
+            text = f"{row['times']:.0f} of {row['of']:.0f}"
+            ax.text(row["high"] + 5, at, text, va="center", fontsize=8)
+        ax.set(xlim=(-5, 140), xticks=(0, 50, 100))
     text = "% of planted worlds (AP at an IoU of .5 and .75; the suite's rule with 20 resamples). "
-    text += "Whiskers: 95% intervals. No number: the question has no answer there."
-    return style.headed(fig, "", note=text)
+    text += "Whiskers: 95% intervals. No mark: the question has no answer there."
+    return style.headed(fig, "", looks, text)
 
 
 def _looks(groups: Sequence[str]) -> dict[str, dict]:
@@ -367,7 +345,7 @@ def _looks(groups: Sequence[str]) -> dict[str, dict]:
     return {name: look | {"color": colour} for name, colour in zip(groups, some, strict=False)}
 
 
-def _bars(ax: Axes, table: pd.DataFrame, column: str, looks: Mapping[str, Mapping]) -> pd.Series:
+def _bars(ax: Axes, table: Table, column: str, looks: Looks) -> pd.Series:
     """Bars by value, side by side for the groups if there are any, with intervals: their places."""
     names, groups, width = list(table.value.unique()), list(looks), 0.8 / len(looks)
     at, colours = table.value.map(names.index), next(iter(looks.values()))["color"]

@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+import torch
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
@@ -20,8 +21,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from PIL import Image
+from torchvision.utils import make_grid
 
 from helpers import store
+
+Table = pd.DataFrame
+Looks = Mapping[str, Mapping]  # of marks, by what they stand for
 
 INK = "#222222"
 FAINT = "#8a8a8a"
@@ -105,9 +110,7 @@ def readable_on(colour) -> str:
     return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
 
 
-def headed(
-    fig: Figure, title: str, looks: Mapping[str, Mapping] | None = None, note: str = ""
-) -> Figure:
+def headed(fig: Figure, title: str, looks: Looks | None = None, note: str = "") -> Figure:
     """The figure under its title, a sentence, and its legend: the `looks` of marks by their labels,
     grey unless said otherwise. Below it a `note` says what else its marks mean."""
     if note:
@@ -145,7 +148,7 @@ def estimates(ax: Axes, rows, value: str, at, *, vertical: bool = False, **look)
     ax.errorbar(**place, **({"marker": "o", "ls": "", "ms": 8, "elinewidth": 1.5} | look))
 
 
-def stacked(table: pd.DataFrame, values: Mapping[str, str], column: str) -> pd.DataFrame:
+def stacked(table: Table, values: Mapping[str, str], column: str) -> Table:
     """A table's estimates below each other, as value, low and high; `column` has their texts."""
     parts = []
     for name, text in values.items():
@@ -156,10 +159,10 @@ def stacked(table: pd.DataFrame, values: Mapping[str, str], column: str) -> pd.D
 
 def compared(
     ax: Axes,
-    table: pd.DataFrame,
+    table: Table,
     value: str,
     rows: str,
-    looks: Mapping[str, Mapping],
+    looks: Looks,
     by: str | None = None,
     names: Sequence[str] | None = None,
     *,
@@ -177,10 +180,10 @@ def compared(
 
 
 def forest(
-    table: pd.DataFrame,
+    table: Table,
     value: str,
     rows: str,
-    looks: Mapping[str, Mapping],
+    looks: Looks,
     by: str | None = None,
     panel: str | None = None,
     *,
@@ -273,7 +276,7 @@ def image_grid(
     size = (cell * sum(columns) + 1.1, height)
     fig, axes = plt.subplots(1, len(groups), figsize=size, width_ratios=columns, squeeze=False)
     for ax, group, across in zip(axes[0], groups, columns, strict=True):
-        sheet = _sheet([row.get(group) for row in nested.values()], across, sample.shape[-2:])
+        sheet = _sheet([row.get(group, sample[:0]) for row in nested.values()], across)
         ax.imshow(sheet, interpolation="antialiased")
         ax.set(xticks=[], yticks=[])
         ax.set_title(group)
@@ -371,12 +374,8 @@ def _small(png: bytes) -> bytes:
     return png
 
 
-def _sheet(rows: list, across: int, size: tuple[int, int], gap: int = 4) -> np.ndarray:
-    """Images of a column group on one light grey sheet, uint8 (H', W', 3)."""
-    height, width = size[0] + gap, size[1] + gap
-    sheet = np.full((len(rows) * height, across * width, 3), 228, np.uint8)
-    for r, images in enumerate(rows):
-        for c, image in enumerate(() if images is None else images):
-            top, left = r * height + gap // 2, c * width + gap // 2
-            sheet[top : top + size[0], left : left + size[1]] = image.permute(1, 2, 0).numpy()
-    return sheet
+def _sheet(rows: Sequence[torch.Tensor], across: int) -> np.ndarray:
+    """Rows of images on one light grey sheet, uint8 (H', W', 3)."""
+    blank = torch.full((across, *rows[0].shape[1:]), 228, dtype=torch.uint8)
+    cells = torch.cat([torch.cat([images, blank])[:across] for images in rows])
+    return make_grid(cells, across, padding=4, pad_value=228).permute(1, 2, 0).numpy()
