@@ -11,7 +11,7 @@
 #   make class       JupyterLab on these copies
 #   make notebooks   run the stored notebooks anew, in place
 #   make export      modules from the cells that lessons mark for it
-#   make bench       speed, as ratios in one run
+#   make bench       speed, as ratios in one run; ONLY=focus for a part
 #   make test-other-processor   the same bits on emulated processors
 #   make lock        resolve requirements.lock anew from pyproject.toml
 #
@@ -116,7 +116,7 @@ notebooks: $(READY)
 	@python -m helpers.suite.notebooks execute $(filter-out $(LAST),$(wildcard notebooks/*.ipynb)) $(LAST)
 
 bench: $(READY)
-	@for file in tests/benchmarks/bench_*.py; do TQDM_DISABLE=1 python $$file || exit 1; done
+	@TQDM_DISABLE=1 python tests/benchmarks/bench.py $(ONLY)
 
 lock: $(READY)
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(UV) compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \

@@ -26,7 +26,7 @@ def clean():
     """Figures draw without warnings, in the suite's style, and are closed again."""
     with warnings.catch_warnings(), plt.rc_context({"backend": "agg"}):
         warnings.simplefilter("error")
-        figures.style()
+        figures.style.set_style()
         yield
     plt.close("all")
 

@@ -6,25 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
-from helpers.figures.style import (
-    BLUE,
-    FAINT,
-    INK,
-    RED,
-    cells,
-    estimates,
-    headed,
-    mark,
-    marks,
-    name_rows,
-    shades,
-)
+from helpers.figures import style
+from helpers.figures.style import BLUE, FAINT, INK, RED, Table
 
 LEVEL = 0.05
-WITHOUT_BIAS = {"marker": "s", "color": "#d9d9d9"}
 SHADES = ("#E69F00", "#56A0D3", "#0072B2", "#003049")
 SET_NAMES = {
     "vsany": "vsany: a group and everyone",
@@ -33,9 +20,13 @@ SET_NAMES = {
 }
 GAPS = itertools.product(("abs", "rel"), ("max", "mean", "wmean_normalised"))
 SHOWN = (*GAPS, ("srel", "max"))
+REPORT = {  # what the grounds and the dots of a report mean
+    "the darker, the larger the gap": {"marker": "s", "color": "#6BAED6", "ms": 10},
+    f"more than chance gives, corrected for all cells (p ≤ {LEVEL:g})": {"color": RED, "ms": 5},
+}
 
 
-def null_of_worst_case(table: pd.DataFrame) -> Figure:
+def null_of_worst_case(table: Table) -> Figure:
     """What a worst-case measure reads where there is no bias: n, groups, median, low, high."""
     figure, axes = plt.subplots(figsize=(7.2, 3.8))
     several = sorted(table["groups"].unique())
@@ -52,62 +43,43 @@ def null_of_worst_case(table: pd.DataFrame) -> Figure:
     axes.set(xscale="log", xlabel="rows", ylabel="differential bias (db) as measured")
     axes.set(ylim=(-0.09, 1.05), xlim=(table["n"].min() / 3.2, table["n"].max() * 1.3))
     reading = f"{several[-1]} groups read {first['median']:.2f} in {first['n']:,.0f} rows"
-    axes.set_title(f"Without any bias, {reading}")
-    return figure
+    return style.headed(figure, f"Without any bias, {reading}")
 
 
-def ten_readings(table: pd.DataFrame) -> Figure:
+def ten_readings(table: Table) -> Figure:
     """The same gap under several measures: reading, value, low, high, null_low, null_high."""
-    figure, axes = plt.subplots(figsize=(8, 1.1 + 0.36 * len(table)))
-    y = np.arange(len(table))
-    axes.hlines(y, table["null_low"], table["null_high"], lw=9, color=WITHOUT_BIAS["color"])
-    estimates(axes, table, "value", y, color=BLUE, ms=6)
-    name_rows(axes, table["reading"])
-    axes.set(xlabel="bias as this measure reads it", xlim=(0, None))
-    looks = {"no bias (95%)": WITHOUT_BIAS}
-    looks["measured, 95% interval"] = {"marker": "o", "color": BLUE}
+    looks = {"measured, 95% interval": {"color": BLUE, "ms": 6}}
+    figure = style.forest(table, "value", "reading", looks, width=8)
+    grey = {"color": "#d9d9d9"}
+    [ax] = figure.axes
+    ax.hlines(range(len(table)), table["null_low"], table["null_high"], lw=9, **grey)
+    ax.set(xlabel="bias as this measure reads it", xlim=(0, None))
     low, high = table["value"].min(), table["value"].max()
     title = f"The same counts read from {low:.2f} to {high:.2f}, by the question asked"
-    headed(figure, title, marks(looks))
-    return figure
+    return style.headed(figure, title, {"no bias (95%)": grey | {"marker": "s"}} | looks)
 
 
-def group_rates(table: pd.DataFrame, label: str, fixed: str) -> Figure:
+def group_rates(table: Table, label: str, fixed: str) -> Figure:
     """A base measure of groups with intervals, as it is and with `fixed` held fixed.
 
     `table` has panel, group, n, value, low, high, adjusted, adjusted_low and adjusted_high.
     """
-    figure, panels = _panels(table, "panel", 0.4)
-    looks = {"as it is": {"marker": "o", "color": BLUE}}
-    looks[f"{fixed} held fixed"] = {"marker": "D", "mfc": "white", "mew": 1.6, "color": RED}
-    ways = list(zip(("value", "adjusted"), (-0.14, 0.14), looks.values(), strict=True))
-    for ax, name, part in panels:
-        for value, up, look in ways:
-            estimates(ax, part, value, np.arange(len(part)) + up, ms=5, **look)
-        name_rows(ax, part["group"] + part["n"].map("  (n = {:,})".format))
-        ax.set_title(name)
+    held = {"marker": "D", "mfc": "white", "mew": 1.6, "ms": 6, "color": RED}
+    looks = {"as it is": {"color": BLUE, "ms": 6}, f"{fixed} held fixed": held}
+    both = style.stacked(table, dict(zip(("value", "adjusted"), looks, strict=True)), "way")
+    both["group"] += both["n"].map("  (n = {:,})".format)
+    figure = style.forest(both, "value", "group", looks, "way", "panel", across=1, width=7.6)
+    figure.axes[-1].set_xlabel(label)
     most = table.loc[(table["adjusted"] - table["value"]).abs().idxmax()]
     ends = f"from {most['value']:.2f} to {most['adjusted']:.2f}"
-    headed(figure, f"Holding the {fixed} fixed moves {most['group']} most: {ends}", marks(looks))
-    ax.set_xlabel(label)
-    return figure
+    title = f"Holding the {fixed} fixed moves {most['group']} most: {ends}"
+    return style.headed(figure, title, looks)
 
 
-def _panels(table: pd.DataFrame, by: str, line: float) -> tuple[Figure, list]:
-    """Panels below each other, one a value of `by`: the axes, the value and its rows."""
-    parts = list(table.groupby(by, sort=False))
-    sizes = [len(part) + 1 for _, part in parts]
-    options = {"sharex": True, "squeeze": False, "height_ratios": sizes}
-    size = 7.6, 0.8 + line * sum(sizes)
-    figure, axes = plt.subplots(len(parts), 1, figsize=size, **options)
-    return figure, [(ax, *part) for ax, part in zip(axes[:, 0], parts, strict=True)]
-
-
-def figure_1(table: pd.DataFrame) -> Figure:
+def figure_1(table: Table) -> Figure:
     """The report as the paper prints it: measure, column, value, best, gap, size and corrected.
 
-    The larger the `size` of a gap, the darker; a dot marks a `corrected` p of at most .05. `best`
-    says which value of a column is best, and stands below its name.
+    `best` says which value of a column is best, and stands below its name.
     """
     heads = table.drop_duplicates("column").set_index("column")["best"]
     wide = table.pivot(index="measure", columns="column")
@@ -118,14 +90,14 @@ def figure_1(table: pd.DataFrame) -> Figure:
     axes.set_xticks(range(len(heads)), heads.index + "\n" + heads)
     gaps = table[table["gap"]]
     beyond = (gaps["corrected"] <= LEVEL).sum()
-    headed(figure, f"Figure 1: {beyond} of {len(gaps)} gaps are more than chance gives", _legend())
-    return figure
+    title = f"Figure 1: {beyond} of {len(gaps)} gaps are more than chance gives"
+    return style.headed(figure, title, REPORT)
 
 
-def grid(values: pd.DataFrame, corrected: pd.DataFrame) -> Figure:
+def grid(values: Table, corrected: Table) -> Figure:
     """The sizes of gaps of a whole report: measures x (set, comparison, reduction).
 
-    Shown are the columns `SHOWN`, of which 0 is no bias; a dot where `corrected` is at most .05.
+    Shown are the columns `SHOWN`, of which 0 is no bias.
     """
     sets = [s for s in SET_NAMES if s in values.columns.unique(0)]
     chosen = [(s, *column) for s in sets for column in SHOWN]
@@ -142,25 +114,17 @@ def grid(values: pd.DataFrame, corrected: pd.DataFrame) -> Figure:
             axes.text(at - 0.4, -2.5, SET_NAMES[which], fontsize=10)
     beyond = (sure <= LEVEL).to_numpy().sum()
     title = f"The report: {beyond} of these {sure.size} gaps are more than chance gives"
-    headed(figure, title, _legend())
-    return figure
+    return style.headed(figure, title, REPORT)
 
 
-def _shaded(ax, values: pd.DataFrame, size: pd.DataFrame, corrected: pd.DataFrame, font) -> None:
+def _shaded(ax, values: Table, size: Table, corrected: Table, font) -> None:
     """Numbers on a ground as dark as their size, with a dot where they are beyond chance."""
     texts = values.map("{:.2f}".format).replace({"nan": "–", "inf": "∞"})
-    grounds = shades(np.clip(size.to_numpy(float), 0, 1) / 1.3, "Blues")
-    cells(ax, grounds, texts, values.index, range(values.shape[1]), font)
+    grounds = style.shades(np.clip(size.to_numpy(float), 0, 1) / 1.3, "Blues")
+    style.cells(ax, grounds, texts, values.index, range(values.shape[1]), font)
     y, x = np.nonzero((corrected <= LEVEL).to_numpy())
     ax.plot(x + 0.36, y - 0.28, "o", color=RED, ms=3.6, mec="white", mew=0.5)
     ax.xaxis.tick_top()
-
-
-def _legend() -> list:
-    """What the grounds and the dots of a report mean."""
-    text = f"more than chance gives, corrected for all cells (p ≤ {LEVEL:g})"
-    ground = mark("the darker, the larger the gap", marker="s", color="#6BAED6", ms=10)
-    return [ground, mark(text, marker="o", color=RED, ms=5)]
 
 
 def rocs(curves: Mapping[str, tuple], pair: Sequence[str], area: float) -> Figure:
@@ -180,36 +144,27 @@ def rocs(curves: Mapping[str, tuple], pair: Sequence[str], area: float) -> Figur
     return figure
 
 
-def audit(table: pd.DataFrame, words: Mapping[str, str]) -> Figure:
+def audit(table: Table, words: Mapping[str, str]) -> Figure:
     """Every group's rates: attribute, group, measure, value, low and high; a panel a measure.
 
     All panels are equally wide in units of the rate, so that gaps can be compared.
     """
     table = table.assign(row=table["attribute"] + " = " + table["group"])
-    names, rows = table["measure"].unique(), list(table["row"].unique())
-    across = min(4, len(names))
-    down = -(-len(names) // across)
-    spread = table.groupby("measure").agg({"low": "min", "high": "max"})
-    wide = 1.1 * (spread["high"] - spread["low"]).max()
-    size = (2.6 * across + 1.6, down * (1.1 + 0.26 * (len(rows) + 1)))
-    options = {"sharey": True, "squeeze": False, "layout": "constrained"}
-    figure, axes = plt.subplots(down, across, figsize=size, **options)
-    for ax, name in zip(axes.flat, names, strict=False):
-        part = table[table["measure"] == name]
-        estimates(ax, part, "value", part["row"].map(rows.index), color=BLUE, ms=5)
-        name_rows(ax, rows)
-        ax.set_title(words[name], fontsize=10)
-        middle = spread.loc[name].mean()
+    table["measure"] = table["measure"].map(words)
+    spread = table.groupby("measure", sort=False).agg({"low": "min", "high": "max"})
+    wide, across = 1.1 * (spread["high"] - spread["low"]).max(), min(4, len(spread))
+    size = {"across": across, "width": 2.6 * across + 1.6, "sharex": False}
+    looks = {"rate": {"color": BLUE, "ms": 5}}
+    figure = style.forest(table, "value", "row", looks, panel="measure", **size)
+    for ax, middle in zip(figure.axes, spread.mean(axis=1), strict=False):
         left = np.clip(middle - wide / 2, -0.02, max(1.02 - wide, -0.02))
         ax.set_xlim(left, left + wide)
         ax.locator_params(axis="x", nbins=4)
-    for ax in axes.flat[len(names) :]:
-        ax.set_visible(False)
     ends = table.groupby(["measure", "attribute"], sort=False)["value"].agg(["min", "max"])
     name, by = (ends["max"] - ends["min"]).idxmax()
     low, high = ends.loc[(name, by)]
-    headed(figure, f"The {words[name]} differs most: from {low:.2f} to {high:.2f} by {by}")
-    return figure
+    title = f"The {name} differs most: from {low:.2f} to {high:.2f} by {by}"
+    return style.headed(figure, title)
 
 
 def svg(figure: Figure) -> str:

@@ -1,12 +1,10 @@
-"""The figures of notebooks 01 to 05 (*Assessing Biases through Visual Contexts*).
+"""The figures of notebooks 01 to 05 (*Assessing Biases through Visual Contexts*), in their order.
 
-They are in the order of the notebooks, drawn from returned tables. `colours` is the palette, from
-class to colour; `context_of` names the context of each class, for the labels.
+`colours` is the palette, from class to colour; `context_of` names the context of each class.
 """
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,36 +17,12 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from helpers.figures.style import (
-    BLUE,
-    CHANCE,
-    FAINT,
-    INK,
-    MAP,
-    SET_COLOURS,
-    WHISKERS,
-    ZERO,
-    cells,
-    compared,
-    context_name,
-    estimates,
-    framed,
-    headed,
-    heat,
-    image_grid,
-    mark,
-    marks,
-    name_rows,
-    note,
-    palette,
-    readable_on,
-    series,
-    show,
-    style,
-    whiskers,
-)
+from helpers.figures import style
+from helpers.figures.style import FAINT, INK, SET_COLOURS, WHISKERS, ZERO, Looks, Table
 
-__all__ = ["framed", "image_grid", "palette", "show", "style"]  # what notebooks call beside these
+# what notebooks call beside the figures
+framed, image_grid, palette, show = style.framed, style.image_grid, style.palette, style.show
+context_name = style.context_name
 
 Names = Mapping[str, str]
 Pairs = Sequence[tuple[str, str]]
@@ -59,41 +33,40 @@ PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
 REFERENCE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
 LABELS = {"asked": "the model", "reference": "the reference"}  # networks of `effects.readings`
+SHADE = {"nothing planted: yes is a false alarm": {"marker": "s", "color": "#E4E4E4", "ms": 10}}
 
 
-def colour_alone(table: pd.DataFrame) -> Figure:
+def colour_alone(table: Table) -> Figure:
     """How often one mean colour names the class, for each set and region, by `given_away`."""
-    names = table["set"] + ", " + table["region"]
-    fig, ax = plt.subplots(figsize=(8.5, 1.8 + 0.45 * len(table)))
-    for name, part in table.reset_index().groupby("set"):
-        estimates(ax, part, "accuracy", part.index, color=SET_COLOURS[name])
+    table = table.assign(row=table["set"] + ", " + table["region"])
+    looks = {name: {"color": SET_COLOURS[name]} for name in table["set"].unique()}
+    fig = style.forest(table, "accuracy", "row", looks, "set", apart=0, width=8.5)
+    [ax] = fig.axes
     ax.plot(table["chance"], range(len(table)), ls="", **REFERENCE)
-    name_rows(ax, names)
     ax.set(xlim=(0, 1), xlabel="classes guessed right")
     ax.xaxis.set_major_formatter(PercentFormatter(1))
-    most = table["accuracy"].idxmax()
-    title = f"One mean colour names the class in {table['accuracy'][most]:.0%} of the images"
-    looks = {"one mean colour": {"marker": "o"}, "guessing at random": REFERENCE}
-    headed(fig, f"{title}: {names[most]}", marks(looks))
-    note(fig, "Whiskers: 95% intervals for other test images.")
-    return fig
+    most = table.loc[table["accuracy"].idxmax()]
+    title = f"One mean colour names the class in {most['accuracy']:.0%} of the images"
+    title += f": {most['row']}"
+    entries = {"one mean colour": {}, "guessing at random": REFERENCE}
+    return style.headed(fig, title, entries, "Whiskers: 95% intervals for other test images.")
 
 
-def accuracy_bars(table: pd.DataFrame, n_classes: int) -> Figure:
+def accuracy_bars(table: Table, n_classes: int) -> Figure:
     """`cross_evaluation.accuracies`, with a column paper (share or NaN), as Figure 2."""
     fig, ax = plt.subplots(figsize=(9.5, 4.2))
     by = {"x": "model", "y": "accuracy", "hue": "test_set", "palette": SET_COLOURS}
     sns.barplot(table, **by, saturation=1, errorbar=None, legend=False, ax=ax)
     sets = table.groupby("test_set", sort=False)
     for bars, (name, part) in zip(list(ax.containers), sets, strict=True):
-        look = {"label_type": "center", "color": readable_on(SET_COLOURS[name])}
+        look = {"label_type": "center", "color": style.readable_on(SET_COLOURS[name])}
         ax.bar_label(bars, part["accuracy"].map("{:.0%}".format), fontsize=8, **look)
         at = [bar.get_x() + bar.get_width() / 2 for bar in bars]
         for bar, is_own in zip(bars, part["train_set"] == name, strict=True):
             bar.set(ec=INK if is_own else "none", lw=2, zorder=1 + is_own)
-        estimates(ax, part, "accuracy", at, vertical=True, marker="", color=INK, elinewidth=1)
+        style.estimates(ax, part, "accuracy", at, vertical=True, marker="", color=INK, elinewidth=1)
         ax.plot(at, part["paper"], ls="", zorder=4, **PAPER)
-    ax.axhline(1 / n_classes, **CHANCE, zorder=0)
+    ax.axhline(1 / n_classes, **style.CHANCE, zorder=0)
     ax.text(ax.get_xlim()[1], 1 / n_classes, " guessing", va="center", fontsize=8)
     ax.set(xlabel="", ylim=(0, 1.08))
     ax.yaxis.set_major_formatter(PercentFormatter(1))
@@ -105,9 +78,7 @@ def accuracy_bars(table: pd.DataFrame, n_classes: int) -> Figure:
         title = f"Figure 2: {table.loc[own, 'accuracy'].min():.0%} or more on the own set; outside"
         title += f" it, {least['model']} falls to {least['accuracy']:.0%} on {least['test_set']}"
     looks = {f"tested on {n}": {"marker": "s", "ms": 10, "color": SET_COLOURS[n]} for n, _ in sets}
-    headed(fig, title, marks(looks) + _of_paper(table, "the paper's value"))
-    note(fig, WHISKERS)
-    return fig
+    return style.headed(fig, title, looks | _of_paper(table, "the paper's value"), WHISKERS)
 
 
 def causal_graphs() -> Figure:
@@ -134,13 +105,11 @@ def causal_graphs() -> Figure:
             ax.text(x, y + (0.55 if y else -0.6), meanings[name], fontsize=10, **middle)
         ax.set(xlim=(-0.7, 2.7), ylim=(-0.85, 2.3), aspect="equal")
         ax.set_axis_off()
-    headed(fig, "Figure 3: does the context reach the prediction (orange arrow)? Set it, and see")
-    return fig
+    title = "Figure 3: does the context reach the prediction (orange arrow)? Set it, and see"
+    return style.headed(fig, title)
 
 
-def logit_panels(
-    points: pd.DataFrame, paper: pd.DataFrame, colours: Names, context_of: Names
-) -> Figure:
+def logit_panels(points: Table, paper: Table, colours: Names, context_of: Names) -> Figure:
     """Figure 7: a panel a pair of `effects.points`; over it its distances and `paper.of_pairs`'."""
     shown = points[points["kind"].isin(["single", "context"])]
     met = shown.groupby("context_class", sort=False)["object_class"].unique()
@@ -167,22 +136,19 @@ def logit_panels(
         for ax in line[len(objects) :]:
             ax.set_axis_off()
     grey = {"color": "#bbbbbb", "mec": "black"}
-    handles = [
-        mark("single images (mean), object's colour", marker="^", **grey),
-        mark("mosaics (mean), context's colour", marker="*", **grey | {"ms": 11}),
-        mark("both logits equal", **ZERO),
-    ]
+    looks = {
+        "single images (mean), object's colour": grey | {"marker": "^"},
+        "mosaics (mean), context's colour": grey | {"marker": "*", "ms": 11},
+        "both logits equal": ZERO,
+    }
     over = (means["context"] < 0).sum()
-    title = f"Figure 7: the mosaics' mean lies above the diagonal in {over} of {len(means)}"
-    headed(fig, f"{title} pairs", handles)
+    title = f"Figure 7: the mosaics' mean lies above the diagonal in {over} of {len(means)} pairs"
     text = "Numbers: distance to the diagonal, mean of single images and then of mosaics."
-    note(fig, text + " All panels have the same scales; a few points beyond count at their edge.")
-    return fig
+    text += " All panels have the same scales; a few points beyond count at their edge."
+    return style.headed(fig, title, looks, text)
 
 
-def _panel(
-    ax: Axes, pair: pd.DataFrame, object_colour: str, context_colour: str, frame: pd.DataFrame
-) -> None:
+def _panel(ax: Axes, pair: Table, object_colour: str, context_colour: str, frame: Table) -> None:
     """2-D histograms in shades of two colours, their margins and their means, inside a frame."""
     xs, ys = (np.linspace(*frame[name], 25) for name in frame)
     ax.set(xlim=xs[[0, -1]], ylim=ys[[0, -1]])
@@ -208,7 +174,7 @@ def _panel(
 
 
 def distance_construction(
-    points: pd.DataFrame, object_class: str, context_class: str, colours: Names
+    points: Table, object_class: str, context_class: str, colours: Names
 ) -> Figure:
     """How Table 1's distances are found (Figure 9), by one pair of `effects.points`."""
     pair = _of(points, object_class=object_class, context_class=context_class)
@@ -232,42 +198,41 @@ def distance_construction(
         ax.set_aspect("equal")  # so that a right angle looks like one
         ax.set(title=title, xlabel=f"logit of {object_class}")
     axes[0].set_ylabel(f"logit of {context_class}")
-    handles = [
-        mark("single images", marker="^", color=colours[object_class]),
-        mark("mosaics", marker="*", ms=12, color=colours[context_class]),
-    ]
+    entries = {
+        "single images": {"marker": "^", "color": colours[object_class]},
+        "mosaics": {"marker": "*", "ms": 12, "color": colours[context_class]},
+    }
     title = "Figure 9: a pair in two numbers, the distances of its two means to the diagonal"
-    headed(fig, title, handles)
-    return fig
+    return style.headed(fig, title, entries)
 
 
-def table_1_distances(
-    effects: pd.DataFrame, colours: Names, context_of: Names, paper: pd.DataFrame
-) -> Figure:
+def table_1_distances(effects: Table, colours: Names, context_of: Names, paper: Table) -> Figure:
     """Table 1 as Figure 10, by `effects.of_pairs` and `paper.of_pairs`: mosaics are filled."""
     table = effects.merge(paper[[*PAIR, "mosaic", "single"]], on=PAIR, how="left")
-    fig, ax = plt.subplots(figsize=(8.8, 1.9 + 0.33 * len(table)))
-    for y, row in enumerate(table.to_dict("records")):
-        colour = colours[row["object_class"]]
-        ends = [row["mosaic_distance"], row["single_distance"]]
-        ax.plot(ends, [y - 0.2, y - 0.05], color=colour, lw=1, alpha=0.5)
-        for name, face, nudge in (("mosaic", FAINT, -0.2), ("single", "white", -0.05)):
-            look = {"mfc": "white", "mew": 1.8} if name == "single" else {}
-            estimates(ax, row, f"{name}_distance", y + nudge, color=colour, ms=7, **look)
-            ax.plot(row[name], y + 0.25, **PAPER | {"ms": 5, "mec": FAINT, "mfc": face})
-    names = [context_name(name, context_of) for name in table["context_class"]]
-    name_rows(ax, table["object_class"] + " + " + names)
-    ax.axvline(0, **ZERO)
+    named = [context_name(name, context_of) for name in table["context_class"]]
+    table["pair"] = table["object_class"] + " + " + named
+    grounds = {"mosaic_distance": {}, "single_distance": {"mfc": "white", "mew": 1.8}}
+    both = style.stacked(table, dict(zip(grounds, grounds, strict=True)), "kind")
+    both["kind"] += both["object_class"]
+    looks = {
+        kind + name: ground | {"color": colours[name], "ms": 7}
+        for kind, ground in grounds.items()
+        for name in table["object_class"].unique()
+    }
+    fig = style.forest(both, "value", "pair", looks, "kind", apart=0.1, width=8.8, at=0)
+    [ax], rows = fig.axes, np.arange(len(table))
+    joined = {"color": table["object_class"].map(colours), "lw": 1, "alpha": 0.5}
+    ax.hlines(rows, table["mosaic_distance"], table["single_distance"], **joined)
+    for name, face in (("mosaic", FAINT), ("single", "white")):
+        ax.plot(table[name], rows + 0.3, **PAPER | {"ms": 5, "mec": FAINT, "mfc": face, "ls": ""})
     ends = "\N{LEFTWARDS ARROW} context's class", "object's class \N{RIGHTWARDS ARROW}"
     ax.set_xlabel("      signed distance of the mean to the diagonal (logits)      ".join(ends))
-    handles = [mark("mosaics", marker="o"), mark("single images", marker="o", mfc="white", mew=1.8)]
+    entries = {"mosaics": {}, "single images": grounds["single_distance"]}
     if len(paper):
-        handles.append(mark("the paper's two values", **PAPER | {"mfc": FAINT, "mec": FAINT}))
+        entries["the paper's two values"] = PAPER | {"mfc": FAINT, "mec": FAINT}
     nearer, across = (effects["drop"] > 0).sum(), (effects["mosaic_distance"] < 0).sum()
     title = f"Figure 10: beside a context {nearer} of {len(effects)} pairs come nearer to its class"
-    headed(fig, f"{title}, and {across} cross over to it", handles)
-    note(fig, WHISKERS)
-    return fig
+    return style.headed(fig, f"{title}, and {across} cross over to it", entries, WHISKERS)
 
 
 def mosaic_logits(
@@ -275,57 +240,42 @@ def mosaic_logits(
 ) -> Figure:
     """A mosaic, and each class's logit by every training: uint8 (3, H, W) and floats (T, K)."""
     fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.1), width_ratios=(2, 3))
-    heat(left, picture)
+    style.heat(left, picture)
     left.set_axis_off()
     for y, (name, values) in enumerate(zip(classes, logits.T, strict=True)):
         right.plot(values, [y] * len(values), "o", color=colours[name], ms=5, alpha=0.5)
         right.plot(values.mean(), y, "|", color=INK, ms=20, mew=2.5)
-    name_rows(right, classes)
+    style.name_rows(right, classes)
     right.set_xlabel("logit: a dot a training, a line their mean")
-    headed(fig, title)
-    return fig
+    return style.headed(fig, title)
 
 
 def by_context(
-    table: pd.DataFrame, title: str, context_of: Names, *, panel="reading", singles=None, units=()
+    table: Table, title: str, context_of: Names, *, panel="reading", singles=None, units=()
 ) -> Figure:
     """Strengths of contexts as from `effects.readings`: a panel for each value of a column `panel`.
 
     `singles` are values by training (`effects.of_trainings`, with network); each column of panels
     has one of the `units`.
     """
-    panels, contexts = table[panel].unique(), list(table["context_class"].unique())
-    looks = series(table["network"])
-    columns = "value", "context_class", "network"
-    rows = -(-len(panels) // 3)
-    across = -(-len(panels) // rows)
-    height = 0.2 + 0.11 * len(looks)
-    size = (9.5, rows * (0.9 + height * len(contexts)) + 0.8)
-    shared = {"sharex": "col", "sharey": True}
-    fig, axes = plt.subplots(rows, across, figsize=size, squeeze=False, **shared)
-    for ax, name in zip(axes.flat, panels, strict=False):
-        ax.axvline(0, **ZERO)
-        compared(ax, table[table[panel] == name], *columns, looks, contexts)
-        if singles is not None:
-            ticks = {n: look | {"marker": "|", "ms": 5} for n, look in looks.items()}
-            compared(ax, singles[singles[panel] == name], *columns, ticks, contexts, below=0.13)
-        ax.set_title(textwrap.fill(str(name), 40 if across < 3 else 30), fontsize=10)
-        name_rows(ax, [context_name(c, context_of) for c in contexts])
-    for ax, unit in zip(axes[-1], units, strict=False):
-        ax.set_xlabel(unit)
-    for ax in axes.flat[len(panels) :]:
-        ax.set_axis_off()
+    looks, contexts = style.series(table["network"]), list(table["context_class"].unique())
+    fig = style.forest(table, "value", "context_class", looks, "network", panel, at=0)
     entries = {LABELS.get(name, name): look for name, look in looks.items()}
+    panels = list(table[panel].unique())
     if singles is not None:
+        ticks = {n: look | {"marker": "|", "ms": 5} for n, look in looks.items()}
+        rows = "context_class", ticks, "network", contexts
+        for ax, name in zip(fig.axes, panels, strict=False):
+            style.compared(ax, singles[singles[panel] == name], "value", *rows, below=0.13)
         entries["one training"] = {"marker": "|", "ms": 7}
-    headed(fig, title, marks(entries))
-    note(fig, WHISKERS)
-    return fig
+    for ax in fig.axes[: len(panels)]:
+        style.name_rows(ax, [context_name(c, context_of) for c in contexts])
+    for ax, unit in zip(fig.axes[-len(units) :], units, strict=False):
+        ax.set_xlabel(unit)
+    return style.headed(fig, title, entries, WHISKERS)
 
 
-def paste_counts(
-    table: pd.DataFrame, pictures: Mapping, colours: Names, context_of: Names
-) -> Figure:
+def paste_counts(table: Table, pictures: Mapping, colours: Names, context_of: Names) -> Figure:
     """Figures 11 to 14 by `pasting.counts`, with a column paper (of 25, or NaN): a panel a context.
 
     `pictures` has an example for each bar, uint8 (3, H, W), by context class and what is pasted.
@@ -345,17 +295,16 @@ def paste_counts(
     if len(made):
         mostly = int((made["share"] > 0.5).sum())
         title = f"Figures 11 to 14: the context wins in {mostly} of {len(made)} kinds of composite"
-    headed(fig, title, _of_paper(table, "the paper's count"))
-    note(fig, WHISKERS + " Bars have the colour of the pasted object's class." * bool(len(made)))
-    return fig
+    text = WHISKERS + " Bars have the colour of the pasted object's class." * bool(len(made))
+    return style.headed(fig, title, _of_paper(table, "the paper's count"), text)
 
 
-def _bars(ax: Axes, part: pd.DataFrame, colours: Names, pictures: list[torch.Tensor]) -> None:
+def _bars(ax: Axes, part: Table, colours: Names, pictures: list[torch.Tensor]) -> None:
     """One context's shares with their intervals, the counts behind them, and examples beneath."""
     name, at = part["context_class"].iloc[0], np.arange(len(part))
     faces = [colours[name if pasted == NOTHING else pasted] for pasted in part["pasted"]]
     ax.bar(at, part["share"], 0.7, color=faces)
-    estimates(ax, part, "share", at, vertical=True, marker="", color=INK)
+    style.estimates(ax, part, "share", at, vertical=True, marker="", color=INK)
     ax.plot(at - 0.22, part["paper"] / 25, ls="", zorder=3, clip_on=False, **PAPER)
     ax.set(ylim=(0, 1.12), xlim=(-0.6, len(part) - 0.4), yticks=np.linspace(0, 1, 6))
     ax.yaxis.set_major_formatter(PercentFormatter(1))
@@ -367,17 +316,13 @@ def _bars(ax: Axes, part: pd.DataFrame, colours: Names, pictures: list[torch.Ten
         ax.text(x + 0.06, row["high"] + 0.016, label, fontsize=9)
         left = (x + 0.6) / (len(part) + 0.2) - width / 2
         inset = ax.inset_axes([left, -0.62, width, 0.46])
-        heat(inset, picture)
+        style.heat(inset, picture)
         inset.set_anchor("N")
         inset.set_axis_off()
 
 
 def two_methods(
-    counts: pd.DataFrame,
-    pairs: pd.DataFrame,
-    agreements: Mapping,
-    colours: Names,
-    context_of: Names,
+    counts: Table, pairs: Table, agreements: Mapping, colours: Names, context_of: Names
 ) -> Figure:
     """Pasting against mosaics, a point a pair: in the paper's counts, and in logits beside neutral.
 
@@ -385,17 +330,17 @@ def two_methods(
     (x_first, x_second), `agreements` the rank correlations: "counts", "logits", maybe "paper".
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6))
-    for row in counts.merge(pairs, on=PAIR).to_dict("records"):
-        colour = colours[row["context_class"]]
-        left.plot(row["mosaic_share"], row["paste_share"], "o", ms=9, zorder=3, color=colour)
-        theirs = row["mosaic_share_paper"], row["paste_share_paper"]
-        left.plot(*theirs, **PAPER | {"mec": colour, "mew": 1.6})
+    for context, part in counts.merge(pairs, on=PAIR).groupby("context_class"):
+        look = {"color": colours[context], "ls": ""}
+        left.plot(part["mosaic_share"], part["paste_share"], marker="o", ms=9, zorder=3, **look)
+        theirs = part["mosaic_share_paper"], part["paste_share_paper"]
+        left.plot(*theirs, **PAPER | {"mec": colours[context], "mew": 1.6, "ls": ""})
         x, y = (
-            [row[f"context_effect{end}_{which}"] for end in ("", "_low", "_high")]
+            [part[f"context_effect{end}_{which}"] for end in ("", "_low", "_high")]
             for which in ("first", "second")
         )
-        look = {"color": colour, "ms": 8, "elinewidth": 1}
-        right.errorbar(x[0], y[0], whiskers(*y), whiskers(*x), "o", **look)
+        ends = style.whiskers(*y), style.whiskers(*x)
+        right.errorbar(x[0], y[0], *ends, marker="o", ms=8, elinewidth=1, **look)
     said = f"The paper's counts: rank correlation {agreements['counts']:.2f}"
     if "paper" in agreements:
         said += f" (the paper's own {agreements['paper']:.2f})"
@@ -407,12 +352,12 @@ def two_methods(
         ax.axvline(0, **ZERO)
         ax.margins(0.1)
         ax.set_title(title, fontsize=10)
-    handles = _of_contexts(counts, colours, context_of)
-    handles += _of_paper(counts.rename(columns={"paste_share_paper": "paper"}), "the paper's")
+    looks = _of_contexts(counts, colours, context_of)
+    looks |= _of_paper(counts.rename(columns={"paste_share_paper": "paper"}), "the paper's")
     agree = "agree" if agreements["counts"] > 0.5 else "show no agreement"
-    headed(fig, f"In the paper's counts the two methods {agree} on the pairs", handles)
-    note(fig, WHISKERS + " A point is a pair of object and context, in the context's colour.")
-    return fig
+    title = f"In the paper's counts the two methods {agree} on the pairs"
+    text = WHISKERS + " A point is a pair of object and context, in the context's colour."
+    return style.headed(fig, title, looks, text)
 
 
 def explained(images: torch.Tensor, maps: torch.Tensor, captions: Sequence, title: str) -> Figure:
@@ -428,8 +373,9 @@ def explained(images: torch.Tensor, maps: torch.Tensor, captions: Sequence, titl
     over = {"alpha": 0.55, "extent": (-0.5, width - 0.5, height - 0.5, -0.5)}
     for ax, image, one in zip(fig.axes[2::3], images, maps, strict=False):
         ax.imshow(image.float().mean(0).numpy(), cmap="gray", vmin=0, vmax=255)
-        heat(ax, one, interpolation="bilinear", **over)
-    bar = fig.colorbar(ScalarMappable(Normalize(0, 1), MAP), ax=fig.axes, shrink=0.6, pad=0.01)
+        style.heat(ax, one, interpolation="bilinear", **over)
+    shade = ScalarMappable(Normalize(0, 1), style.MAP)
+    bar = fig.colorbar(shade, ax=fig.axes, shrink=0.6, pad=0.01)
     bar.set_label("relevance\n(1: the map's most)", fontsize=9)
     bar.ax.tick_params(labelsize=8)
     return fig
@@ -439,20 +385,15 @@ def side_by_side(
     tables: Mapping, key: str, measures: Names, title: str, context_of: Names, *, percent=False
 ) -> Figure:
     """Tables of `effects.intervals`: a row an entry of `key`, a panel a measure, a mark a table."""
-    parts = []
-    for name, label in measures.items():
-        for network, table in tables.items():
-            part = table[[key, name, f"{name}_low", f"{name}_high"]]
-            part = part.set_axis(["context_class", "value", "low", "high"], axis=1)
-            parts.append(part.assign(network=network, reading=label))
-    fig = by_context(pd.concat(parts, ignore_index=True), title, context_of)
-    if percent:
-        for ax in fig.axes:
-            ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    tables = [table.assign(network=name) for name, table in tables.items()]
+    table = style.stacked(pd.concat(tables), measures, "reading")
+    fig = by_context(table.assign(context_class=table[key]), title, context_of)
+    for ax in fig.axes if percent else ():
+        ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     return fig
 
 
-def answers(table: pd.DataFrame, context_of: Names) -> Figure:
+def answers(table: Table, context_of: Names) -> Figure:
     """The answers of `methods.answers`, a panel a reading, beside what was planted."""
     table = table[table["answer"] != ""]
     table = table.assign(measure=table["method"] + "\n" + table["quantity"])
@@ -470,19 +411,18 @@ def answers(table: pd.DataFrame, context_of: Names) -> Figure:
         yes = (wide["answer"] == "yes").to_numpy()
         text = wide["answer"] + "\n" + wide["effect"].map("{:+.2f}".format)
         grounds = np.where(yes[..., None], to_rgb(YES), to_rgb(NO))
-        cells(ax, grounds, text, names, text.columns, 8)
+        style.cells(ax, grounds, text, names, text.columns, 8)
         ax.xaxis.tick_top()
         ax.set_title(f"{reading}: {yes.sum()} of {yes.size} answers are yes")
     last = parts[-1][1]
     counts = (last["answer"] == "yes").groupby(last["method"], sort=False).agg(["sum", "size"])
     said = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in counts.iterrows())
-    headed(fig, f"Answers of yes {parts[-1][0]}: {said}")
-    note(fig, "Numbers: measured effects. Yes: the whole 95% interval lies above zero.")
-    return fig
+    text = "Numbers: measured effects. Yes: the whole 95% interval lies above zero."
+    return style.headed(fig, f"Answers of yes {parts[-1][0]}: {said}", note=text)
 
 
 def dose_response(
-    table: pd.DataFrame, measures: Pairs, colours: Names, context_of: Names, *, nothing: float
+    table: Table, measures: Pairs, colours: Names, context_of: Names, *, nothing: float
 ) -> Figure:
     """Effects by `methods.answers` against the dose: a row a reading, a column a measure.
 
@@ -492,18 +432,17 @@ def dose_response(
     asked = _of_measures(table, measures)
     fig = _against_dose(asked, "effect", "reading", "context_class", looks, nothing)
     fig.supxlabel("planted dose: share of a class's images in its own context", fontsize=10)
-    handles = _of_contexts(table, colours, context_of)
-    handles += [mark('open: not "yes"', marker="o", mfc="white"), _SHADE]
+    entries = _of_contexts(table, colours, context_of) | {'open: not "yes"': {"mfc": "white"}}
     none = asked[(asked["dose"] <= nothing) & (asked["answer"] != "")]
     false = f"{(none['answer'] == 'yes').sum()} of {len(none)}"
-    headed(fig, f"One world: where nothing is planted, {false} answers are yes", handles)
-    return fig
+    title = f"One world: where nothing is planted, {false} answers are yes"
+    return style.headed(fig, title, entries | SHADE)
 
 
-def effects_of_worlds(worlds: pd.DataFrame, panels: Mapping, *, nothing: float) -> Figure:
+def effects_of_worlds(worlds: Table, panels: Mapping, *, nothing: float) -> Figure:
     """Every context of the worlds by dose; `panels` are by name (measure, number of trainings)."""
     looks = {
-        "one context in one world": {"marker": "o", "color": BLUE, "ms": 4, "alpha": 0.4},
+        "one context in one world": {"marker": "o", "color": style.BLUE, "ms": 4, "alpha": 0.4},
         "median": {"marker": "_", "color": INK, "ms": 20, "mew": 3},
     }
     fig, axes = plt.subplots(1, len(panels), figsize=(3.2 * len(panels), 3.6), squeeze=False)
@@ -514,38 +453,33 @@ def effects_of_worlds(worlds: pd.DataFrame, panels: Mapping, *, nothing: float) 
         for values, look in zip((part, part.groupby("dose").median()), looks.values(), strict=True):
             ax.plot(values, ls="", **look)
         _nothing_planted(ax, nothing)
-        ax.axhline(0, **ZERO)
         ax.set(title=name, xlabel="planted dose", xticks=part.index.unique())
         out = (part[part.index == 1] > part[part.index <= nothing].max()).sum()
         said.append(f"{out} by {name}")
     title = f"Contexts that stand out at dose 1, of {dots}: {', '.join(said)}"
-    headed(fig, title, [*marks(looks), _SHADE])
-    note(fig, "Standing out: a larger effect than any context has where nothing is planted.")
-    return fig
+    text = "Standing out: a larger effect than any context has where nothing is planted."
+    return style.headed(fig, title, looks | SHADE, text)
 
 
-def told_apart(table: pd.DataFrame) -> Figure:
+def told_apart(table: Table) -> Figure:
     """`sweep.told_apart`, for one number of trainings: a line a measure, by readings."""
     table = table.assign(measure=table["method"] + ", " + table["quantity"])
-    looks = series(table["reading"])
-    fig, ax = plt.subplots(figsize=(8.5, 1.5 + 0.5 * table["measure"].nunique()))
-    compared(ax, table, "auc", "measure", "reading", looks)
-    ax.axvline(0.5, **ZERO)
-    ax.set_xlim(0, 1.03)
-    ax.set_xlabel("how often an effect at dose 1 is larger than one where nothing is planted (AUC)")
+    looks = style.series(table["reading"])
+    fig = style.forest(table, "auc", "measure", looks, "reading", width=8.5, at=0.5)
+    text = "how often an effect at dose 1 is larger than one where nothing is planted (AUC)"
+    fig.axes[0].set(xlim=(0, 1.03), xlabel=text)
     flips = _of(table, method="mosaics", quantity="flips").set_index("reading")["auc"]
     said = "Flips of mosaics tell planted contexts from others with an AUC of"
     said += f" {flips['raw']:.2f} raw, {flips['beside neutral']:.2f} beside neutral"
-    headed(fig, said, marks(looks))
-    note(fig, "Dashed: guessing. Whiskers: 95% intervals for other worlds.")
-    return fig
+    text = "Dashed: guessing. Whiskers: 95% intervals for other worlds."
+    return style.headed(fig, said, looks, text)
 
 
-def yes_rates(table: pd.DataFrame, measures: Pairs, *, nothing: float) -> Figure:
+def yes_rates(table: Table, measures: Pairs, *, nothing: float) -> Figure:
     """Hits and false alarms by `sweep.rates`: above all trainings of a model, below one alone."""
     table = table.sort_values("trainings", ascending=False, kind="stable")
     names = table["trainings"].map("{} trainings".format).replace("1 trainings", "one training")
-    table, looks = table.assign(by=names), series(table["reading"])
+    table, looks = table.assign(by=names), style.series(table["reading"])
     asked = _of_measures(table, measures)
     fig = _against_dose(asked, "yes", "by", "reading", looks, nothing)
     for ax in fig.axes:
@@ -556,85 +490,77 @@ def yes_rates(table: pd.DataFrame, measures: Pairs, *, nothing: float) -> Figure
     alarms = none.groupby(["by", "method", "quantity"], sort=False)["yes"].mean()
     most = alarms.groupby("by", sort=False).max()
     said = ", ".join(f"{rate:.0%} by {name}" for name, rate in most.items())
-    headed(fig, f"False alarms beside neutral: up to {said}", [*marks(looks), _SHADE])
-    return fig
+    return style.headed(fig, f"False alarms beside neutral: up to {said}", looks | SHADE)
 
 
-def mitigation(accuracy: pd.DataFrame, effects: Mapping[str, pd.DataFrame]) -> Figure:
+def mitigation(accuracy: Table, effects: Mapping[str, pd.DataFrame]) -> Figure:
     """`cross_evaluation.accuracies` and, by title, tables of model, effect, low, high beside it."""
-    looks = series(accuracy["model"])
+    looks = style.series(accuracy["model"])
     widths = [2.2] + [1] * len(effects)
     fig, axes = plt.subplots(1, len(widths), figsize=(10, 3.6), width_ratios=widths)
-    compared(axes[0], accuracy, "accuracy", "test_set", "model", looks)
+    style.compared(axes[0], accuracy, "accuracy", "test_set", looks, "model")
     axes[0].set_title("accuracy on")
     axes[0].xaxis.set_major_formatter(PercentFormatter(1))
     for ax, (title, table) in zip(axes[1:], effects.items(), strict=True):
-        compared(ax, table.assign(row="all contexts"), "effect", "row", "model", looks)
+        style.compared(ax, table.assign(row="all contexts"), "effect", "row", looks, "model")
         ax.axvline(0, **ZERO)
         ax.set_title(textwrap.fill(title, 18))
     before, after, *_ = looks
     wide = accuracy.pivot(index="test_set", columns="model", values="accuracy")
     most = (wide[after] - wide[before]).idxmax()
     said = f"on {most} from {wide.loc[most, before]:.0%} to {wide.loc[most, after]:.0%}"
-    headed(fig, f"{after.capitalize()} for some images: {said}", marks(looks))
-    note(fig, WHISKERS)
-    return fig
-
-
-_SHADE = mark("nothing planted: yes is a false alarm", marker="s", color="#E4E4E4", ms=10)
+    return style.headed(fig, f"{after.capitalize()} for some images: {said}", looks, WHISKERS)
 
 
 def _nothing_planted(ax: Axes, nothing: float) -> None:
-    """Shade the doses at which no context speaks for its class."""
+    """Draw the zero line, and shade the doses at which no context speaks for its class."""
+    ax.axhline(0, **ZERO)
     ax.axvspan(-0.08, nothing + 0.08, color="#F0F0F0", zorder=0, lw=0)
 
 
-def _of(table: pd.DataFrame, **values) -> pd.DataFrame:
+def _of(table: Table, **values) -> Table:
     """The rows that have these values in the columns of these names."""
     return table[(table[list(values)] == list(values.values())).all(axis=1)]
 
 
-def _of_measures(table: pd.DataFrame, measures: Pairs) -> pd.DataFrame:
+def _of_measures(table: Table, measures: Pairs) -> Table:
     """The rows of several pairs of method and quantity, in their order."""
-    return pd.concat([_of(table, method=method, quantity=of) for method, of in measures])
+    parts = [_of(table, method=method, quantity=of) for method, of in measures]
+    return pd.concat(parts).assign(measure=lambda t: t["method"] + ", " + t["quantity"])
 
 
-def _of_paper(table: pd.DataFrame, label: str) -> list:
+def _of_paper(table: Table, label: str) -> dict:
     """The legend's entry of the paper's values, where there are any."""
-    return [mark(label, **PAPER)] if table["paper"].notna().any() else []
+    return {label: PAPER} if table["paper"].notna().any() else {}
 
 
-def _of_contexts(table: pd.DataFrame, colours: Names, context_of: Names) -> list:
+def _of_contexts(table: Table, colours: Names, context_of: Names) -> dict:
     """The legend's entries of a table's contexts."""
-    return [
-        mark(context_name(name, context_of), marker="o", color=colours[name])
-        for name in table["context_class"].unique()
-    ]
+    contexts = table["context_class"].unique()
+    return {context_name(name, context_of): {"color": colours[name]} for name in contexts}
 
 
 def _against_dose(
-    table: pd.DataFrame, value: str, rows: str, by: str, looks: Mapping, nothing: float
+    table: Table, value: str, rows: str, by: str, looks: Looks, nothing: float
 ) -> Figure:
     """Estimates by dose, a line an entry of `by`, panels by `rows` and measure; "no" is open."""
-    measures, down = table[["method", "quantity"]].drop_duplicates(), table[rows].unique()
+    measures, down = table["measure"].unique(), table[rows].unique()
     size = (2.6 * len(measures) + 0.4, 2 * len(down) + 1.1)
     fig, axes = plt.subplots(len(down), len(measures), figsize=size, sharex=True, squeeze=False)
-    places = product(enumerate(down), enumerate(measures.to_dict("records")))
-    for (row, entry), (column, measure) in places:
-        ax, part = axes[row, column], _of(table, **measure, **{rows: entry})
+    for (row, column), ax in np.ndenumerate(axes):
+        part = _of(table, **{"measure": measures[column], rows: down[row]})
         _nothing_planted(ax, nothing)
         for shift, (name, look) in enumerate(looks.items()):
             line = _of(part, **{by: name})
             at = line["dose"] + 0.015 * (shift - (len(looks) - 1) / 2)
             look = {"ms": 5, "marker": "o"} | look
-            estimates(ax, line, value, at, vertical=True, **look | {"ls": "-", "lw": 1.2})
+            style.estimates(ax, line, value, at, vertical=True, **look | {"ls": "-", "lw": 1.2})
             if "answer" in line:
                 no = line["answer"] != "yes"
                 look |= {"mfc": "white", "ls": "", "zorder": 3}
                 ax.plot(at[no], line[value][no], **look)
-        ax.axhline(0, **ZERO)
         if row == 0:
-            ax.set_title(", ".join(measure.values()))
+            ax.set_title(measures[column])
         if column == 0:
-            ax.set_ylabel(entry)
+            ax.set_ylabel(down[row])
     return fig

@@ -17,45 +17,28 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from helpers.figures.style import (
-    BLUE,
-    CHANCE,
-    COLOURS,
-    FAINT,
-    INK,
-    RED,
-    SET_COLOURS,
-    cells,
-    compared,
-    estimates,
-    framed,
-    headed,
-    image_grid,
-    mark,
-    marks,
-    name_rows,
-    series,
-    shades,
-)
+from helpers.figures import style
+from helpers.figures.style import BLUE, CHANCE, FAINT, INK, RED, Table, image_grid
 
 __all__ = ["image_grid"]  # what a notebook calls beside these
 
 FRAME = "#00B8D4"  # seen on photographs and on dark and bright maps
-BY_CHANCE = mark("chance", **CHANCE)
-OPEN = {"marker": "o", "color": BLUE, "mfc": "none", "mew": 1.6}
+BY_CHANCE = {"chance": CHANCE}
 PHOTOGRAPH = {"marker": "D", "color": RED, "mfc": "white"}
 COUNTS = {"color": RED, "ls": "--", "lw": 1.5}
 LOWEST = 3  # pairs whose rank is written
+TIERS = dict.fromkeys(["GradCAM", "LRP"], "consistently reliable")  # what the paper says of each
+TIERS |= {"GradCAM++": "better than random, behind both", "LIME": "even larger variance"}
+TIERS |= dict.fromkeys(["SmoothGrad", "IG"], "quasi-random")
 
 
-def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
-    """Focus of every method as box plots, a panel an architecture, a colour a set (Figure 1);
-    `means` is the summary of `rated` by method, the highest first."""
+def figure_1(rated: Table, means: Table) -> Figure:
+    """Figure 1: `rated` as box plots, a panel an architecture; `means` has the methods' order."""
     architectures, sets = rated["architecture"].unique(), list(rated["set"].unique())
     methods = list(means["method"])
     size = (9.5, 0.9 + 2.2 * len(architectures))
     fig, axes = plt.subplots(len(architectures), 1, figsize=size, squeeze=False, sharex=True)
-    colours = {name: SET_COLOURS.get(name) or COLOURS[n] for n, name in enumerate(sets)}
+    colours = {name: style.SET_COLOURS.get(name) or style.COLOURS[n] for n, name in enumerate(sets)}
     look = {"palette": colours, "saturation": 1, "gap": 0.12, "fliersize": 2.5, "legend": False}
     look |= {"linecolor": INK, "linewidth": 1}
     for ax, architecture in zip(axes[:, 0], architectures, strict=True):
@@ -65,44 +48,36 @@ def figure_1(rated: pd.DataFrame, means: pd.DataFrame) -> Figure:
         ax.set(ylim=(0, 1.03), ylabel="Focus", xlabel="")
         ax.set_title(architecture, fontsize=10)
     square = {"marker": "s", "mec": INK}
-    handles = [mark(f"set {n}", color=c, **square) for n, c in colours.items()]
+    looks = {f"set {name}": square | {"color": colour} for name, colour in colours.items()}
     said = f"; {' and '.join(methods[:2])} look most where the class is, {methods[-1]} least"
     said = "Figure 1: Focus of each method" + said * (len(methods) > 2)
-    headed(fig, said, [*handles, BY_CHANCE])
-    return fig
+    return style.headed(fig, said, looks | BY_CHANCE)
 
 
-TIERS = dict.fromkeys(["GradCAM", "LRP"], "consistently reliable")  # what the paper says of each
-TIERS |= {"GradCAM++": "better than random, behind both", "LIME": "even larger variance"}
-TIERS |= dict.fromkeys(["SmoothGrad", "IG"], "quasi-random")
-
-
-def tiers(means: pd.DataFrame, networks: pd.DataFrame, photographs: pd.DataFrame) -> Figure:
+def tiers(means: Table, networks: Table, photographs: Table) -> Figure:
     """Mean Focus of each method, with the paper's word for it, and that of single `networks` and on
     recorded `photographs`: all three are summaries."""
-    fig, ax = plt.subplots(figsize=(9.5, 1.7 + 0.42 * len(means)))
     names = list(means["method"])
     photographs = photographs[photographs["method"].isin(names)]
+    networks = networks.filter(["method", "mean"])
     looks = {
-        "here: mean, 95% interval": {"marker": "o", "color": BLUE},
-        "its networks, one by one": {"marker": "|", "color": FAINT},
         "one network on photographs of ImageNet": PHOTOGRAPH,
+        "here: mean, 95% interval": {"color": BLUE},
+        "its networks, one by one": {"marker": "|", "color": FAINT},
     }
+    parts = dict(zip(looks, (photographs, means, networks), strict=True))
+    table = pd.concat(parts, names=["of"]).reset_index("of")
+    fig = style.forest(table, "mean", "method", looks, "of", names=names, at=0.5, line=CHANCE)
+    [ax] = fig.axes
+    for y, name in enumerate(names):
+        ax.text(1.02, y, TIERS.get(name, ""), va="center", fontsize=10)
+    ax.text(1.02, -0.75, "the paper says", fontsize=9, color=FAINT)
+    ax.set(xlabel="mean Focus", xlim=(0.4, 1.0))
     lowest = photographs["mean"].round(2)
     lowest = photographs.loc[lowest == lowest.min(), "method"]
     said = f"{' and '.join(names[:2])} lead here, {names[-1]} is last"
     said += f"; least on photographs: {' and '.join(lowest)}" if len(lowest) else ""
-    parts = [(0, 1.5, means), (0.2, 0, networks), (-0.2, 1.5, photographs)]
-    for (nudge, width, part), look in zip(parts, looks.values(), strict=True):
-        at = part["method"].map(names.index) + nudge
-        estimates(ax, part, "mean", at, elinewidth=width, **look)
-    for y, name in enumerate(names):
-        ax.text(1.02, y, TIERS.get(name, ""), va="center", fontsize=10)
-    ax.text(1.02, -0.75, "the paper says", fontsize=9, color=FAINT)
-    name_rows(ax, names)
-    _focus(ax, "mean Focus", xlim=(0.4, 1.0))
-    headed(fig, said, [*marks(looks), BY_CHANCE])
-    return fig
+    return style.headed(fig, said, looks | BY_CHANCE)
 
 
 def mosaic_maps(picture, layout, maps: Mapping, focus: Mapping, target: str) -> Figure:
@@ -116,7 +91,7 @@ def mosaic_maps(picture, layout, maps: Mapping, focus: Mapping, target: str) -> 
         title += f", {last} {known.min():.0%}"
     cols = min(len(captions), 5 if len(maps) < 5 else 4)
     shown = [picture, *maps.values()]
-    fig = framed(shown, captions, cols=cols, title=title, most=0.99)
+    fig = style.framed(shown, captions, cols=cols, title=title, most=0.99)
     for ax in fig.axes[: len(shown)]:
         _frames(ax, picture.shape[-2:], layout, FRAME, 3)
     return fig
@@ -129,10 +104,10 @@ FACES = {
 }
 
 
-def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figure:
+def accuracy_and_focus(table: Table, rises: Mapping[str, float]) -> Figure:
     """Focus against accuracy, from `controls.with_accuracy`: small dots are trainings, large marks
     the means of cases; those of the same networks are joined."""
-    looks = series(table["architecture"])
+    looks = style.series(table["architecture"])
     fig, axes = plt.subplots(1, len(rises), figsize=(9.5, 4.3), sharey=True, squeeze=False)
     for ax, (method, rise) in zip(axes[0], rises.items(), strict=True):
         for (name, _), part in table.dropna(subset=[method]).groupby(["architecture", "model"]):
@@ -150,85 +125,74 @@ def accuracy_and_focus(table: pd.DataFrame, rises: Mapping[str, float]) -> Figur
         ax.set(xlabel="accuracy on the set", ylim=(None, 1.02), xlim=(None, 1.04))
         ax.set_title(f"{method}: slope {rise:.2f}", fontsize=10)
     axes[0, 0].set_ylabel("mean Focus")
-    own = {"marker": "o", "color": INK, "mew": 1.5}
+    own = {"color": INK, "mew": 1.5}
     looks |= {how: own | face for how, face in FACES.items() if how in set(table["how"])}
     looks["the same networks"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
     looks["line through all trainings (small dots)"] = COUNTS
     follow = ", ".join(name for name, rise in rises.items() if rise > 0)
     title = f"More accurate networks, more Focus: {follow or 'for none of the methods'}"
-    headed(fig, title, [*marks(looks), BY_CHANCE])
-    return fig
+    return style.headed(fig, title, looks | BY_CHANCE)
 
 
-def choices(table: pd.DataFrame) -> Figure:
+def choices(table: Table) -> Figure:
     """What the second option of each choice changes (from `controls.paired`)."""
-    fig, ax = plt.subplots(figsize=(9.5, 1.2 + 0.36 * len(table)))
-    clear = (table["low"] > 0) | (table["high"] < 0)
-    for is_clear, part in table.reset_index(drop=True).groupby(clear.to_numpy()):
-        estimates(ax, part, "difference", part.index, color=RED if is_clear else FAINT)
     counts = zip(table["undefined"], table["maps"], strict=True)
     lost = [f" ({empty} of {maps} maps empty)" * bool(empty) for empty, maps in counts]
-    options = table["first"] + " → " + table["second"]
-    name_rows(ax, table["method"] + ", " + table["choice"] + ": " + options + lost, fontsize=8.5)
-    ax.axvline(0, color=INK, lw=1)
-    ax.set_xlabel("change of mean Focus, with 95% interval (red: clear of zero)")
+    options = table["first"] + " → " + table["second"] + lost
+    clear = (table["low"] > 0) | (table["high"] < 0)
+    rows = table.assign(row=table["method"] + ", " + table["choice"] + ": " + options, clear=clear)
+    looks = {True: {"color": RED}, False: {"color": FAINT}}
+    fig = style.forest(rows, "difference", "row", looks, "clear", apart=0, at=0)
+    fig.axes[0].set_xlabel("change of mean Focus, with 95% interval (red: clear of zero)")
     whole = table.loc[table["undefined"] == 0, "difference"]  # what empties maps is not named
     most = table.loc[whole.abs().idxmax()]
     said = f"{most['choice'].capitalize()} moves Focus most: {most['difference']:+.2f} for"
-    headed(fig, f"{said} {most['method']}, {most['second']} in place of {most['first']}")
-    return fig
+    said += f" {most['method']}, {most['second']} in place of {most['first']}"
+    return style.headed(fig, said)
 
 
-def _focus(ax: Axes, label: str, **limits) -> None:
-    """The axis of Focus, with the level of chance."""
-    ax.axvline(0.5, **CHANCE)
-    ax.set(xlabel=label, **limits)
-
-
-def controls(blind: pd.DataFrame, known: pd.DataFrame) -> Figure:
+def controls(blind: Table, known: Table) -> Figure:
     """What must be 0.5 (`controls.knows_nothing`), and what must be 1 (`in_disconnected` there)."""
+    holds = {True: {"marker": "o", "color": BLUE}, False: {"marker": "X", "color": RED}}
+    full = {"DiFull": holds[True], "DiPart": holds[True] | {"mfc": "none", "mew": 1.6}}
     ends = known.groupby(["name", "control"], sort=False)["focus"].agg(["mean", "min", "max"])
     ends = ends.set_axis(["mean", "low", "high"], axis=1).reset_index()
     size = (9.8, 1.6 + 0.4 * max(len(blind), known["name"].nunique()))
-    fig, (ax, right) = plt.subplots(1, 2, figsize=size)
-    looks = {True: {"marker": "o", "color": BLUE}, False: {"marker": "X", "color": RED}}
-    for holds, part in blind.reset_index(drop=True).groupby("holds"):
-        estimates(ax, part, "mean", part.index, **looks[holds])
+    fig, (left, right) = plt.subplots(1, 2, figsize=size)
+    blind = blind.assign(method=blind["method"].str.replace("_", " "))
+    style.compared(left, blind, "mean", "method", holds, "holds", apart=0)
     for y in np.flatnonzero(blind["mean"].isna()):
-        ax.text(0.5, y, "gives no map", ha="center", va="center", color=RED, fontsize=8)
-    name_rows(ax, blind["method"].str.replace("_", " "))
-    ax.set_title("A map or a network that knows nothing: 0.5\n(99.5% intervals)", fontsize=10)
-    compared(right, ends, "mean", "name", "control", {"DiFull": looks[True], "DiPart": OPEN})
+        left.text(0.5, y, "gives no map", ha="center", va="center", color=RED, fontsize=8)
+    style.compared(right, ends, "mean", "name", full, "control")
+    left.set_title("A map or a network that knows nothing: 0.5\n(99.5% intervals)", fontsize=10)
     title = "DiFull (●): cells never meet; DiPart (○): in features\n(worst to best mosaic)"
     right.set_title(title, fontsize=10)
-    for one, must in ((ax, 0.5), (right, 1.0)):
-        one.axvline(must, color=INK, lw=1.8, zorder=0)
-    ax.set_xlabel("Focus (line: 0.5, what it must be)")
+    for ax, must in ((left, 0.5), (right, 1.0)):
+        ax.axvline(must, color=INK, lw=1.8, zorder=0)
+    left.set_xlabel("Focus (line: 0.5, what it must be)")
     right.set_xlabel("Focus (1: nothing outside the target cells)")
-    full = known[(known["control"] == "DiFull") & (known["reads"] == "input")]
-    least = full.groupby("method", sort=False)["focus"].min()
+    read = known[(known["control"] == "DiFull") & (known["reads"] == "input")]
+    least = read.groupby("method", sort=False)["focus"].min()
     wrong = ", ".join(least.index[least < 0.999])
     said = f"Left, {int(blind['holds'].sum())} of {len(blind)} are 0.5 within their interval."
     said += " Right, DiFull: all methods that read the input give 1"
-    headed(fig, f"{said} but {wrong}" if wrong else said)
-    return fig
+    return style.headed(fig, f"{said} but {wrong}" if wrong else said)
 
 
-def trainings(rated: pd.DataFrame, order: Sequence[str]) -> Figure:
+def trainings(rated: Table, order: Sequence[str]) -> Figure:
     """Mean Focus of each training, by method, a mark an architecture."""
-    looks = series(rated["architecture"])
-    fig, ax = plt.subplots(figsize=(9, 1.6 + 0.42 * len(order)))
-    each = rated.groupby(["architecture", "method", "training"])["focus"].mean()
-    compared(ax, each.reset_index(), "focus", "method", "architecture", looks, order)
-    _focus(ax, "mean Focus of one training")
-    spread = each.groupby(["method", "architecture"]).agg(np.ptp).groupby("method").max()
+    looks, by = style.series(rated["architecture"]), "architecture"
+    each = rated.groupby([by, "method", "training"])["focus"].mean()
+    table = each.reset_index()
+    fig = style.forest(table, "focus", "method", looks, by, names=order, at=0.5, line=CHANCE)
+    fig.axes[0].set_xlabel("mean Focus of one training")
+    spread = each.groupby(["method", by]).agg(np.ptp).groupby("method").max()
     widest = spread.idxmax()
     said = f"Trainings differ most for {widest}: by up to {spread[widest]:.2f}"
-    headed(fig, said, [*marks(looks), BY_CHANCE])
-    return fig
+    return style.headed(fig, said, looks | BY_CHANCE)
 
 
-def pair_matrix(table: pd.DataFrame, classes: Sequence[str], planted) -> Figure:
+def pair_matrix(table: Table, classes: Sequence[str], planted) -> Figure:
     """Mean Focus of every pair of `pairs.ranked`: targets down, outer classes across; the lowest
     pairs carry their rank, the `planted` one a frame."""
     names, side = list(classes), len(classes)
@@ -239,9 +203,9 @@ def pair_matrix(table: pd.DataFrame, classes: Sequence[str], planted) -> Figure:
     wide = table.assign(said=said).pivot(index="target", columns="outer")
     grid, texts = (wide[value].reindex(names, columns=names) for value in ("focus", "said"))
     norm = Normalize(min(table["focus"].min(), 0.5), 1)
-    grounds = shades(norm(grid.to_numpy()), "cividis")
+    grounds = style.shades(norm(grid.to_numpy()), "cividis")
     grounds[np.eye(side, dtype=bool)] = 1
-    cells(ax, grounds, texts.fillna(""), names, names, 10 if side <= 6 else 8)
+    style.cells(ax, grounds, texts.fillna(""), names, names, 10 if side <= 6 else 8)
     if planted:
         corner = names.index(planted[1]) - 0.47, names.index(planted[0]) - 0.46
         ax.add_patch(Rectangle(corner, 0.94, 0.92, fill=False, ec=RED, lw=3))
@@ -253,8 +217,7 @@ def pair_matrix(table: pd.DataFrame, classes: Sequence[str], planted) -> Figure:
     bar = fig.colorbar(ScalarMappable(norm, "cividis"), ax=ax, shrink=0.9, pad=0.02)
     bar.set_label("mean Focus (0.5: chance)")
     target, outer, focus = table[["target", "outer", "focus"]].iloc[0]
-    headed(fig, f"The lowest Focus, {focus:.2f}: {target} beside {outer}")
-    return fig
+    return style.headed(fig, f"The lowest Focus, {focus:.2f}: {target} beside {outer}")
 
 
 def mosaics_explained(mosaics, maps, layouts, captions, names, patches, title="") -> Figure:
@@ -263,7 +226,7 @@ def mosaics_explained(mosaics, maps, layouts, captions, names, patches, title=""
     shown = [one for pair in zip(mosaics, maps, strict=True) for one in pair]
     texts = [text for caption in captions for text in (caption, f"relevance for {names[0]}")]
     title = title or f"Relevance for {names[0]}: what lies on {names[1]} is wrong"
-    fig = framed(shown, texts, cols=len(shown), title=title, shade="Reds")
+    fig = style.framed(shown, texts, cols=len(shown), title=title, shade="Reds")
     for at, ax in enumerate(fig.axes):
         _frames(ax, maps.shape[1:], layouts[at // 2], INK, 2.5)
     for at, ax in enumerate(fig.axes[1::2]):
@@ -298,7 +261,7 @@ def located(images: torch.Tensor, maps: Mapping, tops: Mapping, patches, names) 
         counted = ", ".join(f"{name} {int(number)}" for name, number in hits.items())
         title = f"Of {len(images)} images the largest relevance is on the eyespot in: {counted}"
     shown = [*images, *(one for part in maps.values() for one in part)]
-    fig = framed(shown, cols=len(images), title=title, most=0.995, shade="Reds")
+    fig = style.framed(shown, cols=len(images), title=title, most=0.995, shade="Reds")
     lines = np.reshape(fig.axes, (-1, len(images)))
     for line, name in zip(lines, ["image", *maps], strict=True):
         for at, ax in enumerate(line if name in maps else ()):
@@ -310,37 +273,36 @@ def located(images: torch.Tensor, maps: Mapping, tops: Mapping, patches, names) 
     return fig
 
 
-def interventions(table: pd.DataFrame, rise: Sequence[float], effect: float, pair: tuple) -> Figure:
+def interventions(table: Table, rise: Sequence[float], effect: float, pair: tuple) -> Figure:
     """Mean Focus of one pair's mosaics in each state, by networks (`focus.summary` of both);
     `rise` is that of the second state over the first in the first networks."""
-    (first, second, *_), looks = table["state"].unique(), series(table["networks"])
-    fig, ax = plt.subplots(figsize=(9.0, 1.6 + 0.5 * table["state"].nunique()))
-    compared(ax, table, "mean", "state", "networks", looks)
+    (first, second, *_), looks = table["state"].unique(), style.series(table["networks"])
+    fig = style.forest(table, "mean", "state", looks, "networks", at=0.5, line=CHANCE)
     as_it_is = (table["networks"] == next(iter(looks))) & (table["state"] == first)
+    [ax] = fig.axes
     ax.axvline(table.loc[as_it_is, "mean"].item() + effect, **COUNTS)
     of_pair = f"mean Focus of {pair[0]} beside {pair[1]}"
-    _focus(ax, f"{of_pair} (lines: 95% intervals over trainings and images)")
+    ax.set_xlabel(f"{of_pair} (lines: 95% intervals over trainings and images)")
     looks[f"as it is + {effect:g}: the effect that counts"] = COUNTS
     change, low, high = rise
     size = "too little to count" if high < effect else "it is undecided whether that counts"
     counts = "enough to count" if low > effect else size
     said = f"{second.capitalize()}: Focus changes by {change:+.2f} [{low:.2f}, {high:.2f}]"
-    headed(fig, f"{said}, {counts}", [*marks(looks), BY_CHANCE])
-    return fig
+    return style.headed(fig, f"{said}, {counts}", looks | BY_CHANCE)
 
 
-def trials(table: pd.DataFrame, effect: float) -> Figure:
+def trials(table: Table, effect: float) -> Figure:
     """The rise of Focus in every trial, by dose, learned or not (from `claims.judged`)."""
     doses = table.groupby("dose")["found"].agg(["sum", "size"])
     fig, ax = plt.subplots(figsize=(9.0, 4.2))
     jitter = np.random.default_rng(0).uniform(-0.28, 0.28, len(table))
     x = table["dose"].map(doses.index.get_loc) + jitter
     looks = {
-        "a trial whose networks learned the eyespot": {"marker": "o", "color": RED, "ms": 5},
-        "not learned": {"marker": "o", "color": INK, "mfc": "white", "ms": 5},
+        "a trial whose networks learned the eyespot": {"color": RED, "ms": 5},
+        "not learned": {"color": INK, "mfc": "white", "ms": 5},
     }
     for which, look in zip((table["learned"], ~table["learned"]), looks.values(), strict=True):
-        ax.plot(x[which], table["rise"][which], ls="", alpha=0.75, **look)
+        ax.plot(x[which], table["rise"][which], "o", alpha=0.75, **look)
     place = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
     for at, (found, size) in enumerate(doses.to_numpy()):
         ax.text(at, 1.0, f"{found} of {size}", **place)
@@ -353,8 +315,7 @@ def trials(table: pd.DataFrame, effect: float) -> Figure:
     none, full = table[table["dose"] == 0], table[(table["dose"] == 1) & table["learned"]]
     said = f"Proved in {int(full['found'].sum())} of {len(full)} trials that learned it at dose 1"
     said += f"; {int(none['found'].sum())} of {len(none)} false alarms at dose 0"
-    headed(fig, f"{said} (above: all that are proved)", marks(looks))
-    return fig
+    return style.headed(fig, f"{said} (above: all that are proved)", looks)
 
 
 def _frames(ax: Axes, size: Sequence[int], layout: torch.Tensor, colour: str, lw: float) -> None:

@@ -1,7 +1,6 @@
-"""Figures of notebook 08, each drawn from a table that :mod:`helpers.icon2` returned."""
+"""Figures of notebooks 08, each drawn from a table that :mod:`helpers.icon2` returned."""
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 
 import ipywidgets
 import matplotlib.pyplot as plt
@@ -10,32 +9,19 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import Normal, Stroke
 
-from helpers.figures.style import (
-    BLUE,
-    FAINT,
-    INK,
-    RED,
-    ZERO,
-    compared,
-    estimates,
-    headed,
-    marks,
-    name_rows,
-    note,
-    series,
-    show,
-)
+from helpers.figures import style
+from helpers.figures.style import BLUE, FAINT, INK, RED, ZERO, Looks, Table
 
 THREE = ("#5B0F2E", RED, "#F5C04A")  # groups from the first to the last, dark to light
-BEFORE, STRATA, STANDARD = "#4A4A4A", BLUE, "#009E73"
-CHANCE = "chance (95% of permutations)"
-CHOOSING = {"marker": "o", "mfc": "white", "color": FAINT, "ms": 5}
+CHANCE = {"chance (95% of permutations)": {"marker": "s", "color": "#dddddd", "ms": 10}}
+CROSS = {"marker": "x", "color": RED, "mew": 1.8}  # what the paper says
+STANDARD = "#009E73"
+ENDS = {"controlled": ("high", "low"), "standardised": ("standardised_high", "standardised_low")}
+CHOOSING = {"mfc": "white", "color": FAINT, "ms": 5}
 EVALUATING = {"marker": "D", "color": RED, "ms": 5}
-SLANTED = {"ha": "right", "rotation_mode": "anchor"}
 
 
 def overview(sensitive: str) -> Figure:
@@ -57,23 +43,19 @@ def overview(sensitive: str) -> Figure:
         ((3.1, 0.6), (7.1, 0.6), RED, (5.1, 0.85), "the detector is worse for a group?"),
     )
     for start, end, colour, place, text in arrows:
-        style = {"arrowstyle": "-|>", "lw": 2, "color": colour}
-        ax.annotate("", end, start, arrowprops=style)
+        ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "lw": 2, "color": colour})
         ax.text(*place, text, ha="center", color=colour)
-    headed(fig, "After Figure 1: two ways in which a group can have a lower average precision")
-    return fig
+    title = "After Figure 1: two ways in which a group can have a lower average precision"
+    return style.headed(fig, title)
 
 
 def frame(
-    picture: np.ndarray,
-    boxes: pd.DataFrame,
-    detections: pd.DataFrame,
-    looks: Mapping[str, np.ndarray],
+    picture: np.ndarray, boxes: Table, detections: Table, looks: Mapping[str, np.ndarray]
 ) -> Figure:
-    """A frame with its boxes and detections: hits, misses and false positives.
+    """A frame, array (H, W, 3), with its boxes and detections: hits, misses and false positives.
 
-    `picture` is an array (H, W, 3); `boxes` have ``x1 y1 x2 y2 found``, `detections` ``x1 y1 x2 y2
-    score hit``. Small pictures of the `looks` of a drawn street stand below.
+    `boxes` have ``x1 y1 x2 y2 found``, `detections` ``x1 y1 x2 y2 score hit``. Small pictures of
+    the `looks` of a drawn street stand below.
     """
     height, width = picture.shape[:2]
     rows = [["frame"] * max(len(looks), 1), list(looks)][: 1 + bool(looks)]
@@ -85,240 +67,209 @@ def frame(
         axes[name].imshow(look)
         axes[name].set_title(name, fontsize=9)
         axes[name].set_axis_off()
+    outlined = {"ls": "-", "path_effects": [Stroke(linewidth=4, foreground=INK), Normal()]}
     kinds = {
-        "a labelled box that was found": (boxes[boxes.found], "white", "-", INK),
-        "a miss: a labelled box that was not found": (boxes[~boxes.found], "#F5C04A", "-", INK),
-        "a hit: a detection that took a box": (detections[detections.hit], BLUE, "--", None),
-        "a false positive: it took no box": (detections[~detections.hit], RED, ":", None),
+        "a labelled box that was found": outlined | {"color": "white"},
+        "a miss: a labelled box that was not found": outlined | {"color": "#F5C04A"},
+        "a hit: a detection that took a box": {"ls": "--", "color": BLUE},
+        "a false positive: it took no box": {"ls": ":", "color": RED},
     }
-    for shown, colour, line, behind in kinds.values():
-        for row in shown.itertuples():
-            place = (row.x1, row.y1), row.x2 - row.x1, row.y2 - row.y1
-            if behind:
-                ax.add_patch(Rectangle(*place, fill=False, ec=behind, lw=3.4))
-            ax.add_patch(Rectangle(*place, fill=False, ec=colour, ls=line, lw=2))
-            if "score" in shown:
-                text = {"fontsize": 8, "color": "white", "backgroundcolor": colour}
-                place = (row.x1, row.y1, "bottom") if row.hit else (row.x2, row.y2, "top")
-                ax.text(*place[:2], f"{row.score:.2f}", va=place[2], **text)
+    missed, false = ~boxes.found, ~detections.hit
+    parts = boxes[~missed], boxes[missed], detections[~false], detections[false]
+    for part, look in zip(parts, kinds.values(), strict=True):
+        for row in part.itertuples():
+            sides = row.x2 - row.x1, row.y2 - row.y1
+            ax.add_patch(Rectangle((row.x1, row.y1), *sides, fill=False, lw=2, **look))
+            if "score" in part:
+                x, y, side = (row.x1, row.y1, "bottom") if row.hit else (row.x2, row.y2, "top")
+                text = {"fontsize": 8, "color": "white", "backgroundcolor": look["color"]}
+                ax.text(x, y, f"{row.score:.2f}", va=side, **text)
     ax.set(xticks=[], yticks=[], xlim=(0, width), ylim=(height, 0))
-    entries = [
-        Line2D([], [], color=colour, ls=line, lw=3, label=f"{name} ({len(some)})")
-        for name, (some, colour, line, _) in kinds.items()
-    ]
-    entries[0].set(
-        markeredgecolor=INK, path_effects=[Stroke(linewidth=5, foreground=INK), Normal()]
-    )
-    found = f"{boxes.found.sum()} of {len(boxes)} boxes are found"
-    title = f"{found}; {(~detections.hit).sum()} of {len(detections)} detections are false"
-    fig.legend(handles=entries, loc="outside upper left", ncols=2, title=title)
-    return fig
+    counted = {
+        f"{name} ({len(part)})": look | {"lw": 2.5}
+        for part, (name, look) in zip(parts, kinds.items(), strict=True)
+    }
+    title = f"{(~missed).sum()} of {len(boxes)} boxes are found"
+    title += f"; {false.sum()} of {len(detections)} detections are false"
+    return style.headed(fig, title, counted)
 
 
-def chance_by_boxes(table: pd.DataFrame) -> Figure:
-    """Sigma under permuted groups against the boxes of a group.
-
-    `table` has a row a class: ``class boxes null_mean null_high``.
-    """
+def chance_by_boxes(table: Table) -> Figure:
+    """Sigma under permuted groups against the boxes of a group: ``class boxes null_mean null_high``
+    of each class."""
     table = table.dropna(subset="null_high").sort_values("boxes")
     fig, ax = plt.subplots(figsize=(8.5, 4))
-    ax.vlines(table.boxes, table.null_mean, table.null_high, color=FAINT, lw=6, alpha=0.5)
-    ax.plot(table.boxes, table.null_mean, "o", color=INK, ms=7, label="mean of the permutations")
-    ax.plot([], [], color=FAINT, lw=6, alpha=0.5, label="up to the highest 5%")
-    for n, (name, row) in enumerate(table.set_index("class").iterrows()):
+    looks = {
+        "mean of the permutations": {"color": INK, "ms": 7},
+        "up to the highest 5%": {"ls": "-", "color": FAINT, "lw": 6, "alpha": 0.5},
+    }
+    mean, highest = looks.values()
+    ax.vlines(table.boxes, table.null_mean, table.null_high, **highest)
+    ax.plot(table.boxes, table.null_mean, "o", **mean)
+    for n, row in enumerate(table.to_dict("records")):
         text = {"xytext": (0, 5 + 12 * (n % 2)), "textcoords": "offset points", "ha": "center"}
-        ax.annotate(name, (row.boxes, row.null_high), fontsize=9, **text)
-    ax.set_xscale("log")
-    ax.set(xlabel="boxes in a group, here (log scale)", ylabel="σ of AP (points)", ylim=(0, None))
+        ax.annotate(row["class"], (row["boxes"], row["null_high"]), fontsize=9, **text)
+    ax.set(xscale="log", xlabel="boxes in a group, here (log scale)")
+    ax.set(ylabel="σ of AP (points)", ylim=(0, None))
     few, many = table.null_mean.iloc[[0, -1]]
     title = f"Where groups mean nothing, σ is {many:.1f} for many boxes and {few:.1f} for few"
-    fig.legend(loc="outside upper center", ncols=3, title=title)
-    return fig
+    return style.headed(fig, title, looks)
 
 
-def groups_by_class(
-    groups: pd.DataFrame, sigmas: pd.DataFrame, by: str, paper: pd.DataFrame
-) -> Figure:
+def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figure:
     """AP of every group and class with intervals, and sigma beside its null (Table 1).
 
     From :meth:`Analysis.groups` and :meth:`Analysis.sigmas`, the latter with ``null_high`` and
-    ``p_holm`` of :func:`helpers.icon2.sigma_null`; `by` says what the groups are groups of. What
-    the `paper` prints for the same classes and groups is drawn in as crosses.
+    ``p_holm`` of :func:`helpers.icon2.sigma_null`; `by` says what the groups are groups of, and
+    `paper` has the printed values.
     """
     classes, names = list(sigmas["class"]), list(dict.fromkeys(groups.value))
-    fig, (left, right) = plt.subplots(
-        1, 2, figsize=(9.5, 0.9 + 0.42 * len(classes)), sharey=True, width_ratios=[3, 2]
-    )
-    rows = np.arange(len(classes))
-    for y, (name, colour) in zip(_beside(rows, 0.2, names), _colours(names).items(), strict=True):
-        part = groups[groups.value == name].set_index("class").reindex(classes)
-        left.hlines(y, part.low, part.high, color=colour, lw=2)
-        left.plot(part.AP, y, "o", color=colour, mec=INK, mew=0.6, ms=7, label=name)
-        if name in paper:
-            left.plot(paper[name].reindex(classes), y, "x", color=colour, ms=7, mew=1.6)
+    size, rows = (9.5, 0.9 + 0.42 * len(classes)), np.arange(len(classes))
+    fig, (left, right) = plt.subplots(1, 2, figsize=size, sharey=True, width_ratios=[3, 2])
+    looks, theirs = _looks(names), paper.reindex(classes)
+    printed = theirs.reset_index().melt("class", var_name="value", value_name="AP")
+    style.compared(left, groups, "AP", "class", looks, "value", classes)
+    crosses = {name: CROSS | {"color": look["color"]} for name, look in looks.items()}
+    style.compared(left, printed, "AP", "class", crosses, "value", classes)
     for y in np.flatnonzero(groups.groupby("class").AP.count().reindex(classes) == 0):
         left.text(left.get_xlim()[0], y, "  not estimable", va="center", fontsize=9, color=FAINT)
-    name_rows(left, classes)
     left.set_xlabel("average precision (%)")
-    right.barh(rows, sigmas.null_high, 0.62, color="#dddddd", label=CHANCE)
-    right.plot(sigmas.sigma, rows, "D", color=INK, ms=6, label="σ over the groups")
-    right.hlines(rows, sigmas.low, sigmas.high, color=INK, lw=1.5)
-    if set(names) & set(paper):
-        right.plot(
-            paper.sigma.reindex(classes), rows, "x", color=RED, ms=7, label="the paper's (x)"
-        )
+    right.barh(rows, sigmas.null_high, 0.62, color="#dddddd")
+    looks["σ over the groups"] = sigma = {"marker": "D", "color": INK, "ms": 6}
+    style.estimates(right, sigmas, "sigma", rows, **sigma)
+    if known := set(names) & set(paper):
+        looks["the paper's (x)"] = CROSS
+        right.plot(theirs.sigma, rows, ls="", **CROSS)
     right.set(xlabel="σ of AP (points)", xlim=(0, None))
     right.tick_params(axis="y", length=0)
-    crosses = " Crosses: the paper's values." if len(paper) else ""
-    note(fig, f"Whiskers: 95% intervals for other images.{crosses}")
-    handles = [*left.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
+    text = "Whiskers: 95% intervals for other images."
+    text += " Crosses: the paper's values." * bool(known)
     beyond, known = (sigmas.p_holm <= 0.05).sum(), sigmas.p_holm.notna().sum()
-    title = (
-        f"Like Table 1, by {by}: AP differs by more than chance in {beyond} of {known} rows (Holm)"
-    )
-    fig.legend(handles=handles, loc="outside upper center", ncols=len(handles), title=title)
-    return fig
+    title = f"Like Table 1, by {by}: AP differs by more than chance in {beyond} of {known} rows"
+    return style.headed(fig, f"{title} (Holm)", looks | CHANCE, text)
 
 
-def instance_counts(groups: pd.DataFrame, min_boxes: int, by: str) -> Figure:
+def instance_counts(groups: Table, min_boxes: int, by: str) -> Figure:
     """Boxes of every class and group (Figure 6), with the number that a cell needs.
 
     From :meth:`Analysis.groups`, without the row of all classes.
     """
-    classes, names = list(dict.fromkeys(groups["class"])), list(dict.fromkeys(groups.value))
-    fig, ax = plt.subplots(figsize=(9, 3.4))
-    places = _beside(np.arange(len(classes)), 0.2, names)
-    for x, (name, colour) in zip(places, _colours(names).items(), strict=True):
-        boxes = groups[groups.value == name].set_index("class").boxes.reindex(classes)
-        ax.plot(x, boxes, "o", color=colour, mec=INK, mew=0.6, ms=8)
-    ax.axhline(min_boxes, color=INK, ls=":", lw=1.2)
-    said = f"below {min_boxes}:\nnot estimable"
-    ax.text(len(classes) - 0.45, 0.93 * min_boxes, said, va="top", fontsize=9)
-    ax.set_yscale("log")
-    ax.set_ylim(bottom=min(groups.boxes.clip(lower=1).min(), min_boxes) / 2)
-    ax.set(ylabel="boxes (log scale)", xlim=(-0.6, len(classes) + 0.6))
-    ax.set_xticks(range(len(classes)), classes, rotation=20, **SLANTED)
-    few = (groups.groupby("class").boxes.min() < min_boxes).sum()
-    title = f"Like Figure 6, by {by}: too few boxes in {few} of {len(classes)} classes"
-    _legend(fig, _colours(names), title=title)
-    return fig
+    counts, looks = groups[["class", "value", "boxes"]], _looks(groups.value.unique())
+    fig = style.forest(counts, "boxes", "class", looks, "value", at=min_boxes)
+    least = min(counts.boxes.clip(lower=1).min(), min_boxes) / 2
+    fig.axes[0].set(xscale="log", xlabel="boxes (log scale)", xlim=(least, None))
+    few, classes = counts.groupby("class").boxes.min() < min_boxes, counts["class"].nunique()
+    title = f"Like Figure 6, by {by}: too few boxes in {few.sum()} of {classes} classes"
+    return style.headed(fig, title, looks | {f"below {min_boxes}: not estimable": ZERO})
 
 
-def attributes_of_class(
-    values: pd.DataFrame, shares: pd.DataFrame, cells: pd.DataFrame, title: str
-) -> Figure:
+def attributes_of_class(values: Table, shares: Table, cells: Table, title: str) -> Figure:
     """How hard each explanatory value is, who has it, and the groups within it, for one class.
 
     Figures 2 and 3 (AP of every value, P(e|a)) above Figures 4 and 5 (AP of every group within
     every value). From :meth:`Analysis.values`, :meth:`Analysis.shares` and :meth:`Analysis.cells`.
     """
-    names, groups = list(dict.fromkeys(values.attribute)), list(dict.fromkeys(shares.group))
+    names, looks = list(dict.fromkeys(values.attribute)), _looks(shares.group.unique())
     counts = [values.attribute.eq(n).sum() for n in names]
-    fig, axes = plt.subplots(
-        3, len(names), figsize=(10, 7), width_ratios=counts, sharey="row", squeeze=False
-    )
+    share = {"width_ratios": counts, "sharey": "row", "sharex": "col", "squeeze": False}
+    fig, axes = plt.subplots(3, len(names), figsize=(10, 7), **share)
+    shares = shares.assign(**100 * shares[["share", "low", "high"]])
+    every = {"": {"color": FAINT}}
     for (top, middle, below), name in zip(axes.T, names, strict=True):
-        part = values[values.attribute == name]
-        x, order = np.arange(len(part)), list(part.value)
-        top.bar(x, part.AP.fillna(0), 0.7, color=FAINT)
-        top.vlines(x, part.low, part.high, color=INK, lw=1.3)
-        for at, row in zip(x, part.itertuples(), strict=True):
+        part, shared, within = (t[t.attribute == name] for t in (values, shares, cells))
+        for at, row in zip(_bars(top, part, "AP", every), part.itertuples(), strict=True):
             text, colour = (f"{row.AP:.0f}", "white") if row.estimable else ("too few", INK)
             top.text(at, 1, text, ha="center", va="bottom", fontsize=8, color=colour)
-        _grouped_bars(middle, shares[shares.attribute == name], order, groups, "share", scale=100)
-        _grouped_bars(below, cells[cells.attribute == name], order, groups, "AP")
-        for ax in (top, middle):
-            ax.set_xticks(x, [])
-        below.set_xticks(x, order, rotation=35, **SLANTED)
+        _bars(middle, shared, "share", looks)
+        for at in _bars(below, within, "AP", looks)[~within.estimable.astype(bool)]:
+            below.text(at, 0.5, "too few", rotation=90, ha="center", va="bottom", fontsize=7)
+        below.tick_params(axis="x", rotation=35)
+        plt.setp(below.get_xticklabels(), ha="right", rotation_mode="anchor")
         top.set_title(name)
     axes[0, 0].set_ylabel("AP of the value (%)")
     axes[1, 0].set_ylabel("share of the\ngroup's boxes (%)")
     axes[2, 0].set_ylabel("AP of the group\nwithin the value (%)")
-    note(fig, "Whiskers: 95% intervals for other images. Too few: boxes, so AP is not estimated.")
-    _legend(fig, _colours(groups), title=title)
-    return fig
+    text = "Whiskers: 95% intervals for other images. Too few: boxes, so AP is not estimated."
+    return style.headed(fig, title, {n: look | {"marker": "s"} for n, look in looks.items()}, text)
 
 
-def before_and_after(control: pd.DataFrame, null_high: float, paper: pd.DataFrame) -> Figure:
+def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
     """The share of sigma that each control leaves, an attribute a row (Table 2).
 
-    From :meth:`Analysis.control`, one class, in the order to draw. Whiskers are the intervals of
-    the falls, drawn from sigma before; `null_high` is what sigma reaches by chance. The share that
-    the `paper`'s control leaves (``attribute controlled delta``) is drawn in.
+    From :meth:`Analysis.control`, one class, in the order to draw; `null_high` is what sigma
+    reaches by chance, `paper` (``attribute controlled delta``) what its control leaves.
     """
-    fig, ax = plt.subplots(figsize=(8.5, 1.3 + 0.42 * len(control)))
-    y, scale = np.arange(len(control)), 100 / control.sigma.iloc[0]
-    ax.axvspan(0, scale * null_high, color="#e9e9e9", zorder=0, label=CHANCE)
-    ax.axvline(100, color=BEFORE, lw=2, label="σ before")
-    for column, ends, colour, marker, name, dy in (
-        ("controlled", "", STRATA, "s", "mean σ within strata (the paper's control)", -0.15),
-        ("standardised", "standardised_", STANDARD, "o", "σ after standardising", 0.15),
-    ):
-        low, high = (control.sigma - control[f"{ends}{end}"] for end in ("high", "low"))
-        ax.hlines(y + dy, scale * low, scale * high, color=colour, lw=2.5, alpha=0.5)
-        ax.plot(scale * control[column], y + dy, marker, color=colour, ms=8, label=name)
+    scale = 100 / control.sigma.iloc[0]
+    looks = {
+        "mean σ within strata (the paper's control)": {"marker": "s", "color": BLUE},
+        "σ after standardising": {"color": STANDARD},
+    }
+    parts = {}
+    for text, (column, ends) in zip(looks, ENDS.items(), strict=True):
+        low, high = (control.sigma - control[end] for end in ends)
+        values = {"value": control[column], "low": low, "high": high}
+        parts[text] = (scale * pd.DataFrame(values)).assign(attribute=control.attribute)
+    both = pd.concat(parts, names=["way"]).reset_index("way")
+    fig = style.forest(both, "value", "attribute", looks, "way", width=8.5, at=100)
+    [ax] = fig.axes
+    ax.axvspan(0, scale * null_high, color="#e9e9e9", zorder=0)
+    looks["σ before"] = ZERO
     theirs = paper.set_index("attribute").eval("100 * controlled / (controlled + delta)")
     theirs = theirs.reindex(control.attribute)
     if theirs.notna().any():
-        ax.plot(theirs, y - 0.15, "x", color=RED, ms=8, mew=2, label="the same in the paper")
-    name_rows(ax, control.attribute)
+        ax.plot(theirs, np.arange(len(theirs)) - 0.2, ls="", **CROSS)
+        looks["the same in the paper"] = CROSS
     ax.set(xlabel="share of σ that is left (%)", xlim=(0, None))
-    note(fig, "Whiskers: 95% intervals of the fall from σ before, for other images.")
-    title = None
+    title = ""
     known = control.dropna(subset="standardised").nsmallest(1, "standardised")
     for most in known.to_dict("records"):
         left, ours = scale * most["controlled"], scale * most["standardised"]
         title = f"Like Table 2, {most['class']}: controlling for {most['attribute']} leaves "
         title += f"{left:.0f}% of σ (strata) or {ours:.0f}% (standardised)"
-    fig.legend(loc="outside upper center", ncols=2, title=title)
-    return fig
+    text = "Whiskers: 95% intervals of the fall from σ before, for other images."
+    return style.headed(fig, title, looks | CHANCE, text)
 
 
-def divided(record: pd.DataFrame) -> Figure:
+def divided(record: Table) -> Figure:
     """The gap of each class in each world, and its two parts by intervention, a mark a training.
 
     From ``data/streets.csv``: the scenes get harder from left to right, and the rare look gets
     rarer in training from top to bottom.
     """
-    columns, rows = sorted(set(record["harder"])), sorted(set(record["rare"]), reverse=True)
-    classes = list(dict.fromkeys(record["class"]))
-    looks = dict(zip(("gap", "scenes", "looks"), series("abc").values(), strict=True))
-    size = (1.4 + 2.8 * len(columns), 1.4 + 1.9 * len(rows))
-    share = {"sharex": True, "sharey": True, "squeeze": False}
-    fig, axes = plt.subplots(len(rows), len(columns), figsize=size, **share)
-    for ax, (rare, harder) in zip(axes.flat, product(rows, columns), strict=True):
-        world = record[(record["rare"] == rare) & (record["harder"] == harder)]
-        for nudge, (what, look) in zip((-0.25, 0, 0.25), looks.items(), strict=True):
-            for training, part in world.groupby("training"):
-                places = [classes.index(name) + nudge + 0.09 * training for name in part["class"]]
-                estimates(ax, part, what, places, **look | {"ms": 4, "elinewidth": 1})
-        ax.axvline(0, **ZERO)
-        ax.set_title(f"scenes harder by {harder:g}, rare look {100 * rare:g}%", fontsize=9)
-        name_rows(ax, classes)
+    record = record.sort_values(["rare", "harder"], ascending=[False, True], kind="stable")
     texts = {"gap": "the gap", "scenes": "due to the scenes", "looks": "due to the looks"}
-    entries = marks({texts[what]: look for what, look in looks.items()})
+    table = style.stacked(record, texts, "part")
+    of_training = table["training"].map(" {}".format)
+    scenes = table["harder"].map("scenes harder by {:g}, ".format)
+    table["panel"] = scenes + (100 * table["rare"]).map("rare look {:g}%".format)
+    table["mark"] = table["part"] + of_training
+    looks = {text: look | {"ms": 4} for text, look in style.series(texts.values()).items()}
+    each = {f"{t}{n}": look for t, look in looks.items() for n in of_training.unique()}
+    across = record["harder"].nunique()
+    size = {"across": across, "width": 1.4 + 2.8 * across}
+    fig = style.forest(table, "value", "class", each, "mark", "panel", apart=0.3, at=0, **size)
     means = record.groupby(["rare", "harder", "class"])[["gap", "scenes"]].mean()
-    rare, harder, name = largest = means["gap"].idxmax()
+    _, _, name = largest = means["gap"].idxmax()
     gap, scenes = means.loc[largest]
     said = f"Of the largest gap ({name}, {gap:.0f} points), {scenes:.0f} are due to the scenes"
-    headed(fig, said, entries)
-    note(fig, "AP points, high less low income. A mark a training. Whiskers: 95%, other layouts.")
-    return fig
+    text = "AP points, high less low income. A mark a training. Whiskers: 95%, other layouts."
+    return style.headed(fig, said, style.series(texts.values()), text)
 
 
-def sliders(record: pd.DataFrame):
+def sliders(record: Table):
     """Two sliders over :func:`divided`, one world at a time, for a kernel."""
 
     def draw(harder: float, rare: float) -> None:
         world = record[(record["harder"] == harder) & (record["rare"] == rare)]
-        show(divided(world), "world", f"The gap and its parts: harder {harder:g}, rare {rare:g}.")
+        said = f"The gap and its parts: harder {harder:g}, rare {rare:g}."
+        style.show(divided(world), "world", said)
 
     of = {name: sorted(set(record[name])) for name in ("harder", "rare")}
     choice = {name: ipywidgets.SelectionSlider(options=some) for name, some in of.items()}
     return ipywidgets.interactive(draw, {"manual": True, "manual_name": "show"}, **choice)
 
 
-def against_truth(record: pd.DataFrame, analyses: Sequence[str], evaluated: int) -> Figure:
+def against_truth(record: Table, analyses: Sequence[str], evaluated: int) -> Figure:
     """The part of the gap that each analysis puts down to the scenes, against the intervention's.
 
     From ``data/streets.csv``. The rows of the training `evaluated` took no part in the choice.
@@ -328,114 +279,80 @@ def against_truth(record: pd.DataFrame, analyses: Sequence[str], evaluated: int)
     for ax, name in zip(axes, analyses, strict=True):
         for kept, look in ((~used, CHOOSING), (used, EVALUATING)):
             rows = record[kept]
-            estimates(ax, rows, name, rows["scenes"], vertical=True, elinewidth=0.8, **look)
+            style.estimates(ax, rows, name, rows["scenes"], vertical=True, elinewidth=0.8, **look)
         errors.append((record[name] - record["scenes"])[used].abs().mean())
         ax.axline((0, 0), slope=1, **ZERO)
         ax.set_title(f"{name}\nmean error {errors[-1]:.1f} where it was evaluated", fontsize=10)
         ax.set_xlabel("due to the scenes, by intervention (AP points)")
     axes[0].set_ylabel("due to the scenes,\nby the analysis (AP points)")
     better = "nearer to" if errors[-1] < errors[0] else "no nearer to"
-    entries = marks({"used to choose the analysis": CHOOSING, "used to evaluate it": EVALUATING})
-    headed(fig, f"The chosen analysis comes {better} what the intervention says", entries)
-    note(
-        fig,
-        "Each mark is a class in a world. Whiskers: 95%, other images. Broken line: both alike.",
-    )
-    return fig
+    entries = {"used to choose the analysis": CHOOSING, "used to evaluate it": EVALUATING}
+    text = "Each mark is a class in a world. Whiskers: 95%, other images. Broken line: both alike."
+    title = f"The chosen analysis comes {better} what the intervention says"
+    return style.headed(fig, title, entries, text)
 
 
-def calibrated(table: pd.DataFrame, classes: Sequence[str]) -> Figure:
+def calibrated(table: Table, classes: Sequence[str]) -> Figure:
     """What detectors find of some classes on the same layouts, and AP, by value of each attribute.
 
     From ``data/street_recalls.csv``; the first detector is the one that the others are held to.
     """
-    looks = series(table["detector"])
+    looks = style.series(table["detector"])
     lines = (table["attribute"] + ": " + table["value"]).replace("all: all", "all boxes")
     ends = {"found": "share", "found_low": "low", "found_high": "high"}
     percents = {name: 100 * table[column] for name, column in ends.items()}
     table = table.assign(line=lines, **percents).drop(columns=["low", "high"])
-    texts = {"found": "boxes found\nat an IoU of .5 (%)", "AP": "AP over IoUs\nof .5 to .95 (%)"}
-    fig, axes = plt.subplots(1, 2 * len(classes), figsize=(10, 4.6), sharey=True, squeeze=False)
-    panels = product(classes, texts.items())
-    for ax, (name, (column, text)) in zip(axes[0], panels, strict=True):
-        part = table[table["class"] == name].dropna(subset=column)
-        compared(ax, part, column, "line", "detector", looks, list(dict.fromkeys(table["line"])))
-        ax.set(title=name, xlabel=text)
+    texts = {"found": "boxes found at an IoU of .5 (%)", "AP": "AP over IoUs of .5 to .95 (%)"}
+    both = style.stacked(table, texts, "measure").dropna(subset="value")
+    both["panel"] = both["class"] + ": " + both["measure"]
+    both = both.sort_values("class", key=lambda column: column.map(classes.index), kind="stable")
+    columns = "value", "line", looks, "detector", "panel"
+    fig = style.forest(both, *columns, across=2 * len(classes), width=10, names=lines)
     wide = table.pivot(index=["class", "line"], columns="detector", values="AP")[list(looks)]
     off = wide.sub(wide.iloc[:, 0], axis=0).abs().mean()
     said = [f"{off[name]:.1f} points ({name})" for name in list(looks)[1:]]
-    headed(
-        fig, f"How far the AP of {' and '.join(classes)} is off: {', '.join(said)}", marks(looks)
-    )
-    note(fig, "Whiskers: 95% intervals, of boxes drawn one by one.")
-    return fig
+    title = f"How far the AP of {' and '.join(classes)} is off: {', '.join(said)}"
+    return style.headed(fig, title, looks, "Whiskers: 95% intervals, of boxes drawn one by one.")
 
 
-def error_rates(rates: pd.DataFrame) -> Figure:
-    """Hits and false alarms of each rule, by kind of planted world.
-
-    From :func:`helpers.icon2.verdicts.error_rates`.
-    """
+def error_rates(rates: Table) -> Figure:
+    """Hits and false alarms of each rule by kind of planted world, from `verdicts.error_rates`."""
     outcomes = {
-        "hit": ("names the planted confounder\n(should be 100)", BLUE),
-        "exact": ("says rightly: the gap, or a part\n(suite's rule only; should be 100)", STANDARD),
-        "false alarm": ("names another attribute\n(should be 0)", RED),
+        "hit": "names the planted confounder (should be 100)",
+        "exact": "says rightly: the gap, or a part (suite's rule only; should be 100)",
+        "false alarm": "names another attribute (should be 0)",
     }
-    rules, worlds = (list(dict.fromkeys(rates[column])) for column in ("rule", "world"))
-    fig, axes = plt.subplots(
-        1, len(outcomes), figsize=(10, 1.6 + 0.26 * len(rules) * len(worlds)), sharey=True
-    )
-    names = [(rule, world) for world in worlds for rule in rules]
-    for ax, (outcome, (title, colour)) in zip(axes, outcomes.items(), strict=True):
-        part = rates[rates.outcome == outcome].set_index(["rule", "world"]).reindex(names)
-        y = np.arange(len(names))
-        ax.barh(y, 100 * part.share.fillna(0), 0.7, color=colour)
-        ax.hlines(y, 100 * part.low, 100 * part.high, color=INK, lw=1.3)
-        for at, row in zip(y, part.itertuples(), strict=True):
-            if not np.isnan(row.share):
-                text = f"{row.times:.0f} of {row.of:.0f}"
-                ax.text(100 * row.high + 3, at, text, va="center", fontsize=8)
-        ax.set_title(title, fontsize=10)
-        ax.set(xlim=(0, 140), xticks=(0, 50, 100))
-        for edge in np.arange(1, len(worlds)) * len(rules) - 0.5:
-            ax.axhline(edge, color="#cccccc", lw=1)
-    name_rows(axes[0], [f"{world}: {rule}" for rule, world in names])
-    note(
-        fig,
-        "% of planted worlds (AP at an IoU of .5 and .75; the suite's rule with 20 resamples). "
-        "Whiskers: 95% intervals. No number: the question has no answer there.",
-    )
-    return fig
+    looks, worlds, apart = style.series(rates["rule"]), list(rates["world"].unique()), 0.28
+    table = pd.concat(rates[rates["outcome"] == name] for name in outcomes)
+    percents = 100 * table[["share", "low", "high"]]
+    table = table.assign(title=table["outcome"].map(outcomes), **percents)
+    fig = style.forest(table, "share", "world", looks, "rule", "title", names=worlds, apart=apart)
+    for ax, (_, part) in zip(fig.axes, table.groupby("title", sort=False), strict=True):
+        for row in part.dropna(subset="share").to_dict("records"):
+            at = worlds.index(row["world"]) + apart * (list(looks).index(row["rule"]) - 1)
+            text = f"{row['times']:.0f} of {row['of']:.0f}"
+            ax.text(row["high"] + 5, at, text, va="center", fontsize=8)
+        ax.set(xlim=(-5, 140), xticks=(0, 50, 100))
+    text = "% of planted worlds (AP at an IoU of .5 and .75; the suite's rule with 20 resamples). "
+    text += "Whiskers: 95% intervals. No mark: the question has no answer there."
+    return style.headed(fig, "", looks, text)
 
 
-def _colours(groups: Sequence[str]) -> dict[str, str]:
-    """A colour for each sensitive value, dark to light in their order."""
+def _looks(groups: Sequence[str]) -> dict[str, dict]:
+    """The marks of sensitive values, dark to light in their order."""
     some = THREE if len(groups) <= 3 else sns.color_palette("rocket", len(groups)).as_hex()
-    return dict(zip(groups, some, strict=False))
+    look = {"mec": INK, "mew": 0.6, "ms": 7}
+    return {name: look | {"color": colour} for name, colour in zip(groups, some, strict=False)}
 
 
-def _beside(places: np.ndarray, step: float, names: Sequence[str]) -> list[np.ndarray]:
-    """Places of each name's marks, side by side around the common places."""
-    return [places + step * (n - (len(names) - 1) / 2) for n in range(len(names))]
-
-
-def _grouped_bars(ax: Axes, part: pd.DataFrame, order, groups, column: str, scale: float = 1.0):
-    """Bars of each value side by side for the groups, with intervals, and "too few" for AP."""
-    width, places = 0.8 / len(groups), np.arange(len(order))
-    pairs = zip(_beside(places, width, groups), _colours(groups).items(), strict=True)
-    for x, (group, colour) in pairs:
-        rows = part[part.group == group].set_index("value").reindex(order)
-        ax.bar(x, scale * rows[column].fillna(0), 0.94 * width, color=colour)
-        ax.vlines(x, scale * rows.low, scale * rows.high, color=FAINT, lw=1.4)
-        if column == "AP":
-            for at in x[~rows.estimable.to_numpy(bool)]:
-                ax.text(at, 0.5, "too few", rotation=90, ha="center", va="bottom", fontsize=7)
-
-
-def _legend(fig: Figure, colours: Mapping[str, str], *more: Line2D, title: str | None = None):
-    """A legend of colours, above the figure."""
-    handles = [
-        Line2D([], [], ls="", marker="s", ms=10, color=colour, label=name)
-        for name, colour in colours.items()
-    ]
-    fig.legend(handles=[*handles, *more], loc="outside upper center", ncols=4, title=title)
+def _bars(ax: Axes, table: Table, column: str, looks: Looks) -> pd.Series:
+    """Bars by value, side by side for the groups if there are any, with intervals: their places."""
+    names, groups, width = list(table.value.unique()), list(looks), 0.8 / len(looks)
+    at, colours = table.value.map(names.index), next(iter(looks.values()))["color"]
+    if len(groups) > 1:
+        at = at + table.group.map(groups.index) * width - 0.4 + width / 2
+        colours = [looks[group]["color"] for group in table.group]
+    ax.bar(at, table[column].fillna(0), 0.94 * width, color=colours)
+    ax.vlines(at, table.low, table.high, color=INK, lw=1.3)
+    ax.set_xticks(range(len(names)), names)
+    return at

@@ -5,6 +5,7 @@ import html
 import io
 import itertools
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+import torch
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
@@ -19,8 +21,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from PIL import Image
+from torchvision.utils import make_grid
 
 from helpers import store
+
+Table = pd.DataFrame
+Looks = Mapping[str, Mapping]  # of marks, by what they stand for
 
 INK = "#222222"
 FAINT = "#8a8a8a"
@@ -43,7 +49,7 @@ SERIES = (  # what is compared: the one in question, a reference, and further on
 )
 
 
-def style() -> None:
+def set_style() -> None:
     """Set seaborn's and matplotlib's defaults for figures of 8 to 10 inches width."""
     sns.set_theme(
         context="notebook",
@@ -71,9 +77,8 @@ def style() -> None:
 def palette(classes: Sequence[str], context_of: Mapping[str, str] | None = None) -> dict[str, str]:
     """Give every class one colour, which its context shares: a dict from class to "#RRGGBB".
 
-    The paper's colours (section 3: bench and park green, mug and wood orange, plane and sky blue,
-    fire hydrant and road grey) go to classes of these names or with these contexts, by the dict
-    `context_of`; the others take what is left of eight colours, and beyond eight, hues.
+    Classes of the paper's names, or with its contexts (`context_of`), have its colours (section 3);
+    the others take what is left of eight, and beyond eight, hues.
     """
     context_of = context_of or {}
     found = {}
@@ -105,25 +110,26 @@ def readable_on(colour) -> str:
     return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "white"
 
 
-def note(fig: Figure, text: str) -> None:
-    """Say below a figure what its marks mean."""
-    fig.supxlabel(text, x=0.01, ha="left", fontsize=8.5, color="#555555")
-
-
-def headed(fig: Figure, title: str, handles: Sequence[Line2D] = ()) -> None:
-    """The figure's title, a sentence, and below it the legend where there is one."""
-    if not handles:
+def headed(fig: Figure, title: str, looks: Looks | None = None, note: str = "") -> Figure:
+    """The figure under its title, a sentence, and its legend: the `looks` of marks by their labels,
+    grey unless said otherwise. Below it a `note` says what else its marks mean."""
+    if note:
+        fig.supxlabel(note, x=0.01, ha="left", fontsize=8.5, color="#555555")
+    if not looks:
         fig.suptitle(title, x=0.01, ha="left", fontsize=11)
-        return
-    columns = -(-len(handles) // -(-len(handles) // 5))  # five at most, and the lines alike
-    look = {"ncols": columns, "columnspacing": 1.4, "handletextpad": 0.4}
+        return fig
+    grey = {"color": "#777777", "ms": 8}
+    dot = grey | {"ls": "", "marker": "o"}  # unless it is a line
+    handles = [
+        Line2D([], [], label=label, **(grey if "ls" in look else dot) | look)
+        for label, look in looks.items()
+    ]
+    written = sum(len(label) + 8 for label in looks) / (14 * fig.get_figwidth())
+    lines = max(math.ceil(len(looks) / 5), math.ceil(written))
+    look = {"ncols": math.ceil(len(looks) / lines), "columnspacing": 1.4, "handletextpad": 0.4}
     place = {"loc": "outside upper left", "alignment": "left", "title_fontsize": 11}
     fig.legend(handles=handles, title=title, **place, **look)
-
-
-def mark(label: str, **look) -> Line2D:
-    """An entry of a legend: a grey mark unless said otherwise."""
-    return Line2D([], [], label=label, **({"ls": "", "color": "#777777", "ms": 8} | look))
+    return fig
 
 
 def series(names: Sequence[str]) -> dict[str, dict]:
@@ -131,17 +137,9 @@ def series(names: Sequence[str]) -> dict[str, dict]:
     return dict(zip(dict.fromkeys(names), itertools.cycle(SERIES)))
 
 
-def marks(looks: Mapping[str, Mapping]) -> list[Line2D]:
-    """A legend's entries, by their labels."""
-    return [mark(label, **look) for label, look in looks.items()]
-
-
 def estimates(ax: Axes, rows, value: str, at, *, vertical: bool = False, **look) -> None:
-    """A value with its whiskers, of a row or a table: the one way in which figures draw them.
-
-    The ends are in the columns ``<value>_low`` and ``<value>_high``, or low and high, if anywhere.
-    `at` is the place along the other axis, `look` that of a mark, of which "" is none.
-    """
+    """A value with its whiskers, of a row or a table, at a place along the other axis: from column
+    ``<value>_low`` to ``<value>_high``, or low to high, if any. `look` is that of a mark."""
     low, high = (rows.get(f"{value}_{end}", rows.get(end)) for end in ("low", "high"))
     ends = whiskers(rows[value], low, high)
     place = {"x": at, "y": rows[value], "yerr": ends}
@@ -150,28 +148,74 @@ def estimates(ax: Axes, rows, value: str, at, *, vertical: bool = False, **look)
     ax.errorbar(**place, **({"marker": "o", "ls": "", "ms": 8, "elinewidth": 1.5} | look))
 
 
+def stacked(table: Table, values: Mapping[str, str], column: str) -> Table:
+    """A table's estimates below each other, as value, low and high; `column` has their texts."""
+    parts = []
+    for name, text in values.items():
+        ends = {end: table.get(f"{name}_{end}", table.get(end)) for end in ("low", "high")}
+        parts.append(table.assign(value=table[name], **ends, **{column: text}))
+    return pd.concat(parts, ignore_index=True)
+
+
 def compared(
     ax: Axes,
-    table: pd.DataFrame,
+    table: Table,
     value: str,
     rows: str,
-    by: str,
-    looks: Mapping[str, Mapping],
+    looks: Looks,
+    by: str | None = None,
     names: Sequence[str] | None = None,
+    *,
     below: float = 0,
+    apart: float = 0.2,
 ) -> None:
-    """Estimates of several series: a line for each entry of the column `rows`, a mark one of `by`.
-
-    `names` are the entries from top to bottom, as the table has them unless given; `below` is how
-    far below their line the marks are.
-    """
-    names = list(dict.fromkeys(table[rows]) if names is None else names)
-    nudges = np.linspace(-0.2, 0.2, len(looks)) if len(looks) > 1 else [0]
+    """One panel of a :func:`forest`, its marks `below` their line by so much, and the outermost
+    `apart` from its middle; `names` are the lines, as the table has them unless given."""
+    names = list(dict.fromkeys(table[rows] if names is None else names))
+    nudges = np.linspace(-apart, apart, len(looks)) if len(looks) > 1 else [0]
     for nudge, (entry, look) in zip(nudges, looks.items(), strict=True):
-        part = table[table[by] == entry]
-        places = [names.index(name) + nudge + below for name in part[rows]]
-        estimates(ax, part, value, places, **look)
+        part = table if by is None else table[table[by] == entry]
+        estimates(ax, part, value, part[rows].map(names.index) + nudge + below, **look)
     name_rows(ax, names)
+
+
+def forest(
+    table: Table,
+    value: str,
+    rows: str,
+    looks: Looks,
+    by: str | None = None,
+    panel: str | None = None,
+    *,
+    across: int = 3,
+    width: float = 9.5,
+    names: Sequence[str] | None = None,
+    apart: float = 0.2,
+    at: float | None = None,
+    line: Mapping = ZERO,
+    sharex: bool | str = "col",
+) -> Figure:
+    """Rows of points with whiskers: a line for each entry of the column `rows`, a mark for each of
+    `by`, by its `looks`, and a panel for each of `panel`, at most `across` beside each other.
+
+    Panels below each other have lines of their own. `at` is where a reference `line` stands.
+    """
+    parts = [("", table)] if panel is None else list(table.groupby(panel, sort=False))
+    down = math.ceil(len(parts) / across)
+    columns = math.ceil(len(parts) / down)
+    names = list(dict.fromkeys(table[rows] if names is None else names))
+    shown = [names if columns > 1 else [n for n in names if n in set(p[rows])] for _, p in parts]
+    sizes = [0.5 + (0.24 + 0.09 * len(looks)) * len(some) for some in shown[::columns]]
+    share = {"sharex": sharex, "sharey": columns > 1, "squeeze": False, "height_ratios": sizes}
+    fig, axes = plt.subplots(down, columns, figsize=(width, 1.1 + sum(sizes)), **share)
+    for ax, (name, part), some in zip(axes.flat, parts, shown, strict=False):
+        compared(ax, part, value, rows, looks, by, some, apart=apart)
+        ax.set_title(textwrap.fill(str(name), 90 // columns), fontsize=10)
+        if at is not None:
+            ax.axvline(at, **line)
+    for ax in axes.flat[len(parts) :]:
+        ax.set_axis_off()
+    return fig
 
 
 def name_rows(ax: Axes, names: Sequence[str], **look) -> None:
@@ -219,9 +263,9 @@ def image_grid(
 ) -> Figure:
     """Show images in named rows (Figures 1 and 5, contact sheets).
 
-    `rows` go from a row's name to images, uint8 tensor (N, 3, H, W), or to a dict of such, whose
-    keys head groups of columns: {"bench": {"C": ..., "NC": ...}, ...}. `colours` are those of a bar
-    beside the row's name. The figure is at most `width` inches wide, and no image more than 1.5.
+    `rows` go from a row's name to images, uint8 tensor (N, 3, H, W), or to a dict of such by the
+    heads of groups of columns: {"bench": {"C": ..., "NC": ...}, ...}. `colours` are those of a bar
+    beside the row's name; `width` is the most, in inches.
     """
     nested = {name: row if isinstance(row, Mapping) else {"": row} for name, row in rows.items()}
     groups = list(dict.fromkeys(group for row in nested.values() for group in row))
@@ -232,7 +276,7 @@ def image_grid(
     size = (cell * sum(columns) + 1.1, height)
     fig, axes = plt.subplots(1, len(groups), figsize=size, width_ratios=columns, squeeze=False)
     for ax, group, across in zip(axes[0], groups, columns, strict=True):
-        sheet = _sheet([row.get(group) for row in nested.values()], across, sample.shape[-2:])
+        sheet = _sheet([row.get(group, sample[:0]) for row in nested.values()], across)
         ax.imshow(sheet, interpolation="antialiased")
         ax.set(xticks=[], yticks=[])
         ax.set_title(group)
@@ -259,9 +303,8 @@ def framed(
 ) -> Figure:
     """Show single images, mosaics and maps in coloured frames with captions (Figures 4, 6 and 8).
 
-    `images` are uint8 tensors (3, H, W), or maps, float tensors (H, W); sizes may differ. Each has
-    its caption above it and a frame of its colour, `cols` of them in a row. Of maps `most` is the
-    quantile of relevance that has the brightest colour, and `shade` the colour map.
+    `images` are uint8 tensors (3, H, W), or maps, float tensors (H, W), `cols` of them in a row. Of
+    maps `most` is the quantile of relevance that has the brightest colour, `shade` the colour map.
     """
     rows = -(-len(images) // cols)
     shapes = [image.shape[-1] / image.shape[-2] for image in images]
@@ -331,12 +374,8 @@ def _small(png: bytes) -> bytes:
     return png
 
 
-def _sheet(rows: list, across: int, size: tuple[int, int], gap: int = 4) -> np.ndarray:
-    """Images of a column group on one light grey sheet, uint8 (H', W', 3)."""
-    height, width = size[0] + gap, size[1] + gap
-    sheet = np.full((len(rows) * height, across * width, 3), 228, np.uint8)
-    for r, images in enumerate(rows):
-        for c, image in enumerate(() if images is None else images):
-            top, left = r * height + gap // 2, c * width + gap // 2
-            sheet[top : top + size[0], left : left + size[1]] = image.permute(1, 2, 0).numpy()
-    return sheet
+def _sheet(rows: Sequence[torch.Tensor], across: int) -> np.ndarray:
+    """Rows of images on one light grey sheet, uint8 (H', W', 3)."""
+    blank = torch.full((across, *rows[0].shape[1:]), 228, dtype=torch.uint8)
+    cells = torch.cat([torch.cat([images, blank])[:across] for images in rows])
+    return make_grid(cells, across, padding=4, pad_value=228).permute(1, 2, 0).numpy()

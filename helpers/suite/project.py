@@ -93,7 +93,7 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     such as ``photos`` or ``sweep/seed-1``; a ValueError where it is no name of a folder.
     """
     seed_everything(settings.seed)
-    figures.style()
+    figures.set_style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
     images = getattr(settings, "images", None)
     networks = [one.weights for one in getattr(settings, "models", [])]

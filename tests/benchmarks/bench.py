@@ -1,0 +1,456 @@
+"""What the suite's work costs beside the same work done otherwise: a table, as ratios in one run.
+
+    make bench                    all of it
+    make bench ONLY=focus         a part; `python tests/benchmarks/bench.py focus icon2` runs two
+
+A part yields rows: what is done, the goal, our way and another. Both take turns on one thread;
+printed is how many times as fast ours is by processor seconds, the median of five rounds or of as
+many as take a minute. Where there is no other way, ours runs in a process of its own, and seconds
+and the most memory are printed. Inputs are noise or drawn worlds; their content costs nothing.
+"""
+
+import helpers  # noqa: F401  before torch and numpy: it pins the kernels
+
+# ruff: isort: split
+import contextlib
+import io
+import multiprocessing
+import os
+import resource
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import duckdb
+import hotcoco
+import numpy as np
+import pandas as pd
+import torch
+from captum._utils.models.linear_model import SkLearnRidge
+from captum.attr import IntegratedGradients, Lime, Saliency
+from PIL import ImageFilter
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+from torch.nn.functional import cross_entropy
+from torchvision.transforms.functional import pil_to_tensor, to_pil_image
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "icon2"))
+from detection_oracles import as_coco
+
+from helpers import explain, focus, icon2, models
+from helpers.blocks import counts, report, tally
+from helpers.contexts import mosaics, pasting
+from helpers.data import ImageSet
+from helpers.explain import layers, maps
+from helpers.explain.maps import superpixels
+from helpers.focus import rating
+from helpers.focus.networks import Model
+from helpers.icon2 import attributes
+from helpers.models import detector
+from helpers.models.recipe import Recipe
+from helpers.worlds import driving, pictures
+from helpers.worlds.driving import street
+
+Rows = Iterator[tuple[str, str, Callable, Callable | None]]
+CLASSES = pictures.CLASSES
+ROUNDS, MINUTE = 5, 60
+EIGHT = "pr", "acc", "tpr", "tnr", "fpr", "fnr", "ppv", "npv"
+PLAIN = {"bootstrap": 0, "permutations": 0}
+
+
+def noise(*shape: int) -> torch.Tensor:
+    return torch.randint(0, 256, shape, dtype=torch.uint8, generator=seeded())
+
+
+def seeded() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+def network() -> torch.nn.Module:
+    return models.build("alexnet-quarter", len(CLASSES)).eval()
+
+
+def training() -> Rows:
+    """400 images of 96 px, validated on 100 after each of 4 epochs."""
+    images, labels = noise(500, 3, 96, 96), torch.arange(500) % 4
+    data = images[:400], labels[:400], images[400:], labels[400:]
+    ours = lambda: models.train(network(), *data, seed=0, epochs=4)  # noqa: E731
+    yield "train, beside a loop by hand", "0.95", ours, partial(by_hand, *data)
+
+
+def by_hand(images, labels, val_images, val_labels) -> None:
+    """The least that does it: no checks, no history, no best epoch, no early end."""
+    model, generator = network(), seeded()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
+    for _ in range(4):
+        model.train()
+        for batch in torch.randperm(len(labels), generator=generator).tensor_split(13):
+            optimizer.zero_grad()
+            inputs = models.augment(images[batch], generator)
+            cross_entropy(model(inputs), labels[batch]).backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            for batch, answers in zip(val_images.split(64), val_labels.split(64), strict=True):
+                (model(batch).argmax(1) == answers).sum()
+
+
+def scored(model, batches) -> torch.Tensor:
+    """The forward passes, of what is there already or is built on the way."""
+    with torch.inference_mode():
+        return torch.cat([model(batch) for batch in batches])
+
+
+def mosaic() -> Rows:
+    """1500 mosaics, resized and built while they are scored, or there already."""
+    model, objects = network(), noise(100, 3, 96, 96)
+    contexts = dict.fromkeys(CLASSES, noise(50, 3, 96, 96))
+    design = mosaics.design(torch.arange(4).repeat_interleave(25), contexts, CLASSES, controls=())
+    ready = mosaics.build(design, objects, contexts).split(mosaics.BATCH)
+    ours = lambda: scored(model, mosaics.batches(design, objects, contexts))  # noqa: E731
+    yield "beside bare forward passes", "0.87", ours, partial(scored, model, ready)
+
+
+def pasted() -> Rows:
+    """300 composites. The forward passes bound it; PIL leaves the white in the edges."""
+    made, model = pictures.make("WB", per_class=25, size=96), network()
+    images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
+    masks, contexts = torch.from_numpy(made.masks), dict.fromkeys(CLASSES, noise(25, 3, 96, 96))
+    labels = torch.arange(4).repeat_interleave(25)
+    design = mosaics.design(labels, contexts, CLASSES, per_context=1, controls=())
+
+    def plain(scale):
+        size = round(96 * scale)
+        for row in design.itertuples():
+            parts = contexts[row.context_class][row.context], images[row.object]
+            ground, thing = (to_pil_image(part) for part in parts)
+            mask = to_pil_image(masks[row.object].to(torch.uint8) * 255).resize((size, size))
+            place = ((96 - size) // 2,) * 2
+            softened = mask.filter(ImageFilter.GaussianBlur(0.5))
+            ground.paste(thing.resize((size, size)), place, softened)
+            yield pil_to_tensor(ground)[None]
+
+    for scale in (1.0, 0.7):
+        stream = partial(pasting.batches, design, contexts=contexts, scale=scale)
+        ready = list(stream(pasting.cut(images, masks)))
+        ours = lambda stream=stream: scored(model, stream(pasting.cut(images, masks)))  # noqa: E731
+        theirs = lambda scale=scale: scored(model, plain(scale))  # noqa: E731
+        yield f"scale {scale}, cut, pasted and scored, beside PIL, one by one", "", ours, theirs
+        yield f"scale {scale}, scored only: the bound", "", partial(scored, model, ready), theirs
+
+
+def focused() -> Rows:
+    """Rating 400 mosaics; three methods over captum, one image and one sample at a time; scores."""
+    ours = rated(400)
+    model, images, table = ours.args[0].trainings[0], ours.args[1].images, ours.args[2]
+    layer = layers.named(model, "features")
+    targets = torch.tensor([CLASSES.index(name) for name in table["target"]])
+
+    def bare():
+        kept = []
+        hook = layer.register_forward_hook(lambda _, __, out: kept.append(out))
+        stream = focus.batches(table, images, batch_size=rating.AT_A_TIME)
+        for batch, wanted in zip(stream, targets.split(rating.AT_A_TIME), strict=True):
+            logits = model((batch.float() / 255).requires_grad_())
+            torch.autograd.grad(logits.gather(1, wanted[:, None]).sum(), kept.pop())
+        hook.remove()
+
+    yield "GradCAM, beside forward and backward to its layer", "0.8", ours, bare
+    [shown] = focus.batches(table[:32], images, "squeezed", batch_size=99)
+    shown, targets = shown.float() / 255, targets[:32]
+    for name, slow, settings in (
+        ("smoothgrad", smoothgrad_alone, {"samples": 10}),
+        ("integrated-gradients", ig_alone, {"steps": 16}),
+        ("lime", lime_alone, {"segments": 8, "samples": 64}),
+    ):
+        given = {"batch_size": rating.AT_A_TIME, **settings}
+        fast = partial(explain.explain, model, shown, targets, name, **given)
+        pairs = list(zip(shown.split(1), targets.split(1), strict=True))
+        alone = lambda slow=slow, pairs=pairs: [slow(model, *one) for one in pairs]  # noqa: E731
+        maps = torch.cat(alone())
+        gap = float((fast().maps - maps).abs().amax() / maps.abs().amax())
+        yield f"{name}, beside one by one (maps equal within {gap:.0e})", "", fast, alone
+    maps = torch.randn(500, 224, 224, generator=seeded()).repeat(20, 1, 1)
+    layouts = torch.tensor([[True, False], [False, True]]).expand(10_000, 2, 2)
+    ours, theirs = (partial(way, maps, layouts) for way in (focus.score, by_slices))
+    yield "10,000 scores, beside a loop of one clip and four slices", "", ours, theirs
+    yield "400 mosaics rated", "", partial(rated, 400), None
+    yield "10,000 mosaics rated", "memory as of 400", partial(rated, 10_000), None
+
+
+def gradcam(model, images, targets):
+    """A function, so that its scores are not kept."""
+    return maps.gradcam(model, images, targets, layer="features")
+
+
+def rated(mosaics: int) -> partial:
+    shown, images = pd.DataFrame({"class": np.repeat(CLASSES, 25)}), noise(100, 3, 96, 96)
+    model = Model(Recipe(), "C", [network()], {name: i for i, name in enumerate(CLASSES)})
+    images = ImageSet("C", images, torch.arange(4).repeat_interleave(25), CLASSES, shown)
+    design = focus.design(shown, CLASSES, per_class=mosaics // 4)
+    return partial(focus.rate, model, images, design, gradcam)
+
+
+def smoothgrad_alone(model, image, target):
+    """captum's Saliency of one noisy copy at a time, signed, averaged."""
+    spread, method = 0.15 * (image.amax() - image.amin()), Saliency(model)
+    copies = image + spread * torch.randn((10, *image.shape[1:]), generator=seeded())
+    parts = [method.attribute(copy, target=target, abs=False) for copy in copies.split(1)]
+    return (sum(parts) / 10).sum(1)
+
+
+def ig_alone(model, image, target):
+    """captum's Integrated Gradients, one step at a time."""
+    given = {"target": target, "n_steps": 16, "internal_batch_size": 1}
+    baseline = torch.zeros_like(image) + model.mean
+    return IntegratedGradients(model).attribute(image, baseline, **given).sum(1).detach()
+
+
+def lime_alone(model, image, target):
+    """captum's Lime on one image, one sample at a time, with scikit-learn's ridge."""
+    places = superpixels(8, image)
+    count = int(places.max()) + 1
+    drawn = (torch.rand((64, count), generator=seeded()) < 0.5).float()
+    samples = iter(torch.cat([torch.ones(1, count), drawn]).split(1))
+
+    def similarity(whole, other, shown, **_):
+        distance = 1 - (shown.sum() / count).sqrt()
+        return torch.exp(-(distance**2) / 0.25**2).sqrt()
+
+    lime = Lime(model, SkLearnRidge(alpha=1.0), similarity, lambda *_, **__: next(samples))
+    colour = image.mean((2, 3), keepdim=True).expand_as(image)
+    given = {"target": target, "feature_mask": places[None, None], "n_samples": 65}
+    found = lime.attribute(image, colour, **given)[:, 0]
+    return found / torch.bincount(places.flatten(), minlength=count)[places]
+
+
+def by_slices(maps, layouts) -> None:
+    """As tight as a loop over maps gets: one clip, four slices."""
+    halves = slice(0, 112), slice(112, 224)
+    for relevance, layout in zip(maps.numpy(), layouts.numpy(), strict=True):
+        positive = np.maximum(relevance, 0)
+        sums = np.array([[positive[r, c].sum() for c in halves] for r in halves])
+        sums[layout].sum() / sums.sum()
+
+
+def detected() -> Rows:
+    """3 income groups, 5 attributes and all their pairs, IoU 0.5 to 0.95; 18 boxes an image.
+
+    The evaluators get the same subsets: lists of images, and for attributes of boxes COCO's area
+    ranges, of areas that are the attribute's code, so that one call serves all values.
+    """
+    for evaluator, images, goal in (("hotcoco", 10_000, "1"), ("pycocotools", 1_000, "20")):
+        text = f"{images:,} images analysed, beside {evaluator}"
+        yield text, goal, analysed(images), evaluated(evaluator, images)
+    yield "10,000 images", "", partial(analysed, 10_000), None
+    yield "100,000 images", "11 times that, 2 GiB", partial(analysed, 100_000), None
+    text = "10,000 images, 100 resamples, two threads"
+    yield text, "60 s on the wall, 1 GiB", partial(analysed, 10_000, 100, 2), None
+    yield "300 frames rendered", "3 s", partial(frames, 300, found=False), None
+    yield "300 frames through an untrained detector", "", partial(frames, 300, found=True), None
+
+
+def drawn(images: int):
+    """A planted world, income and the paper's five attributes."""
+    world = icon2.Frames(*driving.make(images))
+    five = [attributes.made(world, name) for name in attributes.OF_PAPER]
+    return world, attributes.from_column(world, "income"), five
+
+
+def analysed(images: int, resamples: int = 0, workers: int = 1) -> Callable:
+    world, *given = drawn(images)
+    options = {"resamples": resamples, "workers": workers}
+    return lambda: icon2.analyse(icon2.match(world), *given, **options)
+
+
+def evaluated(evaluator: str, images: int) -> Callable:
+    """The same subsets through another evaluator, from COCO's structures."""
+    world, income, explanatory = drawn(images)
+    by_image = [a for a in (income, *explanatory) if a.level == "image"]
+    by_box = [a for a in explanatory if a.level == "box"]
+    labels = [as_coco(world) for _ in range(1 + len(by_box))]
+    for (truth, _), attribute in zip(labels[1:], by_box, strict=True):
+        for one, code in zip(truth["annotations"], attribute.codes, strict=True):
+            one["area"] = float(code + 1)
+    lists = [here for a in by_image for here in subsets(a)]
+    lists += [g & v for g in subsets(income) for a in by_image[1:] for v in subsets(a)]
+    everything = np.ones(images, bool)
+
+    def run():
+        whole, *coded = [loaded(evaluator, *one) for one in labels]
+        asked = [(*whole, here, [[0, 1e10]]) for here in [everything, *lists]]
+        for one, attribute in zip(coded, by_box, strict=True):
+            ranges = [[c + 0.5, c + 1.5] for c in range(len(attribute.values))]
+            asked += [(*one, here, ranges) for here in [everything, *subsets(income)]]
+        for evaluation, given, found, here, ranges in asked:
+            run = evaluation(given, found, "bbox")
+            run.params.imgIds = [int(i) + 1 for i in np.flatnonzero(here)]
+            run.params.areaRng, run.params.areaRngLbl = ranges, [str(r) for r in ranges]
+            run.params.maxDets = [100]
+            run.evaluate()
+            run.accumulate()
+
+    return run
+
+
+def subsets(attribute) -> list[np.ndarray]:
+    return [attribute.codes == code for code in range(len(attribute.values))]
+
+
+def loaded(evaluator: str, labels, results):
+    """The evaluation, ground truth and detections, in the evaluator's own structures."""
+    if evaluator == "hotcoco":
+        given, evaluation = hotcoco.COCO(labels), hotcoco.COCOeval
+    else:
+        given, evaluation = COCO(), COCOeval
+        given.dataset = labels
+        given.createIndex()
+    return evaluation, given, given.loadRes(results)
+
+
+def frames(count: int, *, found: bool) -> Callable:
+    """Frames of the street, drawn; or a detector that costs what a trained one does, or more."""
+    table, things = street.scenes(count, 0)
+    things = street.dressed(table, things, 0.5)
+    if not found:
+        street.render(table.iloc[:1], things.iloc[:0])  # its sprites are drawn once
+        return lambda: street.render(table, things)
+    images = torch.from_numpy(street.render(table, things)[0])
+    network = detector.build(len(street.KINDS), images.shape[-2:]).eval()
+    finder = detector.Detector(network, dict(enumerate(street.KINDS, 1)), "untrained")
+    return lambda: detector.detect(finder, images)
+
+
+def blocks() -> Rows:
+    """60 intersections of three columns; FairBench is faster where they are joined by hand."""
+    for toolkit, rows in ((fairlearn, 100_000), (fairbench, 100_000), (fairbench, 1_000_000)):
+        by, *columns = people(rows)
+        joined = (by["a"] + by["b"] + by["c"]).to_frame()
+        for kind, groups in {"text": by, "categories": by.astype("category")}.items():
+            text = f"eight gaps of {rows:,} rows, columns of {kind}, beside {toolkit.__name__}"
+            theirs = partial(toolkit, groups if rows < 1_000_000 else joined, *columns)
+            yield text, "", partial(eight, groups, *columns), theirs
+    both = {"bootstrap": 1000, "permutations": 1000}
+    yield "1,000 draws and 1,000 shuffles of all gaps", "", partial(reported, 100_000, **both), None
+    for size in (100_000, 1_000_000, 10_000_000):
+        yield f"{size:,} rows counted", "", partial(counted, size), None
+        yield f"{size:,} rows, all gaps of the counts", "", partial(reported, size, **PLAIN), None
+
+
+def shards() -> Rows:
+    """Parquet shards counted, beside the same GROUP BY in DuckDB alone: memory counts, too."""
+    with tempfile.TemporaryDirectory() as folder:
+        by, prediction, label = people(1_000_000)
+        by = by.astype("category").assign(y_pred=prediction, y_true=label)
+        by.to_parquet(f"{folder}/0.parquet")
+        for shard in range(1, 10):  # ten equal shards are as much to read as ten others
+            shutil.copy(f"{folder}/0.parquet", f"{folder}/{shard}.parquet")
+        ours = partial(partial, tally.of_file, folder, sensitive_features=["a", "b", "c"])
+        yield "10,000,000 rows in 10 shards", "", ours, None
+        columns = "a, b, c, y_true, y_pred"
+        query = f"SELECT {columns}, count(*) FROM '{folder}/*.parquet' GROUP BY {columns}"
+        yield "the same in DuckDB alone", "", partial(partial, duckdb.execute, query), None
+
+
+def people(rows: int):
+    draw = np.random.default_rng(0)
+    columns = {"a": "abcde", "b": "wxyz", "c": "123"}
+    by = pd.DataFrame({name: draw.choice(list(of), rows) for name, of in columns.items()})
+    label = draw.integers(0, 2, rows)
+    return by, (draw.random(rows) < 0.3 + 0.3 * label).astype(int), label
+
+
+def table(by, prediction, label):
+    return counts.table(by, y_pred=prediction, y_true=label, intersect="joint")
+
+
+def eight(by, prediction, label):
+    """Counting and eight worst-case differences."""
+    return report.make(table(by, prediction, label), EIGHT, ["pairs"], ["abs"], ["max"], **PLAIN)
+
+
+def counted(rows: int) -> Callable:
+    return partial(table, *people(rows))
+
+
+def reported(rows: int, **settings: int) -> Callable:
+    return partial(report.make, table(*people(rows)), **settings)
+
+
+def fairlearn(by, prediction, label):
+    from fairlearn import metrics
+    from sklearn.metrics import accuracy_score, precision_score
+
+    of = {"pr": metrics.selection_rate, "acc": accuracy_score, "ppv": precision_score}
+    rates = "true_positive", "true_negative", "false_positive", "false_negative"
+    of |= {name: getattr(metrics, f"{name}_rate") for name in rates}
+    of["npv"] = lambda y, p: precision_score(1 - y, 1 - p)
+    frame = metrics.MetricFrame(metrics=of, y_true=label, y_pred=prediction, sensitive_features=by)
+    return frame.difference("between_groups")
+
+
+def fairbench(by, prediction, label):
+    """Eight of its measures over its own intersections of the columns."""
+    import fairbench as fb
+
+    names = ("pr", "acc", "tpr", "tnr", "ppv", "f1", "tar", "trr")
+    of = [getattr(fb.measures, name) for name in names]
+    groups = fb.Dimensions(*(fb.categories @ by[name].tolist() for name in by))
+    groups = groups.intersectional() if by.shape[1] > 1 else groups
+    return fb.reports.pairwise(predictions=prediction, labels=label, sensitive=groups, measures=of)
+
+
+PARTS = {"training": training, "mosaics": mosaic, "pasting": pasted, "focus": focused}
+PARTS |= {"icon2": detected, "blocks": blocks, "shards": shards}
+
+
+def seconds(route: Callable) -> float:
+    start = time.process_time()  # so that neighbours disturb less
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        route()
+    return time.process_time() - start
+
+
+def ratio(ours: Callable, theirs: Callable) -> str:
+    """How many times as fast ours is: the two take turns."""
+    seconds(ours)  # to be warm
+    began, found = time.perf_counter(), []
+    while len(found) < ROUNDS and (not found or time.perf_counter() - began < MINUTE):
+        mine = seconds(ours)
+        found.append(seconds(theirs) / mine)
+    return f"{statistics.median(found):.2f} times as fast"
+
+
+def cost(prepare: Callable) -> str:
+    """Seconds and memory of what is prepared, in this process."""
+    torch.set_num_threads(1)
+    route, start = prepare(), time.perf_counter()
+    spent = seconds(route)
+    wall, most = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return f"{spent:.2f} s, {wall:.2f} s on the wall, at most {most / 2**20:.2f} GiB"
+
+
+def main(parts: list[str]) -> None:
+    if unknown := set(parts) - set(PARTS):
+        sys.exit(f"no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    os.environ |= {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+    torch.set_num_threads(1)
+    for part in parts or PARTS:
+        for text, goal, ours, theirs in PARTS[part]():
+            if theirs:
+                said = ratio(ours, theirs)
+            else:
+                with multiprocessing.get_context("spawn").Pool(1) as pool:
+                    said = pool.apply(cost, [ours])
+            print(f"{part}: {text}: {said}" + f" (goal: {goal})" * bool(goal), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
