@@ -53,9 +53,6 @@ def rows(n, **more):
     return pd.DataFrame({**table, **more}, index=range(n))
 
 
-# --- cutting -------------------------------------------------------------------------------------
-
-
 def test_coverage_of_a_disc_is_recovered():
     coverage, image, mask = disc()
     [found] = pasting.cut(image, mask, softness=0)
@@ -92,9 +89,6 @@ def test_objects_that_fill_their_image_and_thin_ones():
     image, mask = square(height=1, width=9)
     [found] = pasting.cut(image, mask, softness=0)
     np.testing.assert_allclose(found[3], mask[0], atol=0.01)
-
-
-# --- pasting -------------------------------------------------------------------------------------
 
 
 def test_hard_edges_where_they_were_equal_a_paste_by_pil():
@@ -137,9 +131,6 @@ def test_composites_lie_between_ground_and_object(seed, softness, scale):
     assert (made.int() >= least - 1).all() and (made.int() <= most + 1).all()
 
 
-# --- what composites are taken for ---------------------------------------------------------------
-
-
 def test_counts_equal_counting_one_by_one():
     names, rng = ("bench", "fire hydrant", "plane", "mug"), np.random.default_rng(0)
     labels = torch.arange(4).repeat_interleave(5)
@@ -163,6 +154,7 @@ def test_counts_equal_counting_one_by_one():
 
 
 def test_the_papers_counts_are_the_printed_ones():
+    """And its two methods agree as it says."""
     printed = paper.printed("paste").set_index(["context_class", "pasted"])["predicted"]
     assert printed["plane"].to_dict() == {"nothing": 24, "mug": 19, "bench": 21, "fire hydrant": 4}
     assert printed["bench"].to_dict() == {"nothing": 25, "mug": 25, "fire hydrant": 22, "plane": 24}
@@ -170,5 +162,7 @@ def test_the_papers_counts_are_the_printed_ones():
     assert printed["mug"].to_dict() == {"nothing": 25, "bench": 9, "fire hydrant": 6, "plane": 8}
     pairs = paper.pairs()
     assert len(pairs) == 11  # not the fire hydrant beside the sky
+    found = stats.spearman(pairs["mosaic_share"], pairs["paste_share"])
+    assert found.estimate == pytest.approx(0.829, abs=0.001) and found.low > 0.3
     bench = pairs.set_index(["context_class", "object_class"]).loc[("plane", "bench")]
     assert bench["mosaic_share"] == 44 / 125 and bench["paste_share"] == 21 / 25

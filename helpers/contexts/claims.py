@@ -119,7 +119,8 @@ def _more_than(images: pd.DataFrame, first: list, second: list, measure: str) ->
     """Mean strength of some contexts, in a measure, less that of others."""
     groups = effects.grids(images, measure, effects.PAIR)
     sides = ([pair for pair in groups if pair[0] in side] for side in (first, second))
-    return effects.contrast(groups, signed(*sides), shares=measure in effects.COUNTED)
+    shares = measure in effects.COUNTED
+    return effects.contrast(groups, signed(*sides), shares=shares, scaled=False)
 
 
 def _estimates(found: Mapping[str, tuple]) -> list[Estimate]:

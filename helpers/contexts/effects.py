@@ -113,14 +113,15 @@ def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
     return intervals(images, ["context_class"], OF_CONTEXTS)
 
 
-def contrast(groups: Mapping, weights: Mapping, *, shares: bool) -> stats.Interval:
-    """A weighted sum of means of :func:`grids` by pairs: image by image within a pair's second."""
-    sums, largest = [], []
+def contrast(groups: Mapping, weights: Mapping, *, shares: bool, scaled=True) -> stats.Interval:
+    """A weighted sum of means of :func:`grids` by pairs: image by image within a pair's second.
+    Images that all say the same leave as much doubt as shares do: `scaled`, times the weight."""
+    sums, scales = [], []
     for name in dict.fromkeys(second for _, second in weights):
         mine = {pair: weight for pair, weight in weights.items() if pair[1] == name}
-        largest.append(max(map(abs, mine.values())))
-        sums.append(sum(w * groups[pair] for pair, w in mine.items()) / largest[-1])
-    return stats.mean(sums, largest, shares=shares).interval()
+        scales.append(max(map(abs, mine.values())) if scaled else 1)
+        sums.append(sum(w * groups[pair] for pair, w in mine.items()) / scales[-1])
+    return stats.mean(sums, scales, shares=shares).interval()
 
 
 def signed(*sides: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:

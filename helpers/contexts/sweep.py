@@ -1,7 +1,4 @@
-"""How often is each method right about a context's bias, in worlds at several doses of bias?
-
-`sweeps/context_worlds.py` made the worlds that notebook 05b reads.
-"""
+"""How often is each method right about a context's bias? By worlds of sweeps/context_worlds.py."""
 
 from pathlib import Path
 
@@ -39,10 +36,7 @@ def rates(worlds: pd.DataFrame) -> pd.DataFrame:
 
 
 def told_apart(worlds: pd.DataFrame) -> pd.DataFrame:
-    """The AUC of each effect, for contexts at dose 1 against contexts where nothing is planted.
-
-    The intervals resample worlds.
-    """
+    """The AUC of each effect: of contexts at dose 1 against those where nothing is planted."""
     rows = []
     for key, part in worlds.groupby(ASKED, sort=False):
         values = by_world(part)
