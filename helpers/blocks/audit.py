@@ -98,11 +98,11 @@ class Audit:
         said, strata = [], " and ".join(self.counted.strata)
         for name, data in held.items():
             there = data.counts.sum(-1)  # rows by stratum and group
-            mine = self.fixed[self.fixed["attribute"] == name] if len(self.fixed) else self.fixed
-            pairs = mine.dropna(subset=["value"])[["group_i", "group_j"]] if len(mine) else mine
-            if pairs.empty:
+            mine = self.fixed[self.fixed["attribute"] == name].dropna(subset=["value"])
+            if mine.empty:
                 said.append(f"{name} with {strata} held fixed: no two groups share a stratum.")
-            for pair in sorted({tuple(sorted(pair)) for pair in pairs.itertuples(index=False)}):
+            pairs = zip(mine["group_i"], mine["group_j"], strict=True)
+            for pair in sorted({tuple(sorted(pair)) for pair in pairs}):
                 both = (there[:, [data.groups.place(g) for g in pair]] > 0).all(1)
                 if not both.all():
                     said.append(

@@ -222,19 +222,17 @@ def threshold(compared: np.ndarray, epsilon: float | None) -> np.ndarray:
     return compared if epsilon is None else np.maximum(compared - epsilon, 0)
 
 
-# --- reductions of all comparisons, section 4.4: (..., P) and their weights -> (...), not NaN ---
+# --- reductions of all comparisons, section 4.4: (x, known, weight), each (..., P) -> (...) ---
 
 
-def _sum(x):
-    missing = np.isnan(x)
-    return (np.where(missing, 0, x) if missing.any() else x).sum(-1)
+def _sum(x, known):
+    return (x if known.all() else np.where(known, x, 0)).sum(-1)
 
 
-def _gini(x, weight):
+def _gini(x, known, weight):
     """Mean absolute difference over twice the mean; NaN where one is negative or all are 0."""
-    missing = np.isnan(x)
-    m, place = (~missing).sum(-1), np.arange(1, x.shape[-1] + 1)
-    ordered = np.sort(np.where(missing, np.inf, x), -1)
+    m, place = known.sum(-1), np.arange(1, x.shape[-1] + 1)
+    ordered = np.sort(np.where(known, x, np.inf), -1)
     ordered = np.where(place <= m[..., None], ordered, 0)
     total = ordered.sum(-1)
     found = ratio((ordered * (2 * place - m[..., None] - 1)).sum(-1), m * total)
@@ -242,12 +240,12 @@ def _gini(x, weight):
 
 
 REDUCTIONS = {
-    "max": lambda x, weight: np.fmax.reduce(x, -1),
-    "min": lambda x, weight: np.fmin.reduce(x, -1),
-    "mean": lambda x, weight: ratio(_sum(x), (~np.isnan(x)).sum(-1)),
-    "wmean": lambda x, weight: _sum(x * weight),  # as printed, not divided by the weights
-    "wmean_normalised": lambda x, weight: ratio(
-        _sum(x * weight), np.where(np.isnan(x), 0, weight).sum(-1)
+    "max": lambda x, known, weight: np.fmax.reduce(x, -1),
+    "min": lambda x, known, weight: np.fmin.reduce(x, -1),
+    "mean": lambda x, known, weight: ratio(_sum(x, known), known.sum(-1)),
+    "wmean": lambda x, known, weight: _sum(x * weight, known),  # as printed: not divided
+    "wmean_normalised": lambda x, known, weight: ratio(
+        _sum(x * weight, known), np.where(known, weight, 0).sum(-1)
     ),
     "gini": _gini,
 }
@@ -257,15 +255,14 @@ def reduce(compared: np.ndarray, how: str | Callable, weight: np.ndarray):
     """Many comparisons (..., P) to one number (...), of those that are estimable (not NaN).
     A callable gets these (m,) and their `weights`, and returns a number.
     """
-    found = _block("reduction", REDUCTIONS, how)
+    found, known = _block("reduction", REDUCTIONS, how), ~np.isnan(compared)
     if callable(how):
-        rows = compared.reshape(-1, compared.shape[-1])
-        weights = np.broadcast_to(weight, compared.shape).reshape(rows.shape)
-        both = [(x[~np.isnan(x)], w[~np.isnan(x)]) for x, w in zip(rows, weights, strict=True)]
-        values = [float(how(x, w)) if len(x) else np.nan for x, w in both]
+        parts = (compared, known, np.broadcast_to(weight, compared.shape))
+        rows = zip(*(part.reshape(-1, compared.shape[-1]) for part in parts), strict=True)
+        values = [float(how(x[k], w[k])) if k.any() else np.nan for x, k, w in rows]
         return np.reshape(values, compared.shape[:-1])
     with np.errstate(invalid="ignore"):
-        return np.where(np.isnan(compared).all(-1), np.nan, found(compared, weight))
+        return np.where(known.any(-1), found(compared, known, weight), np.nan)
 
 
 # --- cells: all combinations of blocks, on the table itself or on a stack of resampled ones ---

@@ -185,12 +185,12 @@ def _sides(sample: Sample, block: tuple) -> dict[str, np.ndarray]:
 
 
 def _cells(sample: Sample) -> pd.DataFrame:
-    rows, values = [], iter(sample.cells())
+    rows, heavy = [], {which: sample.weights(which) for which in sample.grid.sets}
     for block in sample.grid.combinations():
         found, sides = sample.compared(block), _sides(sample, block)
         known = int((~np.isnan(found)).sum())
         for reduction in sample.grid.reductions:
-            value = float(next(values))
+            value = float(blocks.reduce(found, reduction, heavy[block[1]]))
             names = [blocks.name_of(part) for part in (*block, reduction)]
             decides = {"max": found, "min": -found}.get(reduction, np.abs(found))
             at = np.argmax(np.where(np.isnan(found), -np.inf, decides))
