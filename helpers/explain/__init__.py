@@ -57,9 +57,8 @@ METHODS: dict[str, Method] = {
 class Maps:
     """Relevance maps of one method, float32 (N, H, W) at the images' size, on the CPU.
 
-    The unit is the method's own: only shares of it can be compared between methods. `settings` are
-    those in force; `seconds` is wall time. By LRP there is `lost`, float32 (N,): what nobody can
-    account for, as a share of the relevance in each map.
+    The unit is the method's own: only shares can be compared between methods. `seconds` are wall
+    time; `lost`, float32 (N,), by LRP: the share of a map's relevance that nobody can account for.
     """
 
     maps: torch.Tensor

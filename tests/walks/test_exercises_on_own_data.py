@@ -76,7 +76,7 @@ CELLS = [
     "seed: int = 0\noutput: str = 'own'\nlabels: str = None",
     "",
     "from helpers.suite.parameters import check\nsettings = check(globals())",
-    "from helpers.run import project\nrun = project.start('08_icon2', settings)",
+    "from helpers.suite import project\nrun = project.start('08_icon2', settings)",
     "assert True, 'of the lesson'\nprint('the lesson')",
     "### BEGIN SOLUTION\nanswer = [][0]\n### END SOLUTION",
     "assert answer == 1, 'the check'",

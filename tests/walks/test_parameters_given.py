@@ -135,7 +135,7 @@ def test_what_a_run_will_use_is_told(tmp_path, capsys):
 
 
 def test_assertions_that_python_leaves_out_are_told():
-    asks = "from helpers.run import parameters; parameters.optimized()"
+    asks = "from helpers.suite import parameters; parameters.optimized()"
     run = [sys.executable, "-O", "-c", asks]
     told = subprocess.run(run, cwd=store.root(), capture_output=True, text=True).stdout
     assert "turns all `assert` lines off" in told
