@@ -55,12 +55,9 @@ METHODS: dict[str, Method] = {
 
 @dataclass(frozen=True)
 class Maps:
-    """Relevance maps of one method, float32 (N, H, W) at the images' size, on the CPU.
-
-    The unit is the method's own: only shares of it can be compared between methods. `settings` are
-    those in force; `seconds` is wall time. By LRP there is `lost`, float32 (N,): what nobody can
-    account for, as a share of the relevance in each map.
-    """
+    """Relevance maps of one method, float32 (N, H, W) at the images' size, on the CPU, in the
+    method's own unit; the `settings` in force; wall time; and by LRP what is `lost`, float32 (N,):
+    what nobody can account for, as a share of the relevance in each map."""
 
     maps: torch.Tensor
     method: str
