@@ -92,9 +92,10 @@ def rise(rated: pd.DataFrame) -> Mean:
 
 def rises(rated: pd.DataFrame, state: str = OVER) -> np.ndarray:
     """The mean rise of each training, float (T,), over mosaics with a Focus in both states."""
-    wide = rated.pivot(index=["training", "mosaic"], columns="state", values="focus")
-    both = wide[[state, BEFORE]].notna().all(axis=1)
-    means = wide.where(both).groupby("training").mean()
+    rows = rated[rated["state"].isin([state, BEFORE])]
+    both = rows.groupby(["training", "mosaic"])["focus"].transform("count") == 2
+    rows = rows.assign(focus=rows["focus"].where(both))
+    means = rows.groupby(["training", "state"])["focus"].mean().unstack()
     return (means[state] - means[BEFORE]).to_numpy()
 
 
