@@ -240,19 +240,20 @@ def divided(record: Table) -> Figure:
     texts = {"gap": "the gap", "scenes": "due to the scenes", "looks": "due to the looks"}
     table = style.stacked(record, texts, "part")
     of_training = table["training"].map(" {}".format)
-    scenes = table["harder"].map("scenes harder by {:g}, ".format)
+    scenes = table["harder"].map("harder by {:g}, ".format)
     table["panel"] = scenes + (100 * table["rare"]).map("rare look {:g}%".format)
     table["mark"] = table["part"] + of_training
     looks = {text: look | {"ms": 4} for text, look in style.series(texts.values()).items()}
     each = {f"{t}{n}": look for t, look in looks.items() for n in of_training.unique()}
     across = record["harder"].nunique()
-    size = {"across": across, "width": 1.4 + 2.8 * across}
+    size = {"across": across, "width": 1.4 + 2.8 * across, "sharex": True}
     fig = style.forest(table, "value", "class", each, "mark", "panel", apart=0.3, at=0, **size)
     means = record.groupby(["rare", "harder", "class"])[["gap", "scenes"]].mean()
     _, _, name = largest = means["gap"].idxmax()
     gap, scenes = means.loc[largest]
     said = f"Of the largest gap ({name}, {gap:.0f} points), {scenes:.0f} are due to the scenes"
-    text = "AP points, high less low income. A mark a training. Whiskers: 95%, other layouts."
+    text = "AP points, high less low income, whose scenes are harder by so much. A mark a training."
+    text += " Whiskers: 95%, other layouts."
     return style.headed(fig, said, style.series(texts.values()), text)
 
 

@@ -33,7 +33,7 @@ import numpy as np
 import pandas as pd
 import torch
 from captum._utils.models.linear_model import SkLearnRidge
-from captum.attr import IntegratedGradients, Lime, Saliency
+from captum.attr import IntegratedGradients, Lime
 from PIL import ImageFilter
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
@@ -146,7 +146,7 @@ def pasted() -> Rows:
 
 
 def focused() -> Rows:
-    """Rating 400 mosaics; three methods over captum, one image and one sample at a time; scores."""
+    """Rating 400 mosaics; two methods over captum, one image and one sample at a time; scores."""
     ours = rated(400)
     model, images, table = ours.args[0].trainings[0], ours.args[1].images, ours.args[2]
     layer = layers.named(model, "features")
@@ -165,7 +165,6 @@ def focused() -> Rows:
     [shown] = focus.batches(table[:32], images, "squeezed", batch_size=99)
     shown, targets = shown.float() / 255, targets[:32]
     for name, slow, settings in (
-        ("smoothgrad", smoothgrad_alone, {"samples": 10}),
         ("integrated-gradients", ig_alone, {"steps": 16}),
         ("lime", lime_alone, {"segments": 8, "samples": 64}),
     ):
@@ -195,14 +194,6 @@ def rated(mosaics: int) -> partial:
     images = ImageSet("C", images, torch.arange(4).repeat_interleave(25), CLASSES, shown)
     design = focus.design(shown, CLASSES, per_class=mosaics // 4)
     return partial(focus.rate, model, images, design, gradcam)
-
-
-def smoothgrad_alone(model, image, target):
-    """captum's Saliency of one noisy copy at a time, signed, averaged."""
-    spread, method = 0.15 * (image.amax() - image.amin()), Saliency(model)
-    copies = image + spread * torch.randn((10, *image.shape[1:]), generator=seeded())
-    parts = [method.attribute(copy, target=target, abs=False) for copy in copies.split(1)]
-    return (sum(parts) / 10).sum(1)
 
 
 def ig_alone(model, image, target):
@@ -271,6 +262,10 @@ def analysed(images: int, resamples: int = 0, workers: int = 1) -> Callable:
 
 def evaluated(evaluator: str, images: int) -> Callable:
     """The same subsets through another evaluator, from COCO's structures."""
+
+    def subsets(attribute):
+        return [attribute.codes == code for code in range(len(attribute.values))]
+
     world, income, explanatory = drawn(images)
     by_image = [a for a in (income, *explanatory) if a.level == "image"]
     by_box = [a for a in explanatory if a.level == "box"]
@@ -297,10 +292,6 @@ def evaluated(evaluator: str, images: int) -> Callable:
             run.accumulate()
 
     return run
-
-
-def subsets(attribute) -> list[np.ndarray]:
-    return [attribute.codes == code for code in range(len(attribute.values))]
 
 
 def loaded(evaluator: str, labels, results):
@@ -339,7 +330,7 @@ def blocks() -> Rows:
     both = {"bootstrap": 1000, "permutations": 1000}
     yield "1,000 draws and 1,000 shuffles of all gaps", "", partial(reported, 100_000, **both), None
     for size in (100_000, 1_000_000, 10_000_000):
-        yield f"{size:,} rows counted", "", partial(counted, size), None
+        yield f"{size:,} rows counted", "", partial(counting, size), None
         yield f"{size:,} rows, all gaps of the counts", "", partial(reported, size, **PLAIN), None
 
 
@@ -366,21 +357,21 @@ def people(rows: int):
     return by, (draw.random(rows) < 0.3 + 0.3 * label).astype(int), label
 
 
-def table(by, prediction, label):
-    return counts.table(by, y_pred=prediction, y_true=label, intersect="joint")
+def counted(by, y_pred, y_true):
+    return counts.table(by, y_pred=y_pred, y_true=y_true, intersect="joint")
 
 
-def eight(by, prediction, label):
+def eight(*given):
     """Counting and eight worst-case differences."""
-    return report.make(table(by, prediction, label), EIGHT, ["pairs"], ["abs"], ["max"], **PLAIN)
+    return report.make(counted(*given), EIGHT, ["pairs"], ["abs"], ["max"], **PLAIN)
 
 
-def counted(rows: int) -> Callable:
-    return partial(table, *people(rows))
+def counting(rows: int) -> Callable:
+    return partial(counted, *people(rows))
 
 
 def reported(rows: int, **settings: int) -> Callable:
-    return partial(report.make, table(*people(rows)), **settings)
+    return partial(report.make, counted(*people(rows)), **settings)
 
 
 def fairlearn(by, prediction, label):
