@@ -270,7 +270,8 @@ def by_context(
         entries["one training"] = {"marker": "|", "ms": 7}
     for ax in fig.axes[: len(panels)]:
         style.name_rows(ax, [context_name(c, context_of) for c in contexts])
-    for ax, unit in zip(fig.axes[-len(units) :], units, strict=False):
+    last = [ax for ax in fig.axes if ax.get_subplotspec().is_last_row()]
+    for ax, unit in zip(last, units, strict=False):
         ax.set_xlabel(unit)
     return style.headed(fig, title, entries, WHISKERS)
 

@@ -332,7 +332,7 @@ def error_rates(rates: Table) -> Figure:
         for row in part.dropna(subset="share").to_dict("records"):
             at = worlds.index(row["world"]) + apart * (list(looks).index(row["rule"]) - 1)
             text = f"{row['times']:.0f} of {row['of']:.0f}"
-            ax.text(row["high"] + 5, at, text, va="center", fontsize=8)
+            ax.text(row["high"] + 7, at, text, va="center", fontsize=8)
         ax.set(xlim=(-5, 140), xticks=(0, 50, 100))
     text = "% of planted worlds (AP at an IoU of .5 and .75; the suite's rule with 20 resamples). "
     text += "Whiskers: 95% intervals. No mark: the question has no answer there."

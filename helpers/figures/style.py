@@ -206,7 +206,7 @@ def forest(
     columns = math.ceil(len(parts) / down)
     names = list(dict.fromkeys(table[rows] if names is None else names))
     shown = [names if columns > 1 else [n for n in names if n in set(p[rows])] for _, p in parts]
-    sizes = [0.5 + min(0.24 + 0.09 * len(looks), 0.6) * len(some) for some in shown[::columns]]
+    sizes = [0.5 + min(0.24 + 0.09 * len(looks), 0.5) * len(some) for some in shown[::columns]]
     share = {"sharex": sharex, "sharey": columns > 1, "squeeze": False, "height_ratios": sizes}
     fig, axes = plt.subplots(down, columns, figsize=(width, 1.1 + sum(sizes)), **share)
     for ax, (name, part), some in zip(axes.flat, parts, shown, strict=False):
