@@ -327,7 +327,7 @@ def two_methods(
 ) -> Figure:
     """Pasting against mosaics, a point a pair: in the paper's counts, and in logits beside neutral.
 
-    `counts` are those of `pasting.both_counts`, `pairs` those of `effects.of_pairs` by both methods
+    `counts` are the cell's own, `pairs` those of `effects.of_pairs` by both methods
     (x_first, x_second), `agreements` the rank correlations: "counts", "logits", maybe "paper".
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6))
