@@ -145,7 +145,7 @@ def of_trials(table: pd.DataFrame) -> list[Estimate]:
     full, none = trial.loc[1], trial.loc[0]
     learned, by_seed = full[full["learned"]], {"seeds": table["seed"].nunique()}
     first = full.groupby("seed")["first"].mean() - none.groupby("seed")["first"].mean()
-    between = own.drop([0, 1]).unstack("dose")
+    between = own.drop([0, 1], level="dose").unstack("dose")
     kept = between.sub(own.loc[1], axis=0).stack().dropna()
     note = kept.groupby("dose").mean().map("{:+.2f}".format)
     note = ", ".join(f"dose {dose:g}: {gap}" for dose, gap in note.items())
