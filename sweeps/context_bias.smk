@@ -7,7 +7,7 @@
 
 A world, with its 30 trainings, is about 75 s of one core. Written are worlds.csv and, on screen, how
 often each method said yes at each dose. Notebook 05b reads worlds.csv in place of the file in data/
-where its cell says `sweep.recorded(store.outputs() / "sweep/worlds.csv")`.
+if its cell says `sweep.recorded(run.folder.parent / "sweep/worlds.csv")` in place of `sweep.recorded()`.
 """
 
 import os

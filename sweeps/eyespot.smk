@@ -5,7 +5,8 @@
     snakemake -s sweeps/eyespot.smk --cores 2 --config seeds=80
 
 The trials are those of notebook 07: those of one seed are about two minutes of one core. Notebook
-07 shows them where it says `pd.read_csv(run.folder.parent / "eyespot/trials.csv")`.
+07 shows them if it says `pd.read_csv(run.folder.parent / "eyespot/trials.csv")` in place of
+`recorded.read("eyespot_trials.csv")`.
 """
 
 import os

@@ -34,6 +34,7 @@ def rooms(node: ast.AST) -> set[str]:
 def test_imports_run_one_way_and_stand_at_the_top(path):
     place, tree = path.relative_to(store.root() / "helpers"), ast.parse(path.read_text())
     room = place.parts[0].removesuffix(".py")
+    assert room in BELOW, f"name the room {room!r} here, and what it may import"
     reached = set().union(*map(rooms, ast.walk(tree))) - {room, "unpinned"}
     assert reached <= BELOW[room], f"{place} reaches into {reached - BELOW[room]}"
     hidden = set().union(*map(rooms, ast.walk(tree))) - set().union(*map(rooms, tree.body))

@@ -1,4 +1,4 @@
-"""The roof: what knows every notebook. Imported by notebooks, audits and workflows only."""
+"""The roof: what knows every notebook. Imported by notebooks, workflows and sweeps only."""
 
 from importlib import import_module
 
