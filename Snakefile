@@ -7,9 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from helpers.suite import preflight
 from helpers import store
-from helpers.suite import project
+from helpers.suite import preflight
 
 FOLDER = Path("notebooks")
 

@@ -15,12 +15,9 @@ import sys
 
 import pandas as pd
 
+from helpers import recorded, store
 from helpers.contexts import sweep
-from helpers.suite import parameters
-from helpers.suite import preflight
-from helpers import store
-from helpers.suite import project
-from helpers import recorded
+from helpers.suite import parameters, preflight, project
 from sweeps import context_worlds
 
 try:  # refused here, before anything runs
