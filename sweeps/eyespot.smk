@@ -12,11 +12,8 @@ The trials are those of notebook 07: those of one seed are about two minutes of 
 import os
 import sys
 
-from helpers.suite import parameters
-from helpers.suite import preflight
-from helpers import store
-from helpers.suite import project
-from helpers import recorded
+from helpers import recorded, store
+from helpers.suite import parameters, preflight, project
 
 try:  # refused here, before anything runs
     preflight.known_keys(config, ["run", "seeds"])
