@@ -38,8 +38,8 @@ def write(folder: Path) -> Path:
     names = {path.stem for path in done}
     logs = [path for path in sorted(folder.glob("logs/*.ipynb")) if path.stem not in names]
     begun = [path for path in logs if path.stat().st_size]
-    executed = {path.stem: _without_alarm(notebooks.read(path)) for path in done + begun}
-    executed = dict(sorted(executed.items()))
+    read = {path.stem: _without_alarm(notebooks.read(path)) for path in done + begun}
+    executed = {name: read[name] for name in sorted(read) if read[name].cells}
     failed = {path.stem: _error(executed.get(path.stem)) for path in logs}
     if not executed and not failed:
         raise FileNotFoundError(f"{folder}/notebooks holds no executed notebook: `make run` first")
