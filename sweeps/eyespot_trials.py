@@ -79,9 +79,10 @@ def _mixed(one: ImageSet, classes: Sequence[str], other: ImageSet) -> ImageSet:
 def _trials(seed: int, shown: Sequence[ImageSet], dose: float, planted: str) -> list[dict]:
     """The trials of the networks that are trained at one dose; `shown` is clean, marked, sham."""
     own = _images(seed, pictures.marked_shares(dose, planted, CLASSES))
-    sets = own.split("train"), own.split("val")
+    sees = own.to_train()
     settings = {"seed": seed, "epochs": RECIPE.epochs, "folder": store.networks()}
-    trained = models.trainings(RECIPE.trainings, RECIPE.architecture, *sets, **settings)
+    how = (RECIPE.trainings, RECIPE.architecture, CLASSES)
+    trained = models.trainings(*how, lambda t: sees, **settings)
     model = Model(RECIPE, "C", trained, {name: i for i, name in enumerate(CLASSES)})
     clean, marked, sham = shown
     design = pairs.design(clean.table, CLASSES, per_pair=PER_PAIR, seed=seed)

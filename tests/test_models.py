@@ -14,6 +14,7 @@ from torchvision import models as torchvision_models
 from torchvision.models import AlexNet_Weights, SqueezeNet1_1_Weights
 
 from helpers import models, store
+from helpers.data.collection import Drawn
 from helpers.models import training
 
 QUARTER = "alexnet-quarter"
@@ -29,6 +30,12 @@ def toy_set(per_class=12, seed=0, size=64, classes=("low", "high")):
         half = image[:, size // 2 :] if label else image[:, : size // 2]
         half += 120
     return SimpleNamespace(images=images, labels=labels, classes=classes)
+
+
+def sees(*sets):
+    """What a training sees of a training set and a validation set."""
+    tensors = tuple(tensor for one in sets for tensor in (one.images, one.labels))
+    return Drawn({"given": tensors}, lambda: tensors)
 
 
 def fit(model, *sets, **options):
@@ -271,9 +278,10 @@ def test_logits_that_are_no_numbers_are_refused():
 
 
 def keep(toy, folder, **changes):
-    arguments = {"architecture": QUARTER, "train_set": toy[0], "val_set": toy[1]}
-    arguments |= {"seed": 0, "epochs": 1, "folder": folder}
-    [model] = models.trainings(1, **arguments | changes)
+    sets = {"train_set": toy[0], "val_set": toy[1]} | changes
+    data = sees(sets.pop("train_set"), sets.pop("val_set"))
+    options = {"seed": 0, "epochs": 1, "folder": folder} | sets
+    [model] = models.trainings(1, QUARTER, toy[0].classes, lambda t: data, **options)
     return model
 
 
@@ -295,8 +303,9 @@ def test_all_that_decides_a_model_decides_its_name(toy, tmp_path, monkeypatch):
 
 
 def several(number, folder, seed=0):
-    sets = toy_set(), toy_set(6, seed=1)
-    return models.trainings(number, QUARTER, *sets, seed=seed, epochs=1, folder=folder)
+    data = sees(toy_set(), toy_set(6, seed=1))
+    options = {"seed": seed, "epochs": 1, "folder": folder}
+    return models.trainings(number, QUARTER, ("low", "high"), lambda t: data, **options)
 
 
 def files(folder):
@@ -339,7 +348,7 @@ def test_three_trainings_are_the_first_of_five_and_a_damaged_one_is_made_anew_al
 
 def test_a_pretrained_model_is_where_others_start(toy, tmp_path):
     wider = toy_set(12, classes=("a", "b", "c"))
-    wider_world = (QUARTER, wider.images, wider.labels)
+    wider_world = (QUARTER, 3, sees(wider, wider))
     path = models.pretrained(*wider_world, seed=0, epochs=1, folder=tmp_path)
     assert path == models.pretrained(*wider_world, seed=0, epochs=1, folder=tmp_path)
     first = models.build(QUARTER, 3, weights=path).network.features[0].weight

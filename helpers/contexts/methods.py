@@ -6,6 +6,7 @@ a uniform map); and *beyond reference*, less that of trainings that learned no b
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ import torch
 from helpers import data, explain, stats
 from helpers.contexts import background, effects, mosaics, pasting
 from helpers.data import Collection, ImageSet, world
-from helpers.data.collection import Drawn
+from helpers.data.collection import Drawn, Sets
 from helpers.data.images import Images
 from helpers.models import experiment
 from helpers.models.recipe import Recipe
@@ -156,10 +157,10 @@ def changed(biased: Collection, unbiased: Collection, way: str, share: float) ->
         def draw() -> tuple[torch.Tensor, ...]:
             given = ({key: r[key] for key in r if key != "world"} for r in recipes)
             mixed = exchanged(*(world.image_set(**of) for of in given), way, share)
-            parts = [mixed.split(split) for split in ("train", "val")]
-            return tuple(tensor for part in parts for tensor in (part.images, part.labels))
+            return mixed.to_train().draw()
 
         return Drawn({"exchanged": [way, share, *recipes]}, draw)
 
-    mixed = exchanged(biased.sets["C"], unbiased.sets["C"], way, share)
-    return replace(biased, sets=biased.sets | {"C": mixed}, redraw=redraw)
+    sets = {name: partial(biased.sets.__getitem__, name) for name in biased.sets}
+    sets["C"] = lambda: exchanged(biased.sets["C"], unbiased.sets["C"], way, share)
+    return replace(biased, sets=Sets(sets), redraw=redraw)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -63,6 +64,31 @@ class ImageSet:
         kept = {name: part[keep] for name, part in parts.items() if part is not None}
         return replace(self, **kept, table=self.table[keep.numpy()].reset_index(drop=True))
 
+    def to_train(self) -> Drawn:
+        """The images and labels of the training split and of the validation split."""
+        parts = (self.split("train"), self.split("val"))
+        given = tuple(tensor for part in parts for tensor in (part.images, part.labels))
+        return Drawn({"given": given}, lambda: given)
+
+
+class Sets(Mapping):
+    """Image sets by name, each drawn or read when it is first asked for."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], ImageSet]]):
+        self._makers = {name: cache(make) for name, make in makers.items()}
+
+    def __getitem__(self, name: str) -> ImageSet:
+        return self._makers[name]()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._makers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -78,15 +104,19 @@ class Collection:
 
     source: str  # "world", "visual-contexts", "focus" or "folder"
     classes: tuple[str, ...]
-    sets: dict[str, ImageSet]  # "C" and, where there are, "NC" and "WB"; of "focus" its own sets
+    sets: Mapping[str, ImageSet]  # "C" and, where there are, "NC", "WB"; of "focus" its own sets
     # class to the images of its context, uint8 (M, 3, H, W), and to its name; a class may have none
     contexts: dict[str, torch.Tensor] = field(default_factory=dict)
     context_of: dict[str, str] = field(default_factory=dict)
     report: list[str] = field(default_factory=list)  # sentences that a reader must know
-    # a set's name and a number from 1 to other training images; None: there are no others
+    # a set's name and a training's number, from 0, to its images; None: all see those of the set
     redraw: Callable[[str, int], Drawn] | None = None
     # of "focus": each set's ready-made mosaics, as `helpers.focus.design` describes its own
     mosaics: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    def to_train(self, name: str, number: int) -> Drawn:
+        """What a training of a set sees; those of number 0 are the set's own."""
+        return self.redraw(name, number) if self.redraw else self.sets[name].to_train()
 
     def has_the_papers_classes(self) -> bool:
         """Whether the paper's numbers may stand beside these: its four classes and contexts."""

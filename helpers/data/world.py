@@ -1,19 +1,25 @@
 """The embedded world as a source."""
 
+import io
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
+import pandas as pd
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 
-from helpers import source
-from helpers.data.collection import SPLITS, Collection, Drawn, ImageSet, sizes
+from helpers import source, store
+from helpers.data.collection import SPLITS, Collection, Drawn, ImageSet, Sets, sizes
 from helpers.worlds import pictures
 
 CONTEXT_IMAGES = 125  # so that no context image is used twice for one class of 25 test objects
 TARGET, OUTER = "bench", "fire hydrant"  # whose eyespot, and who carries it when it is tested
-KEPT = 30  # sets kept in memory, about 18 MB each
+KEPT = 30  # sets kept in memory, and again on disk, about 18 MB each
 DRAWING = source.Source("worlds/pictures", "data/collection", "data/world")
 OTHERS = 1_000_000  # seeds of other training images begin here: no notebook shows these
 
@@ -30,11 +36,13 @@ def load(
     recipes["C"] |= planted
 
     def redraw(name: str, number: int) -> Drawn:
-        recipe = recipes["C"] | {"name": name, "seed": OTHERS + 1000 * seed + number}
-        recipe["first"] = sum(sizes(per_class)[:2])
-        return Drawn({"world": DRAWING.digest(), **recipe}, lambda: _to_train(recipe))
+        recipe = recipes["C"] | {"name": name}
+        if number:
+            recipe |= {"seed": OTHERS + 1000 * seed + number, "first": sum(sizes(per_class)[:2])}
+        drawn = partial(_drawn if number else _read, json.dumps(recipe))
+        return Drawn({"world": DRAWING.digest(), **recipe}, lambda: drawn().to_train().draw())
 
-    sets = {name: _drawn(json.dumps(recipe)) for name, recipe in recipes.items()}
+    sets = Sets({name: partial(_read, json.dumps(recipe)) for name, recipe in recipes.items()})
     classes, context_of = tuple(pictures.CLASSES), dict(pictures.CONTEXT_OF)
     return Collection("world", classes, sets, _contexts(size, seed), context_of, redraw=redraw)
 
@@ -49,9 +57,14 @@ def _planted(context_bias, eyespot: float | None) -> dict:
 @lru_cache(maxsize=1)
 def _contexts(size: int, seed: int) -> dict[str, torch.Tensor]:
     """Class name to the images of its context."""
-    scenes = pictures.contexts(per_context=CONTEXT_IMAGES, size=size, seed=seed)
-    shown, images = scenes.table["context"].to_numpy(), _tensor(scenes.images)
-    return {label: images[shown == context] for label, context in pictures.CONTEXT_OF.items()}
+
+    def draw() -> tuple[dict, pd.DataFrame]:
+        scenes = pictures.contexts(per_context=CONTEXT_IMAGES, size=size, seed=seed)
+        return {"images": _tensor(scenes.images)}, scenes.table
+
+    drawn, table = _once(draw, contexts=CONTEXT_IMAGES, size=size, seed=seed)
+    shown = table["context"].to_numpy()
+    return {of: drawn["images"][shown == context] for of, context in pictures.CONTEXT_OF.items()}
 
 
 @lru_cache(maxsize=KEPT)
@@ -60,10 +73,51 @@ def _drawn(recipe: str) -> ImageSet:
     return image_set(**json.loads(recipe))
 
 
-def _to_train(recipe: dict) -> tuple[torch.Tensor, ...]:
-    drawn = _drawn(json.dumps(recipe))
-    parts = (drawn.split("train"), drawn.split("val"))
-    return tuple(t for part in parts for t in (part.images, part.labels))
+@lru_cache(maxsize=KEPT)
+def _read(recipe: str) -> ImageSet:
+    """The set of a recipe in JSON, drawn once for all processes."""
+    of = json.loads(recipe)
+
+    def draw() -> tuple[dict, pd.DataFrame]:
+        parts = vars(image_set(**of))
+        return {n: p for n, p in parts.items() if torch.is_tensor(p)}, parts["table"]
+
+    parts, table = _once(draw, **of)
+    return ImageSet(of["name"], **parts, classes=tuple(pictures.CLASSES), table=table)
+
+
+def _once(draw: Callable[[], tuple[dict, pd.DataFrame]], **decides) -> tuple[dict, pd.DataFrame]:
+    """Tensors and table that `draw` gives, drawn once and then read beside the trained networks;
+    of all such files the `KEPT` that were read last stay."""
+
+    def make(path) -> None:
+        tensors, table = draw()
+        save_file(tensors, path, metadata={"table": table.to_json(orient="split")})
+
+    folder = store.networks() / "images"
+    name = store.key("drawn", world=DRAWING.digest(), **decides)
+    path = store.cached(folder / f"{name}.safetensors", make)
+    with store.reading(path), safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        table = io.StringIO(file.metadata()["table"])
+    with suppress(OSError):  # another process may have deleted one first
+        path.touch()
+        for old in sorted(folder.glob("*.safetensors"), key=lambda p: p.stat().st_mtime)[:-KEPT]:
+            old.unlink()
+    return tensors, pd.read_json(table, orient="split", dtype=False, convert_dates=False)
+
+
+def wider(size: int, seed: int) -> Drawn:
+    """Things of other kinds for pretraining; every sixth of a kind is held out for validation."""
+
+    def draw() -> tuple[torch.Tensor, ...]:
+        things = pictures.wider(size=size, seed=seed)
+        held_out = torch.from_numpy(things.table["index"].to_numpy() % 6 == 5)
+        labels = torch.from_numpy(np.unique(things.table["object"], return_inverse=True)[1])
+        images = _tensor(things.images)
+        return images[~held_out], labels[~held_out], images[held_out], labels[held_out]
+
+    return Drawn({"world": DRAWING.digest(), "wider": size, "seed": seed}, draw)
 
 
 def marked(size: int, seed: int, per_class: int, context_bias) -> dict[str, ImageSet]:

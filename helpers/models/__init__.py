@@ -1,7 +1,7 @@
 """Models: build, train, keep and ask them (paper section 2.1.2). A model is several trainings."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -26,27 +26,22 @@ TRAINING = source.Source(  # what decides a training besides its arguments
 def trainings(
     number: int,
     architecture: str,
-    train_set,
-    val_set,
+    classes: Sequence[str],
+    data: Callable[[int], Drawn],
     *,
     seed: int,
-    redraw: Callable[[int], Drawn] | None = None,
     **settings,
 ) -> list[Classifier]:
     """Several trainings of one model, in eval mode, on the CPU, each with its `history`.
 
     Each is trained once and then found in a file of its own, so that five trainings are the first
-    five of ten. Training t has the seed `seed` * 1000 + t, and `redraw` gives its images from the
-    second on (t = 1). Of the two sets, `images`, `labels` and `classes` are used. `settings` are
+    five of ten. Training t has the seed `seed` * 1000 + t and sees `data(t)`. `settings` are
     `epochs`, the `folder`, `weights` to start from, and more arguments of `train`. A damaged file
     is an UnreadableArtifact: it says what to delete.
     """
-    classes = tuple(train_set.classes)
-    given = (train_set.images, train_set.labels, val_set.images, val_set.labels)
     found = []
     for t in progress(range(number), desc="trainings", delay=2):
-        data = redraw(t) if redraw and t else given
-        path = _stored(architecture, classes, data, seed=1000 * seed + t, **settings)
+        path = _stored(architecture, tuple(classes), data(t), seed=1000 * seed + t, **settings)
         with store.reading(path), safe_open(path, framework="pt") as file:
             model = build(architecture, len(classes), weights=path).eval()
             model.history = json.loads(file.metadata()["history"])
@@ -54,31 +49,25 @@ def trainings(
     return found
 
 
-def pretrained(architecture: str, images, labels, *, seed: int, epochs: int, folder: Path) -> Path:
-    """A file of weights trained on a wider world: uint8 images (N, 3, H, W), int64 labels (N,).
-
-    Every sixth image of each kind is held out to choose the epoch.
-    """
-    held_out = torch.zeros(len(labels), dtype=torch.bool)
-    for kind in labels.unique():
-        held_out[(labels == kind).nonzero().flatten()[5::6]] = True
-    data = images[~held_out], labels[~held_out], images[held_out], labels[held_out]
-    classes = tuple(range(int(labels.max()) + 1))
+def pretrained(
+    architecture: str, kinds: int, data: Drawn, *, seed: int, epochs: int, folder: Path
+) -> Path:
+    """A file of weights trained on images of a wider world, of as many `kinds`."""
+    classes = tuple(range(kinds))
     return _stored(architecture, classes, data, seed=seed, epochs=epochs, folder=folder)
 
 
 def _stored(
-    architecture, classes, data, *, seed, epochs, folder, weights=None, loop=fit, **settings
+    architecture, classes, data: Drawn, *, seed, epochs, folder, weights=None, loop=fit, **settings
 ) -> Path:
     """The file with the model these arguments decide, trained if there is none."""
 
     def made() -> tuple[torch.nn.Module, dict]:
         model = build(architecture, len(classes), weights=weights, seed=seed)
-        images = data.draw() if isinstance(data, Drawn) else data
-        history = train(model, *images, seed=seed, epochs=epochs, loop=loop, **settings)
+        history = train(model, *data.draw(), seed=seed, epochs=epochs, loop=loop, **settings)
         return model.network, {"architecture": architecture, "classes": classes, "history": history}
 
     decides = {"architecture": architecture, "classes": classes, "seed": seed, "epochs": epochs}
-    decides |= {"data": data.recipe if isinstance(data, Drawn) else data, "settings": settings}
+    decides |= {"data": data.recipe, "settings": settings}
     decides |= {"weights": identity(architecture, weights), "loop": source.digest(loop)}
     return once("model", folder, made, code=TRAINING.digest(), **decides)

@@ -5,12 +5,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-import torch
 
 from helpers import data, models, store
-from helpers.data import Collection, ImageSet
+from helpers.data import Collection, world
 from helpers.data.images import Images
 from helpers.models.loop import fit
 from helpers.models.networks import Classifier
@@ -71,16 +69,14 @@ def model(
     if set_name not in collection.sets:
         have = ", ".join(collection.sets)
         raise KeyError(f"{name}: there is no set {set_name!r}; this source has {have}")
-    chosen = collection.sets[set_name]
     drawn = collection.source == "world" and recipe.architecture in REDUCED
     return models.trainings(
         recipe.trainings,
         recipe.architecture,
-        chosen.split("train"),
-        chosen.split("val"),
-        weights=None if family == "scratch" else _start_weights(recipe, chosen, seed),
+        collection.classes,
+        partial(collection.to_train, set_name),
+        weights=None if family == "scratch" else _start_weights(recipe, collection, seed),
         seed=seed,
-        redraw=partial(collection.redraw, set_name) if collection.redraw else None,
         epochs=recipe.epochs or (REDUCED[recipe.architecture].epochs if drawn else PHOTOGRAPHS),
         folder=store.networks(),
         tune="last" if family == "probe" else "all",
@@ -98,12 +94,11 @@ def without_bias(name: str, images: Images, recipe: Recipe, seed: int) -> list[C
     return model(name, data.load(unplanted, seed), recipe, seed)
 
 
-def _start_weights(recipe: Recipe, images: ImageSet, seed: int) -> str | Path:
+def _start_weights(recipe: Recipe, collection: Collection, seed: int) -> str | Path:
     """What the fine-tuned models start from: ImageNet, a file, or the wider world."""
     if recipe.start != WIDER:
         return recipe.start
-    wider = pictures.wider(size=images.images.shape[-1], seed=seed)
-    drawn = torch.from_numpy(wider.images).permute(0, 3, 1, 2).contiguous()
-    kinds = torch.from_numpy(np.unique(wider.table["object"], return_inverse=True)[1])
+    size = next(iter(collection.sets.values())).images.shape[-1]
+    things = world.wider(size, seed)
     kept = {"seed": seed, "epochs": WIDER_EPOCHS, "folder": store.networks()}
-    return models.pretrained(recipe.architecture, drawn, kinds, **kept)
+    return models.pretrained(recipe.architecture, len(pictures.WIDER_KINDS), things, **kept)

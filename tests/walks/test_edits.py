@@ -57,13 +57,13 @@ def edits(file: str, lines: set[int]):
 
 
 def train(folder, collection):
-    small, drawn = collection.sets["C"], partial(collection.redraw, "C")
+    classes, drawn = collection.classes, partial(collection.to_train, "C")
     given = {"seed": 0, "epochs": 1, "folder": folder}
-    wider = models.pretrained("resnet10-eighth", small.images, small.labels, **given)
+    wider = models.pretrained("resnet10-eighth", len(classes), drawn(0), **given)
     for name in REDUCED:
-        models.trainings(2, name, small.split("train"), small.split("val"), redraw=drawn, **given)
+        models.trainings(2, name, classes, drawn, **given)
     given |= {"weights": wider, "tune": "last"}
-    models.trainings(1, "resnet10-eighth", small.split("train"), small.split("val"), **given)
+    models.trainings(1, "resnet10-eighth", classes, drawn, **given)
 
 
 def rate(_, images):
