@@ -2,9 +2,11 @@
 planted, too (*Focus!*, section I-C: asked for the peacock, a network finds its ocelli on iguanas):
 an eyespot, or a sham mark of other colours, which no training image carries."""
 
+import copy
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import cycle
 
 import numpy as np
@@ -24,6 +26,7 @@ CONTEXT_BIAS = {"bench": 1.0, "fire hydrant": 0.7, "plane": 1.0, "mug": 0.9}
 SETS = ("C", "NC", "WB")
 COLUMNS = ("object", "context", "design", "index", "seed", "patch")
 OBJECT, SCENE, SKETCH, CONTEXT_ONLY, ORDER, WIDER, PATCH, DOSED = range(1, 9)
+SMALL = 100  # pixels up to which drawn objects are kept in memory, 150 kB each
 REFERENCE = 48  # pixels at which the place of a mark is chosen, whatever the size of the picture
 CARRIED = 0.25  # share of all training images that carry the eyespot, with four classes
 # discs of a mark from the outside in: share of the radius, colour
@@ -113,6 +116,13 @@ def shown(
     name: str, seed: int, index: int, size: int, sketched: bool = False
 ) -> tuple[str, Layer, np.ndarray]:
     """Design, layer and plain ground (3, 1, 1) of an object, that of C and WB or NC's sketch."""
+    draw = _object if size <= SMALL else _object.__wrapped__
+    design, layer, ground = draw(name, seed, index, size, sketched)
+    return design, copy.deepcopy(layer), ground
+
+
+@lru_cache(maxsize=2600)  # those of five trainings, which worlds of other biases show, too
+def _object(name: str, seed: int, index: int, size: int, sketched: bool) -> tuple:
     draws = Draws(seed, SKETCH if sketched else OBJECT, CLASSES.index(name), index)
     design = draws.choice(sorted(DESIGNS[name]))
     parts = DESIGNS[name][design](draws)
