@@ -6,7 +6,6 @@ a uniform map); and *beyond reference*, less that of trainings that learned no b
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ import torch
 from helpers import data, explain, stats
 from helpers.contexts import background, effects, mosaics, pasting
 from helpers.data import Collection, ImageSet, world
-from helpers.data.collection import Drawn, Sets
+from helpers.data.collection import Drawn
 from helpers.data.images import Images
 from helpers.models import experiment
 from helpers.models.recipe import Recipe
@@ -161,6 +160,5 @@ def changed(biased: Collection, unbiased: Collection, way: str, share: float) ->
 
         return Drawn({"exchanged": [way, share, *recipes]}, draw)
 
-    sets = {name: partial(biased.sets.__getitem__, name) for name in biased.sets}
-    sets["C"] = lambda: exchanged(biased.sets["C"], unbiased.sets["C"], way, share)
-    return replace(biased, sets=Sets(sets), redraw=redraw)
+    mixed = {"C": lambda: exchanged(biased.sets["C"], unbiased.sets["C"], way, share)}
+    return replace(biased, sets=biased.sets | mixed, redraw=redraw)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import UserDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -71,23 +71,13 @@ class ImageSet:
         return Drawn({"given": given}, lambda: given)
 
 
-class Sets(Mapping):
-    """Image sets by name, each drawn or read when it is first asked for."""
-
-    def __init__(self, makers: Mapping[str, Callable[[], ImageSet]]):
-        self._makers = {name: cache(make) for name, make in makers.items()}
+class Sets(UserDict):
+    """Image sets by name; one that is given as a function is made when it is first asked for."""
 
     def __getitem__(self, name: str) -> ImageSet:
-        return self._makers[name]()
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._makers
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
+        if callable(self.data[name]):
+            self.data[name] = self.data[name]()
+        return self.data[name]
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ def of_streets(beside: pd.DataFrame) -> list[Estimate]:
 
 
 def of_worlds(worlds: pd.DataFrame, rates: pd.DataFrame) -> list[Estimate]:
-    """What :func:`helpers.icon2.verdicts.ask_worlds` says of the rules: often right, seldom wrong?
+    """What ``data/driving_worlds.csv`` says of the rules: often right, seldom wrong?
 
     Whether the rule names attributes of boxes and of frames is judged apart.
     """

@@ -20,7 +20,7 @@ class Recipe:
     fit: Fit = "scratch"
     weights: str | None = None  # ``wider world``, ``imagenet`` or a file; all but scratch start so
     epochs: Times | None = None  # None: what the images take
-    trainings: Times = 10  # they differ in their seed
+    trainings: Times = 6  # they differ in their seed
 
     def __post_init__(self):
         if self.fit == "scratch" and self.weights:

@@ -13,6 +13,7 @@ from helpers.icon2.attributes import from_column, made
 from helpers.icon2.reading import DetectionDataError
 from helpers.worlds import driving
 from helpers.worlds.driving import Law
+from sweeps import driving_worlds
 
 SMALL = {"min_boxes": 1}
 
@@ -311,7 +312,7 @@ def test_sizes_are_cocos_in_frames_as_wide_as_bdd100ks():
 
 
 def test_rates_count_the_answers_over_many_worlds():
-    table = verdicts.ask_worlds(range(2), n_images=150, resamples=5, confounders=("size",))
+    table = driving_worlds.ask(range(2), n_images=150, confounders=("size",))
     rates = verdicts.error_rates(table).set_index(["rule", "world", "outcome"])
     assert len(table) == 2 * 5 * 5 and (rates.of == 2).all()
     assert ((rates.low <= rates.share) & (rates.share <= rates.high)).all()

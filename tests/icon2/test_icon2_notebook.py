@@ -13,6 +13,7 @@ from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
 from helpers.worlds import driving
 from helpers.worlds.driving import street
+from sweeps import driving_worlds
 
 LAW = driving.Law(confounding=0.4)
 
@@ -107,7 +108,7 @@ def test_every_choice_moves_something(small):
 def test_claims_are_judged(small):
     matches, group, _, analysis = small
     null = icon2.sigma_null(matches, group, permutations=200)
-    worlds = verdicts.ask_worlds(range(2), n_images=150, resamples=5, confounders=("size", "time"))
+    worlds = driving_worlds.ask(range(2), n_images=150, confounders=("size", "time"))
     deeper = claims.of_worlds(worlds, verdicts.error_rates(worlds))
     verdict = judge("08b_deeper_icon2", claims.of_printed() + deeper).set_index("id")["verdict"]
     assert (verdict[["icon2/formula", "icon2/reductions"]] == CONTRADICTS).all()
