@@ -1,5 +1,6 @@
 """Which notebook runs with which parameters, and what that makes. See README, "Sweeps"."""
 
+import csv
 import logging
 import os
 import sys
@@ -18,6 +19,9 @@ except (OSError, ValueError) as error:
     raise WorkflowError(f"refused before anything ran:\n{error}") from None
 OUT = os.path.relpath(store.outputs() / RUN)  # whatever the folders above are called
 NOTEBOOKS = list(PARAMETERS)
+# of a first run; the longest begin first, so that no core is left waiting for one at the end
+with open("data/seconds.csv") as file:
+    SECONDS = {row["notebook"]: float(row["seconds"]) for row in csv.DictReader(file)}
 # that a notebook failed, and where its error is, says the rule; not its whole command line
 logging.getLogger("snakemake.logging").addFilter(lambda said: "CalledProcessError" not in str(said.msg))
 
@@ -42,6 +46,7 @@ rule notebook:
         yaml=lambda wildcards: yaml.safe_dump(PARAMETERS[wildcards.name]),
         inputs=lambda wildcards: preflight.inputs(PARAMETERS[wildcards.name]),
     threads: 1
+    priority: lambda wildcards: SECONDS.get(wildcards.name, 0)
     shell:
         "echo {wildcards.name:q}: started; rm -f {params.findings:q};"
         " stopped() {{ echo {wildcards.name:q}: stopped; exit 130; }}; trap stopped INT;"
