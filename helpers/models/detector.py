@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import torch
 from PIL import Image
@@ -166,17 +167,17 @@ def detect(detector: Detector, images: Iterable[torch.Tensor]) -> pd.DataFrame:
     """What a detector finds in images, uint8 (3, H, W) each: columns image (number), category
     (name), x1, y1, x2, y2 (pixels), score."""
     device = next(detector.network.parameters()).device
-    parts = []
+    rows, names = [], []
     with single_thread():
         for number, image in enumerate(progress(images, desc="detecting", delay=2)):
             [found] = detector.network([image.to(device).float() / 255])
-            part = pd.DataFrame(found["boxes"].cpu().numpy(), columns=CORNERS)
-            names = [detector.classes.get(label) for label in found["labels"].tolist()]
-            part.insert(0, "image", number)
-            part.insert(1, "category", names)
-            part["score"] = found["scores"].cpu().numpy()
-            parts.append(part.dropna(subset="category"))
-    return pd.concat(parts, ignore_index=True)
+            boxes, scores = found["boxes"].cpu().numpy(), found["scores"].cpu().numpy()
+            rows.append(np.column_stack([np.full(len(boxes), number), boxes, scores]))
+            names += [detector.classes.get(label) for label in found["labels"].tolist()]
+    table = pd.DataFrame(np.concatenate(rows), columns=["image", *CORNERS, "score"])
+    table = table.astype(dict.fromkeys([*CORNERS, "score"], "float32") | {"image": int})
+    table.insert(1, "category", pd.Series(names, dtype=object))
+    return table.dropna(subset="category", ignore_index=True)
 
 
 def predict(

@@ -6,6 +6,7 @@ what a detector then does otherwise is due to that alone.
 
 import itertools
 import json
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -115,14 +116,19 @@ def render(frames: pd.DataFrame, things: pd.DataFrame) -> tuple[np.ndarray, pd.D
     ``distance`` is in metres, ``visible`` the share of the thing's pixels that nothing hides,
     ``look`` 0 or 1.
     """
-    of_frame = dict(list(things.groupby("frame")))
-    images = np.empty((len(frames), 3, HEIGHT, WIDTH), np.uint8)
-    parts = []
+    of_frame = defaultdict(list)
+    for thing in things.itertuples():
+        of_frame[thing.frame].append(thing)
+    images, rows = np.empty((len(frames), 3, HEIGHT, WIDTH), np.uint8), []
     for number, frame in enumerate(progress(frames.to_dict("records"), desc="frames", delay=2)):
-        picture, boxes = _rendered(frame, of_frame.get(number, things.iloc[:0]))
+        picture, placed = _rendered(frame, of_frame[number])
         images[number] = picture.transpose(2, 0, 1)
-        parts.append(boxes.assign(image=number))
-    boxes = pd.concat(parts, ignore_index=True).assign(ignore=False)
+        rows += [(*row, number) for row in placed]
+    columns = ["category", "x1", "y1", "x2", "y2", "truncated", "look", "distance", "visible"]
+    boxes = pd.DataFrame(rows, columns=[*columns, "image"])
+    boxes.insert(len(columns), "occluded", boxes["visible"] < OCCLUDED)
+    fit = (boxes["visible"] >= SEEN) & (boxes["y2"] - boxes["y1"] >= LEAST)
+    boxes = boxes[fit].reset_index(drop=True).assign(ignore=False)
     boxes["category"] = pd.Index(KINDS).get_indexer(boxes["category"])
     return images, boxes
 
@@ -162,13 +168,13 @@ def _label(box: dict) -> dict:
     return {"category": KINDS[box["category"]], "attributes": about, "box2d": corners}
 
 
-def _rendered(frame: dict, things: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
-    """One frame, uint8 (160, 320, 3), and its boxes; `things` are in order, the farthest first."""
+def _rendered(frame: dict, things: list) -> tuple[np.ndarray, list[tuple]]:
+    """One frame, uint8 (160, 320, 3), and where its things are; the farthest come first."""
     rng = np.random.default_rng(frame["seed"])
     picture = _ground(rng, SCENES[frame["scene"]])
     owner = np.full((HEIGHT, WIDTH), -1, np.int16)
     rows, places = [], []
-    for number, thing in enumerate(things.itertuples()):
+    for number, thing in enumerate(things):
         wide, high, over = METRES[thing.kind]
         scale = FOCAL / thing.distance
         size = max(1, round(wide * scale)), max(1, round(high * scale))
@@ -186,12 +192,8 @@ def _rendered(frame: dict, things: pd.DataFrame) -> tuple[np.ndarray, pd.DataFra
         rows.append((thing.kind, x1, y1, x2, y2, cut, thing.look, thing.distance))
         places.append((number, max(int(solid.sum()), 1)))
     seen = np.bincount(owner[owner >= 0], minlength=len(things))
-    columns = ["category", "x1", "y1", "x2", "y2", "truncated", "look", "distance"]
-    boxes = pd.DataFrame(rows, columns=columns)
-    boxes["visible"] = [seen[number] / area for number, area in places]
-    boxes["occluded"] = boxes["visible"] < OCCLUDED
-    fit = (boxes["visible"] >= SEEN) & (boxes["y2"] - boxes["y1"] >= LEAST)
-    return _weathered(np.asarray(picture), frame, rng), boxes[fit].reset_index(drop=True)
+    placed = [(*row, seen[n] / area) for row, (n, area) in zip(rows, places, strict=True)]
+    return _weathered(np.asarray(picture), frame, rng), placed
 
 
 def _ground(rng, tallest: int) -> Image.Image:
