@@ -93,10 +93,8 @@ def _alike(residual: np.ndarray, variance: np.ndarray, image: pd.Series) -> floa
 
 def compared(frames: Mapping[str, Frames]) -> pd.DataFrame:
     """What each detector finds on the same layouts, by class and value of each attribute.
-
     ``times of share low high`` are of boxes that are found at an IoU of .5; AP is in points, with N
-    and F counted per image.
-    """
+    and F counted per image."""
     parts, on = [], ["class", "attribute", "value"]
     for detector, world in frames.items():
         whole = Attribute("all", ("all",), np.zeros(len(world.images), int), "image")

@@ -148,8 +148,7 @@ def _rates(data: counts.Table, draws: int, seed: int) -> pd.DataFrame:
 
 def _gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame:
     """The widest differences between two groups, by measure and attribute, the widest first, with p
-    values that are corrected for all of them (Holm).
-    """
+    values that are corrected for all of them (Holm)."""
     parts = []
     for attribute, data in tables.items():
         needed = max(draws, A_GAP * len(_measures(data)) * len(tables))

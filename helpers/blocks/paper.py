@@ -1,7 +1,5 @@
 """The paper itself: Table 1, the code of section 5.2 and Figure 1.
-
-With ``from helpers.blocks import paper as fb``, that code runs as printed.
-"""
+With ``from helpers.blocks import paper as fb``, that code runs as printed."""
 
 import itertools
 from typing import Any
@@ -43,11 +41,8 @@ Fork = counts.branches
 
 
 def by_name(data: Table, name: str, group: str | None = None) -> float:
-    """A measure of Table 1 by its printed name.
-
-    Those of one group and its complement are of `group`, or the largest over all groups
-    (Equation 8).
-    """
+    """A measure of Table 1 by its printed name. Those of one group and its complement are of
+    `group`, or the largest over all groups (Equation 8)."""
     if name not in TABLE_1:
         raise ValueError(f"measure {name!r} is not known; there are {', '.join(TABLE_1)}")
     of, which, comparison, reduction = TABLE_1[name]

@@ -1,7 +1,5 @@
 """Every combination of the blocks with what it is worth, and the way back from a cell to its rows.
-
-The paper's Figure 2 explores a report by clicking; here each step is a function of its own.
-"""
+The paper's Figure 2 explores a report by clicking; here each step is a function of its own."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -102,8 +100,7 @@ def readings(
     data: Table, wanted: Mapping[str, tuple], *, draws: int = 999, seed: int = 0
 ) -> pd.DataFrame:
     """Some cells, (measure, set, comparison, reduction) by their names, with what each is worth:
-    `Report.cells`, and null_low and null_high, the middle 95% of the null.
-    """
+    `Report.cells`, and null_low and null_high, the middle 95% of the null."""
     found = []
     for name, cell in wanted.items():
         one = make(data, *([b] for b in cell), bootstrap=draws, permutations=draws, seed=seed)

@@ -1,7 +1,5 @@
 """From files to counts: columns recognised by their names, rows counted by DuckDB.
-
-Columns are text (`rows`), and converted where they have a role. Rows are never held in memory.
-"""
+Columns are text (`rows`), and converted where they have a role. Rows are never held in memory."""
 
 import csv
 import io

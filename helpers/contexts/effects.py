@@ -1,7 +1,5 @@
 """What a context does to a prediction: flips, signed distances, and the part that is the context's.
-
-*Assessing Biases through Visual Contexts*, section 3; `stats.mean` makes the intervals.
-"""
+*Assessing Biases through Visual Contexts*, section 3; `stats.mean` makes the intervals."""
 
 from collections.abc import Mapping, Sequence
 
@@ -159,10 +157,8 @@ def of_trainings(images: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement(first, second, value: str = "context_effect") -> stats.Interval:
-    """How alike two methods rank the pairs by the mean of `value`: Spearman over the pairs.
-
-    Both are by :func:`per_image`, of the same pairs and trainings; NaN where all pairs are alike.
-    """
+    """How alike two methods rank the pairs by the mean of `value`: Spearman over the pairs. Both
+    are by :func:`per_image`, of the same pairs and trainings; NaN where all pairs are alike."""
     groups, keys = [], ["training", "object"]
     for table in (first, second):
         for _, part in table.groupby("object_class"):
@@ -202,9 +198,7 @@ def intervals(
     images: pd.DataFrame, by: Sequence[str], measures: Sequence[str], within: str = "object_class"
 ) -> pd.DataFrame:
     """The :func:`mean` of measures by group, with its ends (x_low, x_high); groups `within` equal.
-
-    A measure with a negative value anywhere is taken for a difference, as of :func:`beyond`.
-    """
+    A measure with a negative value anywhere is taken for a difference, as of :func:`beyond`."""
     rows = []
     differ = {n: n.endswith("_effect") or bool((images[n] < 0).any()) for n in measures}
     for key, part in images.groupby(list(by), sort=False):

@@ -76,10 +76,8 @@ def set_style() -> None:
 
 def palette(classes: Sequence[str], context_of: Mapping[str, str] | None = None) -> dict[str, str]:
     """Give every class one colour, which its context shares: a dict from class to "#RRGGBB".
-
     Classes of the paper's names, or with its contexts (`context_of`), have its colours (section 3);
-    the others take what is left of eight, and beyond eight, hues.
-    """
+    the others take what is left of eight, and beyond eight, hues."""
     context_of = context_of or {}
     found = {}
     for name in classes:
@@ -198,9 +196,7 @@ def forest(
 ) -> Figure:
     """Rows of points with whiskers: a line for each entry of the column `rows`, a mark for each of
     `by`, by its `looks`, and a panel for each of `panel`, at most `across` beside each other.
-
-    Panels below each other have lines of their own. `at` is where a reference `line` stands.
-    """
+    Panels below each other have lines of their own. `at` is where a reference `line` stands."""
     parts = [("", table)] if panel is None else list(table.groupby(panel, sort=False))
     down = math.ceil(len(parts) / across)
     columns = math.ceil(len(parts) / down)

@@ -1,8 +1,6 @@
 """Controls, whose Focus is known beforehand, and the choices that move a score.
-
 A map that ignores the class has Focus 1/2 on average over a mosaic and its twin, in which the other
-class is asked for.
-"""
+class is asked for."""
 
 import copy
 import zlib
@@ -87,10 +85,8 @@ def randomized(model: nn.Module, seed: int) -> nn.Module:
 
 def knows_nothing(model: Model, images: ImageSet, methods: Iterable) -> pd.DataFrame:
     """Two class-blind maps, and every method, on networks of random weights: Focus must be 0.5.
-
     Each network explains other mosaics and twins. A row a map or method: method; mosaics (with a
-    Focus); mean, low, high (99.5%, over the networks); holds; why (it refuses the networks).
-    """
+    Focus); mean, low, high (99.5%, over the networks); holds; why (it refuses the networks)."""
     rows = []
     for method in progress([random_map, uniform_map, *methods], desc="controls", delay=2):
         means, count, why = [], 0, ""
@@ -251,9 +247,7 @@ def tried(model: Model, images: ImageSet, table, methods: Iterable[str]) -> pd.D
 
 def paired(chosen: pd.DataFrame) -> pd.DataFrame:
     """What each choice changes: the second option's Focus less the first's, on the same mosaics.
-
-    Of the pairs of maps those are undefined of which one has no Focus; they do not count.
-    """
+    Of the pairs of maps those are undefined of which one has no Focus; they do not count."""
     rows = []
     for (choice, method), part in chosen.groupby(["choice", "method"], sort=False):
         first, second = part["option"].unique()

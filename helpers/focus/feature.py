@@ -1,7 +1,5 @@
 """By which feature are two classes confused? Where the wrong relevance lies, and an intervention.
-
-What is suspected is painted over: if relevance fell there because of it, Focus rises.
-"""
+What is suspected is painted over: if relevance fell there because of it, Focus rises."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -42,10 +40,8 @@ BEFORE, OVER, ELSEWHERE = "as it is", "painted over", "painted elsewhere"
 
 def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Fill what is masked with the colours around it, blurred, so that nothing is seen there.
-
     Images and what is returned are uint8 (N, 3, H, W), masks bool (N, H, W). Masks of another
-    shape, a mask that covers a whole image, and masks that cover nothing are a ValueError.
-    """
+    shape, a mask that covers a whole image, and masks that cover nothing are a ValueError."""
     size = len(images), *images.shape[-2:]
     if masks.dtype != torch.bool or masks.shape != size or not masks.any():
         raise ValueError(f"Masks must be bool {size}, as large as the images, and cover something.")

@@ -1,8 +1,6 @@
 """Means of Focus over trainings and mosaics, with intervals that know that mosaics share images.
-
 The variance of a mean is what the images add, plus what the trainings add, less what both contain
-(as in :func:`helpers.stats.mean`, where no two values share an image).
-"""
+(as in :func:`helpers.stats.mean`, where no two values share an image)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Which images make which mosaic (section I-A), and the mosaics themselves.
-
-The paper draws at random; here a shuffled deck is dealt out before it is shuffled again.
-"""
+The paper draws at random; here a shuffled deck is dealt out before it is shuffled again."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations

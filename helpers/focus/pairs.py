@@ -1,7 +1,5 @@
 """Class pairs that a model confuses: Focus of two-class mosaics, ranked (section I-C).
-
-What comes first need not be a bias, but a suspect: :mod:`helpers.focus.feature` tries it.
-"""
+What comes first need not be a bias, but a suspect: :mod:`helpers.focus.feature` tries it."""
 
 from collections.abc import Sequence
 

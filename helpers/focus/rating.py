@@ -1,7 +1,5 @@
 """Rate methods: explain mosaics for their target, and score the maps (Equation 1).
-
-The scores of a method and a training are a file: a study that stopped goes on with the next.
-"""
+The scores of a method and a training are a file: a study that stopped goes on with the next."""
 
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
@@ -93,10 +91,8 @@ def rate(
 
 def ratings(models: Iterable[Model], images, tables, methods, on=None, **more) -> pd.DataFrame:
     """Every method on every model, on the image set that the model was trained on, or the one `on`.
-
     Image sets and mosaics are given by set; `more` is `effort` and `shape`. A method that refuses a
-    model, as LRP may, has no rows there; `attrs["refused"]` says why.
-    """
+    model, as LRP may, has no rows there; `attrs["refused"]` says why."""
     found, refused = [], {}
     asked = [(model, method) for model in models for method in methods]
     for model, method in progress(asked, desc="rating", delay=2):

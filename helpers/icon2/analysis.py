@@ -1,7 +1,5 @@
 """Ranking, control (section 3) and a permutation null: what ICON2 finds, a table a question.
-
-Average precision is in points (0 to 100) in every table, from 0 to 1 in arrays.
-"""
+Average precision is in points (0 to 100) in every table, from 0 to 1 in arrays."""
 
 from __future__ import annotations
 
@@ -43,10 +41,8 @@ def shares(boxes: np.ndarray) -> np.ndarray:
 
 def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     """ProxyAP of each group (..., A) by Eq. 6: sum over e of P(e|a) AP_e.
-
     From AP (..., E) and boxes (..., E, A). Values of e that are not estimable are left out; NaN
-    where fewer than two are left.
-    """
+    where fewer than two are left."""
     known = ~np.isnan(ap)
     found = (shares(boxes * known[..., None]) * np.nan_to_num(ap)[..., None]).sum(-2)
     return np.where((known.sum(-1) >= 2)[..., None], found, np.nan)
@@ -54,10 +50,8 @@ def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
 
 def controlled(cell_ap: np.ndarray, averaged: str = "sigma") -> np.ndarray:
     """Mean over e of sigma within e (section 3.2.2), from the AP of every cell (..., E, A).
-
     Values of e in which a group is not estimable are left out. Of the ``variance``, which the
-    paper's text averages, the root is returned.
-    """
+    paper's text averages, the root is returned."""
     power = {"sigma": 1, "variance": 2}[averaged]
     mean = np.ma.masked_invalid(sigma(cell_ap) ** power).mean(-1)
     return np.ma.filled(mean, np.nan) ** (1 / power)
@@ -111,10 +105,8 @@ def analyse(
 @dataclass(frozen=True)
 class Analysis:
     """The estimates of each class (row 0 of an array, then its resamples), and tables from them.
-
     Tables name the ``class``, ``attribute``, ``value`` and ``group``; ``low`` and ``high`` are the
-    95% interval. Those of AP have ``AP low high boxes estimable``.
-    """
+    95% interval. Those of AP have ``AP low high boxes estimable``."""
 
     sensitive: Attribute
     estimates: dict[str, Estimate]
@@ -157,10 +149,8 @@ class Analysis:
 
     def ranking(self) -> pd.DataFrame:
         """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first.
-
         ``first`` is the share of resamples in which the attribute ranks first. What could not be
-        estimated has no rank.
-        """
+        estimated has no rank."""
         tables = [_ranked(name, e.parts) for name, e in self.estimates.items()]
         return pd.concat(tables, ignore_index=True)
 

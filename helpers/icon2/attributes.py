@@ -114,11 +114,8 @@ def made(frames: Frames, name: str) -> Attribute:
 
 
 def from_column(frames: Frames, column: str) -> Attribute:
-    """An attribute from a column of the images, or else of the boxes.
-
-    Values are in the order of categories, or sorted; of numbers with many values thirds. BDD100K's
-    "undefined" is no value.
-    """
+    """An attribute from a column of the images, or else of the boxes. Values are in the order of
+    categories, or sorted; of numbers with many values thirds. BDD100K's "undefined" is no value."""
     for level, table in (("image", frames.images), ("box", frames.boxes)):
         if column in table:
             found = table[column]

@@ -76,10 +76,8 @@ def check(settings: SimpleNamespace) -> None:
 
 def example(frames: Frames, matches: Matches, name: str) -> tuple[int, pd.DataFrame, pd.DataFrame]:
     """A frame that shows what matching does: its number, its boxes, and its detections.
-
     It has a hit, a miss and a false positive of the class, or most of them. The boxes have a column
-    ``found``, the detections ``hit`` and ``box`` (the row of the box that they took).
-    """
+    ``found``, the detections ``hit`` and ``box`` (the row of the box that they took)."""
     rows, ours = matches.rows(name), matches.of(name)
     boxes = frames.boxes.loc[ours.box_row[~ours.box_ignored]]
     boxes = boxes.assign(found=boxes.index.isin(rows.box[rows.hit]))

@@ -1,7 +1,5 @@
 """Claims and their verdicts: what a paper says, what was measured here, and how the two compare.
-
-A claim is a row of ``data/paper/claims.csv``; a paper's room returns estimates by its id.
-"""
+A claim is a row of ``data/paper/claims.csv``; a paper's room returns estimates by its id."""
 
 import math
 from collections import defaultdict
@@ -40,10 +38,8 @@ def read(path: Path = TABLE) -> pd.DataFrame:
 
 def judge(notebook: str, estimates: Iterable[Estimate]) -> pd.DataFrame:
     """Judge the claims of a notebook by what it measured: `COLUMNS`, a row a claim.
-
     A claim is right (wrong) where the whole interval lies on its side (the other side) of the
-    bound. Without an estimate a paper's claim has no counterpart, and one of the suite no row.
-    """
+    bound. Without an estimate a paper's claim has no counterpart, and one of the suite no row."""
     chapter, rows = notebook.split("_")[0], []
     known, estimates = read().query("notebook == @chapter"), list(estimates)
     for unknown in {estimate.claim for estimate in estimates} - set(known.index):
@@ -103,9 +99,7 @@ def _right(side: str, bound: float, interval: tuple, p: float | None) -> bool | 
 
 def shown(judged: pd.DataFrame) -> pd.DataFrame:
     """The judged claims as people read them: claim, paper, measured here, judged by, verdict.
-
-    Where many claims have no counterpart for one and the same reason, the first stands for all.
-    """
+    Where many claims have no counterpart for one and the same reason, the first stands for all."""
     rule = judged["side"].where(judged["side"] != "equal", "equal to")
     rule = rule + " " + judged["bound"].map("{:g}".format).where(judged["side"] != "", "")
     rule = rule.where(judged["p"].isna(), rule + ", p = " + judged["p"].map("{:.2g}".format))

@@ -77,9 +77,8 @@ def overview() -> HTML:
 
 def figure(notebook: str, name: str) -> HTML:
     """A figure as it is stored in a notebook, with its caption; KeyError where there is none.
-
-    `notebook` is the file's name without ending, and `name` what the notebook gave to `run.show`.
-    """
+    `notebook` is the file's name without ending, and `name` what the notebook gave to
+    `run.show`."""
     for output in outputs(read(NOTEBOOKS / f"{notebook}.ipynb")):
         data = output.get("data", {})
         if data.get("text/plain", "").startswith(f"Figure {name}:"):
@@ -158,11 +157,9 @@ def without_widgets(notebook: nbformat.NotebookNode) -> None:
 
 
 def copy(folder: Path, solved: bool) -> Path:
-    """Copy the start page and the lessons to a folder; what is there already stays as it is.
-
-    The copies write their results to a run that is called as the folder, not to the demo. Without
-    the solutions, exercises carry nbgrader's metadata, so that nbgrader can collect and grade them.
-    """
+    """Copy the start page and the lessons to a folder; what is there already stays as it is. The
+    copies write their results to a run that is called as the folder, not to the demo. Without the
+    solutions, exercises carry nbgrader's metadata, so that nbgrader can collect and grade them."""
     for path in [NOTEBOOKS / "00_start_here.ipynb", *lessons()]:
         if (folder / path.name).exists():
             continue

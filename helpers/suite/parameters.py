@@ -1,7 +1,5 @@
 """What a notebook may be given: every parameter of every notebook is declared here, once.
-
-A notebook names its own in one cell, and the next is ``settings = check(globals())``.
-"""
+A notebook names its own in one cell, and the next is ``settings = check(globals())``."""
 
 import ast
 import functools

@@ -1,7 +1,5 @@
 """A notebook's run: the state it starts from, where its results go, and what made it.
-
-With one thread a seed gives the same model whatever the number of cores.
-"""
+With one thread a seed gives the same model whatever the number of cores."""
 
 import json
 import platform
@@ -74,9 +72,7 @@ class Run:
 
     def findings(self, estimates: Iterable) -> None:
         """Judge the notebook's claims, save them as ``findings/<notebook>.json`` and display them.
-
-        `estimates` are by the ids of ``claims.csv`` (:func:`claims.judge`).
-        """
+        `estimates` are by the ids of ``claims.csv`` (:func:`claims.judge`)."""
         judged = claims.judge(self.notebook, estimates)
         findings = judged.astype(object).where(judged.notna(), None).to_dict("records")
         record = {"notebook": self.notebook, "settings": vars(self.settings), "findings": findings}

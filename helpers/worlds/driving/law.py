@@ -1,7 +1,5 @@
 """The stated law of the planted driving world: what its scenes hold, and what income changes.
-
-How well a detector finds what is in them was measured (``data/detection_law.csv``).
-"""
+How well a detector finds what is in them was measured (``data/detection_law.csv``)."""
 
 from dataclasses import dataclass
 

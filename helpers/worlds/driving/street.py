@@ -1,8 +1,6 @@
 """Streets that can be rendered: a camera, a road, and cars, pedestrians, signs and trucks on it.
-
 A scene is a table before it is a picture: the same scene can be rendered with other *looks*, and
-what a detector then does otherwise is due to that alone.
-"""
+what a detector then does otherwise is due to that alone."""
 
 import itertools
 import json
@@ -91,9 +89,7 @@ def dressed(
     frames: pd.DataFrame, things: pd.DataFrame, rare: float | tuple[float, float, float]
 ) -> pd.DataFrame:
     """The same things with a look each: 1, the rare look, for a share of cars and pedestrians.
-
-    `rare` is that share, one for all or one for each income group. Nothing else changes.
-    """
+    `rare` is that share, one for all or one for each income group. Nothing else changes."""
     share = np.broadcast_to(rare, len(GROUPS))[frames["income"].cat.codes.to_numpy()]
     second = things["chance"] < share[things["frame"]]
     return things.assign(look=(second & things["kind"].isin(TWO_LOOKS)).astype(int))
@@ -111,10 +107,8 @@ def looks() -> dict[str, np.ndarray]:
 
 def render(frames: pd.DataFrame, things: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
     """Dressed scenes as images, uint8 (N, 3, 160, 320), and their labelled boxes (pixels).
-
     ``distance`` is in metres, ``visible`` the share of the thing's pixels that nothing hides,
-    ``look`` 0 or 1.
-    """
+    ``look`` 0 or 1."""
     of_frame = dict(list(things.groupby("frame")))
     images = np.empty((len(frames), 3, HEIGHT, WIDTH), np.uint8)
     parts = []
@@ -131,10 +125,8 @@ def write(
     folder: str | Path, frames: pd.DataFrame, images: np.ndarray, boxes: pd.DataFrame
 ) -> dict[str, Path]:
     """Write rendered frames as a folder like BDD100K's, with GPS tracks and incomes.
-
     The labels also tell the look and the distance of each thing. A folder that has been written
-    stays. The paths are images (a folder of PNG files), labels, gps, areas and incomes.
-    """
+    stays. The paths are images (a folder of PNG files), labels, gps, areas and incomes."""
     folder = Path(folder)
     of_image, rows = dict(list(boxes.groupby("image"))), []
     for number, frame in enumerate(frames.to_dict("records")):
@@ -279,10 +271,8 @@ def write_city(
     folder: Path, videos: list[str], groups: np.ndarray, missing: float = 0.1
 ) -> dict[str, Path]:
     """Write the city as gps (a folder of tracks), areas (GeoJSON) and incomes (CSV).
-
     At 10 s each video is in an area of its income group (0 poorest to 2 richest). As of BDD100K's
-    videos, the share `missing` has no track.
-    """
+    videos, the share `missing` has no track."""
     table, rng = incomes(), np.random.default_rng(0)
     third = len(table) // 3
     chosen = third * np.asarray(groups) + rng.integers(0, len(table), len(videos)) % third
