@@ -35,11 +35,9 @@ FEW = 10  # boxes that a combination needs; a single attribute's value needs the
 
 def icon2_says(world: Frames, resamples: int = 0) -> pd.DataFrame:
     """What ICON2 says of each class without any intervention: what ranks first, and its control.
-
     Of each of the `ANALYSES`, with its interval, the part of the gap between high and low income
     that it puts down to the scenes, in AP points: of the paper's control the share of sigma by
-    which sigma falls, times the gap; of the others how far standardising lowers the gap.
-    """
+    which sigma falls, times the gap; of the others how far standardising lowers the gap."""
     five = [attributes.made(world, name) for name in attributes.OF_PAPER]
     known = {one.name: one for one in [*five, fifths(world)]}
     crossings = [crossed(world, *(known[one] for one in of)) for of in CROSSED.values()]

@@ -374,9 +374,8 @@ def bias(
 
     `set` is vsany, pairs or compl, or a function of the number of groups G that gives the places of
     both sides: 0..G-1 are groups, G is everyone, and G+1..2G are the groups' complements. A
-    `comparison` of none, abs, rel, sabs or srel, or a function (f_i, f_j) -> array; for auc also
-    ``curve``, the area between the two curves (abroca). `measure` and `reduction` are named or
-    functions, as for `blocks.measure` and `blocks.reduce`. A ValueError lists the names there are.
-    """
+    `comparison` is none, abs, rel, sabs or srel, or a function (f_i, f_j) -> array; for auc also
+    ``curve``, the area between the two curves (abroca). For `measure` and `reduction` see
+    `blocks.measure` and `blocks.reduce`. A ValueError lists the names there are."""
     grid = grid_of(data, [measure], [set], [comparison], [reduction])
     return float(drawn(data, grid).cells()[0])

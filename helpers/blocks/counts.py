@@ -63,8 +63,7 @@ def binary(values: Any, name: str) -> np.ndarray:
 
 
 def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
-    """A categorical column as int64 codes (n,) and the names of its values, two or more, sorted if
-    possible."""
+    """A categorical column as int64 codes (n,), and its two or more values, sorted if possible."""
     if not isinstance(values, pd.Series | pd.Categorical | pd.Index):
         values = array(values, name)
     found, names = pd.factorize(values, sort=True)

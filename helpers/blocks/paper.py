@@ -101,11 +101,8 @@ def describe(found: Report) -> None:
 
 def figure_1(found: Report) -> pd.DataFrame:
     """A report as the paper prints it, a row for each measure and column of `FIGURE_1`.
-
-    `gap` is whether the column compares groups, and `size` then how large its gap is, from 0. p is
-    that of the gap by itself where the report has one, `corrected` for all cells of the report
-    (Benjamini and Hochberg).
-    """
+    `gap` is whether the column compares groups, `size` how large its gap is, from 0. p (if any) is
+    that of the gap by itself, `corrected` for all cells of the report (Benjamini and Hochberg)."""
     rows = []
     for of, column in itertools.product(found.sample.grid.measures, FIGURE_1):
         cell, best = FIGURE_1[column]

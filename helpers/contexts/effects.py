@@ -29,8 +29,7 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
     `mosaic_logits` (T, R, K) for the R rows of `design`. Others, and infinite ones, are refused.
     distance is signed, to the diagonal: (object_logit - context_logit) / sqrt 2 (Figure 9).
     flipped: the context class's logit is above the object's; kept, taken: the object's, the
-    context's class has the highest of all; mosaic: a row of `design`, -1 for single images.
-    """
+    context's class has the highest of all; mosaic: a row of `design`, -1 for single images."""
     classes = list(classes)
     single, mosaic = (np.asarray(logits, float) for logits in (single_logits, mosaic_logits))
     fit = mosaic.shape == (len(single), len(design), len(classes))
@@ -66,11 +65,10 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
 def per_image(points: pd.DataFrame) -> pd.DataFrame:
     """Average :func:`points` within each object image: what the intervals are made of.
 
-    Shares are of the mosaics; distances are signed, to the diagonal, in logits (Table 1). drop:
-    single_distance less mosaic_distance (Figure 10); context_effect: neutral_distance less
-    mosaic_distance, how far this context draws the prediction to its class; flip_effect,
-    taken_effect: shares less those beside the neutral. NaN where the design has none.
-    """
+    Shares are of the mosaics; distances are signed, in logits (Table 1). drop: single_distance less
+    mosaic_distance (Figure 10); context_effect: neutral_distance less mosaic_distance, how far this
+    context draws the prediction to its class; flip_effect, taken_effect: shares less those beside
+    the neutral. NaN where the design has none."""
     single, made, own, neutral = (
         points[points["kind"] == kind] for kind in ("single", "context", "own", "neutral")
     )

@@ -32,11 +32,10 @@ def design(
     """Decide which object image meets which context image (section 2.2): a row a mosaic.
 
     Every image (`labels`: int64 (N,), indices into `classes`) is put beside `per_context` different
-    images of the context of every *other* class, of which only the number is used: in the paper
-    25 x 5 x 3 contexts x 4 classes = 1500. Within a pair of classes every context image serves
-    equally often, give or take one. `side` is the object's, left in the paper; the paper has no
-    `controls`: mosaics with the class's own context, and one an image with a neutral partner.
-    """
+    images of the context of every *other* class, of which only the number is used: in the paper 25
+    x 5 x 3 contexts x 4 classes = 1500. Within a pair of classes every context image serves equally
+    often, give or take one. `side` is the object's, left in the paper; the paper has no `controls`:
+    mosaics with the class's own context, and one an image with a neutral partner."""
     for name, images in contexts.items():
         if 0 < len(images) < per_context:
             raise ValueError(

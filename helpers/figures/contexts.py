@@ -252,8 +252,7 @@ def by_context(
     table: Table, title: str, context_of: Names, *, panel="reading", singles=None, units=()
 ) -> Figure:
     """Strengths of contexts as from `effects.readings`: a panel for each value of a column `panel`.
-    `singles` are values by training (`effects.of_trainings`, with network); each column of panels
-    has one of the `units`."""
+    `singles` are by training (`effects.of_trainings`); each column of panels has one of `units`."""
     looks, contexts = style.series(table["network"]), list(table["context_class"].unique())
     fig = style.forest(table, "value", "context_class", looks, "network", panel, at=0)
     entries = {LABELS.get(name, name): look for name, look in looks.items()}

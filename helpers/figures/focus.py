@@ -1,6 +1,5 @@
-"""Figures of *Focus!*: methods rated (06) and class pairs ranked (07), drawn from tables.
-One mark means one thing everywhere: a dot with a line is a mean with its 95% interval, a dotted
-line is chance, red is what the title speaks of."""
+"""Figures of *Focus!*: methods rated (06) and class pairs ranked (07). A dot with a line is a mean
+with its 95% interval, a dotted line is chance, red is what the title speaks of."""
 
 from collections.abc import Mapping, Sequence
 

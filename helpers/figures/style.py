@@ -259,11 +259,9 @@ def image_grid(
     rows: Mapping, colours: Mapping[str, str] | None = None, *, title: str = "", width: float = 9.5
 ) -> Figure:
     """Show images in named rows (Figures 1 and 5, contact sheets).
-
     `rows` go from a row's name to images, uint8 tensor (N, 3, H, W), or to a dict of such by the
     heads of groups of columns: {"bench": {"C": ..., "NC": ...}, ...}. `colours` are those of a bar
-    beside the row's name; `width` is the most, in inches.
-    """
+    beside the row's name; `width` is the most, in inches."""
     nested = {name: row if isinstance(row, Mapping) else {"": row} for name, row in rows.items()}
     groups = list(dict.fromkeys(group for row in nested.values() for group in row))
     columns = [max(len(row.get(group, ())) for row in nested.values()) for group in groups]
@@ -299,10 +297,8 @@ def framed(
     shade: str = MAP,
 ) -> Figure:
     """Show single images, mosaics and maps in coloured frames with captions (Figures 4, 6 and 8).
-
     `images` are uint8 tensors (3, H, W), or maps, float tensors (H, W), `cols` of them in a row. Of
-    maps `most` is the quantile of relevance that has the brightest colour, `shade` the colour map.
-    """
+    maps `most` is the quantile of relevance that is brightest, `shade` the colour map."""
     rows = -(-len(images) // cols)
     shapes = [image.shape[-1] / image.shape[-2] for image in images]
     widths = [max(shapes[col::cols], default=1) for col in range(cols)]
@@ -325,11 +321,9 @@ def framed(
 
 def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> None:
     """Display a figure over its caption, which is the alternative text, too; save and close it.
-
-    It is displayed as HTML, for JupyterLab gives an image no alternative text. The folder gets
-    `name`.png and `name`.svg, the same bytes for the same figure. The notebook keeps the PNG in
-    150 kB, with fewer colours or pixels where it must.
-    """
+    It is displayed as HTML, for JupyterLab gives an image no alternative text; the notebook keeps
+    the PNG in 150 kB, with fewer colours or pixels where it must. The folder gets `name`.png and
+    `name`.svg, the same bytes for the same figure."""
     if not alt.strip():
         raise ValueError(f"figure {name!r} has no alternative text; say what it shows")
     png = _saved(fig, "png", Software=None)

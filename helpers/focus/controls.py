@@ -137,8 +137,7 @@ class Disconnected(Classifier):
     The last map (its name is `layer`) is cut, the head gives each cell the logits of all classes,
     and these are summed. With `apart` no convolution or pooling sees across a seam either (DiFull);
     else cells meet in the features (DiPart). `cells`, float (L, 4), say how much each cell counts:
-    the logits (B, L x classes) are those of all classes by the first row, then by the second.
-    """
+    the logits (B, L x classes) are those of all classes by the first row, then by the second."""
 
     def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor, apart: bool):
         super().__init__(copy.deepcopy(model.network), model.mean, model.std)
@@ -162,11 +161,10 @@ class Disconnected(Classifier):
 def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) -> pd.DataFrame:
     """Focus of every method in networks that read each cell of a mosaic by itself.
 
-    The logit adds up the target cells, so the right Focus is 1, but for "DiPart" at the input,
-    where it is not known. A row a mosaic, training, control ("DiFull" or "DiPart"), method and
-    setting: name (method and how it is asked); reads ("input" or "last map"); focus; and why there
-    is none, where a method refuses the network.
-    """
+    The logit adds up the target cells, so the right Focus is 1; for "DiPart" at the input it is not
+    known. A row a mosaic, training, control ("DiFull" or "DiPart"), method and setting: name
+    (method and how it is asked); reads ("input" or "last map"); focus; and why there is none, where
+    a method refuses the network."""
     mosaics = torch.cat(list(batches(table, images.images)))
     classes = torch.tensor([model.logit[name] for name in table["target"]])
     where, found = layouts(table), []
@@ -202,10 +200,8 @@ def _ways(methods: Iterable, layer: str) -> Iterator[tuple]:
 def with_accuracy(models, stopped, images, tables, methods, **more) -> pd.DataFrame:
     """Accuracy beside the mean Focus of `FOLLOWED`, of better and worse networks, each training
     being one: the models on their own set and on others, and models that were `stopped` early.
-
     For the other arguments see `rating.ratings`. Columns are network, model (without the training),
-    architecture, set (of the mosaics), how, training, accuracy, and the methods.
-    """
+    architecture, set (of the mosaics), how, training, accuracy, and the methods."""
     known = {model.trained_on for model in models}
     known = known if len(known) > 1 else set(images)  # sets that networks of this run have learned
     cases = [(model, model.trained_on, "own set") for model in models]

@@ -68,11 +68,9 @@ def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
 
 def intervention(model: Model, images, rows, masks, method, also=None) -> pd.DataFrame:
     """Rate the same mosaics of a pair with the feature on the outer images, and painted over.
-
     `masks`, bool (N, H, W), are the feature on each of the images; `also` are other versions of the
     images by name. The ratings, of :func:`helpers.focus.rate`, have the column state: "as it is",
-    "painted over", "painted elsewhere" (half an image to the side), and the names of `also`.
-    """
+    "painted over", "painted elsewhere" (half an image to the side), and the names of `also`."""
     masks = of_class(images, masks, rows["outer"].iloc[0])
     aside = masks.roll(masks.shape[-1] // 2, -1) & ~masks
     versions = {BEFORE: images.images, OVER: paint_over(images.images, masks)}
@@ -178,11 +176,9 @@ def by_method(
     model: Model, images: ImageSet, rows: pd.DataFrame, methods: Mapping[str, tuple[str, dict]]
 ) -> pd.DataFrame:
     """How much of the wrong relevance lies on the patch, by method, and whether it peaks there.
-
     `rows` are mosaics of one pair, rated by each training; `methods` are a method and its settings,
     by the name shown. Columns are method; share (of the outer images' positive relevance) with low
-    and high; area (the patch's share of the outer images); and peaks (share of outer images).
-    """
+    and high; area (the patch's share of the outer images); and peaks (share of outer images)."""
     first = rows[rows["training"] == rows["training"].iloc[0]]
     target, outer = first["target"].iloc[0], ~layouts(first)
     mosaics = torch.cat(list(batches(first, images.images)))

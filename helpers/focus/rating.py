@@ -33,10 +33,9 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     """Focus of maps (Equation 1): positive relevance on target cells over all positive relevance.
 
     `maps` are float (N, H, W), in any unit; `layouts` are bool (N, rows, columns), true on target
-    cells, with the edges of :func:`helpers.data.grids.grid`. Returned is float64 (N,), between 0
-    and 1; NaN, to be counted and not dropped, where a map has no positive relevance, or NaN or
-    infinite relevance. What does not fit is a ValueError.
-    """
+    cells, with the edges of :func:`helpers.data.grids.grid`. Returned is float64 (N,), from 0 to 1;
+    NaN, to be counted and not dropped, where a map has no positive relevance, or NaN or infinite
+    relevance. What does not fit is a ValueError."""
     typed = maps.is_floating_point() and layouts.dtype == torch.bool
     fits = maps.ndim == layouts.ndim == 3 and len(maps) == len(layouts)
     if not (typed and fits and min(np.subtract(maps.shape, layouts.shape)) >= 0):
@@ -70,8 +69,7 @@ def rate(
     is named, or a function, as for :func:`helpers.explain.explain`. `settings` replace those of the
     `effort`: "quick", "sound" or "paper". Returned are the rows of `table` once a training, with
     method, focus (NaN where undefined), seconds (a mosaic), training, architecture and set. Scores
-    of named methods are kept in the store, but for networks of the reader's own.
-    """
+    of named methods are kept in the store, but for networks of the reader's own."""
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
         raise ValueError(f"The model has no class {unknown[0]!r} that mosaics have.")

@@ -40,9 +40,8 @@ def shares(boxes: np.ndarray) -> np.ndarray:
 
 
 def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-    """ProxyAP of each group (..., A) by Eq. 6: sum over e of P(e|a) AP_e.
-    From AP (..., E) and boxes (..., E, A). Values of e that are not estimable are left out; NaN
-    where fewer than two are left."""
+    """ProxyAP of each group (..., A) by Eq. 6, sum over e of P(e|a) AP_e, of AP (..., E) and boxes
+    (..., E, A), over the values of e that are estimable; NaN where these are fewer than two."""
     known = ~np.isnan(ap)
     found = (shares(boxes * known[..., None]) * np.nan_to_num(ap)[..., None]).sum(-2)
     return np.where((known.sum(-1) >= 2)[..., None], found, np.nan)
@@ -90,8 +89,7 @@ def analyse(
     `sensitive` and `explanatory` are attributes of images or boxes: the groups, and possible
     confounders. The 95% intervals are from bootstrap `resamples` of images, 0 for none; images with
     the same entry in `clusters` (n images,) are drawn together. The numbers do not depend on the
-    `workers` (threads). Without `standardise`, standardised APs, half of the work, are NaN.
-    """
+    `workers` (threads). Without `standardise`, standardised APs, half of the work, are NaN."""
     weights = image_weights(matches.n_images, resamples, seed, clusters)
     given = (sensitive, explanatory, weights, options, standardise)
     with ThreadPoolExecutor(workers) as pool:
@@ -148,19 +146,16 @@ class Analysis:
         )
 
     def ranking(self) -> pd.DataFrame:
-        """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first.
-        ``first`` is the share of resamples in which the attribute ranks first. What could not be
-        estimated has no rank."""
+        """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first, without a rank
+        where not estimable. ``first`` is the share of resamples in which it ranks first."""
         tables = [_ranked(name, e.parts) for name, e in self.estimates.items()]
         return pd.concat(tables, ignore_index=True)
 
     def control(self) -> pd.DataFrame:
         """Table 2: sigma before and after controlling, by strata and by standardisation.
-
         Columns ``class attribute sigma controlled delta low high`` (Delta = sigma - controlled),
         ``standardised standardised_delta standardised_low standardised_high``, ``strata`` (values
-        of e that all groups are estimable in, of how many) and ``covered`` (share of their boxes).
-        """
+        of e in which all groups are estimable, of how many), ``covered`` (share of boxes)."""
         return pd.DataFrame(
             {"class": name, "attribute": attribute} | _controlled(e.group_ap, part, self.averaged)
             for name, e in self.estimates.items()
@@ -246,11 +241,9 @@ def change_each_choice(
     others: Mapping[tuple[str, str], tuple[Matches, Sequence[Attribute]]] | None = None,
 ) -> pd.DataFrame:
     """Change one choice of `options` at a time, and compare the numbers of one class.
-
-    `others` are choices made before: under their names, the matches and as many attributes that
-    they give. ``cells`` and ``delta`` are the largest moves (AP points), ``sign`` is how many
-    Deltas change theirs, ``first`` what then ranks first.
-    """
+    `others` are choices made before, by name: the matches and as many attributes that they give.
+    ``cells`` and ``delta`` are the largest moves (AP points), ``sign`` is how many Deltas change
+    theirs, ``first`` what then ranks first."""
     asked = {("none", ""): (matches, explanatory, options)}
     asked |= {
         (choice, value): (matches, explanatory, replace(options, **{choice: value}))
@@ -283,11 +276,9 @@ def sigma_null(
     clusters: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """Sigma of each class, and of their mean, against groups that are permuted between images.
-
     Sigma is never negative and grows with noise. ``null_high`` is the null's 95th percentile (AP
     points), ``p`` the share of permutations with a sigma at least as large, ``p_holm`` the same
-    adjusted for the number of rows. Images of one of the `clusters` are permuted together.
-    """
+    adjusted for the number of rows. Images of one of the `clusters` are permuted together."""
     ones, found = np.ones((1, matches.n_images)), {}
     moved = list(_permuted(matches, sensitive, clusters, permutations, seed))
     for name in matches.classes:

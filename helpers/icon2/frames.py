@@ -29,9 +29,8 @@ def read(
 
     `gps` is the folder of BDD100K's info files ``<video>.json``, `areas` GeoJSON of polygons with a
     property ``area``, `incomes` CSV with the columns ``area`` and ``income`` (dollars a year).
-    `edges` are ``equal`` (a third of the joined frames in each bin) or those of the ``paper``. A
-    DetectionDataError names a file that cannot be used.
-    """
+    `edges` are ``equal`` (a third of the joined frames in each bin) or the ``paper``'s. A
+    DetectionDataError names a file that cannot be used."""
     images, boxes, said = read_labels(labels)
     detections, more = reading.read_detections(predictions, images)
     if gps is not None:

@@ -41,8 +41,7 @@ def observed(
 
 def swapped(own: Frames, other: Frames, resamples: int = 200) -> dict[str, np.ndarray]:
     """AP (1 + resamples, 4) of each class, in 0..1, of the four combinations in `CELLS` (Eq. 3).
-    `own` and `other` are the same frames in both looks; layouts are drawn, each in both of its
-    renderings."""
+    `own` and `other` are the same frames in both looks; layouts are drawn in both renderings."""
     groups = own.images["income"].astype(str)
     names = [*(groups + ", own"), *(groups + ", other")]
     codes = pd.Index(CELLS).get_indexer(names)  # the middle group is in none
@@ -72,12 +71,9 @@ def divided(ap: np.ndarray) -> dict[str, np.ndarray]:
 
 def scores(record: pd.DataFrame, bounds: Mapping[str, float] | None = None) -> pd.DataFrame:
     """How near each analysis of ``data/streets.csv`` comes to the intervention's part of scenes.
-
     ``error`` is the mean absolute error (AP points), ``within`` the share of rows whose 95%
-    interval holds the intervention's part, ``right`` the share in which a part above the ``bound``
-    means that the scenes have a part beyond doubt. Without `bounds` each analysis gets its best
-    one.
-    """
+    interval holds that part, ``right`` the share in which a part above the ``bound`` means that the
+    scenes have one beyond doubt. Without `bounds` each analysis gets its best one."""
     parts = ("gap", "scenes", "looks")
     measured = [column[:-4] for column in record if column.endswith("_low")]
     truth, caused, rows = record["scenes"], record["scenes_low"] > 0, []

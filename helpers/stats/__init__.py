@@ -133,8 +133,7 @@ def bootstrap(function, values, *, resamples: int = 2000) -> Interval:
     `function` takes a list of arrays (T, n_g, ...) such as `values`, without NaN, one a group.
     Trainings are drawn, the same for all groups, and images within each group (Owen, *Annals of
     Applied Statistics* 1, 2007), with percentiles at Hesterberg's expanded level, as trainings are
-    few (*The American Statistician* 69, 2015). Ends are NaN where a resample has no such number.
-    """
+    few (*The American Statistician* 69, 2015). Ends are NaN where a resample has no such number."""
     groups = [np.asarray(group, float) for group in values]
     rng, trainings, drawn = np.random.default_rng(0), len(groups[0]), []
     for _ in range(resamples):

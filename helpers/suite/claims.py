@@ -23,15 +23,14 @@ MANY = 3  # claims without a counterpart for one reason that still have a line e
 
 @cache
 def read(path: Path = TABLE) -> pd.DataFrame:
-    """The claims, indexed by `id`.
+    """The claims, indexed by `id`; all columns but `bound` are texts.
 
-    All columns but `bound` are texts: what the judging `notebook`'s name begins with (03, 03b);
-    `by` whom it is made (contexts, focus, icon2, blocks, suite) and in which `section`; the `claim`
-    in our words; the `quantity` measured, with its unit; on which `side` of `bound` it must lie
-    (above, below, equal; "" where no run measures it); the value as `printed` by the paper, of `n`
-    cases; whether ours is the `same` quantity (yes, no, ""); why there is no counterpart
-    `otherwise`; and the paper's figures and tables that it is about (`exhibit`, "; " between).
-    """
+    They are what the judging `notebook`'s name begins with (03, 03b); `by` whom it is made
+    (contexts, focus, icon2, blocks, suite), in which `section`; the `claim` in our words; the
+    `quantity` measured, with its unit; on which `side` of `bound` it must lie (above, below, equal;
+    "" where no run measures it); the value `printed` by the paper, of `n` cases; whether ours is
+    the `same` quantity (yes, no, ""); why there is no counterpart `otherwise`; and the paper's
+    figures and tables that it is about (`exhibit`, "; " between)."""
     table = pd.read_csv(path, dtype=str, keep_default_na=False).set_index("id")
     return table.assign(bound=pd.to_numeric(table["bound"]))
 

@@ -96,11 +96,9 @@ class Declared:
 
 def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
     """Check a notebook's parameters, which are the annotated names of its ``globals()``.
-
     Returns them by name: `images` is an :class:`Images`, `model` a :class:`Recipe` with the
     notebook's `trainings`, and `models` all models. A :class:`ParameterError` names all that is
-    unknown, mistyped, out of range, not there or cannot be built, and says what is allowed.
-    """
+    unknown, mistyped, out of range, not there or cannot be built, and says what is allowed."""
     failures.watch()
     optimized()
     own = {name: namespace[name] for name in namespace.get("__annotations__", {})}

@@ -83,11 +83,9 @@ class Run:
 
 def start(notebook: str, settings: SimpleNamespace) -> Run:
     """Begin a notebook's run: seeds, one thread, figure style, and its output folder.
-
-    `notebook` is the file's name without its ending, such as ``01_datasets``; `settings` is what
-    :func:`parameters.check` returned. Its `output` names the folder under ``outputs/``,
-    such as ``photos`` or ``sweep/seed-1``; a ValueError where it is no name of a folder.
-    """
+    `notebook` is the file's name without its ending, `settings` what :func:`parameters.check`
+    returned. Its `output` names the folder under ``outputs/``, such as ``photos`` or
+    ``sweep/seed-1``; a ValueError where it is no name of a folder."""
     seed_everything(settings.seed)
     figures.set_style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
@@ -134,10 +132,8 @@ def run_name(config: Mapping[str, Any], default: str) -> str:
 
 def record(folder: Path, notebooks: Mapping) -> dict:
     """Write what made a run, whose executed notebooks are by name, as ``run.json``; hand it back.
-
-    version, commit ("+" where files were changed since; empty without git), lock (digest of the
-    locked requirements), python, torch, processor, pinned (true, or why not), seconds by notebook.
-    """
+    Its commit has a "+" where files were changed since, and is empty without git; lock is the
+    digest of the locked requirements; pinned is true, or why not."""
     lock = store.root() / "requirements.lock"
     timed = {name: one.metadata.get("papermill", {}) for name, one in notebooks.items()}
     made = {

@@ -51,11 +51,9 @@ SHAPES = store.root() / "data" / "street_looks.csv"  # of each look, with corner
 
 def scenes(n: int, seed: int, harder: float = 0.0) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Draw `n` scenes, tables of frames and things: a third of the frames of each income group.
-
     At `harder` 0 all groups are alike. At 1, low against high income: things stand up to 50 m away
     against 30 m, there are 1.25 times the usual number against .75 times, and .6 of the frames are
-    at night against .2. By their chance (0 to 1) :func:`dressed` gives the things a look.
-    """
+    at night against .2. By their chance (0 to 1) :func:`dressed` gives the things a look."""
     rng = np.random.default_rng(seed)
     group = rng.permutation(np.arange(n) % 3)
     tilt = harder * (1 - group) / 2  # half at low, 0 at middle, minus half at high income
