@@ -59,10 +59,8 @@ def note(*names: str) -> None:
 
 
 def same(command: str) -> list[str]:
-    """Run a command that makes a part of one recorded table or several, and compare the rows.
-
-    The names of the tables that it made. A row that is not in the recorded table is a ValueError.
-    """
+    """Run a command that makes a part of one recorded table or several, and compare the rows. The
+    names of the tables that it made. A row that is not in the recorded table is a ValueError."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as outputs:
         # a store of its own: what is made again is not found in an older one
         programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

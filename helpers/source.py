@@ -1,7 +1,5 @@
 """What code decides: digests of modules and functions, for the keys of stored files.
-
-Comments, docstrings and formatting change nothing.
-"""
+Comments, docstrings and formatting change nothing."""
 
 import ast
 import hashlib
@@ -24,8 +22,7 @@ class Source:
     """What listed modules do, for a :func:`key`: their source, as this process has loaded it.
 
     `modules` are files and folders of the package without their ending, such as ``models/training``
-    and ``explain``. Comments, docstrings and formatting change nothing.
-    """
+    and ``explain``. Comments, docstrings and formatting change nothing."""
 
     def __init__(self, *modules: str):
         files = [path for name in modules for path in _modules(name)]
@@ -61,9 +58,7 @@ def _place(name: str) -> Path:
 
 def imported(*modules: str, without: tuple[str, ...] = ()) -> list[str]:
     """Modules and all that they import from the package, themselves or through others.
-
-    What begins like one of `without` is left out, if it is not among `modules` itself.
-    """
+    What begins like one of `without` is left out, if it is not among `modules` itself."""
     names, left = set(), [*modules]
     while left:
         name = left.pop()

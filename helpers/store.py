@@ -1,8 +1,7 @@
 """The ground: where files are, files that are whole or not there, keys, and progress.
 
 A file with its final name is always whole: it is written under another name and then renamed.
-Stored files are named by what decides them, and several processes may ask for one at once.
-"""
+Stored files are named by what decides them, and several processes may ask for one at once."""
 
 import hashlib
 import os
@@ -45,8 +44,7 @@ def key(kind: str, **decides) -> str:
     """Name for the artifact that `decides` determines: `kind-` and 16 digits, the same everywhere.
 
     What decides may be None, booleans, numbers, strings, bytes, arrays, tensors, dataclasses, and
-    dicts, lists or tuples of these; 1, 1.0 and True are three values. All else is a TypeError.
-    """
+    dicts, lists or tuples of these; 1, 1.0 and True are three values. All else is a TypeError."""
     digest = hashlib.sha256()
     _feed(digest, decides, kind)
     return f"{kind}-{digest.hexdigest()[:16]}"
@@ -59,11 +57,9 @@ def file_digest(path: Path | str) -> str:
 
 
 def cached(path: Path | str, make: Callable[[Path], object]) -> Path:
-    """The file at `path`, made by `make` if it is not there yet.
-
-    `make` is called with a temporary path of the same ending to write to; nothing is kept when it
-    raises or is killed. Of two processes that ask at once, one makes the file and the other waits.
-    """
+    """The file at `path`, made by `make` if it is not there yet. `make` is called with a temporary
+    path of the same ending to write to; nothing is kept when it raises or is killed. Of two
+    processes that ask at once, one makes the file and the other waits."""
     path = Path(path)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,7 @@
 """How often is each method right about a context's bias? Worlds, each at several doses of bias.
 
 A world is one seed. `context_bias.smk` spreads them over cores and machines. Seeds from 1000 on
-were drawn once, after all rules had been settled on seeds 0 to 2.
-"""
+were drawn once, after all rules had been settled on seeds 0 to 2."""
 
 import argparse
 from collections.abc import Sequence
@@ -23,9 +22,7 @@ RECIPE = Recipe(trainings=5)
 
 def world(seed: int, doses: Sequence[float], images: Images, recipe: Recipe) -> pd.DataFrame:
     """`methods.answers` at each dose of one world, by all trainings and by the first alone.
-
-    spread is the standard deviation of the single trainings' effects.
-    """
+    spread is the standard deviation of the single trainings' effects."""
     parts = []
     for measured in methods.at_doses(doses, "model-C", images, recipe, seed).values():
         for number in dict.fromkeys((recipe.trainings, 1)):

@@ -34,8 +34,7 @@ def law(frames: Frames) -> pd.DataFrame:
     Found at an IoU of .5: a logistic regression on :func:`helpers.worlds.driving.drive.terms`. The
     logit of the score and the log of the corners' error (as a share of the sides) of what is found:
     linear regressions on these terms, and (``ease``) on the logit of being found. Also the share
-    that is found twice, and a Poisson regression of the false positives for each box.
-    """
+    that is found twice, and a Poisson regression of the false positives for each box."""
     columns = ["class", "outcome", "term", "value", "error", "n"]
     rows = [(name, *row) for name in frames.classes for row in _of_class(frames, name)]
     return pd.DataFrame(rows, columns=columns)
@@ -92,11 +91,8 @@ def _alike(residual: np.ndarray, variance: np.ndarray, image: pd.Series) -> floa
 
 
 def compared(frames: Mapping[str, Frames]) -> pd.DataFrame:
-    """What each detector finds on the same layouts, by class and value of each attribute.
-
-    ``times of share low high`` are of boxes that are found at an IoU of .5; AP is in points, with N
-    and F counted per image.
-    """
+    """What each detector finds on the same layouts, by class and value of each attribute: ``times
+    of share low high`` of boxes, at an IoU of .5; AP in points, with N and F counted per image."""
     parts, on = [], ["class", "attribute", "value"]
     for detector, world in frames.items():
         whole = Attribute("all", ("all",), np.zeros(len(world.images), int), "image")

@@ -1,8 +1,7 @@
 """Do the verdicts survive another seed? What ``make seeds`` runs, and the table it prints.
 
 Two verdicts contradict each other where a claim holds under one seed and does not hold under the
-other. They differ, too, where one is undecided, or where only one run makes the claim.
-"""
+other. They differ, too, where one is undecided, or where only one run makes the claim."""
 
 import argparse
 import subprocess

@@ -38,8 +38,7 @@ def icon2_says(world: Frames, resamples: int = 0) -> pd.DataFrame:
 
     Of each of the `ANALYSES`, with its interval, the part of the gap between high and low income
     that it puts down to the scenes, in AP points: of the paper's control the share of sigma by
-    which sigma falls, times the gap; of the others how far standardising lowers the gap.
-    """
+    which sigma falls, times the gap; of the others how far standardising lowers the gap."""
     five = [attributes.made(world, name) for name in attributes.OF_PAPER]
     known = {one.name: one for one in [*five, fifths(world)]}
     crossings = [crossed(world, *(known[one] for one in of)) for of in CROSSED.values()]
@@ -75,9 +74,7 @@ def fifths(world: Frames) -> Attribute:
 
 def crossed(world: Frames, *several: Attribute) -> Attribute:
     """Attributes as one of boxes, whose values are the combinations of theirs.
-
-    ICON2 controls one attribute at a time (the paper's appendix A names this as a limit).
-    """
+    ICON2 controls one attribute at a time (the paper's appendix A names this as a limit)."""
     image = world.boxes["image"].to_numpy()
     codes = np.array([one.of_boxes(image) for one in several])
     place = np.ravel_multi_index(np.maximum(codes, 0), [len(a.values) for a in several])
@@ -90,8 +87,7 @@ def measured(harder: float, rare: float, training: int) -> pd.DataFrame:
     """Intervene in one of the `WORLDS`, with one training of its detector; a row a class.
 
     The gap and its parts in AP points with 95% intervals (``gap gap_low gap_high scenes ...``), and
-    what :func:`icon2_says`.
-    """
+    what :func:`icon2_says`."""
     detector = intervention.trained(rare, training)
     frames, things = street.scenes(TESTED_ON, 5000 + training, harder)
     own, other = (

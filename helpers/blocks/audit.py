@@ -40,11 +40,10 @@ GAP = (["pairs"], ["abs"], ["max"])
 
 
 class Audit:
-    """What the page says about a tally, as tables: who is in it, the groups' `rates`, the widest
-    `gaps` of each measure and attribute, where told is yes, no, or "cannot" (more shuffles were
-    needed), `fixed`, the same with strata held fixed, in the same order and NaN for what is no
-    rate, `ratios` of positive rates, and `intersections` of all attributes. `unsaid` are sentences.
-    """
+    """What the page says, as tables: who is in it, the groups' `rates`, the widest `gaps` of each
+    measure and attribute (told: yes, no, or "cannot" where more shuffles were needed), `fixed`, the
+    same with strata held fixed, NaN for what is no rate, `ratios` of positive rates, and
+    `intersections` of all attributes. `unsaid` are sentences."""
 
     def __init__(
         self,
@@ -147,9 +146,7 @@ def _rates(data: counts.Table, draws: int, seed: int) -> pd.DataFrame:
 
 
 def _gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame:
-    """The widest differences between two groups, by measure and attribute, the widest first, with p
-    values that are corrected for all of them (Holm).
-    """
+    """The widest gaps by measure and attribute, widest first, with p corrected for all (Holm)."""
     parts = []
     for attribute, data in tables.items():
         needed = max(draws, A_GAP * len(_measures(data)) * len(tables))

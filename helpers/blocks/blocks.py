@@ -1,8 +1,7 @@
 """The four blocks of a measure of bias, each a plain function, and one cell made of them.
 
 Base measures have a value for each *unit*: G groups, everyone, G complements; NaN where a
-denominator is 0. All work on the last axis, so that a thousand resampled tables are like one.
-"""
+denominator is 0. All work on the last axis, so that a thousand resampled tables are like one."""
 
 import functools
 import itertools
@@ -252,9 +251,8 @@ REDUCTIONS = {
 
 
 def reduce(compared: np.ndarray, how: str | Callable, weight: np.ndarray):
-    """Many comparisons (..., P) to one number (...), of those that are estimable (not NaN).
-    A callable gets these (m,) and their `weights`, and returns a number.
-    """
+    """Many comparisons (..., P) to one number (...), of those that are estimable (not NaN). A
+    callable gets these (m,) and their `weights`, and returns a number."""
     found, known = _block("reduction", REDUCTIONS, how), ~np.isnan(compared)
     if callable(how):
         parts = (compared, known, np.broadcast_to(weight, compared.shape))
@@ -285,8 +283,7 @@ class Grid(NamedTuple):
 
 class Sample(NamedTuple):
     """A table or resampled ones: `f`, by measure F (..., U), or (..., Z, U) by stratum, of units,
-    and by (measure, set) the areas between curves (..., P); `sizes` are like an F.
-    """
+    and by (measure, set) the areas between curves (..., P); `sizes` are like an F."""
 
     data: Table
     grid: Grid
@@ -378,9 +375,8 @@ def bias(
 
     `set` is vsany, pairs or compl, or a function of the number of groups G that gives the places of
     both sides: 0..G-1 are groups, G is everyone, and G+1..2G are the groups' complements. A
-    `comparison` of none, abs, rel, sabs or srel, or a function (f_i, f_j) -> array; for auc also
-    ``curve``, the area between the two curves (abroca). `measure` and `reduction` are named or
-    functions, as for `blocks.measure` and `blocks.reduce`. A ValueError lists the names there are.
-    """
+    `comparison` is none, abs, rel, sabs or srel, or a function (f_i, f_j) -> array; for auc also
+    ``curve``, the area between the two curves (abroca). For `measure` and `reduction` see
+    `blocks.measure` and `blocks.reduce`. A ValueError lists the names there are."""
     grid = grid_of(data, [measure], [set], [comparison], [reduction])
     return float(drawn(data, grid).cells()[0])

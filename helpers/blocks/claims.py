@@ -53,8 +53,7 @@ def answers() -> pd.DataFrame:
 
 def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
     """How real frames are served: shares by time and weather, and each group's gap to the rest;
-    `data/toolkits/README.md` says what the columns are and what made both tables.
-    """
+    `data/toolkits/README.md` says what the columns are and what made both tables."""
     names = "blocks_bdd100k", "blocks_bdd100k_contrasts"
     return tuple(recorded.read(f"toolkits/{name}.csv") for name in names)
 
@@ -67,8 +66,7 @@ def of_paper(
     unbiased: pd.DataFrame,
 ) -> list[Estimate]:
     """Notebook 09: COMPAS, the whole grid of an example and the report of the paper's `snippet`,
-    other toolkits' cells (`answers`), and a null (`evidence.without_bias`).
-    """
+    other toolkits' cells (`answers`), and a null (`evidence.without_bias`)."""
     ours = paper.table_1(compas, "African-American").set_index("measure")["value"]
     found, cells = 0, whole.cells[whole.cells["reduction"].isin(["max", "min", "mean"])]
     for names, part in cells.groupby(KEYS[:3], sort=False):

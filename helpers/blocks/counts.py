@@ -1,8 +1,7 @@
 """Columns as they come, groups of rows, and one table of counts that all measures follow from.
 
 The finest non-empty intersections of all group columns are called *atoms*. Every group is a union
-of atoms, so what is counted once for the atoms is counted for all groups (Equations 6 to 10).
-"""
+of atoms, so what is counted once for the atoms is counted for all groups (Equations 6 to 10)."""
 
 import itertools
 from collections.abc import Mapping
@@ -65,9 +64,7 @@ def binary(values: Any, name: str) -> np.ndarray:
 
 
 def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
-    """A categorical column as int64 codes (n,) and the names of its values, two or more, sorted if
-    possible.
-    """
+    """A categorical column as int64 codes (n,), and its two or more values, sorted if possible."""
     if not isinstance(values, pd.Series | pd.Categorical | pd.Index):
         values = array(values, name)
     found, names = pd.factorize(values, sort=True)

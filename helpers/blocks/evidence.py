@@ -1,7 +1,5 @@
 """What a cell is worth: intervals, permutation nulls, and the price of looking at many cells.
-
-Tables of counts are drawn, and not rows, except where rows come in clusters.
-"""
+Tables of counts are drawn, and not rows, except where rows come in clusters."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -110,8 +108,7 @@ def tested(grid: Grid) -> np.ndarray:
 
 def p_values(observed: np.ndarray, null: np.ndarray, tested: np.ndarray) -> pd.DataFrame:
     """p of every cell from its null (D, C), and corrected for the number of cells; NaN where a cell
-    is not `tested`, not estimable or cannot vary. p_minp is that of Westfall and Young.
-    """
+    is not `tested`, not estimable or cannot vary. p_minp is that of Westfall and Young."""
     with np.errstate(invalid="ignore"):  # all draws may be infinite
         spread = np.nanmax(null, axis=0, initial=-np.inf) - np.nanmin(null, axis=0, initial=np.inf)
     tested = tested & ~np.isnan(observed) & (spread > 1e-12)
@@ -137,8 +134,7 @@ def without_bias(
     rows: Sequence[int], group_counts: Sequence[int], *, draws: int = 400, seed: int = 0
 ) -> pd.DataFrame:
     """What differential bias (db) reads where every group has the same positive rate of 10%, and is
-    as large on average: median and middle 90% of `draws` tables of n rows.
-    """
+    as large on average: median and middle 90% of `draws` tables of n rows."""
     rng, found = np.random.default_rng(seed), []
     for count, n in itertools.product(group_counts, rows):
         share = np.outer(np.full(count, 1 / count), [0.9, 0, 0.1, 0]).ravel()
@@ -215,8 +211,7 @@ def errors(estimate: np.ndarray, draws: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def extreme(estimate, draws, unsigned: bool = False, least: bool = False) -> tuple[float, float]:
     """Ends of an interval for the largest (or `least`) of several quantities, `unsigned` or with
-    their signs, from estimates (P,) and bootstrap draws (D, P).
-    """
+    their signs, from estimates (P,) and bootstrap draws (D, P)."""
     known = ~np.isnan(estimate)
     if not known.any():
         return np.nan, np.nan

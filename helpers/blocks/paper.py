@@ -1,7 +1,5 @@
 """The paper itself: Table 1, the code of section 5.2 and Figure 1.
-
-With ``from helpers.blocks import paper as fb``, that code runs as printed.
-"""
+With ``from helpers.blocks import paper as fb``, that code runs as printed."""
 
 import itertools
 from typing import Any
@@ -43,11 +41,8 @@ Fork = counts.branches
 
 
 def by_name(data: Table, name: str, group: str | None = None) -> float:
-    """A measure of Table 1 by its printed name.
-
-    Those of one group and its complement are of `group`, or the largest over all groups
-    (Equation 8).
-    """
+    """A measure of Table 1 by its printed name. Those of one group and its complement are of
+    `group`, or the largest over all groups (Equation 8)."""
     if name not in TABLE_1:
         raise ValueError(f"measure {name!r} is not known; there are {', '.join(TABLE_1)}")
     of, which, comparison, reduction = TABLE_1[name]
@@ -107,10 +102,8 @@ def describe(found: Report) -> None:
 def figure_1(found: Report) -> pd.DataFrame:
     """A report as the paper prints it, a row for each measure and column of `FIGURE_1`.
 
-    `gap` is whether the column compares groups, and `size` then how large its gap is, from 0. p is
-    that of the gap by itself where the report has one, `corrected` for all cells of the report
-    (Benjamini and Hochberg).
-    """
+    `gap` is whether the column compares groups, `size` how large its gap is, from 0. p (if any) is
+    that of the gap by itself, `corrected` for all cells of the report (Benjamini and Hochberg)."""
     rows = []
     for of, column in itertools.product(found.sample.grid.measures, FIGURE_1):
         cell, best = FIGURE_1[column]

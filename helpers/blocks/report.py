@@ -1,7 +1,5 @@
 """Every combination of the blocks with what it is worth, and the way back from a cell to its rows.
-
-The paper's Figure 2 explores a report by clicking; here each step is a function of its own.
-"""
+The paper's Figure 2 explores a report by clicking; here each step is a function of its own."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -79,12 +77,11 @@ def make(
 ) -> Report:
     """Every combination of the blocks (section 5.2), with what it is worth, in `Report.cells`.
 
-    Blocks are as `blocks.bias` takes them; by default all named ones that the table has the columns
-    for, but for ``curve``. `epsilon` is taken off every comparison. `bootstrap` draws give low and
-    high, `permutations` p where more is more bias; 0 for none. value is NaN where nothing was
-    estimable; compared and skipped are numbers of comparisons; group, F and rows are those of both
-    sides that decide: the largest, for min the smallest, for means what contributes most.
-    """
+    Blocks are as for `blocks.bias`; by default all named ones that the table has the columns for,
+    but for ``curve``. `epsilon` is taken off every comparison. `bootstrap` draws give low and high,
+    `permutations` p where more is more bias; 0 for none. value is NaN where nothing was estimable;
+    compared and skipped count comparisons; group, F and rows are those of both sides that decide:
+    the largest, for min the smallest, for means what contributes most."""
     grid = blocks.grid_of(data, measures, sets, comparisons, reductions, epsilon)
     sample, null = blocks.drawn(data, grid), None
     parts = [_cells(sample)]
@@ -102,8 +99,7 @@ def readings(
     data: Table, wanted: Mapping[str, tuple], *, draws: int = 999, seed: int = 0
 ) -> pd.DataFrame:
     """Some cells, (measure, set, comparison, reduction) by their names, with what each is worth:
-    `Report.cells`, and null_low and null_high, the middle 95% of the null.
-    """
+    `Report.cells`, and null_low and null_high, the middle 95% of the null."""
     found = []
     for name, cell in wanted.items():
         one = make(data, *([b] for b in cell), bootstrap=draws, permutations=draws, seed=seed)
@@ -115,11 +111,10 @@ def readings(
 def rates(data: Table, of: str = "pr", *, draws: int = DRAWS, seed: int = 0) -> pd.DataFrame:
     """A base measure of every group, with its interval; n rows count, such as positives for tpr.
 
-    Rates (`blocks.SHARES`) have Wilson's interval, all others that of a bootstrap. Where rows are
-    weighted or come in clusters, the interval is that of as many independent rows as have the same
-    error (Korn and Graubard, *Survey Methodology* 24, 1998). Where the table has strata also
-    adjusted: with everyone's mix of those the group has rows in.
-    """
+    Rates (`blocks.SHARES`) have Wilson's interval, others that of a bootstrap. With weights or
+    clusters it is that of as many independent rows as have the same error (Korn and Graubard,
+    *Survey Methodology* 24, 1998). Where the table has strata also adjusted: with everyone's mix of
+    those that the group has rows in."""
     grid = blocks.grid_of(data, [of], [blocks.alone], ["none"], ["max"])
     groups = len(data.groups)
     value = grid.measures[0].of(data.kinds, data.mass(data.pooled))[:groups]

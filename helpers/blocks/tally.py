@@ -1,7 +1,5 @@
 """From files to counts: columns recognised by their names, rows counted by DuckDB.
-
-Columns are text (`rows`), and converted where they have a role. Rows are never held in memory.
-"""
+Columns are text (`rows`), and converted where they have a role. Rows are never held in memory."""
 
 import csv
 import io
@@ -102,9 +100,8 @@ def of_file(
     strata. `positive` is the value of labels that counts as 1, or one for each column
     ("decision=approve,repaid=yes"); needed where they are not 0 and 1, yes and no, ... Scores of
     more than `LARGE` rows are counted in `STEPS` equal steps of [0, 1], as the middles of these,
-    and many clusters in `BUCKETS`, which are drawn as wholes. A ValueError tells of columns that
-    are in doubt, and of values that cannot be what they were taken for.
-    """
+    and many clusters in `BUCKETS`, drawn as wholes. A ValueError tells of columns that are in
+    doubt, and of values that cannot be what they were taken for."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         rows = Rows(source, folder)
         with rows.database:

@@ -1,7 +1,5 @@
 """What lies around the objects: its colour, and how much of an explanation falls on it.
-
-*Assessing Biases through Visual Contexts*, sections 2.1.1 and 4 (Figure 16).
-"""
+*Assessing Biases through Visual Contexts*, sections 2.1.1 and 4 (Figure 16)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -85,11 +83,9 @@ def two_layers(model: torch.nn.Module, images: torch.Tensor) -> dict[str, int]:
 
 
 def relevance(trainings: Sequence[Maps], images: ImageSet) -> pd.DataFrame:
-    """Share of each map's positive relevance that lies on the background, for each training.
-
-    object is the index of the image; share and peak (the most relevant pixel is on the background)
-    are NaN where a map is empty; area is what a uniform map gives, excess what is more than that.
-    """
+    """Share of each map's positive relevance that lies on the background, for each training: object
+    (index of the image); share and peak (the most relevant pixel is on the background), NaN where a
+    map is empty; area, what a uniform map gives; excess, what is more than that."""
     if images.masks is None:
         raise ValueError(f"set {images.name} has no masks: where the background is, is not known")
     ground = ~images.masks.flatten(1)
@@ -138,9 +134,8 @@ def in_mosaics(
     """Explain mosaics for their *context's* class: how much relevance lies on the context's half?
 
     Every test image of C is put beside one image of each other class's context, and beside the
-    neutral image, which are the right half: no mask is needed. context and neutral are the shares
-    on that half (NaN where a map is empty), more is their difference.
-    """
+    neutral one: no mask is needed. context and neutral are the shares on the right half (NaN where
+    a map is empty), more is their difference."""
     objects, contexts = collection.sets["C"].split("test"), collection.contexts
     given = objects.labels, contexts, collection.classes
     design = mosaics.design(*given, per_context=1, controls=(), seed=seed)

@@ -1,8 +1,7 @@
 """Estimates for the claims of *Assessing Biases through Visual Contexts*, by their ids.
 
 A function returns those that its tables can give; what the paper says of its own classes where the
-collection has these. `images` and `pasted` are by `effects.per_image`, None where not made.
-"""
+collection has these. `images` and `pasted` are by `effects.per_image`, None where not made."""
 
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Cross-evaluation: every model on every test set, and what a random split would have hidden.
-
-*Assessing Biases through Visual Contexts*, section 2.1.3 and Figure 2.
-"""
+*Assessing Biases through Visual Contexts*, section 2.1.3 and Figure 2."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product

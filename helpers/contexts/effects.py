@@ -1,7 +1,5 @@
 """What a context does to a prediction: flips, signed distances, and the part that is the context's.
-
-*Assessing Biases through Visual Contexts*, section 3; `stats.mean` makes the intervals.
-"""
+*Assessing Biases through Visual Contexts*, section 3; `stats.mean` makes the intervals."""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,8 +29,7 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
     `mosaic_logits` (T, R, K) for the R rows of `design`. Others, and infinite ones, are refused.
     distance is signed, to the diagonal: (object_logit - context_logit) / sqrt 2 (Figure 9).
     flipped: the context class's logit is above the object's; kept, taken: the object's, the
-    context's class has the highest of all; mosaic: a row of `design`, -1 for single images.
-    """
+    context's class has the highest of all; mosaic: a row of `design`, -1 for single images."""
     classes = list(classes)
     single, mosaic = (np.asarray(logits, float) for logits in (single_logits, mosaic_logits))
     fit = mosaic.shape == (len(single), len(design), len(classes))
@@ -68,11 +65,10 @@ def points(single_logits, mosaic_logits, design: pd.DataFrame, classes: Sequence
 def per_image(points: pd.DataFrame) -> pd.DataFrame:
     """Average :func:`points` within each object image: what the intervals are made of.
 
-    Shares are of the mosaics; distances are signed, to the diagonal, in logits (Table 1). drop:
-    single_distance less mosaic_distance (Figure 10); context_effect: neutral_distance less
-    mosaic_distance, how far this context draws the prediction to its class; flip_effect,
-    taken_effect: shares less those beside the neutral. NaN where the design has none.
-    """
+    Shares are of the mosaics; distances are signed, in logits (Table 1). drop: single_distance less
+    mosaic_distance (Figure 10); context_effect: neutral_distance less mosaic_distance, how far this
+    context draws the prediction to its class; flip_effect, taken_effect: shares less those beside
+    the neutral. NaN where the design has none."""
     single, made, own, neutral = (
         points[points["kind"] == kind] for kind in ("single", "context", "own", "neutral")
     )
@@ -159,10 +155,8 @@ def of_trainings(images: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement(first, second, value: str = "context_effect") -> stats.Interval:
-    """How alike two methods rank the pairs by the mean of `value`: Spearman over the pairs.
-
-    Both are by :func:`per_image`, of the same pairs and trainings; NaN where all pairs are alike.
-    """
+    """How alike two methods rank the pairs by the mean of `value`: Spearman over the pairs. Both
+    are by :func:`per_image`, of the same pairs and trainings; NaN where all pairs are alike."""
     groups, keys = [], ["training", "object"]
     for table in (first, second):
         for _, part in table.groupby("object_class"):
@@ -202,9 +196,7 @@ def intervals(
     images: pd.DataFrame, by: Sequence[str], measures: Sequence[str], within: str = "object_class"
 ) -> pd.DataFrame:
     """The :func:`mean` of measures by group, with its ends (x_low, x_high); groups `within` equal.
-
-    A measure with a negative value anywhere is taken for a difference, as of :func:`beyond`.
-    """
+    A measure with a negative value anywhere is taken for a difference, as of :func:`beyond`."""
     rows = []
     differ = {n: n.endswith("_effect") or bool((images[n] < 0).any()) for n in measures}
     for key, part in images.groupby(list(by), sort=False):

@@ -1,8 +1,7 @@
 """Contextualized mosaics: an object image beside an image of another class's context.
 
 *Assessing Biases through Visual Contexts*, section 2.2 and Figure 6. `design` decides which object
-image goes beside which context image, `batches` makes the pixels, and `ask` has networks answer.
-"""
+image goes beside which context image, `batches` makes the pixels, and `ask` has networks answer."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
@@ -34,11 +33,10 @@ def design(
     """Decide which object image meets which context image (section 2.2): a row a mosaic.
 
     Every image (`labels`: int64 (N,), indices into `classes`) is put beside `per_context` different
-    images of the context of every *other* class, of which only the number is used: in the paper
-    25 x 5 x 3 contexts x 4 classes = 1500. Within a pair of classes every context image serves
-    equally often, give or take one. `side` is the object's, left in the paper; the paper has no
-    `controls`: mosaics with the class's own context, and one an image with a neutral partner.
-    """
+    images of the context of every *other* class, of which only the number is used: in the paper 25
+    x 5 x 3 contexts x 4 classes = 1500. Within a pair of classes every context image serves equally
+    often, give or take one. `side` is the object's, left in the paper; the paper has no `controls`:
+    mosaics with the class's own context, and one an image with a neutral partner."""
     for name, images in contexts.items():
         if 0 < len(images) < per_context:
             raise ValueError(
@@ -62,8 +60,7 @@ def neutral(images: torch.Tensor, how: str = "mean", seed: int = 0) -> torch.Ten
     """Make the neutral partner, uint8 (1, 3, H, W), from the object images of all classes.
 
     Uniform in their "mean" colour, uniform "white", as the ground of WB, or "shuffled": every pixel
-    from a random place of a random image, by `seed`.
-    """
+    from a random place of a random image, by `seed`."""
     if how == "white":
         return torch.full_like(images[:1], 255)
     if how == "mean":
@@ -90,8 +87,7 @@ def batches(
     """Stream the mosaics of any rows of a :func:`design`, in their order; as `grid` makes each.
 
     `contexts` are by class; `neutral` is needed where rows are of that kind: all uint8 of one size.
-    Batches are uint8 (B, 3, H, W) if "squeezed", (B, 3, H, 2 * W) if "native".
-    """
+    Batches are uint8 (B, 3, H, W) if "squeezed", (B, 3, H, 2 * W) if "native"."""
     images, partner = partners(table, contexts, neutral, objects.shape[-2:])
     used, place = np.unique(table["object"], return_inverse=True)
     tiles = torch.cat([objects.index_select(0, torch.from_numpy(used)), images])

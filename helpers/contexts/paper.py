@@ -29,10 +29,8 @@ def beside(table: pd.DataFrame, collection: Collection, name: str, value: str) -
 
 
 def of_pairs(collection: Collection | None = None) -> pd.DataFrame:
-    """What the paper prints of each pair of object and context; NaN where it prints nothing.
-
-    mosaic and single are distances in logits (Table 1). No row for a collection of other classes.
-    """
+    """What the paper prints of each pair of object and context: distances in logits (Table 1), NaN
+    where it prints nothing, and no row for a collection of other classes."""
     pasted = printed("paste").rename(columns={"pasted": "object_class"})
     table = printed("distance").merge(printed("flips"), on=effects.PAIR, how="left")
     table = table.merge(pasted, on=effects.PAIR, how="left")

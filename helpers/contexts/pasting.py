@@ -1,8 +1,7 @@
 """Pasting: objects cut out on white and put into other contexts, and what these are taken for.
 
 *Assessing Biases through Visual Contexts*, "Results Checks" and Figures 11 to 14. Objects come from
-WB, where the ground is white: how much of each pixel is object can be solved for.
-"""
+WB, where the ground is white: how much of each pixel is object can be solved for."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -25,9 +25,7 @@ def recorded(path: Path | None = None) -> pd.DataFrame:
 
 def rates(worlds: pd.DataFrame) -> pd.DataFrame:
     """How often each measure answers yes at each dose; raw readings answer nothing.
-
-    Worlds are the units of the intervals, for the contexts of a world share its models.
-    """
+    Worlds are the units of the intervals, for the contexts of a world share its models."""
     asked = worlds[worlds["reading"] != methods.RAW]
     keys = ["dose", *ASKED]
     yes = asked.assign(yes=asked["low"] > 0).groupby([*keys, "seed"])["yes"].mean()

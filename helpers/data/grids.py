@@ -22,12 +22,10 @@ def grid(
 ) -> torch.Tensor:
     """Arrange J = rows * cols images in a mosaic (section 2.2, Figure 4), row by row.
 
-    `tiles` are uint8 (N, J, 3, H, W), or J tensors (N, 3, H, W). A "native" mosaic keeps them at
-    their size: (N, 3, rows * H, cols * W). "squeezed" fits it into one image's frame (N, 3, H, W):
-    every tile is resized to its cell *before* they are joined, so that no colour leaks across a
-    seam. Cells differ by a pixel where rows or cols do not divide H or W. A ValueError tells of
-    tiles that do not fit.
-    """
+    `tiles` are uint8 (N, J, 3, H, W), or J tensors (N, 3, H, W). A "native" mosaic keeps their
+    size: (N, 3, rows * H, cols * W). A "squeezed" one is (N, 3, H, W): every tile is resized to its
+    cell *before* they are joined, so that no colour leaks across a seam. Cells differ by a pixel
+    where rows or cols do not divide H or W. A ValueError tells of tiles that do not fit."""
     tiles = list(tiles.unbind(1)) if isinstance(tiles, torch.Tensor) else list(tiles)
     first = tiles[0] if tiles else torch.empty(0, 3, 0, 0)
     alike = first.ndim == 4 and all(

@@ -1,7 +1,5 @@
 """The mosaics that the authors of *Focus!* published, ready made: `images: focus`.
-
-An archive, or one's own folder, has mosaics and an index (CSV) with a row a mosaic (`COLUMNS`).
-"""
+An archive, or one's own folder, has mosaics and an index (CSV) with a row a mosaic (`COLUMNS`)."""
 
 from collections.abc import Sequence
 from pathlib import Path

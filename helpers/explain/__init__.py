@@ -1,7 +1,5 @@
 """One call for every explanation method: `explain(model, images, targets, method)`.
-
-The methods are in `maps` and, relevance propagation, in `lrp`; `layers` is where they look.
-"""
+The methods are in `maps` and, relevance propagation, in `lrp`; `layers` is where they look."""
 
 import inspect
 import time
@@ -55,11 +53,9 @@ METHODS: dict[str, Method] = {
 
 @dataclass(frozen=True)
 class Maps:
-    """Relevance maps of one method, float32 (N, H, W) at the images' size, on the CPU.
-
-    The unit is the method's own: only shares can be compared between methods. `seconds` are wall
-    time; `lost`, float32 (N,), by LRP: the share of a map's relevance that nobody can account for.
-    """
+    """Relevance maps of one method, float32 (N, H, W) at the images' size, on the CPU. The unit is
+    the method's own: only shares can be compared between methods. `seconds` are wall time; `lost`,
+    float32 (N,), by LRP: the share of a map's relevance that nobody can account for."""
 
     maps: torch.Tensor
     method: str

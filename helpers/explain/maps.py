@@ -1,8 +1,7 @@
 """Relevance maps by class activation, by gradients, and by hiding superpixels.
 
 Every method takes (model, images in [0, 1], targets) and settings, and returns maps (B, H, W);
-`reduce` says how channels become one map (`layers.reduced`).
-"""
+`reduce` says how channels become one map (`layers.reduced`)."""
 
 import warnings
 from functools import partial
@@ -81,8 +80,7 @@ def lime(
     """LIME (Ribeiro et al. 2016): ridge regression of the logit on superpixels shown or hidden.
 
     `segments` are the cells a side of the grid (the authors' code uses scikit-image's quickshift).
-    With `best` the map is 1 in so many superpixels of the largest positive coefficients, else 0.
-    """
+    With `best` the map is 1 in so many superpixels of the largest positive coefficients, else 0."""
     # Samples are the same for every image: each is one pass of a batch. captum's default, Lasso,
     # gives all zeros on logits.
     places = superpixels(segments, images)

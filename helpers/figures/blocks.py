@@ -61,9 +61,7 @@ def ten_readings(table: Table) -> Figure:
 
 def group_rates(table: Table, label: str, fixed: str) -> Figure:
     """A base measure of groups with intervals, as it is and with `fixed` held fixed.
-
-    `table` has panel, group, n, value, low, high, adjusted, adjusted_low and adjusted_high.
-    """
+    `table` has panel, group, n, value, low, high, adjusted, adjusted_low and adjusted_high."""
     held = {"marker": "D", "mfc": "white", "mew": 1.6, "ms": 6, "color": RED}
     looks = {"as it is": {"color": BLUE, "ms": 6}, f"{fixed} held fixed": held}
     both = style.stacked(table, dict(zip(("value", "adjusted"), looks, strict=True)), "way")
@@ -78,9 +76,7 @@ def group_rates(table: Table, label: str, fixed: str) -> Figure:
 
 def figure_1(table: Table) -> Figure:
     """The report as the paper prints it: measure, column, value, best, gap, size and corrected.
-
-    `best` says which value of a column is best, and stands below its name.
-    """
+    `best` says which value of a column is best, and stands below its name."""
     heads = table.drop_duplicates("column").set_index("column")["best"]
     wide = table.pivot(index="measure", columns="column")
     wide = wide.loc[table["measure"].unique()].reindex(heads.index, level="column", axis=1)
@@ -96,9 +92,7 @@ def figure_1(table: Table) -> Figure:
 
 def grid(values: Table, corrected: Table) -> Figure:
     """The sizes of gaps of a whole report: measures x (set, comparison, reduction).
-
-    Shown are the columns `SHOWN`, of which 0 is no bias.
-    """
+    Shown are the columns `SHOWN`, of which 0 is no bias."""
     sets = [s for s in SET_NAMES if s in values.columns.unique(0)]
     chosen = [(s, *column) for s in sets for column in SHOWN]
     found, sure = values[chosen], corrected[chosen]
@@ -146,9 +140,7 @@ def rocs(curves: Mapping[str, tuple], pair: Sequence[str], area: float) -> Figur
 
 def audit(table: Table, words: Mapping[str, str]) -> Figure:
     """Every group's rates: attribute, group, measure, value, low and high; a panel a measure.
-
-    All panels are equally wide in units of the rate, so that gaps can be compared.
-    """
+    All panels are equally wide in units of the rate, so that gaps can be compared."""
     table = table.assign(row=table["attribute"] + " = " + table["group"])
     table["measure"] = table["measure"].map(words)
     spread = table.groupby("measure", sort=False).agg({"low": "min", "high": "max"})

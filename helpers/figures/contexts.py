@@ -1,7 +1,5 @@
 """The figures of notebooks 01 to 05 (*Assessing Biases through Visual Contexts*), in their order.
-
-`colours` is the palette, from class to colour; `context_of` names the context of each class.
-"""
+`colours` is the palette, from class to colour; `context_of` names the context of each class."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -254,10 +252,7 @@ def by_context(
     table: Table, title: str, context_of: Names, *, panel="reading", singles=None, units=()
 ) -> Figure:
     """Strengths of contexts as from `effects.readings`: a panel for each value of a column `panel`.
-
-    `singles` are values by training (`effects.of_trainings`, with network); each column of panels
-    has one of the `units`.
-    """
+    `singles` are by training (`effects.of_trainings`); each column of panels has one of `units`."""
     looks, contexts = style.series(table["network"]), list(table["context_class"].unique())
     fig = style.forest(table, "value", "context_class", looks, "network", panel, at=0)
     entries = {LABELS.get(name, name): look for name, look in looks.items()}
@@ -278,9 +273,7 @@ def by_context(
 
 def paste_counts(table: Table, pictures: Mapping, colours: Names, context_of: Names) -> Figure:
     """Figures 11 to 14 by `pasting.counts`, with a column paper (of 25, or NaN): a panel a context.
-
-    `pictures` has an example for each bar, uint8 (3, H, W), by context class and what is pasted.
-    """
+    `pictures` has an example for each bar, uint8 (3, H, W), by context class and what is pasted."""
     contexts = list(dict.fromkeys(table["context_class"]))
     rows = -(-len(contexts) // 2)
     fig, axes = plt.subplots(rows, 2, figsize=(9.5, 3.9 * rows + 0.4), squeeze=False)
@@ -327,9 +320,8 @@ def two_methods(
 ) -> Figure:
     """Pasting against mosaics, a point a pair: in the paper's counts, and in logits beside neutral.
 
-    `counts` are the cell's own, `pairs` those of `effects.of_pairs` by both methods
-    (x_first, x_second), `agreements` the rank correlations: "counts", "logits", maybe "paper".
-    """
+    `counts` are the cell's own, `pairs` those of `effects.of_pairs` by both methods (x_first,
+    x_second), `agreements` the rank correlations: "counts", "logits", maybe "paper"."""
     fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6))
     for context, part in counts.merge(pairs, on=PAIR).groupby("context_class"):
         look = {"color": colours[context], "ls": ""}
@@ -363,9 +355,7 @@ def two_methods(
 
 def explained(images: torch.Tensor, maps: torch.Tensor, captions: Sequence, title: str) -> Figure:
     """Image beside map beside overlay (Figure 16): uint8 (N, 3, H, W) and float (N, H, W).
-
-    Positive relevance is drawn as a share of the map's largest; an empty map is black.
-    """
+    Positive relevance is drawn as a share of the map's largest; an empty map is black."""
     cols = min(6, 3 * len(images))
     trios = [p for image, one in zip(images, maps, strict=True) for p in (image, one, image)]
     names = [text for caption in captions for text in (caption, "", "")]
@@ -426,9 +416,7 @@ def dose_response(
     table: Table, measures: Pairs, colours: Names, context_of: Names, *, nothing: float
 ) -> Figure:
     """Effects by `methods.answers` against the dose: a row a reading, a column a measure.
-
-    `measures` are pairs of method and quantity; nothing is planted up to the dose `nothing`.
-    """
+    `measures` are pairs of method and quantity; nothing is planted up to the dose `nothing`."""
     looks = {name: {"color": colours[name]} for name in table["context_class"].unique()}
     asked = _of_measures(table, measures)
     fig = _against_dose(asked, "effect", "reading", "context_class", looks, nothing)

@@ -1,8 +1,5 @@
-"""Figures of *Focus!*: methods rated (06) and class pairs ranked (07), drawn from tables.
-
-One mark means one thing everywhere: a dot with a line is a mean with its 95% interval, a dotted
-line is chance, red is what the title speaks of.
-"""
+"""Figures of *Focus!*: methods rated (06) and class pairs ranked (07). A dot with a line is a mean
+with its 95% interval, a dotted line is chance, red is what the title speaks of."""
 
 from collections.abc import Mapping, Sequence
 
@@ -252,9 +249,7 @@ def _shares(ax: Axes, layout: torch.Tensor, relevance: torch.Tensor, names: Sequ
 
 def located(images: torch.Tensor, maps: Mapping, tops: Mapping, patches, names) -> Figure:
     """Images (N, 3, H, W), and below them each method's maps (N, H, W), with crosses at the `tops`.
-
-    `patches` are outlined; `names` are the class that is asked for, and the images'.
-    """
+    `patches` are outlined; `names` are the class that is asked for, and the images'."""
     title = f"Where the relevance for {names[0]} lies on images of {names[1]}"
     if patches is not None:
         hits = {n: patches[range(len(images)), *np.transpose(at)].sum() for n, at in tops.items()}

@@ -52,11 +52,8 @@ def overview(sensitive: str) -> Figure:
 def frame(
     picture: np.ndarray, boxes: Table, detections: Table, looks: Mapping[str, np.ndarray]
 ) -> Figure:
-    """A frame, array (H, W, 3), with its boxes and detections: hits, misses and false positives.
-
-    `boxes` have ``x1 y1 x2 y2 found``, `detections` ``x1 y1 x2 y2 score hit``. Small pictures of
-    the `looks` of a drawn street stand below.
-    """
+    """A frame, array (H, W, 3), with its boxes (``x1 y1 x2 y2 found``) and detections (``x1 y1 x2
+    y2 score hit``); small pictures of the `looks` of a drawn street stand below."""
     height, width = picture.shape[:2]
     rows = [["frame"] * max(len(looks), 1), list(looks)][: 1 + bool(looks)]
     size = (9, 9 * height / width + 0.7 + 1.2 * bool(looks))
@@ -95,8 +92,7 @@ def frame(
 
 
 def chance_by_boxes(table: Table) -> Figure:
-    """Sigma under permuted groups against the boxes of a group: ``class boxes null_mean null_high``
-    of each class."""
+    """Sigma under permuted groups against a group's boxes: ``class boxes null_mean null_high``."""
     table = table.dropna(subset="null_high").sort_values("boxes")
     fig, ax = plt.subplots(figsize=(8.5, 4))
     looks = {
@@ -120,9 +116,8 @@ def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figu
     """AP of every group and class with intervals, and sigma beside its null (Table 1).
 
     From :meth:`Analysis.groups` and :meth:`Analysis.sigmas`, the latter with ``null_high`` and
-    ``p_holm`` of :func:`helpers.icon2.sigma_null`; `by` says what the groups are groups of, and
-    `paper` has the printed values.
-    """
+    ``p_holm`` of :func:`helpers.icon2.sigma_null`. `by` names the attribute, `paper` has its
+    values."""
     classes, names = list(sigmas["class"]), list(dict.fromkeys(groups.value))
     size, rows = (9.5, 0.9 + 0.42 * len(classes)), np.arange(len(classes))
     fig, (left, right) = plt.subplots(1, 2, figsize=size, sharey=True, width_ratios=[3, 2])
@@ -151,9 +146,7 @@ def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figu
 
 def instance_counts(groups: Table, min_boxes: int, by: str) -> Figure:
     """Boxes of every class and group (Figure 6), with the number that a cell needs.
-
-    From :meth:`Analysis.groups`, without the row of all classes.
-    """
+    From :meth:`Analysis.groups`, without the row of all classes."""
     counts, looks = groups[["class", "value", "boxes"]], _looks(groups.value.unique())
     fig = style.forest(counts, "boxes", "class", looks, "value", at=min_boxes)
     least = min(counts.boxes.clip(lower=1).min(), min_boxes) / 2
@@ -166,9 +159,8 @@ def instance_counts(groups: Table, min_boxes: int, by: str) -> Figure:
 def attributes_of_class(values: Table, shares: Table, cells: Table, title: str) -> Figure:
     """How hard each explanatory value is, who has it, and the groups within it, for one class.
 
-    Figures 2 and 3 (AP of every value, P(e|a)) above Figures 4 and 5 (AP of every group within
-    every value). From :meth:`Analysis.values`, :meth:`Analysis.shares` and :meth:`Analysis.cells`.
-    """
+    Figures 2 and 3 above 4 and 5: :meth:`Analysis.values`, :meth:`Analysis.shares` (P(e|a)), and
+    :meth:`Analysis.cells` (AP of every group within every value)."""
     names, looks = list(dict.fromkeys(values.attribute)), _looks(shares.group.unique())
     counts = [values.attribute.eq(n).sum() for n in names]
     share = {"width_ratios": counts, "sharey": "row", "sharex": "col", "squeeze": False}
@@ -197,8 +189,7 @@ def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
     """The share of sigma that each control leaves, an attribute a row (Table 2).
 
     From :meth:`Analysis.control`, one class, in the order to draw; `null_high` is what sigma
-    reaches by chance, `paper` (``attribute controlled delta``) what its control leaves.
-    """
+    reaches by chance, `paper` (``attribute controlled delta``) what its control leaves."""
     scale = 100 / control.sigma.iloc[0]
     looks = {
         "mean σ within strata (the paper's control)": {"marker": "s", "color": BLUE},
@@ -232,10 +223,7 @@ def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
 
 def divided(record: Table) -> Figure:
     """The gap of each class in each world, and its two parts by intervention, a mark a training.
-
-    From ``data/streets.csv``: the scenes get harder from left to right, and the rare look gets
-    rarer in training from top to bottom.
-    """
+    From ``data/streets.csv``: scenes get harder to the right, and the rare look rarer downwards."""
     record = record.sort_values(["rare", "harder"], ascending=[False, True], kind="stable")
     texts = {"gap": "the gap", "scenes": "due to the scenes", "looks": "due to the looks"}
     table = style.stacked(record, texts, "part")
@@ -272,9 +260,7 @@ def sliders(record: Table):
 
 def against_truth(record: Table, analyses: Sequence[str], evaluated: int) -> Figure:
     """The part of the gap that each analysis puts down to the scenes, against the intervention's.
-
-    From ``data/streets.csv``. The rows of the training `evaluated` took no part in the choice.
-    """
+    From ``data/streets.csv``. The rows of the training `evaluated` took no part in the choice."""
     fig, axes = plt.subplots(1, len(analyses), figsize=(9.5, 4.4), sharex=True, sharey=True)
     used, errors = record["training"] == evaluated, []
     for ax, name in zip(axes, analyses, strict=True):
@@ -295,9 +281,7 @@ def against_truth(record: Table, analyses: Sequence[str], evaluated: int) -> Fig
 
 def calibrated(table: Table, classes: Sequence[str]) -> Figure:
     """What detectors find of some classes on the same layouts, and AP, by value of each attribute.
-
-    From ``data/street_recalls.csv``; the first detector is the one that the others are held to.
-    """
+    From ``data/street_recalls.csv``; the first detector is the one that the others are held to."""
     looks = style.series(table["detector"])
     lines = (table["attribute"] + ": " + table["value"]).replace("all: all", "all boxes")
     ends = {"found": "share", "found_low": "low", "found_high": "high"}

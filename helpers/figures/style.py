@@ -78,8 +78,7 @@ def palette(classes: Sequence[str], context_of: Mapping[str, str] | None = None)
     """Give every class one colour, which its context shares: a dict from class to "#RRGGBB".
 
     Classes of the paper's names, or with its contexts (`context_of`), have its colours (section 3);
-    the others take what is left of eight, and beyond eight, hues.
-    """
+    the others take what is left of eight, and beyond eight, hues."""
     context_of = context_of or {}
     found = {}
     for name in classes:
@@ -198,9 +197,7 @@ def forest(
 ) -> Figure:
     """Rows of points with whiskers: a line for each entry of the column `rows`, a mark for each of
     `by`, by its `looks`, and a panel for each of `panel`, at most `across` beside each other.
-
-    Panels below each other have lines of their own. `at` is where a reference `line` stands.
-    """
+    Panels below each other have lines of their own. `at` is where a reference `line` stands."""
     parts = [("", table)] if panel is None else list(table.groupby(panel, sort=False))
     down = math.ceil(len(parts) / across)
     columns = math.ceil(len(parts) / down)
@@ -266,8 +263,7 @@ def image_grid(
 
     `rows` go from a row's name to images, uint8 tensor (N, 3, H, W), or to a dict of such by the
     heads of groups of columns: {"bench": {"C": ..., "NC": ...}, ...}. `colours` are those of a bar
-    beside the row's name; `width` is the most, in inches.
-    """
+    beside the row's name; `width` is the most, in inches."""
     nested = {name: row if isinstance(row, Mapping) else {"": row} for name, row in rows.items()}
     groups = list(dict.fromkeys(group for row in nested.values() for group in row))
     columns = [max(len(row.get(group, ())) for row in nested.values()) for group in groups]
@@ -305,8 +301,7 @@ def framed(
     """Show single images, mosaics and maps in coloured frames with captions (Figures 4, 6 and 8).
 
     `images` are uint8 tensors (3, H, W), or maps, float tensors (H, W), `cols` of them in a row. Of
-    maps `most` is the quantile of relevance that has the brightest colour, `shade` the colour map.
-    """
+    maps `most` is the quantile of relevance that is brightest, `shade` the colour map."""
     rows = -(-len(images) // cols)
     shapes = [image.shape[-1] / image.shape[-2] for image in images]
     widths = [max(shapes[col::cols], default=1) for col in range(cols)]
@@ -330,10 +325,9 @@ def framed(
 def show(fig: Figure, name: str, alt: str, folder: Path | str | None = None) -> None:
     """Display a figure over its caption, which is the alternative text, too; save and close it.
 
-    It is displayed as HTML, for JupyterLab gives an image no alternative text. The folder gets
-    `name`.png and `name`.svg, the same bytes for the same figure. The notebook keeps the PNG in
-    150 kB, with fewer colours or pixels where it must.
-    """
+    It is displayed as HTML, for JupyterLab gives an image no alternative text; the notebook keeps
+    the PNG in 150 kB, with fewer colours or pixels where it must. The folder gets `name`.png and
+    `name`.svg, the same bytes for the same figure."""
     if not alt.strip():
         raise ValueError(f"figure {name!r} has no alternative text; say what it shows")
     png = _saved(fig, "png", Software=None)

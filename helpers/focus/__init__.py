@@ -1,7 +1,6 @@
-"""*Focus! Rating XAI Methods and Finding Biases*: mosaics (`mosaics`), models (`networks`), the
-score and ratings (`rating`), means with intervals (`means`), controls and choices (`controls`),
-class pairs ranked (`pairs`), the feature that a pair shares (`feature`), and what the paper claims
-(`claims`)."""
+"""*Focus! Rating XAI Methods and Finding Biases*: `mosaics`, models (`networks`), scores
+(`rating`), `means` with intervals, `controls` and choices, class `pairs`, their `feature`, and
+`claims`."""
 
 from helpers.focus.means import summary
 from helpers.focus.mosaics import TARGETS, batches, design, layouts

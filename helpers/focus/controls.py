@@ -1,8 +1,7 @@
 """Controls, whose Focus is known beforehand, and the choices that move a score.
 
 A map that ignores the class has Focus 1/2 on average over a mosaic and its twin, in which the other
-class is asked for.
-"""
+class is asked for."""
 
 import copy
 import zlib
@@ -89,8 +88,7 @@ def knows_nothing(model: Model, images: ImageSet, methods: Iterable) -> pd.DataF
     """Two class-blind maps, and every method, on networks of random weights: Focus must be 0.5.
 
     Each network explains other mosaics and twins. A row a map or method: method; mosaics (with a
-    Focus); mean, low, high (99.5%, over the networks); holds; why (it refuses the networks).
-    """
+    Focus); mean, low, high (99.5%, over the networks); holds; why (it refuses the networks)."""
     rows = []
     for method in progress([random_map, uniform_map, *methods], desc="controls", delay=2):
         means, count, why = [], 0, ""
@@ -141,8 +139,7 @@ class Disconnected(Classifier):
     The last map (its name is `layer`) is cut, the head gives each cell the logits of all classes,
     and these are summed. With `apart` no convolution or pooling sees across a seam either (DiFull);
     else cells meet in the features (DiPart). `cells`, float (L, 4), say how much each cell counts:
-    the logits (B, L x classes) are those of all classes by the first row, then by the second.
-    """
+    the logits (B, L x classes) are those of all classes by the first row, then by the second."""
 
     def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor, apart: bool):
         super().__init__(copy.deepcopy(model.network), model.mean, model.std)
@@ -166,11 +163,10 @@ class Disconnected(Classifier):
 def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) -> pd.DataFrame:
     """Focus of every method in networks that read each cell of a mosaic by itself.
 
-    The logit adds up the target cells, so the right Focus is 1, but for "DiPart" at the input,
-    where it is not known. A row a mosaic, training, control ("DiFull" or "DiPart"), method and
-    setting: name (method and how it is asked); reads ("input" or "last map"); focus; and why there
-    is none, where a method refuses the network.
-    """
+    The logit adds up the target cells, so the right Focus is 1; for "DiPart" at the input it is not
+    known. A row a mosaic, training, control ("DiFull" or "DiPart"), method and setting: name
+    (method and how it is asked); reads ("input" or "last map"); focus; and why there is none, where
+    a method refuses the network."""
     mosaics = torch.cat(list(batches(table, images.images)))
     classes = torch.tensor([model.logit[name] for name in table["target"]])
     where, found = layouts(table), []
@@ -206,10 +202,8 @@ def _ways(methods: Iterable, layer: str) -> Iterator[tuple]:
 def with_accuracy(models, stopped, images, tables, methods, **more) -> pd.DataFrame:
     """Accuracy beside the mean Focus of `FOLLOWED`, of better and worse networks, each training
     being one: the models on their own set and on others, and models that were `stopped` early.
-
     For the other arguments see `rating.ratings`. Columns are network, model (without the training),
-    architecture, set (of the mosaics), how, training, accuracy, and the methods.
-    """
+    architecture, set (of the mosaics), how, training, accuracy, and the methods."""
     known = {model.trained_on for model in models}
     known = known if len(known) > 1 else set(images)  # sets that networks of this run have learned
     cases = [(model, model.trained_on, "own set") for model in models]
@@ -251,9 +245,7 @@ def tried(model: Model, images: ImageSet, table, methods: Iterable[str]) -> pd.D
 
 def paired(chosen: pd.DataFrame) -> pd.DataFrame:
     """What each choice changes: the second option's Focus less the first's, on the same mosaics.
-
-    Of the pairs of maps those are undefined of which one has no Focus; they do not count.
-    """
+    Of the pairs of maps those are undefined of which one has no Focus; they do not count."""
     rows = []
     for (choice, method), part in chosen.groupby(["choice", "method"], sort=False):
         first, second = part["option"].unique()

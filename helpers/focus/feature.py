@@ -1,7 +1,5 @@
 """By which feature are two classes confused? Where the wrong relevance lies, and an intervention.
-
-What is suspected is painted over: if relevance fell there because of it, Focus rises.
-"""
+What is suspected is painted over: if relevance fell there because of it, Focus rises."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -44,8 +42,7 @@ def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Fill what is masked with the colours around it, blurred, so that nothing is seen there.
 
     Images and what is returned are uint8 (N, 3, H, W), masks bool (N, H, W). Masks of another
-    shape, a mask that covers a whole image, and masks that cover nothing are a ValueError.
-    """
+    shape, a mask that covers a whole image, and masks that cover nothing are a ValueError."""
     size = len(images), *images.shape[-2:]
     if masks.dtype != torch.bool or masks.shape != size or not masks.any():
         raise ValueError(f"Masks must be bool {size}, as large as the images, and cover something.")
@@ -75,8 +72,7 @@ def intervention(model: Model, images, rows, masks, method, also=None) -> pd.Dat
 
     `masks`, bool (N, H, W), are the feature on each of the images; `also` are other versions of the
     images by name. The ratings, of :func:`helpers.focus.rate`, have the column state: "as it is",
-    "painted over", "painted elsewhere" (half an image to the side), and the names of `also`.
-    """
+    "painted over", "painted elsewhere" (half an image to the side), and the names of `also`."""
     masks = of_class(images, masks, rows["outer"].iloc[0])
     aside = masks.roll(masks.shape[-1] // 2, -1) & ~masks
     versions = {BEFORE: images.images, OVER: paint_over(images.images, masks)}
@@ -185,8 +181,7 @@ def by_method(
 
     `rows` are mosaics of one pair, rated by each training; `methods` are a method and its settings,
     by the name shown. Columns are method; share (of the outer images' positive relevance) with low
-    and high; area (the patch's share of the outer images); and peaks (share of outer images).
-    """
+    and high; area (the patch's share of the outer images); and peaks (share of outer images)."""
     first = rows[rows["training"] == rows["training"].iloc[0]]
     target, outer = first["target"].iloc[0], ~layouts(first)
     mosaics = torch.cat(list(batches(first, images.images)))

@@ -1,8 +1,7 @@
 """Means of Focus over trainings and mosaics, with intervals that know that mosaics share images.
 
 The variance of a mean is what the images add, plus what the trainings add, less what both contain
-(as in :func:`helpers.stats.mean`, where no two values share an image).
-"""
+(as in :func:`helpers.stats.mean`, where no two values share an image)."""
 
 from __future__ import annotations
 
@@ -36,10 +35,9 @@ def mean(rated: pd.DataFrame) -> Mean:
 def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFrame:
     """Mean Focus of each method with its interval over trainings and source images.
 
-    `rated` is of :func:`helpers.focus.rate`; the columns `by` tell several ratings apart. A row has
-    these; trainings; mosaics; undefined (maps without positive relevance, left out of the rest);
-    mean with mean_low and mean_high (NaN where nothing is defined); seconds (a mosaic, mean).
-    """
+    `rated` is of :func:`helpers.focus.rate`; the columns `by` tell ratings apart. A row has these;
+    trainings; mosaics; undefined (maps without positive relevance, left out of the rest); mean with
+    mean_low and mean_high (NaN where nothing is defined); seconds (a mosaic, mean)."""
     rows = []
     for names, part in rated.groupby(list(by), sort=False):
         found = mean(part).interval()

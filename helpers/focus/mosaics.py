@@ -1,7 +1,5 @@
 """Which images make which mosaic (section I-A), and the mosaics themselves.
-
-The paper draws at random; here a shuffled deck is dealt out before it is shuffled again.
-"""
+The paper draws at random; here a shuffled deck is dealt out before it is shuffled again."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -27,8 +25,7 @@ def design(
     The others are of any class, or with `two_classes` both of one (section I-C). A row a mosaic:
     mosaic (its number); target; outer (the others' class, or both joined by " + "); image_0 to
     image_3 (rows of `table`, by cell); is_target_0 to is_target_3 (bool). Too few classes or
-    images, and training images, are a ValueError.
-    """
+    images, and training images, are a ValueError."""
     counts = table["class"].value_counts().reindex(list(classes), fill_value=0)
     if len(classes) < 2 or counts.min() < 2:
         raise ValueError(

@@ -1,7 +1,5 @@
 """Class pairs that a model confuses: Focus of two-class mosaics, ranked (section I-C).
-
-What comes first need not be a bias, but a suspect: :mod:`helpers.focus.feature` tries it.
-"""
+What comes first need not be a bias, but a suspect: :mod:`helpers.focus.feature` tries it."""
 
 from collections.abc import Sequence
 
@@ -31,8 +29,7 @@ def ranked(rated: pd.DataFrame) -> pd.DataFrame:
     `rated` is of two-class mosaics by one method, others are a ValueError. Columns are target;
     outer; mosaics; undefined (left out); focus (mean) with low and high; others (mean of the same
     target's other pairs); p (one-sided: the pair is lower than these; NaN with two classes);
-    p_adjusted (Holm's, over all pairs); rank.
-    """
+    p_adjusted (Holm's, over all pairs); rank."""
     if rated["method"].nunique() > 1 or rated["outer"].str.contains(" + ", regex=False).any():
         raise ValueError("Rank pairs by one method and mosaics of two classes, not by several.")
     counted = rated.assign(undefined=rated["focus"].isna()).groupby(PAIR, sort=False)

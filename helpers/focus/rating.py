@@ -1,7 +1,5 @@
 """Rate methods: explain mosaics for their target, and score the maps (Equation 1).
-
-The scores of a method and a training are a file: a study that stopped goes on with the next.
-"""
+The scores of a method and a training are a file: a study that stopped goes on with the next."""
 
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
@@ -35,10 +33,9 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     """Focus of maps (Equation 1): positive relevance on target cells over all positive relevance.
 
     `maps` are float (N, H, W), in any unit; `layouts` are bool (N, rows, columns), true on target
-    cells, with the edges of :func:`helpers.data.grids.grid`. Returned is float64 (N,), between 0
-    and 1; NaN, to be counted and not dropped, where a map has no positive relevance, or NaN or
-    infinite relevance. What does not fit is a ValueError.
-    """
+    cells, with the edges of :func:`helpers.data.grids.grid`. Returned is float64 (N,), from 0 to 1;
+    NaN, to be counted and not dropped, where a map has no positive relevance, or NaN or infinite
+    relevance. What does not fit is a ValueError."""
     typed = maps.is_floating_point() and layouts.dtype == torch.bool
     fits = maps.ndim == layouts.ndim == 3 and len(maps) == len(layouts)
     if not (typed and fits and min(np.subtract(maps.shape, layouts.shape)) >= 0):
@@ -72,8 +69,7 @@ def rate(
     is named, or a function, as for :func:`helpers.explain.explain`. `settings` replace those of the
     `effort`: "quick", "sound" or "paper". Returned are the rows of `table` once a training, with
     method, focus (NaN where undefined), seconds (a mosaic), training, architecture and set. Scores
-    of named methods are kept in the store, but for networks of the reader's own.
-    """
+    of named methods are kept in the store, but for networks of the reader's own."""
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
         raise ValueError(f"The model has no class {unknown[0]!r} that mosaics have.")
@@ -95,8 +91,7 @@ def ratings(models: Iterable[Model], images, tables, methods, on=None, **more) -
     """Every method on every model, on the image set that the model was trained on, or the one `on`.
 
     Image sets and mosaics are given by set; `more` is `effort` and `shape`. A method that refuses a
-    model, as LRP may, has no rows there; `attrs["refused"]` says why.
-    """
+    model, as LRP may, has no rows there; `attrs["refused"]` says why."""
     found, refused = [], {}
     asked = [(model, method) for model in models for method in methods]
     for model, method in progress(asked, desc="rating", delay=2):

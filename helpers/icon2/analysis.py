@@ -1,7 +1,5 @@
 """Ranking, control (section 3) and a permutation null: what ICON2 finds, a table a question.
-
-Average precision is in points (0 to 100) in every table, from 0 to 1 in arrays.
-"""
+Average precision is in points (0 to 100) in every table, from 0 to 1 in arrays."""
 
 from __future__ import annotations
 
@@ -42,11 +40,8 @@ def shares(boxes: np.ndarray) -> np.ndarray:
 
 
 def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-    """ProxyAP of each group (..., A) by Eq. 6: sum over e of P(e|a) AP_e.
-
-    From AP (..., E) and boxes (..., E, A). Values of e that are not estimable are left out; NaN
-    where fewer than two are left.
-    """
+    """ProxyAP of each group (..., A) by Eq. 6, sum over e of P(e|a) AP_e, of AP (..., E) and boxes
+    (..., E, A), over the values of e that are estimable; NaN where these are fewer than two."""
     known = ~np.isnan(ap)
     found = (shares(boxes * known[..., None]) * np.nan_to_num(ap)[..., None]).sum(-2)
     return np.where((known.sum(-1) >= 2)[..., None], found, np.nan)
@@ -56,8 +51,7 @@ def controlled(cell_ap: np.ndarray, averaged: str = "sigma") -> np.ndarray:
     """Mean over e of sigma within e (section 3.2.2), from the AP of every cell (..., E, A).
 
     Values of e in which a group is not estimable are left out. Of the ``variance``, which the
-    paper's text averages, the root is returned.
-    """
+    paper's text averages, the root is returned."""
     power = {"sigma": 1, "variance": 2}[averaged]
     mean = np.ma.masked_invalid(sigma(cell_ap) ** power).mean(-1)
     return np.ma.filled(mean, np.nan) ** (1 / power)
@@ -96,8 +90,7 @@ def analyse(
     `sensitive` and `explanatory` are attributes of images or boxes: the groups, and possible
     confounders. The 95% intervals are from bootstrap `resamples` of images, 0 for none; images with
     the same entry in `clusters` (n images,) are drawn together. The numbers do not depend on the
-    `workers` (threads). Without `standardise`, standardised APs, half of the work, are NaN.
-    """
+    `workers` (threads). Without `standardise`, standardised APs, half of the work, are NaN."""
     weights = image_weights(matches.n_images, resamples, seed, clusters)
     given = (sensitive, explanatory, weights, options, standardise)
     with ThreadPoolExecutor(workers) as pool:
@@ -113,8 +106,7 @@ class Analysis:
     """The estimates of each class (row 0 of an array, then its resamples), and tables from them.
 
     Tables name the ``class``, ``attribute``, ``value`` and ``group``; ``low`` and ``high`` are the
-    95% interval. Those of AP have ``AP low high boxes estimable``.
-    """
+    95% interval. Those of AP have ``AP low high boxes estimable``."""
 
     sensitive: Attribute
     estimates: dict[str, Estimate]
@@ -156,11 +148,8 @@ class Analysis:
         )
 
     def ranking(self) -> pd.DataFrame:
-        """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first.
-
-        ``first`` is the share of resamples in which the attribute ranks first. What could not be
-        estimated has no rank.
-        """
+        """Algorithm 1: explanatory attributes by sigma of ProxyAP, highest first, without a rank
+        where not estimable. ``first`` is the share of resamples in which it ranks first."""
         tables = [_ranked(name, e.parts) for name, e in self.estimates.items()]
         return pd.concat(tables, ignore_index=True)
 
@@ -169,8 +158,7 @@ class Analysis:
 
         Columns ``class attribute sigma controlled delta low high`` (Delta = sigma - controlled),
         ``standardised standardised_delta standardised_low standardised_high``, ``strata`` (values
-        of e that all groups are estimable in, of how many) and ``covered`` (share of their boxes).
-        """
+        of e in which all groups are estimable, of how many), ``covered`` (share of boxes)."""
         return pd.DataFrame(
             {"class": name, "attribute": attribute} | _controlled(e.group_ap, part, self.averaged)
             for name, e in self.estimates.items()
@@ -257,10 +245,9 @@ def change_each_choice(
 ) -> pd.DataFrame:
     """Change one choice of `options` at a time, and compare the numbers of one class.
 
-    `others` are choices made before: under their names, the matches and as many attributes that
-    they give. ``cells`` and ``delta`` are the largest moves (AP points), ``sign`` is how many
-    Deltas change theirs, ``first`` what then ranks first.
-    """
+    `others` are choices made before, by name: the matches and as many attributes that they give.
+    ``cells`` and ``delta`` are the largest moves (AP points), ``sign`` is how many Deltas change
+    theirs, ``first`` what then ranks first."""
     asked = {("none", ""): (matches, explanatory, options)}
     asked |= {
         (choice, value): (matches, explanatory, replace(options, **{choice: value}))
@@ -296,8 +283,7 @@ def sigma_null(
 
     Sigma is never negative and grows with noise. ``null_high`` is the null's 95th percentile (AP
     points), ``p`` the share of permutations with a sigma at least as large, ``p_holm`` the same
-    adjusted for the number of rows. Images of one of the `clusters` are permuted together.
-    """
+    adjusted for the number of rows. Images of one of the `clusters` are permuted together."""
     ones, found = np.ones((1, matches.n_images)), {}
     moved = list(_permuted(matches, sensitive, clusters, permutations, seed))
     for name in matches.classes:

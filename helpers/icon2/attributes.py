@@ -34,8 +34,7 @@ class Frames:
 
     Boxes and detections have ``image category x1 y1 x2 y2`` (numbers of their image and class,
     pixels), boxes also ``ignore``, detections ``score``. All other columns of images and boxes are
-    attributes, NaN where absent. COCO breaks ties among scores by the order of the images.
-    """
+    attributes, NaN where absent. COCO breaks ties among scores by the order of the images."""
 
     images: pd.DataFrame
     boxes: pd.DataFrame
@@ -114,11 +113,8 @@ def made(frames: Frames, name: str) -> Attribute:
 
 
 def from_column(frames: Frames, column: str) -> Attribute:
-    """An attribute from a column of the images, or else of the boxes.
-
-    Values are in the order of categories, or sorted; of numbers with many values thirds. BDD100K's
-    "undefined" is no value.
-    """
+    """An attribute from a column of the images, or else of the boxes. Values are in the order of
+    categories, or sorted; of numbers with many values thirds. BDD100K's "undefined" is no value."""
     for level, table in (("image", frames.images), ("box", frames.boxes)):
         if column in table:
             found = table[column]

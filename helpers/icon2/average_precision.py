@@ -1,8 +1,7 @@
 """Average precision of many cells at once, from the table of matches and image weights.
 
 A cell is a set of boxes of one class with the images whose false positives count for it. Matches
-are arranged once, and average precision then needs a few passes for each resample's weights.
-"""
+are arranged once, and average precision then needs a few passes for each resample's weights."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -127,8 +126,7 @@ class Curves:
         """Average precision (C, T) over 101 recalls as in COCO; NaN for a cell without a box.
 
         `weights` are of images, `box_weights` of boxes and what took them; `normal` (C,) is N of
-        Eq. 3.
-        """
+        Eq. 3."""
         positives = self.positives(weights, box_weights)
         ratio = np.ones(self.n_cells) if normal is None else normal / np.maximum(positives, TINY)
         own, ratio = (np.repeat(of_cell, self.n_thresholds) for of_cell in (positives, ratio))

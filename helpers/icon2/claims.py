@@ -1,8 +1,7 @@
 """What the paper prints, and what notebooks 08 and 08b measure for its claims and the suite's.
 
 The paper's detector and income table are not to be had: what its printed numbers allow is
-recomputed, what its method promises is tested on worlds whose answer is known.
-"""
+recomputed, what its method promises is tested on worlds whose answer is known."""
 
 import numpy as np
 import pandas as pd
@@ -37,8 +36,7 @@ def numbers() -> pd.DataFrame:
     """Every number of the paper's tables and of its section 4, and the same computed from others.
 
     ``recomputed`` is NaN for what can only be transcribed; ``rounding`` is how far rounding (half a
-    unit of the last digit of each number that takes part) or "about" lets the two be apart.
-    """
+    unit of the last digit of each number that takes part) or "about" lets the two be apart."""
     table = pd.concat([_table_1(), _tables_2_and_3(), _text()], ignore_index=True)
     off = (table.printed - table.recomputed).abs()
     return table.assign(fits=off.round(6) <= table.rounding)
@@ -109,9 +107,7 @@ def of_printed() -> list[Estimate]:
 
 def of_analysis(analysis: Analysis, null: pd.DataFrame, planted: bool) -> list[Estimate]:
     """What Table 1, Figures 2 to 6 and Table 2 say, in their direction.
-
-    What a street has `planted` cannot fail, so it is not judged: gaps, and what makes them.
-    """
+    What a street has `planted` cannot fail, so it is not judged: gaps, and what makes them."""
     found = _incomes(analysis) + _control(analysis)
     sigmas = analysis.sigmas().merge(null[["class", "p_holm"]], on="class").set_index("class")
     for name, row in sigmas[sigmas.index.isin(["car", "pedestrian"])].iterrows():
@@ -163,9 +159,7 @@ def of_streets(beside: pd.DataFrame) -> list[Estimate]:
 
 def of_worlds(worlds: pd.DataFrame, rates: pd.DataFrame) -> list[Estimate]:
     """What ``data/driving_worlds.csv`` says of the rules: often right, seldom wrong?
-
-    Whether the rule names attributes of boxes and of frames is judged apart.
-    """
+    Whether the rule names attributes of boxes and of frames is judged apart."""
     found = []
     for claim, (rule, kinds, outcome) in OF_RULES.items():
         rows = rates[(rates["rule"] == rule) & (rates["outcome"] == outcome)]

@@ -29,9 +29,8 @@ def read(
 
     `gps` is the folder of BDD100K's info files ``<video>.json``, `areas` GeoJSON of polygons with a
     property ``area``, `incomes` CSV with the columns ``area`` and ``income`` (dollars a year).
-    `edges` are ``equal`` (a third of the joined frames in each bin) or those of the ``paper``. A
-    DetectionDataError names a file that cannot be used.
-    """
+    `edges` are ``equal`` (a third of the joined frames in each bin) or the ``paper``'s. A
+    DetectionDataError names a file that cannot be used."""
     images, boxes, said = read_labels(labels)
     detections, more = reading.read_detections(predictions, images)
     if gps is not None:
@@ -78,8 +77,7 @@ def example(frames: Frames, matches: Matches, name: str) -> tuple[int, pd.DataFr
     """A frame that shows what matching does: its number, its boxes, and its detections.
 
     It has a hit, a miss and a false positive of the class, or most of them. The boxes have a column
-    ``found``, the detections ``hit`` and ``box`` (the row of the box that they took).
-    """
+    ``found``, the detections ``hit`` and ``box`` (the row of the box that they took)."""
     rows, ours = matches.rows(name), matches.of(name)
     boxes = frames.boxes.loc[ours.box_row[~ours.box_ignored]]
     boxes = boxes.assign(found=boxes.index.isin(rows.box[rows.hit]))

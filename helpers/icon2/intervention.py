@@ -1,7 +1,5 @@
 """How much of a gap is due to scenes and how much to looks, measured on a detector.
-
-The same layouts are rendered with the looks of their own income group and of the opposite one.
-"""
+The same layouts are rendered with the looks of their own income group and of the opposite one."""
 
 from collections.abc import Mapping, Sequence
 
@@ -43,10 +41,7 @@ def observed(
 
 def swapped(own: Frames, other: Frames, resamples: int = 200) -> dict[str, np.ndarray]:
     """AP (1 + resamples, 4) of each class, in 0..1, of the four combinations in `CELLS` (Eq. 3).
-
-    `own` and `other` are the same frames in both looks; layouts are drawn, each in both of its
-    renderings.
-    """
+    `own` and `other` are the same frames in both looks; layouts are drawn in both renderings."""
     groups = own.images["income"].astype(str)
     names = [*(groups + ", own"), *(groups + ", other")]
     codes = pd.Index(CELLS).get_indexer(names)  # the middle group is in none
@@ -66,8 +61,7 @@ def divided(ap: np.ndarray) -> dict[str, np.ndarray]:
     """The gap, high less low income, and its two parts, from AP (..., 4) of `CELLS`.
 
     A part is the change of AP when one cause is brought from the low group's to the high group's,
-    the mean over both states of the other (Shapley). The parts sum to the gap.
-    """
+    the mean over both states of the other (Shapley). The parts sum to the gap."""
     low, high, low_in_other, high_in_other = np.moveaxis(ap, -1, 0)
     return {
         "gap": high - low,
@@ -80,10 +74,8 @@ def scores(record: pd.DataFrame, bounds: Mapping[str, float] | None = None) -> p
     """How near each analysis of ``data/streets.csv`` comes to the intervention's part of scenes.
 
     ``error`` is the mean absolute error (AP points), ``within`` the share of rows whose 95%
-    interval holds the intervention's part, ``right`` the share in which a part above the ``bound``
-    means that the scenes have a part beyond doubt. Without `bounds` each analysis gets its best
-    one.
-    """
+    interval holds that part, ``right`` the share in which a part above the ``bound`` means that the
+    scenes have one beyond doubt. Without `bounds` each analysis gets its best one."""
     parts = ("gap", "scenes", "looks")
     measured = [column[:-4] for column in record if column.endswith("_low")]
     truth, caused, rows = record["scenes"], record["scenes_low"] > 0, []

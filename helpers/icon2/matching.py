@@ -1,8 +1,7 @@
 """Matching detections to boxes by COCO's rule, all at once; AP is then read off the result.
 
 The rule goes from the highest score down, each detection taking the free box it overlaps most: a
-serial dictatorship, whose one stable outcome deferred acceptance finds in a few rounds.
-"""
+serial dictatorship, whose one stable outcome deferred acceptance finds in a few rounds."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ class Matches:
         """The detections of one class by falling score, and what each took at the first threshold.
 
         ``row`` is that of the detections that were given, ``box`` the row of the box (-1 for none),
-        ``hit`` whether there is one. One that took a region to ignore is left out.
-        """
+        ``hit`` whether there is one. One that took a region to ignore is left out."""
         kept = (self.detections["category"] == self.of(name).category).to_numpy()
         box = self.taken[0][kept]
         found = self.detections[kept].drop(columns="category").assign(box=box, hit=box >= 0)
@@ -78,10 +76,8 @@ class ClassMatches:
 
 
 def match(frames: Frames, thresholds: Sequence[float] = IOU_THRESHOLDS) -> Matches:
-    """Match detections to boxes at every IoU threshold (default: the paper's), by COCO's rule.
-
-    A box is as wide as x2 - x1, as for COCO and detectron2, which the paper used; Scalabel adds 1.
-    """
+    """Match detections to boxes at every IoU threshold (default: the paper's), by COCO's rule. A
+    box is as wide as x2 - x1, as for COCO and detectron2, which the paper used; Scalabel adds 1."""
     thresholds = np.asarray(thresholds, float)
     if not ((thresholds > 0) & (thresholds <= 1)).all():
         raise ValueError(f"thresholds must be in (0, 1], not {thresholds.tolist()}")

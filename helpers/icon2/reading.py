@@ -1,8 +1,7 @@
 """Labels and detections in BDD100K's format (Scalabel's), JSON or JSON lines, read into tables.
 
 Older files have other names, and their boxes in ``frames[0].objects``. Some classes, and what is
-marked ``crowd``, are regions to ignore for others.
-"""
+marked ``crowd``, are regions to ignore for others."""
 
 import gzip
 import json

@@ -191,8 +191,7 @@ def predict(
 
     `names` and `classes` are those that are labelled. The file is made once and then found in the
     folder `kept`; a run that was stopped goes on where it was. With it come sentences about missing
-    images and unknown classes; a ValueError where all are missing, or an image cannot be read.
-    """
+    images and unknown classes; a ValueError where all are missing, or an image cannot be read."""
     files = {name: Path(folder) / name for name in names}
     there = {name: file for name, file in files.items() if file.is_file()}
     missing = [name for name in files if name not in there]

@@ -18,9 +18,8 @@ def logits(
 ) -> torch.Tensor:
     """What `model` says of `images`: float32 (N, classes), or (T, N, classes) of T trainings.
 
-    `images` are uint8, or float in [0, 1], of shape (N, 3, H, W), or batches of such, which are
-    made once for all trainings. Where `finite`, NaN and infinite logits are a FloatingPointError.
-    """
+    `images` are uint8, or float in [0, 1], of shape (N, 3, H, W), or batches of such, made once for
+    all trainings. Where `finite`, NaN and infinite logits are a FloatingPointError."""
     networks = [model] if isinstance(model, nn.Module) else list(model)
     was_training = [network.training for network in networks]
     device = next(networks[0].parameters()).device

@@ -36,10 +36,9 @@ def train(
     """Fit `model` in place; it ends with the weights of its best epoch, in eval mode, on the CPU.
 
     Images are uint8 (N, 3, H, W), labels int64 (N,). `loop` fits it epoch by epoch; `tune` is
-    "all", or "last" for the last layer only, on what that sees of the images and of their mirror
+    "all", or "last" for the last layer only, on what that sees of the images and their mirror
     images. The history has of each epoch `epoch` (from 1), `loss` (training, nats), `val_loss`
-    (nats) and `val_accuracy`. A loss that is NaN or infinite is a FloatingPointError.
-    """
+    (nats) and `val_accuracy`. A loss that is NaN or infinite is a FloatingPointError."""
     with single_thread(), torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)  # of the dropout
         generator = torch.Generator().manual_seed(seed)  # of the order and the augmentation

@@ -1,7 +1,5 @@
 """Intervals, tests and multiplicity, for samples of which trainings and images are the units.
-
-Trainings of a model and images are both drawn, and every interval speaks of both.
-"""
+Trainings of a model and images are both drawn, and every interval speaks of both."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -135,8 +133,7 @@ def bootstrap(function, values, *, resamples: int = 2000) -> Interval:
     `function` takes a list of arrays (T, n_g, ...) such as `values`, without NaN, one a group.
     Trainings are drawn, the same for all groups, and images within each group (Owen, *Annals of
     Applied Statistics* 1, 2007), with percentiles at Hesterberg's expanded level, as trainings are
-    few (*The American Statistician* 69, 2015). Ends are NaN where a resample has no such number.
-    """
+    few (*The American Statistician* 69, 2015). Ends are NaN where a resample has no such number."""
     groups = [np.asarray(group, float) for group in values]
     rng, trainings, drawn = np.random.default_rng(0), len(groups[0]), []
     for _ in range(resamples):
@@ -160,8 +157,7 @@ def cluster_bootstrap(number: int, draws: int, rng: np.random.Generator) -> np.n
 
 def between_clusters(cluster: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:
     """Where each row (n,) takes its label from, again and again: those of a cluster come from one
-    of nearly its size, stretched or squeezed to fit, for single rows give too narrow a null.
-    """
+    of nearly its size, stretched or squeezed to fit, for single rows give too narrow a null."""
     _, number, size = np.unique(cluster, return_inverse=True, return_counts=True)
     order, by_size = np.argsort(number, kind="stable"), np.argsort(size, kind="stable")
     cuts = [0]  # between clusters of other sizes, where both sides have `ALIKE`
@@ -190,8 +186,7 @@ def within_clusters(cluster: np.ndarray, rng: np.random.Generator) -> Iterator[n
 
 def adjust(p_values, method: str = "holm") -> np.ndarray:
     """P-values adjusted for being several, NaN uncounted: "holm" bounds the chance of any false
-    finding at all, "fdr_bh" the share of false findings.
-    """
+    finding at all, "fdr_bh" the share of false findings."""
     p_values = np.asarray(p_values, float)
     adjusted, known = np.full(p_values.shape, np.nan), ~np.isnan(p_values)
     if known.any():
@@ -201,8 +196,7 @@ def adjust(p_values, method: str = "holm") -> np.ndarray:
 
 def spearman(x, y) -> Interval:
     """Spearman's correlation of independent points (n,), with Bonett and Wright's 95% interval
-    (Psychometrika 65, 2000); the ends are NaN for fewer than five, or a correlation of 1 or -1.
-    """
+    (Psychometrika 65, 2000); the ends are NaN for fewer than five, or a correlation of 1 or -1."""
     x, y = np.asarray(x, float), np.asarray(y, float)
     constant = len(x) < 2 or (x == x[0]).all() or (y == y[0]).all()
     r = np.nan if constant else float(scipy.stats.spearmanr(x, y).statistic)
@@ -231,8 +225,7 @@ def _groups(values) -> list[np.ndarray]:
 
 def _components(group: np.ndarray, shares: bool) -> tuple:
     """Of one group: its mean, each training's mean (NaN where it has no value), the variances by
-    images and by the rest, and the degrees of freedom of the images.
-    """
+    images and by the rest, and the degrees of freedom of the images."""
     known = group[:, ~np.isnan(group).all(0)]
     known = known[~np.isnan(known).all(1)]
     by_training, of_images, of_rest = components(known)

@@ -1,7 +1,5 @@
 """Claims and their verdicts: what a paper says, what was measured here, and how the two compare.
-
-A claim is a row of ``data/paper/claims.csv``; a paper's room returns estimates by its id.
-"""
+A claim is a row of ``data/paper/claims.csv``; a paper's room returns estimates by its id."""
 
 import math
 from collections import defaultdict
@@ -25,15 +23,14 @@ MANY = 3  # claims without a counterpart for one reason that still have a line e
 
 @cache
 def read(path: Path = TABLE) -> pd.DataFrame:
-    """The claims, indexed by `id`.
+    """The claims, indexed by `id`; all columns but `bound` are texts.
 
-    All columns but `bound` are texts: what the judging `notebook`'s name begins with (03, 03b);
-    `by` whom it is made (contexts, focus, icon2, blocks, suite) and in which `section`; the `claim`
-    in our words; the `quantity` measured, with its unit; on which `side` of `bound` it must lie
-    (above, below, equal; "" where no run measures it); the value as `printed` by the paper, of `n`
-    cases; whether ours is the `same` quantity (yes, no, ""); why there is no counterpart
-    `otherwise`; and the paper's figures and tables that it is about (`exhibit`, "; " between).
-    """
+    They are what the judging `notebook`'s name begins with (03, 03b); `by` whom it is made
+    (contexts, focus, icon2, blocks, suite), in which `section`; the `claim` in our words; the
+    `quantity` measured, with its unit; on which `side` of `bound` it must lie (above, below, equal;
+    "" where no run measures it); the value `printed` by the paper, of `n` cases; whether ours is
+    the `same` quantity (yes, no, ""); why there is no counterpart `otherwise`; and the paper's
+    figures and tables that it is about (`exhibit`, "; " between)."""
     table = pd.read_csv(path, dtype=str, keep_default_na=False).set_index("id")
     return table.assign(bound=pd.to_numeric(table["bound"]))
 
@@ -42,8 +39,7 @@ def judge(notebook: str, estimates: Iterable[Estimate]) -> pd.DataFrame:
     """Judge the claims of a notebook by what it measured: `COLUMNS`, a row a claim.
 
     A claim is right (wrong) where the whole interval lies on its side (the other side) of the
-    bound. Without an estimate a paper's claim has no counterpart, and one of the suite no row.
-    """
+    bound. Without an estimate a paper's claim has no counterpart, and one of the suite no row."""
     chapter, rows = notebook.split("_")[0], []
     known, estimates = read().query("notebook == @chapter"), list(estimates)
     for unknown in {estimate.claim for estimate in estimates} - set(known.index):
@@ -103,9 +99,7 @@ def _right(side: str, bound: float, interval: tuple, p: float | None) -> bool | 
 
 def shown(judged: pd.DataFrame) -> pd.DataFrame:
     """The judged claims as people read them: claim, paper, measured here, judged by, verdict.
-
-    Where many claims have no counterpart for one and the same reason, the first stands for all.
-    """
+    Where many claims have no counterpart for one and the same reason, the first stands for all."""
     rule = judged["side"].where(judged["side"] != "equal", "equal to")
     rule = rule + " " + judged["bound"].map("{:g}".format).where(judged["side"] != "", "")
     rule = rule.where(judged["p"].isna(), rule + ", p = " + judged["p"].map("{:.2g}".format))

@@ -1,7 +1,5 @@
 """Modules from the cells that lessons mark with ``#| export ROOM.MODULE``: what `make export` runs.
-
-nbdev writes them; a method is written once, in the lesson that teaches it.
-"""
+nbdev writes them; a method is written once, in the lesson that teaches it."""
 
 import ast
 import re
@@ -46,9 +44,7 @@ def marked(notebook: Path) -> dict[str, str]:
 
 def export(root: Path) -> list[Path]:
     """Write the modules of all notebooks below `root`; those that no cell makes any more go.
-
-    Two notebooks with one module are a ValueError.
-    """
+    Two notebooks with one module are a ValueError."""
     home, made = {}, []
     notebooks = sorted((root / "notebooks").glob("*.ipynb"))
     every = {notebook: set(marked(notebook).values()) for notebook in notebooks}

@@ -1,9 +1,8 @@
 """What a cell says in place of being run: that one before it failed, or that it is an exercise.
 
-JupyterLab drops the cells that wait behind a failed one without a word. Here they are run, and each
-of them only says which cell failed, and why. Solutions and their checks are made for the embedded
-data: on a reader's they are not run, so that no lesson fails by its own exercise.
-"""
+JupyterLab drops the cells behind a failed one without a word: here each says which cell failed, and
+why. Exercises and their checks are made for the embedded data: on a reader's they are not run, so
+that no lesson fails by its own exercise."""
 
 import os
 import time

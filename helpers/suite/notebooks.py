@@ -77,9 +77,7 @@ def overview() -> HTML:
 
 def figure(notebook: str, name: str) -> HTML:
     """A figure as it is stored in a notebook, with its caption; KeyError where there is none.
-
-    `notebook` is the file's name without ending, and `name` what the notebook gave to `run.show`.
-    """
+    `notebook` is the file's name without ending, `name` what the notebook gave to `run.show`."""
     for output in outputs(read(NOTEBOOKS / f"{notebook}.ipynb")):
         data = output.get("data", {})
         if data.get("text/plain", "").startswith(f"Figure {name}:"):
@@ -102,10 +100,9 @@ def findings(paths: Iterable[Path]) -> pd.DataFrame:
 def exhibits(paper: str) -> pd.DataFrame:
     """A paper's figures and tables, each with its counterpart here and its claims' verdicts.
 
-    The exhibits are those of ``data/paper/<paper>_counterparts.csv``; the verdicts are those of the
-    stored notebooks, on the claims that name the exhibit in ``claims.csv``. The columns are texts:
-    exhibit, it shows, here (a link in Markdown), same quantity, its claims (counted by verdict).
-    """
+    The exhibits are those of ``data/paper/<paper>_counterparts.csv``, the verdicts those of the
+    stored notebooks, on the claims of ``claims.csv`` that name the exhibit. The columns are texts:
+    exhibit, it shows, here (a link in Markdown), same quantity, its claims (counted by verdict)."""
     listed = pd.read_csv(claims.TABLE.with_name(f"{paper}_counterparts.csv"), keep_default_na=False)
     known = claims.read().query("by == @paper and exhibit != ''").reset_index()
     known = known.assign(exhibit=known["exhibit"].str.split("; ")).explode("exhibit")
@@ -158,11 +155,9 @@ def without_widgets(notebook: nbformat.NotebookNode) -> None:
 
 
 def copy(folder: Path, solved: bool) -> Path:
-    """Copy the start page and the lessons to a folder; what is there already stays as it is.
-
-    The copies write their results to a run that is called as the folder, not to the demo. Without
-    the solutions, exercises carry nbgrader's metadata, so that nbgrader can collect and grade them.
-    """
+    """Copy the start page and the lessons to a folder; what is there already stays as it is. The
+    copies write their results to a run that is called as the folder, not to the demo. Without the
+    solutions, exercises carry nbgrader's metadata, so that nbgrader can collect and grade them."""
     for path in [NOTEBOOKS / "00_start_here.ipynb", *lessons()]:
         if (folder / path.name).exists():
             continue

@@ -1,7 +1,5 @@
-"""The pages of a run: a book of its notebooks, which begins with what they found.
-
-Sphinx builds it from the executed notebooks (MyST-NB, Jupyter Book's theme) and executes nothing.
-"""
+"""The pages of a run: a book of its notebooks, which begins with what they found. Sphinx builds it
+from the executed notebooks (MyST-NB, Jupyter Book's theme) and executes nothing."""
 
 import html
 import re
@@ -29,11 +27,8 @@ SHOWN = 3  # findings below the opening of a page
 
 
 def write(folder: Path) -> Path:
-    """Write ``pages/`` and ``index.html`` of a run from what its notebooks wrote; the index.
-
-    Notebooks that failed are named with their error, and shown as far as they got. The pages are
-    replaced as a whole.
-    """
+    """Write ``pages/`` and ``index.html`` of a run anew from what its notebooks wrote; the index.
+    Notebooks that failed are named with their error, and shown as far as they got."""
     done = sorted(folder.glob("notebooks/*.ipynb"))
     names = {path.stem for path in done}
     logs = [path for path in sorted(folder.glob("logs/*.ipynb")) if path.stem not in names]

@@ -1,7 +1,5 @@
 """What a notebook may be given: every parameter of every notebook is declared here, once.
-
-A notebook names its own in one cell, and the next is ``settings = check(globals())``.
-"""
+A notebook names its own in one cell, and the next is ``settings = check(globals())``."""
 
 import ast
 import functools
@@ -101,8 +99,7 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
 
     Returns them by name: `images` is an :class:`Images`, `model` a :class:`Recipe` with the
     notebook's `trainings`, and `models` all models. A :class:`ParameterError` names all that is
-    unknown, mistyped, out of range, not there or cannot be built, and says what is allowed.
-    """
+    unknown, mistyped, out of range, not there or cannot be built, and says what is allowed."""
     failures.watch()
     optimized()
     own = {name: namespace[name] for name in namespace.get("__annotations__", {})}

@@ -1,7 +1,5 @@
 """What a workflow checks before it runs anything: its keys, its notebooks, its inputs.
-
-What a single notebook refuses is checked in :mod:`helpers.suite.parameters`.
-"""
+What a single notebook refuses is checked in :mod:`helpers.suite.parameters`."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -24,8 +22,7 @@ def plan(
     """The name of a run's folder, and the parameters of each notebook that it executes.
 
     `config`, read from `files`, is as README, "Sweeps", says. What each notebook will use is
-    printed. A ValueError or OSError names what is wrong.
-    """
+    printed. A ValueError or OSError names what is wrong."""
     preset = once(files)
     declared = {path.stem: parameters.defaults(path) for path in folder.glob("*.ipynb")}
     everywhere = {name: own for name, own in sorted(declared.items()) if own}
@@ -145,9 +142,7 @@ def _texts(value: Any) -> list[str]:
 
 def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]) -> list[Path]:
     """The notebooks that can be run on the images asked for; the others are named and left out.
-
-    Beside photographs, notebooks without `images` run only when given a parameter of their own.
-    """
+    Beside photographs, notebooks without `images` run only when given a parameter of their own."""
     images = {path: getattr(settings, "images", None) for path, settings in accepted.items()}
     folders = {one.folder: one for one in images.values() if one and one.source == "folder"}
     without = {name for name, one in folders.items() if not _contexts(one)}

@@ -1,7 +1,5 @@
 """A notebook's run: the state it starts from, where its results go, and what made it.
-
-With one thread a seed gives the same model whatever the number of cores.
-"""
+With one thread a seed gives the same model whatever the number of cores."""
 
 import json
 import platform
@@ -74,9 +72,7 @@ class Run:
 
     def findings(self, estimates: Iterable) -> None:
         """Judge the notebook's claims, save them as ``findings/<notebook>.json`` and display them.
-
-        `estimates` are by the ids of ``claims.csv`` (:func:`claims.judge`).
-        """
+        `estimates` are by the ids of ``claims.csv`` (:func:`claims.judge`)."""
         judged = claims.judge(self.notebook, estimates)
         findings = judged.astype(object).where(judged.notna(), None).to_dict("records")
         record = {"notebook": self.notebook, "settings": vars(self.settings), "findings": findings}
@@ -88,10 +84,9 @@ class Run:
 def start(notebook: str, settings: SimpleNamespace) -> Run:
     """Begin a notebook's run: seeds, one thread, figure style, and its output folder.
 
-    `notebook` is the file's name without its ending, such as ``01_datasets``; `settings` is what
-    :func:`parameters.check` returned. Its `output` names the folder under ``outputs/``,
-    such as ``photos`` or ``sweep/seed-1``; a ValueError where it is no name of a folder.
-    """
+    `notebook` is the file's name without its ending, `settings` what :func:`parameters.check`
+    returned. Its `output` names the folder under ``outputs/``, such as ``photos`` or
+    ``sweep/seed-1``; a ValueError where it is no name of a folder."""
     seed_everything(settings.seed)
     figures.set_style()
     pd.set_option("display.max_colwidth", None)  # claims are sentences
@@ -139,9 +134,8 @@ def run_name(config: Mapping[str, Any], default: str) -> str:
 def record(folder: Path, notebooks: Mapping) -> dict:
     """Write what made a run, whose executed notebooks are by name, as ``run.json``; hand it back.
 
-    version, commit ("+" where files were changed since; empty without git), lock (digest of the
-    locked requirements), python, torch, processor, pinned (true, or why not), seconds by notebook.
-    """
+    Its commit has a "+" where files were changed since, and is empty without git; lock is the
+    digest of the locked requirements; pinned is true, or why not."""
     lock = store.root() / "requirements.lock"
     timed = {name: one.metadata.get("papermill", {}) for name, one in notebooks.items()}
     made = {

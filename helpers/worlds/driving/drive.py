@@ -1,7 +1,5 @@
 """Frames and boxes drawn from the stated law, and what a simulated detector finds in them.
-
-It is a formula with numbers of the real one (:mod:`sweeps.detection_law`).
-"""
+It is a formula with numbers of the real one (:mod:`sweeps.detection_law`)."""
 
 from functools import cache
 
@@ -34,8 +32,7 @@ def make(
     """Draw a driving world: tables of images, boxes and detections, and the classes.
 
     A third of the frames falls into each income group; by default income has nothing to do with
-    anything. Each class has its share of BDD100K's boxes.
-    """
+    anything. Each class has its share of BDD100K's boxes."""
     law, rng = law or Law(), np.random.default_rng(seed)
     group = rng.permutation(np.arange(n_images) % 3) - 1  # -1, 0, 1
     images = _images(rng, group, law)
@@ -46,9 +43,7 @@ def make(
 
 def terms(images: pd.DataFrame, boxes: pd.DataFrame) -> pd.DataFrame:
     """What the detection of each box depends on: ``intercept size occluded night rainy snowy``.
-
-    The size is log2 of the side (root of the area) over 64 pixels, in frames 1280 pixels wide.
-    """
+    The size is log2 of the side (root of the area) over 64 pixels, in frames 1280 pixels wide."""
     frames = images.iloc[boxes["image"]]
     scale = WIDTH / frames["width"].to_numpy() if "width" in frames else 1.0
     area = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
@@ -74,8 +69,7 @@ def detected(
     """What the simulated detector finds: ``image category x1 y1 x2 y2 score``.
 
     `shift` (n images,) moves the logit of being found, and scores and corners as far. `measured`
-    holds the detector's numbers (default: recorded).
-    """
+    holds the detector's numbers (default: recorded)."""
     shift = np.broadcast_to(shift, len(images))
     law = (_recorded() if measured is None else measured).set_index(["class", "outcome", "term"])
     of_class = dict(list(boxes.groupby("category")))

@@ -1,7 +1,5 @@
 """The stated law of the planted driving world: what its scenes hold, and what income changes.
-
-How well a detector finds what is in them was measured (``data/detection_law.csv``).
-"""
+How well a detector finds what is in them was measured (``data/detection_law.csv``)."""
 
 from dataclasses import dataclass
 
@@ -43,8 +41,7 @@ class Law:
     `confounding` is how far the confounder's log-odds (size, occlusion, time, weather or scene)
     move between neighbouring income groups: at 0.5 the low-income group's odds of a small box are e
     times those of the high-income group. `inequity` is how far the logit of being detected moves
-    between them, on boxes that look the same; positive: worse in low-income scenes.
-    """
+    between them, on boxes that look the same; positive: worse in low-income scenes."""
 
     confounding: float = 0.0
     confounder: str = "size"

@@ -1,7 +1,5 @@
 """The four classes as lists of parts: four designs of each, drawn anew for every image.
-
-A design's first parts lie behind; its numbers are in object coordinates, about -1 to 1.
-"""
+A design's first parts lie behind; its numbers are in object coordinates, about -1 to 1."""
 
 from .noise import Draws
 from .paint import Colour, Part
