@@ -80,7 +80,7 @@ class Declared:
     planted_frames: Annotated[int, Field(ge=100)]
     harder: Annotated[float, Field(ge=0, le=3)]
     rare: Annotated[float, Field(ge=0, le=1)]
-    worlds: Annotated[int, Field(ge=2, le=10_000)]
+    worlds: Annotated[int, Field(ge=2, le=12)]  # as many are recorded
     # 09
     table: There | None
     groups: list[str] | None

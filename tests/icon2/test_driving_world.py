@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers import store
 from helpers.icon2 import Frames, match
 from helpers.worlds import driving
 from helpers.worlds.driving import Law
 from helpers.worlds.driving import law as stated
-from sweeps import detection_law
+from sweeps import detection_law, driving_worlds
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +81,13 @@ def test_confounding_moves_its_attribute_and_not_detection(confounder):
 def test_an_unknown_confounder_is_named():
     with pytest.raises(ValueError, match="allowed: size, occlusion"):
         Law(confounder="colour")
+
+
+@pytest.mark.parametrize(("seed", "reading"), [(3, "Eq. 3"), (8, "N and F per image")])
+def test_recorded_worlds_come_out_the_same(seed, reading):
+    """All kinds of world of a seed, with size alone as their cause."""
+    new = driving_worlds.ask([seed], reading, confounders=("size",))
+    known = pd.read_csv(store.root() / "data/driving_worlds.csv")
+    known = known.query("seed == @seed and reading == @reading and confounder in ['none', 'size']")
+    assert len(new) == 25
+    pd.testing.assert_frame_equal(new, known.reset_index(drop=True), check_dtype=False, rtol=1e-12)
