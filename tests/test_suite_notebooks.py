@@ -9,6 +9,7 @@ import nbformat
 import pandas as pd
 import pytest
 
+from helpers import store
 from helpers.stats import Estimate
 from helpers.suite import claims, notebooks, project
 
@@ -116,3 +117,9 @@ def test_copies_write_to_a_run_of_their_own_and_are_not_replaced(tmp_path):
     mine.write_text("my work")
     notebooks.copy(tmp_path / "lab", solved=True)
     assert mine.read_text() == "my work"
+
+
+def test_every_lesson_has_its_seconds_by_which_a_run_is_ordered():
+    seconds = pd.read_csv(store.root() / "data/seconds.csv", index_col="notebook")["seconds"]
+    assert sorted(seconds.index) == [path.stem for path in notebooks.lessons()]
+    assert (seconds > 0).all()
