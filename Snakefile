@@ -20,7 +20,7 @@ except (OSError, ValueError) as error:
 OUT = os.path.relpath(store.outputs() / RUN)  # whatever the folders above are called
 NOTEBOOKS = list(PARAMETERS)
 # of a first run; the longest begin first, so that no core is left waiting for one at the end
-with open("data/seconds.csv") as file:
+with open(store.root() / "data/seconds.csv") as file:
     SECONDS = {row["notebook"]: float(row["seconds"]) for row in csv.DictReader(file)}
 # that a notebook failed, and where its error is, says the rule; not its whole command line
 logging.getLogger("snakemake.logging").addFilter(lambda said: "CalledProcessError" not in str(said.msg))
