@@ -1,6 +1,5 @@
 """Which notebook runs with which parameters, and what that makes. See README, "Sweeps"."""
 
-import csv
 import logging
 import os
 import sys
@@ -20,8 +19,7 @@ except (OSError, ValueError) as error:
 OUT = os.path.relpath(store.outputs() / RUN)  # whatever the folders above are called
 NOTEBOOKS = list(PARAMETERS)
 # of a first run; the longest begin first, so that no core is left waiting for one at the end
-with open(store.root() / "data/seconds.csv") as file:
-    SECONDS = {row["notebook"]: float(row["seconds"]) for row in csv.DictReader(file)}
+SECONDS = yaml.safe_load((store.root() / "data/seconds.yml").read_text())
 # that a notebook failed, and where its error is, says the rule; not its whole command line
 logging.getLogger("snakemake.logging").addFilter(lambda said: "CalledProcessError" not in str(said.msg))
 
