@@ -37,14 +37,17 @@ def truth(kind: str, confounder: str) -> dict[str, str]:
     return {name: cause if name == confounder else other for name in attributes.OF_PAPER}
 
 
-def laws(confounders: Iterable[str] = tuple(STRENGTH)) -> dict[tuple[str, str], Law]:
-    """The law of each kind of world, by its kind and its confounder."""
-    found = {(verdicts.NEITHER, "none"): HARMLESS, (verdicts.WORSE, "none"): Law(inequity=INEQUITY)}
-    found[verdicts.BESIDE, "none"] = replace(HARMLESS, inequity=INEQUITY)
-    for name in confounders:
-        found[verdicts.HARDER, name] = Law(STRENGTH[name], name)
-        found[verdicts.BOTH, name] = Law(STRENGTH[name], name, INEQUITY)
-    return found
+def laws(conplanteders: Iterable[str] = tuple(STRENGTH)) -> dict[tuple[str, str], Law]:
+    """The law of each kind of world, by its kind and its conplanteder."""
+    planted = {
+        (verdicts.NEITHER, "none"): HARMLESS,
+        (verdicts.WORSE, "none"): Law(inequity=INEQUITY),
+    }
+    planted[verdicts.BESIDE, "none"] = replace(HARMLESS, inequity=INEQUITY)
+    for name in conplanteders:
+        planted[verdicts.HARDER, name] = Law(STRENGTH[name], name)
+        planted[verdicts.BOTH, name] = Law(STRENGTH[name], name, INEQUITY)
+    return planted
 
 
 def ask(
@@ -55,18 +58,19 @@ def ask(
     confounders: Sequence[str] = tuple(STRENGTH),
 ) -> pd.DataFrame:
     """What every rule says of one world of each kind a seed: a row a world and attribute."""
-    asked = [(seed, *kind, law) for seed in seeds for kind, law in laws(confounders).items()]
+    worlds = [(seed, *kind, law) for seed in seeds for kind, law in laws(confounders).items()]
     (options, resamples), rows = READINGS[reading], []
-    for seed, kind, confounder, law in progress(asked, desc="worlds", delay=2):
+    for seed, kind, confounder, law in progress(worlds, desc="worlds", delay=2):
         world = Frames(*driving.make(n_images, seed, law, (CATEGORY,)))
         income = attributes.from_column(world, "income")
         others = [attributes.made(world, name) for name in attributes.OF_PAPER]
-        given = {"options": options, "resamples": resamples, "standardise": resamples > 0}
-        found = verdicts.table(
-            analyse(match(world, THRESHOLDS), income, others, seed=seed, **given)
+        settings = {"options": options, "resamples": resamples, "standardise": resamples > 0}
+        answers = verdicts.table(
+            analyse(match(world, THRESHOLDS), income, others, seed=seed, **settings)
         )
-        found = found.assign(truth=found["attribute"].map(truth(kind, confounder)), seed=seed)
-        rows.append(found.assign(world=kind, confounder=confounder, reading=reading))
+        answers["truth"] = answers["attribute"].map(truth(kind, confounder))
+        made = {"seed": seed, "world": kind, "confounder": confounder, "reading": reading}
+        rows.append(answers.assign(**made))
     return pd.concat(rows, ignore_index=True)
 
 
@@ -74,9 +78,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(12)))
-    given = parser.parse_args()
-    every = pd.concat([ask(given.seeds, reading) for reading in READINGS])
-    recorded.write(given.file, every.to_csv(index=False))
+    arguments = parser.parse_args()
+    every = pd.concat([ask(arguments.seeds, reading) for reading in READINGS])
+    recorded.write(arguments.file, every.to_csv(index=False))
 
 
 if __name__ == "__main__":

@@ -306,8 +306,8 @@ def _bars(ax: Axes, part: Table, colours: Names, pictures: list[torch.Tensor]) -
     ax.tick_params(axis="x", length=0)
     width = min(0.92 / len(part), 0.23)
     for x, (row, picture) in enumerate(zip(part.to_dict("records"), pictures, strict=True)):
-        label = f"{row['predicted']:.1f}/{row['images']}".replace(".0/", "/")
-        ax.text(x + 0.06, row["high"] + 0.016, label, fontsize=9)
+        count = f"{row['predicted']:.1f}".removesuffix(".0")
+        ax.text(x + 0.06, row["high"] + 0.016, f"{count}/{row['images']}", fontsize=9)
         left = (x + 0.6) / (len(part) + 0.2) - width / 2
         inset = ax.inset_axes([left, -0.62, width, 0.46])
         style.heat(inset, picture)
