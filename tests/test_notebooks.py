@@ -131,6 +131,14 @@ def test_unchecked_cells_say_why_and_are_seconds_or_widgets(path):
 
 
 @every
+def test_a_widget_waits_for_a_click(path):
+    """What `interactive` draws when it appears, the client of a run sends back to the kernel while
+    it waits for the cell's end: now and then the answer is lost, and the run waits for ever."""
+    for cell in code_cells(read(path)):
+        assert "interactive(" not in cell.source or '"manual": True' in cell.source
+
+
+@every
 def test_no_hidden_output_and_no_machine_paths(path):
     notebook = read(path)
     text = path.read_text()
