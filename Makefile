@@ -3,12 +3,16 @@
 #   make run         every notebook on the embedded world -> outputs/demo/index.html
 #   make run CONFIG=my.yml       the same with your parameters (README, "Your own images")
 #   make test        every test: units, guards, and each notebook cell by cell
-#   make seeds       the whole suite with SEEDS="0 1 2": which verdicts differ -> outputs/seeds/
+#   make seeds       LESSONS="03 09" (default: all) with SEEDS="0 1 2 3 4 5 6 7": which verdicts
+#                    differ; they are recorded in data/seeds.csv, and those that are there are not run
+#   make book        the pages of the last run anew; SOLUTIONS=no: a class's, in its handout/
 #   make sweep       every method in many worlds at five doses of planted bias -> outputs/sweep/
-#   make audit TABLE=predictions.csv   one page about your own predictions -> outputs/audit.html
+#   make audit TABLE=predictions.csv   your own predictions -> outputs/audit/predictions/page.html
+#   make audit-table                   the same of a made-up table, with the truth at its end
 #   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
-#   make exercises   a class's copies without the solutions -> outputs/class/
-#   make class       JupyterLab on these copies
+#   make class NAME=seat07       JupyterLab on copies without the solutions, outputs/class/seat07/
+#   make exercises NAME=seat07   these copies alone
+#   make check       whether this machine is ready for a class, in a minute
 #   make notebooks   run the stored notebooks anew, in place
 #   make export      modules from the cells that lessons mark for it
 #   make bench       speed, as ratios in one run; ONLY=focus for a part
@@ -21,13 +25,17 @@
 PYTHON ?= python3
 PRESET ?= demo
 CONFIG ?=
-SEEDS ?= 0 1 2
+SOLUTIONS ?= yes
+SEEDS ?= 0 1 2 3 4 5 6 7
+LESSONS ?=
+NAME ?= seat01
 TORCH ?=
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 SHELL := /bin/bash
 BIN := .venv/bin
 UV := $(BIN)/uv pip
 READY := .venv/ready
+WITHOUT_CUDA = --torch-backend cpu --no-verify-hashes -c requirements.lock '.[test,setup]'
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 quoted = '$(subst ','\'',$(1))'
 # what is not asked of a run is what the notebooks say: the demo
@@ -41,7 +49,7 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run sweep seeds test test-fast test-other-processor lab audit exercises class notebooks bench export lock setup lint
+.PHONY: run book sweep seeds test test-fast test-other-processor lab audit audit-table exercises class check notebooks bench export lock setup lint
 
 setup: $(READY)
 
@@ -53,11 +61,7 @@ $(READY): requirements.lock pyproject.toml
 	@echo "installing the locked requirements into .venv (about 6 GB with CUDA; minutes, once)"
 	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > .venv/uv.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.lock
-ifeq ($(TORCH),cpu)
-	@$(UV) install --quiet --python .venv --torch-backend cpu --no-verify-hashes -c requirements.lock '.[test,setup]'
-else
-	@$(UV) install --quiet --python .venv --require-hashes -r requirements.lock
-endif
+	@$(UV) install --quiet --python .venv $(if $(filter cpu,$(TORCH)),$(WITHOUT_CUDA),--require-hashes -r requirements.lock)
 	@$(UV) install --quiet --python .venv --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -65,12 +69,15 @@ endif
 run: $(READY)
 	@python -m snakemake --cores $(CORES) --nolock --rerun-incomplete --keep-going --quiet rules host reason $(CONFIGS)
 
+book: $(READY)
+	@python -m helpers.suite.pages $(if $(filter no,$(SOLUTIONS)),--unsolved)
+
 sweep: $(READY)
 	@python -m snakemake --snakefile sweeps/context_bias.smk --cores $(CORES) --nolock --rerun-incomplete --keep-going \
 	  --quiet rules host reason $(CONFIGS)
 
 seeds: $(READY)
-	@python -m sweeps.seeds --cores $(CORES) --seeds $(SEEDS)
+	@python -m sweeps.seeds --cores $(CORES) --seeds $(SEEDS) $(if $(strip $(LESSONS)),--lessons $(LESSONS),)
 
 # tests and runs share one store of trained networks, named by all that decides them
 STORE := mkdir -p outputs/models outputs/test && { test -L outputs/test/models \
@@ -96,19 +103,30 @@ lint: $(READY)
 
 # ASK="--sensitive race,sex --positive yes ..." says what the columns do not: python -m helpers audit --help
 audit: $(READY)
-	@test -n $(call quoted,$(TABLE)) || { echo "which table? make audit TABLE=predictions.csv"; exit 2; }
-	@python -m helpers audit $(call quoted,$(TABLE)) $(ASK) --out outputs/audit.html
+	@test -n $(call quoted,$(TABLE)) || { echo "which table? make audit TABLE=predictions.csv, or make audit-table for a sample"; exit 2; }
+	@python -m helpers.audit.table $(call quoted,$(TABLE)) $(ASK)
+
+audit-table: $(READY)
+	@python -m helpers.audit.table
 
 # copies: opening, saving and exercising never change the stored notebooks
 lab: $(READY)
-	@python -m helpers.suite.notebooks copy outputs/lab --solved
-	@python -m jupyterlab outputs/lab/00_start_here.ipynb
+	@TQDM_DISABLE=1 python -m helpers.suite.notebooks copy outputs/lab --solved
+	@python -m jupyterlab $(ROOT) outputs/lab/00_start_here.ipynb
+
+# a class needs no CUDA, wherever it is installed first
+exercises class check: TORCH := cpu
+# in a container one is root
+ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 exercises: $(READY)
-	@python -m helpers.suite.notebooks copy outputs/class
+	@TQDM_DISABLE=1 python -m helpers.suite.notebooks copy $(call quoted,outputs/class/$(NAME))
 
 class: exercises
-	@python -m jupyterlab outputs/class/00_start_here.ipynb
+	@python -m jupyterlab $(ROOT) $(call quoted,outputs/class/$(NAME)/00_start_here.ipynb)
+
+check: $(READY)
+	@TQDM_DISABLE=1 python -m helpers.suite.ready
 
 # 01 and 00 show what the other lessons are stored with
 notebooks: LAST := notebooks/01_datasets.ipynb notebooks/00_start_here.ipynb

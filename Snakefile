@@ -49,7 +49,9 @@ rule notebook:
         "echo {wildcards.name:q}: started; rm -f {params.findings:q};"
         " stopped() {{ echo {wildcards.name:q}: stopped; exit 130; }}; trap stopped INT;"
         " TQDM_DISABLE=1 {sys.executable:q} -m papermill --no-progress-bar --log-level WARNING"
-        " -y {params.yaml:q} {input.notebook:q} {log.notebook:q}"
+        " -y {params.yaml:q} {input.notebook:q} {log.notebook:q} 2>&1"
+        # what the cell said, without papermill's own frames
+        " | sed -e '/^Traceback (most recent/d' -e '/^  File /,/^    /d' -e '/^ *[~^][~^]*$/d' >&2"
         " || {{ echo {wildcards.name:q}: FAILED, and its cells, with the error, are in {log.notebook:q};"
         " test -f {params.findings:q}"
         " && echo {wildcards.name:q}: its findings had been judged and are kept; exit 1; }};"
@@ -62,6 +64,7 @@ rule book:
     input:
         notebooks=expand(OUT + "/notebooks/{name}.ipynb", name=NOTEBOOKS),
         book=sorted(map(str, Path("helpers/suite/book").rglob("*.*"))),
+        start=list(map(str, FOLDER.glob("00_start_here.ipynb"))),
         teaching=os.path.relpath(store.root() / "TEACHING.md"),
     output:
         f"{OUT}/index.html",

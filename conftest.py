@@ -4,6 +4,7 @@ Notebooks are compared with their stored outputs where the machine gives the sui
 elsewhere they are checked leniently, and the first line of a test run says so.
 """
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -44,6 +45,17 @@ def pytest_sessionstart(session):
             f"Notebooks are checked leniently (every cell must run, outputs may differ). "
             f"{kernels.why_not()}"
         )
+
+
+def pytest_collection_finish(session):
+    """What is loaded by now is no garbage: statsmodels looks for some at every correction."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish(session):
+    """DuckDB counts what is left at the end."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

@@ -11,12 +11,15 @@ import sys
 import tempfile
 from pathlib import Path
 
+import nbformat
 import pandas as pd
 
 from helpers import source, store
 
 DATA = store.root() / "data"
 LEDGER = DATA / "recorded.csv"  # file, driver (modules and tables), again, made_by, content
+SEEDS = DATA / "seeds.csv"  # verdicts by seed: lesson, id, of, seed, verdict, made_by
+JUDGING = ["id", "side", "bound", "same", "cannot_fail", "own_data"]  # columns of claims.csv
 BESIDE = (  # what decides nothing in a drawn world: judging, drawing figures, the reader's files
     "store", "source", "recorded", "suite", "figures", "data/archives", "data/contexts",
     "data/decoding", "data/duplicates", "data/folders", "data/images", "data/published",
@@ -86,6 +89,21 @@ def files(name: str) -> list[str]:
     return [f"{name}.py" if name.startswith("sweeps/") else f"helpers/{name}.py" for name in names]
 
 
+def of_lesson(name: str) -> str:
+    """Digest of what a lesson's verdicts come from: its cells but for exercises, the modules that
+    they import, its claims, and how these are judged."""
+    notebook = nbformat.read(store.root() / f"notebooks/{name}.ipynb", as_version=4)
+    cells = [c for c in notebook.cells if c.cell_type == "code" and "nbgrader" not in c.metadata]
+    code = "\n".join(cell.source for cell in cells)
+    modules = source.imported("suite/claims", *source.named(code), without=BESIDE)
+    claims = pd.read_csv(DATA / "paper/claims.csv", dtype=str, keep_default_na=False)
+    claims = claims[claims["notebook"] == name.split("_")[0]]
+    rows = pd.read_csv(DATA / "paper/claim_rows.csv", dtype=str, keep_default_na=False)
+    rows = rows[rows["id"].isin(claims["id"])]
+    judged = [claims[JUDGING].to_csv(index=False), rows.to_csv(index=False)]
+    return store.key("maker", code=source.Source(*modules).digest(), cells=code, claims=judged)
+
+
 def _ledger() -> pd.DataFrame:
     return pd.read_csv(LEDGER, dtype=str, keep_default_na=False).set_index("file")
 
@@ -109,6 +127,11 @@ def main(names: list[str]) -> None:
     """Print which tables are stale, or make a part of those that are named again."""
     for name in _ledger().index if not names else ():
         print(f"{name}: {stale(name) or 'made by the code of today'}")
+    for name, makers in [] if names else pd.read_csv(SEEDS).groupby("lesson")["made_by"]:
+        if {of_lesson(name)} != {*makers}:
+            chapter = name.split("_")[0]
+            how = f"`make seeds LESSONS={chapter}`, or `python -m sweeps.seeds --confirm`"
+            print(f"{SEEDS.name}, {name}: stale ({how})")
     for command in dict.fromkeys(_ledger().loc[names, "again"]):
         print(command)
         made = same(command)

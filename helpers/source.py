@@ -70,18 +70,25 @@ def imported(*modules: str, without: tuple[str, ...] = ()) -> list[str]:
             continue
         names.add(name)
         left += [parent.as_posix() for parent in Path(name).parents]
-        for node in ast.walk(ast.parse(file.read_bytes())):
-            if not isinstance(node, ast.ImportFrom):
-                continue
-            parts = (node.module or "").split(".")
-            if node.level:
-                below = Path(name).parents[node.level - 1].joinpath(*parts)
-            elif parts[0] == "helpers":
-                below = Path(*parts[1:])
-            else:
-                continue
-            left += [below.as_posix(), *((below / alias.name).as_posix() for alias in node.names)]
+        left += named(file.read_bytes(), name)
     return sorted(names)
+
+
+def named(code: str | bytes, place: str = "") -> list[str]:
+    """What code that stands at a place of the package may import from it, itself."""
+    names = []
+    for node in ast.walk(ast.parse(code)):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        parts = (node.module or "").split(".")
+        if node.level:
+            below = Path(place).parents[node.level - 1].joinpath(*parts)
+        elif parts[0] == "helpers":
+            below = Path(*parts[1:])
+        else:
+            continue
+        names += [below.as_posix(), *((below / alias.name).as_posix() for alias in node.names)]
+    return names
 
 
 def digest(function: Callable) -> str:

@@ -4,6 +4,7 @@ A file with its final name is always whole: it is written under another name and
 Stored files are named by what decides them, and several processes may ask for one at once."""
 
 import hashlib
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 from filelock import FileLock
+from safetensors import safe_open
+from safetensors.numpy import save_file
 from tqdm import tqdm
 
 
@@ -67,6 +70,23 @@ def cached(path: Path | str, make: Callable[[Path], object]) -> Path:
             if not path.exists():
                 _replace(path, path.with_name(f".partial-{path.name}"), make)
     return path
+
+
+def arrays(
+    kind: str, folder: Path | str, make: Callable[[], tuple[Mapping, dict]], **decides
+) -> tuple[Path, dict[str, np.ndarray], dict]:
+    """A file named by what `decides` it, and the arrays and facts in it, which `make` gives where
+    there is none yet."""
+
+    def write(path: Path) -> None:
+        found, facts = make()
+        found = {name: np.array(array, order="C") for name, array in found.items()}
+        save_file(found, path, metadata={name: json.dumps(fact) for name, fact in facts.items()})
+
+    path = cached(Path(folder) / f"{key(kind, **decides)}.safetensors", write)
+    with reading(path), safe_open(path, framework="numpy") as file:
+        facts = {name: json.loads(fact) for name, fact in (file.metadata() or {}).items()}
+        return path, {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118
 
 
 def write_bytes(path: Path | str, data: bytes) -> Path:

@@ -1,12 +1,12 @@
-"""Plant the context bias in many worlds, train models at several doses, ask every method.
+"""Plant the context bias in pairs of worlds, train, and ask every method.
 
     make sweep                                        or, the same without make:
     snakemake -s sweeps/context_bias.smk --cores 2    resumes where it was stopped
     snakemake -s sweeps/context_bias.smk --executor slurm --jobs 20        on a cluster
-    snakemake -s sweeps/context_bias.smk --cores 2 --config seeds='[7,8]' doses='[0.25,0.9]' per_class=150
+    snakemake -s sweeps/context_bias.smk --cores 2 --config seeds='[7,8]' per_class=150
 
-A world, with its 30 trainings, is about 75 s of one core. Written are worlds.csv and, on screen, how
-often each method said yes at each dose. Notebook 05b reads worlds.csv in place of the file in data/
+A pair, with its 15 trainings, is about 75 s of one core. Written are worlds.csv and, on screen, how
+often each method called a context. Notebook 05b reads worlds.csv in place of the file in data/
 if its cell says `sweep.recorded(run.folder.parent / "sweep/worlds.csv")` in place of `sweep.recorded()`.
 """
 
@@ -21,8 +21,8 @@ from helpers.suite import parameters, preflight, project
 from sweeps import context_worlds
 
 try:  # refused here, before anything runs
-    preflight.known_keys(config, ["run", "doses", "seeds", "per_class", "trainings"])
-    swept = {"doses": list(sweep.DOSES), "seeds": list(context_worlds.SEEDS)}
+    preflight.known_keys(config, ["run", "seeds", "per_class", "trainings"])
+    swept = {"seeds": list(context_worlds.SEEDS)}
     swept |= {"trainings": context_worlds.RECIPE.trainings}
     swept |= {name: config[name] for name in swept if name in config}
     swept = parameters.checked(swept, [])
@@ -46,12 +46,10 @@ rule world:
         code=recorded.files("context_worlds.csv"),
     output:
         WORLD,
-    params:
-        doses=" ".join(map(str, swept.doses)),
     threads: 1
     shell:
         "{sys.executable:q} -m sweeps.context_worlds {output:q} --seeds {wildcards.seed}"
-        " --doses {params.doses} --per-class {images.per_class} --trainings {swept.trainings}"
+        " --per-class {images.per_class} --trainings {swept.trainings}"
 
 
 rule gather:
@@ -62,5 +60,9 @@ rule gather:
     run:
         worlds = pd.concat(map(pd.read_csv, input), ignore_index=True)
         worlds.to_csv(output[0], index=False)
-        yes = sweep.rates(worlds).pivot(index=sweep.ASKED, columns="dose", values="yes")
-        print("Share of yes; up to dose 0.25 they are false alarms", yes.round(2).to_string(), sep="\n")
+        several = worlds[worlds["trainings"] == worlds["trainings"].max()]
+        if several["pair"].nunique() < sweep.ENOUGH:
+            print(f"fewer than {sweep.ENOUGH} pairs: too few for thresholds")
+        else:
+            called = sweep.rates(several, [name for name in worlds if ", logits, " in name])
+            print(called.pivot(index="measure", columns="kind", values="share").round(2).to_string())

@@ -1,54 +1,186 @@
-"""How often is each method right about a context's bias? Worlds, each at several doses of bias.
+"""How often is each method right about a context? Pairs of worlds: one with a bias, and its twin.
 
-A world is one seed. `context_bias.smk` spreads them over cores and machines. Seeds from 1000 on
-were drawn once, after all rules had been settled on seeds 0 to 2."""
+The twin has the same objects, seeds and order, but every class stands in all contexts alike. In the
+biased world each class has a dose of its own. `context_bias.smk` spreads pairs over cores. Rules
+were settled on seeds 2000 to 2005; seeds from 3000 on were drawn once, after that."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import torch
 
-from helpers import recorded
-from helpers.contexts import methods
-from helpers.contexts.sweep import DOSES
+from helpers import data, models, recorded
+from helpers.contexts import background, methods
+from helpers.data import Collection, ImageSet, world
 from helpers.data.images import Images
+from helpers.models import experiment
 from helpers.models.recipe import Recipe
 
-SEEDS = range(1000, 1010)
+SEEDS = range(3000, 3060)
+NOTHING, GROUNDS = 0.25, ("mean", "white", "shuffled")
 IMAGES = Images("world", per_class=90)
 RECIPE = Recipe(trainings=5)
+HELD_OUT, TRUTH = 240, 500_000  # images a class of which a sixth is shown anew; seeds of these
+BASELINES = {"edges", "random"}  # in the place of GradCAM's maps
 
 
-def world(seed: int, doses: Sequence[float], images: Images, recipe: Recipe) -> pd.DataFrame:
-    """`methods.answers` at each dose of one world, by all trainings and by the first alone.
-    spread is the standard deviation of the single trainings' effects."""
-    parts = []
-    for measured in methods.at_doses(doses, "model-C", images, recipe, seed).values():
-        for number in dict.fromkeys((recipe.trainings, 1)):
-            table = measured[measured["training"] < number]
-            found = methods.answers(table).drop(columns=["planted", "answer"])
-            by = ["context_class", *methods.MEASURE]
-            single = table.groupby([*by, "training"])["value"].mean()  # objects are as many a class
-            spread = single.groupby(by).std().rename("spread").reset_index()
-            parts.append(found.merge(spread, on=by).assign(trainings=number))
-    return pd.concat(parts, ignore_index=True)
+def doses(seed: int, classes: Sequence[str]) -> dict[str, float]:
+    """The share of each class's images in its own context, drawn evenly from 0.25 to 1."""
+    drawn = np.random.default_rng(seed).uniform(NOTHING, 1, len(classes))
+    return dict(zip(classes, drawn.round(2).tolist(), strict=True))
+
+
+def reliance(networks: Sequence, size: int, seed: int) -> pd.DataFrame:
+    """What contexts do to the decisions of each network, on held-out objects that are drawn anew: a
+    row a training and class.
+
+    *need*: how much more often objects of the class are taken for it in their own context than in
+    the others. *pull*: how much more often other objects are taken for the class in its context
+    than in their own.
+    *reliance* is the mean of need and pull, *reliance_logits* that of the class's logit, less the
+    mean of the other classes'."""
+    drawn = {"size": size, "seed": TRUTH + seed, "per_class": HELD_OUT, "splits": ["test"]}
+    images = {
+        where: world.image_set("C", context_bias=bias, marked=None, **drawn)
+        for where, bias in (("own", 1.0), ("other", 0.0))
+    }
+    logits = {where: models.logits(networks, some.images) for where, some in images.items()}
+    other, rows = images["other"], []
+    met = other.table["context"].to_numpy()
+    own = images["own"].table.groupby("class")["context"].first()
+    for k, name in enumerate(other.classes):
+        of_class = (other.labels == k).numpy()
+        pulled = met == own[name]
+        for training in range(len(networks)):
+            taken, above = {}, {}
+            for where, z in logits.items():
+                z = z[training].double()
+                taken[where] = (z.argmax(1) == k).double().numpy()
+                above[where] = (z[:, k] * len(other.classes) - z.sum(1)).numpy()
+                above[where] /= len(other.classes) - 1
+            row = {"training": training, "context_class": name}
+            for ending, value in (("", taken), ("_logits", above)):
+                row[f"need{ending}"] = (value["own"] - value["other"])[of_class].mean()
+                row[f"pull{ending}"] = (value["other"] - value["own"])[pulled].mean()
+                row[f"reliance{ending}"] = (row[f"need{ending}"] + row[f"pull{ending}"]) / 2
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def maps_of(what: str, test: ImageSet, trainings: int, seed: int) -> list[torch.Tensor]:
+    """Maps that no network made: the edges of each image, or random numbers, as coarse as a map."""
+    if what == "edges":
+        grey = test.images.double().mean(1, keepdim=True)
+        vertical, horizontal = (grey.diff(dim=d).abs() for d in (2, 3))
+        edges = torch.zeros_like(grey)
+        edges[:, :, :-1] += vertical
+        edges[..., :-1] += horizontal
+        coarse = torch.nn.functional.adaptive_avg_pool2d(edges, 5)
+    else:
+        draw = torch.Generator().manual_seed(seed)
+        coarse = torch.rand((len(test), 1, 5, 5), generator=draw, dtype=torch.float64)
+    fine = torch.nn.functional.interpolate(coarse, test.images.shape[-2:], mode="bilinear")
+    return [fine[:, 0]] * trainings
+
+
+def baselines(collection: Collection, clean: Collection, networks: Sequence, seed: int):
+    """What a simpler look says of each context, rows as `methods.measured`: maps that no network
+    made; how often the mean colour of the background names the class; and how often other classes'
+    objects are named wrongly in the context (*worst context*), by images in other contexts."""
+    test, parts = collection.sets["C"].split("test"), []
+    for what in sorted(BASELINES):
+        maps = maps_of(what, test, len(networks), seed)
+        parts.append(methods.relevances(maps, test).assign(method=what))
+    guess = background.guesses({"C": collection.sets["C"]}).query("region == 'background'")
+    mixed = clean.sets["C"].split("test")
+    wrong = (models.logits(networks, mixed.images).argmax(2) != mixed.labels).double().numpy()
+    class_of = {context: name for name, context in collection.context_of.items()}
+    of = {"object_class": mixed.table["class"], "object": range(len(mixed))}
+    of["context_class"] = mixed.table["context"].map(class_of)
+    for training in range(len(networks)):
+        colour = guess.reset_index(drop=True).rename_axis("object").reset_index()
+        colour = colour.assign(context_class=colour["class"], value=colour["right"].astype(float))
+        colour = colour.rename(columns={"class": "object_class"}).assign(method="mean colour")
+        worst = pd.DataFrame(of | {"value": wrong[training], "method": "worst context"})
+        worst = worst[worst["object_class"] != worst["context_class"]]
+        more = pd.concat([colour, worst], ignore_index=True)
+        parts.append(more.assign(training=training, quantity="decisions", reading=methods.RAW))
+    return pd.concat(parts, ignore_index=True)[methods.ROW]
+
+
+def asked(
+    model: Sequence, reference: Sequence, collection: Collection, clean: Collection, seed: int
+) -> pd.DataFrame:
+    """Every method's answers about one world, by all its trainings and by the first alone."""
+    both, n, parts = [*model, *reference], len(model), []
+    table = pd.concat([methods.measured(both, collection, seed=seed)])
+    parts.append(methods.beyond(table, n))
+    for ground in GROUNDS:
+        if ground != methods.GROUND:
+            table = methods.composed(both, collection, seed=seed, neutral=ground)
+            table = methods.beyond(table, n)
+            table = table[table["reading"].isin([methods.NEUTRAL, methods.REFERENCE])]
+            parts.append(table.assign(reading=table["reading"] + f" ({ground})"))
+    parts.append(baselines(collection, clean, model, seed))
+    table, found = pd.concat(parts, ignore_index=True), []
+    for number in dict.fromkeys((n, 1)):
+        few = methods.answers(table[table["training"] < number])
+        found.append(few.assign(trainings=number))
+    return pd.concat(found, ignore_index=True)
+
+
+def pair(seed: int, images: Images, recipe: Recipe, name="model-C") -> pd.DataFrame:
+    """A biased world and its twin: a row a world, number of trainings and context, with the dose,
+    what a network can learn from it (p_class_given_context), the reliance, and a column a measure
+    with its effect, and one with its answer (1 more, -1 less, 0 no)."""
+    twice = replace(recipe, trainings=2 * recipe.trainings)
+    clean = replace(images, context_bias=NOTHING)
+    start = data.load(clean, seed)
+    dosed = replace(images, context_bias=doses(seed, start.classes))
+    networks = experiment.model(name, start, twice, seed)
+    twin, reference = networks[: recipe.trainings], networks[recipe.trainings :]
+    worlds: Mapping = {
+        "biased": (dosed, data.load(dosed, seed)),
+        "twin": (clean, start),
+    }
+    rows = []
+    for which, (drawn, collection) in worlds.items():
+        model = twin if which == "twin" else experiment.model(name, collection, recipe, seed)
+        table = asked(model, reference, collection, start, seed)
+        truth = reliance(model, images.size, seed)
+        planted = experiment.planted(drawn).set_index("class")
+        measure = table[methods.MEASURE].agg(", ".join, axis=1)
+        sign = table["answer"].map({"more": 1, "less": -1}).fillna(0).astype(int)
+        table = table.assign(measure=measure, sign=sign)
+        for (number, context), part in table.groupby(["trainings", "context_class"], sort=False):
+            row = {"pair": seed, "world": which, "trainings": number, "context_class": context}
+            row["dose"] = planted["p_context_given_class"][context]
+            row["p_class_given_context"] = planted["p_class_given_context"][context]
+            mine = truth[(truth["context_class"] == context) & (truth["training"] < number)]
+            row |= mine.drop(columns=["training", "context_class"]).mean().to_dict()
+            row |= dict(zip(part["measure"], part["effect"], strict=True))
+            clear = part[part["reading"] != methods.RAW]
+            row |= dict(zip("answer: " + clear["measure"], clear["sign"], strict=True))
+            rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def main() -> None:
-    """``python -m sweeps.context_worlds FILE``: measure worlds, and write them to a file."""
+    """``python -m sweeps.context_worlds FILE``: measure pairs of worlds, and write them."""
     parser = argparse.ArgumentParser(description="Plant context bias, ask every method.")
     parser.add_argument("file", type=Path)
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
-    parser.add_argument("--doses", type=float, nargs="+", default=DOSES)
     parser.add_argument("--per-class", type=int, default=IMAGES.per_class, help="images")
     parser.add_argument("--trainings", type=int, default=RECIPE.trainings)
-    asked = parser.parse_args()
-    images = Images("world", per_class=asked.per_class)
-    recipe = Recipe(trainings=asked.trainings)
-    doses = sorted(asked.doses)
-    found = pd.concat(world(seed, doses, images, recipe) for seed in asked.seeds)
-    recorded.write(asked.file, found.to_csv(index=False, float_format="%.3g"))
+    options = parser.parse_args()
+    images = replace(IMAGES, per_class=options.per_class)
+    recipe = replace(RECIPE, trainings=options.trainings)
+    table = pd.concat(pair(seed, images, recipe) for seed in options.seeds).round(6)
+    recorded.write(options.file, table.to_csv(index=False, float_format="%.3g"))
 
 
 if __name__ == "__main__":

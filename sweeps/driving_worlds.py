@@ -37,14 +37,14 @@ def truth(kind: str, confounder: str) -> dict[str, str]:
     return {name: cause if name == confounder else other for name in attributes.OF_PAPER}
 
 
-def laws(conplanteders: Iterable[str] = tuple(STRENGTH)) -> dict[tuple[str, str], Law]:
-    """The law of each kind of world, by its kind and its conplanteder."""
+def laws(confounders: Iterable[str]) -> dict[tuple[str, str], Law]:
+    """The law of each kind of world, by its kind and its confounder."""
     planted = {
         (verdicts.NEITHER, "none"): HARMLESS,
         (verdicts.WORSE, "none"): Law(inequity=INEQUITY),
+        (verdicts.BESIDE, "none"): replace(HARMLESS, inequity=INEQUITY),
     }
-    planted[verdicts.BESIDE, "none"] = replace(HARMLESS, inequity=INEQUITY)
-    for name in conplanteders:
+    for name in confounders:
         planted[verdicts.HARDER, name] = Law(STRENGTH[name], name)
         planted[verdicts.BOTH, name] = Law(STRENGTH[name], name, INEQUITY)
     return planted

@@ -37,11 +37,9 @@ CODE = source.Source(
 
 
 def run(seeds: Sequence[int]) -> pd.DataFrame:
-    """All trials of some seeds, a row a seed, dose and pair of classes.
-
-    gain is of the target's logit by the eyespot on outer images; rise_0 to rise_3 of Focus when it
-    is painted over, by training; erased, elsewhere, sham and suspected are such rises, too.
-    """
+    """All trials of some seeds, a row a seed, dose and pair of classes: the gain of the target's
+    logit by the eyespot on outer images; the rises of Focus when it is painted over, by training,
+    and of other versions, such as `erased` and `sham`."""
     found = []
     for seed in progress(seeds, desc="trials"):
         name = store.key("trials", seed=seed, recipe=RECIPE, per=PER_PAIR, code=CODE.digest())

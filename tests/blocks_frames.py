@@ -1,23 +1,16 @@
-"""Record what notebook 09 shows of real frames; run as a script to write it to data/toolkits.
+"""Count the real frames of notebook 09b; run as a script to write the counts.
 
-python tests/blocks_frames.py scene_predictions_cnn.npz data/toolkits
+python tests/blocks_frames.py scene_predictions_cnn.npz data/toolkits/blocks_bdd100k_counts.csv
 """
 
 import sys
-from pathlib import Path
 
 import helpers  # noqa: F401  before numpy: it pins the kernels
 
 # ruff: isort: split
 import numpy as np
 import pandas as pd
-import scipy.stats
 
-from helpers import recorded, stats
-from helpers.blocks import report
-from helpers.blocks.counts import Table, table
-
-PANELS = ("time", "weather")
 ATTRIBUTES = {
     "scene": ("city street", "highway", "residential"),
     "time": ("dawn or dusk", "daytime", "night"),
@@ -42,64 +35,11 @@ def frames(path) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def served(rows: pd.DataFrame, draws: int = 999) -> pd.DataFrame:
-    """Share of frames whose scene is predicted right, by time of day and by weather."""
-    found = []
-    for by in PANELS:
-        data = table(rows[by], y_pred=rows["right"], strata=rows["scene"])
-        part = report.rates(data)
-        part.insert(0, "panel", by)
-        part[["adjusted_low", "adjusted_high"]] = [
-            ends(data, g, "none", draws)[1:] for g in part["group"]
-        ]
-        found.append(part)
-    return pd.concat(found, ignore_index=True)
-
-
-def contrasts(rows: pd.DataFrame, draws: int = 999) -> pd.DataFrame:
-    """How much worse each group is served than the other frames, the worst first."""
-    found = []
-    for by in PANELS:
-        for fixed, strata in (("nothing", None), ("scene", rows["scene"])):
-            data = table(rows[by], y_pred=rows["right"], strata=strata)
-            within = pd.Series(0, rows.index) if strata is None else strata
-            for group in data.groups.names:
-                worse = ends(data, group, "sabs", draws)
-                p = exchange_p(worse[0], rows[by] == group, rows["right"], within)
-                found.append([group, fixed, *worse, p])
-    every = pd.DataFrame(found, columns=["group", "fixed", "worse", "low", "high", "p"])
-    every["p_holm"] = stats.adjust(every["p"])
-    held = every[every["fixed"] == "scene"].set_index("group")["worse"].rank(ascending=False)
-    return every.sort_values("group", key=lambda g: g.map(held), kind="stable", ignore_index=True)
-
-
-def ends(data: Table, group: str, how: str, draws: int = 999) -> list:
-    """A group's own rate ("none"), or the others' less its rate ("sabs"): value, low, high.
-
-    Without draws the ends are NaN.
-    """
-    at = data.groups.names.index(group)
-    own, rest = np.array([at]), np.array([len(data.groups) + 1 + at])
-
-    def sides(_):
-        return (own, rest) if how == "none" else (rest, own)
-
-    def only(compared, weights):
-        return float(compared[0])
-
-    made = report.make(data, ["pr"], [sides], [how], [only], bootstrap=draws, permutations=0)
-    return made.cells.loc[0].reindex(["value", "low", "high"]).tolist()
-
-
-def exchange_p(gap: float, inside: pd.Series, right: pd.Series, strata: pd.Series) -> float:
-    """p of a gap, were the group drawn by lot within each stratum: normal, its variance exact."""
-    within = pd.DataFrame({"inside": inside, "right": right}).groupby(strata)
-    n, k, spread = within.size(), within["inside"].sum(), within["right"].var(ddof=1)
-    variance = ((n / n.sum()) ** 2 * spread * (1 / k + 1 / (n - k))).sum()
-    return float(2 * scipy.stats.norm.sf(abs(gap) / np.sqrt(variance)))
+def counted(rows: pd.DataFrame) -> pd.DataFrame:
+    """How many frames there are of each scene, time, weather and right."""
+    by = ["scene", "time", "weather", "right"]
+    return rows.groupby(by).size().rename("frames").reset_index()
 
 
 if __name__ == "__main__":
-    rows = frames(sys.argv[1])
-    for made, name in ((served, "blocks_bdd100k.csv"), (contrasts, "blocks_bdd100k_contrasts.csv")):
-        recorded.write(Path(sys.argv[2]) / name, made(rows).to_csv(index=False))
+    counted(frames(sys.argv[1])).to_csv(sys.argv[2], index=False)

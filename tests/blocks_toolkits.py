@@ -4,6 +4,7 @@ python tests/blocks_toolkits.py
 """
 
 import contextlib
+import functools
 import io
 import warnings
 from importlib.metadata import version
@@ -15,6 +16,7 @@ from helpers.blocks import claims
 
 KEYS = ["example", "toolkit", "version", "measure", "set", "comparison", "reduction", "theirs"]
 MEASURES = ("acc", "pr", "tpr", "tnr", "ppv")
+RATES = ("true_positive", "true_negative", "false_positive", "false_negative")
 FAIRBENCH = {
     "min": ("pairs", "none", "min"),
     "mean": ("pairs", "none", "mean"),
@@ -50,26 +52,14 @@ def fairlearn(rows: pd.DataFrame) -> dict[tuple, float]:
     from fairlearn import metrics
     from sklearn.metrics import accuracy_score, precision_score, roc_auc_score
 
+    column, of = "y_score", {"auc": roc_auc_score}
+    if column not in rows:
+        column, of = "y_pred", {"acc": accuracy_score, "pr": metrics.selection_rate}
+        for name, rate in zip(("tpr", "tnr", "fpr", "fnr"), RATES, strict=True):
+            of[name] = getattr(metrics, f"{rate}_rate")
+        of["ppv"] = functools.partial(precision_score, zero_division=0)
     by = {"sensitive_features": rows["group"]}
-    if "y_score" in rows:
-        frame = metrics.MetricFrame(
-            metrics={"auc": roc_auc_score}, y_true=rows["y_true"], y_pred=rows["y_score"], **by
-        )
-    else:
-        frame = metrics.MetricFrame(
-            metrics={
-                "acc": accuracy_score,
-                "pr": metrics.selection_rate,
-                "tpr": metrics.true_positive_rate,
-                "tnr": metrics.true_negative_rate,
-                "fpr": metrics.false_positive_rate,
-                "fnr": metrics.false_negative_rate,
-                "ppv": lambda y, p: precision_score(y, p, zero_division=0),
-            },
-            y_true=rows["y_true"],
-            y_pred=rows["y_pred"],
-            **by,
-        )
+    frame = metrics.MetricFrame(metrics=of, y_true=rows["y_true"], y_pred=rows[column], **by)
     answers = {
         ("pairs", "abs", "max"): frame.difference("between_groups"),
         ("vsany", "abs", "max"): frame.difference("to_overall"),

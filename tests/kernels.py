@@ -23,7 +23,6 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 
 import helpers  # before numpy and torch: it pins the kernels
 
@@ -37,10 +36,11 @@ from PIL import Image
 from torch.nn.functional import interpolate
 
 from helpers import models, stats, store
+from helpers.models import probe
 from helpers.models.inference import default_device
 from helpers.worlds import pictures
 
-STORED = Path(__file__).with_name("kernel_digests.json")
+STORED = store.root() / "data/kernel_digests.json"
 ARCHITECTURES = ("alexnet-quarter", "vgg11-eighth", "resnet10-eighth")
 LIBRARIES = ("torch", "torchvision", "numpy", "scipy")
 MOSAICS = ("gradcam", "lrp")  # the quick methods
@@ -50,10 +50,7 @@ QEMU = "qemu-x86_64"
 @cache
 def trained(name: str) -> tuple:
     """A model after three batches, its history, its images and their logits."""
-    generator = torch.Generator().manual_seed(0)
-    images = torch.randint(0, 256, (47, 3, 96, 96), generator=generator, dtype=torch.uint8)
-    labels, model = torch.arange(47) % 4, models.build(name, 4)
-    history = models.train(model, images, labels, images[:9], labels[:9], seed=0, epochs=1)
+    model, history, images = probe.trained(name)
     return model, history, images, models.logits(model, images)
 
 
@@ -83,7 +80,7 @@ def explanations():
 def worlds():
     """Drawn pictures, a drawn street with its detections, and pictures resized and compressed."""
     from helpers import icon2
-    from helpers.icon2.average_precision import Curves, whole
+    from helpers.icon2.average_precision import WHOLE, Curves
     from helpers.worlds import driving
 
     for which in pictures.SETS:
@@ -98,7 +95,7 @@ def worlds():
     drawn = icon2.Frames(*driving.make(60))
     yield "driving world", [columns(drawn.boxes), columns(drawn.detections)]
     matches = icon2.match(drawn)
-    found = [Curves(of, whole(of)) for of in map(matches.of, drawn.classes)]
+    found = [Curves(of, (), WHOLE) for of in map(matches.of, drawn.classes)]
     ones = np.ones(len(drawn.images))
     yield "matching", [matches.taken, *[each.average_precision(ones) for each in found]]
 

@@ -5,11 +5,10 @@ import pandas as pd
 import pytest
 import torch
 
-from helpers import models
-from helpers.contexts import background, effects
-from helpers.data import Collection, ImageSet
+from helpers.contexts import background
+from helpers.contexts.relevance import on_regions
+from helpers.data import ImageSet
 from helpers.explain import Maps
-from helpers.models.networks import Classifier
 
 CLASSES = ("bench", "mug")
 
@@ -39,9 +38,7 @@ def test_mean_colours_equal_a_loop():
     for region, keep in (("object", images.masks), ("background", ~images.masks)):
         means = background.mean_colours(images)[region]
         for image, mask, mean in zip(images.images, keep, means, strict=True):
-            for channel in range(3):
-                pixels = [int(v) for v in image[channel][mask]]
-                assert mean[channel].item() == pytest.approx(sum(pixels) / len(pixels))
+            assert mean.numpy() == pytest.approx(image.numpy()[:, mask].mean(1))
 
 
 def test_the_background_gives_the_class_away_and_the_object_does_not():
@@ -61,80 +58,26 @@ def images():
     return image_set(n=40)
 
 
-def test_shares_equal_a_loop(images):
+def test_regions_equal_a_loop(images):
     drawn = torch.rand(40, 8, 8, generator=torch.Generator().manual_seed(0)) - 0.3
-    table = background.relevance([maps_of(drawn)], images)
-    for i in range(40):
-        inside = outside = 0.0
-        for row in range(8):
-            for col in range(8):
-                value = max(float(drawn[i, row, col]), 0)
-                if images.masks[i, row, col]:
-                    inside += value
-                else:
-                    outside += value
-        assert table["share"][i] == pytest.approx(outside / (inside + outside))
-    assert (table["area"] == 48 / 64).all()
-    assert np.allclose(table["excess"], table["share"] - 0.75)
-    with pytest.raises(ValueError, match="no masks"):
-        background.relevance([maps_of(drawn)], image_set(n=40, masks=False))
+    table = on_regions(drawn, images.masks)
+    for one, mask, row in zip(drawn.numpy(), images.masks.numpy(), table.itertuples(), strict=True):
+        outside, inside = (sum(v for v in one[part] if v > 0) for part in (~mask, mask))
+        assert row.relevance == pytest.approx(outside / (inside + outside))
+        y, x = np.unravel_index(one.argmax(), one.shape)
+        assert row.peak == (not mask[y, x])
+        assert row[3] == (y < np.flatnonzero(mask.any(1))[0])  # peak above
+    assert (table["area"] == 48 / 64).all() and (table["area above"] == 2 / 8).all()
+    assert set(table["peak above"]) == {0, 1}
 
 
 def test_empty_maps_are_counted_and_left_out(images):
     drawn = images.masks.float()
     drawn[::4] = 0
     drawn[2] = -1
-    table = background.relevance([maps_of(drawn)], images)
-    assert table["share"].isna().sum() == 11
-    by_class = effects.intervals(table, ["class"], ["share"], "class")
-    assert (by_class["share"] == 0).all()
-
-
-class Channels(torch.nn.Module):
-    """Logits are the means of two colour channels, so GradCAM's map is the channel itself."""
-
-    def __init__(self):
-        super().__init__()
-        self.features = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 1, bias=False), torch.nn.ReLU())
-        self.features[0].weight.data = torch.eye(3)[:, :, None, None]
-        self.head = torch.nn.Linear(3, 2, bias=False)
-        self.head.weight.data = torch.eye(3)[:2]
-
-    def forward(self, images):
-        return self.head(self.features(images).mean((2, 3)))
-
-
-@pytest.mark.parametrize("trainings", [1, 2])
-def test_relevance_on_the_contexts_half_is_the_share_of_its_colour(trainings):
-    """Objects have 51 of both channels, a context 153 of its own, and the white image 255."""
-    plain = torch.full((1, 3, 8, 8), 51, dtype=torch.uint8)
-    images = image_set(n=40, masks=False)
-    images.images[:] = plain
-    contexts = {name: torch.zeros_like(plain) for name in CLASSES}
-    contexts["bench"][:, 0] = contexts["mug"][:, 1] = 153
-    collection = Collection("folder", CLASSES, {"C": images}, contexts, {})
-    model = [Classifier(Channels(), mean=(0, 0, 0), std=(1, 1, 1)).eval()] * trainings
-    table = background.in_mosaics(model, collection, seed=0, neutral="white")
-    assert len(table) == trainings * 20
-    assert np.allclose(table["context"], 153 / (153 + 51))
-    assert np.allclose(table["neutral"], 255 / (255 + 51))
-    assert np.allclose(table["more"], 0.75 - 5 / 6)
-    contexts["mug"][:] = images.images[:] = 0
-    table = background.in_mosaics(model, collection, seed=0)
-    assert table["context_class"].drop_duplicates().tolist() == list(CLASSES)
-    found = effects.intervals(table, ["context_class"], ["more"]).set_index("context_class")
-    assert np.isnan(found.loc["mug"]).all()
-
-
-def test_two_layers_are_those_of_the_architecture():
-    """AlexNet's strides: 96 pixels give maps of 23, 11, 5 and 2; 224 give 55, 27, 13 and 6."""
-    model = models.build("alexnet-quarter", 4).eval()
-    for size, found in (
-        (96, {"features.16": 5, "features.6": 11}),
-        (224, {"features": 6, "features.16": 13}),
-    ):
-        blank = torch.zeros(1, 3, size, size, dtype=torch.uint8)
-        assert background.two_layers(model, blank) == found
+    table = on_regions(drawn, images.masks)
+    assert (table[["relevance", "peak", "peak above"]].isna().sum() == 11).all()
+    assert (table["relevance"].dropna() == 0).all()
 
 
 def test_examples_come_from_the_classs_own_context_first():

@@ -123,16 +123,6 @@ def test_epsilon_is_taken_off_every_comparison():
         report.make(data, epsilon=-1.0)
 
 
-def test_zero_over_zero_is_not_estimable_and_one_over_zero_is_infinite():
-    data = counts.table(list("aabb"), y_pred=[1, 0, 1, 0], y_true=[1, 1, 0, 0])
-    assert math.isnan(blocks.bias(data, "tpr", "pairs", "abs", "max"))  # b has no positives
-    cell = report.make(data, ["tpr"], **PLAIN).cell("tpr", "pairs", "abs", "max")
-    assert (cell["compared"], cell["skipped"], cell["group_i"]) == (0, 2, "")
-    data = counts.table(list("aabb"), y_pred=[1, 0, 0, 0])
-    assert blocks.bias(data, "pr", "pairs", "rel", "max") == math.inf
-    assert blocks.bias(data, "pr", "pairs", "srel", "max") == 1
-
-
 def test_functions_of_the_user_are_blocks():
     p, y, by = [1, 0, 1, 1, 0, 0], [1, 1, 1, 0, 0, 1], list("aaabbb")
     data = counts.table(by, y_pred=p, y_true=y)
@@ -157,9 +147,11 @@ def test_functions_of_the_user_are_blocks():
 # --- scores and curves ---
 
 
-def of_units(name, data):
-    grid = blocks.grid_of(data, [name], ["vsany"], ["none"], ["max"])
-    return blocks.drawn(data, grid).f[name]
+def test_calibration_error_by_hand():
+    score = [0.05, 0.05, 0.95, 0.55, 0.58, 1.0]
+    data = counts.table(list("aaabbb"), y_true=[0, 1, 1, 1, 0, 1], y_score=score)
+    found = blocks.calibration_error(data.kinds, data.mass())
+    assert found[:2] == pytest.approx([(0.9 + 0.05) / 3, 0.13 / 3])
 
 
 def auc_by_hand(scores, labels):
@@ -175,7 +167,7 @@ def test_auc_of_groups_everyone_and_complements(seed, n, levels):
     a[:2], b[:2] = [0, 1], [0, 1]
     for intersect in ("each", "joint", "all"):
         data = counts.table({"a": a, "b": b}, y_true=y, y_score=s, intersect=intersect)
-        found = of_units("auc", data)
+        found = blocks.auc(data.kinds, data.mass())
         for unit, value in zip(data.units, found, strict=True):
             at = data.groups.rows(unit)
             assert value == pytest.approx(auc_by_hand(s[at], y[at]), nan_ok=True)

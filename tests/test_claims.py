@@ -1,13 +1,17 @@
 """Claims are judged by their own side and bound, and every one of the table can be."""
 
+import json
 import math
+import re
 
 import pandas as pd
 import pytest
 
+from helpers import recorded, store
 from helpers.stats import Estimate
-from helpers.suite import claims
+from helpers.suite import claims, notebooks, words
 from helpers.suite.claims import judge
+from sweeps import seeds
 
 PAPERS = {"contexts", "focus", "icon2", "blocks", "suite"}
 
@@ -25,6 +29,7 @@ def table(monkeypatch):
     }
     made = pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("id")
     made = made.assign(same="yes", otherwise=["", "", "", "needs people", ""])
+    made = made.assign(cannot_fail="", own_data=["focus", "", "printed", "", ""])
     monkeypatch.setattr(claims, "read", lambda: made)
     return made
 
@@ -33,11 +38,11 @@ def table(monkeypatch):
     ("interval", "p", "verdict"),
     [
         ((0.7, 0.6, 0.8), None, claims.AGREES),
-        ((0.4, 0.3, 0.5), None, claims.CONTRADICTS),
+        ((0.4, 0.3, 0.5), None, claims.DIFFERS),
         ((0.6, 0.4, 0.8), None, claims.UNDECIDED),
         ((0.6, 0.4, 0.8), 0.05, claims.AGREES),
         ((0.4, 0.3, 0.45), 0.06, claims.UNDECIDED),
-        ((0.4, 0.3, 0.8), 0.01, claims.CONTRADICTS),
+        ((0.4, 0.3, 0.8), 0.01, claims.DIFFERS),
         ((math.nan, 0, 1), None, claims.NO_COUNTERPART),
         (None, None, claims.NO_COUNTERPART),
     ],
@@ -45,8 +50,59 @@ def table(monkeypatch):
 def test_the_interval_or_the_p_value_decides(table, interval, p, verdict):
     found = judge("00_any", [Estimate("more", interval, p=p)])
     assert found["verdict"][0] == verdict and "less" not in set(found["id"]), "it is not measured"
-    by = "above 0.5" + (f", p = {p:g}" if p else "")
-    assert claims.shown(found)["judged by"][0] == by or verdict == claims.NO_COUNTERPART
+    by = "right where it is: above 0.5" + (f", p = {p:g}" if p else "")
+    assert (by in words.page(found)) == (verdict != claims.NO_COUNTERPART)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "data", "verdict"),
+    [
+        ("more", 0.4, ["printed", "world"], claims.DIFFERS),
+        ("more", 0.4, ["printed", "focus"], claims.CONTRADICTS),
+        ("more", 0.6, ["printed", "focus"], claims.AGREES),
+        ("same", 8, ["printed", "world"], claims.CONTRADICTS),
+        ("less", 3, ["printed", "focus"], claims.FAILS),
+    ],
+)
+def test_a_paper_is_contradicted_on_its_own_data_only(table, name, value, data, verdict):
+    found = judge("00_any", [Estimate(name, (value,) * 3)], data=data).set_index("id")
+    assert found.loc[name, "verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "note"),
+    [
+        ("same", "no", "another quantity than the paper's; why"),
+        ("cannot_fail", "it is a theorem", "it is a theorem; why"),
+    ],
+)
+def test_what_is_another_quantity_or_cannot_fail_is_told(table, column, value, note):
+    table[column] = table[column].mask(table.index == "more", value)
+    for measured in (0.4, 0.6):
+        found = judge("00_any", [Estimate("more", (measured,) * 3, note="why")])
+        assert found["verdict"][0] == claims.TOLD and found["note"][0] == note
+        assert f"here: <strong>{measured}</strong>" in words.page(found)
+    assert judge("00_any", [])["verdict"][0] == claims.NO_COUNTERPART, "nothing is there to tell"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "verdict"),
+    [
+        ((0.7, 0.6, 0.8), (0.9, 0.6, 1.0), claims.BLIND),
+        ((0.7, 0.6, 0.8), (0.6, 0.4, 0.8), claims.AGREES),
+        ((0.7, 0.6, 0.8), (math.nan,) * 3, claims.AGREES),
+        ((0.6, 0.4, 0.8), (0.9, 0.6, 1.0), claims.UNDECIDED),
+        ((0.4, 0.3, 0.5), (0.9, 0.6, 1.0), claims.DIFFERS),
+    ],
+)
+def test_what_a_network_that_cannot_know_does_as_well_is_not_counted(table, ours, theirs, verdict):
+    found = judge("00_any", [Estimate("more", ours)], reference=[Estimate("more", theirs)])
+    assert found["verdict"][0] == verdict and found["reference"][0] == claims.interval(*theirs)
+    carried = judge("00_any", [Estimate("more", ours, reference=theirs)])
+    assert carried["verdict"][0] == verdict
+    who = [Estimate("less", (1, 0.5, 1.5), {"who": w}) for w in ("Ann", "Bob")]
+    two = judge("00_any", who, reference=who[:1])["verdict"].tolist()
+    assert two[1:3] == [claims.BLIND, claims.HOLDS], "a claim about somebody else"
 
 
 def test_a_claim_of_the_suite_has_its_own_words_and_may_be_about_several_things(table):
@@ -57,17 +113,79 @@ def test_a_claim_of_the_suite_has_its_own_words_and_may_be_about_several_things(
     assert found["verdict"].tolist() == [
         claims.NO_COUNTERPART, claims.HOLDS, claims.HOLDS, claims.AGREES, claims.NO_COUNTERPART,
     ]  # fmt: skip
-    shown = claims.shown(found)
-    assert shown["judged by"].tolist() == ["", "below 2", "below 2", "equal to 9", "needs people"]
-    assert shown["measured here"][1].replace("\xa0", " ") == "1.00 [0.50, 1.50] s of Ann"
-    assert shown["paper"][0] == "0.7 (of 20)"
+    lines = words.text(found).replace("\xa0", " ").splitlines()
+    assert lines[1] == "holds: Ann needs less: 1.00 [0.50, 1.50] s of Ann."
+    assert lines[3:] == [
+        "as in the paper: All nine fit: 9 rows.",
+        "no counterpart: People can see it (needs people).",
+    ]
+    assert found["paper"][0] == "0.7" and found["cases"][0] == "20"
+
+
+def test_the_form_of_findings_has_no_code_names_and_no_numbers_that_are_none(table):
+    table.loc["more", ["printed", "quantity"]] = "12", "points, the least of <all>"
+    found = judge("00_any", [Estimate("more", (0.75, 0.625, 0.875), p=0.01)])
+    found["seeds"] = ["7 of 8 seeds", "", ""]
+    page = words.page(found)
+    assert "here: <strong>0.75\xa0[0.62,\xa00.88]</strong> points</div>" in page
+    assert "in the paper: 12 of 20</div>" in page and "7 of 8 seeds" in page
+    assert "measured: points, the least of &lt;all&gt;" in page.split("<details>")[1]
+    assert page.index("as in the paper") < page.index("More is better")
+    assert not {"nan", "None", "NaN"} & {*re.findall(r"\w+", page)} and "<table" not in page
+    line = "as in the paper: More is better: 0.75 [0.62, 0.88] points; the paper: 12 of 20; 7 of 8"
+    assert words.text(found).replace("\xa0", " ").splitlines()[0] == f"{line} seeds."
+    assert {*words.LOOKS} == {*claims.VERDICTS}
+
+
+def test_a_verdict_is_counted_among_the_recorded_seeds(table, tmp_path, monkeypatch):
+    rows = [
+        f"00_any,{name},{who},{seed},{verdict},x"
+        for name, who, verdicts in (
+            ("more", "", ["as in the paper"] * 2 + ["undecided"]),
+            ("less", "Ann", ["holds"] * 3),
+            ("people", "", ["no counterpart"] * 3),
+        )
+        for seed, verdict in enumerate(verdicts)
+    ]
+    text = "\n".join(["lesson,id,of,seed,verdict,made_by", *rows, "01_b,same,,9,undecided,x"])
+    (tmp_path / "seeds.csv").write_text(text)
+    monkeypatch.setattr(recorded, "SEEDS", tmp_path / "seeds.csv")
+    two = [Estimate("less", (1, 0.5, 1.5), {"who": w}) for w in ("Ann", "Bob")]
+    found = judge("00_any", [Estimate("more", (0.6, 0.55, 0.7)), *two, Estimate("same", (9, 9, 9))])
+    assert claims.in_seeds(found, "00_any") == ["2 of 3 seeds", "3 of 3 seeds", "", "", ""]
+    assert claims.in_seeds(found, "02_c") == [""] * 5
+
+
+def test_a_claim_that_is_a_row_is_read_from_its_table(table, tmp_path, monkeypatch):
+    rows = [
+        "id,table,only,take,value,of",
+        "more,shown,size > 1,least,gap,",
+        "less,shown,,,gap,who",
+        "same,elsewhere,,,gap,",
+        "other,shown,,,gap,",
+    ]
+    (tmp_path / "rows.csv").write_text("\n".join(rows))
+    monkeypatch.setattr(claims, "ROWS", tmp_path / "rows.csv")
+    shown = pd.DataFrame({"who": ["Ann", "Bob", "Cy"], "size": [1, 2, 3]})
+    shown = shown.assign(gap=[1.0, 3.0, 2.0], gap_low=0.5, high=4.0, p_holm=[0.1, 0.2, 0.3])
+    found = judge("00_any", [Estimate("same", (9, 9, 9))], {"shown": shown, "more": shown})
+    assert found["id"].tolist() == ["more", *["less"] * 3, "same", "people"]
+    ends = found[["measured", "low", "high", "p"]].to_numpy().tolist()
+    assert ends[:3] == [[2, 0.5, 4, 0.3], [1, 0.5, 4, 0.1], [3, 0.5, 4, 0.2]]
+    assert found["of"].tolist()[:4] == ["", "Ann", "Bob", "Cy"]
+
+
+def test_rows_are_of_claims_and_of_tables_that_their_notebooks_show():
+    for row in pd.read_csv(claims.ROWS).itertuples():
+        [path] = store.root().glob(f"notebooks/{claims.read().loc[row.id, 'notebook']}_*.ipynb")
+        assert re.search(rf'run\.table\([^#]*\\"{row.table}[^#]*\\"\)', path.read_text()), row
 
 
 def test_many_claims_without_a_counterpart_for_one_reason_share_a_line():
     judged = judge("03_any", [])
-    shown = claims.shown(judged)
-    assert len(judged) == 12 and len(shown) == 2, "without contexts, and with other classes"
-    assert shown["claim"][1].startswith("11 claims of the paper, such as: By flips")
+    rows = words.folded(judged)
+    assert len(judged) == 13 and len(rows) == 3, "without contexts, other classes, not drawn"
+    assert rows[1]["claim"].startswith("11 claims of the paper, such as: By flips")
 
 
 def test_an_unknown_claim_and_a_reversed_interval_are_refused(table):
@@ -86,4 +204,34 @@ def test_every_claim_of_the_table_can_be_judged():
         ["yes", "no", ""]
     ).all()
     assert (table.loc[~measured, "otherwise"] != "").all(), "a claim nobody can measure says why"
+    known = {"", "printed", "labels", "visual-contexts", "focus"}
+    assert set(table["own_data"]) <= known and not table.query("by == 'suite'")["own_data"].any()
     assert (table["claim"] != "").all() and (table.loc[measured, "quantity"] != "").all()
+
+
+@pytest.mark.parametrize("table", sorted((store.root() / "data/exhibits").glob("*.csv")))
+def test_every_exhibit_names_the_cell_that_computes_ours(table):
+    """And each that the lesson lists is there."""
+    rows = pd.read_csv(table, keep_default_na=False)
+    words = "signed|differs here|not as in the paper|objection|no counterpart"
+    assert rows["author"].str.match(words).all() and (rows != "").all(axis=None)
+    for name, cells in rows.groupby("notebook")["cell"]:
+        notebook = json.loads((store.root() / f"notebooks/{name}.ipynb").read_text())
+        assert set(cells) <= {cell["id"] for cell in notebook["cells"]}, name
+    listed = store.root() / f"data/paper/{table.stem}_counterparts.csv"
+    wanted = set(pd.read_csv(listed)["exhibit"]) if listed.is_file() else set()
+    assert {of for of in wanted if not rows["exhibit"].str.contains(rf"{of}\b").any()} == set()
+
+
+def test_a_stored_lesson_that_judges_as_recorded_confirms_its_seeds(tmp_path, monkeypatch):
+    name, path = "01_datasets", tmp_path / "seeds.csv"
+    stored = notebooks.findings([store.root() / f"notebooks/{name}.ipynb"])
+    rows = pd.DataFrame({"lesson": name, "id": stored["id"], "of": stored["of"]})
+    both = [rows.assign(seed=n, verdict=stored["verdict"], made_by="old") for n in (0, 1)]
+    table = pd.concat(both, ignore_index=True)
+    monkeypatch.setattr(seeds, "SEEDS", path)
+    table.assign(verdict=table["verdict"].mask(table.index == 0, "other")).to_csv(path, index=False)
+    assert seeds.confirm([name], 0) == [] and set(seeds.read()["made_by"]) == {"old"}
+    table.to_csv(path, index=False)
+    assert seeds.missing([name], 1) == [name] == seeds.confirm([name], 0)
+    assert seeds.missing([name], 1) == [] and seeds.read()["verdict"].equals(table["verdict"])

@@ -6,9 +6,9 @@ import pytest
 import torch
 from test_cross_evaluation import predicted
 
-from helpers.contexts import claims, effects, mosaics, paper
+from helpers.contexts import claims, effects, mosaics
 from helpers.data import Collection
-from helpers.suite.claims import AGREES, NO_COUNTERPART, UNDECIDED, judge
+from helpers.suite.claims import AGREES, BLIND, FAILS, HOLDS, NO_COUNTERPART, UNDECIDED, judge
 from helpers.worlds import pictures
 
 
@@ -31,8 +31,8 @@ def accuracies_like_the_paper():
     )
 
 
-def verdicts(notebook, estimates):
-    return judge(notebook, estimates).set_index("id")["verdict"]
+def verdicts(notebook, estimates, **tables):
+    return judge(notebook, estimates, tables).set_index("id")["verdict"]
 
 
 def test_on_the_papers_own_accuracies_its_claims_agree():
@@ -73,32 +73,56 @@ def papers_images(collection, share, column):
     return images
 
 
+def named(taken: np.ndarray, label: int) -> torch.Tensor:
+    """Logits (T, M, 4) of images that are taken for a class or, where not, for another one."""
+    return torch.from_numpy(np.eye(4)[np.where(taken > 0, label, (label + 1) % 4)])
+
+
 def test_on_the_papers_own_paste_counts_its_claims_agree(collection):
-    counts, pairs = paper.printed("paste"), paper.pairs()
-    taken = {
-        (row.context_class, row.pasted): row.predicted / 25
-        for row in counts.itertuples()
-        if row.pasted != "nothing"
+    pairs, names = claims.printed_pairs().set_index(effects.PAIR), list(collection.classes)
+    logits = {
+        row.context_class: named(
+            np.tile(np.arange(25) < row.predicted, (2, 1)), names.index(row.context_class)
+        )
+        for row in claims.printed("paste").query("pasted == 'nothing'").itertuples()
     }
-    flipped = {
-        (row.context_class, row.object_class): row.mosaic_share for row in pairs.itertuples()
-    }
-    alone = {
-        row.context_class: np.tile((np.arange(25) < row.predicted).astype(float), (2, 1))
-        for row in counts.itertuples()
-        if row.pasted == "nothing"
-    }
-    pasted = papers_images(collection, taken, "taken_share")
-    beside = papers_images(collection, flipped, "flip_share")
-    found = verdicts("04", claims.of_pasting(alone, beside, pasted, pasted, collection))
+    pasted = papers_images(collection, pairs["paste_share"], "taken_share")
+    beside = papers_images(collection, pairs["mosaic_share"].dropna(), "flip_share")
+    shown = claims.paste_counts(logits, pasted, collection)
+    found = verdicts(
+        "04", claims.of_pasting(logits, beside, pasted, collection), **{"paste-counts": shown}
+    )
     papers = found[found.index.str.startswith("contexts/")]
-    assert (papers == AGREES).all(), papers
-    assert found["suite/contexts/pasted-effect"] == UNDECIDED, "nothing is beyond oneself"
+    assert (papers == AGREES).all() and len(papers) == 10, papers
+    blind = claims.of_pasting(logits, beside, pasted, collection)
+    tables = {"paste-counts": shown, "paste-counts-reference": shown}
+    same = judge("04", blind, tables, reference=blind).set_index("id")["verdict"]
+    assert (same[papers.index] == BLIND).all(), "a reference that does the same takes all away"
+
+
+def test_of_other_classes_each_context_alone_has_a_verdict(collection):
+    """A network that names one class for everything has learned no context."""
+    collection.context_of["mug"], names = "table", list(collection.classes)
+    always = np.ones((3, 25))
+    own = {name: named(always, place) for place, name in enumerate(names)}
+    plane = {name: named(always, names.index("plane")) for name in names}
+    images = papers_images(collection, {}, "taken_share").assign(taken_share=1.0)
+    for logits, most, more in ((own, "1111", "1111"), (plane, "0010", "????")):
+        table = claims.paste_counts(logits, images, collection)
+        estimates = claims.of_pasting(logits, None, images, collection)
+        judged = judge("04", estimates, {"paste-counts": table}).set_index("id")["verdict"]
+        words = {"1": HOLDS, "0": FAILS, "?": UNDECIDED}
+        assert [*judged["suite/contexts/alone/most"]] == [words[one] for one in most]
+        assert [*judged["suite/contexts/alone/more"]] == [words[one] for one in more]
+        assert [*judged["suite/contexts/pasted"]] == [HOLDS] * 12
+        assert (judged[judged.index.str.startswith("contexts/")] == NO_COUNTERPART).all()
+    alone = claims.of_pasting({"plane": named(always, 2)}, None, None, collection)
+    assert not alone, "there is no other context to compare with"
 
 
 def test_on_the_papers_own_flips_its_claims_agree(collection):
     """Its 125 mosaics a pair are an image each; 18 of 125 hydrants were not kept on the sky."""
-    table = paper.of_pairs(collection)
+    table = claims.printed_pairs(collection)
     rows = [
         (row.context_class, row.object_class, training, image, image < row.flips)
         for row in table.fillna({"flips": 18}).itertuples()
@@ -112,43 +136,47 @@ def test_on_the_papers_own_flips_its_claims_agree(collection):
     images["single_distance"] = images["single"]
     images["drop"] = images["single_distance"] - images["mosaic_distance"]
     images = images.assign(mosaics=1, flips=images["flip_share"], kept=1 - images["flip_share"])
-    others = set(effects.OF_PAIRS) | {"taken_effect"}
-    images = images.assign(**dict.fromkeys(others - set(images), np.nan))
-    found = verdicts("03", claims.of_mosaics(images, effects.of_pairs(images), collection))
+    others = set(effects.OF_PAIRS) - set(images)
+    images = images.assign(**dict.fromkeys(others, np.nan))
+    shown = effects.of_pairs(images).merge(table, "left", effects.PAIR, suffixes=("", "_paper"))
+    found = verdicts("03", claims.of_mosaics(images, collection), table1=shown)
+    assert found.pop("contexts/sky-of-planes") == NO_COUNTERPART  # no number is printed
     close = found[found != AGREES]  # printed counts that lie too near to each other to decide
     assert (close == UNDECIDED).all() and len(close) <= 4, close
 
 
-def test_gradcam_is_judged_at_each_sizes_coarser_layer(collection):
-    """It is a plain mean over classes; a class with empty maps and finer layers do not count."""
-    rng = np.random.default_rng(0)
-    rows = [
-        (size, pixels, name, training, image, rng.normal(shift, 0.01))
-        for size, pixels, shift in ((96, 5, 0.0), (96, 11, 9.0), (224, 13, 0.5))
-        for name in ("bench", "mug")
-        for training in range(3)
-        for image in range(8)
-    ]
-    names = ["size", "pixels", "class", "training", "object", "share"]
-    tested = pd.DataFrame(rows, columns=names)
-    tested.loc[tested["class"].eq("mug") & tested["size"].eq(224), "share"] = np.nan
-    small, large = claims.of_gradcam(None, tested, collection)
-    mean = tested[tested["pixels"] == 5]["share"].mean()
-    assert small.interval[0] == pytest.approx(mean) and small.of == {"size": 96}
-    assert large.interval[0] == pytest.approx(0.5, abs=0.01) and large.of == {"size": 224}
-
-
-def test_other_classes_have_no_counterpart(collection):
+def test_of_other_classes_each_context_has_a_verdict_by_its_flips(collection):
+    """Where the sky flips all mosaics, the park none and the others half of them: by hand."""
     collection.context_of["mug"] = "table"
-    alone = {name: np.ones((2, 9)) for name in collection.classes}
-    found = verdicts("04", claims.of_pasting(alone, None, None, None, collection))
-    assert (found == NO_COUNTERPART).all()
+    always = {"plane": 1.0, "bench": 0.0}
+    images = papers_images(collection, {}, "flip_share")
+    half = (images["object"] + images["training"]) % 2
+    images["flip_share"] = images["context_class"].map(always).fillna(half)
+    found = {(one.claim, one.of["context"]): one for one in claims.of_mosaics(images, collection)}
+    more = {name: found["suite/contexts/flips/more", name].interval for name in ("sky", "table")}
+    assert more["sky"][0] == pytest.approx(1 - (0 + 0.5 + 0.5) / 3, abs=0.02)
+    judged = judge("03", found.values()).set_index(["id", "of"])["verdict"]
+    expected = {"sky": HOLDS, "park": FAILS, "road": UNDECIDED, "table": UNDECIDED}
+    for (claim, of), verdict in judged[
+        judged.index.get_level_values(0) == "suite/contexts/flips/most"
+    ].items():
+        assert verdict == expected[of.split(", ")[0]], (claim, of)
+    assert judged["suite/contexts/flips/more"].tolist().count(HOLDS) == 1
 
 
-def test_methods_are_judged_beside_neutral_only_where_there_is_no_reference():
-    ends = (1.0, 0.5, 1.5)
-    alone = {("mosaics", quantity, "beside neutral"): ends for quantity in ("flips", "logits")}
-    [one] = claims.of_methods(alone | {("mosaics", "logits", "raw"): ends})
-    assert one.claim == "suite/contexts/beside" and one.of["quantity"] == "logits"
-    [one] = claims.of_methods(alone | {("mosaics", "logits", "beyond reference"): ends})
-    assert one.claim == "suite/contexts/beyond"
+def test_gradcam_is_judged_by_peaks_above_planes_and_on_benches(collection):
+    """Where the peak of every plane, and of no other object, lies above it: by hand."""
+    rows = [
+        (t, name, name, image, of, "raw", float(name == "plane" or (of == "peak" and image < 2)))
+        for t in range(3)
+        for name in pictures.CLASSES
+        for image in range(8)
+        for of in ("peak", "peak above")
+    ]
+    columns = ["training", *effects.PAIR, "object", "quantity", "reading", "value"]
+    table = pd.DataFrame(rows, columns=columns)
+    above, bench = claims.of_gradcam(table, collection)
+    assert above.claim == "contexts/gradcam/plane" and above.interval[0] == pytest.approx(1)
+    assert bench.claim == "contexts/gradcam/bench" and bench.interval[0] == pytest.approx(0.25)
+    collection.context_of["mug"] = "table"
+    assert claims.of_gradcam(table, collection) == claims.of_gradcam(None, collection) == []

@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+import torchvision
 from test_background import CLASSES, image_set
 from torch import nn
 
 from helpers import stats
-from helpers.contexts import cross_evaluation, effects
+from helpers.contexts import claims, cross_evaluation, effects
 
 
 class Constant(nn.Module):
@@ -48,12 +49,8 @@ def test_accuracy_is_a_mean_over_trainings_and_images(table):
     row = rows.loc[("model-WB", "C")]  # three equal trainings say no more than one
     right = np.arange(20) % 2 == 0
     assert (row["low"], row["high"]) == pytest.approx(stats.share(right)[1:])
-    assert (row["accuracy"], row["train_set"], row["images"], row["trainings"]) == (
-        0.5,
-        "WB",
-        20,
-        3,
-    )
+    rest = row[["accuracy", "train_set", "images", "trainings"]]
+    assert list(rest) == [0.5, "WB", 20, 3]
     row = rows.loc[("model-C", "C")]
     assert row["accuracy"] == pytest.approx((20 + 10 + 20) / 60)
     assert row["low"] < 0.5 and row["high"] > 0.9  # of three trainings
@@ -66,26 +63,27 @@ def test_hidden_is_own_minus_the_mean_of_the_others(table):
     assert row["drop_low"] <= row["drop"] <= row["drop_high"]
 
 
+def test_whiskers_come_from_the_formula_that_is_handed_over(table):
+    """Notebook 02 hands over its own: whoever edits the cell sees every figure below change."""
+
+    def certain(*parts):
+        return 0.0, 1.0
+
+    bars = cross_evaluation.accuracies(table, certain).query("0 < accuracy < 1")
+    assert len(bars) and bars["low"].eq(bars["accuracy"]).all()
+    drops = cross_evaluation.hidden(table, certain)
+    assert len(drops) and drops["drop_low"].eq(drops["drop"]).all()
+
+
 def predicted(rights):
     """A table of predictions from (model, test set) to a bool array (trainings, images)."""
     parts = []
     for (model, test_set), right in rights.items():
-        training, image = np.indices(right.shape)
-        parts.append(
-            pd.DataFrame({"training": training.ravel(), "image": image.ravel()}).assign(
-                model=model,
-                train_set=model.rpartition("-")[2],
-                test_set=test_set,
-                right=right.ravel(),
-                **{"class": np.array(CLASSES)[image.ravel() % 2]},
-            )
-        )
+        training, image = np.indices(right.shape).reshape(2, -1)
+        rows = {"model": model, "train_set": model.rpartition("-")[2], "test_set": test_set}
+        rows |= {"training": training, "image": image, "right": right.ravel()}
+        parts.append(pd.DataFrame(rows | {"class": np.array(CLASSES)[image % 2]}))
     return pd.concat(parts, ignore_index=True)
-
-
-def contrast(table, weights):
-    rights = effects.grids(table, *cross_evaluation.BARS)
-    return effects.contrast(rights, weights, shares=True)
 
 
 def test_models_on_one_set_are_compared_image_by_image():
@@ -93,12 +91,23 @@ def test_models_on_one_set_are_compared_image_by_image():
     first = rng.random((5, 100)) < 0.5
     second = first.copy()
     second[:, :8] = False  # as good but for eight images
-    table = predicted({("a", "C"): first, ("b", "C"): second})
-    found = contrast(table, {("a", "C"): 1, ("b", "C"): -1})
-    by_hand = stats.mean(first.astype(float) - second).interval()
-    assert found == pytest.approx(by_hand) and found.low > 0
-    apart = predicted({("a", "C"): first, ("b", "NC"): second})
-    found = contrast(apart, {("a", "C"): 1, ("b", "NC"): -1})
-    assert found == pytest.approx(stats.mean([first, second], [1, -1]).interval())
-    with pytest.raises(KeyError, match="NC"):
-        contrast(table, {("a", "NC"): 1})
+    third = rng.random((5, 60)) < 0.5 + 0.1 * np.arange(5)[:, None]
+    table = predicted({("a", "C"): first, ("b", "C"): second, ("a", "NC"): third})
+    rights = effects.grids(table, *cross_evaluation.BARS)
+    found = effects.contrast(rights, {("a", "C"): 1, ("b", "C"): -1}, shares=True)
+    assert found == pytest.approx(stats.mean(first.astype(float) - second).interval())
+    weights = {("a", "C"): 0.5, ("a", "NC"): 0.5, ("b", "C"): -1}
+    found, one = effects.contrast(rights, weights, shares=True), 0.5 * first - second
+    assert found == pytest.approx(stats.mean([one, third], [1, 0.5]).interval())
+    with pytest.raises(KeyError, match="WB"):
+        effects.contrast(rights, {("a", "WB"): 1}, shares=True)
+
+
+def test_the_weights_of_the_papers_network_are_those_that_its_table_says():
+    with torch.device("meta"):
+        network = torchvision.models.alexnet(num_classes=4)
+    weights = sum(part.numel() for part in network.parameters()) / 1e6
+    assert (
+        f"{weights:.1f} million weights"
+        in claims.printed("setup").set_index("choice").loc["network", "paper"]
+    )

@@ -1,7 +1,6 @@
 """`contexts.effects` against brute-force loops, planted effects and the paper's printed numbers."""
 
 import warnings
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,9 +16,8 @@ PULL = {"bench": 3.0, "fire hydrant": 0.0, "plane": 2.0, "mug": 1.0}  # what eac
 LOSS = 4.0  # what any mosaic takes from the object's logit
 
 
-def of_pairs(*scored):
-    """The table of pairs, straight from logits."""
-    return effects.of_pairs(effects.per_image(effects.points(*scored)))
+def per_image(*scored):
+    return effects.per_image(effects.points(*scored))
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +46,7 @@ def planted(classes=CLASSES, pull=PULL, n=25, noise=0.5, trainings=3):
 
 def test_effects_against_loops():
     single, mosaic, table, classes = planted()
-    found = of_pairs(single, mosaic, table, classes)
+    found = effects.of_pairs(per_image(single, mosaic, table, classes))
     for row in found.itertuples():
         o, c = classes.index(row.object_class), classes.index(row.context_class)
         apart, flips, kept, before = [], 0, 0, {}
@@ -71,7 +69,7 @@ def test_effects_against_loops():
 
 
 def test_a_planted_context_is_told_from_being_in_a_mosaic():
-    images = effects.per_image(effects.points(*planted()))
+    images = per_image(*planted())
     own = (images["own_distance"] - images["neutral_distance"]).groupby(images["object_class"])
     assert (own.mean() * np.sqrt(2)).to_dict() == pytest.approx(PULL, abs=0.4)
     for row in effects.of_pairs(images).itertuples():
@@ -90,7 +88,8 @@ def test_intervals_are_of_images_not_mosaics():
     widths = []
     for per_context in (1, 5):
         table = mosaics.design(labels, {"b": range(9)}, "ab", per_context=per_context)
-        found = of_pairs(single, single[:, table["object"]], table, "ab").iloc[0]
+        images = per_image(single, single[:, table["object"]], table, "ab")
+        found = effects.of_pairs(images).iloc[0]
         widths.append(found["mosaic_distance_high"] - found["mosaic_distance_low"])
     assert widths[0] == pytest.approx(widths[1])
 
@@ -99,11 +98,10 @@ def test_a_class_without_a_context_of_its_own():
     contexts = {"a": range(6), "b": range(6)}
     table = mosaics.design(torch.tensor([0, 0, 1, 1, 2, 2]), contexts, "abc", per_context=2)
     rng = np.random.default_rng(0)
-    logits = rng.normal(size=(1, 6, 3)), rng.normal(size=(1, len(table), 3)), table, "abc"
-    images = effects.per_image(effects.points(*logits))
+    logits = rng.normal(size=(1, 6, 3)), rng.normal(size=(1, len(table), 3))
+    images = per_image(*logits, table, "abc")
     assert list(effects.of_pairs(images)["context_class"]) == ["a", "a", "b", "b"]
     assert images.loc[images["object_class"] == "c", "own_distance"].isna().all()
-    assert len(effects.of_contexts(images)) == 2
 
 
 def test_logits_that_do_not_fit_are_refused():
@@ -132,28 +130,17 @@ PAIRS = [(o, c) for o in "abcd" for c in "abcd" if o != c]
 RISING = dict(zip(PAIRS, np.arange(12.0), strict=True))
 
 
-def test_contexts_are_compared_over_all_their_objects():
-    """As the paper sums: the park's 223 of 375 flips less the sky's 142, by brute force."""
-    table = images(RISING, 0)
-    means = table.groupby(["context_class", "object_class"])["context_effect"].mean()
-    by_pair = partial(effects.grids, name="context_effect", by=effects.PAIR)
-    weights = {(c, o): (1 if c == "a" else -1) / 3 for o, c in PAIRS if c in "ab"}
-    found = effects.contrast(by_pair(table), weights, shares=False)
-    assert found.estimate == pytest.approx(means["a"].mean() - means["b"].mean())
-    table["context_effect"] += 5.0 * table["training"]  # cancels: the same trainings met both
-    assert effects.contrast(by_pair(table), weights, shares=False) == pytest.approx(found)
-
-
 def test_a_reference_takes_away_what_it_shows_too():
-    images = effects.per_image(effects.points(*planted()))
+    images = per_image(*planted())
     both = pd.concat([images, images.assign(training=images["training"] + 3)])
     first, rest = effects.split(both, 3)
     assert rest["training"].max() == 2 and effects.split(first, 3)[1] is None
-    read = effects.readings(first, rest).set_index(["reading", "network", "context_class"])["value"]
     for name in CLASSES:
-        assert read["effect beside a neutral image, beyond the reference", "asked", name] == 0
-        raw = read["effect beside a neutral image"].xs(name, level="context_class")
-        assert raw["asked"] == raw["reference"] == pytest.approx(PULL[name] / 2**0.5, abs=0.25)
+        of_context = first["context_class"] == name
+        raw = first.loc[of_context, "context_effect"].mean()
+        assert raw == pytest.approx(PULL[name] / 2**0.5, abs=0.25)
+    keys = effects.IMAGE
+    assert (effects.beyond(first, rest).set_index(keys)["context_effect"] == 0).all()
 
 
 def test_one_rule_says_which_interval_a_measure_has():

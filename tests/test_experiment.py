@@ -60,20 +60,20 @@ def photographed(tmp_path_factory):
         ("02_cross_evaluation", 2, ""),
         ("03_contextualized_mosaics", 2, ""),
         ("04_paste_check", 1, "Pasting needs to know where the objects are"),
-        ("05_gradcam_comparison", 3, "for the fair test are there: False"),
+        ("05_gradcam_comparison", 3, "where the objects are is known: False"),
     ],
 )
 def test_notebooks_run_on_real_photographs(real, tmp_path, photographed, name, figures, says):
     weights = str(real / "weights" / "squeezenet1_0_imagenet.safetensors")
     given = {
         "output": "photos",
-        "images": {"folder": str(real / "photos4"), "size": 128, "context_of": CONTEXTS},
+        "images": {"folder": str(real / "photos4"), "size": 64, "context_of": CONTEXTS},
         "model": {"architecture": "squeezenet1_0", "weights": weights, "fit": "probe"},
         "fits": ["probe"],
         "trainings": 2,
     }
     if says.startswith("There are no context"):
-        given["images"] = {"folder": str(real / "photos4" / "objects"), "size": 128}
+        given["images"] = {"folder": str(real / "photos4" / "objects"), "size": 64}
     path = store.root() / "notebooks" / f"{name}.ipynb"
     known = {k: v for k, v in given.items() if k in parameters.defaults(path)}
     parameters.accepted(parameters.defaults(path), known)

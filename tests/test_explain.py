@@ -1,4 +1,4 @@
-"""Explanation methods against definitions written out and captum, and what is refused."""
+"""Explanation methods against definitions written out, captum and zennit; what is refused."""
 
 import copy
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from torchvision import models as torchvision_models
 from torchvision.models import VisionTransformer
 
 from helpers import explain, models
-from helpers.explain import layers
+from helpers.explain import layers, lrp
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +125,18 @@ SHORT = {"smoothgrad": {"samples": 1}, "lime": {"samples": 8, "segments": 2}}
 SHORT |= {"integrated-gradients": {"steps": 2}}
 
 
+def stir(model, seed=0):
+    """Give batch normalisation statistics and weights as after a training."""
+    torch.manual_seed(seed)
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.running_mean.normal_(0, 0.1)
+            module.running_var.uniform_(0.5, 2)
+            nn.init.uniform_(module.weight, 0.5, 1.5)
+            nn.init.normal_(module.bias, 0, 0.1)
+    return model.eval()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
@@ -132,15 +144,15 @@ SHORT |= {"integrated-gradients": {"steps": 2}}
      "vit_b_16", "squeezenet1_1"],
 )  # fmt: skip
 def test_every_method_explains_an_architecture_or_says_why_not(name):
-    model = models.build(name, 3).eval()
-    if name == "vit_b_16":
+    if name == "vit_b_16":  # its class and its patches of 16 pixels, with two narrow layers
+        with torch.device("meta"):
+            assert models.build(name, 3).network.heads.head.out_features == 3
+        model = models.wrap(VisionTransformer(64, 16, 2, 2, 32, 64, num_classes=3), mean=0, std=1)
         nn.init.normal_(model.network.heads.head.weight)
-    torch.manual_seed(0)
-    for module in (m for m in model.modules() if isinstance(m, nn.BatchNorm2d)):
-        nn.init.uniform_(module.running_var, 0.5, 2)  # as after a training
-        nn.init.uniform_(module.weight, 0.5, 1.5)
-        nn.init.normal_(module.bias, 0, 0.1)
-    number, size = (1, 224) if name == "vit_b_16" else (3, 64)
+    else:
+        model = models.build(name, 3)
+    stir(model)
+    number, size = 3, 64
     images, targets = torch.rand(number, 3, size, size), torch.arange(number)
     for method in explain.METHODS:
         if (name, method) in REFUSES:
@@ -185,7 +197,6 @@ def images():
 
 
 TARGETS = torch.tensor([0, 1, 2, 1])
-FEW = {"smoothgrad": {"samples": 5}, "lime": {"samples": 5, "segments": 3}}
 
 
 def test_smoothgrad_keeps_the_sign_and_equals_captum_one_image_at_a_time(small, images):
@@ -250,10 +261,9 @@ def test_gradcam_plus_plus_is_its_definition_by_higher_derivatives(small, images
 
 
 def test_integrals_at_a_layer(small, images):
-    """`second` is rectified in place, which captum cannot follow: say which layer to name."""
+    """Also where `second` is rectified in place, which captum cannot follow."""
     how = {"layer": "second", "steps": 20, "batch_size": 2}
-    with pytest.raises(ValueError, match="changed in place"):
-        explain.explain(small, images, TARGETS, "integrated-gradients", **how)
+    in_place = explain.explain(small, images, TARGETS, "integrated-gradients", **how)
     small.relu.inplace = False
     found = explain.explain(small, images, TARGETS, "integrated-gradients", **how)
     integral = captum.attr.LayerIntegratedGradients(small, small.second)
@@ -261,6 +271,7 @@ def test_integrals_at_a_layer(small, images):
     wanted = wanted.sum(1, keepdim=True).float().detach()
     wanted = interpolate(wanted, (24, 24), mode="bilinear", align_corners=False)[:, 0]
     torch.testing.assert_close(found.maps, wanted, rtol=1e-3, atol=1e-5)
+    assert torch.equal(found.maps, in_place.maps)
     small.relu.inplace = True
 
 
@@ -325,28 +336,7 @@ def test_a_layer_is_read_before_what_follows_works_in_place(small, images, metho
 @pytest.mark.parametrize("method", [m for m, chosen in explain.METHODS.items() if chosen.layer])
 def test_a_layer_that_runs_several_times_is_refused(small, images, method):
     with pytest.raises(ValueError, match="Layer 'relu' runs 2 times; name one that runs once"):
-        explain.explain(small, images, TARGETS, method, layer="relu", **FEW.get(method, {}))
-
-
-class Wrapped(nn.Module):
-    """Its output holds the logits, as that of Hugging Face's classifiers does."""
-
-    mean, std = 0.0, 1.0
-
-    def __init__(self, network):
-        super().__init__()
-        self.network = network
-
-    def forward(self, x):
-        return SimpleNamespace(logits=self.network(x))
-
-
-@pytest.mark.parametrize("method", sorted(explain.METHODS))
-def test_outputs_that_hold_logits_are_understood(small, images, method):
-    options = FEW.get(method, {})
-    plain = explain.explain(small, images, TARGETS, method, **options)
-    held = explain.explain(Wrapped(small), images, TARGETS, method, **options)
-    assert torch.equal(held.maps, plain.maps)
+        explain.explain(small, images, TARGETS, method, layer="relu", **SHORT.get(method, {}))
 
 
 @pytest.mark.parametrize("method", ["gradcam", "gradcam++"])
@@ -360,8 +350,34 @@ def test_half_precision_does_not_overflow(small, images, method):
 
 
 @pytest.mark.parametrize("method", sorted(explain.METHODS))
+def test_a_float16_network_is_explained_in_single_precision(small, images, method):
+    """A logit of 1e6 is beyond half precision, which ends at 65,504."""
+    half = copy.deepcopy(small).half()
+    wide = copy.deepcopy(half).float()
+    for one in (half, wide):
+        one.out.bias.data += 60_000
+    how = SHORT.get(method, {})
+    found = explain.explain(half, images.half(), TARGETS, method, **how)
+    wanted = explain.explain(wide, images.half().float(), TARGETS, method, **how)
+    assert torch.equal(found.maps, wanted.maps) and half.out.weight.dtype == torch.float16
+
+
+def test_a_layer_of_one_pixel_gives_no_map(small, images):
+    class Pooled(Small):
+        def __init__(self):
+            super().__init__()
+            self.pool = nn.AdaptiveAvgPool2d(1)
+
+        def forward(self, x):
+            return self.out(self.pool(self.features(x)).flatten(1))
+
+    with pytest.raises(ValueError, match=r"'pool', .* is no map of more than one pixel"):
+        explain.explain(Pooled().eval(), images, TARGETS, "gradcam", layer="pool")
+
+
+@pytest.mark.parametrize("method", sorted(explain.METHODS))
 def test_no_map_depends_on_its_batch(method, images, small):
-    options = FEW.get(method, {})
+    options = SHORT.get(method, {})
     together = explain.explain(small, images, TARGETS, method, **options)
     alone = explain.explain(small, images, TARGETS, method, batch_size=1, **options)
     torch.testing.assert_close(together.maps, alone.maps, rtol=1e-3, atol=1e-6)
@@ -390,3 +406,95 @@ def test_settings_are_reported(small, images):
 def test_refusals(small, images, change, message):
     with pytest.raises(ValueError, match=message):
         explain.explain(small, images, **{"targets": 0, "method": "gradcam", **change})
+
+
+# LRP against zennit's, and what it conserves or refuses
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["alexnet-quarter", "vgg11", "vgg11-eighth", "vgg11_bn", "resnet10-eighth", "resnet18",
+     "squeezenet1_0"],
+)  # fmt: skip
+def test_relevance_is_conserved(name):
+    model = stir(models.build(name, 4))
+    images, targets = torch.rand(2, 3, 64, 64), torch.tensor([1, 3])
+    _, logits, lost = lrp.propagate(model, images, targets)
+    with torch.no_grad():
+        wanted = model(images).gather(1, targets[:, None])[:, 0]
+    torch.testing.assert_close(logits, wanted, rtol=1e-4, atol=1e-5)
+    assert lost.max() < 1e-4
+
+
+@pytest.mark.parametrize("canonizer", ["ResNetCanonizer", "VGGCanonizer"])
+def test_lrp_equals_zennit(canonizer):
+    composites = pytest.importorskip("zennit.composites")
+    from zennit import attribution as theirs
+    from zennit import rules, types
+    from zennit import torchvision as canonizers
+
+    model = stir(models.build("resnet18" if canonizer[0] == "R" else "vgg11_bn", 4))
+    images, targets = torch.rand(2, 3, 64, 64), torch.tensor([1, 3])
+    inputs = (images - model.mean) / model.std
+    with torch.no_grad():
+        start = model(images) * nn.functional.one_hot(targets, 4)
+    ends = ((value - model.mean[None]) / model.std for value in (0, 1))
+    plus = (types.Convolution, rules.AlphaBeta(alpha=1, beta=0))
+    composite = composites.SpecialFirstLayerMapComposite(
+        layer_map=[*composites.layer_map_base(), plus, (types.Linear, rules.Epsilon())],
+        first_map=[(types.Convolution, rules.ZBox(*ends))],
+        canonizers=[getattr(canonizers, canonizer)()],
+    )
+    with theirs.Gradient(model.network, composite) as attributor:
+        _, wanted = attributor(inputs, start)
+    found, _, _ = lrp.propagate(model, images, targets)
+    assert (found - wanted).abs().max() < 1e-3 * wanted.abs().max()
+
+
+def test_merging_keeps_the_logits_and_the_model():
+    model = stir(models.build("resnet18", 4))
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    images = torch.rand(2, 3, 64, 64)
+    merged, opening = lrp.merged(model, images[:1])
+    assert opening == "conv1"
+    assert not any(isinstance(m, nn.BatchNorm2d) for m in merged.modules())
+    with torch.no_grad():
+        torch.testing.assert_close(merged(images), model(images), rtol=1e-4, atol=1e-5)
+    explain.explain(model, images, 0, "lrp")
+    assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
+    assert not any("forward" in module.__dict__ for module in model.modules())
+
+
+def test_relevance_that_is_lost_is_refused_image_by_image():
+    """One image is clipped by ReLU6 and loses its relevance there; thirty others are not."""
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(3, 4, 3), nn.ReLU6(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)
+    )
+    model[0].weight.data *= 100
+    model = models.wrap(model, mean=0, std=1)
+    images = torch.rand(31, 3, 8, 8) / 100
+    explain.explain(model, images, 0, "lrp")
+    images[7] *= 100
+    refusal = r"in 1 of {} images .* clipped rectifier such as ReLU6"
+    with pytest.raises(explain.NotConserved, match=refusal.format(31)):
+        explain.explain(model, images, 0, "lrp")
+    with pytest.raises(explain.NotConserved, match=refusal.format(1)):
+        explain.explain(model, images, 0, "lrp", batch_size=1)
+
+
+def test_networks_that_the_rules_do_not_fit_are_refused():
+    gated = stir(models.build("mobilenet_v3_small", 2))  # products of activations
+    with pytest.raises(explain.NotConserved, match=r"lost or made between layers"):
+        explain.explain(gated, torch.rand(2, 3, 32, 32), 0, "lrp")
+    model = models.wrap(nn.Sequential(nn.Flatten(), nn.Linear(192, 2)), mean=0, std=1)
+    with pytest.raises(explain.NotConserved, match="first layer is no convolution"):
+        explain.explain(model, torch.rand(2, 3, 8, 8), 0, "lrp")
+
+
+def test_lrp_at_the_last_map_holds_the_logit():
+    model = stir(models.build("resnet18", 4))
+    images = torch.rand(2, 3, 64, 64)
+    relevance, logits, _ = lrp.propagate(model, images, torch.tensor([1, 3]), layer="layer4")
+    bias = model.network.fc.bias[[1, 3]].detach()
+    torch.testing.assert_close(relevance.sum((1, 2, 3)), logits - bias, rtol=1e-3, atol=1e-4)

@@ -1,4 +1,4 @@
-"""Controls and choices of Focus, reduced networks, and traps that ratings must not inherit."""
+"""Controls of Focus, reduced networks, and traps that ratings must not inherit."""
 
 from dataclasses import replace
 
@@ -13,16 +13,15 @@ from torchvision.models.resnet import BasicBlock, ResNet
 from helpers import explain, focus, models
 from helpers.data import Collection, ImageSet
 from helpers.explain import layers, lrp
-from helpers.explain.maps import superpixels
-from helpers.focus import controls, mosaics, networks, rating
-from helpers.focus.mosaics import IMAGES, LAYOUTS, TARGETS
+from helpers.explain.maps import grid
+from helpers.focus import controls, networks, rating
+from helpers.focus.mosaics import TARGETS
 from helpers.focus.networks import Model
 from helpers.models import reduced
 from helpers.models.recipe import Recipe
 
 CLASSES = ("a", "b", "c", "d")
 LOGIT = {name: i for i, name in enumerate(CLASSES)}
-ONE = {"architecture": "one", "training": 0}  # of made-up ratings
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,9 @@ class Anything(nn.Module):
 
 @pytest.mark.parametrize("blind", [controls.random_map, controls.uniform_map])
 def test_class_blind_maps_are_half_over_twins(images, blind):
-    table = controls.twins(two_classes(images))
+    table = two_classes(images)
+    other = table.assign(target=table["outer"], outer=table["target"], **~table[TARGETS])
+    table = pd.concat([table, other], ignore_index=True).assign(mosaic=range(2 * len(table)))
     model = Model(Recipe(), "C", [Anything()], LOGIT)
     rated = focus.rate(model, images, table, blind)
     [row] = focus.summary(rated).to_dict("records")
@@ -62,23 +63,12 @@ def test_class_blind_maps_are_half_over_twins(images, blind):
     assert row["mean_low"] <= 0.5 + 1e-6 and row["mean_high"] >= 0.5 - 1e-6
 
 
-def test_moved_mosaics_show_the_same_images_elsewhere(images):
-    table = two_classes(images)
-    label = images.table["class"].to_numpy()
-    for cells in LAYOUTS:
-        found = mosaics.moved(table, cells)
-        assert all(np.flatnonzero(row).tolist() == list(cells) for row in found[TARGETS].to_numpy())
-        assert (np.sort(found[IMAGES], axis=1) == np.sort(table[IMAGES], axis=1)).all()
-        shown = label[found[IMAGES]] == found["target"].to_numpy()[:, None]
-        assert (shown == found[TARGETS]).to_numpy().all()
-
-
 NAMES = ["alexnet-quarter", "vgg11-eighth", "resnet10-eighth", "squeezenet1_0"]
 
 
 def network(name, side=96, seed=0):
     """A network with random weights, and one mosaic of noise for it."""
-    model = controls.randomized(models.build(name, 4), seed)
+    model = models.build(name, 4, seed=seed).eval()
     draw = torch.Generator().manual_seed(1)
     return model, torch.rand(1, 3, 2 * side, 2 * side, generator=draw)
 
@@ -95,21 +85,9 @@ def test_cut_and_joined_are_inverse_and_follow_the_layouts():
 def test_a_logit_of_difull_is_the_sum_of_the_networks_logits_of_its_cells(name):
     model, mosaic = network(name)
     cells = torch.tensor([[1.0, 0, 0, 1], [0, 1, 0, 0]])
-    whole = controls.Disconnected(model, mosaic, cells, apart=True).eval()
+    whole = controls.Disconnected(model, mosaic, cells).eval()
     alone = model(controls.cut(mosaic))
     assert torch.allclose(whole(mosaic)[0], (cells @ alone).flatten(), atol=1e-4)
-
-
-@pytest.mark.parametrize("name", NAMES[:3])
-def test_a_logit_of_dipart_sees_its_cells_of_the_last_map_only(name):
-    model, mosaic = network(name)
-    top, target = torch.tensor([[1.0, 1, 0, 0]]), torch.tensor([1])
-    one = controls.Disconnected(model, mosaic, top, apart=False).eval()
-    _, at_map = layers.gradient_at(one, mosaic, target, one.layer)
-    half = at_map.shape[-2] // 2
-    assert at_map[..., :half, :].abs().max() > 0 and at_map[..., -half:, :].abs().max() == 0
-    _, at_input = layers.gradient_at(one, mosaic, target)
-    assert at_input[..., 96:, :].abs().max() > 0, "in the features the cells have met"
 
 
 @pytest.mark.parametrize("name", NAMES[:3])
@@ -123,19 +101,30 @@ def test_every_method_has_rows_in_every_disconnected_network(images, name, monke
     found = controls.in_disconnected(
         Model(Recipe(name), "C", trainings, LOGIT), large, table, methods
     )
-    assert found.groupby(["control", "name"]).size().eq(8).all() and len(found) == 2 * 4 * 8
+    assert found.groupby("name").size().eq(8).all() and len(found) == 4 * 8
     refused = found["method"] == "LRP"
     assert found.loc[refused, "focus"].isna().all() and not found.loc[~refused, "why"].any()
     assert found.loc[refused, "why"].str.contains("conserve").all()
-    full = found[found["control"] == "DiFull"].groupby("method")["focus"].min()
+    full = found.groupby("method")["focus"].min()
     assert full["SmoothGrad"] > 1 - 1e-6 and full["GradCAM"] < 0.99, "a channel weighs everywhere"
 
 
 @pytest.mark.parametrize("effort", ["quick", "sound"])
 def test_superpixels_lie_across_the_seams(effort):
     segments = rating.method_settings("lime", effort)["segments"]
-    places = superpixels(segments, torch.zeros(1, 3, 192, 192))
+    places = grid(segments, torch.zeros(1, 3, 192, 192))
     assert (places[:, 95] == places[:, 96]).all() and (places[95] == places[96]).all()
+
+
+def test_contributions_of_cells_add_up_and_ig_has_them_by_cell(images):
+    """Cells of which one alone counts: the right Focus is 1 or 0, and IG's sums say so."""
+    large = replace(images, images=images.images.repeat_interleave(6, 2).repeat_interleave(6, 3))
+    table = focus.design(images.table, CLASSES, per_class=2)
+    model = Model(Recipe("one"), "C", [network("vgg11-eighth")[0]], LOGIT)
+    found = controls.by_cell(model, large, table, ["integrated-gradients", "smoothgrad"])
+    found = found.set_index("method")
+    assert found["right"].nunique() == 1 and found["right"].between(0, 1).all()
+    assert found["by cell"]["IG"] == pytest.approx(found["right"]["IG"], abs=0.1)
 
 
 def resnet10(num_classes):
@@ -167,47 +156,17 @@ def test_reduced_networks_have_torchvisions_layers(name, full, last):
     assert model(torch.rand(2, 3, 32, 32)).shape == model(images).shape == (2, 4)
 
 
-def test_lrp_that_loses_relevance_is_refused_and_the_run_says_so(images):
+def test_lrp_that_loses_relevance_is_refused_and_the_run_says_so(images, monkeypatch):
     """captum's and zennit's LRP give maps of any residual or gated network, without a word."""
-
-    class Gated(nn.Module):
-        mean, std = 0.0, 1.0
-
-        def __init__(self):
-            super().__init__()
-            self.conv, self.gate = nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 1)
-            self.head = nn.Linear(4, 4)
-
-        def forward(self, x):
-            x = x.float() / 255 if x.dtype == torch.uint8 else x
-            x = self.conv(x).relu()
-            return self.head((x * self.gate(x.mean((2, 3), keepdim=True))).mean((2, 3)))
-
-    torch.manual_seed(0)
-    model = Model(Recipe("gated"), "C", [Gated(), Gated()], LOGIT)
+    monkeypatch.setattr(lrp, "TOLERANCE", -1.0)  # LRP refuses every network
+    trainings = [network("resnet10-eighth", seed=seed)[0] for seed in (0, 1)]
+    model = Model(Recipe("refused"), "C", trainings, LOGIT)
     table = {"C": focus.design(images.table, CLASSES, per_class=2)}
     with pytest.raises(explain.NotConserved):
         focus.rate(model, images, table["C"], "lrp")
     rated = rating.ratings([model], {"C": images}, table, ["gradcam", "lrp"])
     assert set(rated["method"]) == {"GradCAM"} and rated["training"].value_counts().nunique() == 1
-    assert "does not conserve" in rated.attrs["refused"]["gated C", "lrp"]
-    *blind, row = controls.knows_nothing(model, images, ["lrp"]).to_dict("records")
-    assert [one["method"] for one in blind] == ["random_map", "uniform_map"]
-    assert row["method"] == "LRP" and np.isnan(row["mean"]) and not row["holds"]
-    assert "conserve" in row["why"]
-
-
-def test_choices_are_compared_on_mosaics_that_have_both(images):
-    table = focus.design(images.table, CLASSES, per_class=6)
-    shift = np.random.default_rng(0).normal(0.1, 0.01, len(table))
-    first = table.assign(choice="layer", method="LRP", option="input", focus=0.5, set="C", **ONE)
-    second = first.assign(option="last map", focus=0.5 + shift)
-    second.loc[:3, "focus"] = np.nan
-    first.loc[:3, "focus"] = 1.0
-    [row] = controls.paired(pd.concat([first, second], ignore_index=True)).to_dict("records")
-    assert (row["first"], row["second"]) == ("input", "last map")
-    assert (row["undefined"], row["maps"]) == (4, 24)
-    assert row["difference"] == pytest.approx(shift[4:].mean()) and row["low"] > 0.05
+    assert "does not conserve" in rated.attrs["refused"]["refused C", "lrp"]
 
 
 def test_classes_of_a_network_as_it_is(images, tmp_path):

@@ -3,6 +3,7 @@ by simulation, errors by loops, planted pairs found."""
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import permutations, product
 
 import matplotlib.pyplot as plt
@@ -35,9 +36,14 @@ def noisy(design, rng, *, mean=0.7, of_image=0.08, own=0.05):
     return design.assign(focus=value, method="made", **same)
 
 
+@cache
+def designed(seed, per_class, each):
+    table = pd.DataFrame({"class": np.repeat(CLASSES, each)})
+    return focus.design(table, CLASSES, per_class=per_class, seed=seed)
+
+
 def simulated(
-    seed,
-    *,
+    *seeds,
     trainings=5,
     architectures=1,
     training=0.03,  # standard deviations: of a training,
@@ -48,21 +54,37 @@ def simulated(
     per_class=12,
     each=25,
 ):
-    """Focus 0.6, and what trainings, images, mosaics and their combinations add."""
-    rng = np.random.default_rng(seed)
-    table = pd.DataFrame({"class": np.repeat(CLASSES, each)})
-    made = focus.design(table, CLASSES, per_class=per_class, seed=seed)
-    at, role = made[IMAGES].to_numpy(), made[TARGETS].to_numpy().astype(int)
+    """Focus 0.6, and what trainings, images, mosaics and their combinations add: a world a seed,
+    one below the other. Ten worlds have the same design, each its own images."""
+    networks, worlds = [*product(range(architectures), range(trainings))], len(seeds)
+    designs = [designed(seed % 60, per_class, each) for seed in seeds]
+    values = []
+    for seed, made in zip(seeds, designs, strict=True):
+        rng, at, role = np.random.default_rng(seed), *_cells(made)
 
-    def of_images(spread):
-        return rng.normal(0, spread, (len(table), 2))[at, role].sum(1) / 2
+        def of_images(spread, rng=rng, at=at, role=role):
+            return rng.normal(0, spread, (len(CLASSES) * each, 2))[at, role].sum(1) / 2
 
-    base = 0.6 + of_images((image / 1.5, image)) + rng.normal(0, mosaic, len(made))
-    parts = []
-    for architecture, number in product(range(architectures), range(trainings)):
-        own = rng.normal(0, training) + of_images(both) + rng.normal(0, alone, len(made))
-        parts.append(made.assign(focus=base + own, training=number, architecture=architecture))
+        base = 0.6 + of_images((image / 1.5, image)) + rng.normal(0, mosaic, len(made))
+        own = [
+            rng.normal(0, training) + of_images(both) + rng.normal(0, alone, len(made))
+            for _ in networks
+        ]
+        values.append(base + own)
+    made = pd.concat(designs, ignore_index=True)
+    made["world"] = world = np.repeat(range(worlds), len(made) // worlds)
+    made["mosaic"] += world * (len(made) // worlds)
+    made[IMAGES] += world[:, None] * len(CLASSES) * each
+    rows = np.hstack(values)  # networks by mosaics
+    parts = [
+        made.assign(focus=row, training=number, architecture=architecture)
+        for row, (architecture, number) in zip(rows, networks, strict=True)
+    ]
     return pd.concat(parts, ignore_index=True).assign(method="made", set="C", seconds=0.0)
+
+
+def _cells(made):
+    return made[IMAGES].to_numpy(), made[TARGETS].to_numpy().astype(int)
 
 
 @pytest.mark.slow
@@ -82,8 +104,15 @@ def simulated(
 )
 def test_intervals_cover(world):
     """95% intervals of 600 worlds cover in 93 to 97%, give or take two standard errors."""
-    found = [mean(simulated(seed, **world)).interval() for seed in range(600)]
-    covered = np.mean([low <= 0.6 <= high for _, low, high in found])
+    found = []
+    for first in range(0, 600, 100):
+        rated = simulated(*range(first, first + 100), **world)
+        means = Means.of(rated, ["world", "target"])  # worlds share nothing: as if alone
+        share = pd.Series(1 / len(CLASSES), means.focus.index)
+        found += [means.contrast(part) for _, part in share.groupby("world")]
+        alone = mean(rated[rated["world"] == 99])
+        assert found[-1].interval() == pytest.approx(alone.interval())
+    covered = np.mean([low <= 0.6 <= high for _, low, high in (m.interval() for m in found)])
     assert 0.93 - 0.018 <= covered <= 0.97 + 0.014, covered
 
 
@@ -203,9 +232,8 @@ def test_means_are_those_of_a_loop(rated):
 
 
 @pytest.mark.parametrize("of_image", [0.0, 0.15])
-def test_false_alarms_come_at_the_nominal_rate_where_all_pairs_are_alike(of_image, monkeypatch):
+def test_false_alarms_come_at_the_nominal_rate_where_all_pairs_are_alike(of_image):
     """Images of different quality, and no pair unlike another: about 5% have p < .05."""
-    monkeypatch.setattr("gc.collect", lambda: 0)  # statsmodels asks for it at every correction
     rng, p = np.random.default_rng(7), []
     for seed in range(60):
         design = pairs.design(images(ANIMALS[:3], 14), ANIMALS[:3], per_pair=14, seed=seed)

@@ -35,7 +35,7 @@ def linked(table: pd.DataFrame, names: pd.Series, folder: Path) -> Path:
 
 
 def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path, monkeypatch):
-    """228 mosaics of 57 classes, the network as it is; LRP applies, for SqueezeNet conserves.
+    """114 mosaics of 57 classes, the network as it is; LRP applies, for SqueezeNet conserves.
 
     With few samples on squeezed mosaics of 128 pixels. `data/focus_imagenet.csv` has 224 pixels.
     """
@@ -45,14 +45,14 @@ def test_six_methods_on_imagenet_photographs(real, photographs, tmp_path, monkey
     images = networks.held_out(collection, recipe)["C"]
     model = networks.model(collection, recipe, 0)
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
-    table = focus.design(images.table, images.classes, per_class=4)
-    assert len(table) >= 200 and len(model.logit) == 57
+    table = focus.design(images.table, images.classes, per_class=2)
+    assert len(table) >= 100 and len(model.logit) == 57
     rated = [
         focus.rate(model, images, table, m, shape="squeezed", **FEW.get(m, {})) for m in METHODS
     ]
     found = focus.summary(pd.concat(rated)).set_index("method")
     print(found[["mean", "mean_low", "mean_high", "undefined", "seconds"]].round(3))
-    assert (found["mosaics"] == len(table)).all() and (found["undefined"] <= 10).all()
+    assert (found["mosaics"] == len(table)).all() and (found["undefined"] <= 5).all()
     assert found["mean_low"]["GradCAM"] > 0.65 and found["mean_low"]["LRP"] > 0.65
     means = found["mean"]
     assert means[["GradCAM", "LRP"]].min() > means[["GradCAM++", "SmoothGrad"]].max()
@@ -77,8 +77,8 @@ def executed(number: str, given: dict, outputs: Path, patch) -> Path:
 @pytest.fixture(scope="module")
 def cats_and_dogs(real) -> dict:
     """Parameters that 06 and 07 share."""
-    images = {"folder": str(real / "dogs_vs_cats"), "size": 224, "per_class": 250}
-    model = {"architecture": "squeezenet1_0", "fit": "probe", "epochs": 20}
+    images = {"folder": str(real / "dogs_vs_cats"), "size": 224, "per_class": 60}
+    model = {"architecture": "squeezenet1_0", "fit": "probe", "epochs": 6}
     model["weights"] = str(real / WEIGHTS)
     return {"output": "dogs", "images": images, "model": model, "trainings": 2}
 
@@ -108,12 +108,3 @@ def test_notebook_07_on_cats_and_dogs_says_nothing_of_the_drawn_world(
     states = pd.read_csv(tables / "interventions.csv")
     assert states["state"].tolist() == ["as it is", "painted over", "painted elsewhere"]
     assert not (tables / "on-eyespot.csv").exists(), "nothing is planted"
-
-
-def test_notebook_06b_on_cats_and_dogs_runs_every_control(cats_and_dogs, outputs, monkeypatch):
-    given = cats_and_dogs | {"images": cats_and_dogs["images"] | SMALL, "mosaics": 1}
-    given |= {"methods": ["gradcam", "gradcam++", "integrated-gradients"]}
-    tables = executed("06b", given, outputs, monkeypatch)
-    known = pd.read_csv(tables / "disconnected.csv").set_index("name")
-    assert known["DiFull"]["IG"] > 0.999 and known["DiFull"]["GradCAM, last map"] < 0.999
-    assert (pd.read_csv(tables / "choices.csv")["maps"] == 4).all()

@@ -1,5 +1,6 @@
 """Three methods asked of models whose answer is known, on images whose bias is known."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import torch
 
 from helpers import data
-from helpers.contexts import effects, methods, pasting
+from helpers.contexts import effects, methods, mosaics, pasting
 from helpers.data.images import Images
 from helpers.models.networks import Classifier
 
@@ -45,21 +46,27 @@ def by_colour(collection):
     return [model, model]  # two trainings
 
 
-def measured(model, collection, reference=None):
-    return methods.measured(model, collection, IMAGES, 0, per_context=2, reference=reference)
+def measured(model, collection, reference=()):
+    both = methods.measured([*model, *reference], collection, seed=0)
+    return methods.beyond(both, len(model))
 
 
-def test_a_model_told_by_contexts_is_found_by_mosaics_and_pasting(collection, by_colour):
+def test_a_model_told_by_contexts_is_found_by_all_that_ask_logits(collection, by_colour):
     found = measured(by_colour, collection)
     table = methods.answers(found)
     assert table.groupby(methods.MEASURE, sort=False).size().eq(4).all()
-    assert list(dict.fromkeys(table["method"])) == ["mosaics", "pasting", "GradCAM"]
-    raw, beside = (table[table["reading"] == name] for name in methods.READINGS[:2])
-    assert (raw["answer"] == "").all() and len(raw) == len(beside) == len(table) / 2
-    told = beside[(beside["quantity"] == "logits") & (beside["context_class"] != "fire hydrant")]
-    assert (told["answer"] == "yes").all()  # the road is as grey as the neutral ground
-    assert np.allclose(table["planted"], 0.9, atol=0.1) and (table["dose"] == 0.9).all()
-    assert ((beside["low"] > 0) == (beside["answer"] == "yes")).all()
+    assert list(dict.fromkeys(table["method"])) == [
+        "mosaics", "pasting", "context alone", "GradCAM",
+    ]  # fmt: skip
+    raw, control = (table[table["reading"] == methods.READINGS[n]] for n in (0, 2))
+    assert (raw["answer"] == "").all() and len(raw) == len(table) / 3
+    told = control["context_class"] != "fire hydrant"  # the road is as grey as two contexts mixed
+    of_logits = control[told & (control["quantity"] == "logits")]
+    of_logits = of_logits[of_logits["method"] != "context alone"]
+    assert (of_logits["answer"] == "more").all()
+    read = table[table["reading"] != methods.RAW]
+    assert ((read["low"] > 0) == (read["answer"] == "more")).all()
+    assert ((read["high"] < 0) == (read["answer"] == "less")).all()
     for measure, mean in methods.overall(found).items():
         mine = table[methods.MEASURE].agg(tuple, axis=1) == measure
         by_hand = table.loc[mine, "effect"].mean()  # every context met as many classes
@@ -68,7 +75,58 @@ def test_a_model_told_by_contexts_is_found_by_mosaics_and_pasting(collection, by
 
 def test_a_model_that_answers_always_the_same_is_never_accused(collection):
     same = [Classifier(ByColour(torch.zeros(4, 3))).eval()] * 2
-    assert "yes" not in set(methods.answers(measured(same, collection))["answer"])
+    table = methods.answers(measured(same, collection))
+    logits = table[table["method"] != "GradCAM"]  # an empty map is no answer, images differ in it
+    assert not {"more", "less"} & set(logits["answer"])
+
+
+def test_readings_equal_loops_over_mosaics():
+    """Four objects of two classes, each beside two images of each of three contexts."""
+    rng, classes = np.random.default_rng(0), ["a", "b", "c", "d"]
+    labels, contexts = torch.tensor([0, 0, 1, 1]), dict.fromkeys(classes, range(3))
+    how = {"per_context": 2, "controls": ["own", "neutral"], "seed": 0}
+    design = mosaics.design(labels, contexts, classes, **how)
+    single, made = rng.normal(size=(2, 4, 4)), rng.normal(size=(2, len(design), 4))
+    table = methods.pulls(single, made, design, classes)
+    keys = ["training", "context_class", "object", "quantity", "reading"]
+    found = table.set_index(keys)["value"]
+    assert found.index.is_unique and len(found) == 2 * 3 * 4 * 3 * 3
+    for training, number in itertools.product(range(2), range(4)):
+        own = classes[labels[number]]
+        rows = design[design["object"] == number]
+        for context in set(classes) - {own}:
+            k, o = classes.index(context), classes.index(own)
+
+            def mean(which, t=training, k=k, o=o):
+                z = made[t, which.index]
+                return [(z.argmax(1) == k).mean(), (z[:, k] > z[:, o]).mean(),
+                        (z[:, k] - z[:, o]).mean() / 2**0.5]  # fmt: skip
+
+            kind = rows["kind"]
+            beside = mean(rows[(kind == "context") & (rows["context_class"] == context)])
+            other = mean(rows[(kind == "context") & (rows["context_class"] != context)])
+            neutral = mean(rows[kind == "neutral"])
+            alone = (single[training, number, k] - single[training, number, o]) / 2**0.5
+            less = {"raw": [0, 0, alone], "beside neutral": neutral, "less other contexts": other}
+            for reading, control in less.items():
+                for name, value, minus in zip(
+                    ("decisions", "flips", "logits"), beside, control, strict=True
+                ):
+                    key = (training, context, number, name, reading)
+                    assert found[key] == pytest.approx(value - minus)
+
+
+def test_a_context_alone_is_read_against_the_other_contexts():
+    """Two contexts of one image each, two classes: by hand."""
+    shown = {"a": np.array([[[2.0, 0.0]]]), "b": np.array([[[1.0, 5.0]]])}
+    table = methods.alone(shown, np.array([[[0.5, 0.0]]]), ["a", "b"])
+    value = table.set_index(["context_class", "quantity", "reading"])["value"]
+    assert value["a", "logits"].to_dict() == {
+        "raw": 2.0, "beside neutral": 1.5, "less other contexts": 2 - (1 - 5)
+    }  # fmt: skip
+    assert value["b", "decisions"].to_dict() == {
+        "raw": 1.0, "beside neutral": 1.0, "less other contexts": 1.0
+    }  # fmt: skip
 
 
 def test_beyond_the_reference_is_the_difference_of_two_measurements(collection, by_colour):
@@ -104,7 +162,7 @@ def test_pasting_scores_what_composites_show(collection, by_colour):
 
 def test_without_masks_pasting_and_relevance_are_left_out(collection, by_colour):
     bare = replace(collection, sets={"C": replace(collection.sets["C"], masks=None)})
-    assert set(measured(by_colour, bare)["method"]) == {"mosaics"}
+    assert set(measured(by_colour, bare)["method"]) == {"mosaics", "context alone"}
 
 
 @pytest.fixture(scope="module")
@@ -115,29 +173,17 @@ def both():
 
 def test_none_or_all_exchanged_are_the_two_sets(both):
     biased, unbiased = (collection.sets["C"] for collection in both)
-    none = methods.exchanged(biased, unbiased, "other contexts", 0.0)
-    every = methods.exchanged(biased, unbiased, "other contexts", 1.0)
+    none = methods.exchanged(biased, unbiased, 0.0)
+    every = methods.exchanged(biased, unbiased, 1.0)
     assert torch.equal(none.images, biased.images) and torch.equal(every.images, unbiased.images)
     pd.testing.assert_series_equal(every.table["context"], unbiased.table["context"])
 
 
-def test_a_mask_keeps_the_objects_and_as_many_images_of_each_class_and_split(both):
-    biased, unbiased = (collection.sets["C"] for collection in both)
-    masked = methods.exchanged(biased, unbiased, "masked", 1 / 3)
-    differs = (masked.images != biased.images).any(1)
-    assert not differs[biased.masks].any()
-    counts = biased.table.assign(new=differs.flatten(1).any(1)).groupby(["class", "split"])["new"]
-    assert (counts.sum() == counts.size() / 3).all()
-    ground = masked.images[-1].movedim(0, -1)[~masked.masks[-1]].double()
-    assert ground.std(0).min() > 20  # every pixel from anywhere: no context is left
-    assert set(masked.table["context"]) == {*biased.table["context"], ""}
-
-
 def test_every_training_sees_its_own_images_changed(both):
-    changed = methods.changed(*both, "other contexts", 1.0)
+    changed = methods.changed(*both, 1.0)
     for number in (1, 2):
         new = changed.redraw("C", number).draw()
         there = both[1].redraw("C", number).draw()
         assert all(torch.equal(a, b) for a, b in zip(new, there, strict=True))
-    recipes = [methods.changed(*both, way, 0.5).redraw("C", 1).recipe for way in methods.EXCHANGES]
+    recipes = [methods.changed(*both, share).redraw("C", 1).recipe for share in (0.3, 0.5)]
     assert recipes[0] != recipes[1]  # so that the store does not take one for the other

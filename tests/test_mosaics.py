@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from helpers.contexts import mosaics
-from helpers.data import ImageSet
 from helpers.data.grids import grid
 
 CLASSES = ("bench", "fire hydrant", "plane", "mug")
@@ -64,14 +63,9 @@ def test_grid_refuses(tiles, rows, cols, shape, says):
         grid(tiles, rows, cols, shape)
 
 
-def paper_design(**changes):
-    labels = torch.arange(4).repeat_interleave(25)
-    settings = {"contexts": dict.fromkeys(CLASSES, range(50)), "classes": CLASSES} | changes
-    return mosaics.design(labels, **settings)
-
-
 def test_the_paper_has_1500_mosaics():
-    table = paper_design(controls=())
+    labels = torch.arange(4).repeat_interleave(25)
+    table = mosaics.design(labels, dict.fromkeys(CLASSES, range(50)), CLASSES, controls=())
     assert len(table) == 25 * 5 * 3 * 4 == 1500
     pairs = table.groupby(["object_class", "context_class"]).size()
     assert len(pairs) == 12 and (pairs == 125).all()
@@ -112,7 +106,7 @@ def test_a_further_class_leaves_the_other_pairs_alone():
 
 def test_too_few_context_images_are_refused():
     with pytest.raises(ValueError, match="has 4 images, but per_context=5"):
-        paper_design(contexts=dict.fromkeys(CLASSES, range(4)))
+        mosaics.design(torch.tensor([0, 1]), dict.fromkeys("ab", range(4)), "ab")
 
 
 def test_neutral_partners():
@@ -158,6 +152,12 @@ def test_batches_say_what_is_missing():
         mosaics.build(table, noise(2), contexts | {"b": noise(5, 9)}, noise(1))
 
 
+def flat(*values):
+    """An image of one grey each."""
+    grey = torch.tensor(values, dtype=torch.uint8)
+    return grey[:, None, None, None].repeat(1, 3, 8, 8)
+
+
 class Brightness(torch.nn.Module):
     """Two logits: the mean of the left half, and `more` times that of the right."""
 
@@ -168,29 +168,3 @@ class Brightness(torch.nn.Module):
     def forward(self, images):
         halves = images.float().mean((1, 2)).unflatten(1, (2, -1)).mean(2)
         return halves * torch.stack([torch.ones(()), self.more])
-
-
-def test_networks_are_asked_beside_several_partners():
-    """Effects by hand: of a network that reads two halves, and of one that sees the left only."""
-    classes, labels = ("a", "b"), torch.tensor([0, 0, 1, 1])
-    flat = torch.tensor([10, 20, 30, 40], dtype=torch.uint8)
-    pictures = flat[:, None, None, None].repeat(1, 3, 8, 8)
-    table = pd.DataFrame({"class": [classes[k] for k in labels], "context": ""})
-    objects = ImageSet("C", pictures, labels, classes, table)
-    contexts = {name: torch.full((2, 3, 8, 8), 100, dtype=torch.uint8) for name in classes}
-    partners = {
-        name: torch.full((1, 3, 8, 8), value, dtype=torch.uint8)
-        for name, value in (("dark", 0), ("light", 90))
-    }
-    networks = [Brightness(1.0), Brightness(0.0)]
-    found = mosaics.ask(networks, objects, contexts, partners, per_context=2)
-    assert list(found) == ["dark", "light"]
-    for name, value in (("dark", 0), ("light", 90)):
-        effect = found[name].set_index(["training", "context_class"])["context_effect"]
-        assert effect[0, "b"].to_numpy() == pytest.approx((100 - value) / 2**0.5)
-        assert effect[0, "a"].to_numpy() == pytest.approx((value - 100) / 2**0.5)
-        assert effect[1].to_numpy() == pytest.approx(0)
-    colours = {"a": "#000000", "b": "#ffffff"}
-    figure = mosaics.figure(networks, objects, {"x": contexts["b"]}, colours, "a", "x", number=7)
-    assert "outscored by b in 1 of 2" in figure.get_suptitle()
-    assert np.allclose(np.unique(figure.axes[0].images[0].get_array()), [20, 100])

@@ -5,22 +5,33 @@ import sys
 from importlib.metadata import version
 
 import nbformat
+import pandas as pd
 import pytest
+import yaml
 
 from helpers import store
-from helpers.suite import pages
+from helpers.contexts.sweep import BEST
+from helpers.suite import claims, front, notebooks, pages
 
 PYTHON = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
+
+
+SOLVED = "### BEGIN SOLUTION\nsecret = 7\n### END SOLUTION"
+FIGURE = '<figure><img src="data:image/png;base64,iVBORw0KGgo=" alt="A &lt; B"></figure>'
 
 
 def executed(folder, name, title, error=None, findings=()):
     """A notebook of one lesson as a run leaves it, in `notebooks` or, where it failed, `logs`."""
     opening = nbformat.v4.new_markdown_cell(f"# {title}\n\n> Why?\n\nWith $\\frac{{a}}{{b}}$.")
-    cells = [opening, nbformat.v4.new_code_cell("1"), nbformat.v4.new_code_cell("2")]
+    sources = ["1", "2", "import a", "run = project.start(a)", SOLVED, "run.show(1, 'f', 'A < B')"]
+    cells = [opening, *map(nbformat.v4.new_code_cell, sources)]
+    cells[5].metadata = {"nbgrader": {"solution": True}, "tags": ["hide-input"]}
     judged = {"findings": [*findings]}
     cells[2].outputs = [
         nbformat.v4.new_output("display_data", {"text/plain": "-"}, metadata=judged)
     ]
+    data = {"text/html": FIGURE, "text/plain": "Figure f: A < B"}
+    cells[6].outputs = [nbformat.v4.new_output("display_data", data)]
     if error:
         cells[1].outputs = [nbformat.v4.new_output("error", ename="ValueError", evalue=error)]
         cells[1].outputs[0].traceback = ["ValueError"]
@@ -40,18 +51,22 @@ def test_the_first_page_tells_what_was_found_and_what_failed(tmp_path):
     executed(tmp_path, "01_a", "Title & A", findings=rows)
     executed(tmp_path, "02_b", "Title B", error="no such <column>", findings=[claim(claim="Kept")])
     store.write_text(tmp_path / "tables" / "01_a" / "t.csv", "x,y\n1,2\n")
-    svg = "<svg><dc:description>A &lt; B</dc:description></svg>"
-    store.write_text(tmp_path / "figures" / "01_a" / "f.svg", svg)
     pages.write(tmp_path)
     index = (tmp_path / "pages" / "index.html").read_text()
     assert "Title &amp; A" in index and "Why?" in index
-    told = "<strong>holds</strong>, 0.50\xa0[0.25,\xa00.75] logits; the paper prints 0.35."
-    assert f"<p>Sky is strong: {told}</p>" in index, "a decided claim comes before an undecided one"
+    told = "<strong>holds</strong>: Sky is strong: 0.50\xa0[0.25,\xa00.75] logits; the paper: 0.35."
+    assert f"<p>{told}</p>" in index, "a decided claim comes before an undecided one"
     assert "02_b failed" in index and "ValueError: no such &lt;column&gt;" in index
     assert "ValueError" in (tmp_path / "pages" / "02_b.html").read_text(), "as far as it got"
     page = (tmp_path / "pages" / "01_a.html").read_text()
     assert told in page and "<mfrac>" in page and "http" not in page.split("</head>")[0]
     assert 'alt="A &lt; B"' in index and 'href="../tables/01_a/t.csv"' in page
+    order = [page.index(text) for text in ("Why?", told, 'src="_static/01_a/f.png"', "<mfrac>")]
+    assert order == sorted(order), "a lesson's first screen"
+    assert page.count("Show the code: parameters, check, imports") == 1, "and one folded line"
+    assert "Show the code of f" in page, "what only draws is folded under its own name"
+    start = (tmp_path / "pages" / "00_start_here.html").read_text()
+    assert "Read 01 to 05" in start and "01_datasets.html" not in start, "it did not run"
     assert "Kept" in index, "what a notebook judged before it failed"
     assert len((tmp_path / "scorecard.csv").read_text().splitlines()) == 4
     assert not list(tmp_path.glob(".book-*"))
@@ -60,15 +75,109 @@ def test_the_first_page_tells_what_was_found_and_what_failed(tmp_path):
     assert made["commit"][:7] in index and made["processor"] in index
 
 
-def test_pages_of_nothing_are_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no executed notebook"):
-        pages.write(tmp_path)
-
-
-def test_an_executed_notebook_cut_short_says_which_file_to_delete(tmp_path, monkeypatch):
+def test_pages_of_nothing_or_of_a_notebook_cut_short_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["pages", str(tmp_path)])
+    with pytest.raises(SystemExit, match="no executed notebook"):
+        pages.main()
     executed(tmp_path, "01_a", "Title A")
     path = tmp_path / "notebooks" / "01_a.ipynb"
     path.write_text(path.read_text()[:100])
-    monkeypatch.setattr(sys, "argv", ["pages", str(tmp_path)])
     with pytest.raises(SystemExit, match=r"01_a.ipynb cannot be read .* Delete that file"):
         pages.main()
+
+
+def test_pages_for_a_class_hold_no_solution(tmp_path, monkeypatch):
+    """They, and all that they link to, stand in a folder that can be given away."""
+    executed(tmp_path, "01_a", "Title A", findings=[claim()])
+    store.write_text(tmp_path / "tables" / "01_a" / "t.csv", "x,y\n1,2\n")
+    monkeypatch.setattr(pages, "_build", lambda source, place, about: source.rename(place))
+    kept = pages.write(tmp_path)
+    assert "secret" in (tmp_path / "pages" / "01_a.ipynb").read_text()
+    handout = pages.write(tmp_path, solved=False).parent
+    assert handout == kept.parent / "handout" and (handout / "tables/01_a/t.csv").exists()
+    texts = [path.read_text() for path in handout.rglob("*.*") if path.suffix != ".png"]
+    assert "secret" not in "".join(texts)
+    assert "secret" in (tmp_path / "pages" / "01_a.ipynb").read_text(), "the others stay"
+
+
+@pytest.mark.parametrize(
+    ("source", "folds"),
+    [
+        ("run.show(1, 'f', 'A')\nrun.show(2, 'g', 'B')", True),
+        ("if rows:\n    run.show(1, 'f', 'A')", True),
+        ("for row in rows:\n    run.show(row, 'f', 'A')", True),
+        ("for row in rows:\n    print(row)\nrun.show(1, 'f', 'A')", False),
+        ("if rows:\n    rows = rows[:1]\n    run.show(1, 'f', 'A')", False),
+        ("def method(x):\n    return x\n\n\nrun.show(1, 'f', 'A')", False),
+        ("rows = 1\nrun.show(1, 'f', 'A')", False),
+    ],
+)
+def test_a_cell_that_does_more_than_draw_is_not_folded(source, folds):
+    [cell] = pages._folded([nbformat.v4.new_code_cell(source)])
+    assert (notebooks.FOLD in cell.metadata.get("tags", [])) == folds
+
+
+def test_what_unfolds_is_named_by_its_figures_or_its_menus():
+    figure = {"text/html": FIGURE, "text/plain": "Figure one-two: A < B"}
+    cells = []
+    for data in (figure, {"text/plain": notebooks.MENUS}):
+        output = nbformat.v4.new_output("display_data", data)
+        cells.append(nbformat.v4.new_code_cell("x", metadata={"tags": ["hide-input"]}))
+        cells[-1].outputs = [output]
+    names = [cell.metadata.mystnb["code_prompt_show"] for cell in pages._folded(cells)]
+    assert names == ["Show the code of one two", "Show the code of menus"]
+
+
+def test_the_table_of_exhibits_counts_the_whole_run(tmp_path, monkeypatch):
+    """Whatever had been judged when its lesson ran."""
+    executed(tmp_path, "01_a", "Title A")
+    path = tmp_path / "notebooks" / "01_a.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    early = nbformat.v4.new_output("display_data", {"text/markdown": "| nothing yet |"})
+    cell = nbformat.v4.new_code_cell("exhibits", outputs=[early], metadata={"exhibits": "contexts"})
+    notebook.cells.append(cell)
+    nbformat.write(notebook, path)
+    of_figure_2 = claim(id="contexts/own-set", verdict=claims.UNDECIDED)
+    executed(tmp_path, "02_b", "Title B", findings=[of_figure_2])
+    monkeypatch.setattr(pages, "_build", lambda source, place, about: source.rename(place))
+    pages.write(tmp_path)
+    page = (tmp_path / "pages" / "01_a.ipynb").read_text()
+    assert "nothing yet" not in page and "undecided: 1; not run yet: 10 |" in page
+
+
+def test_the_first_sentence_tells_what_found_what_was_planted():
+    rows = [
+        claim(id="suite/focus/found", of="120", measured=0.9),
+        claim(id="suite/contexts/power", of=BEST, verdict=claims.UNDECIDED),
+        claim(id="icon2/ranks-first", of="", verdict=claims.TOLD),
+        claim(id="icon2/rule/alarm", of="", where="icon2, section 3", verdict=claims.DIFFERS),
+        claim(id="suite/blocks/sixty", where="blocks, section 1", verdict=claims.TOLD),
+    ]
+    findings = pd.DataFrame([{"notebook": "01_a", "seeds": ""} | row for row in rows])
+    page = front.page(findings, [], {}, solved=True)
+    assert "painting over a feature that two classes share (in 90% of trials) found them" in page
+    assert "what each context alone is taken for (for 50% of strong contexts) left it open" in page
+    assert "ProxyAP what makes scenes hard (in 50% of worlds) put the planted cause first" in page
+    interval = "0.50\xa0[0.25,\xa00.75]"
+    assert f"an innocent attribute in {interval} (*not as in the paper*)." in page
+    assert f"between sixty groups reads {interval} more" in page, "told without a verdict"
+    assert "GradCAM++" not in page, "it was not judged"
+    assert "✓ 1" in page and "✗ 1" in page and "? 1" in page
+    empty = front.page(findings[:0], [], {"02_b": "x < y"}, solved=False)
+    assert "planted" not in empty.split("##")[0] and "x &lt; y" in empty
+
+
+def test_what_the_first_page_says_is_about_claims_and_a_figure_that_there_are():
+    say = yaml.safe_load((front.BOOK / "front.yml").read_text())
+    named = [*say["ways"], *(one for paper in say["papers"].values() for one in paper["says"])]
+    stored = notebooks.findings(notebooks.lessons())
+    known = {*zip(stored["id"], stored["of"], strict=True)}
+    assert {tuple(one["claim"]) for one in named} <= known
+    notebooks.figure(say["picture"]["lesson"], say["picture"]["figure"])
+    for path in notebooks.lessons():
+        lesson, rows = notebooks.read(path), stored[stored["notebook"] == path.stem]
+        if rows.empty:  # an audit of the reader's own has no claims
+            continue
+        chosen, (row, figure) = lesson.cells[0].metadata, notebooks.telling(lesson, rows)
+        assert chosen["headline"] in (row["id"], f"{row['id']}: {row['of']}"), path.stem
+        assert chosen["thumbnail"] == figure, path.stem

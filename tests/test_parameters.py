@@ -9,7 +9,7 @@ from torchvision import models as torchvision_models
 from helpers import store
 from helpers.data.images import Images
 from helpers.models.recipe import Recipe, recipes
-from helpers.suite import parameters
+from helpers.suite import parameters, project, waits
 from helpers.suite.parameters import ParameterError, check
 
 DEFAULTS = {
@@ -42,7 +42,7 @@ def test_images_and_the_model_come_back_as_what_they_are():
     assert settings.models == [settings.model]
 
 
-def test_a_folder_is_described_by_a_file_whose_paths_are_relative_to_it(tmp_path):
+def test_a_file_describes_a_folder_with_paths_relative_to_it(tmp_path, monkeypatch):
     (tmp_path / "photos" / "contexts").mkdir(parents=True)
     file = tmp_path / "mine.yml"
     file.write_text("folder: photos\ncontexts: photos/contexts\nsize: 224\n")
@@ -50,6 +50,9 @@ def test_a_folder_is_described_by_a_file_whose_paths_are_relative_to_it(tmp_path
     assert images.source == "folder" and images.size == 224
     assert images.folder == str(tmp_path / "photos")
     assert images.contexts == str(tmp_path / "photos/contexts")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    file.write_text("folder: ~/photos\n")
+    assert check(namespace(images="~/mine.yml")).images.folder == images.folder
 
 
 @pytest.mark.parametrize(
@@ -67,13 +70,6 @@ def test_a_file_that_describes_no_folder_is_refused(tmp_path, text, said):
     file.write_bytes(text)
     with pytest.raises(ParameterError, match=f"parameter 'images': .*{said}"):
         check(namespace(images=str(file)))
-
-
-def test_a_home_folder_may_be_named_in_a_file(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "photos").mkdir()
-    (tmp_path / "mine.yml").write_text("folder: ~/photos\n")
-    assert check(namespace(images="~/mine.yml")).images.folder == str(tmp_path / "photos")
 
 
 def test_weights_are_where_a_fine_tuned_model_starts():
@@ -118,6 +114,9 @@ def test_seeds_of_a_sweep_are_a_number_or_a_list():
         ({"model": ["alexnet", "vgg11"]}, "only notebook 06 takes several"),
         ({"model": {"architecture": "alexnet", "fit": "as it is"}}, "for notebooks 06 and 07"),
         ({"images": "focus"}, "'focus' are ready-made mosaics"),
+        ({"seed": -1, "side": "up"}, r"'seed'(.|\n)*'side'"),
+        ({"In": ["", "# Parameters\nsed = 3\nseed = 1"]}, "'sed' is not declared .*mean 'seed'"),
+        ({"In": ["# Parameters\nmodel = 1"], "model": "no_such"}, "no architecture 'no_such'"),
     ],
 )
 def test_refusals_name_the_parameter_and_what_is_allowed(bad, said):
@@ -125,34 +124,19 @@ def test_refusals_name_the_parameter_and_what_is_allowed(bad, said):
         check(namespace(**bad))
 
 
-def test_all_problems_are_named_at_once():
-    with pytest.raises(ParameterError, match=r"'seed'(.|\n)*'side'"):
-        check(namespace(seed=-1, side="up"))
-
-
-def test_what_papermill_injected_undeclared_is_refused():
-    with pytest.raises(ParameterError, match="'sed' is not declared here; did you mean 'seed'"):
-        check(namespace(In=["", "# Parameters\nsed = 3\nseed = 1"]))
-
-
 @pytest.mark.parametrize(
     ("given_", "said"),
     [
-        ({"model": "no_such_network"}, "There is no architecture 'no_such_network'"),
-        (
-            {"model": {"architecture": "alexnet", "weights": "no.safetensors"}},
-            "no weights file no.safetensors",
-        ),
-        (
-            {"model": {"architecture": "alexnet-quarter", "weights": "imagenet"}},
-            "Nobody publishes ImageNet weights for 'alexnet-quarter'",
-        ),
-        ({"images": {"size": 48}}, r"alexnet-quarter cannot take images of 48 pixels .*; 64 fits"),
+        ({"model": {"weights": "no.safetensors"}}, "no weights file no.safetensors"),
+        ({"model": {"weights": "imagenet"}}, "publishes ImageNet weights for 'alexnet-quarter'"),
+        ({"images": {"size": 48}}, "alexnet-quarter cannot take images of 48 pixels: .*too small"),
         ({"sed": 1}, "parameter 'sed' is not declared here; did you mean 'seed'"),
     ],
 )
 def test_what_would_fail_later_is_refused_without_a_kernel(given_, said):
     path = store.root() / "notebooks" / "03_contextualized_mosaics.ipynb"
+    if "model" in given_:
+        given_["model"] |= {"architecture": "alexnet-quarter"}
     with pytest.raises(ParameterError, match=said):
         validated(path, given_)
 
@@ -173,7 +157,7 @@ def test_every_notebook_declares_what_is_declared_here(tmp_path):
         validated(path, {})  # refuses what is not declared
     cell = nbformat.v4.new_code_cell("other: int = 1", metadata={"tags": ["parameters"]})
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "01_one.ipynb")
-    with pytest.raises(ParameterError, match="'other' is declared in the notebook and not in"):
+    with pytest.raises(ParameterError, match=r"no parameter is called 'other': .*Whoever"):
         validated(tmp_path / "01_one.ipynb", {})
 
 
@@ -183,3 +167,71 @@ def test_a_fit_of_the_models_own_is_the_one_that_02_compares(tmp_path):
     assert validated(notebook, probed).fits == ["probe"]
     assert validated(notebook, probed | {"fits": ["scratch"]}).fits == ["scratch"]
     assert validated(notebook, {}).fits == ["scratch", "fine-tuned"]
+
+
+def cells(*sources):
+    """A kernel's names after the cells were run one after the other, with their history."""
+    space = {"In": ["", *sources]}
+    for source in sources:
+        exec(compile(source, "a cell", "exec"), space)
+    return space
+
+
+GOOD = "seed: int = 0\noutput: str = 'demo'\ntrainings: int = 10"
+SLIP = "seed: int = 0\noutput: str = 'demo'\ntraining: int = 3"
+
+
+def test_a_slip_is_answered_and_once_put_right_is_right():
+    with pytest.raises(ParameterError, match=r"called 'training': did you mean 'trainings'\?"):
+        check(cells(SLIP))
+    space = cells(GOOD, SLIP, "other: int = 1", GOOD.replace("10", "3"), "broken = (1,)")
+    assert "training" in space["__annotations__"]
+    assert vars(check(space)) == {"seed": 0, "output": "demo", "trainings": 3}
+    space["In"].append("seed: int = (")
+    assert check(space).trainings == 3
+
+
+def test_what_papermill_gave_last_counts():
+    space = cells(GOOD, "# Parameters\nsed = 1", "# Parameters\nseed = 5")
+    assert check(space).seed == 5
+
+
+def test_a_check_before_its_parameters_says_to_run_them():
+    with pytest.raises(ParameterError, match="run the cell above first"):
+        check({"In": ["", "settings = check(globals())"]})
+
+
+def test_a_refusal_is_shown_without_a_traceback():
+    with pytest.raises(ParameterError) as refusal:
+        check(namespace(side="up"))
+    assert refusal.value._render_traceback_() == [str(refusal.value)]
+
+
+def test_changed_parameters_are_told_where_the_lesson_begins(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    lesson = "03_contextualized_mosaics"
+    own = parameters.defaults(store.root() / "notebooks" / f"{lesson}.ipynb")
+    for given in ({}, {"output": "mine"}, {"trainings": 7, "side": "right"}, {"model": "vgg11"}):
+        settings = parameters.checked(own | given, ())
+        begun = project.start(lesson, settings)
+        names = [name for name in own if name in given and name != "output"]
+        told = f"You changed {', '.join(names)}: the sentences below tell of the stored run."
+        assert [*begun.changed] == names
+        assert (told in capsys.readouterr().out) == bool(names)
+
+
+def test_a_lesson_says_whether_its_networks_are_here(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    lesson = "06_focus_rating"
+    own = parameters.defaults(store.root() / "notebooks" / f"{lesson}.ipynb")
+    settings = parameters.checked(own, ())
+    assert "about 4 minutes if nothing else" in waits.wait(lesson, settings)
+    assert "about 8 minutes" in waits.wait(lesson, settings, slower=2)
+    assert "less than a minute" in waits.wait("09_bias_building_blocks", settings)
+    assert waits.wait("of my own", settings) == ""
+    waits.note(lesson, settings)
+    monkeypatch.setenv("JPY_SESSION_NAME", f"/class/{lesson}.ipynb")
+    waits.tell(parameters.checked(own | {"output": "class"}, ()))
+    assert capsys.readouterr().out == "Its networks are here: nothing is trained anew.\n"
+    waits.tell(parameters.checked(own | {"seed": 1}, ()))
+    assert "4 minutes" in capsys.readouterr().out

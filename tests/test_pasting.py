@@ -9,18 +9,12 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from helpers import stats
-from helpers.contexts import effects, mosaics, paper, pasting
-from helpers.data import duplicates
+from helpers.contexts import claims, effects, mosaics, pasting
+from helpers.data.white import object_masks
 from helpers.worlds import pictures
 from helpers.worlds.pictures.sets import shown
 
-CLASSES = ("a", "b", "c")
 GREEN = np.array([40.0, 150.0, 60.0])
-
-
-def build(*args, **kwargs):
-    """All composites of a design in one tensor."""
-    return torch.cat(list(pasting.batches(*args, **kwargs)))
 
 
 def disc(size=48, radius=14.3, colour=GREEN):
@@ -42,15 +36,11 @@ def square(size=24, top=6, left=9, height=5, width=7, colour=(10, 200, 30)):
     return image, mask
 
 
-def grounds(size=24, n=4, seed=0):
-    draw = torch.Generator().manual_seed(seed)
-    shape = (n, 3, size, size)
-    return {c: torch.randint(0, 256, shape, dtype=torch.uint8, generator=draw) for c in CLASSES}
-
-
-def rows(n, **more):
-    table = {"object": 0, "context_class": "b", "context": np.arange(n) % 4, "kind": "context"}
-    return pd.DataFrame({**table, **more}, index=range(n))
+def on(grounds, image, mask, softness=0, **how):
+    """The object on each of several grounds, uint8 (N, 3, H, W)."""
+    rows = {"object": 0, "context_class": "b", "context": range(len(grounds)), "kind": "context"}
+    layers = pasting.cut(image, mask, softness)
+    return torch.cat(list(pasting.batches(pd.DataFrame(rows), layers, {"b": grounds}, **how)))
 
 
 def test_coverage_of_a_disc_is_recovered():
@@ -65,9 +55,7 @@ def test_no_white_fringe_on_the_worlds_objects(masks):
     """On a dark ground, edge pixels against the world's own compositing: at most a third off."""
     made = pictures.make("WB", per_class=6)
     images = torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous()
-    given_masks = (
-        torch.from_numpy(made.masks) if masks == "exact" else duplicates.object_masks(images)
-    )
+    given_masks = torch.from_numpy(made.masks) if masks == "exact" else object_masks(images)
     cutouts = pasting.cut(images, given_masks, softness=0)
     ground, ours, naive = np.full((3, 96, 96), 0.1, np.float32), [], []
     for i, row in enumerate(made.table.itertuples()):
@@ -92,11 +80,10 @@ def test_objects_that_fill_their_image_and_thin_ones():
 
 
 def test_hard_edges_where_they_were_equal_a_paste_by_pil():
-    image, mask = square()
-    contexts = grounds()
-    made = build(rows(4), pasting.cut(image, mask, 0), contexts)
+    (image, mask), draw = square(), torch.Generator().manual_seed(0)
+    grounds = torch.randint(0, 256, (4, 3, 24, 24), dtype=torch.uint8, generator=draw)
     thing = Image.fromarray(image[0].permute(1, 2, 0).contiguous().numpy())
-    for found, ground in zip(made, contexts["b"], strict=True):
+    for found, ground in zip(on(grounds, image, mask), grounds, strict=True):
         under = Image.fromarray(ground.permute(1, 2, 0).contiguous().numpy())
         under.paste(thing, (0, 0), Image.fromarray(mask[0].numpy()))
         np.testing.assert_array_equal(found.permute(1, 2, 0), np.array(under))
@@ -106,8 +93,8 @@ def test_hard_edges_where_they_were_equal_a_paste_by_pil():
 def test_scaled_objects_cover_the_square_of_the_scale_about_their_centre(scale):
     coverage, image, mask = disc(size=96, radius=12)
     image, mask = (part.roll((-20, 16), (-2, -1)) for part in (image, mask))
-    contexts = {"b": torch.zeros(4, 3, 96, 96, dtype=torch.uint8)}
-    made = build(rows(1), pasting.cut(image, mask, 0), contexts, scale=scale)[0, 1].double()
+    black = torch.zeros(1, 3, 96, 96, dtype=torch.uint8)
+    made = on(black, image, mask, scale=scale)[0, 1].double()
     assert made.sum() / GREEN[1] == pytest.approx(coverage.sum() * scale**2, rel=0.05)
     centre = [
         float((made.sum(1 - axis) / made.sum()) @ torch.arange(96.0).double()) for axis in (0, 1)
@@ -125,7 +112,7 @@ def test_composites_lie_between_ground_and_object(seed, softness, scale):
     colour = torch.from_numpy(rng.integers(0, 256, 3, dtype=np.uint8))
     image = torch.where(mask[:, None], colour[None, :, None, None], torch.tensor(255).byte())
     ground = torch.from_numpy(rng.integers(0, 256, (4, 3, 20, 20), dtype=np.uint8))
-    made = build(rows(4), pasting.cut(image, mask, softness), {"b": ground}, scale=scale)
+    made = on(ground, image, mask, softness, scale=scale)
     least = torch.minimum(ground, colour[:, None, None]).int()
     most = torch.maximum(ground, colour[:, None, None]).int()
     assert (made.int() >= least - 1).all() and (made.int() <= most + 1).all()
@@ -155,12 +142,12 @@ def test_counts_equal_counting_one_by_one():
 
 def test_the_papers_counts_are_the_printed_ones():
     """And its two methods agree as it says."""
-    printed = paper.printed("paste").set_index(["context_class", "pasted"])["predicted"]
+    printed = claims.printed("paste").set_index(["context_class", "pasted"])["predicted"]
     assert printed["plane"].to_dict() == {"nothing": 24, "mug": 19, "bench": 21, "fire hydrant": 4}
     assert printed["bench"].to_dict() == {"nothing": 25, "mug": 25, "fire hydrant": 22, "plane": 24}
     assert printed["fire hydrant"].to_dict() == {"nothing": 15, "bench": 5, "mug": 9, "plane": 0}
     assert printed["mug"].to_dict() == {"nothing": 25, "bench": 9, "fire hydrant": 6, "plane": 8}
-    pairs = paper.pairs()
+    pairs = claims.printed_pairs().dropna(subset="mosaic_share")
     assert len(pairs) == 11  # not the fire hydrant beside the sky
     found = stats.spearman(pairs["mosaic_share"], pairs["paste_share"])
     assert found.estimate == pytest.approx(0.829, abs=0.001) and found.low > 0.3

@@ -8,18 +8,17 @@ import pytest
 import yaml
 
 from helpers import store
+from helpers.models import networks
 from helpers.suite import notebooks, preflight
 
 NOTEBOOKS = store.root() / "notebooks"
 
 
-def test_keys_that_nothing_reads_are_refused():
+def test_keys_of_a_sweep_that_nothing_reads_are_refused():
     allowed = ["run", "seeds", "doses"]
     preflight.known_keys({"run": 1, "doses": []}, allowed)
     with pytest.raises(ValueError, match=r"'seed' is no key .*did you mean 'seeds'"):
         preflight.known_keys({"seed": 3}, allowed)
-    with pytest.raises(ValueError, match="stands below `parameters:`"):
-        preflight.known_keys({"images": "x"}, ["run", "parameters"])
 
 
 def photographs(folder, classes=("cat", "dog")):
@@ -31,35 +30,26 @@ def photographs(folder, classes=("cat", "dog")):
 
 
 def test_a_changed_added_or_lost_file_changes_the_fingerprint(tmp_path):
-    folder = photographs(tmp_path / "photos")
-    given = {"images": {"folder": str(folder)}, "output": "x", "seed": 3, "layer": None}
-    first = preflight.inputs(given)
-    assert first and first == preflight.inputs(given | {"seed": 4})
-    (folder / "cat" / "2.jpg").write_bytes(b"two")
-    second = preflight.inputs(given)
-    os.utime(folder / "cat" / "1.jpg", (1, 1))
-    third = preflight.inputs(given)
-    (folder / "cat" / "1.jpg").unlink()
-    assert len({first, second, third, preflight.inputs(given)}) == 4
-
-
-def test_what_lies_behind_a_link_and_in_a_list_counts_and_a_dangling_link_does_not(tmp_path):
-    elsewhere = photographs(tmp_path / "elsewhere")
-    folder = photographs(tmp_path / "photos", ["cat"])
+    """Behind a link and in a list, too; a link to nothing counts for nothing."""
+    folder, elsewhere = photographs(tmp_path / "photos", ["cat"]), photographs(tmp_path / "other")
     (folder / "dog").symlink_to(elsewhere / "dog")
     (folder / "cat" / "2.jpg").symlink_to(tmp_path / "not there")
     (folder / "cat" / "3.jpg").symlink_to("3.jpg")
     Path(os.fsdecode(os.fsencode(folder) + b"/cat/caf\xe9.jpg")).write_bytes(b"1")
-    (tmp_path / "own.csv").write_text("name\n")
-    given = {"images": {"folder": str(folder)}, "further": ["x", str(tmp_path / "own.csv")]}
-    first = preflight.inputs(given)
-    (elsewhere / "dog" / "1.jpg").write_bytes(b"changed")
-    second = preflight.inputs(given)
-    (tmp_path / "own.csv").write_text("name,weight\n")
-    assert len({first, second, preflight.inputs(given)}) == 3
-
-
-def test_parameters_that_name_no_file_have_no_fingerprint(tmp_path):
+    own = tmp_path / "own.csv"
+    own.write_text("name\n")
+    given = {"images": {"folder": str(folder)}, "further": ["x", str(own)]}
+    given |= {"output": str(tmp_path), "seed": 3, "layer": None}
+    assert preflight.inputs(given) == preflight.inputs(given | {"seed": 4})
+    changes = [
+        lambda: None,
+        lambda: (folder / "cat" / "4.jpg").write_bytes(b"four"),
+        lambda: os.utime(folder / "cat" / "1.jpg", (1, 1)),
+        lambda: (folder / "cat" / "1.jpg").unlink(),
+        lambda: (elsewhere / "dog" / "1.jpg").write_bytes(b"changed"),
+        lambda: own.write_text("name,weight\n"),
+    ]
+    assert len({(change(), preflight.inputs(given))[1] for change in changes}) == len(changes)
     assert preflight.inputs({"images": "world", "seed": 1, "layer": None}) == ""
     assert preflight.inputs({"output": str(tmp_path)}) == "", "results are no input"
 
@@ -67,7 +57,8 @@ def test_parameters_that_name_no_file_have_no_fingerprint(tmp_path):
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"run": "my photos"}, "is not a folder name"),
+        ({"run": "my photos"}, "output: 'my photos' is not a folder name"),
+        ({"run": "../x"}, r"output: '\.\./x' is not a folder name"),
         ({"run": "models"}, "'models' is the folder of trained models; take another name"),
         ({"notebooks": 5}, r"notebooks: 5 is no list of names, such as \[00_template"),
         ({"notebooks": ["01_dataset"]}, "no 01_dataset.ipynb in .*; did you mean '01_datasets'"),
@@ -76,8 +67,8 @@ def test_parameters_that_name_no_file_have_no_fingerprint(tmp_path):
         ({"parameters": {"output": "other"}}, "write `run: other` beside `parameters`, not in it"),
         ({"parameters": {"sed": 3}}, "'sed' is not declared here; did you mean 'seed'"),
         ({"01_datasets": {"doses": [1]}}, "01_datasets.ipynb: parameter 'doses' is not declared"),
-        ({"images": "world"}, "'images' is no key of the configuration; .*stands below"),
-        ({"parameters": {"table": "no.csv"}}, "09_.*'table': there is no file or folder 'no.csv'"),
+        ({"images": "world"}, r"'images' is no key of the configuration; .*\n.*stands below"),
+        ({"parameters": {"table": "no.csv"}}, "13_.*'table': there is no file or folder 'no.csv'"),
         ({"parameters": {"labels": "no.json"}}, "08_icon2.ipynb: parameter 'labels': there is no"),
         ({"parameters": {"shown": []}}, "'shown': .*should have at least 1 item"),
     ],
@@ -114,6 +105,23 @@ def test_the_papers_configuration_fits_the_notebooks():
     assert run == "paper" and parameters["03_contextualized_mosaics"]["images"] == "visual-contexts"
 
 
+@pytest.mark.parametrize(
+    ("preset", "told"),
+    [
+        ("paper", "3 networks (0 to train), 10,000 mosaics, 31,980,000 passes, 6.0 GB of images"),
+        ("paper-tuned", "45 networks (45 to train), 980 mosaics, 15,670,200 passes, 0.6 GB"),
+    ],
+)
+def test_a_preset_says_what_it_will_cost_before_it_starts(preset, told, capsys, monkeypatch):
+    """Methods of 1000, 50, 10 and three times 2 passes a mosaic, on each network."""
+    monkeypatch.setattr(networks, "reach", lambda architecture: None)  # no network here
+    file = store.root() / "sweeps" / f"{preset}.yml"
+    config = yaml.safe_load(file.read_text()) | {"notebooks": ["06_focus_rating"]}
+    preflight.plan(config, NOTEBOOKS, [file])
+    said = capsys.readouterr().out
+    assert f"at most {told}" in said and "hours of explaining" in said
+
+
 def test_values_are_checked_by_the_notebooks_that_run_only():
     given = {"model": {"architecture": "squeezenet1_0", "fit": "as it is"}}
     given |= {"shape": "squeezed"}
@@ -136,10 +144,12 @@ def test_a_folder_without_contexts_leaves_out_what_needs_them(tmp_path, capsys):
 
 
 def test_a_lesson_with_a_later_number_is_run_like_the_others(tmp_path):
-    """10 to 13 will come; 00 has pages without a lesson."""
+    """And tested: 10 to 13 will come; 00 has pages without a lesson. `walks/test_system.py` runs a
+    10 and reads its page."""
     for name in ("00_template", "02_cross_evaluation"):
         shutil.copy(NOTEBOOKS / f"{name}.ipynb", tmp_path)
     shutil.copy(NOTEBOOKS / "02_cross_evaluation.ipynb", tmp_path / "10_which_method.ipynb")
     names = ["02_cross_evaluation", "10_which_method"]
     assert [path.stem for path in notebooks.lessons(tmp_path)] == names
     assert list(preflight.plan({"run": "next"}, tmp_path)[1]) == names
+    assert "--nbval notebooks tests" in (store.root() / "Makefile").read_text(), "the whole folder"

@@ -1,4 +1,4 @@
-"""The frame: one list of versions, the same threads and seeds, an index page, the workflow."""
+"""The frame: one list of versions, the same threads and seeds, the words of make, the workflow."""
 
 import os
 import re
@@ -6,26 +6,17 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 
-import nbformat
 import pytest
 import torch
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from helpers import store
 from helpers.suite import notebooks, project
 
 ROOT = store.root()
-
-
-def locked():
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
-    return [line for line in lines if re.match(r"[A-Za-z]", line)]
-
-
-def plain(name):
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def test_every_direct_dependency_is_locked_and_no_package_index_is_named():
@@ -35,8 +26,8 @@ def test_every_direct_dependency_is_locked_and_no_package_index_is_named():
     wanted = list(about["dependencies"])
     for extra in about["optional-dependencies"].values():
         wanted += extra
-    names = {plain(re.match(r"[\w.-]+", line)[0]) for line in locked()}
-    assert {plain(re.match(r"[\w.-]+", w)[0]) for w in wanted} <= names
+    names = set(re.findall(r"^([a-z][\w.-]*)==", text, re.M))
+    assert {canonicalize_name(Requirement(one).name) for one in wanted} <= names
 
 
 def test_conda_takes_its_versions_from_the_same_lock():
@@ -57,11 +48,6 @@ def test_seeding_sets_one_thread_and_repeats():
     assert torch.get_num_threads() == 1
 
 
-def test_a_run_name_is_a_folder_name():
-    with pytest.raises(ValueError, match=r"output: '\.\./x' is not a folder name"):
-        project.start("01_a", SimpleNamespace(seed=0, output="../x"))
-
-
 def snakemake(folder, *options, **given):
     """Run the Snakefile in a folder that holds `notebooks/` and what else it reads."""
     config = folder / "my config.yml"
@@ -75,47 +61,6 @@ def snakemake(folder, *options, **given):
         text=True,
     )
     return result.returncode, result.stdout + result.stderr
-
-
-PAPERMILL = """# In papermill's place, to be quick: it copies the notebook, judges findings,
-# and fails where there is a file `fault-in-...`
-import json, pathlib, shutil, sys
-notebook, log = map(pathlib.Path, sys.argv[-2:])
-name = log.stem
-shutil.copy(notebook, log)
-findings = pathlib.Path("outputs/run/findings", f"{name}.json")
-findings.parent.mkdir(parents=True, exist_ok=True)
-findings.write_text(json.dumps({"notebook": name, "findings": []}))
-sys.exit(pathlib.Path(f"fault-in-{name}").exists())
-"""
-
-
-@pytest.fixture
-def suite(tmp_path):
-    """A suite of two notebooks in a folder of its own."""
-    (tmp_path / "helpers").mkdir()
-    (tmp_path / "helpers" / "run").symlink_to(ROOT / "helpers" / "run")
-    (tmp_path / "papermill.py").write_text(PAPERMILL)
-    declared = "output: str = 'demo'"
-    cell = nbformat.v4.new_code_cell(declared, metadata={"tags": ["parameters"]})
-    text = nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
-    for name in ("01_a", "02_b"):
-        store.write_text(tmp_path / "notebooks" / f"{name}.ipynb", text)
-    return tmp_path
-
-
-@pytest.mark.slow
-def test_what_failed_runs_again_and_nothing_else(suite):
-    (suite / "fault-in-02_b").touch()
-    code, output = snakemake(suite, "--keep-going", run="run")
-    assert code != 0 and "02_b: FAILED" in output, output
-    index = suite / "outputs" / "run" / "pages" / "index.html"
-    assert "02_b failed" in index.read_text()
-    assert (index.parents[1] / "findings" / "02_b.json").is_file(), "judged findings are kept"
-    (suite / "fault-in-02_b").unlink()
-    code, output = snakemake(suite, "--keep-going", run="run")
-    assert code == 0 and "02_b: done" in output and "01_a: started" not in output, output
-    assert "failed" not in index.read_text()
 
 
 def make(folder, *arguments, **environment):

@@ -1,15 +1,23 @@
-"""Verdicts under several seeds are matched by claim, and counted right."""
+"""Verdicts under several seeds are recorded once, matched by claim, and counted right."""
 
 from contextlib import nullcontext
 
 import nbformat
 import pytest
 
-from helpers import store
+from helpers import recorded, store
 from helpers.suite import claims
 from sweeps import seeds
 
 HOLDS, FAILS, UNDECIDED = claims.HOLDS, claims.FAILS, claims.UNDECIDED
+LESSONS = ["03_contextualized_mosaics", "09_bias_building_blocks"]
+
+
+@pytest.fixture(autouse=True)
+def _recorded_elsewhere(tmp_path, monkeypatch):
+    text = (recorded.DATA / "seeds.csv").read_text().splitlines()[0]
+    monkeypatch.setattr(seeds, "SEEDS", store.write_text(tmp_path / "seeds.csv", f"{text}\n"))
+    monkeypatch.setattr(recorded, "of_lesson", lambda name: f"maker of {name}")
 
 
 def written(folder, **executed):
@@ -41,7 +49,9 @@ def folders(tmp_path):
 
 
 def test_claims_are_matched_and_differences_counted(folders):
-    table = seeds.verdicts(folders)
+    for seed, folder in folders.items():
+        seeds.record(folder, ["a", "b"], seed)
+    table = seeds.verdicts(["a", "b"], [0, 1, 2])
     assert table.loc[("a", "road", "")].tolist() == [FAILS, HOLDS, FAILS]
     assert table.loc[("b", "sky", "")].tolist() == [FAILS] * 3
     assert [table.loc[("a", "twice", of)].tolist() for of in "ab"] == [[HOLDS] * 3, [FAILS] * 3]
@@ -52,32 +62,65 @@ def test_claims_are_matched_and_differences_counted(folders):
 
 
 @pytest.mark.parametrize(
-    ("verdict", "claims", "fine"),
+    ("verdict", "number", "fine"),
     [(UNDECIDED, 20, True), (UNDECIDED, 19, False), (FAILS, 40, False), (None, 20, True)],
 )
 def test_one_in_twenty_may_differ_and_none_may_turn(
-    tmp_path, monkeypatch, capsys, verdict, claims, fine
+    tmp_path, monkeypatch, capsys, verdict, number, fine
 ):
-    same = [(f"claim {i}", HOLDS) for i in range(claims - 1)]
+    [lesson, other], asked = LESSONS, []
+    same = [(f"claim {i}", HOLDS) for i in range(number - 1)]
     changed = [("sky", verdict)] if verdict else []
     runs = {
-        0: written(tmp_path / "0", a=[*same, ("sky", HOLDS)]),
-        1: written(tmp_path / "1", a=same + changed),
+        0: written(tmp_path / "0", **{lesson: [*same, ("sky", HOLDS)]}),
+        1: written(tmp_path / "1", **{lesson: same + changed}),
     }
-    comparison = seeds.compared(seeds.verdicts(runs))
+    monkeypatch.setattr(
+        seeds, "run", lambda names, seed, _: asked.append((names, seed)) or runs[seed]
+    )
+    monkeypatch.setattr("sys.argv", ["seeds", "--lessons", "03", "--seeds", "0", "1"])
+    for _ in range(2):  # what is recorded is not run again
+        with nullcontext() if fine else pytest.raises(SystemExit, match="do not survive another"):
+            seeds.main()
+        assert asked == [([lesson], 0), ([lesson], 1)]
+        assert "sky" in capsys.readouterr().out
+    comparison = seeds.compared(seeds.verdicts([lesson], [0, 1]))
     assert comparison["differ"].item() == 1, "a claim that is not made differs as well"
-    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
-    monkeypatch.setattr(seeds, "run", lambda seed, cores: runs[seed])
-    monkeypatch.setattr("sys.argv", ["seeds", "--seeds", "0", "1"])
-    with nullcontext() if fine else pytest.raises(SystemExit, match="do not survive another seed"):
-        seeds.main()
-    lines = (tmp_path / "outputs" / "seeds" / "verdicts.csv").read_text().splitlines()
-    assert lines[0] == "notebook,id,of,0,1" and len(lines) == 2
-    assert "sky" in capsys.readouterr().out
+    assert seeds.missing([lesson, other], 1) == [other]
 
 
-def test_a_run_without_findings_is_named(folders, tmp_path):
-    with pytest.raises(
-        FileNotFoundError, match="none holds no findings: run the suite with seed 3"
-    ):
-        seeds.verdicts({**folders, 3: tmp_path / "none"})
+def test_what_was_recorded_by_other_code_is_run_again_and_replaced(folders, monkeypatch):
+    seeds.record(folders[0], ["a", "b"], 0)
+    changed = lambda name: f"maker of {name}" + " now" * (name == "a")  # noqa: E731
+    monkeypatch.setattr(recorded, "of_lesson", changed)
+    assert seeds.missing(["a", "b"], 0) == ["a"] and seeds.missing(["a", "b"], 1) == ["a", "b"]
+    seeds.record(folders[1], ["a"], 0)
+    assert seeds.missing(["a", "b"], 0) == []
+    assert seeds.verdicts(["a"], [0]).loc[("a", "road", "")].item() == HOLDS
+    assert len(seeds.read()) == 11, "each claim has one row a seed"
+
+
+def test_a_run_without_findings_is_named(folders):
+    written(folders[0], c=[])
+    with pytest.raises(FileNotFoundError, match="0: c holds no findings"):
+        seeds.record(folders[0], ["a", "c"], 3)
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_lessons_digest_holds_its_cells_its_modules_and_its_claims(lesson, tmp_path, monkeypatch):
+    monkeypatch.undo()
+    before = recorded.of_lesson(lesson)
+    (tmp_path / "notebooks").mkdir()
+    notebook = nbformat.read(store.root() / f"notebooks/{lesson}.ipynb", as_version=4)
+    notebook.cells.append(nbformat.v4.new_markdown_cell("more text"))
+    exercise = next(c for c in notebook.cells if c.metadata.get("nbgrader"))
+    exercise.source += "\nmore = 1"
+    monkeypatch.setattr(store, "root", lambda: tmp_path)
+    nbformat.write(notebook, tmp_path / "notebooks" / f"{lesson}.ipynb")
+    assert recorded.of_lesson(lesson) == before, "text and exercises decide nothing"
+    notebook.cells.append(nbformat.v4.new_code_cell("from helpers.focus import pairs"))
+    nbformat.write(notebook, tmp_path / "notebooks" / f"{lesson}.ipynb")
+    assert recorded.of_lesson(lesson) != before
+    monkeypatch.undo()
+    monkeypatch.setattr(recorded, "JUDGING", ["id"])
+    assert recorded.of_lesson(lesson) != before

@@ -229,10 +229,7 @@ def test_names_that_are_not_utf_8_are_read_and_shown_as_text(tmp_path):
     "".join(collection.sets["C"].table["path"]).encode()
 
 
-def test_one_class_empty_class_and_small_class_stop_the_run(tmp_path):
-    fill(tmp_path / "one" / "cat", 6)
-    with pytest.raises(ValueError, match="Two class folders or more are needed"):
-        load(tmp_path / "one")
+def test_an_empty_class_and_a_small_class_stop_the_run(tmp_path):
     two_classes(tmp_path / "empty", 6)
     (tmp_path / "empty" / "bird").mkdir()
     with pytest.raises(ValueError, match=r"no image file in the class folder\(s\) bird"):
@@ -360,18 +357,18 @@ def test_unmatched_white_backgrounds_are_reported(tmp_path):
     assert found.contexts == {} and found.sets["C"].masks is None
 
 
-def test_sets_without_c_are_refused(tmp_path):
-    for name in ("NC", "WB"):
-        two_classes(tmp_path / name, 6)
-    with pytest.raises(ValueError, match="NC, WB are there, but C"):
-        load(tmp_path)
-
-
-def test_sets_must_hold_the_same_classes(tmp_path):
-    two_classes(tmp_path / "context", 6)
-    two_classes(tmp_path / "No_Context", 6)
-    (tmp_path / "No_Context" / "dog").rename(tmp_path / "No_Context" / "cow")
-    with pytest.raises(ValueError, match=r"differ in cow, dog"):
+@pytest.mark.parametrize(
+    ("folders", "message"),
+    [
+        (("NC/cat", "NC/dog", "WB/cat", "WB/dog"), "NC, WB are there, but C"),
+        (("context/cat", "context/dog", "No_Context/cat", "No_Context/cow"), "differ in cow, dog"),
+        (("cat",), "Two class folders or more are needed"),
+    ],
+)
+def test_folders_that_do_not_fit_together_are_refused(tmp_path, folders, message):
+    for start, name in enumerate(folders):
+        fill(tmp_path / name, 6, 100 * start)
+    with pytest.raises(ValueError, match=message):
         load(tmp_path)
 
 

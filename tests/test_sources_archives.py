@@ -11,12 +11,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from IPython.core.interactiveshell import InteractiveShell
 from PIL import Image
+from torchvision.models import squeezenet1_0
 
 from helpers import data, store
 from helpers.data import archives, published
 from helpers.data.images import Images
-from helpers.focus import mosaics
+from helpers.focus import mosaics, networks, rating
+from helpers.models import experiment
+from helpers.models.recipe import Recipe
+from helpers.suite import failures
 from helpers.worlds import pictures
 
 
@@ -153,7 +158,7 @@ SPELLINGS = {
 NAMES = {"C": "context.zip", "NC": "no_context.zip", "WB": "white_background.zip"}
 
 
-def authors_archives(per_class=24, size=48):
+def authors_archives(per_class=24, size=48, copies=()):
     """The world in the shape of the authors' archives, each with another inner layout."""
     made = {}
     for name, (top, spelled) in SPELLINGS.items():
@@ -167,6 +172,7 @@ def authors_archives(per_class=24, size=48):
             Image.fromarray(image).save(data, "PNG")
             label = spelled[pictures.CLASSES.index(row.object)]
             members[f"{top}/{label}/{row.index:03d}.png".lstrip("/")] = data.getvalue()
+        members |= {copy: members[of] for copy, of in dict(copies).items() if of in members}
         made[NAMES[name]] = zipped(members)
     return made
 
@@ -199,17 +205,35 @@ def test_an_archive_without_a_class_is_a_clear_error(server, tmp_path):
         archived()
 
 
-def mosaics_of_focus(per_target=6, side=32, **change):
+def test_without_white_there_are_no_contexts_and_a_lesson_ends_in_a_sentence(server, capsys):
+    """Where WB's objects are not C's, nothing tells where they are. A slip keeps its traceback."""
+    server.files.update(authors_archives())
+    server.files["white_background.zip"] = server.files["no_context.zip"]
+    found = archived()
+    assert found.contexts == {} and found.sets["C"].masks is None
+    assert any("none can be cut from C without its images on white" in s for s in found.report)
+    shell = InteractiveShell()
+    shell.set_custom_exc((ValueError, OSError), failures.plainly)
+    shell.push({"found": found, "require_contexts": experiment.require_contexts})
+    capsys.readouterr()
+    for source, plain in (("require_contexts(found)", True), ("int('x')", False)):
+        assert not shell.run_cell(source).success
+        told = "".join(capsys.readouterr())
+        assert ("Traceback" not in told) == plain, told
+        assert ("This notebook needs context images, and there are none" in told) == plain
+
+
+def mosaics_of_focus(per_target=6, side=32, images=9, **change):
     """Mosaics of two classes in the layout of the authors' archives; what is published of them."""
     rng, members, rows = np.random.default_rng(3), {}, []
     pictures_of = {
         f"{label}{i}.jpg": rng.integers(0, 256, (side, side, 3), dtype=np.uint8)
         for label in "01"
-        for i in range(9)
+        for i in range(images)
     }
     for number in range(2 * per_target):
         target, other = ("0", "1") if number < per_target else ("1", "0")
-        own, outer = (rng.choice(9, 2, replace=False) for _ in range(2))
+        own, outer = (rng.choice(images, 2, replace=False) for _ in range(2))
         four = [(target, f"{target}{i}.jpg") for i in own]
         four += [(other, f"{other}{i}.jpg") for i in outer]
         four = [four[i] for i in rng.permutation(4)]
@@ -268,3 +292,35 @@ def test_a_mosaic_of_another_shape_is_named_and_left_out(tmp_path):
     found = data.load(Images("focus", folder=str(tmp_path), size=32))
     assert any("5.png (64 x 40 pixels cannot be cut" in said for said in found.report)
     assert len(found.mosaics[tmp_path.name]) == 39
+
+
+@pytest.mark.parametrize("fit", ["scratch", "as it is"])
+def test_the_authors_mosaics_are_rated_from_the_archive_to_the_scores(server, monkeypatch, fit):
+    """The whole route, on a small archive in the published layout: for every fit what is explained
+    are the authors' mosaics, and nothing of them was trained on."""
+    monkeypatch.setattr(published, "URL", server.url)
+    monkeypatch.setenv("SUITE_OUTPUTS", str(store.root() / "outputs"))
+    server.files["catsdogs_mosaic.zip"] = zipped(mosaics_of_focus(40, side=64, images=40)[0])
+    collection = data.load(Images("focus", archives=["catsdogs"], size=64))
+    if fit == "scratch":
+        recipe = Recipe("alexnet-quarter", fit, trainings=1, epochs=1)
+    else:
+        weights = store.root() / "squeezenet.pth"
+        torch.save(squeezenet1_0().state_dict(), weights)
+        recipe = Recipe("squeezenet1_0", fit, str(weights))
+    [model] = networks.every(collection, [recipe], 0, ["catsdogs"])
+    assert list(model.logit) == ["0", "1"], "by the numbers of ImageNet's classes"
+    images, tables = (
+        networks.held_out(collection, recipe),
+        networks.designs(collection, recipe, 2, 0),
+    )
+    rated = rating.ratings([model], images, tables, ["gradcam"], effort="paper")
+    assert rated.groupby("target").size().tolist() == [2, 2] and rated["focus"].notna().any()
+    published_ones = collection.mosaics["catsdogs"].set_index("mosaic").loc[rated["mosaic"]]
+    whole = torch.cat([*mosaics.batches(published_ones, collection.sets["catsdogs"].images)])
+    shown = torch.cat([*mosaics.batches(tables["catsdogs"], images["catsdogs"].images)])
+    assert torch.equal(whole, shown)
+    if fit == "scratch":
+        own = collection.sets["catsdogs"].table.set_index("name")["split"]
+        names = images["catsdogs"].table["name"]
+        assert {*own[names]} == {"test"} and {*own} == {"train", "val", "test"}

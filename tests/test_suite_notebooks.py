@@ -1,6 +1,7 @@
 """The notebooks as files: the table of exhibits, findings, exercises, and a class's copies."""
 
 import ast
+import base64
 import json
 import re
 from types import SimpleNamespace
@@ -12,58 +13,77 @@ import yaml
 
 from helpers import store
 from helpers.stats import Estimate
-from helpers.suite import claims, notebooks, project
+from helpers.suite import claims, notebooks, project, words
 
 KEYS = {"grade", "grade_id", "locked", "schema_version", "solution", "task"}  # nbgrader's schema 3
-LISTED = pd.read_csv(claims.TABLE.with_name("contexts_counterparts.csv"), keep_default_na=False)
+PAPERS = {
+    paper: pd.read_csv(claims.TABLE.with_name(f"{paper}_counterparts.csv"), keep_default_na=False)
+    for paper in ("contexts", "focus")
+}
 
 
-def test_every_figure_and_table_of_the_paper_has_one_row():
+def test_every_exhibit_of_the_paper_has_one_counterpart_in_a_stored_notebook():
     figures = [f"Figure {number}" for number in range(1, 17)]
-    assert sorted(LISTED["exhibit"]) == sorted([*figures, "Table 1"])
-
-
-@pytest.mark.parametrize("row", [*LISTED.itertuples()], ids=[*LISTED["exhibit"]])
-def test_its_counterpart_is_in_the_stored_notebook(row):
-    notebook = nbformat.read(notebooks.NOTEBOOKS / f"{row.notebook}.ipynb", as_version=4)
-    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    if row.exhibit.startswith("Figure"):
-        assert "<img" in notebooks.figure(row.notebook, row.name).data
-    else:
-        assert re.search(rf'run\.table\([^"]*"{row.name}"', code)
+    assert sorted(PAPERS["contexts"]["exhibit"]) == sorted([*figures, "Table 1"])
+    for row in pd.concat(PAPERS.values()).itertuples():
+        if row.exhibit != "Table 1":  # a KeyError names what is missing
+            assert "<img" in notebooks.figure(row.notebook, row.name).data
+        else:
+            notebook = notebooks.read(notebooks.NOTEBOOKS / f"{row.notebook}.ipynb")
+            code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+            assert re.search(rf'run\.table\([^#]*"{row.name}"', code), row.exhibit
 
 
 def test_claims_are_about_exhibits_that_are_listed():
     known = claims.read().query("exhibit != ''")
     named = {(claim.by, one) for claim in known.itertuples() for one in claim.exhibit.split("; ")}
-    assert named <= {("contexts", exhibit) for exhibit in LISTED["exhibit"]}
+    assert named <= {(paper, one) for paper, listed in PAPERS.items() for one in listed["exhibit"]}
     assert {exhibit for _, exhibit in named} >= {"Figure 2", "Figure 7", "Figure 11", "Table 1"}
 
 
-def test_verdicts_are_counted_as_the_notebooks_are_stored(tmp_path, monkeypatch):
-    names = {one.split("_")[0]: one for one in LISTED["notebook"]}
-    for chapter in claims.read().query("by == 'contexts'")["notebook"].unique():
-        found = claims.judge(chapter, [])  # nothing was measured: no claim has a counterpart
-        if chapter == "02":
-            found = found[:3].assign(verdict=[claims.AGREES, claims.UNDECIDED, claims.AGREES])
-        kept = {"findings": found.astype(object).where(found.notna(), None).to_dict("records")}
-        made = nbformat.v4.new_output("display_data", {"text/plain": "claims"}, metadata=kept)
-        cell = nbformat.v4.new_code_cell("run.findings([])", outputs=[made])
-        path = tmp_path / f"{names.get(chapter, chapter)}.ipynb"
-        nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
-    monkeypatch.setattr(notebooks, "NOTEBOOKS", tmp_path)
-    table = notebooks.exhibits("contexts").set_index("exhibit")["its claims"]
-    of_figure_2 = (claims.read()["exhibit"] == "Figure 2").sum()
-    assert (
-        table["Figure 2"] == f"2 agree, 1 undecided, {of_figure_2 - 3} without a stored verdict yet"
+def test_exhibits_count_the_verdicts_that_are_handed_over():
+    figure_2 = claims.read().query("exhibit == 'Figure 2' and by == 'contexts'").index
+    judged = pd.DataFrame(
+        {"id": figure_2[:3], "verdict": [claims.AGREES, claims.UNDECIDED, claims.AGREES]}
     )
+    table = notebooks.exhibits("contexts", judged).set_index("exhibit")["its claims"]
+    left = len(figure_2) - 3
+    assert table["Figure 2"] == f"as in the paper: 2; undecided: 1; not run yet: {left}"
     assert table["Figure 1"] == "an illustration"
-    assert re.fullmatch(r"\d+ have no counterpart here", table["Figure 7"])
+    assert re.fullmatch(r"not run yet: \d+", table["Figure 7"])
+
+
+def test_the_stored_table_of_exhibits_counts_the_stored_notebooks():
+    stored = notebooks.findings(notebooks.lessons())
+    table = notebooks.linked(notebooks.exhibits("contexts", stored)).data
+    shown = notebooks.outputs(notebooks.read(notebooks.NOTEBOOKS / "01_datasets.ipynb"))
+    assert table in [output.get("data", {}).get("text/markdown") for output in shown], (
+        "execute 01 again, after the lessons whose verdicts it counts"
+    )
+
+
+def test_a_run_counts_its_own_verdicts_and_not_those_of_other_images(tmp_path):
+    def judged(images, seed, name, verdict):
+        record = {"settings": {"images": images, "seed": seed, "trainings": 3}}
+        row = {"id": f"contexts/{name}", "verdict": verdict}
+        (tmp_path / "findings" / f"{name}.json").write_text(
+            json.dumps(record | {"findings": [row]})
+        )
+
+    (tmp_path / "findings").mkdir()
+    world, folder = {"source": "world", "size": 96}, {"source": "folder", "size": 96}
+    judged(world, 0, "own-set", claims.AGREES)
+    judged(folder, 0, "every-pair", claims.DIFFERS)
+    judged(world, 1, "road-few", claims.DIFFERS)
+    settings = SimpleNamespace(images=SimpleNamespace(**world), seed=0, output="demo")
+    found = project.Run("01_any", settings, tmp_path).judged()
+    assert [*found["id"]] == ["contexts/own-set"] and [*found["verdict"]] == [claims.AGREES]
+    assert project.Run("01_any", settings, tmp_path / "new").judged().empty
 
 
 def test_findings_come_back_from_a_notebook_as_they_were_judged(tmp_path, monkeypatch):
     kept = []
-    monkeypatch.setattr(project, "display", lambda _, metadata: kept.append(metadata))
+    monkeypatch.setattr(project, "display", lambda _, raw, metadata: kept.append(metadata))
     some = [Estimate("contexts/every-pair", (2, 2, 2), note="measured")]
     project.Run("03_any", SimpleNamespace(seed=0), tmp_path).findings(some)
     output = nbformat.v4.new_output("display_data", {"text/plain": "claims"}, metadata=kept[0])
@@ -71,7 +91,8 @@ def test_findings_come_back_from_a_notebook_as_they_were_judged(tmp_path, monkey
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "03_any.ipynb")
     back = notebooks.findings([tmp_path / "03_any.ipynb"])
     judged = claims.judge("03_any", some)
-    pd.testing.assert_frame_equal(back.drop(columns="notebook"), judged)
+    alike = {"check_dtype": False}  # texts of a notebook and of a run
+    pd.testing.assert_frame_equal(back.drop(columns="notebook"), judged, **alike)
     record = json.loads((tmp_path / "findings" / "03_any.json").read_text(), parse_constant=int)
     assert record["findings"] == kept[0]["findings"] and record["settings"] == {"seed": 0}
     assert notebooks.findings([]).empty
@@ -92,7 +113,8 @@ def test_a_solution_is_folded_and_followed_by_its_check(path):
         assert notebooks.SOLUTION.search(solution.source)
         assert notebooks.FOLD in solution.metadata.tags and solution.metadata.jupyter.source_hidden
         asserted = [n for n in ast.walk(ast.parse(check.source)) if isinstance(n, ast.Assert)]
-        assert asserted and all(node.msg for node in asserted), "a check says what to look at"
+        assert all(node.msg for node in asserted), "a check says what to look at"
+        assert asserted or "exercises.same(" in check.source
     names = [cell.metadata.nbgrader.grade_id for cell in cells]
     assert len(set(names)) == len(names)
 
@@ -106,9 +128,36 @@ def test_the_class_gets_the_tasks_without_the_solutions(tmp_path):
         assert "BEGIN SOLUTION" not in path.read_text()
         for cell in cells_of(path):
             assert not cell.outputs
-            if cell.metadata.nbgrader.solution:
+            if not cell.metadata.nbgrader.solution:
+                assert cell.metadata.jupyter.source_hidden, "it computes the answer"
+            elif "# YOUR CODE HERE" in cell.source:
                 with pytest.raises(NotImplementedError):
                     exec(cell.source.split("# YOUR CODE HERE")[1], {})
+            else:
+                exec(cell.source, answers := {})
+                answers.pop("__builtins__")
+                assert answers and all(value is None for value in answers.values())
+    worked_out = [path for path in copies if path.name[:3] in ("01_", "02_", "03_", "09_")]
+    assert not any("# YOUR CODE HERE" in path.read_text() for path in worked_out)
+
+
+@pytest.mark.parametrize("lesson", ["03_contextualized_mosaics", "09_bias_building_blocks"])
+def test_a_class_does_not_get_what_is_to_be_predicted(tmp_path, lesson):
+    for solved in (True, False):
+        folder = notebooks.copy(tmp_path / str(solved), solved=solved)
+        cells = nbformat.read(folder / f"{lesson}.ipynb", as_version=4).cells
+        asks = [k for k, cell in enumerate(cells) if "predict" in cell.metadata.get("tags", [])]
+        assert asks and all(bool(cells[k + 1].outputs) == solved for k in asks)
+
+
+def test_the_results_of_a_class_lie_in_one_folder_beside_the_notebooks(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
+    one = notebooks.copy(tmp_path / "class/seat07", solved=False) / "01_datasets.ipynb"
+    assert (
+        'output: str = "class/seat07/results"' in nbformat.read(one, as_version=4).cells[2].source
+    )
+    with pytest.raises(SystemExit, match="'class/my seat/results' is not a folder name"):
+        notebooks.main("copy", str(tmp_path / "class/my seat"))
 
 
 def test_copies_write_to_a_run_of_their_own_and_are_not_replaced(tmp_path):
@@ -120,7 +169,27 @@ def test_copies_write_to_a_run_of_their_own_and_are_not_replaced(tmp_path):
     assert mine.read_text() == "my work"
 
 
+@pytest.mark.parametrize("lesson", ["03_contextualized_mosaics", "09_bias_building_blocks"])
+def test_a_copy_in_the_lab_begins_with_what_was_found_and_a_class_does_not(tmp_path, lesson):
+    stored = notebooks.read(notebooks.NOTEBOOKS / f"{lesson}.ipynb")
+    name = stored.cells[0].metadata.thumbnail
+    [picture, _] = notebooks.pictures(stored)[name]
+    for solved in (True, False):
+        copied = notebooks.copy(tmp_path / str(solved), solved=solved) / f"{lesson}.ipynb"
+        nbformat.validate(copy := notebooks.read(copied))
+        first = copy.cells[0]
+        if not solved:
+            assert first == stored.cells[0]
+            continue
+        title, question, finding, image, *_ = first.source.split("\n\n")
+        assert stored.cells[0].source.startswith(f"{title}\n\n{question}\n\n")
+        assert finding in map(words.markdown, notebooks.findings([copied]).to_dict("records"))
+        assert f'src="attachment:{name}.png"' in image
+        assert base64.b64decode(first.attachments[f"{name}.png"]["image/png"]) == picture
+
+
 def test_every_lesson_has_its_seconds_by_which_a_run_is_ordered():
     seconds = yaml.safe_load((store.root() / "data/seconds.yml").read_text())
-    assert sorted(seconds) == [path.stem for path in notebooks.lessons()]
+    names = [path.stem for path in notebooks.lessons()]
+    assert sorted(seconds) == names, "a lesson's seconds, from run.json, stand in data/seconds.yml"
     assert min(seconds.values()) > 0

@@ -13,26 +13,16 @@ GIVEN = {"size": 33, "per_class": 6, "context_bias": 0.5}
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty store, and what this process keeps in memory forgotten."""
+    """An empty store."""
     monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path))
-    forget()
-    yield tmp_path / "models" / "images"
-    forget()
-
-
-def forget():
-    for kept in (world._drawn, world._read, world._contexts):
-        kept.cache_clear()
+    return tmp_path / "models" / "images"
 
 
 @pytest.mark.parametrize("eyespot", [None, 0.5])
 def test_a_set_is_drawn_once_and_then_read_as_it_was(folder, monkeypatch, eyespot):
     first = world.load(seed=3, eyespot=eyespot, **GIVEN)
-    assert not [*folder.glob("drawn-*")][1:], (
-        "only the contexts are drawn before a set is asked for"
-    )
+    assert len([*folder.glob("drawn-*")]) == 1, "of contexts: sets wait until they are asked for"
     drawn = {name: first.sets[name] for name in first.sets}
-    forget()
     monkeypatch.setattr(pictures, "make", None)
     monkeypatch.setattr(pictures, "contexts", None)
     again = world.load(seed=3, eyespot=eyespot, **GIVEN)
@@ -47,11 +37,19 @@ def test_a_set_is_drawn_once_and_then_read_as_it_was(folder, monkeypatch, eyespo
     assert all(torch.equal(first.contexts[c], again.contexts[c]) for c in pictures.CLASSES)
 
 
-def test_what_is_read_is_what_the_world_draws(folder):
-    read = world.load(seed=3, **GIVEN).sets["C"]
-    drawn = world.image_set("C", 33, 3, 6, context_bias=0.5)
-    assert torch.equal(read.images, drawn.images) and torch.equal(read.masks, drawn.masks)
-    pd.testing.assert_frame_equal(read.table, drawn.table)
+def test_a_split_is_drawn_alone_as_it_is_in_its_set(folder):
+    whole = world.load(seed=3, **GIVEN).sets["C"].split("test")
+    alone = world.image_set("C", 33, 3, 6, ("test",), context_bias=0.5)
+    assert torch.equal(alone.images, whole.images)
+    pd.testing.assert_frame_equal(alone.table, whole.table)
+
+
+def test_sets_without_contexts_and_their_trainings_are_the_same_at_every_bias(folder):
+    one, other = (world.load(33, 3, 6, bias) for bias in (0.5, None))
+    for name, same in (("C", False), ("NC", True), ("WB", True)):
+        for number in (0, 2):
+            recipes = [c.to_train(name, number).recipe for c in (one, other)]
+            assert (recipes[0] == recipes[1]) is same
 
 
 def test_the_first_training_sees_the_set_itself_and_others_see_other_images(folder):
@@ -70,7 +68,6 @@ def test_so_many_sets_stay_on_disk_and_a_damaged_one_is_named(folder, monkeypatc
     kept = sorted(folder.glob("*.safetensors"), key=lambda path: path.stat().st_mtime)
     assert len(kept) == 3
     kept[-1].write_bytes(kept[-1].read_bytes()[:100])
-    forget()
     with pytest.raises(store.UnreadableArtifact, match="Delete that file"):
         world.load(seed=4, **GIVEN).sets["C"]
 

@@ -18,18 +18,7 @@ from helpers.blocks import blocks, counts, evidence, report, tally
 from helpers.blocks.tally import Tally
 from helpers.figures import blocks as figures
 
-WORDS = {
-    "pr": "positive rate",
-    "tpr": "true positive rate",
-    "fpr": "false positive rate",
-    "ppv": "precision",
-    "npv": "negative predictive value",
-    "acc": "accuracy",
-    "score": "mean score",
-    "calibration": "calibration error",
-    "auc": "area under the roc curve",
-    "prevalence": "share of positive labels",
-}
+WORDS = report.NAMES
 """Measures of the page; fnr, tnr and error are what is left of tpr, fpr and acc."""
 WORK = 50_000_000  # draws x counts, or rows where these come in clusters
 A_GAP = 40  # shuffles for each gap that p values are corrected for, where counts are not too many
@@ -40,10 +29,9 @@ GAP = (["pairs"], ["abs"], ["max"])
 
 
 class Audit:
-    """What the page says, as tables: who is in it, the groups' `rates`, the widest `gaps` of each
-    measure and attribute (told: yes, no, or "cannot" where more shuffles were needed), `fixed`, the
-    same with strata held fixed, NaN for what is no rate, `ratios` of positive rates, and
-    `intersections` of all attributes. `unsaid` are sentences."""
+    """What the page says: `rates` of groups, the widest `gaps` of each measure and attribute (told:
+    yes, no, or "cannot" with so few shuffles), `fixed`, the same with strata held fixed, NaN for
+    what is no rate, `ratios` of positive rates, and sentences on what is `unsaid`."""
 
     def __init__(
         self,
@@ -78,12 +66,6 @@ class Audit:
         decided = by.items() if "y_pred" in first.has else ()
         ratios = [_ratio(data, limit, **resampling) | {"attribute": n} for n, data in decided]
         self.ratios = pd.DataFrame(ratios)
-        self.intersections = pd.DataFrame()
-        asked = [of for of in ("acc", "pr", "prevalence") if of in _measures(first)]
-        if len(several) > 1 and asked:
-            joint = counted.table(several, "joint")
-            found = report.rates(joint, asked[0]).assign(measure=asked[0])
-            self.intersections = found.sort_values("value", ignore_index=True, kind="stable")
         binned = counted.steps and "y_true" in first.has
         self.auc_error = blocks.auc_error(first).max() if binned else 0
         lacking = blocks.lacking(first)
@@ -121,15 +103,11 @@ class Audit:
         template = environment.get_template("audit.html.jinja")
         return template.render(audit=self, words=WORDS, picture=picture)
 
-    def _repr_html_(self) -> str:
-        return self.html
-
 
 def _measures(data: counts.Table) -> list[str]:
-    """The measures of the page that a table has the columns for, rates first; with strata alone."""
-    held = [of for of in WORDS if of not in blocks.lacking(data)]
-    rates = [of for of in held if of in blocks.SHARES]
-    return rates if data.counts.ndim == 3 else rates + [of for of in held if of not in rates]
+    """The measures of the page that a table has the columns for; with strata only rates."""
+    missing, names = blocks.lacking(data), blocks.SHARES if data.counts.ndim == 3 else WORDS
+    return [of for of in WORDS if of in names and of not in missing]
 
 
 def _affordable(data: counts.Table, draws: int) -> int:
@@ -211,13 +189,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def made(arguments: list[str]) -> Audit:
+    """The audit that the command line asks for; a ValueError says what is in doubt."""
+    asked = vars(_parser().parse_args(arguments))
+    path, options = asked.pop("table"), {name: asked.pop(name) for name in ("limit", "draws")}
+    del asked["out"]
+    return Audit(tally.of_file(path, **_given(**asked)), Path(path).name, **options)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """``python -m helpers audit TABLE``: write the page of a table."""
-    asked = vars(_parser().parse_args(arguments))
-    path, out = asked.pop("table"), asked.pop("out")
-    page, options = Path(out), {name: asked.pop(name) for name in ("limit", "draws")}
+    out = _parser().parse_args(arguments).out
+    page = Path(out)
     try:
-        found = Audit(tally.of_file(path, **_given(**asked)), Path(path).name, **options)
+        found = made(arguments)
         store.write_text(page, found.html)
     except (ValueError, OSError, MemoryError) as error:
         hint = ' (to make, as ASK="...")' if "--" in str(error) else ""

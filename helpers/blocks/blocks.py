@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from helpers.blocks.counts import Table, confusion, ratio
+from helpers.blocks.counts import Table, confusion, known, limit, ratio
 
 MOST_PAIRS = 4_000_000
 BINS = 10  # of the calibration error
@@ -55,6 +55,18 @@ def auc(kinds: pd.DataFrame, mass: np.ndarray) -> np.ndarray:
     negative, positive = _by_score(kinds, mass)
     won = (negative * (positive.cumsum(-1) - positive / 2)).sum(-1)
     return ratio(won, negative.sum(-1) * positive.sum(-1))
+
+
+def representation(kinds: pd.DataFrame, mass: np.ndarray, dcg: bool = False) -> np.ndarray:
+    """The average representation ar (section 4.2): the share that a unit has of the k highest
+    scores, over all k; with `dcg` these weigh 1 / log(1 + k). Tied scores enter together."""
+    starts = np.flatnonzero(~kinds["y_score"].duplicated())
+    held = np.add.reduceat(mass, starts, axis=-1)[..., ::-1].cumsum(-1)
+    everyone = held[..., [held.shape[-2] // 2], :]
+    k = np.round(everyone).astype(int)
+    ranks = np.arange(1, k.max() + 1)
+    heavy = np.append(0, np.cumsum(1 / np.log(1 + ranks) if dcg else np.ones(len(ranks))))[k]
+    return (ratio(held, everyone) * np.diff(heavy, axis=-1, prepend=0)).sum(-1) / heavy[..., -1]
 
 
 def auc_error(data: Table) -> np.ndarray:
@@ -137,6 +149,8 @@ MEASURES = {
 } | {
     "score": Measure("score", {"y_score"}, mean_score),
     "calibration": Measure("calibration", {"y_score", "y_true"}, calibration_error),
+    "ar": Measure("ar", {"y_score"}, representation),
+    "ar_dcg": Measure("ar_dcg", {"y_score"}, functools.partial(representation, dcg=True)),
     "auc": Measure("auc", {"y_score", "y_true"}, auc, between_rocs),
 }
 
@@ -173,17 +187,21 @@ def both_ways(i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def pairs(g: int) -> tuple[np.ndarray, np.ndarray]:
     """All ordered pairs of groups (Equation 7)."""
-    if not 0 < g * (g - 1) <= MOST_PAIRS:
-        raise ValueError(
-            f"pairs: {g:,} groups make {g * (g - 1):,} comparisons, and 2 to {MOST_PAIRS:,} are "
-            "possible; merge small groups, or compare with everyone ('vsany') or the rest ('compl')"
-        )
+    advice = "merge small groups, or compare with everyone ('vsany') or the rest ('compl')"
+    limit(g * (g - 1), MOST_PAIRS, f"pairs of {g:,} groups", advice)
+    if g < 2:
+        raise ValueError("pairs: one group has no other to be compared with")
     return np.nonzero(~np.eye(g, dtype=bool))
 
 
 def alone(g: int) -> tuple[np.ndarray, np.ndarray]:
     """Every group once, with everyone as its other side: for means over groups of F itself."""
     return np.arange(g), np.full(g, g)
+
+
+def with_everyone(g: int) -> tuple[np.ndarray, np.ndarray]:
+    """Every group once, and everyone as one group more."""
+    return np.arange(g + 1), np.full(g + 1, g)
 
 
 SETS = {
@@ -200,9 +218,10 @@ def sides(data: Table, which: str | Callable) -> tuple[np.ndarray, np.ndarray]:
 
 def _block(kind: str, named: dict, which: str | Callable):
     """A block by its name, or the reader's function; an unknown name is refused."""
-    if not callable(which) and which not in named:
-        raise ValueError(f"{kind} {which!r} is not known; there are {', '.join(named)}")
-    return which if callable(which) else named[which]
+    if callable(which):
+        return which
+    known(kind, named, which)
+    return named[which]
 
 
 # --- comparisons of two sides, section 4.3: a ratio over 0 is infinite, 0/0 is NaN ---
@@ -242,7 +261,7 @@ REDUCTIONS = {
     "max": lambda x, known, weight: np.fmax.reduce(x, -1),
     "min": lambda x, known, weight: np.fmin.reduce(x, -1),
     "mean": lambda x, known, weight: ratio(_sum(x, known), known.sum(-1)),
-    "wmean": lambda x, known, weight: _sum(x * weight, known),  # as printed: not divided
+    "wmean": lambda x, known, weight: _sum(x * weight, known),  # `chance.wmean`: as printed
     "wmean_normalised": lambda x, known, weight: ratio(
         _sum(x * weight, known), np.where(known, weight, 0).sum(-1)
     ),

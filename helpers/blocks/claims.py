@@ -1,9 +1,9 @@
-"""The tables that notebooks 09 and 09b read, and what they measure for the claims."""
+"""The tables that notebook 09 reads, and what it measures for the claims."""
 
 import numpy as np
 import pandas as pd
 
-from helpers import recorded, store
+from helpers import store
 from helpers.blocks import blocks, counts, paper
 from helpers.blocks.report import KEYS, Report
 from helpers.stats import Estimate
@@ -17,8 +17,6 @@ REASONS = {
 """Why the toolkits answer differently on an example."""
 LIBRARIES = {"1 - prule": 0.447639, "cv": 0.263303, "|dfpr|": 0.228450, "|dfnr|": 0.226814}
 """Four libraries on COMPAS, African-American defendants against the rest."""
-FRAMES = ("night", "snowy")
-HELD = {"nothing": "as it is", "scene": "with scene held fixed"}
 
 
 def tables() -> dict[str, pd.DataFrame]:
@@ -51,32 +49,25 @@ def answers() -> pd.DataFrame:
     return found.assign(agree=same)
 
 
-def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """How real frames are served: shares by time and weather, and each group's gap to the rest;
-    `data/toolkits/README.md` says what the columns are and what made both tables."""
-    names = "blocks_bdd100k", "blocks_bdd100k_contrasts"
-    return tuple(recorded.read(f"toolkits/{name}.csv") for name in names)
-
-
 def of_paper(
     compas: counts.Table,
     whole: Report,
-    snippet: Report,
+    apart: pd.DataFrame,
+    backends: pd.Series,
     answers: pd.DataFrame,
     unbiased: pd.DataFrame,
 ) -> list[Estimate]:
-    """Notebook 09: COMPAS, the whole grid of an example and the report of the paper's `snippet`,
-    other toolkits' cells (`answers`), and a null (`evidence.without_bias`)."""
+    """Notebook 09: COMPAS, an example's whole grid, how far FairBench's printed cells are `apart`,
+    its answers by kind of column (`backends`), other toolkits' cells, and a null."""
     ours = paper.table_1(compas, "African-American").set_index("measure")["value"]
     found, cells = 0, whole.cells[whole.cells["reduction"].isin(["max", "min", "mean"])]
     for names, part in cells.groupby(KEYS[:3], sort=False):
         behind = whole.pairs(*names)["compared"].agg(["max", "min", "mean"])
         found += _differ(part["reduction"].map(behind), part["value"])
-    value, printed = (made.cells.set_index(KEYS)["value"] for made in (whole, snippet))
+    value = whole.cells.set_index(KEYS)["value"]
     same = [
-        np.isclose(value[one, "pairs", how, "max"], value[other, "pairs", how, "max"])
+        np.isclose(value[one, "pairs", "abs", "max"], value[other, "pairs", "abs", "max"])
         for one, other in (("tpr", "fnr"), ("tnr", "fpr"))
-        for how in ("abs", "srel")
     ]
     plain = answers[~answers["example"].isin(REASONS)]
     medians = unbiased[unbiased["n"] == 1000].set_index("groups")
@@ -84,32 +75,13 @@ def of_paper(
         "libraries": np.isclose(ours[list(LIBRARIES)], list(LIBRARIES.values()), 0, 1e-6).sum(),
         "deo": abs(ours["cv"] - ours["|deo|"]),  # the row of |deo| as printed is that of cv
         "backtracking": found,
-        "snippet": _differ(printed, value.reindex(printed.index)),
+        "snippet": (apart > 1e-9).to_numpy().sum(),
+        "backends": (backends == backends.iloc[0]).sum(),
         "balance": sum(same),
         "toolkits": (~plain["agree"]).sum(),
     }
     exact = [Estimate(f"blocks/{claim}", (it, it, it)) for claim, it in measured.items()]
     return [*exact, _less("suite/blocks/sixty", medians.loc[60], medians.loc[2], "median")]
-
-
-def of_readings(ten: pd.DataFrame, between: pd.DataFrame) -> list[Estimate]:
-    """Ten readings of one table, and the areas `between` two curves that cross; ends as there."""
-    by_value = ten.query("comparison == 'abs' and reduction == 'max'").sort_values("value")
-    apart = between["value"].diff().iloc[1]
-    return [
-        Estimate("blocks/crossing", (apart, apart, apart)),
-        _less("suite/blocks/readings", by_value.iloc[-1], by_value.iloc[0], "value"),
-    ]
-
-
-def of_frames(contrasts: pd.DataFrame) -> list[Estimate]:
-    """Real frames (`frames`), by p values corrected for all rows of the table."""
-    found = []
-    for row in contrasts[contrasts["group"].isin(FRAMES)].itertuples():
-        about = {"group": row.group, "held": HELD[row.fixed]}
-        ends = row.worse, row.low, row.high
-        found.append(Estimate("suite/blocks/frames", ends, about, p=row.p_holm))
-    return found
 
 
 def _differ(one: pd.Series, other: pd.Series) -> int:

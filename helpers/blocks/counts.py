@@ -4,7 +4,7 @@ The finest non-empty intersections of all group columns are called *atoms*. Ever
 of atoms, so what is counted once for the atoms is counted for all groups (Equations 6 to 10)."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,18 @@ def array(values: Any, name: str) -> np.ndarray:
     return found
 
 
+def known(kind: str, names: Iterable[str], name: str) -> None:
+    """Refuse a name that is none of these."""
+    if name not in (names := list(names)):
+        raise ValueError(f"{kind} {name!r} is not known; there are {', '.join(names[:20])}")
+
+
+def limit(number: int, most: int, what: str, advice: str) -> None:
+    """Refuse more than can be held, or compared in a reasonable time."""
+    if number > most:
+        raise ValueError(f"{number:,} {what} are too many (more than {most:,}): {advice}")
+
+
 FINITE = (np.isfinite, "no finite numbers", "drop these rows, or give them a number")
 BINARY = (
     lambda x: (x == 0) | (x == 1),
@@ -49,13 +61,18 @@ def numbers(values: Any, name: str, rule: tuple = FINITE) -> np.ndarray:
     """A column as float64; what the rule does not allow is refused, with the first of it."""
     given, (allowed, what, advice) = array(values, name), rule
     found = pd.to_numeric(pd.Series(given), errors="coerce").to_numpy(np.float64)
-    if (bad := ~allowed(found)).any():
-        at = int(bad.argmax())
-        where = f"the first is {given[at]} in row {at}"
-        raise ValueError(f"{name}: {bad.sum()} of {len(bad)} values are {what}, {where}; {advice}")
+    _refuse(name, given, ~allowed(found), what, advice)
     if rule is WEIGHT and not found.any():
         raise ValueError(f"{name}: all weights are 0, so nothing would count")
     return found
+
+
+def _refuse(name: str, values: Any, bad: np.ndarray, what: str, advice: str) -> None:
+    """Refuse a column for its `bad` values, with the first of them."""
+    if bad.any():
+        at = int(bad.argmax())
+        where = f"the first is {np.asarray(values, object)[at]} in row {at}"
+        raise ValueError(f"{name}: {bad.sum()} of {len(bad)} values are {what}, {where}; {advice}")
 
 
 def binary(values: Any, name: str) -> np.ndarray:
@@ -68,22 +85,13 @@ def codes(values: Any, name: str) -> tuple[np.ndarray, list[str]]:
     if not isinstance(values, pd.Series | pd.Categorical | pd.Index):
         values = array(values, name)
     found, names = pd.factorize(values, sort=True)
-    if (missing := found < 0).any():
-        raise ValueError(
-            f"{name}: {missing.sum()} of {len(found)} values are missing, the first is in row "
-            f"{int(missing.argmax())}; name them (for example 'unknown') or drop the rows"
-        )
-    fractions = [v for v in names if isinstance(v, float) and not v.is_integer()]
-    if fractions:
-        raise ValueError(
-            f"{name} holds fractions, such as {fractions[0]:g}: it measures something and names "
-            "nothing. Leave it out, or cut it into ranges (pandas.cut)"
-        )
+    _refuse(name, values, found < 0, "missing", "name them ('unknown'), or drop these rows")
+    if any(fractions := [isinstance(v, float) and not v.is_integer() for v in names]):
+        advice = "leave the column out, or cut it into ranges (pandas.cut)"
+        _refuse(name, values, np.array(fractions)[found], "fractions, and no names", advice)
     if len(names) == 1:
-        raise ValueError(
-            f"{name} has one value, {str(names[0])!r}, in all rows: there is nothing to compare; "
-            "leave the column out"
-        )
+        one = f"one value, {str(names[0])!r}, in all rows"
+        raise ValueError(f"{name} has {one}: there is nothing to compare; leave the column out")
     return found.astype(np.int64, copy=False), [str(value) for value in names]
 
 
@@ -110,9 +118,8 @@ class Groups:
         return len(self.names)
 
     def place(self, name: str) -> int:
-        """Where a group stands; an unknown one is refused with the names there are."""
-        if name not in self.names:
-            raise KeyError(f"no group {name!r}; there are {', '.join(self.names[:20])}")
+        """Where a group stands."""
+        known("group", self.names, name)
         return self.names.index(name)
 
     def rows(self, name: str) -> np.ndarray:
@@ -191,28 +198,28 @@ def table(sensitive_features: Any, *, intersect: str = "each", **columns: Any) -
     """Count once (sections 3 and 4.2), from columns (n,); those that are None are not there.
 
     Groups (a column, a table of columns, or `Groups`) are the values of ``each`` column, their
-    ``joint`` non-empty intersections, or ``all`` of any number of columns (Equation 10). y_pred and
+    ``joint`` non-empty intersections, or ``all`` of any number of columns (Equation 10); with None
+    each row is a group (individuals, Equation 9). y_pred and
     y_true hold 0 and 1, y_score finite numbers, sample_weight how much a row counts. `strata` are
     held fixed: both sides are given everyone's mix of them. Rows of one of the `clusters` are drawn
     and exchanged together; `times` says for how many rows one stands. A ValueError tells of columns
     that are missing, differ in length or hold what they may not, and of too many groups.
     """
     given = {name: column for name, column in columns.items() if column is not None}
-    if unknown := sorted(set(given) - set(READERS)):
-        raise TypeError(f"table() takes {', '.join(READERS)}, and not {unknown[0]}")
+    for name in given:
+        known("column", READERS, name)
     if not {"y_pred", "y_score", "y_true"} & set(given):
         raise ValueError("nothing to measure: give y_pred (decisions), y_score (scores) or y_true")
     given = {name: read(given[name], name) for name, read in READERS.items() if name in given}
+    if sensitive_features is None:
+        sensitive_features = {"row": np.arange(len(next(iter(given.values()))))}
     by = groups(sensitive_features, intersect)
     same_length({"the group columns": by.atoms} | given)
     kind, kinds = _kinds(given)
     atoms, strata = by.member.shape[1], given.get("strata", np.zeros(1, int))
     shape = (strata.max() + 1, atoms, len(kinds)) if "strata" in given else (atoms, len(kinds))
-    if (most := np.prod(shape)) > MOST_COUNTS:
-        raise ValueError(
-            f"{most:,} counts of groups and scores are too many to hold ({MOST_COUNTS:,}); round "
-            "the scores, or merge small groups or strata"
-        )
+    advice = "round the scores, or merge small groups or strata"
+    limit(np.prod(shape), MOST_COUNTS, "counts of groups and scores", advice)
     place = (strata * atoms + by.atoms) * len(kinds) + kind
     times = given.get("times")
     counts = np.bincount(place, times, np.prod(shape)).astype(np.int64).reshape(shape)
@@ -258,18 +265,14 @@ def groups(by: Any, intersect: str = "each") -> Groups:
     parts = {name: codes(column, name) for name, column in columns.items()}
     count, titles, labels = len(parts), [*by], [names for _, names in parts.values()]
     sizes = {"each": [1], "joint": [count], "all": range(1, count + 1)}
-    if intersect not in sizes:
-        raise ValueError(f"intersect={intersect!r} is not known; give 'each', 'joint' or 'all'")
+    known("intersect", sizes, intersect)
     subsets = [s for size in sizes[intersect] for s in itertools.combinations(range(count), size)]
     atoms, values = _atoms({name: found for name, (found, _) in parts.items()})
     every, rows = [], []
     for subset in subsets:
         seen, place = np.unique(values[:, subset], axis=0, return_inverse=True)
-        if (most := len(every) + len(seen)) > MOST_GROUPS:
-            raise ValueError(
-                f"{', '.join(parts)}: {most:,} groups, more than the {MOST_GROUPS:,} allowed; is "
-                "it an identifier? Merge rare values, or cut numbers into ranges (pandas.cut)"
-            )
+        advice = "is one an identifier? Merge rare values, or cut numbers into ranges (pandas.cut)"
+        limit(len(every) + len(seen), MOST_GROUPS, f"groups of {', '.join(parts)}", advice)
         rows.append(len(every) + place.reshape(-1))
         every += [list(zip(subset, combination, strict=True)) for combination in seen]
     names = [AND.join(labels[c][v] for c, v in group) for group in every]
@@ -279,25 +282,6 @@ def groups(by: Any, intersect: str = "each") -> Groups:
     shape = (len(names), len(values))
     member = scipy.sparse.csr_array((np.ones(len(k)), (np.concatenate(rows), k)), shape=shape)
     return Groups(tuple(names), atoms, member)
-
-
-def branches(*dimensions: Mapping[str, Any], **named: Any) -> Groups:
-    """Groups from binary columns of members, by name; they may overlap (section 5.1)."""
-    marks = {}
-    for name, column in [pair for part in (*dimensions, named) for pair in part.items()]:
-        if isinstance(column, Mapping):
-            raise ValueError(
-                f"branch {name!r} is a whole dimension: give it without a name, as in "
-                "Fork(categories @ column), or unpack its branches"
-            )
-        if name in marks:
-            raise ValueError(f"branches of one name: {name}; rename the values")
-        marks[name] = binary(column, f"branch {name!r}")
-    kept = [name for name in marks if marks[name].any()]
-    if not kept:
-        raise ValueError(f"all groups are empty: {', '.join(list(marks)[:20])}")
-    atoms, values = _atoms({f"branch {name!r}": marks[name] for name in kept})
-    return Groups(tuple(kept), atoms, scipy.sparse.csr_array(values.T.astype(float)))
 
 
 def _atoms(parts: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

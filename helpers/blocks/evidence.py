@@ -2,16 +2,16 @@
 Tables of counts are drawn, and not rows, except where rows come in clusters."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 import scipy.stats
 
 from helpers import stats
-from helpers.blocks import blocks
+from helpers.blocks import blocks, chance
 from helpers.blocks.blocks import Grid, Sample
-from helpers.blocks.counts import Table
+from helpers.blocks.counts import Table, limit
 
 AT_ONCE = 2_000_000  # numbers in one block of resampled counts
 MOST = 40_000_000  # draws x comparisons held at once
@@ -44,10 +44,11 @@ def samples(data: Table, grid: Grid, draws: int, seed: int, null: bool) -> Itera
 
 def shuffled_counts(counts: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
     """Tables with the groups shuffled over the rows (of each stratum): (draws, *counts.shape)."""
-    if counts.ndim == 3:
-        return np.stack([shuffled_counts(part, draws, rng) for part in counts], axis=1)
-    tables = scipy.stats.random_table(counts.sum(1), counts.sum(0))
-    return tables.rvs(size=draws, method="patefield", random_state=rng)
+    drawn = [
+        scipy.stats.random_table(part.sum(1), part.sum(0)).rvs(draws, "patefield", rng)
+        for part in counts.reshape(-1, *counts.shape[-2:])
+    ]
+    return np.stack(drawn, axis=1).reshape(draws, *counts.shape)
 
 
 def _drawn_clusters(data: Table, rng) -> Iterator[np.ndarray]:
@@ -60,11 +61,8 @@ def _drawn_clusters(data: Table, rng) -> Iterator[np.ndarray]:
 
 def _exchanged(data: Table, rng) -> Iterator[np.ndarray]:
     """Counts when clusters exchange their groups, or rows those inside of a cluster."""
-    if (n := data.rows["times"].sum()) > MOST_ROWS:
-        raise ValueError(
-            f"clusters: groups are exchanged between {n:,} rows, more than {MOST_ROWS:,}; leave "
-            "out the permutations, and judge by the intervals"
-        )
+    advice = "leave out the permutations, and judge by the intervals"
+    limit(data.rows["times"].sum(), MOST_ROWS, "rows of clusters to exchange", advice)
     rows = data.rows.loc[data.rows.index.repeat(data.rows["times"])]
     shape = data.counts.shape if data.counts.ndim == 3 else (1, *data.counts.shape)
     stratum, given, kind = np.unravel_index(rows["place"], shape)
@@ -115,12 +113,11 @@ def p_values(observed: np.ndarray, null: np.ndarray, tested: np.ndarray) -> pd.D
     p = np.full((len(null) + 1, len(observed)), np.nan)
     for c in np.flatnonzero(tested):  # under the null the observed table is one draw more
         p[:, c] = _upper(np.append(observed[c], null[:, c]))
-    smallest = np.sort(p[:, tested].min(1, initial=1))
-    minp = np.searchsorted(smallest, p[0] + 1e-12, side="right") / len(smallest)
     several = len(observed) > 1  # one cell needs no correction, and statsmodels takes its time
     holm, bh = (stats.adjust(p[0], of) if several else p[0] for of in ("holm", "fdr_bh"))
-    corrected = {"p_holm": holm, "p_bh": bh, "p_minp": np.where(tested, minp, np.nan)}
-    return pd.DataFrame({"p": p[0]} | corrected)
+    found = pd.DataFrame({"p": p[0], "p_holm": holm, "p_bh": bh, "p_minp": np.nan})
+    found.loc[tested, "p_minp"] = chance.minp(p[:, tested])
+    return found
 
 
 def _upper(values: np.ndarray) -> np.ndarray:
@@ -128,21 +125,6 @@ def _upper(values: np.ndarray) -> np.ndarray:
     size = np.nanmax(np.abs(values), initial=0, where=np.isfinite(values)) or 1.0
     ties = np.round(np.where(np.isnan(values), np.inf, values) / size, 9)
     return scipy.stats.rankdata(-ties, method="max") / len(ties)
-
-
-def without_bias(
-    rows: Sequence[int], group_counts: Sequence[int], *, draws: int = 400, seed: int = 0
-) -> pd.DataFrame:
-    """What differential bias (db) reads where every group has the same positive rate of 10%, and is
-    as large on average: median and middle 90% of `draws` tables of n rows."""
-    rng, found = np.random.default_rng(seed), []
-    for count, n in itertools.product(group_counts, rows):
-        share = np.outer(np.full(count, 1 / count), [0.9, 0, 0.1, 0]).ravel()
-        drawn = rng.multinomial(n, share, size=draws).reshape(draws, count, 4)
-        rates = blocks.ratio(drawn[..., 2], drawn.sum(-1))
-        values = 1 - blocks.ratio(np.nanmin(rates, 1), np.nanmax(rates, 1))
-        found.append([n, count, *np.nanquantile(values, [0.5, 0.05, 0.95])])
-    return pd.DataFrame(found, columns=["n", "groups", "median", "low", "high"])
 
 
 # --- intervals ---
@@ -157,12 +139,8 @@ def bootstrap(
     data: Table, grid: Grid, values: np.ndarray, draws: int, seed: int = 0
 ) -> pd.DataFrame:
     """95% interval of every cell, given its observed value: low, high; NaN where not estimable."""
-    most = _most_pairs(data, grid)
-    if draws * most > MOST:
-        raise ValueError(
-            f"{draws:,} bootstrap draws of {most:,} comparisons are too many "
-            f"to hold ({MOST:,}); fewer draws, fewer groups, or sets=('vsany', 'compl')"
-        )
+    advice = "take fewer draws or groups, or sets=('vsany', 'compl')"
+    limit(draws * _most_pairs(data, grid), MOST, "drawn comparisons", advice)
     plain, ends = grid._replace(epsilon=None), []
     seen = blocks.drawn(data, plain)
     drawn = resampled(data, plain, draws, seed)
@@ -174,14 +152,12 @@ def bootstrap(
         weight = seen.weights(which)[known]
         off = errors(estimate[known], many[:, known]) if known.any() else None
         for reduction in grid.reductions:
-            least = reduction == "min"
             if how != blocks.CURVE and reduction in ("max", "min"):
-                if callable(which):
-                    found = extreme(estimate, many, unsigned, least)
-                elif signed[2] == "srel":
-                    found = extreme_ratio(estimate, many, unsigned, least)
-                else:  # named sets hold each difference with both signs
-                    found = extreme(estimate, many, unsigned and least, least)
+                least, both_ways = reduction == "min", not callable(which)
+                ratios = both_ways and signed[2] == "srel"
+                # of differences both ways, which have both signs, the largest is that of their size
+                sizes = unsigned and (least or ratios or not both_ways)
+                found = (extreme_ratio if ratios else extreme)(estimate, many, sizes, least)
                 found = blocks.threshold(np.array(found), grid.epsilon)
             elif how != blocks.CURVE and grid.epsilon is None and off and reduction in LINEAR:
                 found = total(estimate[known], *off, LINEAR[reduction](weight), unsigned)

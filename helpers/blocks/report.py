@@ -11,11 +11,37 @@ from scipy.sparse import coo_array
 from helpers import stats
 from helpers.blocks import blocks, evidence
 from helpers.blocks.blocks import Sample
-from helpers.blocks.counts import CELLS, Table
+from helpers.blocks.counts import CELLS, Table, known
 
 DRAWS = 999
 KEYS = ["measure", "set", "comparison", "reduction"]
 SIDES = ["group_i", "group_j", "f_i", "f_j", "n_i", "n_j"]
+
+READ = {"group_i": "group", "group_j": "beside", "f_i": "its rate", "f_j": "beside's rate"}
+READ |= {"n_i": "its rows", "n_j": "beside's rows", "unit": "group", "n": "rows"}
+WORDS = {
+    "pr": "predicted positive", "tpr": "found", "fnr": "missed", "tnr": "left alone",
+    "fpr": "flagged wrongly", "ppv": "right among the flagged", "npv": "right among the rest",
+    "acc": "right", "error": "wrong", "vsany": "each group and everyone", "pairs": "two groups",
+    "compl": "each group and the rest", "none": "nothing compared", "abs": "difference",
+    "sabs": "difference with sign", "rel": "one minus ratio", "srel": "one minus ratio with sign",
+    "max": "the largest", "min": "the smallest", "mean": "the mean", "gini": "inequality",
+    "wmean": "mean by size", "wmean_normalised": "mean by size over its weights",
+}  # fmt: skip
+
+NAMES = {
+    "pr": "positive rate",
+    "tpr": "true positive rate",
+    "fpr": "false positive rate",
+    "ppv": "precision",
+    "npv": "negative predictive value",
+    "acc": "accuracy",
+    "prevalence": "share of positive labels",
+    "score": "mean score",
+    "calibration": "calibration error",
+    "auc": "area under the roc curve",
+}
+"""Base measures in words that anybody reads."""
 
 
 class Report(NamedTuple):
@@ -24,9 +50,6 @@ class Report(NamedTuple):
     cells: pd.DataFrame
     sample: Sample  # F of every unit
     null: np.ndarray | None = None  # all cells when groups are shuffled
-
-    def _repr_html_(self) -> str:
-        return self.table().round(3)._repr_html_()
 
     @property
     def units(self) -> pd.DataFrame:
@@ -44,9 +67,7 @@ class Report(NamedTuple):
         """One cell, with all that is known about it; an unknown one is refused by its block."""
         found = self.cells
         for key, name in zip(KEYS, (measure, set, comparison, reduction), strict=True):
-            here = found[key].unique().tolist()
-            if name not in here:
-                raise KeyError(f"no cell of {key} {name!r} here; there are {', '.join(here)}")
+            known(key, found[key].unique(), name)
             found = found[found[key] == name]
         return found.iloc[0]
 
@@ -57,10 +78,6 @@ class Report(NamedTuple):
         found = {**_sides(self.sample, block), "compared": self.sample.compared(block)}
         order = {"ascending": False, "ignore_index": True, "kind": "stable"}
         return pd.DataFrame(found).sort_values("compared", **order)
-
-    def rows(self, unit: str) -> np.ndarray:
-        """Places of a group's rows in the columns that were given, and so of its images."""
-        return self.sample.data.groups.rows(unit)
 
 
 def make(
@@ -167,6 +184,22 @@ def explain(report: Report, measure: str, set: str, comparison: str, reduction: 
         "pairs": pairs[~again.to_numpy()].head(top).reset_index(drop=True),
         "counts": counts[["unit", "n", *CELLS, measure]].reset_index(drop=True),
     }
+
+
+def trace(report: Report, **cell: str) -> None:
+    """Print what a cell was made from: its value and interval, its widest comparisons, the groups
+    that decide. `cell` are its four blocks by name (:data:`KEYS`)."""
+    worth, pairs, counts = explain(report, **cell, top=3).values()
+    value, low, high, p = worth["value"][["value", "low", "high", "p"]]
+    print(f"the cell reads {value:.3f}, its interval is {low:.3f} to {high:.3f}; p is {p:.3f}")
+    for title, table in {"its comparisons": pairs, "the groups that decide": counts}.items():
+        print(f"\n{title}:\n{table.rename(columns=READ).round(3).to_string(index=False)}")
+
+
+def choices(report: Report, block: str) -> list[tuple[str, str]]:
+    """What a menu offers for a block of a report: names with a word on each, and the names."""
+    names = report.cells[block].unique()
+    return [(f"{name} ({WORDS[name]})" if name in WORDS else name, name) for name in names]
 
 
 def _sides(sample: Sample, block: tuple) -> dict[str, np.ndarray]:

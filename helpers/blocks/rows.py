@@ -19,6 +19,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
+from helpers import store
+
 TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 PRIVATE = ("y_true", "y_pred", "y_score", "sample_weight", "cluster", "times", "file", "row")
 PRIVATE = {name: f"__{name}" for name in PRIVATE}
@@ -195,15 +197,21 @@ def _as_text(name: str, kind: str) -> str:
 def _files(path: Path) -> list[Path]:
     """The file of this name, the files of a folder, or those of a pattern; all of one form."""
     if path.is_dir():
-        inside = [p for p in path.rglob("*") if _ending(p) in (*TEXT[:2], *PARQUET) and p.is_file()]
-        hidden = [p for p in inside if any(n[0] == "." for n in p.relative_to(path).parts)]
-        found = sorted(set(inside) - set(hidden))
+        every = [p for p in path.rglob("*") if _ending(p) in (*TEXT[:2], *PARQUET)]
+        every = [p for p in every if "/." not in f"/{p.relative_to(path).as_posix()}"]  # hidden
     else:
-        pattern = path.relative_to(path.anchor)
-        every = [path] if path.is_file() else Path(path.anchor).glob(str(pattern))
-        found = sorted(p for p in every if p.is_file())
+        pattern = str(path.relative_to(path.anchor))
+        every = [path] if path.is_file() else Path(path.anchor).glob(pattern)
+    found = sorted(p for p in every if p.is_file())
     if not found:
         raise ValueError(f"{path}: no such file or folder, and no file matches it")
+    sizes, before = Counter(p.stat().st_size for p in found), {}
+    for path in found:
+        plain = path.with_suffix("") if _packed(path) else path
+        same = sizes[path.stat().st_size] > 1 and (path.parent, store.file_digest(path))
+        for key in filter(None, (plain, same)):
+            if (other := before.setdefault(key, path)) != path:
+                raise ValueError(f"{other.name} and {path.name} are copies: their rows count twice")
     endings = {_ending(p) for p in found}
     if not any(endings <= set(form) for form in (TEXT, PARQUET)):
         raise ValueError(

@@ -1,8 +1,6 @@
 """From files to counts: columns recognised by their names, rows counted by DuckDB.
 Columns are text (`rows`), and converted where they have a role. Rows are never held in memory."""
 
-import csv
-import io
 import itertools
 import re
 import shlex
@@ -35,8 +33,7 @@ USUAL, YES = {*itertools.chain(*PAIRS)}, {yes for _, yes in PAIRS}
 NOTHING = ("NA", "N/A", "#N/A", "NaN", "<NA>", "NULL")  # for missing, in columns with a role
 NOTHING = f"({', '.join(repr(word) for text in NOTHING for word in (text, text.lower()))})"
 NUMBER = re.compile(r"[+-]?\d*[.,]?\d+")
-UNTAKEN = [("weight", "sample_weight", "weight"), ("weights", "sample_weight", "weight")]
-UNTAKEN += [("cluster", "cluster", "cluster")]
+UNTAKEN = {"weight": "sample_weight", "weights": "sample_weight", "cluster": "cluster"}
 OUTSIDE = {
     "y_score": ("NOT BETWEEN 0 AND 1", "no probabilities (0 to 1)", "divide percentages by 100"),
     "sample_weight": ("< 0", "negative", "a weight says how much a row counts"),
@@ -94,14 +91,9 @@ class Tally:
 def of_file(
     source: str | Path | pd.DataFrame, *, positive: str | None = None, **given: Any
 ) -> Tally:
-    """Count a file, a folder, a pattern of files, or rows in memory: one GROUP BY.
-
-    `given` are columns by role, such as y_true="outcome", and lists of sensitive_features and
-    strata. `positive` is the value of labels that counts as 1, or one for each column
-    ("decision=approve,repaid=yes"); needed where they are not 0 and 1, yes and no, ... Scores of
-    more than `LARGE` rows are counted in `STEPS` equal steps of [0, 1], as the middles of these,
-    and many clusters in `BUCKETS`, drawn as wholes. A ValueError tells of columns that are in
-    doubt, and of values that cannot be what they were taken for."""
+    """Count a file, a folder, a pattern of files, or rows in memory, by one GROUP BY. `given` are
+    columns by role and lists of sensitive_features and strata; `positive` the value that is 1, or
+    one a column ("decision=approve,repaid=yes"). A ValueError tells what is in doubt or wrong."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         rows = Rows(source, folder)
         with rows.database:
@@ -206,8 +198,8 @@ def grouped(rows: Rows, roles: dict, lists: dict, total: int, free: bool) -> dic
     reasons = {name: _no_group(name, values[name], total) for name in others}
     rows.notes += [f"The column {name} {why}" for name, why in reasons.items() if why]
     rows.notes += [
-        f"{name} was not taken for {role}: --{option} {name} does so."
-        for name, role, option in UNTAKEN
+        f"{name} was not taken for {role}: --{role.removeprefix('sample_')} {name} does so."
+        for name, role in UNTAKEN.items()
         if name in others and role not in roles
     ]
     kept = [name for name, why in reasons.items() if not why]
@@ -232,6 +224,8 @@ def _no_group(name: str, values: dict | int, total: int) -> str:
     if many > MANY:
         bands = "Put numbers such as ages into bands (18-29, 30-44) to compare them."
         return f"holds {said}: no groups. {bands}"
+    if many == total > 2:
+        return f"holds another value in every row: no groups (--sensitive {name} takes them so)."
     texts = [text.strip() for text in values]
     if any(re.search(r"[.,]0*[1-9]", text) for text in texts) and all(map(NUMBER.fullmatch, texts)):
         return f"holds numbers with fractions: no groups (if they are codes: --sensitive {name})."
@@ -257,9 +251,9 @@ def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
         return
     name, role = next(iter(odd.items()))
     maps = " or ".join(f"--map {shlex.quote(f'{of}={name}')}" for of in role)
-    groups = io.StringIO()
-    csv.writer(groups, lineterminator="").writerow([n for n in names if n not in odd] or [name])
-    such = f"the group columns, such as --sensitive {shlex.quote(groups.getvalue())}"
+    groups = pd.DataFrame(columns=[n for n in names if n not in odd] or [name])
+    answer = shlex.quote(groups.to_csv(index=False).removesuffix("\n"))
+    such = f"the group columns, such as --sensitive {answer}"
     asked = f"{name} holds {_listed(words[name])}: is it"
     if set(role) <= set(lacking):
         raise ValueError(f"{asked} {' or '.join(role)}? Say {maps}, or name {such}")
@@ -334,6 +328,8 @@ def _zeros_and_ones(
             notes.setdefault(want, []).append(name)
         elif pair and (want is None or (bare and want in YES)):
             chosen[name] = pair[1]
+            if pair == ("-1", "1"):  # some programs write -1 for what they report
+                notes.setdefault("1", []).append(name)
         own = found[labels[name]][words[name] == chosen.get(name)].map(str.strip)
         if not pair and (alike := sorted({*own})) and len(alike) > 1:
             raise ValueError(
@@ -391,10 +387,11 @@ def _mixed(rows: Rows, name: str, often: pd.Series) -> None:
     [raw] = rows.ask(f"list(DISTINCT {_value(name)})")
     odd = [value for value in raw if _word(value) not in best]
     first = rows.first(name, f"{quoted(name)} IN ({', '.join('?' * len(odd))})", *odd)
+    or_count = f", or count one value against all others: --positive {name}={best[1]}"
     raise ValueError(
         f"{name} holds {_listed({*often.index})}, which is more than one way to write 0 and 1; the "
-        f"first that is not {' or '.join(best)} is {first}. Write them in one way, drop those "
-        f"rows, or count one value against all others: --positive {name}={best[1]}"
+        f"first that is not {' or '.join(best)} is {first}. Write them in one way or drop those "
+        f"rows{or_count * (len(YES & {*often.index}) < 2)}"
     )
 
 

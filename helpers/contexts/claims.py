@@ -1,23 +1,91 @@
-"""Estimates for the claims of *Assessing Biases through Visual Contexts*, by their ids.
+"""What *Assessing Biases through Visual Contexts* prints, and estimates for claims that no shown
+table has: those that the arguments can give, and of the paper's own classes where the collection
+has these. `images` and `pasted` are by `effects.per_image`, None where not made."""
 
-A function returns those that its tables can give; what the paper says of its own classes where the
-collection has these. `images` and `pasted` are by `effects.per_image`, None where not made."""
-
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
 
-from helpers import stats
-from helpers.contexts import background, effects, methods, paper, sweep
+from helpers import stats, store
+from helpers.contexts import background, cross_evaluation, effects, methods, pasting, sweep
 from helpers.contexts.cross_evaluation import BARS
 from helpers.contexts.effects import signed
-from helpers.contexts.paper import CLASS_OF
 from helpers.data import Collection
+from helpers.figures import style
 from helpers.models.experiment import SETS
 from helpers.stats import Estimate
+from helpers.worlds.pictures import CONTEXT_OF
 
+CLASS_OF = {context: name for name, context in CONTEXT_OF.items()}  # the paper's contexts
 PER_CLASS = [100, 25, 25]  # images for training, validation and test (section 2.1.2)
+
+
+def printed(name: str) -> pd.DataFrame:
+    """Printed values (accuracy, distance, flips or paste); context_class is the context's class."""
+    table = pd.read_csv(store.root() / f"data/paper/contexts_{name}.csv").drop(columns="source")
+    if "context" in table:
+        table["context_class"] = table.pop("context").map(CLASS_OF)
+    return table
+
+
+def beside(table: pd.DataFrame, collection: Collection, name: str, value: str) -> pd.DataFrame:
+    """Set printed values (`name`, and their column `value`) beside ours: a column paper, or NaN."""
+    if not collection.has_the_papers_classes():
+        return table.assign(paper=np.nan)
+    theirs = printed(name).rename(columns={value: "paper"})
+    keys = [key for key in ("model", "test_set", "context_class", "pasted") if key in theirs]
+    return table.merge(theirs[[*keys, "paper"]], on=keys, how="left")
+
+
+def paste_counts(logits: Mapping, pasted, collection: Collection) -> pd.DataFrame:
+    """The bars of Figures 11 to 14 (`pasting.counts`) beside the paper's, with contexts' names.
+    `logits` (T, M, K) are those of each context alone, by its class."""
+    bars = pasting.counts(pasting.alone(logits, collection.classes), pasted)
+    table = beside(bars, collection, "paste", "predicted")
+    return table.assign(context=table["context_class"].map(collection.context_of))
+
+
+def both_counts(flipped: Mapping, pasted: Mapping, collection: Collection) -> pd.DataFrame:
+    """Each pair's share of mosaics that flip and of composites that are taken for the context: two
+    columns each network (`effects.per_image` by name) and, where it prints both, the paper."""
+    names, tables = ["mosaic_share", "paste_share"], {}
+    for who, table in pasted.items():
+        parts = (flipped[who], "flip_share"), (table, "taken_share")
+        means = [of.groupby(effects.PAIR, sort=False)[name].mean() for of, name in parts]
+        tables[who] = pd.concat(means, axis=1, keys=names)
+    theirs = printed_pairs(collection).set_index(effects.PAIR)[names].dropna()
+    both = pd.concat(tables | ({"paper": theirs} if len(theirs) else {}), axis=1)
+    return both.loc[theirs.index] if len(theirs) else both
+
+
+def printed_pairs(collection: Collection | None = None) -> pd.DataFrame:
+    """What the paper prints of each pair of object and context: distances in logits (Table 1), NaN
+    where it prints nothing, and no row for a collection of other classes."""
+    pasted = printed("paste").rename(columns={"pasted": "object_class"})
+    table = printed("distance").merge(printed("flips"), on=effects.PAIR, how="left")
+    table = table.merge(pasted, on=effects.PAIR, how="left")
+    if collection is not None and not collection.has_the_papers_classes():
+        table = table.iloc[:0]
+    return table.assign(
+        drop=table["single"] - table["mosaic"],
+        mosaic_share=table["flips"] / table["mosaics"],
+        paste_share=table["predicted"] / table["images"],
+    )
+
+
+def ranks_as_printed(images: pd.DataFrame) -> pd.DataFrame:
+    """How alike a run and the paper rank the pairs, in each quantity that it prints; with means."""
+    names = {"mosaic_share": "flip_share", "mosaic": "mosaic_distance", "single": "single_distance"}
+    rows, table = [], printed_pairs().rename(columns=names)
+    for name in (*names.values(), "drop"):
+        of_pair = table[effects.PAIR].assign(paper=table[name]).dropna()
+        both = images.merge(of_pair, on=effects.PAIR)
+        found = effects.agreement(both, both.assign(**{name: both["paper"]}), name)
+        means = both.groupby(effects.PAIR)[[name, "paper"]].mean().mean()
+        rows.append([name, len(of_pair), *found, *means])
+    columns = ["quantity", "pairs", "rank_correlation", "low", "high", "ours", "paper"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def of_datasets(collection: Collection, guesses: pd.DataFrame) -> list[Estimate]:
@@ -86,39 +154,56 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
     return found
 
 
-def of_mosaics(images: pd.DataFrame, pairs: pd.DataFrame, collection: Collection) -> list[Estimate]:
-    """Section 3 in the paper's own quantities, `pairs` by `effects.of_pairs` (notebook 03)."""
-    found = {"contexts/every-pair": _ends(pairs.loc[pairs["drop"].idxmin()], "drop")}
+def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
+    """Section 3 in the paper's own quantities (notebook 03)."""
     if not collection.has_the_papers_classes():
-        return _estimates(found)
+        return list(_more_flips(images, collection))
     images = images.assign(kept=images["kept"] / images["mosaics"])
     measures = "flip_share", "drop", "mosaic_distance", "kept"
     flips, drops, distances, kept = (_by_context(images, name) for name in measures)
-    for first, second in (("park", "sky"), ("sky", "wood"), ("wood", "road")):
-        more = _more_than(images, [CLASS_OF[first]], [CLASS_OF[second]], "flip_share")
-        found[f"contexts/stronger/{first}-{second}"] = more
-    found |= {
-        "contexts/hydrants-move-least": max(
-            _less(drops[c], side=-1) for c in ("sky", "park", "wood")
-        ),
-        "contexts/hydrants-farthest": min(_less(distances[c], side=1) for c in ("sky", "park")),
-        "contexts/hydrants-flip-least": _less(flips["park"], side=-1),
-        "contexts/hydrants-flip-most": _less(flips["wood"], side=1),
-        "contexts/planes-on-road": _less(flips["road"], "plane"),
-        "contexts/road-few": stats.share(max(flips["road"].values(), key=np.mean)),
-        "contexts/hydrants-kept": stats.share(kept["sky"]["fire hydrant"]),
-        "contexts/mugs-across": max(
-            stats.mean(distances[c]["mug"]).interval() for c in ("sky", "park")
-        ),
+    found = {
+        "hydrants-move-least": max(_less(drops, c, side=-1) for c in ("sky", "park", "wood")),
+        "hydrants-farthest": min(_less(distances, c, side=1) for c in ("sky", "park")),
+        "hydrants-flip-least": _less(flips, "park", side=-1),
+        "hydrants-flip-most": _less(flips, "wood", side=1),
+        "hydrants-kept": stats.share(kept["sky", "fire hydrant"]),
+        "planes-on-road": _less(flips, "road", "plane"),
     }
-    return _estimates(found)
+    for first, second in (("park", "sky"), ("sky", "wood"), ("wood", "road")):
+        found[f"stronger/{first}-{second}"] = _stronger(flips, [first], [second], shares=True)
+    return _estimates({f"contexts/{claim}": interval for claim, interval in found.items()})
 
 
-def _more_than(images: pd.DataFrame, first: list, second: list, measure: str) -> stats.Interval:
-    """Mean strength of some contexts, in a measure, less that of others."""
-    groups = effects.grids(images, measure, effects.PAIR)
+def _more_flips(images: pd.DataFrame, collection: Collection) -> Iterator[Estimate]:
+    """Of each context of other classes: do most mosaics flip, and more than beside the others?"""
+    flips = effects.grids(images, "flip_share", effects.PAIR)
+    for label in dict.fromkeys(context for context, _ in flips):
+        of = {"context": style.context_name(label, collection.context_of), "context_class": label}
+        beside = [values for (context, _), values in flips.items() if context == label]
+        yield Estimate("suite/contexts/flips/most", stats.share(beside), of)
+        if others := [context for context, _ in flips if context != label]:
+            more = _stronger(flips, [label], others, shares=True)
+            yield Estimate("suite/contexts/flips/more", more, of)
+
+
+def _by_context(images: pd.DataFrame, measure: str) -> dict[tuple[str, str], np.ndarray]:
+    """A measure by pairs of the paper's context and the object's class."""
+    named = images.assign(context=images["context_class"].map(CONTEXT_OF))
+    return effects.grids(named, measure, ["context", "object_class"])
+
+
+def _less(groups: Mapping, of: str, name="fire hydrant", *, side: int = 0) -> stats.Interval:
+    """A mean share less that of the others beside the same context; or, of any measure, of that
+    next to it: of the others the least (`side` -1) or the most (1)."""
+    others = [pair for pair in groups if pair[0] == of and pair[1] != name]
+    if side:
+        others = [max(others, key=lambda pair: side * groups[pair].mean())]
+    return effects.contrast(groups, signed([(of, name)], others), shares=not side)
+
+
+def _stronger(groups: Mapping, first: list, second: list, *, shares: bool) -> stats.Interval:
+    """Mean strength of some contexts less that of others."""
     sides = ([pair for pair in groups if pair[0] in side] for side in (first, second))
-    shares = measure in effects.COUNTED
     return effects.contrast(groups, signed(*sides), shares=shares, scaled=False)
 
 
@@ -126,152 +211,84 @@ def _estimates(found: Mapping[str, tuple]) -> list[Estimate]:
     return [Estimate(claim, interval) for claim, interval in found.items()]
 
 
-def _ends(row: Mapping, name: str) -> tuple[float, float, float]:
-    return row[name], row[f"{name}_low"], row[f"{name}_high"]
-
-
-def _by_context(images: pd.DataFrame, measure: str) -> dict[str, dict[str, np.ndarray]]:
-    """A measure in the paper's contexts, by context and object class."""
-    return {
-        context: effects.grids(images[images["context_class"] == label], measure)
-        for context, label in CLASS_OF.items()
-    }
-
-
-def _less(groups: Mapping, name="fire hydrant", *, side: int = 0, sign: int = 1) -> stats.Interval:
-    """A group's mean share less that of the others; or, of any measure, of that next to it: of the
-    others the least (`side` -1) or the most (1)."""
-    others = [group for key, group in groups.items() if key != name]
-    if side:
-        others = [max(others, key=lambda group: side * group.mean())]
-    weights = [sign] + [-sign / len(others)] * len(others)
-    return stats.mean([groups[name], *others], weights, shares=not side).interval()
-
-
-def of_controls(images: pd.DataFrame, reference, collection: Collection) -> list[Estimate]:
-    """Whether it is the context or the mosaic (notebook 03b)."""
-    asked = {"effect": "context_effect"}
-    if reference is not None:
-        images = effects.beyond(images, reference)
-        asked = {"effect-beyond": "context_effect", "flips-beyond": "flip_share"}
-    found = []
-    for claim, measure in asked.items():
-        for row in effects.of_contexts(images).to_dict("records"):
-            label = row["context_class"]
-            of = {"context": collection.context_of[label], "label": label}
-            found.append(Estimate(f"suite/contexts/{claim}", _ends(row, measure), of))
-    return found
-
-
-def of_changed(images: pd.DataFrame, strongest: str, collection: Collection) -> list[Estimate]:
-    """Whether the one planted context, of the class `strongest`, is found (notebook 03b)."""
-    others = [name for name in images["context_class"].unique() if name != strongest]
-    of, found = {"context": collection.context_of[strongest]}, []
-    for name, measure in (("flips", "flip_share"), ("effect", "context_effect")):
-        more = _more_than(images, [strongest], others, measure)
-        found.append(Estimate(f"suite/contexts/changed/{name}", more, of))
-    return found
-
-
-def of_pasting(
-    alone: Mapping[str, np.ndarray], mosaics, pasted, reference, collection: Collection
-) -> list[Estimate]:
-    """Results Checks, on contexts alone by `pasting.alone` and with objects (notebook 04)."""
-    papers, found = collection.has_the_papers_classes(), {}
-    if papers:
-        shown = {context: alone[label] for context, label in CLASS_OF.items()}
-        found = {f"contexts/alone/{name}": stats.share(said) for name, said in shown.items()}
-        found["contexts/alone/road"] = _less(shown, "road")
-    if pasted is not None and reference is not None:
-        grids = effects.grids(effects.beyond(pasted, reference), "taken_effect", effects.PAIR)
-        found["suite/contexts/pasted-effect"] = effects.mean(grids, "taken_share", differ=True)
+def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list[Estimate]:
+    """Results Checks: of contexts alone by their class's `logits` (T, M, K), and of composites,
+    beside the paper's flips of `mosaics` (notebook 04)."""
+    alone, theirs = pasting.alone(logits, collection.classes), printed_pairs(collection)
+    if theirs.empty:
+        return list(_more_alone(logits, collection))
+    shown = {("alone", context): alone[label] for label, context in CONTEXT_OF.items()}
+    found = {"contexts/alone/road": _less(shown, "alone", "road")}
     if pasted is not None:
-        found["suite/contexts/methods-agree"] = effects.agreement(mosaics, pasted)
-    if papers and pasted is not None:
         taken = _by_context(pasted, "taken_share")
-        counted = (  # of the pairs that the paper prints both counts for, by what it counts
-            table.rename(columns={share: "share"}).merge(paper.pairs()[effects.PAIR])
-            for table, share in ((mosaics, "flip_share"), (pasted, "taken_share"))
-        )
-        printed = paper.of_pairs().set_index(effects.PAIR)["paste_share"]
-        ours = pasted.groupby(effects.PAIR)["taken_share"].mean()[printed.index]
+        road, wood = ([g for pair, g in taken.items() if pair[0] == c] for c in ("road", "wood"))
+        wood = [shown["alone", "wood"], *wood]
+        counted = mosaics, pasted.assign(flip_share=pasted["taken_share"])
+        theirs = theirs.set_index(effects.PAIR)
+        both = theirs.index[theirs["mosaic_share"].notna()].to_frame(index=False)
+        ours = pasted.groupby(effects.PAIR)["taken_share"].mean()[theirs.index]
         found |= {
-            "contexts/pasted/sky": _less(taken["sky"]),
-            "contexts/pasted/park": stats.share(min(taken["park"].values(), key=np.mean)),
-            "contexts/pasted/road": stats.share(list(taken["road"].values())),
-            "contexts/pasted/wood": _less(
-                {"alone": shown["wood"], **taken["wood"]}, "alone", sign=-1
+            "contexts/pasted/sky": _less(taken, "sky"),
+            "contexts/pasted/road": stats.share(road),
+            "contexts/pasted/wood": stats.mean(wood, [-1, *[1 / 3] * 3], shares=True).interval(),
+            "contexts/consistent": effects.agreement(
+                *(table.merge(both) for table in counted), "flip_share"
             ),
-            "contexts/consistent": effects.agreement(*counted, value="share"),
-            "suite/contexts/counts-as-paper": stats.spearman(ours, printed),
+            "suite/contexts/counts-as-paper": stats.spearman(ours, theirs["paste_share"]),
         }
     return _estimates(found)
 
 
-def of_gradcam(table, tested, collection: Collection) -> list[Estimate]:
-    """Section 4 on GradCAM, by `background.relevance` and `background.fair_test` (notebook 05)."""
-    found = []
-    if table is not None and collection.has_the_papers_classes():
-        peaks = effects.grids(table, "peak", "class")
-        if len(peaks) == table["class"].nunique():
-            found = [
-                Estimate("contexts/gradcam/plane", _less(peaks, "plane")),
-                Estimate("contexts/gradcam/bench", stats.share(peaks["bench"])),
-            ]
-    if tested is not None:
-        coarse = tested[tested["pixels"] == tested.groupby("size")["pixels"].transform("min")]
-        for size, part in coarse.groupby("size"):
-            if known := effects.grids(part, "share", "class"):
-                more = effects.mean(known, "share")
-                found.append(Estimate("suite/contexts/gradcam", more, {"size": size}))
-    return found
+def _more_alone(logits: Mapping, collection: Collection) -> Iterator[Estimate]:
+    """Whether a context alone is taken for its class more often than the other contexts are."""
+    for label in logits if len(logits) > 1 else ():
+        place = collection.classes.index(label)
+        named = {k: (one.argmax(2) == place).double().numpy() for k, one in logits.items()}
+        both = named.pop(label), *named.values()
+        weights = [1, *[-1 / len(named)] * len(named)]
+        more = stats.mean(both, weights, shares=True).interval()
+        of = {"context": collection.context_of[label], "context_class": label}
+        yield Estimate("suite/contexts/alone/more", more, of)
 
 
-def of_methods(overall: Mapping[tuple[str, str, str], stats.Interval]) -> list[Estimate]:
-    """What mosaics and pasting find beyond the reference, or beside neutral (notebook 05)."""
-    there = methods.REFERENCE in {reading for *_, reading in overall}
-    asked, name = (methods.REFERENCE, "beyond") if there else (methods.NEUTRAL, "beside")
-    return [
-        Estimate(f"suite/contexts/{name}", mean, {"method": method, "quantity": quantity})
-        for (method, quantity, reading), mean in overall.items()
-        if reading == asked and quantity in ("decisions", "logits")
-    ]
+def of_gradcam(table: pd.DataFrame | None, collection: Collection) -> list[Estimate]:
+    """Section 4 on GradCAM, by raw rows of `methods.relevances` (notebook 05)."""
+    if table is None or not collection.has_the_papers_classes():
+        return []
+    raw = table[table["reading"] == methods.RAW].assign(of="maps")
+    above, ground = (
+        effects.grids(raw[raw["quantity"] == name], "value", ["of", "context_class"])
+        for name in ("peak above", "peak")
+    )
+    found = {
+        "contexts/gradcam/plane": _less(above, "maps", "plane"),
+        "contexts/gradcam/bench": stats.share(ground["maps", "bench"]),
+    }
+    return _estimates(found)
 
 
 def of_worlds(worlds: pd.DataFrame) -> list[Estimate]:
-    """How often each method is right, in the many worlds of `sweep.recorded` (notebook 05b)."""
-    number = worlds["trainings"].max()
-    parts = {
-        measure: sweep.by_world(part)
-        for measure, part in worlds[worlds["trainings"] == number].groupby(methods.MEASURE)
+    """What two measures, or two numbers of trainings, differ by in the pairs of `sweep.recorded`
+    (notebook 05b)."""
+    several = worlds[worlds["trainings"] == worlds["trainings"].max()]
+    one = worlds[worlds["trainings"] == 1].set_index(["pair", "world", "context_class"])
+    both = several.join(one[sweep.BEST].rename("one"), on=one.index.names)
+    found = {
+        "suite/contexts/baseline": sweep.better(several, sweep.BEST, sweep.SIMPLEST),
+        "suite/contexts/several": sweep.better(both, sweep.BEST, "one"),
     }
-    found = []
-    for method, quantity in (("mosaics", "flips"), ("pasting", "decisions")):
-        known = stats.bootstrap(lambda raw: sweep.auc(*raw), [parts[method, quantity, methods.RAW]])
-        of = {"quantity": quantity, "method": method}
-        found.append(Estimate("suite/contexts/raw", known, of))
-    flips = [parts["mosaics", "flips", reading] for reading in (methods.NEUTRAL, methods.RAW)]
-    better = stats.bootstrap(lambda both: sweep.auc(both[0]) - sweep.auc(both[1]), flips)
-    found.append(Estimate("suite/contexts/neutral", better))
-    for of in (("mosaics", "logits"), ("pasting", "logits"), ("GradCAM", "relevance")):
-        planted, nothing = parts[*of, methods.NEUTRAL].mean(3)[:, 0].T
-        of = dict(zip(methods.MEASURE, of, strict=False))
-        more = stats.mean(planted - nothing).interval()
-        found.append(Estimate("suite/contexts/follows", more, of))
-    none = worlds.query("dose <= @sweep.NOTHING and method == 'mosaics' and quantity == 'logits'")
-    yes = none.assign(yes=none["low"] > 0).groupby(["reading", "trainings", "seed"])["yes"].mean()
-    for reading in (methods.NEUTRAL, methods.REFERENCE):
-        share = stats.share(yes[reading, number].to_numpy())
-        found.append(Estimate("suite/contexts/alarms", share, {"reading": reading}))
-    more = stats.mean(yes[methods.NEUTRAL, 1] - yes[methods.NEUTRAL, number]).interval()
-    return [*found, Estimate("suite/contexts/one-training", more)]
+    return _estimates(found)
 
 
-def of_mitigation(predictions: pd.DataFrame, change: pd.DataFrame) -> list[Estimate]:
-    """Section 4: what other contexts for a part of the images change (notebook 05b)."""
-    found, rights = {}, effects.grids(predictions, *BARS)
-    for name in ("NC", "WB"):
-        weights = {(methods.OTHER_CONTEXTS, name): 1, ("model-C", name): -1}
+def of_mitigation(networks: Mapping, collection: Collection, *tables) -> list[Estimate]:
+    """Section 4: what other contexts for a part of the images change (notebook 05b); `networks`
+    are the trainings before and after the exchange, `tables` what `methods.measured` says."""
+    before, after = networks
+    sets = {name: collection.sets[name] for name in ("NC", "WB")}
+    rights, found = effects.grids(cross_evaluation.predictions(networks, sets), *BARS), {}
+    for name in sets:
+        weights = {(after, name): 1, (before, name): -1}
         found[f"contexts/mitigation/{name}"] = effects.contrast(rights, weights, shares=True)
-    less = methods.overall(change)["mosaics", "logits", methods.NEUTRAL]
+    change = methods.overall(effects.beyond(*reversed(tables)))
+    less = change["mosaics", "logits", methods.OTHERS]
     return _estimates(found | {"contexts/mitigation/relies-less": less})

@@ -12,11 +12,9 @@ from helpers import stats
 PAIR = ["context_class", "object_class"]
 IMAGE = ["training", *PAIR, "object"]
 OF_PAIRS = ["flip_share", "mosaic_distance", "single_distance", "drop", "context_effect"]
-OF_CONTEXTS = ["flip_share", "context_effect", "taken_effect"]
 # Measures that are shares (of images, or of a map's relevance), or differences of such shares.
-COUNTED = {"flip_share", "taken_share", "taken_effect", "peak", "context"}
-READINGS = {"flip_share": "share of flips", "context_effect": "effect beside a neutral image"}
-BEYOND = ", beyond the reference"
+COUNTED = {"flip_share", "taken_share", "context", "relevance", "peak", "peak above"}
+COUNTED |= {"decisions", "flips"}  # of `methods`
 # Columns that say what a row is of, in tables of images here, in `background` and in `methods`.
 OF_A_ROW = {*IMAGE, "class", "mosaics", "area"}
 OF_A_ROW |= {"method", "quantity", "reading", "dose", "seed", "planted"}
@@ -67,8 +65,7 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
 
     Shares are of the mosaics; distances are signed, in logits (Table 1). drop: single_distance less
     mosaic_distance (Figure 10); context_effect: neutral_distance less mosaic_distance, how far this
-    context draws the prediction to its class; flip_effect, taken_effect: shares less those beside
-    the neutral. NaN where the design has none."""
+    context draws the prediction to its class. NaN where the design has none."""
     single, made, own, neutral = (
         points[points["kind"] == kind] for kind in ("single", "context", "own", "neutral")
     )
@@ -82,11 +79,8 @@ def per_image(points: pd.DataFrame) -> pd.DataFrame:
     )
     found["single_distance"] = single.groupby(IMAGE)["distance"].mean()
     found["drop"] = found["single_distance"] - found["mosaic_distance"]
-    beside = neutral.groupby(IMAGE)[["distance", "flipped", "taken"]].mean()
-    found[["neutral_distance", "neutral_flip_share"]] = beside[["distance", "flipped"]]
+    found["neutral_distance"] = neutral.groupby(IMAGE)["distance"].mean()
     found["context_effect"] = found["neutral_distance"] - found["mosaic_distance"]
-    found["flip_effect"] = found["flip_share"] - found["neutral_flip_share"]
-    found["taken_effect"] = found["taken_share"] - beside["taken"]
     found["own_distance"] = own.groupby(IMAGE)["distance"].mean()
     return found.reset_index()
 
@@ -102,11 +96,6 @@ def of_pairs(images: pd.DataFrame) -> pd.DataFrame:
     counts = images.groupby(PAIR, sort=False)[["mosaics", "flips", "kept"]].sum()
     counts /= images["training"].nunique()
     return counts.reset_index().merge(intervals(images, PAIR, OF_PAIRS), on=PAIR)
-
-
-def of_contexts(images: pd.DataFrame) -> pd.DataFrame:
-    """Each context's strength, with intervals: means of :func:`per_image` over object classes."""
-    return intervals(images, ["context_class"], OF_CONTEXTS)
 
 
 def contrast(groups: Mapping, weights: Mapping, *, shares: bool, scaled=True) -> stats.Interval:
@@ -129,29 +118,6 @@ def split(images: pd.DataFrame, trainings: int) -> tuple[pd.DataFrame, pd.DataFr
     """What a model's first trainings answered, and the rest, if any, numbered from 0 again."""
     first, rest = (images[images["training"] < trainings], images[images["training"] >= trainings])
     return first, rest.assign(training=rest["training"] - trainings) if len(rest) else None
-
-
-def readings(images: pd.DataFrame, reference: pd.DataFrame | None) -> pd.DataFrame:
-    """Each context's strength, of flips and effects, raw and (given one) beyond the reference."""
-    tables = [("asked", "", images)]
-    if reference is not None:
-        tables += [("reference", "", reference), ("asked", BEYOND, beyond(images, reference))]
-    parts = []
-    for network, ending, table in tables:
-        strengths = of_contexts(table)
-        for measure, reading in READINGS.items():
-            part = strengths[["context_class", measure, f"{measure}_low", f"{measure}_high"]]
-            part = part.set_axis(["context_class", "value", "low", "high"], axis=1)
-            parts.append(part.assign(reading=reading + ending, network=network))
-    return pd.concat(parts, ignore_index=True)
-
-
-def of_trainings(images: pd.DataFrame) -> pd.DataFrame:
-    """Raw readings by single trainings: training, context_class, reading and value."""
-    by_pair = images.groupby(["training", *PAIR], sort=False)[list(READINGS)].mean()
-    means = by_pair.groupby(["training", "context_class"], sort=False).mean().reset_index()
-    named = means.rename(columns=READINGS)
-    return named.melt(["training", "context_class"], var_name="reading")
 
 
 def agreement(first, second, value: str = "context_effect") -> stats.Interval:

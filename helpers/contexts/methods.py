@@ -1,98 +1,124 @@
-"""Mosaics, pasting and GradCAM: does a context draw the model to its class, and less by mitigation?
+"""Mosaics, pasting and GradCAM: does a context draw a model to its class?
 
-Readings are *raw*, as the paper counts; *beside neutral*, less what a neutral image does (GradCAM:
-a uniform map); and *beyond reference*, less that of trainings that learned no bias.
-"""
+Answers are read *raw*, as the paper counts; *beside neutral*, less what a neutral ground does (a
+uniform map, of GradCAM's); *less other contexts*, less what the contexts of other classes do to the
+same class; and *beyond reference*, beside neutral less that of networks without the bias."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import torch
 
-from helpers import data, explain, stats
+from helpers import models, stats
 from helpers.contexts import background, effects, mosaics, pasting
+from helpers.contexts.controls import NEUTRAL, OTHERS, RAW, pulls
+from helpers.contexts.relevance import on_regions
 from helpers.data import Collection, ImageSet, world
 from helpers.data.collection import Drawn
-from helpers.data.images import Images
-from helpers.models import experiment
-from helpers.models.recipe import Recipe
-from helpers.store import progress
 
-READINGS = RAW, NEUTRAL, REFERENCE = "raw", "beside neutral", "beyond reference"
+REFERENCE = "beyond reference"
+READINGS = RAW, NEUTRAL, OTHERS, REFERENCE
 MEASURE = ["method", "quantity", "reading"]
-# A quantity's columns, raw and beside neutral: in `effects.per_image` and `background.relevance`.
-DECISIONS = {"decisions": ("taken_share", "taken_effect")}
-LOGITS = {"logits": ("drop", "context_effect")}
-EXCHANGES = OTHER_CONTEXTS, MASKED = (
-    "other contexts",
-    "masked",
-)  # behind objects of the training images
-QUANTITIES = {
-    "mosaics": DECISIONS | {"flips": ("flip_share", "flip_effect")} | LOGITS,
-    "pasting": DECISIONS | LOGITS,
-    "GradCAM": {"relevance": ("share", "excess"), "peak": ("peak", "peak_excess")},
-}
+ROW = [*MEASURE, *effects.IMAGE, "value"]
+GROUND = "mean"  # the neutral ground of mosaics and of pasting, as `mosaics.neutral` makes it
 
 
-def measured(
-    model,
-    collection: Collection,
-    images: Images,
-    seed: int,
-    *,
-    reference: Sequence | None = None,
-    per_context: int = 5,
-    neutral: str = "shuffled",
-    maps: Sequence[explain.Maps] | None = None,
-) -> pd.DataFrame:
-    """Ask every method about a model: one row a measure, context, training and object image.
-
-    Quantities: *decisions* (the highest logit is that of the context's class: the paper's count for
-    pasting), *flips* (that logit is above the object's: its count for mosaics), *logits* (how far
-    the image moves to the context's class), and of GradCAM's maps *relevance* (its share on the
-    background) and *peak* (its largest pixel is there). `maps` may be made already; dose is the
-    share of C's images in their class's own context, planted that of the context's class.
+def alone(shown: Mapping, ground, classes: Sequence[str]) -> pd.DataFrame:
+    """What context images alone, and the neutral ground alone, are taken for: rows as those of
+    :func:`pulls`, with the context image as the object. `shown` has logits (T, M, K) by class of
+    the context, `ground` (T, 1, K) has the ground's; *logits*: the class's above the others' mean.
     """
-    reference = list(reference or [])
-    both, test = [*model, *reference], collection.sets["C"].split("test")
-    partner = {neutral: mosaics.neutral(test.images, neutral, seed)}
-    drawn = {"per_context": per_context, "seed": seed, "controls": ["neutral"]}
-    tables = {"mosaics": mosaics.ask(both, test, collection.contexts, partner, **drawn)[neutral]}
-    if (pasted := pasting.ask(both, collection, seed=seed)) is not None:
-        tables["pasting"] = pasted
-    if test.masks is not None:
-        maps = list(maps or background.explained(model, test))
-        layer = maps[0].settings["layer"]
-        shares = background.relevance(maps + background.explained(reference, test, layer), test)
-        shares["context_class"] = shares["object_class"] = shares["class"]
-        tables["GradCAM"] = shares.assign(peak_excess=shares["peak"] - shares["area"])
+    parts, measured = [], {}
+    for of, logits in {**shown, NEUTRAL: ground}.items():
+        z = np.asarray(logits, float)
+        above = z - (z.sum(2, keepdims=True) - z) / (len(classes) - 1)
+        measured[of] = {"decisions": z.argmax(2)[..., None] == np.arange(z.shape[2])}
+        measured[of]["logits"] = above
+    for context, quantity in product(shown, ("decisions", "logits")):
+        k = list(classes).index(context)
+        of = {name: values[quantity][..., k].astype(float) for name, values in measured.items()}
+        others = np.mean([of[name].mean(1) for name in shown if name != context], axis=0)
+        training, image = np.indices(of[context].shape).reshape(2, -1)
+        for reading, less in ((RAW, 0.0), (NEUTRAL, of[NEUTRAL]), (OTHERS, others[:, None])):
+            row = {"training": training, "object": image, "value": (of[context] - less).ravel()}
+            row |= {"context_class": context, "object_class": context}
+            parts.append(pd.DataFrame(row | {"quantity": quantity, "reading": reading}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def relevances(maps: Sequence[torch.Tensor], test: ImageSet) -> pd.DataFrame:
+    """What maps (a tensor (N, H, W) a training) put beside each object (`on_regions`), in three
+    readings, as :func:`pulls`; the context is that of the image's own class. *Beside neutral* is
+    less a uniform map, *less other contexts* less the mean of the other classes' images."""
+    parts, neutral = [], {"relevance": "area", "peak": "area", "peak above": "area above"}
+    for training, each in enumerate(maps):
+        table = on_regions(each, test.masks)
+        of = pd.DataFrame({"object": range(len(test)), "class": test.table["class"].to_numpy()})
+        for quantity, area in neutral.items():
+            means = table[quantity].groupby(of["class"]).mean()
+            others = of["class"].map((means.sum() - means) / (len(means) - 1))
+            for reading, less in ((RAW, 0.0), (NEUTRAL, table[area]), (OTHERS, others)):
+                row = {"training": training, "quantity": quantity, "reading": reading}
+                parts.append(of.assign(value=table[quantity] - less, **row))
+    long = pd.concat(parts, ignore_index=True)
+    return long.assign(context_class=long["class"]).rename(columns={"class": "object_class"})
+
+
+def composed(
+    networks: Sequence, collection: Collection, *, seed: int, neutral: str = GROUND
+) -> pd.DataFrame:
+    """What networks answer to mosaics, contexts alone and, where there are masks, composites, all
+    beside one neutral ground: rows of :func:`pulls` and :func:`alone`, by method."""
+    test, contexts = collection.sets["C"].split("test"), collection.contexts
+    classes, ground = collection.classes, mosaics.neutral(test.images, neutral, seed)
+    design = mosaics.design(test.labels, contexts, classes, controls=["neutral"], seed=seed)
+    asked = {"mosaics": (test, design, mosaics.batches(design, test.images, contexts, ground))}
+    if (cut := pasting.objects(collection)) is not None:
+        design = pasting.design(collection, seed)
+        stream = pasting.composites(design, collection, seed=seed, neutral=neutral)
+        asked["pasting"] = cut, design, stream
     parts = []
-    for method, table in tables.items():
-        mine, other = effects.split(table, len(model))
-        beyond = None if other is None else effects.beyond(mine, other)
-        for quantity, (raw, beside) in QUANTITIES[method].items():
-            of = {"method": method, "quantity": quantity}
-            read = (RAW, mine, raw), (NEUTRAL, mine, beside), (REFERENCE, beyond, beside)
-            for reading, part, name in read[: 2 if beyond is None else 3]:
-                value = part[name].astype(float)
-                parts.append(part[effects.IMAGE].assign(value=value, reading=reading, **of))
-    table = pd.concat(parts, ignore_index=True)[[*MEASURE, *effects.IMAGE, "value"]]
-    asked, shown = experiment.planted(images), experiment.class_by_context(collection)
-    dose = np.nan if asked is None else asked["p_context_given_class"].mean()
-    own = pd.Series(np.diag(shown) / shown.sum(axis=1), shown.index)
-    return table.assign(dose=dose, seed=seed, planted=table["context_class"].map(own))
+    for method, (images, design, stream) in asked.items():
+        logits = models.logits(networks, images.images), models.logits(networks, stream)
+        parts.append(pulls(*logits, design, classes).assign(method=method))
+    shown = {name: models.logits(networks, images) for name, images in contexts.items()}
+    context = alone(shown, models.logits(networks, ground), classes)
+    return pd.concat([*parts, context.assign(method="context alone")], ignore_index=True)[ROW]
+
+
+def measured(networks: Sequence, collection: Collection, *, layer=None, **how) -> pd.DataFrame:
+    """Ask networks by every method about every context: :func:`composed` (which takes `how`), and
+    with masks the :func:`relevances` of GradCAM's maps."""
+    test, parts = collection.sets["C"].split("test"), [composed(networks, collection, **how)]
+    if test.masks is not None:
+        maps = [each.maps for each in background.explained(networks, test, layer)]
+        parts.append(relevances(maps, test).assign(method="GradCAM")[ROW])
+    return pd.concat(parts, ignore_index=True)
+
+
+def beyond(measured: pd.DataFrame, trainings: int) -> pd.DataFrame:
+    """The answers of the first `trainings` networks, and a fourth reading: beside neutral, less
+    what the other networks, the reference, answer, training by training and image by image."""
+    first, rest = effects.split(measured, trainings)
+    if rest is None:
+        return first
+    keys = [name for name in measured if name != "value"]
+    mine, other = (t[t["reading"] == NEUTRAL].set_index(keys)["value"] for t in (first, rest))
+    return pd.concat([first, (mine - other).reset_index().assign(reading=REFERENCE)])
 
 
 def answers(measured: pd.DataFrame) -> pd.DataFrame:
-    """What each method answers for each context: "yes" where low > 0; "" for raw readings."""
-    keys = ["dose", "seed", "context_class", "planted", *MEASURE]
-    groups = measured.groupby(keys, sort=False, dropna=False)
+    """Each context's effect by each measure with its 95% interval (classes of objects alike), and
+    the answer: "more" where the interval is above zero, "less" where it is below, else "no"."""
+    keys = ["context_class", *MEASURE]
+    groups = measured.groupby(keys, sort=False)
     rows = [(*key, *_mean(part)) for key, part in groups]
-    found = pd.DataFrame(rows, columns=[*keys, "effect", "low", "high"])
-    answer = np.where(found["low"] > 0, "yes", "no")
-    return found.assign(answer=np.where(found["reading"] == RAW, "", answer))
+    table = pd.DataFrame(rows, columns=[*keys, "effect", "low", "high"])
+    answer = np.select([table["low"] > 0, table["high"] < 0], ["more", "less"], "no")
+    return table.assign(answer=np.where(table["reading"] == RAW, "", answer))
 
 
 def overall(measured: pd.DataFrame) -> dict[tuple[str, str, str], stats.Interval]:
@@ -100,54 +126,25 @@ def overall(measured: pd.DataFrame) -> dict[tuple[str, str, str], stats.Interval
     return {measure: _mean(part) for measure, part in measured.groupby(MEASURE, sort=False)}
 
 
-def other_reference(name: str, images: Images, recipe: Recipe, seed: int) -> list | None:
-    """Reference trainings of other seeds and images than the model's; None outside the world."""
-    twice = replace(recipe, trainings=2 * recipe.trainings)
-    found = experiment.without_bias(name, images, twice, seed)
-    return found and found[recipe.trainings :]
-
-
-def at_doses(
-    doses: Sequence[float], name: str, images: Images, recipe: Recipe, seed: int
-) -> dict[float, pd.DataFrame]:
-    """What :func:`measured` says of each dose's model: the same objects in other contexts."""
-    found, reference = {}, other_reference(name, images, recipe, seed)
-    for dose in progress(doses, desc="doses"):
-        dosed = replace(images, context_bias=dose)
-        collection = data.load(dosed, seed)
-        model = experiment.model(name, collection, recipe, seed)
-        found[float(dose)] = measured(model, collection, dosed, seed, reference=reference)
-    return found
-
-
 def _mean(part: pd.DataFrame) -> stats.Interval:
     """Mean of one measure's values, all pairs alike."""
-    method, quantity, reading = part[MEASURE].iloc[0]
-    groups = effects.grids(part, "value", effects.PAIR)
-    differ = reading != RAW or bool((part["value"] < 0).any())  # raw, but of two models
-    return effects.mean(groups, QUANTITIES[method][quantity][0], differ=differ)
+    _, quantity, reading = part[MEASURE].iloc[0]
+    differ = reading != RAW or bool((part["value"] < 0).any())
+    return effects.mean(effects.grids(part, "value", effects.PAIR), quantity, differ=differ)
 
 
-def exchanged(images: ImageSet, unbiased: ImageSet, way: str, share: float) -> ImageSet:
-    """Put something else behind the last `share` of each class's objects, in each split (section
-    4): `unbiased` has the same objects in other contexts, "masked" ones are on noise."""
+def exchanged(images: ImageSet, unbiased: ImageSet, share: float) -> ImageSet:
+    """Put other contexts behind the last `share` of each class's objects, in each split (section
+    4): `unbiased` has the same objects in them."""
     groups = images.table.groupby(["class", "split"])
     last = groups.cumcount() >= (1 - share) * groups["class"].transform("size")
-    chosen, contexts = torch.tensor(last.to_numpy()), unbiased.table["context"]
-    if way == OTHER_CONTEXTS:
-        new = unbiased.images[chosen]
-    else:
-        noise = mosaics.neutral(images.images, "shuffled")[0]
-        grounds = [noise.roll((5 * i, 7 * i), (1, 2)) for i in range(int(chosen.sum()))]
-        new = torch.where(images.masks[chosen, None], images.images[chosen], torch.stack(grounds))
-        contexts = ""
-    mixed = images.images.clone()
-    mixed[chosen] = new
-    table = images.table.assign(context=images.table["context"].mask(last, contexts))
-    return replace(images, images=mixed, table=table)
+    mixed, chosen = images.images.clone(), torch.tensor(last.to_numpy())
+    mixed[chosen] = unbiased.images[chosen]
+    contexts = images.table["context"].mask(last, unbiased.table["context"])
+    return replace(images, images=mixed, table=images.table.assign(context=contexts))
 
 
-def changed(biased: Collection, unbiased: Collection, way: str, share: float) -> Collection:
+def changed(biased: Collection, unbiased: Collection, share: float) -> Collection:
     """The collection `biased`, with a part of C :func:`exchanged` in what every training sees."""
 
     def redraw(name: str, number: int) -> Drawn:
@@ -155,10 +152,10 @@ def changed(biased: Collection, unbiased: Collection, way: str, share: float) ->
 
         def draw() -> tuple[torch.Tensor, ...]:
             given = ({key: r[key] for key in r if key != "world"} for r in recipes)
-            mixed = exchanged(*(world.image_set(**of) for of in given), way, share)
+            mixed = exchanged(*(world.image_set(**of) for of in given), share)
             return mixed.to_train().draw()
 
-        return Drawn({"exchanged": [way, share, *recipes]}, draw)
+        return Drawn({"exchanged": [share, *recipes]}, draw)
 
-    mixed = {"C": lambda: exchanged(biased.sets["C"], unbiased.sets["C"], way, share)}
+    mixed = {"C": lambda: exchanged(biased.sets["C"], unbiased.sets["C"], share)}
     return replace(biased, sets=biased.sets | mixed, redraw=redraw)

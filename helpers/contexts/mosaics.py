@@ -1,7 +1,7 @@
 """Contextualized mosaics: an object image beside an image of another class's context.
 
 *Assessing Biases through Visual Contexts*, section 2.2 and Figure 6. `design` decides which object
-image goes beside which context image, `batches` makes the pixels, and `ask` has networks answer."""
+image goes beside which context image, and `batches` makes the pixels."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
@@ -9,13 +9,9 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import torch
-from matplotlib.figure import Figure
 
-from helpers import models
-from helpers.contexts import effects
-from helpers.data import ImageSet, mosaic
-from helpers.data.grids import cells, grid
-from helpers.figures import contexts as figures
+from helpers.data import mosaic
+from helpers.data.grids import cells
 
 BATCH = 64  # as `models.logits`; larger ones are at most 6% faster, and some have other last bits
 
@@ -101,22 +97,6 @@ def batches(
         yield join([first, squeezed[widths[1]].index_select(0, right[at])], 1, 2)
 
 
-def ask(
-    networks, objects: ImageSet, contexts: Mapping, partners: Mapping, *, shape="squeezed", **drawn
-) -> dict[str, pd.DataFrame]:
-    """`effects.per_image` beside each of several neutral partners; `drawn` is for `design`."""
-    table = design(objects.labels, contexts, objects.classes, **drawn)
-    plain = table["kind"] == "neutral"  # the last rows of a design
-    single = models.logits(networks, objects.images)
-    stream = batches(table[~plain], objects.images, contexts, shape=shape)
-    made, found = models.logits(networks, stream), {}
-    for name, partner in partners.items():
-        stream = batches(table[plain], objects.images, contexts, partner, shape=shape)
-        mosaic = torch.cat([made, models.logits(networks, stream)], 1)
-        found[name] = effects.per_image(effects.points(single, mosaic, table, objects.classes))
-    return found
-
-
 def build(table: pd.DataFrame, *args, **kwargs) -> torch.Tensor:
     """All mosaics of a design in one uint8 tensor: `batches` (same arguments), concatenated."""
     return torch.cat(list(batches(table, *args, **kwargs)))
@@ -154,27 +134,3 @@ def _deal(hands: int, size: int, cards: int, rng: np.random.Generator) -> np.nda
             deck = rng.permutation(deck)
         dealt.append(hand)
     return np.array(dealt, dtype=np.int64).reshape(hands, size)
-
-
-def figure(
-    networks: Sequence,
-    images: ImageSet,
-    contexts: Mapping,
-    colours: Mapping,
-    label: str,
-    context: str,
-    number: int = 0,
-    context_number: int = 0,
-    side: str = "left",
-    **how: Callable,
-) -> Figure:
-    """Draw one image of the class `label` beside one of a context, and all logits."""
-    chosen, bank = images.of(label).images, contexts[context]
-    parts = [chosen[number % len(chosen)][None], bank[context_number][None]]
-    picture = grid(parts if side == "left" else parts[::-1], 1, 2, **how)
-    logits = models.logits(networks, picture)[:, 0]
-    of_object = logits[:, images.classes.index(label), None]
-    higher = zip(images.classes, (logits > of_object).sum(0).tolist(), strict=True)
-    said = ", ".join(f"{name} in {count}" for name, count in higher if count) or "no class in any"
-    title = f"{label} + {context}: outscored by {said} of {len(logits)} trainings"
-    return figures.mosaic_logits(picture[0], logits, images.classes, colours, title)

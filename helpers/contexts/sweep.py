@@ -1,21 +1,32 @@
-"""How often is each method right about a context's bias? By worlds of sweeps/context_worlds.py."""
+"""How often is each method right about a context? By pairs of sweeps/context_worlds.py: a world
+with a bias and its clean twin. The pair is the unit of every interval."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import scipy.stats
 
 from helpers import recorded as records
 from helpers import stats
-from helpers.contexts import methods
+from helpers.contexts.calibration import area_under_curve, clear
 
-DOSES = (0.0, 0.25, 0.5, 0.75, 1.0)
-NOTHING = 0.25  # of four contexts: class and context are independent
-ASKED = [*methods.MEASURE, "trainings"]
+PLANTED = 0.5  # the least dose that is called planted where a table has no doses
+BINS = {
+    "found at doses below .5": (0.25, 0.5),
+    "found at .5 to .75": (0.5, 0.75),
+    "found above .75": (0.75, 1.01),
+}
+A_CONTEXT, A_PAGE = "false alarms by context", "false alarms by page"
+ALL, ENOUGH = "mean of the contexts", 10  # pairs for a threshold
+# of the comparisons without a reference the best on six pairs that were not recorded
+BEST = "context alone, logits, less other contexts"
+SIMPLEST = "worst context, decisions, raw"
 
 
 def recorded(path: Path | None = None) -> pd.DataFrame:
-    """The worlds made beforehand, or those of a file; a ValueError where there is no such file."""
+    """The pairs made beforehand, or those of a file; a ValueError where there is no such file."""
     if path is None:
         return records.read("context_worlds.csv")
     if not path.is_file():
@@ -23,32 +34,130 @@ def recorded(path: Path | None = None) -> pd.DataFrame:
     return pd.read_csv(path)
 
 
-def rates(worlds: pd.DataFrame) -> pd.DataFrame:
-    """How often each measure answers yes at each dose; raw readings answer nothing.
-    Worlds are the units of the intervals, for the contexts of a world share its models."""
-    asked = worlds[worlds["reading"] != methods.RAW]
-    keys = ["dose", *ASKED]
-    yes = asked.assign(yes=asked["low"] > 0).groupby([*keys, "seed"])["yes"].mean()
-    rows = [(*key, len(part), *stats.share(part.to_numpy())) for key, part in yes.groupby(keys)]
-    return pd.DataFrame(rows, columns=[*keys, "worlds", "yes", "low", "high"])
+def by_pair(worlds: pd.DataFrame, column: str) -> np.ndarray:
+    """A column of the pairs as (pairs, contexts, 2): the biased world, and its twin."""
+    keys = ["pair", "context_class", "world"]
+    wide = worlds.set_index(keys)[column].unstack(keys[1:]).sort_index(axis=1)
+    return wide.to_numpy(float).reshape(len(wide), -1, 2)
 
 
-def told_apart(worlds: pd.DataFrame) -> pd.DataFrame:
-    """The AUC of each effect: of contexts at dose 1 against those where nothing is planted."""
+def contexts(worlds: pd.DataFrame) -> list[str]:
+    """The classes of the contexts, in the order of :func:`by_pair`."""
+    return sorted(worlds["context_class"].unique())
+
+
+def rates(worlds: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+    """How often each measure calls a context (`calibration.clear`): *more* or *less* in the twins,
+    by context and page; *more* in the biased worlds, by dose. A row a measure and kind with the
+    share of a pair's contexts, mean over pairs with its interval; less is the share of *less*."""
+    dose, rows = by_pair(worlds, "dose")[..., 0], []
+    for measure in measures:
+        planted, nothing = np.moveaxis(clear(by_pair(worlds, measure)), 2, 0)
+        kinds = {A_CONTEXT: (nothing != 0, dose >= 0), A_PAGE: (nothing != 0, dose >= 0)}
+        for kind, (low, high) in BINS.items():
+            kinds[kind] = planted > 0, (dose >= low) & (dose < high)
+        for kind, (called, these) in kinds.items():
+            some, by = these.any(1), np.nanmax if kind == A_PAGE else np.nanmean
+            each = by(np.where(these, called, np.nan)[some], axis=1)
+            row = {"measure": measure, "kind": kind, "pairs": len(each)}
+            row["less"] = (planted < 0)[these].mean() if kind in BINS else np.nan
+            rows.append(row | dict(zip(("share", "low", "high"), stats.share(each), strict=True)))
+    return pd.DataFrame(rows)
+
+
+def by_interval(worlds: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+    """How often intervals that lie off zero, a rule without a threshold, call the twins: the share
+    of contexts, of pages, and the call that came most often, with the number of twins."""
+    rows, names = [], contexts(worlds)
+    for measure in measures:
+        answers = by_pair(worlds, f"answer: {measure}")[..., 1]
+        row = {"contexts": (answers != 0).mean(), "pages": (answers != 0).any(1).mean()}
+        counts = {
+            (word, n): int((of == sign).sum())
+            for word, sign in (("more", 1), ("less", -1))
+            for n, of in zip(names, answers.T, strict=True)
+        }
+        word, name = max(counts, key=counts.get)
+        rows.append(
+            {"measure": measure, **row, "most often": f"{name}: {word} in {counts[word, name]}"}
+        )
+    return pd.DataFrame(rows).set_index("measure")
+
+
+def changes(worlds: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+    """By measure and context: the effect in the biased world less that in its twin, mean over the
+    pairs with its interval; and in how many pairs it is larger."""
     rows = []
-    for key, part in worlds.groupby(ASKED, sort=False):
-        values = by_world(part)
-        rows.append((*key, len(values), *stats.bootstrap(lambda parts: auc(*parts), [values])))
-    return pd.DataFrame(rows, columns=[*ASKED, "worlds", "auc", "low", "high"])
+    for measure in measures:
+        effects = by_pair(worlds, measure)
+        for name, change in zip(
+            contexts(worlds), (effects[..., 0] - effects[..., 1]).T, strict=True
+        ):
+            mean = stats.mean(change).interval()
+            row = {"measure": measure, "context_class": name, "rises": int((change > 0).sum())}
+            row |= {"falls": int((change < 0).sum()), "pairs": len(change)}
+            rows.append(row | dict(zip(("change", "low", "high"), mean, strict=True)))
+    return pd.DataFrame(rows)
 
 
-def by_world(part: pd.DataFrame) -> np.ndarray:
-    """One measure's effects, (worlds, 1, 2, contexts): at dose 1, and where nothing is planted."""
-    wide = part.pivot(index="seed", columns=["dose", "context_class"], values="effect").dropna()
-    return np.stack([wide[1.0], wide[NOTHING]], 1)[:, None]
+def told_apart(worlds: pd.DataFrame, measures: Sequence[str], truth: str = "dose") -> pd.DataFrame:
+    """The area under the ROC curve of each measure, by context and for all: contexts that were
+    planted (dose of .5 and more) against the twins'; or, by *reliance*, contexts on which the
+    network relies more than 95% of the twins' do, against all others. For all it is the contexts'
+    mean: pooled, any number that differs between contexts would seem to tell."""
+    dose = by_pair(worlds, "dose")
+    planted = dose >= PLANTED
+    if truth != "dose":
+        relied = by_pair(worlds, truth)
+        planted = relied > np.quantile(relied[..., 1], 0.95, axis=0)[:, None]
+    nothing = ~planted if truth != "dose" else dose <= dose.min()
+    return _by_context(worlds, measures, "auc", _curve, planted, nothing)
 
 
-def auc(values: np.ndarray) -> float:
-    """Area under the ROC curve for effects of :func:`by_world`: planted ones are larger."""
-    more = np.subtract.outer(values[:, 0, 0].ravel(), values[:, 0, 1].ravel())
-    return float(np.sign(more).mean() / 2 + 0.5)  # a tie is a half
+def better(worlds: pd.DataFrame, first: str, second: str) -> stats.Interval:
+    """How much larger the AUC (:func:`told_apart`, mean of the contexts) is by one measure."""
+    dose = by_pair(worlds, "dose")
+    truths = dose >= PLANTED, dose <= dose.min()
+    values = np.stack([by_pair(worlds, first), by_pair(worlds, second), *truths], -1)[:, None]
+
+    def difference(arrays: list[np.ndarray]) -> float:
+        curves = [_each(_curve)([arrays[0][..., [one, 2, 3]]]) for one in (0, 1)]
+        return curves[0] - curves[1]
+
+    return stats.bootstrap(difference, [values], resamples=400)
+
+
+def _curve(arrays: list[np.ndarray]) -> float:
+    effects, yes, no = np.moveaxis(arrays[0][:, 0], -1, 0)
+    return area_under_curve(effects[yes > 0], effects[no > 0])
+
+
+def follows(worlds: pd.DataFrame, measures: Sequence[str], truth: str) -> pd.DataFrame:
+    """Rank correlation of each measure with a truth (*dose*, *reliance*), by context, and the mean
+    of these: pooled, even random maps would follow the reliance, for planes are small."""
+
+    def correlation(arrays: list[np.ndarray]) -> float:
+        effects, true = np.moveaxis(arrays[0][:, 0], -1, 0)
+        ranks = [scipy.stats.rankdata(of) for of in (effects, true)]
+        return float(np.corrcoef(*ranks)[0, 1]) if min(map(np.std, ranks)) else np.nan
+
+    return _by_context(worlds, measures, "rank_correlation", correlation, by_pair(worlds, truth))
+
+
+def _each(number: Callable) -> Callable:
+    """The mean over the contexts of a number of each."""
+    return lambda arrays: float(np.mean([number([one]) for one in np.moveaxis(arrays[0], 2, 0)]))
+
+
+def _by_context(worlds, measures, name: str, number: Callable, *truths) -> pd.DataFrame:
+    """A number of effects and truths, by measure and context, and their mean; pairs are drawn."""
+    rows = []
+    for measure in measures:
+        values = np.stack([by_pair(worlds, measure), *map(np.asarray, truths)], -1)[:, None]
+        single = zip(contexts(worlds), np.moveaxis(values, 2, 0), strict=True)
+        for context, some in [*single, (ALL, values)]:
+            of = _each(number) if context == ALL else number
+            ends = stats.bootstrap(of, [some], resamples=400)
+            row = {"measure": measure, "context_class": context, "pairs": len(values)}
+            rows.append(row | dict(zip((name, "low", "high"), ends, strict=True)))
+    return pd.DataFrame(rows)

@@ -51,4 +51,4 @@ def load(images: Images, seed: int = 0, *, with_contexts: bool = True) -> Collec
         )
     if report + said:
         print("\n".join(report + said))
-    return Collection(images.source, classes, sets, found, names, report + said)
+    return Collection(images.source, classes, sets, found, names, report + said, size=size)

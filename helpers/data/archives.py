@@ -78,8 +78,9 @@ def _download(name: str, downloads: Path, record: Path, url: str) -> Path:
     try:
         return Path(store.fetch(name, downloader=_download_zip))
     except OSError as error:  # as those of requests are
+        why = "it was cut off" if "IncompleteRead" in str(error) else error
         raise ConnectionError(
-            f"{address} could not be downloaded in {RETRIES + 1} tries ({error}): run again, or "
+            f"{address} could not be downloaded in {RETRIES + 1} tries ({why}): run again, or "
             "name a folder of images of your own."
         ) from error
     except ValueError as error:

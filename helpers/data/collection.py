@@ -66,9 +66,9 @@ class ImageSet:
 
     def to_train(self) -> Drawn:
         """The images and labels of the training split and of the validation split."""
-        parts = (self.split("train"), self.split("val"))
-        given = tuple(tensor for part in parts for tensor in (part.images, part.labels))
-        return Drawn({"given": given}, lambda: given)
+        train, val = self.split("train"), self.split("val")
+        tensors = train.images, train.labels, val.images, val.labels
+        return Drawn({"images": tensors}, lambda: tensors)
 
 
 class Sets(UserDict):
@@ -103,6 +103,7 @@ class Collection:
     redraw: Callable[[str, int], Drawn] | None = None
     # of "focus": each set's ready-made mosaics, as `helpers.focus.design` describes its own
     mosaics: dict[str, pd.DataFrame] = field(default_factory=dict)
+    size: int | None = None  # side of the images in pixels
 
     def to_train(self, name: str, number: int) -> Drawn:
         """What a training of a set sees; those of number 0 are the set's own."""

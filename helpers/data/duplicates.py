@@ -2,10 +2,10 @@
 
 import numpy as np
 import torch
-from scipy.ndimage import binary_opening, label
 from scipy.optimize import linear_sum_assignment
-from scipy.spatial import cKDTree
 from torch.nn.functional import adaptive_avg_pool2d, max_pool2d, normalize
+
+from helpers.data.white import WHITE
 
 # Measured on photographs, saved as JPEG of quality 75 too. Two images are the same within
 SAME_LEVELS = (
@@ -17,40 +17,31 @@ SAME_SHARE = (
 ALIKE = 0.95  # correlation of 8 x 8 thumbnails from which they are shifted and stretched
 PAIR_LEVELS = 6.0  # of luma, median over the object, for WB and C: pairs moved 6, others 7 or more
 FEW, MANY = 20, 500  # pixels of an object that are compared: at least, and about at most
-WHITE = 240  # a pixel of a WB image with all channels at least this is background
-GAP = 0.001  # white gaps in the object up to this share of the image (highlights) are filled
 
 
 def copies(*sets: torch.Tensor) -> list[tuple[int, int]]:
     """Index pairs i < j, through all sets, of images that show the same: re-encoded, rescaled,
     mirrored, and most of those of which about 1% was cropped; not turned or cropped further."""
     parts = [part for images in sets for part in images.split(256)]
-    thumbnails = torch.cat([adaptive_avg_pool2d(part.float(), 16) for part in parts]).double()
-    reach = SAME_LEVELS * np.sqrt(thumbnails[0].numel()) if len(thumbnails) else 0.0
-    # Means of 4 x 4 cells bound the distance of thumbnails from below: few candidates are left.
-    coarse = 4 * adaptive_avg_pool2d(thumbnails, 4).flatten(1).numpy()
-    near = cKDTree(coarse).query_pairs(reach * (1 + 1e-9), output_type="ndarray")
-    flat = thumbnails.flatten(1).numpy()
-    apart = np.linalg.norm(flat[near[:, 0]] - flat[near[:, 1]], axis=1)
-    moved = _moved(adaptive_avg_pool2d(thumbnails, 8))
-    return sorted({(int(i), int(j)) for i, j in near[apart <= reach]} | moved)
-
-
-def _moved(thumbnails: torch.Tensor) -> set[tuple[int, int]]:
-    """Index pairs i < j of one photograph, cropped or mirrored; thumbnails float64 (N, 3, 8, 8)."""
-    variance = thumbnails.flatten(1).var(1, correction=0)
-    centred = thumbnails - thumbnails.mean((1, 2, 3), keepdim=True)
-    scaled, found = normalize(centred.flatten(1), eps=14).float(), set()  # flatter ones are none
-    mirrored = scaled.view(thumbnails.shape).flip(-1).flatten(1)
-    for seen, turned in ((thumbnails, scaled), (thumbnails.flip(-1), mirrored)):
-        for start in range(0, len(scaled), 1024):
-            alike = scaled[start : start + 1024] @ turned[start:].T > ALIKE
-            for near in (alike.triu(1).nonzero() + start).split(4096):
-                i, j = near.T
-                left = torch.maximum(_left(thumbnails[i], seen[j]), _left(seen[j], thumbnails[i]))
+    whole = torch.cat([adaptive_avg_pool2d(part.float(), 16) for part in parts]).double()
+    small, found = adaptive_avg_pool2d(whole, 8), set()
+    variance = small.flatten(1).var(1, correction=0)
+    centred = small - small.mean((1, 2, 3), keepdim=True)
+    scaled = normalize(centred.flatten(1), eps=14).float()  # flatter ones are not moved ones
+    mirrored = scaled.view(small.shape).flip(-1).flatten(1)
+    levels, whole = SAME_LEVELS * whole[:1].numel() ** 0.5, whole.flatten(1)
+    for start in range(0, len(whole), 1024):
+        some = slice(start, start + 1024)
+        near = torch.cdist(whole[some], whole[start:]) <= levels
+        found |= {*map(tuple, (near.triu(1).nonzero() + start).tolist())}
+        for seen, turned in ((small, scaled), (small.flip(-1), mirrored)):
+            alike = scaled[some] @ turned[start:].T > ALIKE
+            for pairs in (alike.triu(1).nonzero() + start).split(4096):
+                i, j = pairs.T
+                left = torch.maximum(_left(small[i], seen[j]), _left(seen[j], small[i]))
                 same = left <= SAME_SHARE**2 * torch.minimum(variance[i], variance[j])
-                found |= set(zip(i[same].tolist(), j[same].tolist(), strict=True))
-    return found
+                found |= {*map(tuple, pairs[same].tolist())}
+    return sorted(found)
 
 
 def _left(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
@@ -64,18 +55,6 @@ def _left(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     square = moves.mT @ moves + 1e-3 * torch.eye(4, dtype=one.dtype)
     left = apart - moves @ torch.linalg.solve(square, moves.mT @ apart)
     return left.square().mean((1, 2))
-
-
-def object_masks(white_background: torch.Tensor) -> torch.Tensor:
-    """Where WB images, uint8 (N, 3, H, W), are not white, but for small gaps: bool (N, H, W)."""
-    rough = (white_background < WHITE).any(dim=1).numpy()
-    for mask in rough:
-        mask[:] = binary_opening(mask, np.ones((2, 2)))
-        gaps, _ = label(~mask)
-        area = np.bincount(gaps.ravel())
-        area[0] = mask.size  # the object itself
-        mask |= (area < GAP * mask.size)[gaps]
-    return torch.from_numpy(rough)
 
 
 def pairs(context: torch.Tensor, white_background: torch.Tensor) -> list[tuple[int, int]]:

@@ -16,17 +16,23 @@ STRICT = {"strict": True, "extra": "forbid"}
 Archive = Literal["catsdogs", "ilsvrc2012", "mit67", "mame"]
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """A hint at the known name that is nearest to one that is not known; empty where none is."""
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A question for the known name that may be meant; empty where none is near."""
     close = difflib.get_close_matches(str(name), list(known), n=1)
     return f"did you mean {close[0]!r}? " if close else ""
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """The end of a refusal of a name that is not known: the nearest that is, and all there are."""
+    known = list(known)
+    return f"{nearest(name, known)}there are: {', '.join(known)}" if known else "there are none"
 
 
 def built(kind: type, given: dict):
     """An object of its attributes; an unknown key is refused with the one that may be meant."""
     known = [name for name in kind.__dataclass_fields__ if name != "trainings"]
     for key in set(given) - set(known):
-        raise ValueError(f"{key!r} is no key; {meant(key, known)}the keys are: {', '.join(known)}")
+        raise ValueError(f"{key!r} is no key; {meant(key, known)}")
     return kind(**given)
 
 
@@ -81,6 +87,11 @@ class Images:
     def __post_init__(self):
         if self.source != "focus" and (self.source == "folder") != bool(self.folder):
             raise ValueError("`folder` and `source: folder` go together: give both or neither")
+        own = Path(self.contexts or "contexts")  # so called it is no class
+        above = (own.parent.resolve() / own.name).parents
+        if self.folder and Path(self.folder).resolve() in above and own.name.lower() != "contexts":
+            where = f"`contexts` lies in `folder`, where {own.name!r} would be a class"
+            raise ValueError(f"{where}: move it out, or call it contexts")
         if self.source == "world" and (self.contexts or self.context_of):
             raise ValueError("the embedded world brings its own contexts")
         if self.source == "focus" and (self.contexts or self.context_of):

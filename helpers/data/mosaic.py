@@ -5,7 +5,7 @@ __all__ = ['squeeze', 'join']
 
 # %% ../../notebooks/03_contextualized_mosaics.ipynb #mosaic
 import torch
-from torchvision.transforms.v2.functional import resize
+from torch.nn.functional import interpolate
 
 
 def squeeze(images: torch.Tensor, height: int, width: int) -> torch.Tensor:
@@ -15,7 +15,8 @@ def squeeze(images: torch.Tensor, height: int, width: int) -> torch.Tensor:
     """
     if images.shape[-2:] == (height, width):
         return images
-    parts = [resize(part.float(), [height, width]).round() for part in images.split(256)]
+    fit = {"size": (height, width), "mode": "bilinear", "antialias": True}
+    parts = [interpolate(part.float(), **fit).round() for part in images.split(256)]
     return torch.cat(parts).to(torch.uint8)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from PIL import Image
 
-from helpers.data import archives, folders, splits
+from helpers.data import archives, folders
 from helpers.data.collection import Collection, ImageSet, listed
 from helpers.data.decoding import Unreadable, decode, is_image, judge
 from helpers.data.mosaic import squeeze
@@ -17,6 +17,7 @@ from helpers.store import progress
 
 URL = "https://storage.hpai.bsc.es/focus-metric/"
 FILES, LABELS = ([f"{name}_{cell}" for cell in range(4)] for name in ("filename", "label"))
+RATED = 10  # mosaics of each target class that a network of ours is rated on, at most
 COLUMNS = ["filename", "target_class", *FILES, *LABELS]
 
 
@@ -33,7 +34,7 @@ def load(names: Sequence[str], folder: str | None, downloads: Path, size, per_cl
     if report:
         print("\n".join(report))
     classes = next(iter(sets.values())).classes
-    return Collection("focus", classes, sets, report=report, mosaics=mosaics)
+    return Collection("focus", classes, sets, report=report, mosaics=mosaics, size=size)
 
 
 def _read(name: str, folder: Path, size: int, per_class: int | None, seed: int):
@@ -51,8 +52,14 @@ def _read(name: str, folder: Path, size: int, per_class: int | None, seed: int):
             images.setdefault((row[LABELS[cell]], row[FILES[cell]]), cells[cell])
         kept.append(row)
     said = judge(f"{name}, mosaics", len(index), len(kept), bad)
-    made = ImageSet(name, torch.stack([*images.values()]), *_table(name, [*images], seed))
-    return made, _design(kept, {key: number for number, key in enumerate(images)}), said
+    design = _design(kept, {key: number for number, key in enumerate(images)})
+    *facts, table = _table(name, [*images], design, seed)
+    if not (table["split"] == "test").any():
+        said.append(
+            f"{name}: its mosaics show more than half of the images of a class, so none is left to "
+            "rate a network that is trained on the others: take fit 'as it is'."
+        )
+    return ImageSet(name, torch.stack([*images.values()]), *facts, table), design, said
 
 
 def _index(name: str, folder: Path) -> pd.DataFrame:
@@ -90,13 +97,22 @@ def _cells(file: Path, size: int) -> torch.Tensor:
     return squeeze(rows.permute(1, 3, 0, 2, 4).flatten(0, 1).contiguous(), size, size)
 
 
-def _table(name: str, images: list[tuple[str, str]], seed: int):
-    """Labels, classes and the table of images (class, file name), split 4 : 1 : 1 by class."""
+def _table(name: str, images: list[tuple[str, str]], design: pd.DataFrame, seed: int):
+    """Labels, classes and the table of images (class, file name). Its test split are the images of
+    the first `RATED` mosaics of each target class, or of as many as leave half of each class: what
+    is trained, is trained on the tiles' other images, split 4 : 1."""
     table = pd.DataFrame(images, columns=["class", "name"])
     classes = tuple(sorted(table["class"].unique(), key=lambda c: (len(c), c)))  # 2 before 10
     table = table.assign(path=name + "/" + table["name"], context="")
-    rows = table.assign(set=name, own="")
-    table["split"] = splits.assign(rows, np.arange(len(table)), seed)
+    for most in range(RATED, -1, -1):
+        rated = design.groupby("target").head(most)[[f"image_{c}" for c in range(4)]]
+        shown = table.index.isin(np.unique(rated))
+        if pd.Series(shown).groupby(table["class"]).mean().max() <= 0.5:
+            break
+    draw = np.random.default_rng(seed).permutation(len(table))
+    order = pd.Series(draw)[~shown].groupby(table["class"]).rank()
+    table["split"] = np.where(order.reindex(table.index) % 5 == 1, "val", "train")
+    table.loc[shown, "split"] = "test"
     return torch.tensor([classes.index(label) for label in table["class"]]), classes, table
 
 

@@ -10,7 +10,8 @@ from scipy.sparse.csgraph import connected_components
 
 from helpers.data import duplicates
 from helpers.data.collection import SPLITS, ImageSet, listed, sizes
-from helpers.data.decoding import ranks, read
+from helpers.data.decoding import UNREADABLE_SHARE, ranks, read
+from helpers.data.white import object_masks
 
 
 def load_sets(
@@ -18,33 +19,34 @@ def load_sets(
 ) -> tuple[dict[str, ImageSet], torch.Tensor, list[str]]:
     """Sets of image files (`folders.Layout.sets`), C's object masks, bool (N, H, W), empty where
     not known, and a report. Of one name, object or picture no two are in different splits."""
-    images, parts, report = {}, [], []
-    for name, table in tables.items():
-        images[name], rows, said = read(table, size, seed, per_class, name)
-        parts.append(rows.assign(set=name))
-        report += said
-    rows = pd.concat(parts, ignore_index=True)
-    rows["place"] = rows.groupby("set").cumcount()  # of the image in its set
+    every = {name: read(table, size, seed, per_class, name) for name, table in tables.items()}
+    report = [sentence for *_, said in every.values() for sentence in said]
+    images = torch.cat([pixels for pixels, *_ in every.values()])  # one for each of the rows
+    rows = pd.concat([r.assign(set=name) for name, (_, r, _) in every.items()], ignore_index=True)
     matched, said = _match(rows, images, classes)
-    copies = duplicates.copies(*images.values())
+    copies = duplicates.copies(images)
     _refuse_twins(rows, images, copies)
     same = [*_of_one_name(rows, matched), *matched]
-    groups = together(len(rows), [*copies, *same])
-    rows["split"] = assign(rows, groups, seed)
+    rows["split"] = assign(rows, together(len(rows), [*copies, *same]), seed)
     # left out: a row whose folder's split is not the one that a copy of it is in
     splits = zip(rows["own"], rows["split"], strict=True)
     dropped = np.array([own != "" and split not in own.split("+") for own, split in splits])
     report += said + _about_copies(rows, copies, dropped)
+    in_c = (rows["set"] == "C").to_numpy()
+    alone = in_c & ~rows.index.isin([i for i, _ in matched])
+    if matched and 0 < alone.sum() <= UNREADABLE_SHARE * in_c.sum():  # for them C has its masks
+        said = f"Left out of C, as no WB image shows their object, {alone.sum()}"
+        report, dropped = [*report, f"{said}: {listed(rows['path'][alone])}."], dropped | alone
     return *_built(rows, images, matched, ~dropped, classes), report
 
 
 def _match(rows, images, classes) -> tuple[list[tuple[int, int]], list[str]]:
     """C and WB row pairs of one object, and a sentence on classes that have none."""
     found, missing = [], []
-    for name in classes if "WB" in images else ():
-        c, wb = (rows[(rows["class"] == name) & (rows["set"] == kind)] for kind in ("C", "WB"))
-        pairs = duplicates.pairs(images["C"][[*c["place"]]], images["WB"][[*wb["place"]]])
-        found += [(int(c.index[i]), int(wb.index[j])) for i, j in pairs]
+    for name in classes if "WB" in set(rows["set"]) else ():
+        c, wb = (np.flatnonzero((rows["class"] == name) & (rows["set"] == s)) for s in ("C", "WB"))
+        pairs = duplicates.pairs(images[c], images[wb])
+        found += [(int(c[i]), int(wb[j])) for i, j in pairs]
         missing += [] if pairs else [name]
     said = f"The WB images of {listed(missing)} are not C's with a white ground."
     return found, [said] if missing else []
@@ -59,13 +61,12 @@ def _of_one_name(rows: pd.DataFrame, matched: list[tuple[int, int]]) -> list[tup
     return list(zip(first, rows.index, strict=True))
 
 
-def _refuse_twins(rows: pd.DataFrame, images: dict, copies: list[tuple[int, int]]) -> None:
+def _refuse_twins(rows: pd.DataFrame, images: torch.Tensor, copies) -> None:
     """Refuse a class of which half the images or more are, pixel by pixel, in another one."""
     twins = {}
-    for pair in copies:
-        a, b = (rows.loc[row] for row in pair)
-        same = torch.equal(images[a["set"]][a["place"]], images[b["set"]][b["place"]])
-        if same and a["set"] == b["set"] and a["class"] != b["class"]:
+    for i, j in copies:
+        a, b = rows.loc[i], rows.loc[j]
+        if a["set"] == b["set"] and a["class"] != b["class"] and torch.equal(images[i], images[j]):
             for one, other in ((a, b), (b, a)):
                 key = one["set"], one["class"], other["class"]
                 twins.setdefault(key, set()).add(one["path"])
@@ -102,27 +103,26 @@ def _about_copies(rows: pd.DataFrame, copies: list[tuple[int, int]], dropped) ->
 
 def _built(rows, images, matched, keep, classes) -> tuple[dict[str, ImageSet], torch.Tensor]:
     """Image sets of the rows kept, and the masks of C's objects, carried over from WB."""
-    masks = {"WB": duplicates.object_masks(images["WB"])} if "WB" in images else {}
-    c_masks = torch.zeros((len(images["C"]), *images["C"].shape[2:]), dtype=torch.bool)
+    masks, sets = torch.zeros_like(images[:, 0], dtype=torch.bool), {}
+    white = torch.tensor((rows["set"] == "WB").to_numpy())
+    masks[white] = object_masks(images[white])
     for i, j in matched:
-        c_masks[rows["place"][i]] = masks["WB"][rows["place"][j]]
-    masks["C"] = c_masks if c_masks.flatten(1).any(1).all() else None
-    sets = {}
-    for name in images:
-        here = (rows["set"] == name).to_numpy()
-        table = rows[here].drop(columns=["file", "set", "own", "place"]).assign(context="")
+        masks[i] = masks[j]
+    for name in rows["set"].unique():
+        here = np.flatnonzero((rows["set"] == name) & keep)
+        table = rows.loc[here].drop(columns=["file", "set", "own"]).reset_index(drop=True)
         labels = torch.tensor([classes.index(label) for label in table["class"]])
-        table = table.reset_index(drop=True)
-        whole = ImageSet(name, images[name], labels, classes, table, masks.get(name))
-        sets[name] = whole.where(keep[here])
+        known = name == "WB" or masks[here].flatten(1).any(1).all()
+        parts = labels, classes, table.assign(context=""), masks[here] if known else None
+        sets[name] = ImageSet(name, images[here], *parts)
         for label in classes:
-            there = set(sets[name].of(label).table["split"])
+            there = set(table["split"][table["class"] == label])
             if missing := [split for split in SPLITS if split not in there]:
                 raise ValueError(
                     f"{name}, class {label!r}: no image for {' and '.join(missing)}. Its "
                     "images are too few, or copies of one another or of images in another split."
                 )
-    return sets, c_masks[torch.from_numpy(keep[(rows["set"] == "C").to_numpy()])]
+    return sets, masks[np.flatnonzero((rows["set"] == "C") & keep)]
 
 
 def together(n: int, pairs: Iterable[tuple[int, int]]) -> np.ndarray:

@@ -1,6 +1,7 @@
 """One call for every explanation method: `explain(model, images, targets, method)`.
 The methods are in `maps` and, relevance propagation, in `lrp`; `layers` is where they look."""
 
+import copy
 import inspect
 import time
 from collections.abc import Callable
@@ -87,8 +88,7 @@ def explain(
     **settings) that returns a tensor (B, H, W). The `preset` is "sound" or "paper". Most methods
     take `layer`: "input", "last map" (the last convolutional one) or a layer's name. What does not
     fit is a ValueError, as `NotConserved` by LRP; NaN or infinite relevance is a
-    FloatingPointError, unless not `check_finite`.
-    """
+    FloatingPointError, unless not `check_finite`."""
     if not (hasattr(model, "mean") and hasattr(model, "std")):
         raise ValueError(
             f"Nobody said how {type(model).__name__} wants its images normalised: wrap it, "
@@ -96,6 +96,8 @@ def explain(
         )
     refuse_other_ranges(images)
     targets = _targets(images, targets)
+    if next(model.parameters()).dtype in (torch.float16, torch.bfloat16):
+        model = copy.deepcopy(model).float()  # sums of a map overflow half precision
     device = next(model.parameters()).device
     training = model.training
     model.eval()
@@ -139,7 +141,9 @@ def _prepared(model, first, method, preset, changes) -> tuple[str, Callable, dic
 
 def _floats(images: torch.Tensor, device: torch.device) -> torch.Tensor:
     images = images.to(device)
-    return images.float() / 255 if images.dtype == torch.uint8 else images
+    if images.dtype in (torch.uint8, torch.float16, torch.bfloat16):
+        return images.float() / (255 if images.dtype == torch.uint8 else 1)
+    return images
 
 
 def _targets(images: torch.Tensor, targets: torch.Tensor | int) -> torch.Tensor:

@@ -18,15 +18,9 @@ EXTRA = 5  # tokens beside those of the image's patches: the class's, and regist
 NO_MAP_OF_THEIR_OWN = (nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d, nn.modules.dropout._DropoutNd)
 
 
-def logits_of(model: nn.Module, images: torch.Tensor) -> torch.Tensor:
-    """Logits (B, classes), of a model that returns them or, as Hugging Face's do, holds them."""
-    output = model(images)
-    return getattr(output, "logits", output)
-
-
 def target_logits(model: nn.Module, images: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """The logits of the targets, (B,); targets that are no numbers of classes are a ValueError."""
-    logits = logits_of(model, images)
+    logits = model(images)
     if targets.min() < 0 or targets.max() >= logits.shape[1]:
         raise ValueError(
             f"Targets must be numbers of the model's classes, 0 to {logits.shape[1] - 1}; these "
@@ -91,16 +85,31 @@ def gradient_at(
     return found if layer == "input" else tuple(as_map(one, layer) for one in found)
 
 
+@torch.enable_grad()
+def from_layer(
+    model: nn.Module, images: torch.Tensor, targets: torch.Tensor, layer: str, value: torch.Tensor
+) -> torch.Tensor:
+    """The gradient of the targets' logits at a layer, whose output is replaced by a `value`."""
+    value = value.detach().requires_grad_()
+    if layer == "input":
+        logits = target_logits(model, value, targets)
+    else:  # what follows may work in place
+        with named(model, layer).register_forward_hook(lambda *_: value.clone()):
+            logits = target_logits(model, images, targets)
+    return torch.autograd.grad(logits.sum(), value)[0]
+
+
 def as_map(output: torch.Tensor, layer: str) -> torch.Tensor:
     """A layer's output (B, C, h, w); tokens (B, N, C) of square images, after up to `EXTRA` others,
     are laid out as a map."""
-    if output.ndim == 4:
+    if output.ndim == 4 and output.shape[-2:] != (1, 1):
         return output
     side = int(output.shape[1] ** 0.5) if output.ndim == 3 else 0
     if side < 2 or output.shape[1] - side**2 > EXTRA:
         raise ValueError(
-            f"The output of layer {layer!r}, of shape {tuple(output.shape)}, is no map: name a "
-            "layer that gives (images, channels, height, width), or tokens of a square image."
+            f"The output of layer {layer!r}, of shape {tuple(output.shape)}, is no map of more "
+            "than one pixel: name a layer that gives (images, channels, height, width), or tokens "
+            "of a square image."
         )
     return output[:, -(side**2) :].transpose(1, 2).unflatten(2, (side, side))
 

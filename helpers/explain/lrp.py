@@ -5,7 +5,6 @@ input, and what biases and stabilisers took on the way, must add up to the logit
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 
 import torch
@@ -23,60 +22,51 @@ class NotConserved(ValueError):
     """Relevance was lost or made on the way: this network is not one that these rules fit."""
 
 
-@dataclass
-class Ledger:
-    """Where the relevance of each image went, in logits."""
-
-    taken: list[torch.Tensor] = field(default_factory=list)  # (B,), by a layer's biases
-    arrived: list[torch.Tensor] = field(default_factory=list)  # (B, 3, H, W), at the input
-
-
 def lrp(model, images, targets, *, layer="input") -> tuple[torch.Tensor, torch.Tensor]:
     """LRP (Bach et al. 2015) to the input or a layer's output, and what is `lost`: alpha1-beta0 in
     convolutions, z^B (Montavon et al. 2017) in the first of them, epsilon in linear layers."""
-    relevance, logits, ledger = propagate(model, images, targets, layer)
-    if not ledger.arrived:
-        raise NotConserved("No relevance reached the input: the first layer is no convolution.")
-    share = lost(logits, ledger)
-    refused = share > TOLERANCE  # NaN, of NaN or infinite logits, makes its map NaN below
+    relevance, _, lost = propagate(model, images, targets, layer)
+    refused = lost > TOLERANCE  # NaN, of NaN or infinite logits, makes its map NaN below
     if refused.any():
         raise NotConserved(
             f"LRP does not conserve relevance in this network: in {int(refused.sum())} of "
-            f"{len(images)} images up to {share.max():.1%} of what the map holds is lost or made "
+            f"{len(images)} images up to {lost.max():.1%} of what the map holds is lost or made "
             "between layers, so the maps would mean nothing. It has an operation that these rules "
             "do not fit (a product of activations, a softmax, a smooth or clipped rectifier such "
             "as ReLU6, normalisation that is not batch normalisation). Use another method."
         )
-    relevance[share.isnan()] = torch.nan
-    return reduced(relevance, "sum", images), share
+    relevance[lost.isnan()] = torch.nan
+    return reduced(relevance, "sum", images), lost
 
 
 @torch.enable_grad()
-def propagate(model, images, targets, layer="input") -> tuple[torch.Tensor, torch.Tensor, Ledger]:
-    """Relevance (B, C, h, w), target logits (B,) and the ledger; nothing is refused here."""
-    ledger = Ledger()
+def propagate(model, images, targets, layer="input") -> tuple[torch.Tensor, ...]:
+    """Relevance (B, C, h, w), target logits (B,), and what nobody can account for, (B,), as a share
+    of the relevance in each image's map at the input: how much it may be is not judged here."""
     ruled, opening = merged(model, images[:1])
-    for name, module in network_of(ruled.requires_grad_(False)).named_modules():
+    if opening is None:
+        raise NotConserved("No relevance reached the input: the first layer is no convolution.")
+    taken, entered = [], []
+    network = network_of(ruled.requires_grad_(False))
+    network.register_forward_pre_hook(lambda _, given: entered.append(given[0]))
+    for name, module in network.named_modules():
         if isinstance(module, AFFINE):
             rule = _alpha1_beta0 if isinstance(module, nn.Conv2d) else _epsilon
             rule = _box(ruled) if name == opening else rule
-            asked = _linear(module), rule, ledger, name == opening
+            asked = _linear(module), rule, taken, name == opening
             module.forward = lambda x, asked=asked: _Rule.apply(x, *asked)
-    images = images.detach().requires_grad_()
-    kept, logits = through(ruled, images, targets, layer)
-    _, found = torch.autograd.grad(logits.sum(), [images, kept], allow_unused=True)
-    relevance = sum(ledger.arrived) if layer == "input" else (kept * found).detach()
-    return relevance, logits.detach(), ledger
+    kept, logits = through(ruled, images.detach().requires_grad_(), targets, layer)
+    ends = [*entered, kept]
+    arrived, found = torch.autograd.grad(logits.sum(), ends, materialize_grads=True)
+    relevance = arrived if layer == "input" else (kept * found).detach()
 
-
-def lost(logits: torch.Tensor, ledger: Ledger) -> torch.Tensor:
-    """What nobody can account for, as a share of the relevance in each image's map: (B,)."""
-    arrived = sum(part.double().sum((1, 2, 3)) for part in ledger.arrived)
+    logit = logits.detach().double()
     # A layer may run on parts of the images that are stacked along the batch.
-    taken = sum(part.double().view(-1, len(logits)).sum(0) for part in ledger.taken)
-    in_map = sum(part.abs().double().sum((1, 2, 3)) for part in ledger.arrived)
-    in_map += 1e-3 * logits.double().abs() + 1e-6  # an empty map is not refused for rounding
-    return (logits.double() - arrived - taken).abs() / in_map
+    biases = sum(part.view(-1, len(logit)).sum(0) for part in taken)
+    in_map = arrived.abs().double().sum((1, 2, 3))
+    in_map += 1e-3 * logit.abs() + 1e-6  # an empty map is not refused for rounding
+    lost = (logit - arrived.double().sum((1, 2, 3)) - biases).abs() / in_map
+    return relevance, logits.detach(), lost
 
 
 def merged(model: nn.Module, image: torch.Tensor) -> tuple[nn.Module, str | None]:
@@ -97,11 +87,11 @@ def merged(model: nn.Module, image: torch.Tensor) -> tuple[nn.Module, str | None
 
 
 class _Rule(torch.autograd.Function):
-    """Forward as the layer; backward from R / y of the output to R / x of the input."""
+    """Forward as the layer; backward from R / y of the output to R / x of the input, or its R."""
 
     @staticmethod
-    def forward(ctx, x, linear, rule, ledger, opens):
-        ctx.linear, ctx.rule, ctx.ledger, ctx.opens = linear, rule, ledger, opens
+    def forward(ctx, x, linear, rule, taken, opens):
+        ctx.linear, ctx.rule, ctx.taken, ctx.opens = linear, rule, taken, opens
         y = linear(x, _keep, _keep)
         ctx.save_for_backward(x.clone(), y.clone())  # the next layer may work in place
         return y
@@ -112,12 +102,9 @@ class _Rule(torch.autograd.Function):
         relevance = y * quotient
         with torch.enable_grad():
             found = ctx.rule(ctx.linear, x, relevance, y).detach()
-        handed_on = found if ctx.opens else x * found
+        handed_on = found if ctx.opens else x * found  # the opening rule gives R itself
         taken = relevance.flatten(1).double().sum(1) - handed_on.flatten(1).double().sum(1)
-        ctx.ledger.taken.append(taken)
-        if ctx.opens:  # its rule gives R itself
-            ctx.ledger.arrived.append(found)
-            found = torch.zeros_like(x)
+        ctx.taken.append(taken)  # by biases and stabilisers
         return found, None, None, None, None
 
 

@@ -2,14 +2,14 @@
 
 import io
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
 from helpers.figures import style
-from helpers.figures.style import BLUE, FAINT, INK, RED, Table
+from helpers.figures.style import BLUE, INK, RED, Table
 
 LEVEL = 0.05
 SHADES = ("#E69F00", "#56A0D3", "#0072B2", "#003049")
@@ -20,6 +20,7 @@ SET_NAMES = {
 }
 GAPS = itertools.product(("abs", "rel"), ("max", "mean", "wmean_normalised"))
 SHOWN = (*GAPS, ("srel", "max"))
+KNOWN = {"none", "abs", "rel", "sabs", "srel"}  # comparisons; others are a reader's own
 REPORT = {  # what the grounds and the dots of a report mean
     "the darker, the larger the gap": {"marker": "s", "color": "#6BAED6", "ms": 10},
     f"more than chance gives, corrected for all cells (p ≤ {LEVEL:g})": {"color": RED, "ms": 5},
@@ -44,19 +45,6 @@ def null_of_worst_case(table: Table) -> Figure:
     axes.set(ylim=(-0.09, 1.05), xlim=(table["n"].min() / 3.2, table["n"].max() * 1.3))
     reading = f"{several[-1]} groups read {first['median']:.2f} in {first['n']:,.0f} rows"
     return style.headed(figure, f"Without any bias, {reading}")
-
-
-def ten_readings(table: Table) -> Figure:
-    """The same gap under several measures: reading, value, low, high, null_low, null_high."""
-    looks = {"measured, 95% interval": {"color": BLUE, "ms": 6}}
-    figure = style.forest(table, "value", "reading", looks, width=8)
-    grey = {"color": "#d9d9d9"}
-    [ax] = figure.axes
-    ax.hlines(range(len(table)), table["null_low"], table["null_high"], lw=9, **grey)
-    ax.set(xlabel="bias as this measure reads it", xlim=(0, None))
-    low, high = table["value"].min(), table["value"].max()
-    title = f"The same counts read from {low:.2f} to {high:.2f}, by the question asked"
-    return style.headed(figure, title, {"no bias (95%)": grey | {"marker": "s"}} | looks)
 
 
 def group_rates(table: Table, label: str, fixed: str) -> Figure:
@@ -86,15 +74,16 @@ def figure_1(table: Table) -> Figure:
     axes.set_xticks(range(len(heads)), heads.index + "\n" + heads)
     gaps = table[table["gap"]]
     beyond = (gaps["corrected"] <= LEVEL).sum()
-    title = f"Figure 1: {beyond} of {len(gaps)} gaps are more than chance gives"
+    title = f"Like Figure 1: {beyond} of {len(gaps)} gaps are more than chance gives"
     return style.headed(figure, title, REPORT)
 
 
 def grid(values: Table, corrected: Table) -> Figure:
     """The sizes of gaps of a whole report: measures x (set, comparison, reduction).
-    Shown are the columns `SHOWN`, of which 0 is no bias."""
+    Shown are the columns `SHOWN`, of which 0 is no bias, and the maximum of a reader's own."""
     sets = [s for s in SET_NAMES if s in values.columns.unique(0)]
-    chosen = [(s, *column) for s in sets for column in SHOWN]
+    own = [(name, "max") for name in values.columns.unique(1) if name not in KNOWN]
+    chosen = [(s, *column) for s in sets for column in [*SHOWN, *own]]
     found, sure = values[chosen], corrected[chosen]
     figure, axes = plt.subplots(figsize=(1.4 + 0.5 * len(chosen), 2.2 + 0.32 * len(values)))
     _shaded(axes, found, found, sure, 8)
@@ -103,7 +92,7 @@ def grid(values: Table, corrected: Table) -> Figure:
     for at, (which, comparison, _) in enumerate(chosen):
         if at == 0 or chosen[at - 1][:2] != (which, comparison):
             axes.text(at - 0.4, -1.75, comparison, fontsize=9)
-        if at % len(SHOWN) == 0:
+        if at == 0 or chosen[at - 1][0] != which:
             axes.axvline(at - 0.5, color=INK, lw=1.5)
             axes.text(at - 0.4, -2.5, SET_NAMES[which], fontsize=10)
     beyond = (sure <= LEVEL).to_numpy().sum()
@@ -119,23 +108,6 @@ def _shaded(ax, values: Table, size: Table, corrected: Table, font) -> None:
     y, x = np.nonzero((corrected <= LEVEL).to_numpy())
     ax.plot(x + 0.36, y - 0.28, "o", color=RED, ms=3.6, mec="white", mew=0.5)
     ax.xaxis.tick_top()
-
-
-def rocs(curves: Mapping[str, tuple], pair: Sequence[str], area: float) -> Figure:
-    """Roc curves (fpr, tpr) of a pair of groups, and the area between them (abroca, printed)."""
-    figure, axes = plt.subplots(figsize=(4.8, 4.4))
-    both = [curves[g] for g in pair]
-    areas = [np.trapezoid(curve.tpr, curve.fpr) for curve in both]
-    for colour, name, curve, auc in zip((BLUE, RED), pair, both, areas, strict=True):
-        axes.plot(curve.fpr, curve.tpr, color=colour, lw=1.8, label=f"{name}: auc {auc:.3f}")
-    x = np.linspace(0, 1, 2001)
-    heights = [np.interp(x, curve.fpr, curve.tpr) for curve in both]
-    axes.fill_between(x, *heights, color="#F5A623", alpha=0.35, lw=0, label=f"abroca {area:.3f}")
-    axes.plot([0, 1], [0, 1], ":", color=FAINT, lw=1)
-    axes.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1.01))
-    axes.legend(loc="lower right")
-    axes.set_title(f"Areas {abs(areas[0] - areas[1]):.3f} apart, curves {area:.3f} (abroca)")
-    return figure
 
 
 def audit(table: Table, words: Mapping[str, str]) -> Figure:

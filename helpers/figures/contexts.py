@@ -1,6 +1,7 @@
 """The figures of notebooks 01 to 05 (*Assessing Biases through Visual Contexts*), in their order.
 `colours` is the palette, from class to colour; `context_of` names the context of each class."""
 
+import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
 
@@ -25,13 +26,13 @@ context_name = style.context_name
 Names = Mapping[str, str]
 Pairs = Sequence[tuple[str, str]]
 PAIR = ["object_class", "context_class"]
-YES, NO = "#B5651D", "#EDEDED"
+RISES, FALLS = style.RED, style.BLUE
 NOTHING = "nothing"  # pasted: the context alone
+PASTED_ON = {"sky": 11, "park": 12, "road": 13, "wood": 14}  # the paper's figures
 PAPER = {"marker": "D", "mfc": "white", "mec": INK, "ms": 6}
 ORANGE = "#D55E00"
+EMPTY, THEIRS = {"mfc": "white", "mew": 1.8}, PAPER | {"mfc": FAINT, "mec": FAINT}
 REFERENCE = {"marker": "|", "ms": 14, "mew": 2.5, "color": INK}
-LABELS = {"asked": "the model", "reference": "the reference"}  # networks of `effects.readings`
-SHADE = {"nothing planted: yes is a false alarm": {"marker": "s", "color": "#E4E4E4", "ms": 10}}
 
 
 def colour_alone(table: Table) -> Figure:
@@ -44,8 +45,8 @@ def colour_alone(table: Table) -> Figure:
     ax.set(xlim=(0, 1), xlabel="classes guessed right")
     ax.xaxis.set_major_formatter(PercentFormatter(1))
     most = table.loc[table["accuracy"].idxmax()]
-    title = f"One mean colour names the class in {most['accuracy']:.0%} of the images"
-    title += f": {most['row']}"
+    title = f"The mean colour of {most['set']}'s {most['region']} alone names the class in"
+    title += f" {most['accuracy']:.0%} of the images"
     entries = {"one mean colour": {}, "guessing at random": REFERENCE}
     return style.headed(fig, title, entries, "Whiskers: 95% intervals for other test images.")
 
@@ -108,13 +109,12 @@ def causal_graphs() -> Figure:
 
 
 def logit_panels(points: Table, paper: Table, colours: Names, context_of: Names) -> Figure:
-    """Figure 7: a panel a pair of `effects.points`; over it its distances and `paper.of_pairs`'."""
+    """Figure 7: a panel a pair of `effects.points`; over it its distances, and the printed ones."""
     shown = points[points["kind"].isin(["single", "context"])]
     met = shown.groupby("context_class", sort=False)["object_class"].unique()
     means = shown.groupby([*PAIR, "kind"])["distance"].mean().unstack()
-    frame = shown[["object_logit", "context_logit"]].quantile([0.005, 0.995])
-    across = max(map(len, met))
-    side = min(max(9.5 / across, 1.7), 3.2)
+    frame = shown[["object_logit", "context_logit"]].agg(["min", "max"])
+    side = min(max(9.5 / (across := max(map(len, met))), 1.7), 3.2)
     size = (side * across, 0.85 * side * len(met) + 0.7)
     fig, axes = plt.subplots(len(met), across, figsize=size, squeeze=False)
     theirs = paper.set_index(PAIR)
@@ -131,24 +131,21 @@ def logit_panels(points: Table, paper: Table, colours: Names, context_of: Names)
                 said += f", paper {row['single']:.1f} \N{RIGHTWARDS ARROW} {row['mosaic']:.1f}"
             title = textwrap.fill(f"{name} + {context_name(context, context_of)}", 30)
             ax.top.set_title(f"{title}\n{said}", fontsize=8.5)
-        for ax in line[len(objects) :]:
-            ax.set_axis_off()
+        list(map(Axes.set_axis_off, line[len(objects) :]))
     grey = {"color": "#bbbbbb", "mec": "black"}
-    looks = {
-        "single images (mean), object's colour": grey | {"marker": "^"},
-        "mosaics (mean), context's colour": grey | {"marker": "*", "ms": 11},
-        "both logits equal": ZERO,
-    }
-    over = (means["context"] < 0).sum()
-    title = f"Figure 7: the mosaics' mean lies above the diagonal in {over} of {len(means)} pairs"
+    looks = {"single images (mean), object's colour": grey | {"marker": "^"}}
+    looks["mosaics (mean), context's colour"] = grey | {"marker": "*", "ms": 11}
+    looks["both logits equal"] = ZERO
+    title = "Figure 7: the mosaics' mean lies above the diagonal in "
+    title += f"{(means['context'] < 0).sum()} of {len(means)} pairs"
     text = "Numbers: distance to the diagonal, mean of single images and then of mosaics."
-    text += " All panels have the same scales; a few points beyond count at their edge."
+    text += " All panels have the same scales."
     return style.headed(fig, title, looks, text)
 
 
 def _panel(ax: Axes, pair: Table, object_colour: str, context_colour: str, frame: Table) -> None:
     """2-D histograms in shades of two colours, their margins and their means, inside a frame."""
-    xs, ys = (np.linspace(*frame[name], 25) for name in frame)
+    xs, ys = (np.linspace(*frame[name], 33) for name in frame)
     ax.set(xlim=xs[[0, -1]], ylim=ys[[0, -1]])
     ax.axline((0, 0), slope=1, zorder=3, **ZERO)
     ax.top = ax.inset_axes([0, 1.02, 1, 0.17], sharex=ax)
@@ -156,7 +153,7 @@ def _panel(ax: Axes, pair: Table, object_colour: str, context_colour: str, frame
     looks = ("single", object_colour, "^", 8), ("context", context_colour, "*", 11)
     for kind, colour, marker, size in looks:
         part = _of(pair, kind=kind)
-        x, y = part["object_logit"].clip(*xs[[0, -1]]), part["context_logit"].clip(*ys[[0, -1]])
+        x, y = part["object_logit"], part["context_logit"]
         ends = [(*to_rgb(colour), 0.3), (*to_rgb(colour), 0.95)]
         tones = LinearSegmentedColormap.from_list("tones", ends)
         counts, _, _ = np.histogram2d(x, y, (xs, ys))
@@ -177,180 +174,208 @@ def distance_construction(
     """How Table 1's distances are found (Figure 9), by one pair of `effects.points`."""
     pair = _of(points, object_class=object_class, context_class=context_class)
     fig, axes = plt.subplots(1, 3, figsize=(9.5, 4.3), sharex=True, sharey=True)
+    titles = "1. the logits", "2. their means", "3. distance to the diagonal"
     looks = ("single", object_class, "^", 10), ("context", context_class, "*", 15)
-    for kind, name, marker, size in looks:
-        part = _of(pair, kind=kind)[["object_logit", "context_logit"]].to_numpy()
-        for ax, alpha in zip(axes, (0.5, 0.12, 0.06), strict=True):
-            ax.scatter(*part.T, color=colours[name], s=9, alpha=alpha, lw=0)
-        x, y = part.mean(0)
-        for ax in axes[1:]:
-            ax.plot(x, y, marker, color=colours[name], mec="black", ms=size, zorder=4)
-        # the line from the mean to its foot on the diagonal, and its length
-        axes[2].plot([x, (x + y) / 2], [y, (x + y) / 2], color=INK, lw=2, zorder=3)
-        look = {"xytext": (9, -3), "va": "top"} if x > y else {"xytext": (-40, 8)}
-        look |= {"textcoords": "offset points", "fontsize": 11, "fontweight": "bold"}
-        axes[2].annotate(f"{(x - y) / np.sqrt(2):+.1f}", (x, y), zorder=6, **look)
-    titles = ("1. the logits", "2. their means", "3. distance to the diagonal")
-    for ax, title in zip(axes, titles, strict=True):
+    for ax, title, alpha in zip(axes, titles, (0.5, 0.12, 0.06), strict=True):
         ax.axline((0, 0), slope=1, zorder=3, **ZERO)
-        ax.set_aspect("equal")  # so that a right angle looks like one
-        ax.set(title=title, xlabel=f"logit of {object_class}")
+        ax.set(title=title, xlabel=f"logit of {object_class}", aspect="equal")  # right angles
+        for kind, name, marker, size in looks:
+            part = _of(pair, kind=kind)[["object_logit", "context_logit"]].to_numpy()
+            ax.scatter(*part.T, color=colours[name], s=9, alpha=alpha, lw=0)
+            x, y = part.mean(0)
+            if ax is not axes[0]:
+                ax.plot(x, y, marker, color=colours[name], mec="black", ms=size, zorder=4)
+            if ax is axes[2]:  # the line from the mean to its foot on the diagonal, and its length
+                ax.plot([x, (x + y) / 2], [y, (x + y) / 2], color=INK, lw=2, zorder=3)
+                look = {"xytext": (9, -3), "va": "top"} if x > y else {"xytext": (-40, 8)}
+                look |= {"textcoords": "offset points", "fontsize": 11, "fontweight": "bold"}
+                ax.annotate(f"{(x - y) / np.sqrt(2):+.2f}", (x, y), zorder=6, **look)
     axes[0].set_ylabel(f"logit of {context_class}")
-    entries = {
-        "single images": {"marker": "^", "color": colours[object_class]},
-        "mosaics": {"marker": "*", "ms": 12, "color": colours[context_class]},
-    }
+    entries = {"single images": {"marker": "^", "color": colours[object_class]}}
+    entries |= {"mosaics": {"marker": "*", "ms": 12, "color": colours[context_class]}}
     title = "Figure 9: a pair in two numbers, the distances of its two means to the diagonal"
     return style.headed(fig, title, entries)
 
 
 def table_1_distances(effects: Table, colours: Names, context_of: Names, paper: Table) -> Figure:
-    """Table 1 as Figure 10, by `effects.of_pairs` and `paper.of_pairs`: mosaics are filled."""
-    table = effects.merge(paper[[*PAIR, "mosaic", "single"]], on=PAIR, how="left")
-    named = [context_name(name, context_of) for name in table["context_class"]]
-    table["pair"] = table["object_class"] + " + " + named
-    grounds = {"mosaic_distance": {}, "single_distance": {"mfc": "white", "mew": 1.8}}
-    both = style.stacked(table, dict(zip(grounds, grounds, strict=True)), "kind")
-    both["kind"] += both["object_class"]
-    looks = {
-        kind + name: ground | {"color": colours[name], "ms": 7}
-        for kind, ground in grounds.items()
-        for name in table["object_class"].unique()
-    }
-    fig = style.forest(both, "value", "pair", looks, "kind", apart=0.1, width=8.8, at=0)
-    [ax], rows = fig.axes, np.arange(len(table))
-    joined = {"color": table["object_class"].map(colours), "lw": 1, "alpha": 0.5}
-    ax.hlines(rows, table["mosaic_distance"], table["single_distance"], **joined)
-    for name, face in (("mosaic", FAINT), ("single", "white")):
-        ax.plot(table[name], rows + 0.3, **PAPER | {"ms": 5, "mec": FAINT, "mfc": face, "ls": ""})
+    """Table 1 as Figure 10, by `effects.of_pairs` and `printed_pairs`: mosaics are filled."""
+    columns = {"mosaic_distance": "mosaic", "single_distance": "single"}
+    fig, ax, _ = _by_pair(effects, paper, columns, colours, context_of)
+    ax.axvline(0, **ZERO)
     ends = "\N{LEFTWARDS ARROW} context's class", "object's class \N{RIGHTWARDS ARROW}"
     ax.set_xlabel("      signed distance of the mean to the diagonal (logits)      ".join(ends))
-    entries = {"mosaics": {}, "single images": grounds["single_distance"]}
-    if len(paper):
-        entries["the paper's two values"] = PAPER | {"mfc": FAINT, "mec": FAINT}
+    entries = {"mosaics": {}, "single images": EMPTY}
+    entries |= {"the paper's two values": THEIRS} if len(paper) else {}
     nearer, across = (effects["drop"] > 0).sum(), (effects["mosaic_distance"] < 0).sum()
-    title = f"Figure 10: beside a context {nearer} of {len(effects)} pairs come nearer to its class"
-    return style.headed(fig, f"{title}, and {across} cross over to it", entries, WHISKERS)
+    title = f"Figure 10: {nearer} of {len(effects)} pairs come nearer to the context's class"
+    return style.headed(fig, f"{title}; mean across the diagonal: {across}", entries, WHISKERS)
+
+
+def flip_counts(effects: Table, colours: Names, context_of: Names, paper: Table) -> Figure:
+    """Flips of each pair's mosaics, by `effects.of_pairs`, joined to the paper's."""
+    counted = {
+        f"count{e}": effects[f"flip_share{e}"] * effects["mosaics"] for e in ("", "_low", "_high")
+    }
+    theirs, many = paper.rename(columns={"flips": "the paper"}), effects["mosaics"].max()
+    of = effects.assign(**counted), theirs, {"count": "the paper"}, colours, context_of
+    fig, ax, table = _by_pair(*of)
+    ax.set(xlim=(-0.03 * many, 1.03 * many), xlabel=f"flips of {many:.0f} mosaics")
+    entries, texts = {"here, mean of the trainings": {}}, []
+    for column in ["count", "the paper"][: 1 + bool(len(paper))]:
+        most = table.loc[table[column].idxmax()]
+        texts.append(f"{column} {most['pair']} ({most[column]:.0f})".replace("count", "here"))
+    entries |= {"the paper's number": THEIRS} if len(paper) else {}
+    title = f"Which pair flips most of {many:.0f}: {', in '.join(texts)}"
+    return style.headed(fig, title, entries, WHISKERS)
+
+
+def _by_pair(effects: Table, paper: Table, columns: Names, colours: Names, context_of: Names):
+    """A line a pair: estimates (at most two) and, by their names, a `paper` column's values."""
+    table = effects.merge(paper[[*PAIR, *columns.values()]], on=PAIR, how="left")
+    named = [context_name(name, context_of) for name in table["context_class"]]
+    table["pair"], rows = table["object_class"] + " + " + named, np.arange(len(table))
+    fig, ax = plt.subplots(figsize=(8.8, 1.4 + 0.4 * len(table)))
+    for (name, theirs), look in zip(columns.items(), ({}, EMPTY), strict=False):
+        for y, row in zip(rows, table.to_dict("records"), strict=True):
+            style.estimates(ax, row, name, y, color=colours[row["object_class"]], ms=7, **look)
+        face, below = look.get("mfc", FAINT), 0.3 * (len(columns) > 1)
+        ax.plot(table[theirs], rows + below, **THEIRS | {"mfc": face, "ms": 5, "ls": ""})
+    joined = (table[name] for name in [*columns, *columns.values()][:2])
+    ax.hlines(rows, *joined, color=table["object_class"].map(colours), lw=1, alpha=0.5)
+    style.name_rows(ax, table["pair"])
+    return fig, ax, table
 
 
 def mosaic_logits(
-    picture: torch.Tensor, logits: torch.Tensor, classes: Sequence[str], colours: Names, title: str
+    picture: torch.Tensor, logits: torch.Tensor, classes: Sequence, colours: Names, *pair: str
 ) -> Figure:
-    """A mosaic, and each class's logit by every training: uint8 (3, H, W) and floats (T, K)."""
+    """A mosaic of a `pair` (a class and a context's name), uint8 (3, H, W), and each class's logit
+    by every training, floats (T, K)."""
     fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.1), width_ratios=(2, 3))
     style.heat(left, picture)
     left.set_axis_off()
+    higher = (logits > logits[:, [list(classes).index(pair[0])]]).sum(0).tolist()
+    counts = [f"{name} in {n}" for name, n in zip(classes, higher, strict=True) if n]
     for y, (name, values) in enumerate(zip(classes, logits.T, strict=True)):
         right.plot(values, [y] * len(values), "o", color=colours[name], ms=5, alpha=0.5)
         right.plot(values.mean(), y, "|", color=INK, ms=20, mew=2.5)
     style.name_rows(right, classes)
     right.set_xlabel("logit: a dot a training, a line their mean")
-    return style.headed(fig, title)
+    title = f"{' + '.join(pair)}: outscored by {', '.join(counts) or 'no class in any'}"
+    return style.headed(fig, f"{title} of {len(logits)} trainings")
 
 
-def by_context(
-    table: Table, title: str, context_of: Names, *, panel="reading", singles=None, units=()
-) -> Figure:
-    """Strengths of contexts as from `effects.readings`: a panel for each value of a column `panel`.
-    `singles` are by training (`effects.of_trainings`); each column of panels has one of `units`."""
-    looks, contexts = style.series(table["network"]), list(table["context_class"].unique())
-    fig = style.forest(table, "value", "context_class", looks, "network", panel, at=0)
-    entries = {LABELS.get(name, name): look for name, look in looks.items()}
-    panels = list(table[panel].unique())
-    if singles is not None:
-        ticks = {n: look | {"marker": "|", "ms": 5} for n, look in looks.items()}
-        rows = "context_class", ticks, "network", contexts
-        for ax, name in zip(fig.axes, panels, strict=False):
-            style.compared(ax, singles[singles[panel] == name], "value", *rows, below=0.13)
-        entries["one training"] = {"marker": "|", "ms": 7}
-    for ax in fig.axes[: len(panels)]:
-        style.name_rows(ax, [context_name(c, context_of) for c in contexts])
-    last = [ax for ax in fig.axes if ax.get_subplotspec().is_last_row()]
-    for ax, unit in zip(last, units, strict=False):
-        ax.set_xlabel(unit)
-    return style.headed(fig, title, entries, WHISKERS)
-
-
-def paste_counts(table: Table, pictures: Mapping, colours: Names, context_of: Names) -> Figure:
+def paste_counts(tables: Mapping, pictures: Mapping, colours: Names, context_of: Names) -> Figure:
     """Figures 11 to 14 by `pasting.counts`, with a column paper (of 25, or NaN): a panel a context.
-    `pictures` has an example for each bar, uint8 (3, H, W), by context class and what is pasted."""
-    contexts = list(dict.fromkeys(table["context_class"]))
+    Bars are the first of `tables`, others by their names are marks. `pictures` has an example for
+    each bar, uint8 (3, H, W), by context class and what is pasted."""
+    (name, table), *others = tables.items()
+    bars = table.assign(**{other: part["predicted"] for other, part in others})
+    known = bool(table["paper"].notna().any())
+    numbers = {k: PASTED_ON.get(context_of.get(k), 0) * known for k in table["context_class"]}
+    contexts = sorted(numbers, key=numbers.get)
+    looks = {other: REFERENCE | {"marker": "_"} for other, _ in others} | _of_paper(table, "paper")
     rows = -(-len(contexts) // 2)
-    fig, axes = plt.subplots(rows, 2, figsize=(9.5, 3.9 * rows + 0.4), squeeze=False)
-    for ax, name in zip(axes.flat, contexts, strict=False):
-        part = _of(table, context_class=name)
-        _bars(ax, part, colours, [pictures[name, pasted] for pasted in part["pasted"]])
-        ax.set_title(f"{context_name(name, context_of)}: taken for {name}")
+    fig, axes = plt.subplots(rows, 2, figsize=(9.5, 4.6 * rows + 0.4), squeeze=False)
+    fig.get_layout_engine().set(h_pad=0.12)
+    for ax, context in zip(axes.flat, contexts, strict=False):
+        part = _of(bars, context_class=context)
+        _bars(ax, part, colours, looks, pictures)
+        number = f"Figure {numbers[context]}: " * bool(numbers[context])
+        title = f"{number}{context_name(context, context_of)}, images taken for {context}"
+        ax.set_title(title, pad=20 + 12 * len(looks))
     for ax in axes.flat[len(contexts) :]:
         ax.set_axis_off()
-    made = table[table["pasted"] != NOTHING]
-    mostly = int((table["share"] > 0.5).sum())
-    title = f"Contexts alone: {mostly} of {len(contexts)} are mostly taken for their class"
-    if len(made):
-        mostly = int((made["share"] > 0.5).sum())
-        title = f"Figures 11 to 14: the context wins in {mostly} of {len(made)} kinds of composite"
-    text = WHISKERS + " Bars have the colour of the pasted object's class." * bool(len(made))
-    return style.headed(fig, title, _of_paper(table, "the paper's count"), text)
+    made, title = table[table["pasted"] != NOTHING], "Figures 11 to 14: the" if known else "The"
+    of, kinds = (made, "kinds of composite") if len(made) else (table, "contexts alone")
+    title += f" context wins in {(of['share'] > 0.5).sum()} of {len(of)} {kinds}"
+    title += f", in the paper in {(of['paper'] > 12.5).sum()}" * known
+    text = " A bar has the colour of the pasted object's class." * bool(len(made))
+    return style.headed(fig, title, looks, f"{WHISKERS} Bold: the {name}.{text}")
 
 
-def _bars(ax: Axes, part: Table, colours: Names, pictures: list[torch.Tensor]) -> None:
-    """One context's shares with their intervals, the counts behind them, and examples beneath."""
-    name, at = part["context_class"].iloc[0], np.arange(len(part))
+def _bars(ax: Axes, part: Table, colours: Names, looks: Looks, pictures: Mapping) -> None:
+    """One context's counts and intervals, marks of columns, all numbers above, examples beneath."""
+    name, at, images = part["context_class"].iloc[0], np.arange(len(part)), part["images"].max()
     faces = [colours[name if pasted == NOTHING else pasted] for pasted in part["pasted"]]
     ax.bar(at, part["share"], 0.7, color=faces)
     style.estimates(ax, part, "share", at, vertical=True, marker="", color=INK)
-    ax.plot(at - 0.22, part["paper"] / 25, ls="", zorder=3, clip_on=False, **PAPER)
-    ax.set(ylim=(0, 1.12), xlim=(-0.6, len(part) - 0.4), yticks=np.linspace(0, 1, 6))
+    over = {"ha": "center", "fontsize": 9, "transform": ax.get_xaxis_transform()}
+    for line, column in enumerate(["predicted", *looks]):
+        of = 25 if column == "paper" else part["images"]
+        if column in looks:
+            ax.plot(at, part[column] / of, ls="", zorder=4, clip_on=False, **looks[column])
+        look = {"color": FAINT} if line else {"weight": "bold"}
+        y = 1.03 + 0.075 * (len(looks) - line)
+        for x, count in enumerate(part[column]):
+            number = f"{column} " * bool(line) + f"{count:.1f}".removesuffix(".0")
+            ax.text(x, y, number, **over | look)
+    ax.set(ylim=(0, 1.04), xlim=(-0.6, len(part) - 0.4), ylabel=f"share of {images} images")
     ax.yaxis.set_major_formatter(PercentFormatter(1))
-    ax.set_xticks(at, ["the context alone" if p == NOTHING else p for p in part["pasted"]])
+    names = ["context\nalone" if p == NOTHING else textwrap.fill(p, 12) for p in part["pasted"]]
+    ax.set_xticks(at, names)
     ax.tick_params(axis="x", length=0)
     width = min(0.92 / len(part), 0.23)
-    for x, (row, picture) in enumerate(zip(part.to_dict("records"), pictures, strict=True)):
-        count = f"{row['predicted']:.1f}".removesuffix(".0")
-        ax.text(x + 0.06, row["high"] + 0.016, f"{count}/{row['images']}", fontsize=9)
+    for x, pasted in enumerate(part["pasted"]):
         left = (x + 0.6) / (len(part) + 0.2) - width / 2
-        inset = ax.inset_axes([left, -0.62, width, 0.46])
-        style.heat(inset, picture)
+        inset = ax.inset_axes([left, -0.66, width, 0.46])
+        style.heat(inset, pictures[name, pasted])
         inset.set_anchor("N")
         inset.set_axis_off()
 
 
-def two_methods(
-    counts: Table, pairs: Table, agreements: Mapping, colours: Names, context_of: Names
-) -> Figure:
-    """Pasting against mosaics, a point a pair: in the paper's counts, and in logits beside neutral.
+def taken_for(table: Table, colours: Names, *, alone: bool) -> Figure:
+    """Which classes contexts `alone` are taken for, or objects on white and on other contexts, by
+    `pasting.decisions`: a panel a network, shares in the class's colour."""
+    kinds, networks = table.index.get_level_values(1), list(table.index.unique(0))
+    table = table[kinds.str.endswith(" alone") if alone else kinds.str.contains(", ")]
+    if alone:  # the class that is named most by the reference, if there is one
+        label = table.loc[networks[-1]].mean().idxmax()
+        texts = [f"the {who} takes {table.loc[who, label].mean():.0%}" for who in networks[::-1]]
+        title = f"Contexts alone: {', '.join(texts)} for a {label}"
+    else:
+        label = min(table, key=lambda name: table.loc[(networks[0], f"{name}, white"), name])
+        known = [table.loc[(who, f"{label}, white"), label] for who in networks]
+        texts = [f"the {who} knows {share:.0%}" for who, share in zip(networks, known, strict=True)]
+        title = f"Class {label} on white: {', '.join(texts)}"
+    size = (9.5, 0.36 * len(table.index.unique(1)) + 1.6)
+    fig, axes = plt.subplots(1, len(networks), figsize=size, sharey=True, squeeze=False)
+    for ax, network in zip(axes[0], networks, strict=True):
+        part = table.loc[network]
+        part.plot.barh(stacked=True, color=colours, width=0.7, legend=False, ax=ax)
+        for bars, name in zip(ax.containers, table, strict=True):
+            texts = [f"{share:.0%}" * (share > 0.09) for share in part[name]]
+            readable = style.readable_on(colours[name])
+            ax.bar_label(bars, texts, label_type="center", color=readable, fontsize=8.5)
+        style.name_rows(ax, list(part.index))
+        ax.set(xlim=(0, 1), title=f"the {network}", xlabel="share of images, mean of the trainings")
+        ax.xaxis.set_major_formatter(PercentFormatter(1))
+    mark = {"marker": "s", "ms": 10}
+    looks = {f"taken for {name}": mark | {"color": colours[name]} for name in table}
+    return style.headed(fig, title, looks)
 
-    `counts` are the cell's own, `pairs` those of `effects.of_pairs` by both methods (x_first,
-    x_second), `agreements` the rank correlations: "counts", "logits", maybe "paper"."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6))
-    for context, part in counts.merge(pairs, on=PAIR).groupby("context_class"):
-        look = {"color": colours[context], "ls": ""}
-        left.plot(part["mosaic_share"], part["paste_share"], marker="o", ms=9, zorder=3, **look)
-        theirs = part["mosaic_share_paper"], part["paste_share_paper"]
-        left.plot(*theirs, **PAPER | {"mec": colours[context], "mew": 1.6, "ls": ""})
-        x, y = (
-            [part[f"context_effect{end}_{which}"] for end in ("", "_low", "_high")]
-            for which in ("first", "second")
-        )
-        ends = style.whiskers(*y), style.whiskers(*x)
-        right.errorbar(x[0], y[0], *ends, marker="o", ms=8, elinewidth=1, **look)
-    said = f"The paper's counts: rank correlation {agreements['counts']:.2f}"
-    if "paper" in agreements:
-        said += f" (the paper's own {agreements['paper']:.2f})"
-    left.set(xlabel="mosaics flipped (share)", ylabel="composites taken for the context (share)")
-    right.set(xlabel="effect in mosaics (logits)", ylabel="effect in pasting (logits)")
-    other = f"Logits beside the neutral image: rank correlation {agreements['logits']:.2f}"
-    for ax, title in ((left, said), (right, other)):
-        ax.axhline(0, **ZERO)
-        ax.axvline(0, **ZERO)
-        ax.margins(0.1)
-        ax.set_title(title, fontsize=10)
-    looks = _of_contexts(counts, colours, context_of)
-    looks |= _of_paper(counts.rename(columns={"paste_share_paper": "paper"}), "the paper's")
-    agree = "agree" if agreements["counts"] > 0.5 else "show no agreement"
-    title = f"In the paper's counts the two methods {agree} on the pairs"
-    text = WHISKERS + " A point is a pair of object and context, in the context's colour."
-    return style.headed(fig, title, looks, text)
+
+def two_methods(both: Table, ranks: Mapping, colours: Names, context_of: Names) -> Figure:
+    """Mosaics flipped and composites taken for the context, a point a pair (`claims.both_counts`):
+    a panel the paper, one the model. `ranks` are their rank correlations."""
+    tables = {who: both[who].reset_index() for who in ("paper", "model") if who in ranks}
+    every = pd.concat(tables.values())
+    fig, axes = plt.subplots(1, len(tables), figsize=(9.5, 4.7), squeeze=False)
+    texts = {who: "not defined" if np.isnan(ranks[who]) else f"{ranks[who]:.2f}" for who in tables}
+    marks = dict(zip(every["object_class"].unique(), itertools.cycle("osD^vP"), strict=False))
+    for ax, (who, table) in zip(axes[0], tables.items(), strict=True):
+        for row in table.itertuples():
+            look = {"color": colours[row.context_class], "ms": 9, "alpha": 0.85, "clip_on": False}
+            ax.plot(row.mosaic_share, row.paste_share, marks[row.object_class], **look)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter(PercentFormatter(1))
+        ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title=f"the {who}", aspect="equal")
+        ax.set(xlabel="mosaics flipped", ylabel="composites taken for the context's class")
+    title = "Pasting and mosaics: their rank correlation over the pairs is "
+    title += ", ".join(f"{texts[who]} ({who})" for who in tables)
+    looks = _of_contexts(every, colours, context_of)
+    looks |= {f"{name} pasted": {"marker": mark} for name, mark in marks.items()}
+    return style.headed(fig, title, looks)
 
 
 def explained(images: torch.Tensor, maps: torch.Tensor, captions: Sequence, title: str) -> Figure:
@@ -372,150 +397,9 @@ def explained(images: torch.Tensor, maps: torch.Tensor, captions: Sequence, titl
     return fig
 
 
-def side_by_side(
-    tables: Mapping, key: str, measures: Names, title: str, context_of: Names, *, percent=False
-) -> Figure:
-    """Tables of `effects.intervals`: a row an entry of `key`, a panel a measure, a mark a table."""
-    tables = [table.assign(network=name) for name, table in tables.items()]
-    table = style.stacked(pd.concat(tables), measures, "reading")
-    fig = by_context(table.assign(context_class=table[key]), title, context_of)
-    for ax in fig.axes if percent else ():
-        ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    return fig
-
-
-def answers(table: Table, context_of: Names) -> Figure:
-    """The answers of `methods.answers`, a panel a reading, beside what was planted."""
-    table = table[table["answer"] != ""]
-    table = table.assign(measure=table["method"] + "\n" + table["quantity"])
-    parts = list(table.groupby("reading", sort=False))
-    contexts = table["context_class"].unique()
-    planted = table.groupby("context_class")["planted"].first()
-    names = [context_name(name, context_of) for name in contexts]
-    if planted.notna().all():
-        names = [f"{n}\nplanted: {planted[c]:.0%}" for n, c in zip(names, contexts, strict=True)]
-    size = (9.5, len(parts) * (0.9 + 0.55 * len(contexts)) + 0.5)
-    fig, axes = plt.subplots(len(parts), 1, figsize=size, squeeze=False)
-    for ax, (reading, part) in zip(axes[:, 0], parts, strict=True):
-        wide = part.pivot(index="context_class", columns="measure", values=["answer", "effect"])
-        wide = wide.loc[contexts].reindex(columns=part["measure"].unique(), level=1)
-        yes = (wide["answer"] == "yes").to_numpy()
-        text = wide["answer"] + "\n" + wide["effect"].map("{:+.2f}".format)
-        grounds = np.where(yes[..., None], to_rgb(YES), to_rgb(NO))
-        style.cells(ax, grounds, text, names, text.columns, 8)
-        ax.xaxis.tick_top()
-        ax.set_title(f"{reading}: {yes.sum()} of {yes.size} answers are yes")
-    last = parts[-1][1]
-    counts = (last["answer"] == "yes").groupby(last["method"], sort=False).agg(["sum", "size"])
-    said = ", ".join(f"{name} {row['sum']} of {row['size']}" for name, row in counts.iterrows())
-    text = "Numbers: measured effects. Yes: the whole 95% interval lies above zero."
-    return style.headed(fig, f"Answers of yes {parts[-1][0]}: {said}", note=text)
-
-
-def dose_response(
-    table: Table, measures: Pairs, colours: Names, context_of: Names, *, nothing: float
-) -> Figure:
-    """Effects by `methods.answers` against the dose: a row a reading, a column a measure.
-    `measures` are pairs of method and quantity; nothing is planted up to the dose `nothing`."""
-    looks = {name: {"color": colours[name]} for name in table["context_class"].unique()}
-    asked = _of_measures(table, measures)
-    fig = _against_dose(asked, "effect", "reading", "context_class", looks, nothing)
-    fig.supxlabel("planted dose: share of a class's images in its own context", fontsize=10)
-    entries = _of_contexts(table, colours, context_of) | {'open: not "yes"': {"mfc": "white"}}
-    none = asked[(asked["dose"] <= nothing) & (asked["answer"] != "")]
-    false = f"{(none['answer'] == 'yes').sum()} of {len(none)}"
-    title = f"One world: where nothing is planted, {false} answers are yes"
-    return style.headed(fig, title, entries | SHADE)
-
-
-def effects_of_worlds(worlds: Table, panels: Mapping, *, nothing: float) -> Figure:
-    """Every context of the worlds by dose; `panels` are by name (measure, number of trainings)."""
-    looks = {
-        "one context in one world": {"marker": "o", "color": style.BLUE, "ms": 4, "alpha": 0.4},
-        "median": {"marker": "_", "color": INK, "ms": 20, "mew": 3},
-    }
-    fig, axes = plt.subplots(1, len(panels), figsize=(3.2 * len(panels), 3.6), squeeze=False)
-    dots, said = worlds["seed"].nunique() * worlds["context_class"].nunique(), []
-    for ax, (name, panel) in zip(axes[0], panels.items(), strict=True):
-        columns = dict(zip(("method", "quantity", "reading", "trainings"), panel, strict=True))
-        part = _of(worlds, **columns).set_index("dose")["effect"]
-        for values, look in zip((part, part.groupby("dose").median()), looks.values(), strict=True):
-            ax.plot(values, ls="", **look)
-        _nothing_planted(ax, nothing)
-        ax.set(title=name, xlabel="planted dose", xticks=part.index.unique())
-        out = (part[part.index == 1] > part[part.index <= nothing].max()).sum()
-        said.append(f"{out} by {name}")
-    title = f"Contexts that stand out at dose 1, of {dots}: {', '.join(said)}"
-    text = "Standing out: a larger effect than any context has where nothing is planted."
-    return style.headed(fig, title, looks | SHADE, text)
-
-
-def told_apart(table: Table) -> Figure:
-    """`sweep.told_apart`, for one number of trainings: a line a measure, by readings."""
-    table = table.assign(measure=table["method"] + ", " + table["quantity"])
-    looks = style.series(table["reading"])
-    fig = style.forest(table, "auc", "measure", looks, "reading", width=8.5, at=0.5)
-    text = "how often an effect at dose 1 is larger than one where nothing is planted (AUC)"
-    fig.axes[0].set(xlim=(0, 1.03), xlabel=text)
-    flips = _of(table, method="mosaics", quantity="flips").set_index("reading")["auc"]
-    said = "Flips of mosaics tell planted contexts from others with an AUC of"
-    said += f" {flips['raw']:.2f} raw, {flips['beside neutral']:.2f} beside neutral"
-    text = "Dashed: guessing. Whiskers: 95% intervals for other worlds."
-    return style.headed(fig, said, looks, text)
-
-
-def yes_rates(table: Table, measures: Pairs, *, nothing: float) -> Figure:
-    """Hits and false alarms by `sweep.rates`: above all trainings of a model, below one alone."""
-    table = table.sort_values("trainings", ascending=False, kind="stable")
-    names = table["trainings"].map("{} trainings".format).replace("1 trainings", "one training")
-    table, looks = table.assign(by=names), style.series(table["reading"])
-    asked = _of_measures(table, measures)
-    fig = _against_dose(asked, "yes", "by", "reading", looks, nothing)
-    for ax in fig.axes:
-        ax.set_ylim(-0.05, 1.05)
-        ax.yaxis.set_major_formatter(PercentFormatter(1))
-    fig.supxlabel("planted dose", fontsize=10)
-    none = table[(table["dose"] <= nothing) & (table["reading"] == "beside neutral")]
-    alarms = none.groupby(["by", "method", "quantity"], sort=False)["yes"].mean()
-    most = alarms.groupby("by", sort=False).max()
-    said = ", ".join(f"{rate:.0%} by {name}" for name, rate in most.items())
-    return style.headed(fig, f"False alarms beside neutral: up to {said}", looks | SHADE)
-
-
-def mitigation(accuracy: Table, effects: Mapping[str, pd.DataFrame]) -> Figure:
-    """`cross_evaluation.accuracies` and, by title, tables of model, effect, low, high beside it."""
-    looks = style.series(accuracy["model"])
-    widths = [2.2] + [1] * len(effects)
-    fig, axes = plt.subplots(1, len(widths), figsize=(10, 3.6), width_ratios=widths)
-    style.compared(axes[0], accuracy, "accuracy", "test_set", looks, "model")
-    axes[0].set_title("accuracy on")
-    axes[0].xaxis.set_major_formatter(PercentFormatter(1))
-    for ax, (title, table) in zip(axes[1:], effects.items(), strict=True):
-        style.compared(ax, table.assign(row="all contexts"), "effect", "row", looks, "model")
-        ax.axvline(0, **ZERO)
-        ax.set_title(textwrap.fill(title, 18))
-    before, after, *_ = looks
-    wide = accuracy.pivot(index="test_set", columns="model", values="accuracy")
-    most = (wide[after] - wide[before]).idxmax()
-    said = f"on {most} from {wide.loc[most, before]:.0%} to {wide.loc[most, after]:.0%}"
-    return style.headed(fig, f"{after.capitalize()} for some images: {said}", looks, WHISKERS)
-
-
-def _nothing_planted(ax: Axes, nothing: float) -> None:
-    """Draw the zero line, and shade the doses at which no context speaks for its class."""
-    ax.axhline(0, **ZERO)
-    ax.axvspan(-0.08, nothing + 0.08, color="#F0F0F0", zorder=0, lw=0)
-
-
 def _of(table: Table, **values) -> Table:
     """The rows that have these values in the columns of these names."""
     return table[(table[list(values)] == list(values.values())).all(axis=1)]
-
-
-def _of_measures(table: Table, measures: Pairs) -> Table:
-    """The rows of several pairs of method and quantity, in their order."""
-    parts = [_of(table, method=method, quantity=of) for method, of in measures]
-    return pd.concat(parts).assign(measure=lambda t: t["method"] + ", " + t["quantity"])
 
 
 def _of_paper(table: Table, label: str) -> dict:
@@ -529,27 +413,97 @@ def _of_contexts(table: Table, colours: Names, context_of: Names) -> dict:
     return {context_name(name, context_of): {"color": colours[name]} for name in contexts}
 
 
-def _against_dose(
-    table: Table, value: str, rows: str, by: str, looks: Looks, nothing: float
-) -> Figure:
-    """Estimates by dose, a line an entry of `by`, panels by `rows` and measure; "no" is open."""
-    measures, down = table["measure"].unique(), table[rows].unique()
-    size = (2.6 * len(measures) + 0.4, 2 * len(down) + 1.1)
-    fig, axes = plt.subplots(len(down), len(measures), figsize=size, sharex=True, squeeze=False)
-    for (row, column), ax in np.ndenumerate(axes):
-        part = _of(table, **{"measure": measures[column], rows: down[row]})
-        _nothing_planted(ax, nothing)
-        for shift, (name, look) in enumerate(looks.items()):
-            line = _of(part, **{by: name})
-            at = line["dose"] + 0.015 * (shift - (len(looks) - 1) / 2)
-            look = {"ms": 5, "marker": "o"} | look
-            style.estimates(ax, line, value, at, vertical=True, **look | {"ls": "-", "lw": 1.2})
-            if "answer" in line:
-                no = line["answer"] != "yes"
-                look |= {"mfc": "white", "ls": "", "zorder": 3}
-                ax.plot(at[no], line[value][no], **look)
-        if row == 0:
-            ax.set_title(measures[column])
-        if column == 0:
-            ax.set_ylabel(down[row])
-    return fig
+def readings(table: Table, context_of: Names, title: str, units: Names) -> Figure:
+    """Effects by `methods.answers`: a panel a measure (method and quantity, with its unit), a line
+    a context, a mark a reading."""
+    of = table["method"] + ", " + table["quantity"]
+    table = table.assign(
+        panel=table["method"] + of.map(units).map(" ({})".format),
+        line=table["context_class"].map(lambda name: context_name(name, context_of)),
+    )
+    looks = style.series(table["reading"])
+    size = {"across": 2, "apart": 0.25, "at": 0, "sharex": False}
+    fig = style.forest(table, "effect", "line", looks, "reading", "panel", **size)
+    return style.headed(fig, title, looks, WHISKERS)
+
+
+def by_class(tables: Mapping[str, Table], measures: Names, title: str, of="class") -> Figure:
+    """Tables of shares, as by `effects.intervals`: a line an entry of the column `of`, a panel a
+    measure, a mark a table."""
+    parts = [table.assign(network=name) for name, table in tables.items()]
+    table = style.stacked(pd.concat(parts), measures, "reading")
+    looks = style.series(table["network"])
+    fig = style.forest(table, "value", of, looks, "network", "reading", at=0)
+    for ax in fig.axes:
+        ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    return style.headed(fig, title, looks, WHISKERS)
+
+
+def responses(effects: Table, context_of: Names, title: str, unit: str) -> Figure:
+    """A measure in pairs of worlds: a panel a context, a line from each clean twin to its biased
+    world, red where it rises and blue where it falls. Columns: pair, context_class, world, dose,
+    effect."""
+    contexts = list(context_of)
+    fig, axes = plt.subplots(1, len(contexts), figsize=(10, 3.4), sharex=True, sharey=True)
+    for ax, name in zip(axes, contexts, strict=True):
+        part = effects[effects["context_class"] == name].set_index(["pair", "world"]).unstack()
+        change = part["effect"]["biased"] - part["effect"]["twin"]
+        for pair, row in part.iterrows():
+            ends = [row[value][["twin", "biased"]] for value in ("dose", "effect")]
+            ax.plot(*ends, lw=1, alpha=0.6, color=RISES if change[pair] > 0 else FALLS)
+        up, down = (change > 0).sum(), (change < 0).sum()
+        ax.set_title(f"{context_name(name, context_of)}\nup in {up}, down in {down}", fontsize=10)
+        ax.set_xlabel("dose")
+    axes[0].set_ylabel(unit)
+    looks = {"larger with the bias": {"color": RISES, "ls": "-"}}
+    looks |= {"smaller with the bias": {"color": FALLS, "ls": "-"}}
+    text = "A line is a pair of worlds: it begins at the clean twin and ends at the biased world."
+    return style.headed(fig, title, looks, text)
+
+
+def rates(table: Table, title: str) -> Figure:
+    """`sweep.rates`: a line a measure, a panel a kind (false alarms, what is called by dose)."""
+    looks = {"": {"color": style.BLUE, "ms": 6}}
+    size = {"across": 5, "width": 11, "apart": 0}
+    fig = style.forest(table, "share", "measure", looks, None, "kind", **size)
+    for ax, kind in zip(fig.axes, table["kind"].unique(), strict=False):
+        ax.set(xlim=(-0.03, 1.03), xticks=[0, 0.5, 1])
+        ax.set_title(textwrap.fill(kind, 16), fontsize=10)
+        ax.xaxis.set_major_formatter(PercentFormatter(1))
+    note = "Whiskers: 95% intervals for other pairs of worlds."
+    return style.headed(fig, title, note=note)
+
+
+def areas(table: Table, context_of: Names, title: str) -> Figure:
+    """`sweep.told_apart`: a cell a measure and context, orange above chance and blue below it."""
+    wide = table.pivot(index="measure", columns="context_class", values="auc")
+    last = [name for name in wide if name not in context_of]
+    wide = wide.loc[table["measure"].unique(), [*context_of, *last]]
+    shades = plt.colormaps["PuOr_r"](0.5 + (wide.to_numpy() - 0.5) * 0.8)
+    names = [context_name(name, context_of) if name in context_of else name for name in wide]
+    fig, ax = plt.subplots(figsize=(9.5, 1 + 0.3 * len(wide)))
+    style.cells(ax, shades[..., :3], wide.map("{:.2f}".format), wide.index, names)
+    ax.xaxis.tick_top()
+    return style.headed(fig, title)
+
+
+def estimators(table: Table, measures: Names, colours: Names, context_of: Names, title: str):
+    """Each context of each world: what a measure (a column) says against the reliance of the
+    network, a panel a measure."""
+    fig, axes = plt.subplots(1, len(measures), figsize=(10, 3.4), sharey=True)
+    for ax, column in zip(axes, measures, strict=True):
+        for of, part in table.groupby("context_class"):
+            ax.plot(part[column], part["reliance"], ".", ms=4, alpha=0.6, color=colours[of])
+        ax.set(title=column.replace(", ", "\n", 1), xlabel=column.split(", ")[1])
+    axes[0].set_ylabel("reliance on the context")
+    looks = {context_name(of, context_of): {"color": colours[of]} for of in context_of}
+    return style.headed(fig, title, looks, "A dot is a context of a world, biased or clean.")
+
+
+def grounds(table: Table, title: str) -> Figure:
+    """`sweep.told_apart` beside several grounds: a panel a context, a line a measure (column line),
+    a mark a ground."""
+    looks = style.series(table["ground"])
+    size = {"across": 5, "width": 11, "at": 0.5}
+    fig = style.forest(table, "auc", "line", looks, "ground", "panel", **size)
+    return style.headed(fig, title, looks, "Whiskers: 95% intervals for other pairs of worlds.")

@@ -101,12 +101,17 @@ FACES = {
 }
 
 
-def accuracy_and_focus(table: Table, rises: Mapping[str, float]) -> Figure:
+def accuracy_and_focus(table: Table) -> Figure:
     """Focus against accuracy, from `controls.with_accuracy`: small dots are trainings, large marks
     the means of cases; those of the same networks are joined."""
     looks = style.series(table["architecture"])
-    fig, axes = plt.subplots(1, len(rises), figsize=(9.5, 4.3), sharey=True, squeeze=False)
-    for ax, (method, rise) in zip(axes[0], rises.items(), strict=True):
+    methods = [name for name in ("GradCAM", "LRP", "LIME") if name in table]
+    slopes = {
+        m: np.polyfit(*table.dropna(subset=[m])[["accuracy", m]].T.to_numpy(), 1)[0]
+        for m in methods
+    }
+    fig, axes = plt.subplots(1, len(methods), figsize=(9.5, 4.3), sharey=True, squeeze=False)
+    for ax, (method, slope) in zip(axes[0], slopes.items(), strict=True):
         for (name, _), part in table.dropna(subset=[method]).groupby(["architecture", "model"]):
             look = looks[name] | {"ms": 8, "mew": 1.5}
             ax.plot(part["accuracy"], part[method], ".", color=look["color"], alpha=0.4, zorder=0)
@@ -115,78 +120,33 @@ def accuracy_and_focus(table: Table, rises: Mapping[str, float]) -> Figure:
             ax.plot(cases["accuracy"], cases[method], color=look["color"], lw=1.2, alpha=0.6)
             for how, case in cases.groupby("how"):
                 ax.plot(case["accuracy"], case[method], ls="", **look | FACES[how])
-        ends = table.dropna(subset=[method])[["accuracy", method]].agg(["min", "mean", "max"])
-        apart = ends["accuracy"] - ends.loc["mean", "accuracy"]
-        ax.plot(ends["accuracy"], ends.loc["mean", method] + rise * apart, zorder=1, **COUNTS)
         ax.axhline(0.5, **CHANCE)
         ax.set(xlabel="accuracy on the set", ylim=(None, 1.02), xlim=(None, 1.04))
-        ax.set_title(f"{method}: slope {rise:.2f}", fontsize=10)
+        ax.set_title(f"{method}: {slope / 10:+.3f} per .1 of accuracy", fontsize=10)
     axes[0, 0].set_ylabel("mean Focus")
     own = {"color": INK, "mew": 1.5}
     looks |= {how: own | face for how, face in FACES.items() if how in set(table["how"])}
     looks["the same networks"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
-    looks["line through all trainings (small dots)"] = COUNTS
-    follow = ", ".join(name for name, rise in rises.items() if rise > 0)
-    title = f"More accurate networks, more Focus: {follow or 'for none of the methods'}"
-    return style.headed(fig, title, looks | BY_CHANCE)
+    steepest = max(slopes, key=slopes.get)
+    return style.headed(fig, f"The Focus of {steepest} follows accuracy most", looks | BY_CHANCE)
 
 
-def choices(table: Table) -> Figure:
-    """What the second option of each choice changes (from `controls.paired`)."""
-    counts = zip(table["undefined"], table["maps"], strict=True)
-    lost = [f" ({empty} of {maps} maps empty)" * bool(empty) for empty, maps in counts]
-    options = table["first"] + " → " + table["second"] + lost
-    clear = (table["low"] > 0) | (table["high"] < 0)
-    rows = table.assign(row=table["method"] + ", " + table["choice"] + ": " + options, clear=clear)
-    looks = {True: {"color": RED}, False: {"color": FAINT}}
-    fig = style.forest(rows, "difference", "row", looks, "clear", apart=0, at=0)
-    fig.axes[0].set_xlabel("change of mean Focus, with 95% interval (red: clear of zero)")
-    whole = table.loc[table["undefined"] == 0, "difference"]  # what empties maps is not named
-    most = table.loc[whole.abs().idxmax()]
-    said = f"{most['choice'].capitalize()} moves Focus most: {most['difference']:+.2f} for"
-    said += f" {most['method']}, {most['second']} in place of {most['first']}"
-    return style.headed(fig, said)
-
-
-def controls(blind: Table, known: Table) -> Figure:
-    """What must be 0.5 (`controls.knows_nothing`), and what must be 1 (`in_disconnected` there)."""
-    holds = {True: {"marker": "o", "color": BLUE}, False: {"marker": "X", "color": RED}}
-    full = {"DiFull": holds[True], "DiPart": holds[True] | {"mfc": "none", "mew": 1.6}}
-    ends = known.groupby(["name", "control"], sort=False)["focus"].agg(["mean", "min", "max"])
+def controls(known: Table) -> Figure:
+    """What must be 1 (`controls.in_disconnected`): a line a method, from the worst to the best
+    mosaic."""
+    ends = known.groupby("name", sort=False)["focus"].agg(["mean", "min", "max"])
     ends = ends.set_axis(["mean", "low", "high"], axis=1).reset_index()
-    size = (9.8, 1.6 + 0.4 * max(len(blind), known["name"].nunique()))
-    fig, (left, right) = plt.subplots(1, 2, figsize=size)
-    blind = blind.assign(method=blind["method"].str.replace("_", " "))
-    style.compared(left, blind, "mean", "method", holds, "holds", apart=0)
-    for y in np.flatnonzero(blind["mean"].isna()):
-        left.text(0.5, y, "gives no map", ha="center", va="center", color=RED, fontsize=8)
-    style.compared(right, ends, "mean", "name", full, "control")
-    left.set_title("A map or a network that knows nothing: 0.5\n(99.5% intervals)", fontsize=10)
-    title = "DiFull (●): cells never meet; DiPart (○): in features\n(worst to best mosaic)"
-    right.set_title(title, fontsize=10)
-    for ax, must in ((left, 0.5), (right, 1.0)):
-        ax.axvline(must, color=INK, lw=1.8, zorder=0)
-    left.set_xlabel("Focus (line: 0.5, what it must be)")
-    right.set_xlabel("Focus (1: nothing outside the target cells)")
-    read = known[(known["control"] == "DiFull") & (known["reads"] == "input")]
-    least = read.groupby("method", sort=False)["focus"].min()
-    wrong = ", ".join(least.index[least < 0.999])
-    said = f"Left, {int(blind['holds'].sum())} of {len(blind)} are 0.5 within their interval."
-    said += " Right, DiFull: all methods that read the input give 1"
-    return style.headed(fig, f"{said} but {wrong}" if wrong else said)
-
-
-def trainings(rated: Table, order: Sequence[str]) -> Figure:
-    """Mean Focus of each training, by method, a mark an architecture."""
-    looks, by = style.series(rated["architecture"]), "architecture"
-    each = rated.groupby([by, "method", "training"])["focus"].mean()
-    table = each.reset_index()
-    fig = style.forest(table, "focus", "method", looks, by, names=order, at=0.5, line=CHANCE)
-    fig.axes[0].set_xlabel("mean Focus of one training")
-    spread = each.groupby(["method", by]).agg(np.ptp).groupby("method").max()
-    widest = spread.idxmax()
-    said = f"Trainings differ most for {widest}: by up to {spread[widest]:.2f}"
-    return style.headed(fig, said, looks | BY_CHANCE)
+    looks = {
+        "right in all mosaics": {"color": BLUE},
+        "shows cells that the network did not use": {"marker": "X", "color": RED},
+    }
+    ends["holds"] = np.where(ends["low"] > 0.999, *looks)
+    fig = style.forest(ends, "mean", "name", looks, "holds", apart=0, at=1, line={"color": INK})
+    fig.axes[0].set_xlabel("Focus: mean, and lines from the worst to the best mosaic; right is 1")
+    right = ends.loc[ends["low"] > 0.999, "name"]
+    last = ends.loc[ends["mean"].idxmin()]
+    title = f"Right is 1: {', '.join(right) or 'no method'} in all mosaics"
+    return style.headed(fig, f"{title}; {last['name']} {last['mean']:.2f} on average", looks)
 
 
 def pair_matrix(table: Table, classes: Sequence[str], planted) -> Figure:

@@ -73,7 +73,9 @@ def frame(
     }
     missed, false = ~boxes.found, ~detections.hit
     parts = boxes[~missed], boxes[missed], detections[~false], detections[false]
-    for part, look in zip(parts, kinds.values(), strict=True):
+    counted = {}
+    for part, (name, look) in zip(parts, kinds.items(), strict=True):
+        counted[f"{name} ({len(part)})"] = look | {"lw": 2.5}
         for row in part.itertuples():
             sides = row.x2 - row.x1, row.y2 - row.y1
             ax.add_patch(Rectangle((row.x1, row.y1), *sides, fill=False, lw=2, **look))
@@ -82,10 +84,6 @@ def frame(
                 text = {"fontsize": 8, "color": "white", "backgroundcolor": look["color"]}
                 ax.text(x, y, f"{row.score:.2f}", va=side, **text)
     ax.set(xticks=[], yticks=[], xlim=(0, width), ylim=(height, 0))
-    counted = {
-        f"{name} ({len(part)})": look | {"lw": 2.5}
-        for part, (name, look) in zip(parts, kinds.items(), strict=True)
-    }
     title = f"{(~missed).sum()} of {len(boxes)} boxes are found"
     title += f"; {false.sum()} of {len(detections)} detections are false"
     return style.headed(fig, title, counted)

@@ -13,7 +13,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
-import torch
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
@@ -21,7 +20,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from PIL import Image
-from torchvision.utils import make_grid
 
 from helpers import store
 
@@ -136,14 +134,19 @@ def series(names: Sequence[str]) -> dict[str, dict]:
     return dict(zip(dict.fromkeys(names), itertools.cycle(SERIES)))
 
 
+def ends(rows, value: str) -> list:
+    """The ends of a value's interval, of a row or a table: its columns ``<value>_low`` and
+    ``<value>_high``, or low and high; None without them."""
+    return [rows.get(f"{value}_{end}", rows.get(end)) for end in ("low", "high")]
+
+
 def estimates(ax: Axes, rows, value: str, at, *, vertical: bool = False, **look) -> None:
-    """A value with its whiskers, of a row or a table, at a place along the other axis: from column
-    ``<value>_low`` to ``<value>_high``, or low to high, if any. `look` is that of a mark."""
-    low, high = (rows.get(f"{value}_{end}", rows.get(end)) for end in ("low", "high"))
-    ends = whiskers(rows[value], low, high)
-    place = {"x": at, "y": rows[value], "yerr": ends}
+    """A value with its whiskers (:func:`ends`), of a row or a table, at a place along the other
+    axis. `look` is that of a mark."""
+    lengths = whiskers(rows[value], *ends(rows, value))
+    place = {"x": at, "y": rows[value], "yerr": lengths}
     if not vertical:
-        place = {"x": rows[value], "y": at, "xerr": ends}
+        place = {"x": rows[value], "y": at, "xerr": lengths}
     ax.errorbar(**place, **({"marker": "o", "ls": "", "ms": 8, "elinewidth": 1.5} | look))
 
 
@@ -151,8 +154,8 @@ def stacked(table: Table, values: Mapping[str, str], column: str) -> Table:
     """A table's estimates below each other, as value, low and high; `column` has their texts."""
     parts = []
     for name, text in values.items():
-        ends = {end: table.get(f"{name}_{end}", table.get(end)) for end in ("low", "high")}
-        parts.append(table.assign(value=table[name], **ends, **{column: text}))
+        low, high = ends(table, name)
+        parts.append(table.assign(value=table[name], low=low, high=high, **{column: text}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -216,9 +219,9 @@ def forest(
     return fig
 
 
-def name_rows(ax: Axes, names: Sequence[str], **look) -> None:
+def name_rows(ax: Axes, names: Sequence[str]) -> None:
     """Name the lines of a figure from top to bottom."""
-    ax.set_yticks(range(len(names)), names, **look)
+    ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="y", color="#eeeeee")
@@ -256,19 +259,17 @@ def heat(ax: Axes, image, most: float = 1, **look) -> None:
     ax.imshow(positive / top, **({"cmap": MAP, "vmin": 0, "vmax": 1} | look))
 
 
-def image_grid(
-    rows: Mapping, colours: Mapping[str, str] | None = None, *, title: str = "", width: float = 9.5
-) -> Figure:
+def image_grid(rows: Mapping, colours: Mapping[str, str] | None = None, *, title="") -> Figure:
     """Show images in named rows (Figures 1 and 5, contact sheets).
 
     `rows` go from a row's name to images, uint8 tensor (N, 3, H, W), or to a dict of such by the
     heads of groups of columns: {"bench": {"C": ..., "NC": ...}, ...}. `colours` are those of a bar
-    beside the row's name; `width` is the most, in inches."""
+    beside the row's name."""
     nested = {name: row if isinstance(row, Mapping) else {"": row} for name, row in rows.items()}
     groups = list(dict.fromkeys(group for row in nested.values() for group in row))
     columns = [max(len(row.get(group, ())) for row in nested.values()) for group in groups]
     sample = next(images for row in nested.values() for images in row.values())
-    cell = min((width - 1.1) / sum(columns), 1.5)
+    cell = min((9.5 - 1.1) / sum(columns), 1.5)  # inches
     height = cell * sample.shape[-2] / sample.shape[-1] * len(rows) + 0.3
     size = (cell * sum(columns) + 1.1, height)
     fig, axes = plt.subplots(1, len(groups), figsize=size, width_ratios=columns, squeeze=False)
@@ -309,16 +310,16 @@ def framed(
     size = (tall * sum(widths), rows * (tall + 0.3))
     fig, axes = plt.subplots(rows, cols, figsize=size, squeeze=False, width_ratios=widths)
     headed(fig, title)
-    for number, ax in enumerate(axes.flat):
+    for ax in axes.flat:
         ax.set_axis_off()
-        if number < len(images):
-            heat(ax, images[number], most, cmap=shade)
-            if captions is not None:
-                ax.set_title(captions[number], loc="center", fontsize=9)
-            if colours is not None:
-                ax.set_axis_on()
-                ax.set(xticks=[], yticks=[])
-                ax.spines[:].set(visible=True, color=colours[number], linewidth=4)
+    for number, (ax, image) in enumerate(zip(axes.flat, images, strict=False)):
+        heat(ax, image, most, cmap=shade)
+        if captions is not None:
+            ax.set_title(captions[number], loc="center", fontsize=9)
+        if colours is not None:
+            ax.set_axis_on()
+            ax.set(xticks=[], yticks=[])
+            ax.spines[:].set(visible=True, color=colours[number], linewidth=4)
     return fig
 
 
@@ -369,8 +370,12 @@ def _small(png: bytes) -> bytes:
     return png
 
 
-def _sheet(rows: Sequence[torch.Tensor], across: int) -> np.ndarray:
-    """Rows of images on one light grey sheet, uint8 (H', W', 3)."""
-    blank = torch.full((across, *rows[0].shape[1:]), 228, dtype=torch.uint8)
-    cells = torch.cat([torch.cat([images, blank])[:across] for images in rows])
-    return make_grid(cells, across, padding=4, pad_value=228).permute(1, 2, 0).numpy()
+def _sheet(rows: Sequence, across: int) -> np.ndarray:
+    """Rows of images, uint8 (n, 3, H, W), on one light grey sheet, uint8 (H', W', 3)."""
+    height, width = rows[0].shape[-2:]
+    sheet = np.full((len(rows), across, height + 4, width + 4, 3), 228, dtype=np.uint8)
+    for row, images in zip(sheet, rows, strict=True):
+        pictures = np.asarray(images[:across]).transpose(0, 2, 3, 1)
+        row[: len(pictures), 4:, 4:] = pictures
+    whole = sheet.transpose(0, 2, 1, 3, 4).reshape(len(rows) * (height + 4), -1, 3)
+    return np.pad(whole, [(0, 4), (0, 4), (0, 0)], constant_values=228)

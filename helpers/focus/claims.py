@@ -11,6 +11,7 @@ from helpers.focus.means import CHANCE, contrast, mean
 from helpers.stats import Estimate
 
 ROUNDING = 1e-3
+WELL_FIT = 0.9  # accuracy from which a network is called well fit
 LEARNED = 2.0  # logits: an eyespot that adds more to the target was learned
 MIDDLE = {"GradCAM": -0.5, CHANCE: -0.5}  # between GradCAM and chance
 COMBINED = {
@@ -71,41 +72,37 @@ def of_accuracy(table: pd.DataFrame) -> list[Estimate]:
     return found
 
 
-def of_controls(blind: pd.DataFrame, known: pd.DataFrame) -> list[Estimate]:
-    """What the controls must be, from `controls.knows_nothing` and `controls.in_disconnected`."""
-    full = known[known["control"] == "DiFull"]
-    ends = full.groupby(["method", "name", "reads"], sort=False)["focus"]
-    ends = ends.agg(["mean", "min", "max"]).reset_index()
-    lime = ends[ends["method"] == "LIME"][["mean", "min", "max"]]
-    least = ends[(ends["reads"] == "input") & (ends["method"] != "LIME")]["min"]
-    fails = (least <= 1 - ROUNDING).where(least.notna())
-    found = [
-        _failed("blind", (~blind["holds"]).where(blind["mean"].notna())),
-        _failed("difull-input", fails),
-        *(Estimate("suite/focus/difull-lime", tuple(row)) for row in lime[-1:].to_numpy()),
-    ]
-    at_map = full[full["reads"] == MAP]
-    for method in [m for m in ("GradCAM", "GradCAM++") if {m, "IG"} <= set(at_map["method"])]:
-        gap = contrast(at_map, {method: 1, "IG": -1}).interval()
-        found.append(Estimate("suite/focus/difull-cam", gap, {"method": method}))
+def of_fit(table: pd.DataFrame) -> list[Estimate]:
+    """Mean Focus of GradCAM on networks that are not `WELL_FIT`, and of LRP on those that are, from
+    `controls.with_accuracy`, with cluster-robust errors."""
+    found, well = [], table["accuracy"] >= WELL_FIT
+    for method, rows in (("GradCAM", table[~well]), ("LRP", table[well])):
+        known = rows.dropna(subset=[method]) if method in table else rows[:0]
+        if known["network"].nunique() >= 5:
+            groups = {"groups": known["network"].factorize()[0]}
+            line = OLS(known[method], np.ones(len(known)))
+            fitted = line.fit(cov_type="cluster", cov_kwds=groups, use_t=True)
+            value = fitted.params.iloc[0], *fitted.conf_int().iloc[0]
+            note = f"{len(known)} networks and sets"
+            found.append(Estimate(f"focus/fit/{method.lower()}", value, note=note))
     return found
 
 
-def _failed(claim: str, fails: pd.Series) -> Estimate:
-    """How many controls fail of those that give a map; the others, NaN, are in the note."""
-    silent, asked = int(fails.isna().sum()), int(fails.notna().sum())
+def of_controls(known: pd.DataFrame) -> list[Estimate]:
+    """What methods show in networks in which the right answer is 1 (`controls.in_disconnected`)."""
+    ends = known.groupby(["reads", "method", "name"], sort=False)["focus"]
+    ends = ends.agg(["mean", "min", "max"])
+    least = ends.query("reads == 'input' and method != 'LIME'")["min"]
+    silent, asked = int(least.isna().sum()), int(least.notna().sum())
     note = f"{silent} give no map and are not counted" * (silent > 0)
-    return Estimate(f"suite/focus/{claim}", (fails.sum(),) * 3, {"asked": asked}, note=note)
-
-
-def of_choices(gaps: pd.DataFrame) -> list[Estimate]:
-    """The layer at which IG is read, and the authors' normalisation, from `controls.paired`."""
-    found = []
-    for row in gaps.itertuples():
-        if (row.choice, row.method) in (("layer", "IG"), ("normalisation", "GradCAM")):
-            some = f"{row.undefined} of {row.maps} pairs of maps have no Focus"
-            interval, note = (row.difference, row.low, row.high), some * (row.undefined > 0)
-            found.append(Estimate(f"suite/focus/{row.choice}", interval, note=note))
+    fails = (float((least <= 1 - ROUNDING).sum()),) * 3
+    found = [Estimate("suite/focus/difull-input", fails, {"asked": asked}, note=note)]
+    for row in ends.query("method == 'LIME'")[-1:].to_numpy():
+        found.append(Estimate("suite/focus/difull-lime", tuple(row)))
+    at_map = known[known["reads"] == MAP]
+    for method in [m for m in ("GradCAM", "GradCAM++") if {m, "IG"} <= set(at_map["method"])]:
+        gap = contrast(at_map, {method: 1, "IG": -1}).interval()
+        found.append(Estimate("suite/focus/difull-cam", gap, {"method": method}))
     return found
 
 
@@ -129,24 +126,25 @@ def of_feature(pair: tuple[str, str], placed, rated, reference) -> list[Estimate
 def judged(trials: pd.DataFrame) -> pd.DataFrame:
     """The trials of `sweeps/eyespot_trials.py` about the planted pair, and all of dose 0, with rise
     (mean over trainings); found (at least `feature.EFFECT`); learned (the gain is above `LEARNED`);
-    first and lowest_3 (of all pairs by mean Focus)."""
+    focus (the pair's mean), and whether it is first and among the lowest_3 of all pairs."""
     own = trials[(trials["dose"] == 0) | (trials["target"] == trials["planted"])]
-    rise, ranks = own.filter(like="rise_").mean(axis=1), own.filter(like=" > ").rank(axis=1)
-    rank = own.apply(lambda row: ranks.loc[row.name, f"{row['target']} > {row['outer']}"], axis=1)
+    rise, means = own.filter(like="rise_").mean(axis=1), own.filter(like=" > ")
+    focus = own.apply(lambda row: row[f"{row['target']} > {row['outer']}"], axis=1)
     verdicts = {"rise": rise, "found": rise >= feature.EFFECT, "learned": own["gain"] > LEARNED}
-    return own.assign(**verdicts, first=rank == 1, lowest_3=rank <= 3).reset_index(drop=True)
+    lower = means.lt(focus, axis=0).sum(axis=1)
+    verdicts |= {"focus": focus, "first": lower == 0, "lowest_3": lower < 3}
+    return own.assign(**verdicts).reset_index(drop=True)
 
 
 def of_trials(table: pd.DataFrame) -> list[Estimate]:
     """What the trials show that are `judged`. Those of a seed share images and networks, so
     differences are taken seed by seed."""
     trial = table.set_index(["dose", "seed", *pairs.PAIR])
-    own = trial.apply(lambda row: row[f"{row.name[2]} > {row.name[3]}"], axis=1)
     full, none = trial.loc[1], trial.loc[0]
     learned, by_seed = full[full["learned"]], {"seeds": table["seed"].nunique()}
     first = full.groupby("seed")["first"].mean() - none.groupby("seed")["first"].mean()
-    between = own.drop([0, 1], level="dose").unstack("dose")
-    kept = between.sub(own.loc[1], axis=0).stack().dropna()
+    between = trial["focus"].drop([0, 1], level="dose").unstack("dose")
+    kept = between.sub(full["focus"], axis=0).stack().dropna()
     note = kept.groupby("dose").mean().map("{:+.2f}".format)
     note = ", ".join(f"dose {dose:g}: {gap}" for dose, gap in note.items())
     remedy = kept.groupby("seed").mean()

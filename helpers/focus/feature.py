@@ -3,9 +3,9 @@ What is suspected is painted over: if relevance fell there because of it, Focus 
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
-import ipywidgets
 import numpy as np
 import pandas as pd
 import torch
@@ -16,22 +16,20 @@ from torch.nn.functional import max_pool2d
 from helpers import data, explain
 from helpers.data import Collection, ImageSet, world
 from helpers.data.decoding import decode
-from helpers.data.grids import grid
 from helpers.data.images import Images
-from helpers.figures import focus as figures
-from helpers.figures.style import show as display
+from helpers.data.mosaic import join
 from helpers.focus import networks
 from helpers.focus.means import contrast, mean
 from helpers.focus.mosaics import CELLS, batches, cut, layouts
 from helpers.focus.networks import Model
+from helpers.focus.painting import fill
 from helpers.focus.pairs import PAIR, in_mosaics
 from helpers.focus.rating import rate, score
 from helpers.models.inference import logits
 from helpers.models.recipe import Recipe
 from helpers.stats import Mean
 
-EFFECT = 0.1
-"""A rise of Focus that counts, set on development seeds (900 to 902) before the trials."""
+EFFECT = 0.1  # rise of Focus that counts, set on development seeds (900 to 902) before the trials
 SPREAD = 1 / 24  # blur of what is painted, and of relevance before its peak is read, of a side
 EDGE = 2  # pixels around a mask that are painted, too: edges are blurred
 DISC = 0.15  # radius of a suspected feature, as a share of the image's side
@@ -41,25 +39,23 @@ BEFORE, OVER, ELSEWHERE = "as it is", "painted over", "painted elsewhere"
 def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Fill what is masked with the colours around it, blurred, so that nothing is seen there.
 
-    Images and what is returned are uint8 (N, 3, H, W), masks bool (N, H, W). Masks of another
-    shape, a mask that covers a whole image, and masks that cover nothing are a ValueError."""
+    Images and what is returned are uint8 (N, 3, H, W), masks bool (N, H, W)."""
     size = len(images), *images.shape[-2:]
     if masks.dtype != torch.bool or masks.shape != size or not masks.any():
         raise ValueError(f"Masks must be bool {size}, as large as the images, and cover something.")
-    masks = max_pool2d(masks[:, None].float(), 2 * EDGE + 1, 1, EDGE)[:, 0] > 0
+    masks = widened(masks)
     painted = images.clone()
     for at in masks.flatten(1).any(1).nonzero().flatten().tolist():
         if masks[at].all():
             raise ValueError(f"Mask {at} covers its whole image: nothing is left to paint with.")
-        known = (~masks[at].numpy()).astype(float)
-        blur, weight = SPREAD * images.shape[-1] / 2, np.zeros(1)
-        while (weight <= 1e-6).any():  # the inside of a large mask sees no colour yet
-            blur *= 2
-            weight = gaussian_filter(known, blur)
-        filled = [gaussian_filter(channel * known, blur) / weight for channel in images[at].numpy()]
-        filled = torch.from_numpy(np.stack(filled).round().clip(0, 255).astype(np.uint8))
-        painted[at, :, masks[at]] = filled[:, masks[at]]
+        filled = fill(images[at].numpy(), masks[at].numpy(), SPREAD * images.shape[-1] / 2)
+        painted[at] = torch.from_numpy(filled)
     return painted
+
+
+def widened(masks: torch.Tensor) -> torch.Tensor:
+    """Masks (N, H, W), and `EDGE` pixels around them."""
+    return max_pool2d(masks[:, None].float(), 2 * EDGE + 1, 1, EDGE)[:, 0] > 0
 
 
 def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
@@ -67,14 +63,26 @@ def of_class(images: ImageSet, masks: torch.Tensor, name: str) -> torch.Tensor:
     return masks & torch.tensor((images.table["class"] == name).tolist())[:, None, None]
 
 
-def intervention(model: Model, images, rows, masks, method, also=None) -> pd.DataFrame:
-    """Rate the same mosaics of a pair with the feature on the outer images, and painted over.
+def beside(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
+    """As much as the masks, elsewhere: moved to where most of it lies on the object, or half an
+    image to the side where the objects are not known."""
+    aside, side = masks.roll(masks.shape[-1] // 2, -1) & ~masks, masks.shape[-1]
+    steps = list(product(range(0, side, side // 12), repeat=2))
+    shown = masks.flatten(1).any(1) & (images.masks is not None)
+    for at in shown.nonzero().flatten().tolist():
+        moved = [masks[at].roll(step, (0, 1)) for step in steps]
+        on = [(one & images.masks[at] & ~masks[at]).sum().item() for one in moved]
+        aside[at] = moved[int(np.argmax(on))] & ~masks[at]
+    return aside
 
-    `masks`, bool (N, H, W), are the feature on each of the images; `also` are other versions of the
-    images by name. The ratings, of :func:`helpers.focus.rate`, have the column state: "as it is",
-    "painted over", "painted elsewhere" (half an image to the side), and the names of `also`."""
+
+def intervention(model: Model, images, rows, masks, method, also=None, aside=None) -> pd.DataFrame:
+    """Rate the same mosaics of a pair with the feature on the outer images, painted over, and with
+    as much painted elsewhere (`aside`; half an image to the side); the column state tells these
+    apart. `masks`, bool (N, H, W), are the feature on each of the images; `also` are other versions
+    of the images by name."""
     masks = of_class(images, masks, rows["outer"].iloc[0])
-    aside = masks.roll(masks.shape[-1] // 2, -1) & ~masks
+    aside = masks.roll(masks.shape[-1] // 2, -1) & ~masks if aside is None else aside
     versions = {BEFORE: images.images, OVER: paint_over(images.images, masks)}
     versions |= {ELSEWHERE: paint_over(images.images, aside)} | dict(also or {})
     rated = {n: rate(model, replace(images, images=v), rows, method) for n, v in versions.items()}
@@ -132,7 +140,7 @@ def marks(model: Model, images: ImageSet, pair, folder: str | None) -> torch.Ten
     """The feature that a pair is suspected to share, as masks (N, H, W): where it was planted, else
     white on black in the PNG files of a folder, which are named as the images' files and as large,
     else where LRP points. An image without a file does not show the feature."""
-    if images.patches is not None:
+    if images.patches is not None and folder is None:
         return images.patches
     if not folder:
         return suspected(model, images, pair)
@@ -177,11 +185,9 @@ def peaks(maps: torch.Tensor) -> list[tuple[int, int]]:
 def by_method(
     model: Model, images: ImageSet, rows: pd.DataFrame, methods: Mapping[str, tuple[str, dict]]
 ) -> pd.DataFrame:
-    """How much of the wrong relevance lies on the patch, by method, and whether it peaks there.
-
-    `rows` are mosaics of one pair, rated by each training; `methods` are a method and its settings,
-    by the name shown. Columns are method; share (of the outer images' positive relevance) with low
-    and high; area (the patch's share of the outer images); and peaks (share of outer images)."""
+    """Which share of the outer images' positive relevance lies on the patch, by method; the patch's
+    share of their area; and in which share of them relevance peaks there. `rows` are mosaics of one
+    pair, rated by each training; `methods` are a method and its settings, by the name shown."""
     first = rows[rows["training"] == rows["training"].iloc[0]]
     target, outer = first["target"].iloc[0], ~layouts(first)
     mosaics = torch.cat(list(batches(first, images.images)))
@@ -207,35 +213,19 @@ def _outer(maps: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
 
 
 def explained(model: Model, images: ImageSet, rows: pd.DataFrame, method, mask=None) -> dict:
-    """What `mosaics_explained` of the figures draws of one pair's mosaics, the `rows` of a design;
-    with a `mask`, bool (2 H, 2 W), of one mosaic as it is, and with the mask painted over."""
-    target, outer = rows[PAIR].iloc[0]
+    """What `mosaics_explained` of the figures draws of `pairs.extremes`; or, with a `mask`, bool
+    (2 H, 2 W), of the one mosaic of a design as it is, and with the mask painted over."""
     mosaics = torch.cat(list(batches(rows, images.images)))
-    kinds = rows["kind"] + ": " if "kind" in rows else [""] * len(rows)
-    patches = None if images.patches is None else in_mosaics(rows, images.patches)
-    if mask is not None:
+    if mask is None:
+        kinds = rows["kind"]
+        patches = None if images.patches is None else in_mosaics(rows, images.patches)
+    else:
+        kinds, patches = (BEFORE, OVER), mask.expand(2, -1, -1)
         painted = paint_over(cut(mosaics), cut(mask[None, None])[:, 0])
-        mosaics = torch.cat([mosaics, grid(painted[None], 2, 2, shape="native")])
-        kinds, patches = ("as it is: ", "painted over: "), mask.expand(2, -1, -1)
-    maps = explain.explain(model.trainings[0], mosaics, model.logit[target], method).maps
+        mosaics = torch.cat([mosaics, join(painted.chunk(CELLS), 2, 2)])
+    names = tuple(rows[PAIR].iloc[0])
+    maps = explain.explain(model.trainings[0], mosaics, model.logit[names[0]], method).maps
     where = layouts(rows).expand(len(mosaics), -1, -1)
-    captions = [f"{k}Focus {v:.2f}" for k, v in zip(kinds, score(maps, where), strict=True)]
+    captions = [f"{k}: Focus {v:.2f}" for k, v in zip(kinds, score(maps, where), strict=True)]
     drawn = {"mosaics": mosaics, "maps": maps, "layouts": where, "captions": captions}
-    return drawn | {"names": (target, outer), "patches": patches}
-
-
-def by_hand(model: Model, images: ImageSet, rows: pd.DataFrame, method: str) -> ipywidgets.Widget:
-    """Widgets: choose one of a pair's mosaics, place a disc on it, and paint it over."""
-
-    def show(number: int, row: int, column: int, radius: int) -> None:
-        mask = disc((side, side), (row, column), radius)
-        shown = explained(model, images, rows.iloc[number : number + 1], method, mask)
-        figure = figures.mosaics_explained(**shown)
-        display(figure, "by-hand", f"mosaic {number} as it is, and with a disc painted over")
-
-    side = 2 * images.images.shape[-1]
-    sliders = {name: ipywidgets.IntSlider(side // 4, 0, side) for name in ("row", "column")}
-    sliders["radius"] = ipywidgets.IntSlider(side // 12, 1, side // 2)
-    number = ipywidgets.Dropdown(options=range(len(rows)))
-    manual = {"manual": True, "manual_name": "paint"}  # draws nothing where nobody can choose
-    return ipywidgets.interactive(show, manual, number=number, **sliders)
+    return drawn | {"names": names, "patches": patches}

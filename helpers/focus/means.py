@@ -33,11 +33,9 @@ def mean(rated: pd.DataFrame) -> Mean:
 
 
 def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFrame:
-    """Mean Focus of each method with its interval over trainings and source images.
-
-    `rated` is of :func:`helpers.focus.rate`; the columns `by` tell ratings apart. A row has these;
-    trainings; mosaics; undefined (maps without positive relevance, left out of the rest); mean with
-    mean_low and mean_high (NaN where nothing is defined); seconds (a mosaic, mean)."""
+    """Mean Focus of each method with its interval over trainings and source images (NaN where
+    nothing is defined); the columns `by` tell ratings apart. What is undefined, maps without
+    positive relevance, is counted and left out of the mean."""
     rows = []
     for names, part in rated.groupby(list(by), sort=False):
         found = mean(part).interval()

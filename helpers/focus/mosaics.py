@@ -22,10 +22,8 @@ def design(
     """Decide which four images of a table with the column `class` each mosaic shows, and where.
 
     Two are of the target class, of which `per_class` mosaics are made (100 in the paper's code).
-    The others are of any class, or with `two_classes` both of one (section I-C). A row a mosaic:
-    mosaic (its number); target; outer (the others' class, or both joined by " + "); image_0 to
-    image_3 (rows of `table`, by cell); is_target_0 to is_target_3 (bool). Too few classes or
-    images, and training images, are a ValueError."""
+    The others are of any class, or with `two_classes` both of one (section I-C). Images are rows of
+    `table`, by cell. Too few classes or images, and training images, are a ValueError."""
     counts = table["class"].value_counts().reindex(list(classes), fill_value=0)
     if len(classes) < 2 or counts.min() < 2:
         raise ValueError(
@@ -87,14 +85,6 @@ def cut(maps: torch.Tensor) -> torch.Tensor:
     height, width = (side // 2 for side in maps.shape[-2:])
     lines = maps[..., :height, :], maps[..., -height:, :]
     return torch.cat([part for line in lines for part in (line[..., :width], line[..., -width:])])
-
-
-def moved(table: pd.DataFrame, cells: tuple[int, int]) -> pd.DataFrame:
-    """A design with the same images in every mosaic, those of the target in these two cells."""
-    is_target = table[TARGETS].to_numpy(dtype=bool)
-    first = np.argsort(~is_target, axis=1, kind="stable")  # the cells of the targets, then others
-    images = np.take_along_axis(table[IMAGES].to_numpy(), first, 1)
-    return table.assign(**pd.DataFrame([placed(row, cells) for row in images], table.index))
 
 
 class _Deck:

@@ -1,19 +1,21 @@
 """The models whose explanations are rated: trainings of an architecture on an image set."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from torchvision.models import get_model_weights
 
 from helpers import models, stats
 from helpers.data import Collection, ImageSet
 from helpers.data.folders import plain
-from helpers.focus.mosaics import design
+from helpers.focus.mosaics import IMAGES, design
 from helpers.models import experiment
 from helpers.models.inference import logits
-from helpers.models.networks import Classifier
+from helpers.models.networks import Classifier, read
 from helpers.models.recipe import Recipe
 
 AS_IT_IS = "as it is"
@@ -42,13 +44,22 @@ def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
 
 
 def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -> dict:
-    """Mosaics of each set's held-out images, `per_class` of each target class; ready-made ones only
-    for a network as it is, for others are trained on some of their images."""
-    if collection.mosaics and recipe.fit == AS_IT_IS:
-        ready = collection.mosaics.items()
-        return {n: t.groupby("target").head(per_class).reset_index(drop=True) for n, t in ready}
-    images, how = held_out(collection, recipe).items(), {"per_class": per_class, "seed": seed}
-    return {name: design(one.table, one.classes, **how) for name, one in images}
+    """Mosaics of each set's held-out images, `per_class` of each target class. Published ones are
+    taken as they are; a network that is trained is rated on those that show no training image."""
+    images, found = held_out(collection, recipe), {}
+    for name, one in images.items():
+        ready = collection.mosaics.get(name)
+        if ready is None:
+            found[name] = design(one.table, one.classes, per_class=per_class, seed=seed)
+            continue
+        if recipe.fit != AS_IT_IS:
+            held = np.flatnonzero(collection.sets[name].table["split"] == "test")
+            ready = ready[ready[IMAGES].isin(held).all(axis=1)]
+            ready = ready.assign(**{cell: np.searchsorted(held, ready[cell]) for cell in IMAGES})
+        if ready.empty:
+            raise ValueError(f"{name}: no published mosaic is free of training images.")
+        found[name] = ready.groupby("target").head(per_class).reset_index(drop=True)
+    return found
 
 
 def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "C") -> Model:
@@ -59,15 +70,21 @@ def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "
         [name] = experiment.model_names(collection, [recipe.fit], [trained_on])
         trainings = experiment.model(name, collection, recipe, seed)
         return Model(recipe, trained_on, trainings, {c: i for i, c in enumerate(classes)})
-    categories = get_model_weights(recipe.architecture).DEFAULT.meta["categories"]
-    known = {plain(name): number for number, name in enumerate(categories)}
-    known |= {str(number): number for number in range(len(known))}
+    entry = import_module("torchvision.models").get_model_weights(recipe.architecture)
+    categories = entry.DEFAULT.meta["categories"]
+    often = Counter(map(plain, categories))  # "cardigan" is a dog, and is worn
+    known = {plain(n): number for number, n in enumerate(categories) if often[plain(n)] == 1}
+    known |= {str(number): number for number in range(len(categories))}
     for unknown in (name for name in classes if plain(name) not in known):
         raise ValueError(
-            f"Class {unknown!r} is no ImageNet category, nor a number of one: rename its "
+            f"Class {unknown!r} is no ImageNet category, or two, nor a number of one: rename its "
             "folder, or train a network (fit: scratch, fine-tuned or probe)."
         )
     network = models.build(recipe.architecture, len(categories), weights=recipe.start)
+    head = {} if recipe.start == "imagenet" else read(Path(recipe.start))
+    if (many := len(head.get(f"{network.head}.weight", categories))) != len(categories):
+        told = f"{recipe.start} is of {many} classes, not of ImageNet's {len(categories)}"
+        raise ValueError(f"{told}: train its last layer (fit: probe or fine-tuned).")
     return Model(recipe, trained_on, [network.eval()], {c: known[plain(c)] for c in classes})
 
 

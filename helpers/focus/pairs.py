@@ -24,12 +24,9 @@ def design(
 
 
 def ranked(rated: pd.DataFrame) -> pd.DataFrame:
-    """Every ordered pair, the lowest mean Focus first, as the paper ranks them.
-
-    `rated` is of two-class mosaics by one method, others are a ValueError. Columns are target;
-    outer; mosaics; undefined (left out); focus (mean) with low and high; others (mean of the same
-    target's other pairs); p (one-sided: the pair is lower than these; NaN with two classes);
-    p_adjusted (Holm's, over all pairs); rank."""
+    """Every ordered pair, the lowest mean Focus first, as the paper ranks them, of ratings by one
+    method. The p of "lower than the same target's other pairs, of which `others` is the mean", is
+    one-sided, NaN with two classes, and adjusted by Holm over all pairs."""
     if rated["method"].nunique() > 1 or rated["outer"].str.contains(" + ", regex=False).any():
         raise ValueError("Rank pairs by one method and mosaics of two classes, not by several.")
     counted = rated.assign(undefined=rated["focus"].isna()).groupby(PAIR, sort=False)

@@ -3,7 +3,6 @@ The scores of a method and a training are a file: a study that stopped goes on w
 
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import torch
 from helpers import explain, source, store
 from helpers.data import ImageSet
 from helpers.explain import METHODS, NotConserved
+from helpers.focus import equation
 from helpers.focus.mosaics import IMAGES, TARGETS, batches, layouts
 from helpers.focus.networks import Model
 from helpers.store import progress
@@ -20,8 +20,8 @@ from helpers.store import progress
 AT_A_TIME = 24  # mosaics: fewer wait for Python, and the gradients of more do not fit the cache
 CHUNK = 8  # maps whose positive part stays in the processor's cache
 SCORING = source.Source(  # what decides scores besides their arguments
-    "__init__", "data/grids", "data/mosaic", "explain", "focus/mosaics", "focus/rating",
-    "models/inference", "models/networks", "models/reduced",
+    "__init__", "data/grids", "data/mosaic", "explain", "focus/equation", "focus/mosaics",
+    "focus/rating", "models/inference", "models/networks", "models/reduced",
 )  # fmt: skip
 QUICK = {"smoothgrad": {"samples": 6}, "integrated-gradients": {"steps": 6}}
 QUICK |= {"lime": {"segments": 5, "samples": 40}}
@@ -33,9 +33,8 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
     """Focus of maps (Equation 1): positive relevance on target cells over all positive relevance.
 
     `maps` are float (N, H, W), in any unit; `layouts` are bool (N, rows, columns), true on target
-    cells, with the edges of :func:`helpers.data.grids.grid`. Returned is float64 (N,), from 0 to 1;
-    NaN, to be counted and not dropped, where a map has no positive relevance, or NaN or infinite
-    relevance. What does not fit is a ValueError."""
+    cells. Returned is float64 (N,), from 0 to 1; NaN, to be counted and not dropped, where a map
+    has no positive relevance, or NaN or infinite relevance."""
     typed = maps.is_floating_point() and layouts.dtype == torch.bool
     fits = maps.ndim == layouts.ndim == 3 and len(maps) == len(layouts)
     if not (typed and fits and min(np.subtract(maps.shape, layouts.shape)) >= 0):
@@ -47,17 +46,16 @@ def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
         raise ValueError(
             "A layout has no target cells, or only target cells, so that all maps score the same."
         )
-    sides, sums = zip(layouts.shape[1:], maps.shape[1:], strict=True), []
-    tops, lefts = (np.arange(parts + 1) * length // parts for parts, length in sides)
-    room = torch.empty_like(maps[:CHUNK])
-    for chunk in maps.detach().split(CHUNK):
-        positive = torch.clamp(chunk, min=0, out=room[: len(chunk)])
-        lines = torch.stack([positive[:, a:b].sum(1) for a, b in pairwise(tops)], 1).double()
-        sums.append(torch.stack([lines[..., a:b].sum(-1) for a, b in pairwise(lefts)], -1))
-    cells = torch.cat(sums).cpu()  # positive relevance in each cell
-    total = cells.sum((1, 2))
-    found = (cells * layouts.cpu()).sum((1, 2)) / total
-    return torch.where((total > 0) & total.isfinite(), found, torch.nan)
+    where = layouts.to(maps.device)
+    found = [_finite(*part) for part in zip(maps.split(CHUNK), where.split(CHUNK), strict=True)]
+    return torch.cat(found).cpu()
+
+
+def _finite(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
+    """The scores of a few maps; in double precision where sums in their own are too large."""
+    found = equation.focus_of(maps.detach(), layouts)
+    again = found.isnan() & maps.isfinite().flatten(1).all(1)
+    return equation.focus_of(maps.detach().double(), layouts) if again.any() else found
 
 
 def rate(
@@ -67,9 +65,8 @@ def rate(
 
     `images` are the held-out ones that `table`, of :func:`helpers.focus.design`, counts; the method
     is named, or a function, as for :func:`helpers.explain.explain`. `settings` replace those of the
-    `effort`: "quick", "sound" or "paper". Returned are the rows of `table` once a training, with
-    method, focus (NaN where undefined), seconds (a mosaic), training, architecture and set. Scores
-    of named methods are kept in the store, but for networks of the reader's own."""
+    `effort`: "quick", "sound" or "paper". Focus is NaN where undefined, seconds are of a mosaic.
+    Scores of named methods are kept in the store, but for networks of the reader's own."""
     unknown = sorted(set(table["target"]) - set(model.logit))
     if unknown:
         raise ValueError(f"The model has no class {unknown[0]!r} that mosaics have.")
@@ -81,8 +78,8 @@ def rate(
         told = packages <= {"torch", "torchvision", "helpers"}  # what it computes, by its key
         score_all = _kept if isinstance(method, str) and told else _scored
         done = score_all(network, images.images, table, targets, method, shape, settings)
-        row = dict(zip(("focus", "seconds"), done, strict=True)) | {"training": training}
-        found.append(table.assign(method=shown(method), **row))
+        row = {"method": shown(method), "focus": done[0], "seconds": done[1]}
+        found.append(table.assign(**row, training=training))
     rows = pd.concat(found, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 

@@ -43,8 +43,8 @@ def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     """ProxyAP of each group (..., A) by Eq. 6, sum over e of P(e|a) AP_e, of AP (..., E) and boxes
     (..., E, A), over the values of e that are estimable; NaN where these are fewer than two."""
     known = ~np.isnan(ap)
-    found = (shares(boxes * known[..., None]) * np.nan_to_num(ap)[..., None]).sum(-2)
-    return np.where((known.sum(-1) >= 2)[..., None], found, np.nan)
+    expected = (shares(boxes * known[..., None]) * np.nan_to_num(ap)[..., None]).sum(-2)
+    return np.where((known.sum(-1) >= 2)[..., None], expected, np.nan)
 
 
 def controlled(cell_ap: np.ndarray, averaged: str = "sigma") -> np.ndarray:
@@ -92,13 +92,13 @@ def analyse(
     the same entry in `clusters` (n images,) are drawn together. The numbers do not depend on the
     `workers` (threads). Without `standardise`, standardised APs, half of the work, are NaN."""
     weights = image_weights(matches.n_images, resamples, seed, clusters)
-    given = (sensitive, explanatory, weights, options, standardise)
+    settings = (sensitive, explanatory, weights, options, standardise)
     with ThreadPoolExecutor(workers) as pool:
-        found = {
-            name: estimate(matches.of(name), *given, map if workers == 1 else pool.map)
+        estimates = {
+            name: estimate(matches.of(name), *settings, map if workers == 1 else pool.map)
             for name in classes or matches.classes
         }
-    return Analysis(sensitive, found, options.averaged)
+    return Analysis(sensitive, estimates, options.averaged)
 
 
 @dataclass(frozen=True)
@@ -114,17 +114,21 @@ class Analysis:
 
     def groups(self) -> pd.DataFrame:
         """AP of every class, ``overall`` and by sensitive value (Table 1); first their mean."""
-        tables, axes = [], {"value": self.sensitive.values}
-        for name, e in self._with_mean().items():
-            first = {"class": [name], "overall": [POINTS * e.overall]}
-            tables.append(_rows(first | axes, e.group_ap, e.group_boxes))
+        tables = []
+        for name, e in self.with_mean().items():
+            axes = {
+                "class": [name],
+                "overall": [POINTS * e.overall],
+                "value": self.sensitive.values,
+            }
+            tables.append(_rows(axes, e.group_ap, e.group_boxes))
         return pd.concat(tables, ignore_index=True)
 
     def sigmas(self) -> pd.DataFrame:
         """Sigma of AP over the sensitive values, a row a class: ``class sigma low high``."""
         return pd.DataFrame(
             {"class": name} | with_interval("sigma", sigma(e.group_ap))
-            for name, e in self._with_mean().items()
+            for name, e in self.with_mean().items()
         )
 
     def values(self) -> pd.DataFrame:
@@ -169,7 +173,7 @@ class Analysis:
         """Classes of which every sensitive value is estimable."""
         return [c for c, e in self.estimates.items() if not np.isnan(e.group_ap[0]).any()]
 
-    def _with_mean(self) -> dict[str, Estimate]:
+    def with_mean(self) -> dict[str, Estimate]:
         """All estimates; first the mean over estimable classes."""
         kept = [self.estimates[name] for name in self.estimable()]
         if len(kept) < 2:
@@ -191,10 +195,8 @@ class Analysis:
 
 def _ranked(name: str, parts: dict[str, Part]) -> pd.DataFrame:
     spread = np.array([sigma(proxy(p.ap, p.cell_boxes)) for p in parts.values()])
-    table = pd.DataFrame([with_interval("proxy_sigma", one) for one in spread])
-    table.insert(0, "class", name)
+    table = _table({"class": [name], "attribute": list(parts)}, "proxy_sigma", POINTS * spread.T)
     table.insert(1, "rank", table.proxy_sigma.rank(ascending=False, method="first").astype("Int64"))
-    table.insert(2, "attribute", list(parts))
     tops = np.nan_to_num(spread[:, 1:], nan=-1.0).argmax(0)  # of every resample
     often = pd.Series(np.bincount(tops, minlength=len(parts)) / max(len(tops), 1))
     table["first"] = often.where(table.proxy_sigma.notna() & (len(tops) > 0))
@@ -248,26 +250,29 @@ def change_each_choice(
     `others` are choices made before, by name: the matches and as many attributes that they give.
     ``cells`` and ``delta`` are the largest moves (AP points), ``sign`` is how many Deltas change
     theirs, ``first`` what then ranks first."""
-    asked = {("none", ""): (matches, explanatory, options)}
-    asked |= {
+    changed = {
         (choice, value): (matches, explanatory, replace(options, **{choice: value}))
         for choice, allowed in CHOICES.items()
         for value in allowed
         if value != getattr(options, choice)
     }
-    asked |= {name: (*given, options) for name, given in (others or {}).items()}
-    rows, before = [], None
-    for (choice, value), (some, attributes, reading) in asked.items():
-        given = {"classes": [category], "options": reading, "standardise": False}
-        found = analyse(some, sensitive, attributes, **given)
-        tables = (found.groups(), found.values(), found.cells())
-        after = pd.concat([t.AP for t in tables], ignore_index=True), found.control().delta
-        before = before or after
-        moved, delta = after[0] - before[0], after[1] - before[1]
-        row = {"choice": choice, "instead": value, "cells": moved.abs().max()}
-        row |= {"delta": delta.abs().max(), "sign": (after[1] * before[1] < 0).sum()}
-        rows.append(row | {"first": found.ranking().attribute[0]})
-    return pd.DataFrame(rows[1:])
+    changed |= {name: (*other, options) for name, other in (others or {}).items()}
+
+    def numbers(matches, attributes, reading) -> tuple[pd.Series, pd.Series, str]:
+        only = {"classes": [category], "options": reading, "standardise": False}
+        analysis = analyse(matches, sensitive, attributes, **only)
+        tables = (analysis.groups(), analysis.values(), analysis.cells())
+        ap = pd.concat([table.AP for table in tables], ignore_index=True)
+        return ap, analysis.control().delta, analysis.ranking().attribute[0]
+
+    ap, delta, _ = numbers(matches, explanatory, options)
+    rows = []
+    for (choice, value), how in changed.items():
+        other_ap, other_delta, first = numbers(*how)
+        row = {"choice": choice, "instead": value, "cells": (other_ap - ap).abs().max()}
+        row |= {"delta": (other_delta - delta).abs().max(), "sign": (other_delta * delta < 0).sum()}
+        rows.append(row | {"first": first})
+    return pd.DataFrame(rows)
 
 
 def sigma_null(
@@ -284,17 +289,14 @@ def sigma_null(
     Sigma is never negative and grows with noise. ``null_high`` is the null's 95th percentile (AP
     points), ``p`` the share of permutations with a sigma at least as large, ``p_holm`` the same
     adjusted for the number of rows. Images of one of the `clusters` are permuted together."""
-    ones, found = np.ones((1, matches.n_images)), {}
+    ones, estimates = np.ones((1, matches.n_images)), {}
     moved = list(_permuted(matches, sensitive, clusters, permutations, seed))
     for name in matches.classes:
         of_class = matches.of(name)
-        found[name] = np.concatenate(
-            [evaluate(of_class, (one,), ones, options)[0] for one in moved]
-        )
-    kept = [ap for ap in found.values() if not np.isnan(ap[0]).any()]
-    if len(kept) > 1:
-        found = {ALL: np.mean(kept, axis=0)} | found
-    table = pd.DataFrame({"class": name} | _compared(sigma(ap)) for name, ap in found.items())
+        each = [evaluate(of_class, (one,), ones, options) for one in moved]
+        estimates[name] = Estimate(np.nan, *map(np.concatenate, zip(*each, strict=True)), {})
+    both = Analysis(sensitive, estimates, options.averaged).with_mean()
+    table = pd.DataFrame({"class": name} | _compared(sigma(e.group_ap)) for name, e in both.items())
     return table.assign(p_holm=stats.adjust(table.p))
 
 

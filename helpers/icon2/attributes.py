@@ -162,6 +162,12 @@ def _sized(table: pd.DataFrame, images: pd.DataFrame) -> Attribute:
     return _binned("size", area, SIZES, "box")
 
 
+def crossed(codes: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:
+    """The codes of attributes with so many values as one, the last fastest; -1 where one is."""
+    place = np.ravel_multi_index(tuple(np.maximum(codes, 0)), sizes)
+    return np.where((np.array(codes) >= 0).all(0), place, -1)
+
+
 def report(attributes: Sequence[Attribute]) -> pd.DataFrame:
     """What each attribute counts: its values, and how many images or boxes have none."""
     rows = [

@@ -3,6 +3,7 @@
 A cell is a set of boxes of one class with the images whose false positives count for it. Matches
 are arranged once, and average precision then needs a few passes for each resample's weights."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,7 +13,7 @@ import numpy as np
 import pydantic
 from pydantic import PositiveInt
 
-from helpers.icon2.attributes import Attribute
+from helpers.icon2.attributes import Attribute, crossed
 from helpers.icon2.matching import ClassMatches
 
 RECALLS = np.linspace(0.0, 1.0, 101)
@@ -44,76 +45,41 @@ class Options:
 CHOICES = {name: get_args(kind) for name, kind in get_type_hints(Options).items() if get_args(kind)}
 PAPER = Options()
 PER_IMAGE = Options(precision="per image")
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Which boxes and which false positives belong to which cell, for one class."""
-
-    of_box: np.ndarray  # (n boxes of the class,): the cell of each, -1 for none
-    images: np.ndarray  # (n images, C): which count for a cell
-    counted: np.ndarray  # (C, n detections of the class): which that take no box count for a cell
-
-
-def whole(of_class: ClassMatches) -> Cells:
-    """One cell: all boxes of a class in all images."""
-    of_box = np.zeros(len(of_class.box_row), int)
-    images = np.ones((of_class.n_images, 1), bool)
-    return Cells(of_box, images, images.T[:, of_class.detection_image])
-
-
-def cells(of_class: ClassMatches, attributes: Sequence[Attribute], options: Options) -> Cells:
-    """Cells of all combinations of the attributes' values for one class, the last one fastest."""
-    sizes = [len(a.values) for a in attributes]
-    places = np.indices(sizes).reshape(len(sizes), -1)  # code of each attribute in each cell
-    codes = np.array([of_class.codes(a) for a in attributes])
-    of_box = np.ravel_multi_index(tuple(np.maximum(codes, 0)), sizes)
-    of_box = np.where((codes >= 0).all(0), of_box, -1)
-    images = np.zeros((of_class.n_images, places.shape[1]), bool)
-    labelled = ~of_class.box_ignored
-    if options.images == "with the value":
-        inside = labelled & (of_box >= 0)
-        images[of_class.box_image[inside], of_box[inside]] = True
-    elif options.images == "with the class":
-        images[of_class.box_image[labelled]] = True
-    else:
-        images[:] = True
-    for attribute, place in zip(attributes, places, strict=True):
-        if attribute.level == "image":
-            images &= attribute.codes[:, None] == place
-    counted = np.take(np.ascontiguousarray(images.T), of_class.detection_image, axis=1)
-    for attribute, place in zip(attributes, places, strict=True):
-        if options.false_positives == "coco" and attribute.of_detection is not None:
-            counted &= attribute.of_detection[of_class.detection_row] == place[:, None]
-    return Cells(of_box, images, counted)
+WHOLE = Options(precision="raw", images="all")  # one cell of all boxes and images
 
 
 class Curves:
-    """The matches of one class, the events, arranged by cell, threshold and falling score."""
+    """The matches of one class, the events, arranged by cell, threshold and falling score; cells
+    are all combinations of the attributes' values, the last attribute fastest."""
 
-    # `start` is where each curve begins; `event_before` counts the cell's detections up to and with
-    # the event; `event_hit`: did it take a box of the cell? `event_counted`: is it counted for the
-    # cell? (None: all)
+    # `images` (n images, C): which count for a cell. `start` is where each curve begins;
+    # `event_before` counts the cell's detections up to and with the event; `event_hit`: did it take
+    # a box of the cell? `event_counted`: is it counted for the cell? (None: all)
 
-    def __init__(self, of_class: ClassMatches, chosen: Cells) -> None:
-        of_box = np.where(of_class.box_ignored, -1, chosen.of_box)
-        self.n_cells, self.n_thresholds = chosen.images.shape[1], of_class.n_thresholds
+    def __init__(self, of_class: ClassMatches, attributes: Sequence[Attribute], options: Options):
+        of_box, self.images, counted = _cells(of_class, attributes, options)
+        self.options, self.n_thresholds = options, of_class.n_thresholds
+        self.n_cells = len(counted)
         self.box_row = np.flatnonzero(of_box >= 0)
         self.box_image, self.box_cell = of_class.box_image[self.box_row], of_box[self.box_row]
-        event_cell = of_box[of_class.event_box]
-        parts = [
-            _one_cell(of_class, counted, event_cell == c)
-            for c, counted in enumerate(chosen.counted)
-        ]
-        counted, images, boxes, before, hit, inside, sizes = zip(*parts, strict=True)
-        self.counted_image = np.concatenate(counted)
-        begins = np.cumsum([0, *map(len, counted)], dtype=np.int32)[:-1]
+        detection, event_cell = of_class.event_detection, of_box[of_class.event_box]
+        begins, parts = np.cumsum([0, *counted.sum(1)], dtype=np.int32)[:-1], []
+        for cell, inside in enumerate(counted):
+            event = np.flatnonzero(inside[detection] | (event_cell == cell))
+            own = detection[event]
+            before = begins[cell] + np.cumsum(inside, dtype=np.int32)[own]
+            images = of_class.detection_image[inside], of_class.detection_image[own]
+            kinds = event_cell[event] == cell, inside[own]
+            sizes = np.bincount(of_class.event_threshold[event], minlength=self.n_thresholds)
+            parts.append((*images, of_class.event_box[event], before, *kinds, sizes))
+        self.counted_image, self.event_image, self.event_box, self.event_before, *rest = map(
+            np.concatenate, zip(*parts, strict=True)
+        )
+        hit, inside, sizes = rest
+        self.event_hit = None if hit.all() else hit
+        self.event_counted = None if inside.all() else inside
         self.counted_start = np.repeat(begins, self.n_thresholds)
-        self.event_before = np.concatenate([b + s for b, s in zip(before, begins, strict=True)])
-        self.event_image, self.event_box = np.concatenate(images), np.concatenate(boxes)
-        self.event_hit = None if all(map(np.all, hit)) else np.concatenate(hit)
-        self.event_counted = None if all(map(np.all, inside)) else np.concatenate(inside)
-        self.start = np.cumsum([0, *np.concatenate(sizes)])
+        self.start = np.cumsum([0, *sizes])
 
     def positives(self, weights, box_weights=None) -> np.ndarray:
         """Weight of the boxes of each cell, float64 (C,)."""
@@ -121,6 +87,20 @@ class Curves:
         if box_weights is not None:
             weight = weight * box_weights[self.box_row]
         return np.bincount(self.box_cell, weight, self.n_cells)
+
+    def mean(self, weights, boxes, strata: int = 1, box_weights=None) -> np.ndarray:
+        """Mean over the thresholds (C,); N of Eq. 3 is that of `boxes` (C,) within each stratum."""
+        options, normal = self.options, None
+        if options.precision != "raw":
+            strata = 1 if options.number == "all cells" else strata
+            images = (
+                weights @ self.images if options.precision == "per image" else np.ones(len(boxes))
+            )
+            density = np.divide(boxes, images, out=np.zeros_like(boxes), where=images > 0)
+            compared = density.reshape(strata, -1)
+            number = compared.sum(1) / np.maximum((compared > 0).sum(1), 1)
+            normal = np.repeat(number, len(boxes) // strata) * images
+        return self.average_precision(weights, normal, box_weights).mean(1)
 
     def average_precision(self, weights, normal=None, box_weights=None) -> np.ndarray:
         """Average precision (C, T) over 101 recalls as in COCO; NaN for a cell without a box.
@@ -133,14 +113,14 @@ class Curves:
         exact = box_weights is None and not (weights % 1).any()
         needed = _whole(own) if exact else RECALLS * own[:, None] * (1 - 1e-12)
         drawn = _cumulated(weights[self.counted_image])
-        found = np.empty(len(own))
+        ap = np.empty(len(own))
         pieces = np.unique(self.start[:-1] // EVENTS_AT_ONCE, return_index=True)[1]
         for first, last in pairwise([*pieces, len(own)]):
             at, start = slice(first, last), self.start[first : last + 1]
             curve = self._precision(at, start, weights, drawn, ratio[at], box_weights)
-            found[at] = _at_recalls(*curve, start - start[0], needed[at])
-        found[own == 0] = np.nan
-        return found.reshape(self.n_cells, self.n_thresholds)
+            ap[at] = _at_recalls(*curve, start - start[0], needed[at])
+        ap[own == 0] = np.nan
+        return ap.reshape(self.n_cells, self.n_thresholds)
 
     def _precision(self, at, start, weights, drawn, ratio, box_weights):
         """True positives up to each event of some curves, and precision there."""
@@ -176,20 +156,26 @@ def _at_recalls(hits, precision, start, needed) -> np.ndarray:
     return np.maximum.accumulate(best[:, ::-1], axis=1).mean(1)
 
 
-def _one_cell(of_class: ClassMatches, counted: np.ndarray, hit: np.ndarray) -> tuple:
-    """Images of counted detections; of matches image, box, detections before, hit and counted."""
-    inside = counted[of_class.event_detection]
-    chosen = np.flatnonzero(inside | hit)
-    detection = of_class.event_detection[chosen]
-    return (
-        of_class.detection_image[counted],
-        of_class.detection_image[detection],
-        of_class.event_box[chosen],
-        np.cumsum(counted, dtype=np.int32)[detection],
-        hit[chosen],
-        inside[chosen],
-        np.bincount(of_class.event_threshold[chosen], minlength=of_class.n_thresholds),
-    )
+def _cells(of_class, attributes, options) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The cell of each box of a class, -1 for none; which images count for each cell (n images, C),
+    and which detections (C, n) that take no box."""
+    sizes = [1, *(len(a.values) for a in attributes)]
+    places = np.indices(sizes).reshape(len(sizes), -1)[1:]  # code of each attribute in each cell
+    labelled = np.where(of_class.box_ignored, -1, 0)
+    of_box = crossed([labelled, *(of_class.codes(a) for a in attributes)], sizes)
+    images = np.full((of_class.n_images, math.prod(sizes)), options.images == "all")
+    if options.images == "with the value":
+        images[of_class.box_image[of_box >= 0], of_box[of_box >= 0]] = True
+    elif options.images == "with the class":
+        images[of_class.box_image[labelled == 0]] = True
+    for attribute, place in zip(attributes, places, strict=True):
+        if attribute.level == "image":
+            images &= attribute.codes[:, None] == place
+    counted = np.take(np.ascontiguousarray(images.T), of_class.detection_image, axis=1)
+    for attribute, place in zip(attributes, places, strict=True):
+        if options.false_positives == "coco" and attribute.of_detection is not None:
+            counted &= attribute.of_detection[of_class.detection_row] == place[:, None]
+    return of_box, images, counted
 
 
 def _cumulated(values: np.ndarray) -> np.ndarray:
@@ -235,65 +221,46 @@ def estimate(of_class, sensitive, explanatory, weights, options, standardise, ma
 
     def part(explaining: Attribute) -> Part:
         ap, boxes = evaluate(of_class, (explaining,), weights, options)
-        strata, both = len(explaining.values), (explaining, sensitive)
-        found = evaluate(of_class, both, weights, options, strata)
-        cell_ap, cell_boxes = (one.reshape(len(weights), strata, -1) for one in found)
+        strata = len(explaining.values)
+        cells = evaluate(of_class, (explaining, sensitive), weights, options, strata)
+        cell_ap, cell_boxes = (one.reshape(len(weights), strata, -1) for one in cells)
         usable = ~np.isnan(cell_ap[0]).any(1) & standardise
-        given = (of_class, sensitive, explaining, weights, options)
-        adjusted = _standardised(*given, cell_boxes, usable)
+        kept = cell_boxes * usable[:, None]
+        adjusted = _standardised(of_class, sensitive, explaining, weights, options, kept)
         return Part(explaining.values, ap, boxes, cell_ap, cell_boxes, adjusted)
 
-    overall = Curves(of_class, whole(of_class)).average_precision(weights[0]).mean()
+    overall = Curves(of_class, (), WHOLE).average_precision(weights[0])
     groups = evaluate(of_class, (sensitive,), weights, options)
-    names = [attribute.name for attribute in explanatory]
-    return Estimate(float(overall), *groups, dict(zip(names, map(part, explanatory), strict=True)))
+    parts = dict(zip([a.name for a in explanatory], map(part, explanatory), strict=True))
+    return Estimate(float(overall.mean()), *groups, parts)
 
 
-def evaluate(of_class, attributes, weights, options, strata: int = 1) -> list[np.ndarray]:
+def evaluate(of_class, attributes, weights, options, strata: int = 1) -> tuple[np.ndarray, ...]:
     """AP and boxes (R, C) of attributes' combined values, compared within each of `strata` runs."""
-    chosen = cells(of_class, attributes, options)
-    arranged = Curves(of_class, chosen)
-    ap, boxes = np.empty((2, len(weights), arranged.n_cells))
-    for r, weight in enumerate(weights):
-        boxes[r] = arranged.positives(weight)
-        normal = _normal(boxes[r], weight @ chosen.images, strata, options)
-        ap[r] = arranged.average_precision(weight, normal).mean(1)
-    few = np.bincount(arranged.box_cell, minlength=arranged.n_cells) < options.min_boxes
+    curves = Curves(of_class, attributes, options)
+    boxes = np.array([curves.positives(weight) for weight in weights])
+    ap = np.array([curves.mean(w, b, strata) for w, b in zip(weights, boxes, strict=True)])
+    few = np.bincount(curves.box_cell, minlength=curves.n_cells) < options.min_boxes
     ap[:, few] = np.nan
-    return [ap, boxes]
+    return ap, boxes
 
 
-def _standardised(of_class, sensitive, explaining, weights, options, boxes, usable) -> np.ndarray:
-    """AP of each group (R, A) as if all had the distribution of e that they have together."""
-    found = np.full((len(weights), len(sensitive.values)), np.nan)
-    if not usable.any():
-        return found
-    chosen = cells(of_class, (sensitive,), options)
-    arranged = Curves(of_class, chosen)
+def _standardised(of_class, sensitive, explaining, weights, options, boxes) -> np.ndarray:
+    """AP of each group (R, A) as if all had the distribution of e that their `boxes` (R, E, A) have
+    together; NaN without boxes."""
+    ap = np.full((len(weights), len(sensitive.values)), np.nan)
+    if not boxes[0].any():
+        return ap
+    curves = Curves(of_class, (sensitive,), options)
     of_images = explaining.level == sensitive.level == "image"
+    both = explaining, sensitive
+    codes = [a.codes if of_images else of_class.codes(a) for a in both]
     for r, weight in enumerate(weights):
-        kept = boxes[r] * usable[:, None]
-        common = kept.sum(1) / max(kept.sum(), TINY)
-        within = kept / np.maximum(kept.sum(0), TINY)  # P(e|a)
+        common = boxes[r].sum(1) / max(boxes[r].sum(), TINY)
+        within = boxes[r] / np.maximum(boxes[r].sum(0), TINY)  # P(e|a)
         ratio = np.divide(common[:, None], within, out=np.zeros_like(within), where=within > 0)
-        ratio = np.vstack([ratio, np.zeros(len(sensitive.values))])  # last: of no e
-        if of_images:  # false positives are weighted, too
-            by_image, by_box = weight * ratio[explaining.codes, sensitive.codes], None
-        else:
-            group = of_class.codes(sensitive)
-            by_image, by_box = weight, ratio[of_class.codes(explaining), group]
-        normal = _normal(boxes[r][usable].sum(0), by_image @ chosen.images, 1, options)
-        found[r] = arranged.average_precision(by_image, normal, by_box).mean(1)
-    return found
-
-
-def _normal(boxes, images, strata: int, options: Options) -> np.ndarray | None:
-    """N of Eq. 3 for each cell (C,), or None for precision as it is."""
-    if options.precision == "raw":
-        return None
-    strata = 1 if options.number == "all cells" else strata
-    images = np.ones(len(boxes)) if options.precision == "normalised" else images
-    density = np.divide(boxes, images, out=np.zeros_like(boxes), where=images > 0)
-    compared = density.reshape(strata, -1)
-    mean = compared.sum(1) / np.maximum((compared > 0).sum(1), 1)
-    return np.repeat(mean, len(boxes) // strata) * images
+        ratio = np.vstack([ratio, np.zeros(len(sensitive.values))])[*codes]  # last: of no e
+        # false positives are weighted, too, where images have both attributes
+        by_image, by_box = (weight * ratio, None) if of_images else (weight, ratio)
+        ap[r] = curves.mean(by_image, boxes[r].sum(0), box_weights=by_box)
+    return ap

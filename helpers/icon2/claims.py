@@ -82,8 +82,8 @@ def formula_of_sigma() -> pd.DataFrame:
     """Table 1: sigma by both formulas beside the printed: ``class printed sample population``."""
     table = printed("groups")
     sample = sigma(table[GROUPS].to_numpy())
-    given = {"class": table["class"], "printed": table.sigma, "sample": sample}
-    return pd.DataFrame(given | {"population": sample * np.sqrt(2 / 3)})
+    known = {"class": table["class"], "printed": table.sigma, "sample": sample}
+    return pd.DataFrame(known | {"population": sample * np.sqrt(2 / 3)})
 
 
 def of_printed() -> list[Estimate]:
@@ -108,15 +108,15 @@ def of_printed() -> list[Estimate]:
 def of_analysis(analysis: Analysis, null: pd.DataFrame, planted: bool) -> list[Estimate]:
     """What Table 1, Figures 2 to 6 and Table 2 say, in their direction.
     What a street has `planted` cannot fail, so it is not judged: gaps, and what makes them."""
-    found = _incomes(analysis) + _control(analysis)
+    estimates = _incomes(analysis) + _control(analysis)
     sigmas = analysis.sigmas().merge(null[["class", "p_holm"]], on="class").set_index("class")
     for name, row in sigmas[sigmas.index.isin(["car", "pedestrian"])].iterrows():
         ends = tuple(row[["sigma", "low", "high"]])
-        found.append(Estimate(f"icon2/gap/{name}", ends, p=row.p_holm))
+        estimates.append(Estimate(f"icon2/gap/{name}", ends, p=row.p_holm))
     few = analysis.cells().query("`class` in @FEW")
     if len(few):
-        found.append(Estimate("icon2/support", (round(100 * (~few.estimable).mean()),) * 3))
-    return [Estimate(one.claim, note=PLANTED) for one in found] if planted else found
+        estimates.append(Estimate("icon2/support", (round(100 * (~few.estimable).mean()),) * 3))
+    return [Estimate(one.claim, note=PLANTED) for one in estimates] if planted else estimates
 
 
 def _incomes(analysis: Analysis) -> list[Estimate]:
@@ -146,30 +146,30 @@ def _control(analysis: Analysis) -> list[Estimate]:
 def of_streets(beside: pd.DataFrame) -> list[Estimate]:
     """What :func:`helpers.icon2.verdicts.beside_truth` says of the paper's rule and of control."""
     named, caused = beside[PAPER_RULE] == verdicts.NAMED, beside["scenes?"]
-    said = {
+    outcomes = {
         "icon2/rule/street": named[caused],
         "icon2/rule/none": ~named[~caused],
         "icon2/more-reliable": beside["nearer"],
     }
     return [
         Estimate(claim, (right.mean(), *stats.wilson(right.sum(), len(right))))
-        for claim, right in said.items()
+        for claim, right in outcomes.items()
     ]
 
 
 def of_worlds(worlds: pd.DataFrame, rates: pd.DataFrame) -> list[Estimate]:
     """What ``data/driving_worlds.csv`` says of the rules: often right, seldom wrong?
     Whether the rule names attributes of boxes and of frames is judged apart."""
-    found = []
+    estimates = []
     for claim, (rule, kinds, outcome) in OF_RULES.items():
         rows = rates[(rates["rule"] == rule) & (rates["outcome"] == outcome)]
         times, of = rows.loc[rows["world"].isin(kinds), ["times", "of"]].sum()
-        found.append(Estimate(claim, (times / of, *stats.wilson(times, of))))
+        estimates.append(Estimate(claim, (times / of, *stats.wilson(times, of))))
     leveled = worlds.assign(level=worlds.confounder.map(verdicts.LEVELS))
     first = verdicts.found_by(worlds, "world").set_index("question").loc[verdicts.FIRST, ENDS]
     named = verdicts.found_by(leveled, "level").query("question == @verdicts.NAMES")
-    found.append(Estimate("icon2/ranks-first", tuple(first)))
-    return found + [
+    estimates.append(Estimate("icon2/ranks-first", tuple(first)))
+    return estimates + [
         Estimate("icon2/rule/hit", tuple(row[ENDS]), {"level": row["level"]})
         for _, row in named.iterrows()
     ]

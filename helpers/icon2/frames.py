@@ -8,7 +8,7 @@ import pandas as pd
 from PIL import Image
 
 from helpers.icon2 import income, reading
-from helpers.icon2.attributes import Frames
+from helpers.icon2.attributes import OF_PAPER, Frames
 from helpers.icon2.matching import Matches
 from helpers.icon2.reading import CLASSES, read_labels
 from helpers.worlds.driving import street
@@ -31,7 +31,7 @@ def read(
     property ``area``, `incomes` CSV with the columns ``area`` and ``income`` (dollars a year).
     `edges` are ``equal`` (a third of the joined frames in each bin) or the ``paper``'s. A
     DetectionDataError names a file that cannot be used."""
-    images, boxes, said = read_labels(labels)
+    images, boxes, sentences = read_labels(labels)
     detections, more = reading.read_detections(predictions, images)
     if gps is not None:
         if "income" in images:
@@ -39,6 +39,11 @@ def read(
         table, counts = income.join(images["video"], gps, areas, incomes, edges)
         images["income"] = table["bin"]
         more.append(", ".join(f"{n:,} {name}" for name, n in counts.items()))
+    for name, column in images.drop(columns=["name", "video"]).items():
+        texts = pd.Series(sorted({text for text in column if isinstance(text, str)}), dtype=str)
+        alike = texts[texts.str.strip().str.casefold().duplicated(keep=False)]
+        if len(alike):
+            more.append(f"{name!r} holds {' and '.join(map(repr, alike))}: they count as different")
     codes = np.unique(boxes["category"])
     kept = detections[detections["category"].isin(codes)].reset_index(drop=True)
     if left := len(detections) - len(kept):
@@ -53,7 +58,7 @@ def read(
         f"{len(kept):,} detections of {len(codes)} classes"
     )
     classes = tuple(CLASSES[code] for code in codes)
-    return Frames(images, boxes, kept, classes, (first, *said, *more))
+    return Frames(images, boxes, kept, classes, (first, *sentences, *more))
 
 
 def check(settings: SimpleNamespace) -> None:
@@ -69,6 +74,10 @@ def check(settings: SimpleNamespace) -> None:
         images = images.assign(income=np.where(np.arange(len(images)) % 2, "low", "high"))
     frames = Frames(images, boxes, boxes.iloc[:0], ())
     frames.attribute(settings.sensitive)
+    there = [settings.sensitive, *OF_PAPER, *OF_PAPER.values()]
+    if twice := [name for name in settings.further or () if name in there]:
+        told = f"parameter 'further': {twice[0]!r} is the sensitive one, or one of the five"
+        raise ValueError(f"{told} that are held fixed already; take it out")
     frames.explanatory(settings.sensitive, settings.further)
     frames.clusters(settings.cluster)
 

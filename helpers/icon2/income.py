@@ -23,7 +23,7 @@ JOINED, NO_GPS = "joined", "without GPS"
 NO_AREA, NO_INCOME = "outside of every area", "in an area without income"
 OUTSIDE = "outside of the bins' edges"
 POLYGONS = shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON
-AMOUNT = re.compile(r"\d+(\.\d+)?|\d{1,3}(,\d{3})+(\.\d+)?")
+AMOUNT = re.compile(r"nan|\d+(\.\d+)?|\d{1,3}(,\d{3})+(\.\d+)?")
 NO_AMOUNT = ("", "na", "n/a", "nan", "null", "none")
 POOREST = 1_000  # dollars a year: where all incomes are below, they are of another unit
 
@@ -139,31 +139,28 @@ def _incomes(path: Path) -> dict[str, float]:
                 raise DetectionDataError(
                     f"{path.name}: no column {column!r}; there are, between commas: {columns}"
                 )
-            known = []
+            areas, incomes = [], []
             for row in rows:
                 if None in row or None in row.values():
                     raise DetectionDataError(
                         f"{path.name}: line {rows.line_num} has other cells than the header; write "
                         '30,000 in quotes ("30,000")'
                     )
-                known.append((row["area"].strip(), row["income"].strip()))
+                area, text = row["area"].strip(), row["income"].strip()
+                digits = "nan" if text.lower() in NO_AMOUNT else re.sub(r"[$\s]", "", text)
+                if not AMOUNT.fullmatch(digits):
+                    raise DetectionDataError(
+                        f"{path.name}: the income {text!r} of area {area!r} is no amount; give "
+                        "dollars a year, such as 142500, or leave it empty"
+                    )
+                areas.append(area)
+                incomes.append(float(digits.replace(",", "")))
     except (UnicodeError, csv.Error) as error:
         raise DetectionDataError(
             f"{path.name}: is not a CSV table in UTF-8 ({error}); save it as CSV UTF-8"
         ) from None
-    areas, incomes = numbered([area for area, _ in known], path), []
-    for area, text in known:
-        digits = re.sub(r"[$\s]", "", text)
-        if text.lower() in NO_AMOUNT:
-            digits = "nan"
-        elif not AMOUNT.fullmatch(digits):
-            raise DetectionDataError(
-                f"{path.name}: the income {text!r} of area {area!r} is no amount; give dollars a "
-                "year, such as 142500, or leave it empty"
-            )
-        incomes.append(float(digits.replace(",", "")))
     if 0 <= (highest := np.nanmax([-1, *incomes])) < POOREST:
         raise DetectionDataError(
             f"{path.name}: no income is above {highest:g}; give dollars a year, such as 142500"
         )
-    return dict(zip(areas, incomes, strict=True))
+    return dict(zip(numbered(areas, path), incomes, strict=True))

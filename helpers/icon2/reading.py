@@ -108,6 +108,8 @@ def read_detections(path: str | Path, images: pd.DataFrame) -> tuple[pd.DataFram
         )
     left_out["labelled images have no entry in the predictions: taken as no detection"] = absent
     found = _table(frames, images, path, left_out, scored=True)
+    twice = found.duplicated(["image", "category", *CORNERS, "score"]).sum()
+    left_out["detections are there twice, with one score: each of them counts"] = twice
     empty = (found.x2 == found.x1) | (found.y2 == found.y1)
     left_out["detections have no area: they are false positives, as COCO counts them"] = empty.sum()
     return found[["image", "category", *CORNERS, "score"]], _sentences(left_out)
@@ -138,8 +140,8 @@ def valid(kind: Any, content: Any, name: str) -> Any:
         first = error.errors()[0]
         place = ", ".join(map(str, first["loc"]))
         value = f", not {first['input']!r}" if isinstance(first["input"], str | int | float) else ""
-        said = ": ".join(filter(None, (name, place, first["msg"] + value)))
-        raise DetectionDataError(said) from None
+        message = ": ".join(filter(None, (name, place, first["msg"] + value)))
+        raise DetectionDataError(message) from None
 
 
 def _frames(path: str | Path) -> list[tuple[str, _Frame]]:

@@ -37,11 +37,10 @@ def paper_says(rank: int, proxy_sigma: float, delta: float) -> str:
     return NAMED if proxy_sigma > 1 and rank == 1 and delta > 0 else NOT_NAMED
 
 
-def suite_says(group_ap: np.ndarray, standardised: np.ndarray, asked: int = 1) -> str:
+def suite_says(group_ap: np.ndarray, standardised: np.ndarray, confounders: int = 1) -> str:
     """The suite's rule, from AP (1 + R, A) of the groups before and after standardising.
 
-    Sigma must fall beyond its resamples' doubt (one-sided), which `asked` confounders share.
-    """
+    Sigma must fall beyond its resamples' doubt (one-sided), which all `confounders` share."""
     gap = cochrans_q(group_ap)
     if np.isnan(gap) or np.isnan(standardised).any():
         return UNKNOWN
@@ -49,7 +48,7 @@ def suite_says(group_ap: np.ndarray, standardised: np.ndarray, asked: int = 1) -
         return NO_GAP
     before = sigma(group_ap)
     fall = before - sigma(standardised)
-    doubt = scipy.stats.norm.isf(ALPHA / asked) * fall[1:].std(ddof=1)
+    doubt = scipy.stats.norm.isf(ALPHA / confounders) * fall[1:].std(ddof=1)
     if fall[0] > doubt:
         return EXPLAINS if cochrans_q(standardised) >= ALPHA else IN_PART
     return UNDECIDED if fall[0] + doubt >= before[0] / 2 else NOT
@@ -67,18 +66,19 @@ def cochrans_q(ap: np.ndarray) -> float:
 
 def table(analysis: Analysis) -> pd.DataFrame:
     """What each of the `RULES` says of every class and confounder (with resamples)."""
-    kept = ["class", "attribute", "rank", "proxy_sigma"]
     falls = analysis.control()[["class", "attribute", "delta"]]
-    found = analysis.ranking()[kept].merge(falls, on=["class", "attribute"])
-    asked = [(analysis.estimates[row["class"]], row["attribute"]) for _, row in found.iterrows()]
-    given = zip(found["rank"], found["proxy_sigma"], found["delta"], strict=True)
-    found[PAPER_RULE] = [paper_says(*one) for one in given]
-    found[ANY_RULE] = np.where(found.delta > 0, NAMED, NOT_NAMED)
-    found[SUITE_RULE] = [
-        suite_says(e.group_ap, e.parts[name].standardised, len(e.parts)) for e, name in asked
+    table = analysis.ranking()[["class", "attribute", "rank", "proxy_sigma"]].merge(falls)
+    numbers = table[["rank", "proxy_sigma", "delta"]].itertuples(index=False)
+    table[PAPER_RULE] = [paper_says(*one) for one in numbers]
+    table[ANY_RULE] = np.where(table.delta > 0, NAMED, NOT_NAMED)
+    estimates = [
+        (analysis.estimates[row["class"]], row["attribute"]) for _, row in table.iterrows()
     ]
-    found.loc[found.delta.isna(), [PAPER_RULE, ANY_RULE]] = UNKNOWN
-    return found
+    table[SUITE_RULE] = [
+        suite_says(e.group_ap, e.parts[name].standardised, len(e.parts)) for e, name in estimates
+    ]
+    table.loc[table.delta.isna(), [PAPER_RULE, ANY_RULE]] = UNKNOWN
+    return table
 
 
 def beside_truth(record: pd.DataFrame) -> pd.DataFrame:
@@ -89,13 +89,16 @@ def beside_truth(record: pd.DataFrame) -> pd.DataFrame:
     nearer than 1, the raw gap, to the share that the looks cause.
     """
     known = record[(record["gap_low"] > 0) | (record["gap_high"] < 0)].reset_index(drop=True)
-    found = known[["harder", "rare", "training", "class", "gap"]].copy()
-    found["due to scenes"] = known.scenes / known.gap
-    found["scenes?"] = np.where(known.gap > 0, known.scenes_low > 0, known.scenes_high < 0)
-    found["attribute"] = known.attribute
-    found[PAPER_RULE] = [paper_says(1, row.proxy_sigma, row.delta) for row in known.itertuples()]
-    found["left"], looks = 1 - known.delta / known.sigma, known.looks / known.gap
-    return found.assign(nearer=(found["left"] - looks).abs() < (1 - looks).abs())
+    left, looks = 1 - known.delta / known.sigma, known.looks / known.gap
+    columns = {
+        "due to scenes": known.scenes / known.gap,
+        "scenes?": np.where(known.gap > 0, known.scenes_low > 0, known.scenes_high < 0),
+        "attribute": known.attribute,
+        PAPER_RULE: [paper_says(1, row.proxy_sigma, row.delta) for row in known.itertuples()],
+        "left": left,
+        "nearer": (left - looks).abs() < (1 - looks).abs(),
+    }
+    return known[["harder", "rare", "training", "class", "gap"]].assign(**columns)
 
 
 def error_rates(worlds: pd.DataFrame, rules: Sequence[str] = RULES) -> pd.DataFrame:
@@ -119,8 +122,8 @@ def error_rates(worlds: pd.DataFrame, rules: Sequence[str] = RULES) -> pd.DataFr
             if world in (HARDER, BOTH):
                 outcomes |= {"hit": part.hit, "miss": ~part.hit}
                 outcomes |= {"exact": part.exact} if rule == SUITE_RULE else {}
-            for outcome, said in outcomes.items():
-                rows.append((rule, world, outcome, said.sum(), len(said)))
+            for outcome, answer in outcomes.items():
+                rows.append((rule, world, outcome, answer.sum(), len(answer)))
     columns = ["rule", "world", "outcome", "times", "of"]
     return _with_shares(pd.DataFrame(rows, columns=columns))
 

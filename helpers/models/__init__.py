@@ -1,13 +1,11 @@
 """Models: build, train, keep and ask them (paper section 2.1.2). A model is several trainings."""
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
 
-from helpers import source, store
+from helpers import source
 from helpers.data.collection import Drawn
 from helpers.models.inference import logits, single_thread
 from helpers.models.loop import fit
@@ -41,10 +39,11 @@ def trainings(
     """
     found = []
     for t in progress(range(number), desc="trainings", delay=2):
-        path = _stored(architecture, tuple(classes), data(t), seed=1000 * seed + t, **settings)
-        with store.reading(path), safe_open(path, framework="pt") as file:
-            model = build(architecture, len(classes), weights=path).eval()
-            model.history = json.loads(file.metadata()["history"])
+        given = {"seed": 1000 * seed + t, **settings}
+        _, weights, facts = _stored(architecture, tuple(classes), data(t), **given)
+        model = build(architecture, len(classes)).eval()
+        model.network.load_state_dict(weights)
+        model.history = facts["history"]
         found.append(model)
     return found
 
@@ -54,13 +53,13 @@ def pretrained(
 ) -> Path:
     """A file of weights trained on images of a wider world, of as many `kinds`."""
     classes = tuple(range(kinds))
-    return _stored(architecture, classes, data, seed=seed, epochs=epochs, folder=folder)
+    return _stored(architecture, classes, data, seed=seed, epochs=epochs, folder=folder)[0]
 
 
 def _stored(
     architecture, classes, data: Drawn, *, seed, epochs, folder, weights=None, loop=fit, **settings
-) -> Path:
-    """The file with the model these arguments decide, trained if there is none."""
+) -> tuple[Path, dict[str, torch.Tensor], dict]:
+    """The file, weights and facts of the model these arguments decide, trained if there is none."""
 
     def made() -> tuple[torch.nn.Module, dict]:
         model = build(architecture, len(classes), weights=weights, seed=seed)

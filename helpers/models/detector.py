@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import torch
 from PIL import Image
-from safetensors.torch import load_file
 from torch import nn
 from torchvision.models._utils import IntermediateLayerGetter
 from torchvision.models.detection import FasterRCNN, fasterrcnn_resnet50_fpn
@@ -142,9 +141,8 @@ def trained(
 
     decides = {"images": images, "boxes": boxes[["image", "category", *CORNERS]].to_numpy(float)}
     decides |= {"classes": list(classes), "seed": seed, "code": DETECTING.digest()}
-    path = networks.once("detector", folder, made, **decides)
-    with store.reading(path):
-        network.load_state_dict(load_file(path))
+    path, weights, _ = networks.once("detector", folder, made, **decides)
+    network.load_state_dict(weights)
     return Detector(network.eval(), dict(enumerate(classes, 1)), path.stem)
 
 

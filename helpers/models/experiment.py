@@ -65,7 +65,8 @@ def model(
     networks are in eval mode, with their `history`. In the world each is trained on other images.
     Those of a fine-tuned model start from the same weights. A set that is not there is a KeyError.
     """
-    family, set_name = MODELS[name]
+    prefix, _, set_name = name.partition("-")
+    [family] = [fit for fit, known in FAMILIES.items() if known == prefix]
     if set_name not in collection.sets:
         have = ", ".join(collection.sets)
         raise KeyError(f"{name}: there is no set {set_name!r}; this source has {have}")
@@ -98,7 +99,6 @@ def _start_weights(recipe: Recipe, collection: Collection, seed: int) -> str | P
     """What the fine-tuned models start from: ImageNet, a file, or the wider world."""
     if recipe.start != WIDER:
         return recipe.start
-    size = next(iter(collection.sets.values())).images.shape[-1]
-    things = world.wider(size, seed)
+    things = world.wider(collection.size, seed)
     kept = {"seed": seed, "epochs": WIDER_EPOCHS, "folder": store.networks()}
     return models.pretrained(recipe.architecture, len(pictures.WIDER_KINDS), things, **kept)

@@ -12,14 +12,16 @@ from torch.nn.functional import cross_entropy
 
 # %% ../../notebooks/02_cross_evaluation.ipynb #loop
 def fit(
-    network: Callable, draw: Callable, labels, *, rate: float, epochs: int, generator, most=16
-) -> Iterator[float]:
+    network: Callable, draw: Callable, labels: torch.Tensor, *, rate: float, epochs: int,
+    generator: torch.Generator, most: int = 16,
+) -> Iterator[float]:  # fmt: skip
     """Fit a network in place; after each epoch the mean loss of its images is yielded (nats).
 
     `labels` are int64 (N,); `draw(rows)` gives float images (n, 3, H, W); `most` is of a batch.
     """
     optimizer = torch.optim.AdamW(network.parameters(), lr=rate, fused=True)
     number = math.ceil(len(labels) / most)  # of batches; none of them has a single image
+    # the schedule sets the rate of every step: it overwrites what `lr` says above
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=epochs * number)
     for _ in range(epochs):
         network.train()

@@ -1,22 +1,21 @@
 """Classifiers that normalise their images themselves: torchvision's by name, reduced ones for the
 demo, the reader's own; their weights, which are read without running any code, and their store."""
 
-import json
 import re
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from pickle import UnpicklingError
 from textwrap import shorten
 from urllib.request import urlopen
 
 import torch
-import torchvision
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import nn
 from torch.serialization import safe_globals
-from torchvision import models as torchvision_models
 
 import helpers
 from helpers import store
@@ -238,20 +237,25 @@ def load(network: nn.Module, state: dict[str, torch.Tensor], path: Path) -> None
             raise ValueError(f"{path} does not fit: {name} is {kind}, must be floating point.")
 
 
-def once(kind: str, folder: Path | str, made: Callable[[], tuple[nn.Module, dict]], **decides):
-    """The path of the weights that `made` gives, trained once and then found by what decides them.
-    The file holds the facts that came with the network, too."""
-    versions = [version.split(".")[:2] for version in (torch.__version__, torchvision.__version__)]
+def once(
+    kind: str, folder: Path | str, made: Callable[[], tuple[nn.Module, dict]], **decides
+) -> tuple[Path, dict[str, torch.Tensor], dict]:
+    """The weights and facts that `made` gives, trained once and then found by what decides them."""
+    versions = [version(name).split(".")[:2] for name in ("torch", "torchvision")]
     decides |= {"versions": versions, "device": default_device().type}
     decides["pinned"] = helpers.unpinned is None  # other kernels end as another training
-    name = store.key(kind, **decides)
 
-    def make(path: Path) -> None:
+    def make() -> tuple[dict, dict]:
         network, facts = made()
-        state = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
-        save_file(state, path, metadata={name: json.dumps(fact) for name, fact in facts.items()})
+        return {name: tensor.numpy() for name, tensor in network.state_dict().items()}, facts
 
-    return store.cached(Path(folder) / f"{name}.safetensors", make)
+    path, weights, facts = store.arrays(kind, folder, make, **decides)
+    return path, {name: torch.from_numpy(array) for name, array in weights.items()}, facts
+
+
+def _torchvision():
+    """Its models: loaded late, for that takes seconds, and the drawn world needs none of them."""
+    return import_module("torchvision.models")
 
 
 def _imagenet(architecture: str) -> nn.Module:
@@ -262,7 +266,7 @@ def _imagenet(architecture: str) -> nn.Module:
     except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
         why = error if isinstance(error, OSError) or "hash" in str(error) else _why(error, b"\0")
         raise _unreachable(architecture, why) from None
-    return torchvision_models.get_model(architecture, weights=entry)
+    return _torchvision().get_model(architecture, weights=entry)
 
 
 def reach(architecture: str) -> None:
@@ -289,11 +293,11 @@ def _imagenet_entry(architecture: str):
     if architecture in REDUCED:
         full, said = architecture.split("-")[0], "Nobody publishes ImageNet weights for"
         raise ValueError(f"{said} {architecture!r}. Use {full!r}, or start from the wider world.")
-    return torchvision_models.get_model_weights(_known(architecture)).DEFAULT
+    return _torchvision().get_model_weights(_known(architecture)).DEFAULT
 
 
 def _known(architecture: str) -> str:
-    known = torchvision_models.list_models(module=torchvision_models)
+    known = _torchvision().list_models(module=_torchvision())
     if architecture in known:
         return architecture
     raise ValueError(
@@ -313,8 +317,10 @@ def _existing(path: Path) -> Path:
 
 def _fresh(architecture: str, n_classes: int) -> nn.Module:
     if architecture in REDUCED:
-        return REDUCED[architecture](n_classes)
-    return torchvision_models.get_model(_known(architecture), num_classes=n_classes)
+        network = REDUCED[architecture].build(n_classes)
+        network.rate = REDUCED[architecture].rate
+        return network
+    return _torchvision().get_model(_known(architecture), num_classes=n_classes)
 
 
 def _from_file(architecture: str, path: Path) -> nn.Module:

@@ -1,9 +1,12 @@
 """The paper's three architectures at reduced size, for images of 96 pixels: `epochs` is in how many
 each learns 100 drawn images a class, `rate` the highest learning rate in a training's cycle."""
 
+from collections.abc import Callable
+from importlib import import_module
+from typing import NamedTuple
+
 import torch
 from torch import nn
-from torchvision.models import resnet, vgg
 
 WIDTH = 8
 
@@ -11,8 +14,6 @@ WIDTH = 8
 class AlexNetQuarter(nn.Module):
     """torchvision's AlexNet with a quarter of the channels, batch normalisation, and one hidden
     layer of 256; takes images of 63 px and more."""
-
-    rate, epochs = 3e-3, 4
 
     def __init__(self, num_classes: int):
         super().__init__()
@@ -40,46 +41,52 @@ def _block(before: int, after: int, kernel: int, **settings) -> list[nn.Module]:
     return [convolution, nn.BatchNorm2d(after), nn.ReLU()]
 
 
-class VGGEighth(vgg.VGG):
+def vgg_eighth(num_classes: int) -> nn.Module:
     """torchvision's VGG-11 with batch normalisation, an eighth of the channels, one hidden layer, a
     first stride of 2 and without the last pooling; takes 32 px and more."""
+    vgg = import_module("torchvision.models.vgg")  # loaded late: it takes seconds
+    layers = [part if part == "M" else part // WIDTH for part in vgg.cfgs["A"][:-1]]
+    features = vgg.make_layers(layers, batch_norm=True)
+    network = vgg.VGG(features, num_classes, init_weights=False)
+    network.features[0] = nn.Conv2d(3, 64 // WIDTH, 3, stride=2, padding=1)
+    network.avgpool = nn.AdaptiveAvgPool2d((3, 3))
+    network.classifier = nn.Sequential(
+        nn.Dropout(0.2), nn.Linear(64 * 3 * 3, 128), nn.ReLU(), nn.Linear(128, num_classes)
+    )
+    return network
 
-    rate, epochs = 3e-3, 3
 
-    def __init__(self, num_classes: int):
-        layers = [part if part == "M" else part // WIDTH for part in vgg.cfgs["A"][:-1]]
-        super().__init__(vgg.make_layers(layers, batch_norm=True), num_classes, init_weights=False)
-        self.features[0] = nn.Conv2d(3, 64 // WIDTH, 3, stride=2, padding=1)
-        self.avgpool = nn.AdaptiveAvgPool2d((3, 3))
-        self.classifier = nn.Sequential(
-            nn.Dropout(0.2), nn.Linear(64 * 3 * 3, 128), nn.ReLU(), nn.Linear(128, num_classes)
-        )
-
-
-class ResNetEighth(resnet.ResNet):
+def resnet_eighth(num_classes: int) -> nn.Module:
     """torchvision's ResNet with one block a layer (ResNet-10), an eighth of the channels, a first
     stride of 4 and one of 1 in `layer2`; takes 32 px and more."""
+    resnet = import_module("torchvision.models.resnet")
+    network = resnet.ResNet.__new__(resnet.ResNet)
+    nn.Module.__init__(network)
+    network._norm_layer, network.dilation = nn.BatchNorm2d, 1
+    network.groups, network.base_width, network.inplanes = 1, 64, 64 // WIDTH
+    network.conv1 = nn.Conv2d(3, network.inplanes, 7, stride=4, padding=3, bias=False)
+    network.bn1 = nn.BatchNorm2d(network.inplanes)
+    network.relu = nn.ReLU(inplace=True)
+    network.maxpool = nn.MaxPool2d(kernel_size=3, stride=2, padding=1)
+    for number, planes in enumerate((64, 128, 256, 512), 1):
+        stride = 1 if number <= 2 else 2
+        layer = network._make_layer(resnet.BasicBlock, planes // WIDTH, 1, stride)
+        setattr(network, f"layer{number}", layer)
+    network.avgpool = nn.AdaptiveAvgPool2d((1, 1))
+    network.fc = nn.Linear(512 // WIDTH, num_classes)
+    return network
 
-    rate, epochs = 5e-3, 3
 
-    def __init__(self, num_classes: int):
-        nn.Module.__init__(self)
-        self._norm_layer, self.dilation, self.groups, self.base_width = nn.BatchNorm2d, 1, 1, 64
-        self.inplanes = 64 // WIDTH
-        self.conv1 = nn.Conv2d(3, self.inplanes, 7, stride=4, padding=3, bias=False)
-        self.bn1 = nn.BatchNorm2d(self.inplanes)
-        self.relu = nn.ReLU(inplace=True)
-        self.maxpool = nn.MaxPool2d(kernel_size=3, stride=2, padding=1)
-        for number, planes in enumerate((64, 128, 256, 512), 1):
-            stride = 1 if number <= 2 else 2
-            layer = self._make_layer(resnet.BasicBlock, planes // WIDTH, 1, stride)
-            setattr(self, f"layer{number}", layer)
-        self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
-        self.fc = nn.Linear(512 // WIDTH, num_classes)
+class Reduced(NamedTuple):
+    """A reduced architecture: its network for a number of classes, and how it is trained."""
+
+    build: Callable[[int], nn.Module]
+    rate: float
+    epochs: int
 
 
 REDUCED = {
-    "alexnet-quarter": AlexNetQuarter,
-    "vgg11-eighth": VGGEighth,
-    "resnet10-eighth": ResNetEighth,
+    "alexnet-quarter": Reduced(AlexNetQuarter, rate=3e-3, epochs=4),
+    "vgg11-eighth": Reduced(vgg_eighth, rate=3e-3, epochs=3),
+    "resnet10-eighth": Reduced(resnet_eighth, rate=5e-3, epochs=3),
 }

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import torch
 from torch import nn
-from torch.nn.functional import cross_entropy
-from torchvision.transforms.v2.functional import resized_crop
+from torch.nn.functional import cross_entropy, interpolate
 
 from helpers.models.inference import default_device, logits, single_thread
 from helpers.models.loop import fit
@@ -45,6 +44,7 @@ def train(
         model.to(default_device())
         if tune == "all":
             fitted, val_inputs = model, val_images
+            images = images.contiguous(memory_format=torch.channels_last)  # as convolutions do
         else:
             fitted, val_inputs = _last_part(model), _features(model, val_images)
             features = torch.stack([_features(model, way) for way in (images, images.flip(-1))])
@@ -107,15 +107,17 @@ def _features(model: Classifier, images: torch.Tensor) -> torch.Tensor:
 def augment(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Each uint8 image as float32 in [0, 1], in its own random way: a window of 70 to 100% of its
     width and height at full size, mirrored or not, each channel brighter or darker by up to 40%."""
-    count, _, height, width = images.shape
+    count, _, *size = images.shape
     share = 1 - 0.3 * torch.rand(count, generator=generator)
-    down, right = torch.rand(2, count, generator=generator)
+    places = torch.rand(2, count, generator=generator)
     mirrored = torch.rand(count, generator=generator) < 0.5
     tint = 1 + 0.4 * (2 * torch.rand(count, 3, 1, 1, generator=generator) - 1)
-    out = torch.empty_like(images)
-    for i in range(count):
-        h, w = round(height * share[i].item()), round(width * share[i].item())
-        top, left = int(down[i] * (height - h + 1)), int(right[i] * (width - w + 1))
-        crop = resized_crop(images[i], top, left, h, w, [height, width], antialias=False)
-        out[i] = crop.flip(-1) if mirrored[i] else crop
+    whole = torch.tensor(size)[:, None]
+    sides = (whole * share.double()).round().long()
+    corners = (places * (whole - sides + 1)).long()
+    windows, out = torch.cat([corners, corners + sides]).T.tolist(), torch.empty_like(images)
+    for i, (top, left, bottom, right) in enumerate(windows):
+        window = images[i : i + 1, :, top:bottom, left:right]
+        [seen] = interpolate(window, size, mode="bilinear", align_corners=False)
+        out[i] = seen.flip(-1) if mirrored[i] else seen
     return (out.float().div_(255) * tint).clamp_(0, 1)

@@ -36,6 +36,8 @@ class Estimate:
     # corrected for multiplicity: it decides, with the side of the value, and not the interval
     p: float | None = None
     note: str = ""  # what the reader must know of this value, or why it is not measured
+    # the same quantity of networks that cannot know what is claimed
+    reference: tuple[float, float, float] | None = None
 
 
 def wilson(k, n):
@@ -72,18 +74,12 @@ class Mean:
 def mean(values, weights=None, *, shares: bool = False, error: Callable = crossed_error) -> Mean:
     """Mean over trainings and images, with the error of both (crossed random effects).
 
-    `values` are an array (n,) or (T, n), or a list of such arrays, one a group of images: one value
-    an image, or a training and image, for mosaics of one object image averaged within it first. NaN
-    where a value is not defined. `weights` of the groups' means, equal if not given; 1 and -1
-    compare two. `shares`: values are shares or their differences; where a group's are all equal,
-    such as 25 images that are all right, images are the trials, as in `share`. `error` is the
-    formula that notebook 02 teaches.
-
-    With one training the error speaks of other images only. A group of one image has no error. A
-    ValueError tells of a group without a value, of infinite values, and of groups of different
-    trainings or not as many as weights. The interval covers in 93 to 97% of simulated cases at 5
-    and at 10 trainings (`tests/test_stats.py`).
-    """
+    `values` are an array (n,) or (T, n), or a list of such, a group of images each: a value an
+    image or a training and image (mosaics of one object averaged first), NaN where not defined.
+    `weights` of the groups' means are equal if not given; 1 and -1 compare two. `shares`: where a
+    group's values are all equal, images are the trials, as in `share`. `error` is notebook 02's.
+    With one training it speaks of other images only. A ValueError tells of a group without a value,
+    infinite values, and other numbers of trainings. Covers in 93 to 97% (`tests/test_stats.py`)."""
     groups = _groups(values)
     weights = np.full(len(groups), 1 / len(groups)) if weights is None else np.asarray(weights)
     if len(weights) != len(groups):

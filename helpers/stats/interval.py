@@ -22,7 +22,12 @@ def components(values: np.ndarray) -> tuple[np.ndarray, float, float]:
     return by_training, float(of_images), of_rest
 
 # %% ../../notebooks/02_cross_evaluation.ipynb #interval-error
-def crossed_error(by_training, of_images, of_rest, freedom) -> tuple[float, float]:
+def crossed_error(
+    by_training: np.ndarray,
+    of_images: float | np.ndarray,
+    of_rest: float,
+    freedom: float | np.ndarray,
+) -> tuple[float, float]:
     """Standard error of a mean over trainings and images, and its degrees of freedom.
 
     `of_images` and their `freedom` are of one group of images or of several (Satterthwaite 1946).
@@ -38,7 +43,9 @@ def crossed_error(by_training, of_images, of_rest, freedom) -> tuple[float, floa
     return float(np.sqrt(variance)), float(variance**2 / doubt) if doubt else 1.0
 
 
-def student(estimate: float, error: float, freedom: float, level=0.95) -> tuple[float, float]:
+def student(
+    estimate: float, error: float, freedom: float, level: float = 0.95
+) -> tuple[float, float]:
     """Ends of Student's interval."""
     half = error * scipy.stats.t.ppf((1 + level) / 2, freedom)
     return estimate - half, estimate + half

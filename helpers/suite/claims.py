@@ -1,78 +1,135 @@
 """Claims and their verdicts: what a paper says, what was measured here, and how the two compare.
-A claim is a row of ``data/paper/claims.csv``; a paper's room returns estimates by its id."""
+A claim is a row of ``data/paper/claims.csv``. Its estimate is a row of a table that the notebook
+shows (``claim_rows.csv`` says which), or a paper's room computes it and returns it by its id."""
 
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
-from helpers import store
+from helpers import recorded, store
+from helpers.figures import style
 from helpers.stats import Estimate
 
 TABLE = store.root() / "data" / "paper" / "claims.csv"
-AGREES, CONTRADICTS = "agrees with the paper", "contradicts the paper"
+ROWS = TABLE.with_name("claim_rows.csv")
+AGREES, DIFFERS = "as in the paper", "not as in the paper"
+CONTRADICTS = "contradicts the paper"  # in place of DIFFERS, on the paper's own data
 HOLDS, FAILS = "holds", "does not hold"  # the same of a claim that this suite makes
-UNDECIDED, NO_COUNTERPART = "undecided", "no counterpart here"
+UNDECIDED, NO_COUNTERPART = "undecided", "no counterpart"
+BLIND = "so does a network that cannot know"  # it is right, and says nothing of a bias
+TOLD = "told"  # a number without a verdict
+VERDICTS = AGREES, DIFFERS, CONTRADICTS, HOLDS, FAILS, UNDECIDED, BLIND, TOLD, NO_COUNTERPART
+REFERENCE = "-reference"  # ends the name of a table whose rows are of the reference network
 SUITE, OURS = "suite", "this suite"  # in the table, and as people read it
 LEVEL = 0.05  # of the p values
-MANY = 3  # claims without a counterpart for one reason that still have a line each
+NONE: Mapping = {}
 
 
 @cache
 def read(path: Path = TABLE) -> pd.DataFrame:
     """The claims, indexed by `id`; all columns but `bound` are texts.
 
-    They are what the judging `notebook`'s name begins with (03, 03b); `by` whom it is made
+    They are what the judging `notebook`'s name begins with (05, 05b); `by` whom it is made
     (contexts, focus, icon2, blocks, suite), in which `section`; the `claim` in our words; the
     `quantity` measured, with its unit; on which `side` of `bound` it must lie (above, below, equal;
     "" where no run measures it); the value `printed` by the paper, of `n` cases; whether ours is
-    the `same` quantity (yes, no, ""); why there is no counterpart `otherwise`; and the paper's
-    figures and tables that it is about (`exhibit`, "; " between)."""
+    the `same` quantity (yes, no, ""); why there is no counterpart `otherwise`; the paper's figures
+    and tables that it is about (`exhibit`, "; " between); why it `cannot_fail`; and the `own_data`
+    on which a wrong one contradicts the paper: a source of images, labels, or what is printed."""
     table = pd.read_csv(path, dtype=str, keep_default_na=False).set_index("id")
     return table.assign(bound=pd.to_numeric(table["bound"]))
 
 
-def judge(notebook: str, estimates: Iterable[Estimate]) -> pd.DataFrame:
-    """Judge the claims of a notebook by what it measured: `COLUMNS`, a row a claim.
-
-    A claim is right (wrong) where the whole interval lies on its side (the other side) of the
-    bound. Without an estimate a paper's claim has no counterpart, and one of the suite no row."""
+def judge(
+    notebook: str,
+    estimates: Iterable[Estimate],
+    tables: Mapping = NONE,
+    *,
+    reference: Iterable[Estimate] = (),
+    data: Iterable[str] = ("printed",),
+    ours: str = "",
+) -> pd.DataFrame:
+    """Judge a notebook's claims by its estimates and its tables, by name: `COLUMNS`, a row a claim.
+    `reference` estimates, and tables named x-reference, are of networks that cannot know what is
+    claimed; `data` are the papers' own data that there are, `ours` what else is not the paper's."""
+    # Right (wrong) is a claim where the whole interval lies on its side (the other side) of the
+    # bound. Without an estimate a paper's claim has no counterpart, and one of the suite no row.
     chapter, rows = notebook.split("_")[0], []
-    known, estimates = read().query("notebook == @chapter"), list(estimates)
+    known = read().query("notebook == @chapter")
+    blind = {k.removesuffix(REFERENCE): t for k, t in tables.items() if k.endswith(REFERENCE)}
+    reference = [*reference, *_of_rows(known.index, blind)]
+    blind = {(one.claim, *one.of.values()): one.interval for one in reference}
+    estimates = [
+        one if one.reference else replace(one, reference=blind.get((one.claim, *one.of.values())))
+        for one in (*estimates, *_of_rows(known.index, tables))
+    ]
     for unknown in {estimate.claim for estimate in estimates} - set(known.index):
         raise KeyError(f"{TABLE.name} has no claim {unknown!r} of notebook {chapter}")
     for name, claim in known.iterrows():
         missing = [] if claim["by"] == SUITE else [Estimate(name, note=claim["otherwise"])]
         given = [estimate for estimate in estimates if estimate.claim == name]
-        rows += [_judged(claim, estimate) for estimate in given or missing]
+        rows += [_judged(claim, estimate, data, ours) for estimate in given or missing]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _of_rows(ids: Iterable[str], tables: Mapping[str, pd.DataFrame]) -> list[Estimate]:
+    """Estimates that are rows of tables, by ``claim_rows.csv``: those for which `only` is so, or
+    that of them with the least or the most (`take`), of a column `value` with its ends; p_holm, if
+    there is one, decides. `of` are the columns that the claim is about."""
+    found, rows_of = [], pd.read_csv(ROWS, dtype=str, keep_default_na=False)
+    known = rows_of["id"].isin(ids) & rows_of["table"].isin(list(tables))
+    for claim in rows_of[known].itertuples():
+        rows = tables[claim.table]
+        rows = rows.query(claim.only) if claim.only else rows
+        if claim.take:
+            rows = rows.sort_values(claim.value, ascending=claim.take == "least", kind="stable")[:1]
+        for row in rows.to_dict("records"):
+            about = {name: row[name] for name in claim.of.split()}
+            ends = row[claim.value], *style.ends(row, claim.value)
+            found.append(Estimate(claim.id, ends, about, p=row.get("p_holm")))
+    return found
 
 
 NUMBERS = "measured", "low", "high", "bound", "p"
 COLUMNS = (
-    "id", "of", "claim", "where", "paper", "measured", "low", "high", "unit", "side", "bound", "p",
-    "verdict", "note",
+    "id", "of", "claim", "where", "paper", "cases", "measured", "low", "high", "unit", "side",
+    "bound", "p", "reference", "verdict", "seeds", "note",
 )  # fmt: skip
 
 
-def _judged(claim: pd.Series, estimate: Estimate) -> dict:
-    measured, low, high = map(float, estimate.interval or (math.nan,) * 3)
+def _judged(claim: pd.Series, estimate: Estimate, data: Iterable[str], ours: str) -> dict:
+    measured, low, high = ends = tuple(map(float, estimate.interval or (math.nan,) * 3))
     if low > high:
         raise ValueError(f"{claim.name}: the interval's lower end {low} is above its upper {high}")
     mine, about = claim["by"] == SUITE, defaultdict(lambda: "…", estimate.of)
-    right = _right(claim["side"], claim["bound"], (measured, low, high), estimate.p)
-    words = {True: HOLDS, False: FAILS} if mine else {True: AGREES, False: CONTRADICTS}
-    unmeasured = any(map(math.isnan, (measured, low, high)))
-    verdict = NO_COUNTERPART if unmeasured else words.get(right, UNDECIDED)
+    rule, blind = (claim["side"], claim["bound"]), estimate.reference
+    wrong = CONTRADICTS if claim["own_data"] in data else DIFFERS
+    words = {True: HOLDS, False: FAILS} if mine else {True: AGREES, False: wrong}
+    right = _right(*rule, ends, estimate.p)
+    verdict = words.get(right, UNDECIDED)
+    if right and blind and _right(*rule, blind, None):
+        verdict = BLIND
+    other = "another quantity than the paper's" * (claim["same"] == "no")
+    reasons = [reason for reason in (claim["cannot_fail"], other) if reason]
+    if any(map(math.isnan, ends)):
+        verdict, reasons = NO_COUNTERPART, []
+    elif reasons:
+        verdict = TOLD
+    elif ours and claim["own_data"] in data:
+        reasons = [ours]
+    of_all = claim["printed"].isdigit() and claim["n"].isdigit()
     return {
         "id": claim.name,
         "of": ", ".join(map(str, estimate.of.values())),
         "claim": claim["claim"].format_map(about),
         "where": OURS if mine else f"{claim['by']}, {claim['section']}",
-        "paper": claim["printed"] + (f" (of {claim['n']})" if claim["n"] else ""),
+        "paper": f"{claim['printed']} of {claim['n']}" if of_all else claim["printed"],
+        "cases": "" if of_all else claim["n"],
         "measured": measured,
         "low": low,
         "high": high,
@@ -80,8 +137,10 @@ def _judged(claim: pd.Series, estimate: Estimate) -> dict:
         "side": claim["side"],
         "bound": claim["bound"],
         "p": math.nan if estimate.p is None else float(estimate.p),
+        "reference": interval(*blind) if blind else "",
         "verdict": verdict,
-        "note": estimate.note or ("another quantity than the paper's" * (claim["same"] == "no")),
+        "seeds": "",
+        "note": "; ".join([*reasons, *([estimate.note] if estimate.note else [])]),
     }
 
 
@@ -97,36 +156,30 @@ def _right(side: str, bound: float, interval: tuple, p: float | None) -> bool | 
     return above if side == "above" else below
 
 
-def shown(judged: pd.DataFrame) -> pd.DataFrame:
-    """The judged claims as people read them: claim, paper, measured here, judged by, verdict.
-    Where many claims have no counterpart for one and the same reason, the first stands for all."""
-    rule = judged["side"].where(judged["side"] != "equal", "equal to")
-    rule = rule + " " + judged["bound"].map("{:g}".format).where(judged["side"] != "", "")
-    rule = rule.where(judged["p"].isna(), rule + ", p = " + judged["p"].map("{:.2g}".format))
-    nowhere = judged["verdict"] == NO_COUNTERPART
-    alike = judged.groupby(["verdict", "note"])["id"].transform("size").where(nowhere, 1)
-    many = alike > MANY
-    counted = alike.map("{} claims of the paper, such as: ".format).where(many, "")
-    table = pd.DataFrame(
-        {
-            "claim": counted + judged["claim"],
-            "paper": judged["paper"].where(judged["paper"] != "", "–"),
-            "measured here": [measured(row) for row in judged.to_dict("records")],
-            "judged by": rule.where(~nowhere, judged["note"]),
-            "verdict": judged["verdict"],
-        }
-    )
-    return table[~many | ~judged.duplicated(["verdict", "note"])].reset_index(drop=True)
+def in_seeds(judged: pd.DataFrame, notebook: str) -> list[str]:
+    """In how many of the seeds that ``data/seeds.csv`` holds each verdict came out so, in words;
+    "" where none is recorded, or where there is no verdict."""
+    kept = pd.read_csv(recorded.SEEDS, dtype=str, keep_default_na=False)
+    kept = kept[(kept["lesson"] == notebook) & ~kept["verdict"].isin([TOLD, NO_COUNTERPART])]
+    known, counts = kept.groupby(["id", "of"]).size(), kept.value_counts(["id", "of", "verdict"])
+    texts, several = [], kept["seed"].nunique()
+    for row in judged.itertuples():
+        there = (row.id, row.of) in known.index and row.verdict not in (TOLD, NO_COUNTERPART)
+        same = counts.get((row.id, row.of, row.verdict), 0)
+        texts.append(f"{same} of {several} seeds" if there else "")
+    return texts
 
 
-def measured(row: Mapping) -> str:
-    """The value of a judged claim with its interval and its unit, in two digits."""
-    if math.isnan(row["measured"]):
+def interval(value: float, low: float, high: float) -> str:
+    """A value with its interval, in two digits; alone and in full where it has none."""
+    if math.isnan(value):
         return "–"
-    if row["low"] == row["high"]:
-        return f"{row['measured']:g} {row['unit']}".strip()
-    value, low, high = (_rounded(row[name]) for name in ("measured", "low", "high"))
-    return f"{value}\N{NO-BREAK SPACE}[{low},\N{NO-BREAK SPACE}{high}] {row['unit']}".strip()
+    if low == high:
+        return f"{value:g}"
+    if math.isnan(low):
+        return _rounded(float(value))
+    value, low, high = (_rounded(float(one)) for one in (value, low, high))
+    return f"{value}\N{NO-BREAK SPACE}[{low},\N{NO-BREAK SPACE}{high}]"
 
 
 def _rounded(value: float) -> str:

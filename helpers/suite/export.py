@@ -16,54 +16,45 @@ NAME = re.compile(r"[a-z_0-9]+(\.[a-z_0-9]+)+")
 ANY = re.compile(r"^\s*#\s*\|\s*exp", re.M)  # what nbdev may take for a mark
 
 
-class Maker(ModuleMaker):
-    """Writes each module anew; nbdev would do so for one module of a notebook only."""
-
-    def __init__(self, *args, is_new: bool = True, **kwargs):
-        super().__init__(*args, is_new=True, **kwargs)
+def maker(*args, **options) -> ModuleMaker:
+    """Write each module anew; nbdev would do so for one module of a notebook only."""
+    return ModuleMaker(*args, **options | {"is_new": True})
 
 
-def marked(notebook: Path) -> dict[str, str]:
-    """Module by the id of each marked cell of a notebook."""
-    cells = nbformat.read(notebook, as_version=4).cells
-    found = {}
-    for cell in cells:
-        if cell.cell_type != "code" or not ANY.search(cell.source):
-            continue
-        line = cell.source.split("\n")[0]
-        name = line.removeprefix(MARK)
-        if not NAME.fullmatch(name) or len(ANY.findall(cell.source)) > 1:
-            raise ValueError(f"{notebook.name}: begin the cell with '{MARK}ROOM.MODULE': {line!r}")
-        try:
-            ast.parse(cell.source)
-        except SyntaxError as error:
-            raise ValueError(f"{notebook.name}, {name}: {error}") from None
-        found[cell.id] = name
-    return found
+def marked(notebook: Path) -> list[str]:
+    """The modules that the marked cells of a notebook make."""
+    found = set()
+    for cell in nbformat.read(notebook, as_version=4).cells:
+        if cell.cell_type == "code" and ANY.search(cell.source):
+            line = cell.source.split("\n")[0]
+            name = line.removeprefix(MARK)
+            if not NAME.fullmatch(name) or len(ANY.findall(cell.source)) > 1:
+                begin = f"begin the cell with '{MARK}ROOM.MODULE'"
+                raise ValueError(f"{notebook.name}: {begin}: {line!r}")
+            ast.parse(cell.source, f"{notebook.name}, {name}")  # an error names them
+            found.add(name)
+    return sorted(found)
 
 
 def export(root: Path) -> list[Path]:
     """Write the modules of all notebooks below `root`; those that no cell makes any more go.
     Two notebooks with one module are a ValueError."""
-    home, made = {}, []
-    notebooks = sorted((root / "notebooks").glob("*.ipynb"))
-    every = {notebook: set(marked(notebook).values()) for notebook in notebooks}
-    for name in sorted(set().union(*every.values())):  # before anything is written
-        path = root / "helpers" / f"{name.replace('.', '/')}.py"
-        written = path.is_file() and not path.read_text().startswith(GENERATED)
-        if written or not path.parent.is_dir() or path.with_suffix("").is_dir():
-            raise ValueError(f"{name}: a module written by hand, or in no room of helpers/")
-    for notebook, modules in every.items():
-        for name in modules:
-            if home.setdefault(name, notebook) != notebook:
-                raise ValueError(f"{name} is exported by {home[name].name} and {notebook.name}")
-        if modules:
-            nb_export(notebook, lib_path=root / "helpers", mod_maker=Maker)
-        made += [root / "helpers" / f"{name.replace('.', '/')}.py" for name in sorted(modules)]
+    home = {}  # notebook by module; all are read before anything is written
+    for notebook in sorted((root / "notebooks").glob("*.ipynb")):
+        for name in marked(notebook):
+            path = root / "helpers" / f"{name.replace('.', '/')}.py"
+            by_hand = path.is_file() and not path.read_text().startswith(GENERATED)
+            if by_hand or not path.parent.is_dir() or path.with_suffix("").is_dir():
+                raise ValueError(f"{name}: a module written by hand, or in no room of helpers/")
+            if path in home:
+                raise ValueError(f"{name} is exported by {home[path].name} and {notebook.name}")
+            home[path] = notebook
+    for notebook in dict.fromkeys(home.values()):
+        nb_export(notebook, lib_path=root / "helpers", mod_maker=maker)
     for path in (root / "helpers").rglob("*.py"):
-        if path not in made and path.read_text().startswith(GENERATED):
+        if path not in home and path.read_text().startswith(GENERATED):
             path.unlink()
-    return made
+    return list(home)
 
 
 if __name__ == "__main__":

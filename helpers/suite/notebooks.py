@@ -4,10 +4,12 @@ python -m helpers.suite.notebooks execute NOTEBOOK ...       `make notebooks`
 python -m helpers.suite.notebooks copy FOLDER [--solved]     `make exercises`, `make lab`
 """
 
+import base64
+import html
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import nbformat
@@ -16,7 +18,7 @@ from IPython.display import HTML, Markdown
 from nbclient import NotebookClient
 
 from helpers import store
-from helpers.suite import claims
+from helpers.suite import claims, project, words
 
 NOTEBOOKS = store.root() / "notebooks"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -26,14 +28,8 @@ MENUS = "Here are menus or sliders: open this notebook in JupyterLab and run thi
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n.*?^ *### END SOLUTION$", re.DOTALL | re.MULTILINE)
 STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError"
 FOLD = "hide-input"  # the tag by which the pages fold a cell
-NOT_STORED = "without a stored verdict yet"
-COUNTED = {  # words for one and for several, in the order of the table of exhibits
-    claims.AGREES: ("agrees", "agree"),
-    claims.CONTRADICTS: ("contradicts", "contradict"),
-    claims.UNDECIDED: ("undecided", "undecided"),
-    claims.NO_COUNTERPART: ("has no counterpart here", "have no counterpart here"),
-    NOT_STORED: (NOT_STORED, NOT_STORED),
-}
+PREDICT = "predict"  # the tag of a question before a cell, whose output a class does not get
+NOT_RUN = "not run yet"
 
 
 def lessons(folder: Path | None = None) -> list[Path]:
@@ -48,9 +44,9 @@ def read(path: Path) -> nbformat.NotebookNode:
         return nbformat.read(path, as_version=4)
 
 
-def outputs(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+def outputs(notebook: Mapping) -> list[nbformat.NotebookNode]:
     """What all cells of a notebook put out."""
-    return [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    return [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
 
 
 def opening(notebook: nbformat.NotebookNode) -> dict[str, str]:
@@ -72,7 +68,44 @@ def overview() -> HTML:
         rows.append((link, head["question"], needs, head["Time"]))
     table = pd.DataFrame(rows, columns=["lesson", "question", "you need", "time"])
     with pd.option_context("display.max_colwidth", None):
-        return HTML(table.to_html(index=False, escape=False, justify="left"))
+        return words.left(table, escape=False)
+
+
+def pictures(notebook: Mapping) -> dict[str, tuple[bytes, str]]:
+    """A notebook's figures, each as PNG and alternative text, by the name that `run.show` got."""
+    named = {}
+    for output in outputs(notebook):
+        data = output.get("data", {})
+        name = re.match(r"Figure ([\w-]+): ", data.get("text/plain", ""))
+        if name and (png := re.search(r'base64,([^"]+)" alt="([^"]*)"', data["text/html"])):
+            named.setdefault(name[1], (base64.b64decode(png[1]), html.unescape(png[2])))
+    return named
+
+
+def telling(notebook: Mapping, judged: pd.DataFrame) -> tuple[dict | None, str | None]:
+    """The finding and the name of the figure that stand for a notebook: those that its author chose
+    (`headline`, a claim's id or "id: what it is about", and `thumbnail`), or else the first."""
+    chosen, names = notebook["cells"][0]["metadata"], pictures(notebook)
+    rows = judged[judged["verdict"] != claims.NO_COUNTERPART].to_dict("records")
+
+    def behind(row: Mapping) -> tuple[bool, bool]:
+        own = chosen.get("headline") in (row["id"], f"{row['id']}: {row['of']}")
+        return not own, row["verdict"] == claims.UNDECIDED
+
+    rank = {name: (name != chosen.get("thumbnail"), name[:6] != "figure") for name in names}
+    return min(rows, default=None, key=behind), min(names, default=None, key=rank.get)
+
+
+def begin(notebook: Mapping, title: str, finding: Mapping | None, image: tuple | None) -> None:
+    """Let a finding and a figure (its place and alternative text) follow the question with which a
+    notebook begins, under a `title`."""
+    first = notebook["cells"][0]
+    _, question, rest = re.match(r"(# .*\n*)?((?:> .*\n*)*)((?s:.*))", first["source"]).groups()
+    parts = [f"# {title}", question, words.markdown(finding) if finding else ""]
+    if image:
+        place, text = image[0], html.escape(image[1])
+        parts.append(f'<figure class="first"><img src="{place}" alt="{text}"></figure>')
+    first["source"] = "\n\n".join(part.strip() for part in (*parts, rest) if part)
 
 
 def figure(notebook: str, name: str) -> HTML:
@@ -87,8 +120,9 @@ def figure(notebook: str, name: str) -> HTML:
 
 def findings(paths: Iterable[Path]) -> pd.DataFrame:
     """The claims that executed notebooks judged (`run.findings`): `notebook` and `COLUMNS`."""
+    texts = dict.fromkeys({*claims.COLUMNS} - {*claims.NUMBERS}, "")  # an older run has fewer
     rows = [
-        {"notebook": path.stem} | one
+        {"notebook": path.stem} | texts | one
         for path in paths
         for output in outputs(read(path))
         for one in output.get("metadata", {}).get("findings", [])
@@ -97,39 +131,31 @@ def findings(paths: Iterable[Path]) -> pd.DataFrame:
     return table.astype(dict.fromkeys(claims.NUMBERS, float))
 
 
-def exhibits(paper: str) -> pd.DataFrame:
-    """A paper's figures and tables, each with its counterpart here and its claims' verdicts.
-
-    The exhibits are those of ``data/paper/<paper>_counterparts.csv``, the verdicts those of the
-    stored notebooks, on the claims of ``claims.csv`` that name the exhibit. The columns are texts:
-    exhibit, it shows, here (a link in Markdown), same quantity, its claims (counted by verdict)."""
+def exhibits(paper: str, judged: pd.DataFrame) -> pd.DataFrame:
+    """A paper's figures and tables, of ``data/paper/<paper>_counterparts.csv``, each with its
+    counterpart here (a link in Markdown) and its claims' verdicts, counted among those `judged`
+    (by `id`, as from :func:`findings` or `run.judged()`). All columns are texts."""
     listed = pd.read_csv(claims.TABLE.with_name(f"{paper}_counterparts.csv"), keep_default_na=False)
     known = claims.read().query("by == @paper and exhibit != ''").reset_index()
     known = known.assign(exhibit=known["exhibit"].str.split("; ")).explode("exhibit")
-    chapters = {*known["notebook"]}
-    stored = findings(p for p in NOTEBOOKS.glob("*.ipynb") if p.stem.split("_")[0] in chapters)
-    judged = known[["id", "exhibit"]].merge(stored[["id", "verdict"]], on="id", how="left")
-    counted = judged.groupby("exhibit")["verdict"].agg(_counted)
+    verdicts = known[["id", "exhibit"]].merge(judged[["id", "verdict"]], on="id", how="left")
+    counts = verdicts.fillna(NOT_RUN).groupby("exhibit")["verdict"].agg(_counted)
     link = "[" + listed["notebook"] + "](" + listed["notebook"] + ".ipynb): " + listed["name"]
     table = listed.rename(columns={"shows": "it shows", "same": "same quantity"})
-    counted = counted.reindex(listed["exhibit"], fill_value="an illustration").to_numpy()
-    table = table.assign(here=link, **{"its claims": counted})
+    counts = counts.reindex(listed["exhibit"], fill_value="an illustration").to_numpy()
+    table = table.assign(here=link, **{"its claims": counts})
     return table[["exhibit", "it shows", "here", "same quantity", "its claims"]]
 
 
 def _counted(verdicts: pd.Series) -> str:
-    """The verdicts of an exhibit's claims in a few words, NaN where none is stored."""
-    counts = verdicts.fillna(NOT_STORED).value_counts()
-    return ", ".join(
-        f"{counts[verdict]} {words[int(counts[verdict] > 1)]}"
-        for verdict, words in COUNTED.items()
-        if verdict in counts
-    )
+    """The verdicts of an exhibit's claims in a few words."""
+    counts = {verdict: [*verdicts].count(verdict) for verdict in (*claims.VERDICTS, NOT_RUN)}
+    return "; ".join(f"{verdict}: {n}" for verdict, n in counts.items() if n)
 
 
 def linked(table: pd.DataFrame) -> Markdown:
     """A table of texts as Markdown, in which links can be followed."""
-    lines = [table.columns, ["---"] * table.shape[1], *table.to_numpy()]
+    lines = [table.columns, [":--"] * table.shape[1], *table.to_numpy()]
     return Markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
 
 
@@ -156,34 +182,60 @@ def without_widgets(notebook: nbformat.NotebookNode) -> None:
 
 def copy(folder: Path, solved: bool) -> Path:
     """Copy the start page and the lessons to a folder; what is there already stays as it is. The
-    copies write their results to a run that is called as the folder, not to the demo. Without the
-    solutions, exercises carry nbgrader's metadata, so that nbgrader can collect and grade them."""
+    copies write their results to a folder beside them, not to the demo. Without the solutions,
+    exercises carry nbgrader's metadata, and nothing is shown of what is to be predicted."""
+    place, all_runs = folder.resolve(), store.outputs()
+    inside = place.is_relative_to(all_runs)
+    results = f"{place.relative_to(all_runs)}/results" if inside else folder.name
+    project.output_name(results)  # a ValueError where it is no name
     for path in [NOTEBOOKS / "00_start_here.ipynb", *lessons()]:
         if (folder / path.name).exists():
             continue
         notebook = read(path)
         for cell in notebook.cells:
             if "parameters" in cell.metadata.get("tags", []):
-                cell.source = cell.source.replace('= "demo"', f'= "{folder.name}"')
-            if "nbgrader" in cell.metadata and not solved:
-                _without_solution(cell)
+                cell.source = cell.source.replace('= "demo"', f'= "{results}"')
+        if not solved:
+            unsolved(notebook)
+        else:
+            _begin_in_lab(notebook, findings([path]))
         store.write_text(folder / path.name, nbformat.writes(notebook) + "\n")
     return folder
 
 
-def _without_solution(cell: nbformat.NotebookNode) -> None:
-    """Take the solution out of an exercise's cell, and unfold it."""
-    cell.outputs, cell.execution_count = [], None
-    if cell.metadata.nbgrader.solution:
-        cell.source = SOLUTION.sub(STUB, cell.source)
-        cell.metadata.tags = [tag for tag in cell.metadata.get("tags", []) if tag != FOLD]
-        cell.metadata.pop("jupyter", None)
+def _begin_in_lab(notebook: nbformat.NotebookNode, judged: pd.DataFrame) -> None:
+    """Let what stands for a notebook follow its question; its picture is attached to the cell."""
+    finding, name = telling(notebook, judged)
+    image = name and (f"attachment:{name}.png", pictures(notebook)[name][1])
+    if name:
+        png = base64.b64encode(pictures(notebook)[name][0]).decode()
+        notebook.cells[0].attachments = {f"{name}.png": {"image/png": png}}
+    begin(notebook, opening(notebook)["title"], finding, image)
+
+
+def unsolved(notebook: nbformat.NotebookNode) -> None:
+    """Take the solutions out, fold their checks, and clear what is to be predicted."""
+    predict = False
+    for cell in notebook.cells:
+        predict |= PREDICT in cell.metadata.get("tags", [])
+        task = cell.metadata.get("nbgrader")
+        if cell.cell_type == "code" and (predict or task):
+            cell.outputs, cell.execution_count, predict = [], None, False
+        if task and task.solution:  # what stands before it is the stub, and its cell is unfolded
+            cell.source = SOLUTION.sub("", cell.source).strip() or SOLUTION.sub(STUB, cell.source)
+            cell.metadata.tags = [tag for tag in cell.metadata.tags if tag != FOLD]
+            cell.metadata.pop("jupyter", None)
+        elif task:
+            cell.metadata.jupyter = {"source_hidden": True}
 
 
 def main(what: str, *names: str) -> None:
     """The commands at the top of this module."""
     if what == "copy":
-        place = copy(Path(names[0]), solved="--solved" in names)
+        try:
+            place = copy(Path(names[0]), solved="--solved" in names)
+        except ValueError as error:
+            raise SystemExit(f"refused: {error}") from None
         print(f"the copies are in {place}; what was there is unchanged")
     for name in names if what == "execute" else ():
         print(f"running {name}")

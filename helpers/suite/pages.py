@@ -1,15 +1,18 @@
 """The pages of a run: a book of its notebooks, which begins with what they found. Sphinx builds it
-from the executed notebooks (MyST-NB, Jupyter Book's theme) and executes nothing."""
+from the executed notebooks (MyST-NB, Jupyter Book's theme) and executes nothing.
 
-import html
+python -m helpers.suite.pages [FOLDER] [--unsolved]    `make book`, of the last run unless named
+"""
+
+import ast
+import itertools
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-import jinja2
 import latex2mathml.converter
 import nbformat
 import pandas as pd
@@ -19,53 +22,64 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
 from helpers import store
-from helpers.suite import claims, notebooks, project
+from helpers.suite import front, notebooks, project
 
-BOOK = Path(__file__).parent / "book"  # its settings, templates, style and script
-PAPERMILL = "papermill-error-cell-tag"
-SHOWN = 3  # findings below the opening of a page
+ALARM = "papermill-error-cell-tag"  # of the cells in which papermill says that a notebook failed
+START = "00_start_here"  # a page, though not a lesson
+HANDOUT = "handout"  # a run's folder with pages for a class
 
 
-def write(folder: Path) -> Path:
+def write(folder: Path, *, solved: bool = True) -> Path:
     """Write ``pages/`` and ``index.html`` of a run anew from what its notebooks wrote; the index.
-    Notebooks that failed are named with their error, and shown as far as they got."""
+    Notebooks that failed are named with their error, and shown as far as they got. Pages that are
+    not `solved` are without the solutions of exercises, and stand, with all that they link to, in
+    ``handout/``."""
     done = sorted(folder.glob("notebooks/*.ipynb"))
     names = {path.stem for path in done}
     logs = [path for path in sorted(folder.glob("logs/*.ipynb")) if path.stem not in names]
     begun = [path for path in logs if path.stat().st_size]
-    read = {path.stem: _without_alarm(notebooks.read(path)) for path in done + begun}
+    read = {path.stem: notebooks.read(path) for path in done + begun}
+    for notebook in read.values():
+        notebook.cells = [c for c in notebook.cells if ALARM not in c.metadata.get("tags", [])]
     executed = {name: read[name] for name in sorted(read) if read[name].cells}
     failed = {path.stem: _error(executed.get(path.stem)) for path in logs}
     if not executed and not failed:
         raise FileNotFoundError(f"{folder}/notebooks holds no executed notebook: `make run` first")
     findings = notebooks.findings(done + begun)
+    record = project.record(folder, executed) | {"run": folder.name}
     store.write_text(folder / "scorecard.csv", findings.to_csv(index=False))
+    if not solved:
+        for notebook in executed.values():
+            notebooks.unsolved(notebook)
+    start = {path.stem: notebooks.read(path) for path in notebooks.NOTEBOOKS.glob(f"{START}.ipynb")}
     with tempfile.TemporaryDirectory(prefix=".book-", dir=folder) as temporary:
         source, pages = Path(temporary) / "source", Path(temporary) / "pages"
-        source.mkdir()
-        chapters = [_chapter(name, executed, findings, folder) for name in executed]
+        (source / "static").mkdir(parents=True)
+        chapters = [_chapter(name, start | executed, findings, folder) for name in start | executed]
         for chapter in chapters:
             nbformat.write(chapter["notebook"], source / f"{chapter['name']}.ipynb")
+            for name, (png, _) in chapter["pictures"].items():
+                store.write_bytes(source / "static" / chapter["name"] / f"{name}.png", png)
         shutil.copy(store.root() / "TEACHING.md", source / "teaching.md")
-        templates = jinja2.Environment(loader=jinja2.FileSystemLoader(BOOK), trim_blocks=True)
-        templates.filters["sentence"] = sentence
-        tally = findings["verdict"].value_counts()
-        index = templates.get_template("index.md.jinja").render(
-            folder=folder, chapters=chapters, failed=failed, tally=tally
-        )
+        index = front.page(findings, chapters, failed, solved=solved)
         (source / "index.md").write_text(index)
-        _build(source, pages, project.record(folder, executed) | {"run": folder.name})
+        _build(source, pages, record)
+        if not solved:
+            shutil.rmtree(folder / HANDOUT, ignore_errors=True)
+            shutil.copytree(folder / "tables", folder / HANDOUT / "tables", dirs_exist_ok=True)
+            shutil.copy(folder / "scorecard.csv", folder / HANDOUT)
+            folder /= HANDOUT
         shutil.rmtree(folder / "pages", ignore_errors=True)
         pages.rename(folder / "pages")
-    return store.write_text(folder / "index.html", (BOOK / "redirect.html").read_text())
+    return store.write_text(folder / "index.html", (front.BOOK / "redirect.html").read_text())
 
 
 def _build(source: Path, pages: Path, about: dict) -> None:
     """Run Sphinx; a warning of its own would stand in the output of the run."""
     pinned = "pinned kernels" if about["pinned"] is True else f"not pinned: {about['pinned']}"
-    footer = (BOOK / "footer.html").read_text().format(**about | {"pinned": pinned})
-    settings = yaml.safe_load((BOOK / "conf.yml").read_text())
-    settings["html_static_path"] = [str(BOOK / "static")]
+    footer = (front.BOOK / "footer.html").read_text().format(**about | {"pinned": pinned})
+    settings = yaml.safe_load((front.BOOK / "conf.yml").read_text())
+    settings["html_static_path"] = [str(front.BOOK / "static"), str(source / "static")]
     settings["html_theme_options"]["extra_footer"] = footer
     with docutils_namespace():
         trees = source / ".doctrees"
@@ -89,12 +103,6 @@ def setup(app: Sphinx) -> dict:
     return {"parallel_read_safe": True}
 
 
-def _without_alarm(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """A notebook without the cells in which papermill says that it failed."""
-    notebook.cells = [c for c in notebook.cells if PAPERMILL not in c.metadata.get("tags", [])]
-    return notebook
-
-
 def _error(notebook: nbformat.NotebookNode | None) -> str:
     """The error at which a notebook stopped, in a line."""
     every = notebooks.outputs(notebook) if notebook else []
@@ -105,82 +113,110 @@ def _error(notebook: nbformat.NotebookNode | None) -> str:
 def _chapter(name: str, executed: Mapping, findings: pd.DataFrame, folder: Path) -> dict:
     """What the book shows of a notebook."""
     notebook = executed[name]
-    opening = notebooks.opening(notebook)
+    opening, pictures = notebooks.opening(notebook), notebooks.pictures(notebook)
     rows = findings[findings["notebook"] == name]
-    measured = rows[rows["verdict"] != claims.NO_COUNTERPART]
-    chosen = measured["id"] == notebook.cells[0].metadata.get("headline")
-    undecided = measured["verdict"] == claims.UNDECIDED
-    first = measured.loc[(undecided * 1 - chosen * 2).sort_values(kind="stable").index]
-    first = first.head(SHOWN).to_dict("records")
-    if first:
-        text = "\n- ".join(["**Findings of this run**\n", *map(sentence, first)])
-        notebook.cells.insert(1, nbformat.v4.new_markdown_cell(text))
-    notebooks.without_widgets(notebook)
+    headline, picture = notebooks.telling(notebook, rows)
     number = name.split("_")[0]
-    notebook.cells[0].source = re.sub(r"^# ", f"# {number} ", notebook.cells[0].source)
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            cell.source = _unlinked(cell.source, executed)
-        elif _prepares(cell):
-            cell.metadata.tags = [notebooks.FOLD]
-        for output in cell.get("outputs", []):  # their links are not those of Sphinx
-            if text := output.get("data", {}).get("text/markdown"):
-                text = _unlinked(text, executed).replace(".ipynb)", ".html)")
-                output["data"]["text/markdown"] = text
-    if tables := sorted(folder.glob(f"tables/{name}/*.csv")):
-        links = [f'<a href="../tables/{name}/{path.name}">{path.name}</a>' for path in tables]
-        text = f"The tables of this notebook: {', '.join(links)}."
-        notebook.cells.append(nbformat.v4.new_markdown_cell(text))
-    return {
+    chapter = {
         "name": name,
         "title": f"{number} {opening['title'] or name}",
         "question": opening["question"],
         "notebook": notebook,
         "seconds": notebook.metadata.get("papermill", {}).get("duration"),
-        "headline": first[0] if first else None,
-        "picture": _picture(folder, name, notebook.cells[0].metadata.get("thumbnail")),
-        "papers": rows[rows["where"] != claims.OURS].to_dict("records"),
-        "ours": rows[rows["where"] == claims.OURS].to_dict("records"),
+        "headline": headline,
+        "picture": picture,
+        "pictures": pictures,
+        "findings": rows.to_dict("records"),
     }
+    notebooks.without_widgets(notebook)
+    image = picture and (f"_static/{name}/{picture}.png", pictures[picture][1])
+    notebooks.begin(notebook, chapter["title"], headline, image)
+    notebook.cells = [*_folded(notebook.cells)]
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = _unlinked(cell.source, executed)
+        for output in cell.get("outputs", []):  # their links are not those of Sphinx
+            if paper := cell.metadata.get("exhibits"):  # by now the whole run is judged
+                shown = notebooks.linked(notebooks.exhibits(paper, findings))
+                output["data"] = {"text/markdown": shown.data}
+            for kind in {"text/markdown", "text/html"} & set(output.get("data", {})):
+                text = _unlinked(output["data"][kind], executed)
+                output["data"][kind] = re.sub(r"\.ipynb([)\"])", r".html\1", text)
+    if tables := sorted(folder.glob(f"tables/{name}/*.csv")):
+        links = [f'<a href="../tables/{name}/{path.name}">{path.name}</a>' for path in tables]
+        text = f"The tables of this notebook: {', '.join(links)}."
+        notebook.cells.append(nbformat.v4.new_markdown_cell(text))
+    return chapter
+
+
+def _folded(cells: Iterable) -> Iterator[nbformat.NotebookNode]:
+    """The cells of a page: parameters, their check and imports are one line, and what only draws is
+    another, under a name of its own, on which the code unfolds."""
+    numbers = itertools.count(1)
+    for prepares, group in itertools.groupby(cells, _prepares):
+        first, *more = group
+        if prepares:
+            first.source = "\n\n".join(cell.source for cell in (first, *more))
+            first.outputs = notebooks.outputs({"cells": [first, *more]})
+            more, what = [], "the code: parameters, check, imports"
+        for cell in (first, *more):
+            shows = [*notebooks.pictures({"cells": [cell]})]
+            tagged = notebooks.FOLD in cell.metadata.get("tags", [])
+            if cell.metadata.get("nbgrader", {}).get("solution"):
+                what = f"a solution of exercise {next(numbers)}"
+            elif not prepares:
+                menus = notebooks.MENUS in str(cell.get("outputs"))
+                name = ", ".join(shows) or ("menus" if menus else cell.get("id", "a cell"))
+                what = f"the code of {name.replace('-', ' ')}"
+            if tagged or prepares or _draws(cell):
+                cell.metadata.tags = [notebooks.FOLD]
+                prompts = {"code_prompt_show": f"Show {what}", "code_prompt_hide": f"Fold {what}"}
+                cell.metadata.mystnb = prompts
+            yield cell
 
 
 def _prepares(cell: nbformat.NotebookNode) -> bool:
-    """Whether a cell holds parameters, their check, or imports, which the pages fold."""
+    """Whether a cell holds parameters, their check, or imports."""
     tagged = {"parameters", "injected-parameters", "check"} & set(cell.metadata.get("tags", []))
-    lines = [line for line in cell.source.splitlines() if line]
+    lines = [line for line in cell.source.splitlines() if line and cell.cell_type == "code"]
     imports = bool(lines) and all(line.startswith(("import ", "from ")) for line in lines)
-    return bool(tagged) or imports or "project.start(" in cell.source
+    return bool(tagged) or imports or "project.start(" in "".join(lines)
+
+
+def _draws(cell: nbformat.NotebookNode) -> bool:
+    """Whether a cell does nothing but show figures."""
+    shows = cell.cell_type == "code" and "run.show(" in cell.source
+    return shows and _only_show(ast.parse(cell.source).body)
+
+
+def _only_show(lines: Iterable[ast.stmt]) -> bool:
+    return all(
+        _only_show([*line.body, *line.orelse])
+        if isinstance(line, ast.If | ast.For)
+        else ast.unparse(getattr(getattr(line, "value", line), "func", line)) == "run.show"
+        for line in lines
+    )
 
 
 def _unlinked(text: str, known: Mapping[str, object]) -> str:
-    """Markdown without the links to notebooks that are not in the book."""
-    link = r"\[([^]]*)\]\((\w+)\.ipynb\)"
-    return re.sub(link, lambda found: found[0] if found[2] in known else found[1], text)
-
-
-def sentence(row: dict) -> str:
-    """A judged claim as Markdown: the claim, its verdict, and the number behind it."""
-    claim, note = html.escape(row["claim"]), html.escape(row["note"])
-    if pd.isna(row["measured"]):
-        return f"{claim}: **{row['verdict']}** ({note})."
-    paper = f"; the paper prints {row['paper']}" if row["paper"] else ""
-    return f"{claim}: **{row['verdict']}**, {html.escape(claims.measured(row))}{paper}."
-
-
-def _picture(folder: Path, name: str, wanted: str | None) -> tuple[str, str] | None:
-    """Name of the figure that stands for a notebook, and what it shows, as its SVG file says."""
-    paths = sorted(folder.glob(f"figures/{name}/*.svg"))
-    paths.sort(key=lambda path: (path.stem != wanted, not path.stem.startswith("figure")))
-    if not paths:
-        return None
-    text = re.search(r"<dc:description>(.*?)</dc:description>", paths[0].read_text(), re.DOTALL)
-    return paths[0].stem, html.unescape(text[1]) if text else paths[0].stem
+    """Markdown or HTML without the links to notebooks that are not in the book."""
+    for link in (
+        r"\[(?P<text>[^]]*)\]\((?P<to>\w+)\.ipynb\)",
+        r'<a href="(?P<to>\w+)\.ipynb">(?P<text>.*?)</a>',
+    ):
+        text = re.sub(link, lambda link: link[0] if link["to"] in known else link["text"], text)
+    return text
 
 
 def main() -> None:
-    """``python -m helpers.suite.pages FOLDER``: write the pages of a run."""
+    """The command at the top of this module."""
+    names = [name for name in sys.argv[1:] if name != "--unsolved"]
+    runs = sorted(store.outputs().glob("*/run.json"), key=lambda path: path.stat().st_mtime)
+    if not names and not runs:
+        raise SystemExit("no run has been finished here: `make run` first")
+    folder = Path(names[0]).resolve() if names else runs[-1].parent
     try:
-        print(f"open {write(Path(sys.argv[1]).resolve())}")
+        print(f"open {write(folder, solved='--unsolved' not in sys.argv)}")
     except (FileNotFoundError, store.UnreadableArtifact) as error:
         raise SystemExit(str(error)) from None
 

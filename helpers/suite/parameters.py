@@ -7,26 +7,37 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import nbformat
 import torch
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 from pydantic import ValidationError as Refused
 
-from helpers import explain, models
+from helpers import explain, models, store
 from helpers.data import folders
-from helpers.data.images import EACH, ONE, Bias, Folder, Images, Share, There, images_of, meant
+from helpers.data.images import (
+    EACH,
+    ONE,
+    Folder,
+    Images,
+    Share,
+    There,
+    images_of,
+    meant,
+    nearest,
+)
 from helpers.icon2 import frames
 from helpers.models import networks
 from helpers.models.recipe import WIDER, Recipe, Times, recipes
-from helpers.suite import failures
+from helpers.suite import failures, waits
 from helpers.worlds.driving import law
 
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
+OF_ALL = {"seed", "output"}  # by one of them the cell of the parameters is known
 
 
-class ParameterError(ValueError):
+class ParameterError(failures.Plain, ValueError):
     """A parameter is unknown, of the wrong type or out of range; the message names each one."""
 
 
@@ -45,18 +56,17 @@ class Declared:
     model: Annotated[list[Recipe], Field(min_length=1), BeforeValidator(recipes)]
     trainings: Times
     # 02 to 05b
-    fits: list[Literal["scratch", "fine-tuned", "probe"]]
+    fits: Annotated[list[Literal["scratch", "fine-tuned", "probe"]], Field(min_length=1)]
     per_context: Times
     side: Literal["left", "right"]
     shape: Literal["squeezed", "native"]
     neutral: Literal["mean", "white", "shuffled"]
-    changed: Bias
     scale: Annotated[float, Field(ge=0.1, le=4)]
     layer: str | None
     doses: Annotated[list[Share], Field(min_length=1)]
     exchanged: Share
     # 06 and 07
-    methods: Annotated[list[METHODS] | None, AfterValidator(lambda m: m or [*get_args(METHODS)])]
+    methods: Annotated[list[METHODS] | None, AfterValidator(lambda m: m or [*explain.METHODS])]
     method: METHODS
     effort: Literal["quick", "sound", "paper"]
     sets: Annotated[list[str], Field(min_length=1)]
@@ -81,10 +91,12 @@ class Declared:
     harder: Annotated[float, Field(ge=0, le=3)]
     rare: Annotated[float, Field(ge=0, le=1)]
     worlds: Annotated[int, Field(ge=2, le=12)]  # as many are recorded
-    # 09
+    # 09 and 13
     table: There | None
-    groups: list[str] | None
-    cluster: str | None  # 08, too
+    cluster: str | None  # 08
+    options: str  # 13
+    reference: str
+    threshold: Share | None
     draws: Annotated[int, Field(ge=99, le=100_000)]
     # of the sweeps
     seeds: Annotated[
@@ -102,8 +114,15 @@ def check(namespace: Mapping[str, Any]) -> SimpleNamespace:
     unknown, mistyped, out of range, not there or cannot be built, and says what is allowed."""
     failures.watch()
     optimized()
-    own = {name: namespace[name] for name in namespace.get("__annotations__", {})}
-    return accepted(own, {name: namespace.get(name) for name in _injected(namespace)})
+    cells = [_annotated(source) for source in namespace.get("In", [])]
+    cells = [names for names in cells if OF_ALL & names.keys()]
+    names = cells[-1] if cells else namespace.get("__annotations__", {})  # those keep old slips
+    own = {name: namespace[name] for name in names if name in namespace}
+    if not own:
+        raise ParameterError("The parameters are not there yet: run the cell above first.")
+    settings = accepted(own, {name: namespace.get(name) for name in _injected(namespace)})
+    waits.tell(settings)
+    return settings
 
 
 def optimized() -> None:
@@ -117,45 +136,29 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
     problems, right, kinds = [], {}, get_type_hints(Declared, include_extras=True)
     for name, value in values.items():
         if name not in kinds:
-            raise ParameterError(f"{name!r} is declared in the notebook and not in {__name__}")
+            new = "Whoever writes a lesson declares a new one in helpers/suite/parameters.py."
+            raise ParameterError(f"no parameter is called {name!r}: {nearest(name, kinds)}{new}")
         try:
             right[name] = TypeAdapter(kinds[name]).validate_python(value, strict=True)
+            if isinstance(value, list) and any(value.count(one) > 1 for one in value):
+                problems.append(f"parameter {name!r}: one of {value} is there twice; keep one")
         except Refused as error:
             problems += [f"parameter {name!r}: {_reason(one)}" for one in error.errors()]
     if problems:
         raise ParameterError("\n".join(problems))
-    settings = SimpleNamespace(**right)
-    if problems := [*_unread(right, set(given))]:
-        raise ParameterError("\n".join(problems))
-    if "images" in right and right["images"].source == "focus" and "methods" not in values:
-        raise ParameterError(
-            "parameter 'images': 'focus' are ready-made mosaics, for the notebooks that rate "
-            "explanation methods (06); this one needs single images of classes"
-        )
+    settings, given = SimpleNamespace(**right), set(given)
     if "model" in right:
         recipes = [replace(one, trainings=right["trainings"]) for one in right["model"]]
         settings.model, settings.models = recipes[0], recipes
-        if "as it is" in [one.fit for one in recipes] and not {"method", "methods"} & set(values):
-            raise ParameterError(
-                "fit 'as it is' is for notebooks 06 and 07, which explain a network; this one "
-                "compares trainings: take scratch, fine-tuned or probe"
-            )
-        if len(recipes) > 1 and "methods" not in values:
-            raise ParameterError("parameter 'model': only notebook 06 takes several models")
         if "fits" in right and "fits" not in given and settings.model.fit != "scratch":
             settings.fits = [settings.model.fit]
-        if {"model", "images", "fits"} & set(given):
-            faults = [_misfit(recipe, right["images"].size) for recipe in _fitted(settings)]
-            if any(faults):
-                raise ParameterError("\n".join(filter(None, faults)))
-    if problems := _of_data(settings, set(given)):
-        raise ParameterError(problems)
+    for faults in (_unread, _unfit, _not_there):  # each is looked for where the one before is not
+        if problems := [*filter(None, faults(settings, given))]:
+            raise ParameterError("\n".join(problems))
     return settings
 
 
 NEEDS = {  # what is read only together with others
-    "groups": ("table",),
-    "cluster": ("table",),  # 09; that of 08 is a column of the rendered street, too
     "predictions": ("labels",),
     "frames": ("labels",),
     "weights": ("frames",),
@@ -165,66 +168,100 @@ NEEDS = {  # what is read only together with others
 }
 
 
-def _unread(right: Mapping[str, Any], given: set[str]) -> Iterator[str]:
+def _unread(settings: SimpleNamespace, given: set[str]) -> Iterator[str]:
     """What is wrong with values that would be accepted and then not read."""
-
-    def lacks(name: str) -> bool:
-        return name in right and right[name] is None
-
+    has = vars(settings)
+    missing = {name for name, value in has.items() if value is None}
     for name, others in NEEDS.items():
-        if right.get(name) is not None:
-            for other in filter(lacks, others):
+        for other in others if has.get(name) is not None else ():
+            if other in missing:
                 yield f"parameter {name!r} is read only together with {other!r}: give both"
-    if right.get("labels") and lacks("predictions") and lacks("frames"):
-        yield "parameter 'labels' is read only together with 'predictions' or 'frames'"
-    for name in given & {"harder", "rare"} if right.get("labels") else ():
-        yield f"parameter {name!r} is of the rendered street, and 'labels' are given"
-    if "edges" in given and right.get("labels") and lacks("gps"):
-        yield "parameter 'edges' is read only together with 'gps'"
-    images = right.get("images")
-    for name in given & {"changed", "doses", "exchanged"} if images else ():
-        if images.source != "world":
-            yield f"parameter {name!r} is of the embedded world, and 'images' are others"
-    if right.get("masks") and images.eyespot is not None:
-        yield "parameter 'masks' is not read where an eyespot is planted"
-    if "fits" in given and set(right["fits"]) == {"scratch"} and right["model"][0].weights:
-        yield "parameter 'model': its `weights` are not read where 'fits' is scratch only"
+    labels, images, models = has.get("labels"), has.get("images"), has.get("models", [])
+    explains = {"method", "methods"} & has.keys()
+    rules = (  # parameters, whether they are not read here, and why
+        ({"labels"}, labels and {"predictions", "frames"} <= missing,
+         " is read only together with 'predictions' or 'frames'"),
+        (given & {"harder", "rare"}, labels, " is of the rendered street, and 'labels' are given"),
+        (given & {"edges"}, labels and "gps" in missing, " is read only together with 'gps'"),
+        (given & {"doses", "exchanged"}, images and images.source != "world",
+         " is of the embedded world, and 'images' are others"),
+        ({"masks"}, has.get("masks") and images.eyespot is not None,
+         " is not read where an eyespot is planted"),
+        ({"images"}, images and images.source == "focus" and "methods" not in has,
+         ": 'focus' are ready-made mosaics, for the notebooks that rate explanation methods (06); "
+         "this one needs single images of classes"),
+        ({"model"}, "fits" in given and {*settings.fits} == {"scratch"} and models[0].weights,
+         ": its `weights` are not read where 'fits' is scratch only"),
+        ({"model"}, "as it is" in [one.fit for one in models] and not explains,
+         ": fit 'as it is' is for notebooks 06 and 07, which explain a network; this one compares "
+         "trainings: take scratch, fine-tuned or probe"),
+        ({"model"}, len(models) > 1 and "methods" not in has,
+         ": only notebook 06 takes several models"),
+    )  # fmt: skip
+    for names, wrong, why in rules:
+        yield from (f"parameter {name!r}{why}" for name in names if wrong)
+
+
+def _unfit(settings: SimpleNamespace, given: set[str]) -> Iterator[str]:
+    """What is wrong with networks that cannot be had or cannot take the images."""
+    if hasattr(settings, "model") and {"model", "images", "fits"} & given:
+        yield from (_misfit(recipe, settings.images.size) for recipe in _fitted(settings))
 
 
 def _fitted(settings: SimpleNamespace) -> list[Recipe]:
     """The recipes of a notebook; that of 02 once for each of its `fits`."""
     if not hasattr(settings, "fits"):
         return settings.models
-    weights = {"scratch": None}
-    return [
-        replace(settings.model, fit=fit, weights=weights.get(fit, settings.model.weights))
-        for fit in settings.fits
-    ]
+    weights = {fit: settings.model.weights for fit in settings.fits} | {"scratch": None}
+    return [replace(settings.model, fit=fit, weights=weights[fit]) for fit in settings.fits]
 
 
-def _of_data(settings: SimpleNamespace, given: set[str]) -> str:
-    """What is wrong with a choice from the reader's data, which are looked into; "" if nothing."""
-    images = getattr(settings, "images", None)
+@functools.cache
+def _misfit(recipe: Recipe, size: int) -> str:
+    """What is wrong with a network, which is built and given a blank image; "" if nothing is."""
+    start = "scratch" if recipe.fit == "scratch" else recipe.start
+    if recipe.fit == "as it is" and start == WIDER:
+        return "fit 'as it is' needs a network: one of torchvision's, or its weights file"
     try:
-        if hasattr(settings, "sets"):
-            known = _sets(images, scan="sets" in given)
-            if unknown := [name for name in settings.sets if known and name not in known]:
-                return f"parameter 'sets': no set {unknown[0]!r}; there are: {', '.join(known)}"
-        if {"labels", "sensitive", "further", "cluster"} & given and hasattr(settings, "gps"):
-            frames.check(settings)
+        if recipe.fit == "as it is":
+            networks.identity(recipe.architecture, "imagenet")  # whether there are such
+        if start == "imagenet":
+            networks.reach(recipe.architecture)
+        file = None if start in ("scratch", WIDER, "imagenet") else start
+        model = models.build(recipe.architecture, 2, weights=file).eval()
     except (ValueError, OSError) as error:
         return str(error)
+    try:
+        with torch.no_grad():
+            model(torch.zeros(1, 3, size, size))
+    except Exception as error:  # whatever a layer raises
+        too = f"{recipe.architecture} cannot take images of {size} pixels"
+        return f"parameter 'images': {too}: {str(error).splitlines()[0]}"
     return ""
+
+
+def _not_there(settings: SimpleNamespace, given: set[str]) -> Iterator[str]:
+    """What is wrong with a choice from the reader's data, which are looked into."""
+    has = vars(settings)
+    try:
+        known = _sets(settings.images, scan="sets" in given) if "sets" in has else []
+        for name in settings.sets if known else ():
+            if name not in known:
+                yield f"parameter 'sets': no set {name!r}; there are: {', '.join(known)}"
+        if {"labels", "sensitive", "further", "cluster"} & given and "gps" in has:
+            frames.check(settings)
+    except (ValueError, OSError) as error:
+        yield str(error)
 
 
 def _sets(images: Images, scan: bool) -> list[str]:
     """Names of the sets of images, those of a reader's folder where it is scanned."""
     if images.source in ("world", "visual-contexts"):
         return ["C", "NC", "WB"]
-    if images.source == "focus" and scan:
-        return [Path(images.folder).name] if images.folder else images.archives
     if not scan:
         return []
+    if images.source == "focus":
+        return [Path(images.folder).name] if images.folder else images.archives
     return list(folders.scan(Path(images.folder)).sets)
 
 
@@ -237,56 +274,42 @@ def _reason(error: dict) -> str:
 
 
 def _injected(namespace: Mapping[str, Any]) -> list[str]:
-    """Names assigned in the cells that papermill injected, by IPython's input history."""
+    """Names assigned in the cell that papermill injected, by IPython's input history."""
     cells = [source for source in namespace.get("In", []) if source.startswith(INJECTED)]
-    nodes = [node for source in cells for node in ast.parse(source).body]
+    nodes = ast.parse("".join(cells[-1:])).body
     return [t.id for n in nodes if isinstance(n, ast.Assign) for t in n.targets]
+
+
+def _annotated(source: str) -> dict[str, ast.expr]:
+    """The names that a cell gives with their types, and their values; none in a broken cell."""
+    try:
+        nodes = ast.parse(source).body
+    except SyntaxError:
+        return {}
+    return {n.target.id: n.value for n in nodes if isinstance(n, ast.AnnAssign) and n.value}
 
 
 def unknown(name: str, declared: Iterable[str]) -> str:
     """The refusal of a name that is not among the declared ones."""
-    there = ", ".join(declared)
-    hint = f"{meant(name, declared)}the parameters are: {there}" if there else "there are none"
-    return f"parameter {name!r} is not declared here; {hint}"
-
-
-@functools.cache
-def _misfit(recipe: Recipe, size: int) -> str:
-    """What is wrong with a network, which is built and shown a blank image; "" if nothing is."""
-    start = "scratch" if recipe.fit == "scratch" else recipe.start
-    if recipe.fit == "as it is" and start == WIDER:
-        return "fit 'as it is' needs a network: one of torchvision's, or its weights file"
-    file = None if start in ("scratch", WIDER, "imagenet") else start
-    try:
-        if recipe.fit == "as it is":
-            networks.identity(recipe.architecture, "imagenet")  # whether there are such
-        if start == "imagenet":
-            networks.reach(recipe.architecture)
-        model = models.build(recipe.architecture, 2, weights=file).eval()
-    except (ValueError, OSError) as error:
-        return str(error)
-
-    def reason(size: int) -> str:
-        try:
-            with torch.no_grad():
-                model(torch.zeros(1, 3, size, size))
-        except Exception as error:  # whatever a layer raises
-            return str(error).splitlines()[0]
-        return ""
-
-    if not (wrong := reason(size)):
-        return ""
-    fits = next((f"{n} fits" for n in range(32, 513, 32) if not reason(n)), "take another network")
-    too = f"{recipe.architecture} cannot take images of {size} pixels"
-    return f"parameter 'images': {too} ({wrong}); {fits}"
+    return f"parameter {name!r} is not declared here; {meant(name, declared)}"
 
 
 def defaults(notebook_path: str | Path) -> dict[str, Any]:
     """The parameters that a notebook declares, with their values, in order."""
     notebook = nbformat.read(notebook_path, as_version=4)
     cells = [c.source for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
-    nodes = ast.parse("\n".join(cells)).body
-    return {n.target.id: ast.literal_eval(n.value) for n in nodes if isinstance(n, ast.AnnAssign)}
+    found = _annotated("\n".join(cells))
+    return {name: ast.literal_eval(value) for name, value in found.items()}
+
+
+def changed(notebook: str, settings: SimpleNamespace) -> list[str]:
+    """The parameters that are not as a notebook is stored, but for `output`."""
+    path, has = store.root() / "notebooks" / f"{notebook}.ipynb", vars(settings)
+    own = defaults(path) if path.is_file() else {}
+    again = {name: has[name] for name in ("trainings",) if name in has}  # a recipe holds them, too
+    stored = vars(checked(own | again, ())) | {name: own.get(name) for name in again}
+    names = {*own} & {*has} - {"output"}
+    return [name for name in own if name in names and has[name] != stored[name]]
 
 
 def accepted(own: Mapping[str, Any], given: Mapping[str, Any]) -> SimpleNamespace:
@@ -302,16 +325,13 @@ def used(settings: SimpleNamespace, given: Mapping[str, Any]) -> str:
     if images := getattr(settings, "images", None):
         source = "the embedded world" if images.source == "world" else images.source
         many = f"at most {images.per_class}" if images.per_class else "all"
-        many = many.removeprefix("at most ") if images.source == "world" else many
-        about = f"{images.folder or source}, {many} images a class, {images.size} pixels"
+        parts.append(f"{images.folder or source}, {many} images a class, {images.size} pixels")
         bias = {name: getattr(images, name) for name in ("context_bias", "eyespot")}
-        parts += [about, *(f"{n} {v}" for n, v in bias.items() if v is not None)]
+        parts += [f"{name} {value}" for name, value in bias.items() if value is not None]
     if hasattr(settings, "model"):
-        made = {}
         for one in _fitted(settings):
             start = f" from {one.start}" if one.fit != "scratch" else ""
-            made.setdefault(one.architecture, []).append(one.fit + start)
-        parts.append(", ".join(f"{name} ({', '.join(fits)})" for name, fits in made.items()))
+            parts.append(f"{one.architecture} ({one.fit}{start})")
         if any(one.fit != "as it is" for one in settings.models):
             parts.append(f"{settings.trainings} trainings")
     parts += [f"{name} {value}" for name, value in given.items() if name not in told]

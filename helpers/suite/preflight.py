@@ -2,18 +2,25 @@
 What a single notebook refuses is checked in :mod:`helpers.suite.parameters`."""
 
 import os
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import nbformat
+import torch
 
-from helpers import store
+from helpers import models, store
 from helpers.data import contexts, folders
 from helpers.data.images import Images, images_of, meant, read_yaml
+from helpers.explain import METHODS
+from helpers.focus import networks
+from helpers.focus.rating import EFFORTS
 from helpers.suite import parameters, project
 from helpers.suite.notebooks import lessons
+
+KINDS = {"catsdogs": 2, "ilsvrc2012": 1000, "mit67": 67, "mame": 29}  # classes of the archives
 
 
 def plan(
@@ -54,8 +61,36 @@ def plan(
     print(f"{run}, what each notebook uses:")
     for name, path in running.items():
         print(f"  {name}: {parameters.used(accepted[path], given[path])}")
+        if getattr(accepted[path], "images", None) and accepted[path].images.source == "focus":
+            print(f"    {cost(accepted[path])}")
     parameters.optimized()
     return run, {name: given[path] for name, path in running.items()}
+
+
+def cost(settings: SimpleNamespace) -> str:
+    """What rating methods on the published mosaics will cost at most: networks, passes, bytes, and
+    a rough time, from one pass here."""
+    known = [KINDS[name] for name in settings.sets if name in KINDS]
+    number, size = sum(known) * settings.mosaics, settings.images.size
+    paper = settings.effort == "paper"
+    more = {m: METHODS[m].paper if paper else EFFORTS[settings.effort].get(m, {}) for m in METHODS}
+    asked = [METHODS[name].sound | more[name] for name in settings.methods]
+    each = sum(one.get("samples", one.get("steps", 2)) for one in asked)
+    trained = [1 if one.fit == networks.AS_IT_IS else one.trainings for one in settings.models]
+    side, seconds = size if settings.shape == "squeezed" else 2 * size, 0.0
+    for recipe, times in zip(settings.models, trained, strict=True):
+        network = models.build(recipe.architecture, max(known, default=2)).eval()
+        with torch.no_grad():
+            for _ in range(2):  # the first pass is a slow one
+                start = time.perf_counter()
+                network(torch.zeros(1, 3, side, side))
+        seconds += times * number * each * (time.perf_counter() - start)
+    parts = len(known) * sum(t for t, r in zip(trained, settings.models, strict=True) if r.epochs)
+    return (
+        f"at most {sum(trained) * len(known)} networks ({parts} to train), {number:,} mosaics, "
+        f"{sum(trained) * number * each:,} passes, {4 * number * 3 * size**2 / 1e9:.1f} GB of "
+        f"images; roughly {seconds / 3600:,.1f} hours of explaining on this machine's processor"
+    )
 
 
 def once(files: Iterable[str | Path]) -> Mapping[str, Any]:
@@ -99,26 +134,22 @@ def notebooks(asked: list[str] | None, folder: Path, there: Iterable[str]) -> li
     if not isinstance(asked, list) or not asked:
         raise ValueError(f"notebooks: {asked!r} is no list of names, such as [{min(there)}]")
     for name in asked:
-        if name not in there and (folder / f"{name}.ipynb").is_file():
-            raise ValueError(f"notebooks: {name} has no parameters and is for reading: `make lab`")
         if name not in there:
-            hint = meant(name, there) or f"there are: {', '.join(there)}"
-            raise ValueError(f"notebooks: there is no {name}.ipynb in {folder}; {hint}")
+            reading = f"{name} has no parameters and is for reading: `make lab`"
+            unknown = f"there is no {name}.ipynb in {folder}; {meant(name, there)}"
+            here = (folder / f"{name}.ipynb").is_file()
+            raise ValueError(f"notebooks: {reading if here else unknown}")
     return [folder / f"{name}.ipynb" for name in dict.fromkeys(asked)]
 
 
 def known_keys(config: Mapping[str, Any], allowed: list[str]) -> None:
     """Refuse a key of a configuration that nothing reads, saying where it may belong."""
-    there = f"there are: {', '.join(allowed)}."
-    if "parameters" in allowed:
-        there += " A notebook's parameter stands below `parameters:`, indented."
-    said = [
-        f"{key!r} is no key of the configuration; {meant(key, allowed) or there}"
-        for key in config
-        if key not in allowed
-    ]
-    if said:
-        raise ValueError("\n".join(said))
+    if wrong := [key for key in config if key not in allowed]:
+        no = "is no key of the configuration"
+        refusals = [f"{key!r} {no}; {meant(key, allowed)}" for key in wrong]
+        if "parameters" in allowed:
+            refusals.append("A notebook's parameter stands below `parameters:`, indented.")
+        raise ValueError("\n".join(refusals))
 
 
 def inputs(given: Mapping[str, Any]) -> str:
@@ -134,24 +165,25 @@ def inputs(given: Mapping[str, Any]) -> str:
 
 def _texts(value: Any) -> list[str]:
     """Every text in nested lists and mappings."""
-    if isinstance(value, Mapping | list):
-        parts = value.values() if isinstance(value, Mapping) else value
-        return [text for part in parts for text in _texts(part)]
-    return [value] if isinstance(value, str) and value else []
+    if isinstance(value, str):
+        return [value] * bool(value)
+    parts = value.values() if isinstance(value, Mapping) else value
+    return [text for part in parts for text in _texts(part)] if isinstance(parts, Iterable) else []
 
 
 def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]) -> list[Path]:
     """The notebooks that can be run on the images asked for; the others are named and left out.
     Beside photographs, notebooks without `images` run only when given a parameter of their own."""
     images = {path: getattr(settings, "images", None) for path, settings in accepted.items()}
-    folders = {one.folder: one for one in images.values() if one and one.source == "folder"}
-    without = {name for name, one in folders.items() if not _contexts(one)}
+    photographs = {one.folder: one for one in images.values() if one and one.source == "folder"}
+    without = {name for name, one in photographs.items() if not _contexts(one)}
     left = []
     for path, one in images.items():
-        if one is None and folders and not set(given[path]) - {"seed", "output"}:
+        tags = nbformat.read(path, as_version=4).cells[0].metadata.get("tags", [])
+        if one is None and photographs and not set(given[path]) - {"seed", "output"}:
             own = ", ".join(list(vars(accepted[path]))[2:6])
             print(f"{path.stem} is not about photographs: left out without data ({own}, ...).")
-        elif one and one.folder in without and needs_contexts(path):
+        elif one and one.folder in without and "needs-contexts" in tags:
             why = f"{one.folder} holds no context images"
             print(f"{why}, so {path.stem} is left out: see README, 'Your own images'.")
         else:
@@ -164,16 +196,10 @@ def fitting(accepted: Mapping[Path, SimpleNamespace], given: Mapping[Path, dict]
 def _contexts(images: Images) -> bool:
     """Whether a folder of photographs has contexts, or some can be cut from it; it is checked."""
     layout = folders.scan(Path(images.folder))
-    classes = folders.agreed_classes(layout)
     if images.contexts:
         layout.contexts = Path(images.contexts)
+    classes = folders.agreed_classes(layout)
     if layout.contexts:
         names = tuple(folders.printable(p.name) for p in folders.subfolders(layout.contexts))
         contexts.mapping(images.context_of, classes, names)
     return bool(layout.contexts) or "WB" in layout.sets
-
-
-def needs_contexts(notebook: Path) -> bool:
-    """Whether the first cell of a notebook has this tag."""
-    tags = nbformat.read(notebook, as_version=4).cells[0].metadata.get("tags", [])
-    return "needs-contexts" in tags

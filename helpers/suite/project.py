@@ -7,7 +7,7 @@ import random
 import re
 import subprocess
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,25 +20,26 @@ from IPython.display import display
 
 import helpers
 from helpers import figures, store
-from helpers.suite import claims, failures
+from helpers.suite import claims, failures, parameters, waits, words
 
 FEWEST = 5  # trainings of a model from which intervals can be trusted to be of use
 #: Parameters that name files of the reader's.
 FILES = "labels", "predictions", "frames", "weights", "gps", "areas", "incomes", "table", "masks"
 #: Names below ``outputs/`` that belong to no run: never, and not when a workflow names its run.
 KEPT = {"models": "trained models", "home": "settings", "predictions": "detections"}
-TAKEN = {
+TAKEN = {  # in small letters, for there are disks that see no others
     "lab": "the copies of `make lab`",
     "class": "the copies of `make class`",
     "test": "what `make test` writes",
     "seeds": "what `make seeds` writes",
     "sweep": "what `make sweep` writes",
     "eyespot": "what sweeps/eyespot.smk writes",
-    "audit.html": "the page of `make audit`",
-    "README.md": "a file",
     "example.png": "a picture",
 }
-PARTS = {"figures", "findings", "logs", "notebooks", "pages", "tables"}  # of each run
+OF_CONTEXTS = "03", "04", "05"  # lessons that show images of contexts
+CUT = "cut out of C's validation and test images; the paper generated its own"
+CHANGED = "You changed {}: the sentences below tell of the stored run. \
+For yours, read the numbers, figures and findings."
 
 
 def seed_everything(seed: int) -> None:
@@ -58,6 +59,8 @@ class Run:
     notebook: str
     settings: SimpleNamespace
     folder: Path
+    changed: tuple[str, ...] = ()  # parameters that are not as the notebook is stored
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)  # by name
 
     def show(self, figure, name: str, alt: str) -> None:
         """Save a matplotlib figure as PNG and SVG under ``figures/<notebook>/`` and display it."""
@@ -68,17 +71,51 @@ class Run:
         path = self.folder / "tables" / self.notebook / f"{name}.csv"
         numbered = type(table.index).__name__ == "RangeIndex"  # which says nothing
         store.write_text(path, table.to_csv(index=not numbered))
+        self.tables[name] = table
         return table
 
-    def findings(self, estimates: Iterable) -> None:
+    def findings(self, estimates: Iterable, reference: Iterable = ()) -> None:
         """Judge the notebook's claims, save them as ``findings/<notebook>.json`` and display them.
-        `estimates` are by the ids of ``claims.csv`` (:func:`claims.judge`)."""
-        judged = claims.judge(self.notebook, estimates)
-        findings = judged.astype(object).where(judged.notna(), None).to_dict("records")
-        record = {"notebook": self.notebook, "settings": vars(self.settings), "findings": findings}
+        `estimates` are by the ids of ``claims.csv`` (:func:`claims.judge`), `reference` those of
+        networks that cannot know; those that are rows of its tables are read there."""
+        has = vars(self.settings)
+        data = ["printed", *(["labels"] if has.get("labels") else [])]
+        data += [has["images"].source] if has.get("images") else []
+        how = {"reference": reference, "data": data, "ours": self._ours()}
+        judged = claims.judge(self.notebook, estimates, self.tables, **how)
+        if {*self.changed} <= {"seed"}:
+            judged["seeds"] = claims.in_seeds(judged, self.notebook)
+        rows = judged.astype(object).where(judged.notna(), None).to_dict("records")
+        record = {"notebook": self.notebook, "settings": has, "findings": rows}
         text = json.dumps(record, indent=1, default=vars)
         store.write_text(self.folder / "findings" / f"{self.notebook}.json", text)
-        display(claims.shown(judged), metadata={"findings": findings})
+        forms = {"text/html": words.page(judged), "text/plain": words.text(judged)}
+        display(forms, raw=True, metadata={"findings": rows})
+        if how["ours"]:
+            print(f"The images are the authors'; {how['ours']}.")
+        if self.changed:
+            print(CHANGED.format(", ".join(self.changed)))
+        waits.note(self.notebook, self.settings)
+
+    def _ours(self) -> str:
+        """What is not the authors' in a run on their images; empty in any other run."""
+        has = vars(self.settings)
+        if not has.get("images") or has["images"].source != "visual-contexts":
+            return ""
+        training = f", the training ({has['model'].architecture})" if "model" in has else ""
+        whose = f", the contexts ({'from your folder' if has['images'].contexts else CUT})"
+        contexts = whose * self.notebook.startswith(OF_CONTEXTS)
+        return f"not the authors': the splits, if no folders name them{training}{contexts}"
+
+    def judged(self) -> pd.DataFrame:
+        """What the lessons of this run have judged so far, of the same images and seed."""
+        own = {name: has for name, has in vars(self.settings).items() if name in ("images", "seed")}
+        own, found = json.loads(json.dumps(own, default=vars)), []
+        for path in sorted((self.folder / "findings").glob("*.json")):
+            record = json.loads(path.read_text())
+            if own | record["settings"] == record["settings"] | own:
+                found += record["findings"]
+        return pd.DataFrame(found, columns=claims.COLUMNS)
 
 
 def start(notebook: str, settings: SimpleNamespace) -> Run:
@@ -94,17 +131,13 @@ def start(notebook: str, settings: SimpleNamespace) -> Run:
     networks = [one.weights for one in getattr(settings, "models", [])]
     embedded = not any([*networks, *(getattr(settings, name, None) for name in FILES)])
     failures.exercises(run=embedded and (images is None or images.source == "world"))
-    if images and images.source != "world":
-        place = f", folder {images.folder!r}" if images.folder else ""
-        print(
-            f"The images are those of source {images.source!r}{place}.\n"
-            "The text between the cells tells what the stored run on the drawn world showed.\n"
-            "For these images, read the numbers, figures and findings."
-        )
+    if changed := tuple(parameters.changed(notebook, settings)):
+        print(CHANGED.format(", ".join(changed)))
     few = getattr(settings, "trainings", FEWEST)
     if few < FEWEST:
         print(f"A model is {few} trainings here: below {FEWEST}, intervals are wide.")
-    return Run(notebook, settings, store.outputs() / output_name(settings.output))
+    folder = store.outputs() / output_name(settings.output)
+    return Run(notebook, settings, folder, changed)
 
 
 def output_name(name: Any) -> str:
@@ -112,7 +145,8 @@ def output_name(name: Any) -> str:
     first, *below = str(name).split("/")
     if first in KEPT:
         raise ValueError(f"output: {first!r} is the folder of {KEPT[first]}; take another name")
-    if inside := PARTS.intersection(below):
+    of_each_run = ["figures", "findings", "handout", "logs", "notebooks", "pages", "tables"]
+    if inside := set(of_each_run).intersection(below):
         raise ValueError(f"output: {name!r} would lie in the {inside.pop()} of another run")
     if (store.outputs() / str(name)).is_file():
         raise ValueError(f"output: {store.outputs() / str(name)} is a file; take another name")
@@ -124,10 +158,12 @@ def output_name(name: Any) -> str:
 
 def run_name(config: Mapping[str, Any], default: str) -> str:
     """The key `run` of a workflow's configuration, which must not be a name that others use."""
-    name = str(config.get("run") or default)
-    if name != default and name.casefold() in {other.casefold() for other in TAKEN}:
-        [taken] = [what for other, what in TAKEN.items() if other.casefold() == name.casefold()]
-        raise ValueError(f"run: {name!r} is the name of {taken}; take another name")
+    name = config.get("run", default)
+    if name is None or isinstance(name, bool):
+        raise ValueError(f"run: {name} is no name; write it in quotes (YAML reads no as False)")
+    name = str(name)
+    if name != default and (what := TAKEN.get(name.casefold())):
+        raise ValueError(f"run: {name!r} is the name of {what}; take another name")
     return output_name(name)
 
 
@@ -153,16 +189,12 @@ def record(folder: Path, notebooks: Mapping) -> dict:
 
 
 def _commit() -> str:
-    git = ["git", "-C", str(store.root())]
-    ways = ["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"]
+    describe = ["describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"]
+    git = ["git", "-C", str(store.root()), *describe]
     try:
-        head, changed = (
-            subprocess.run([*git, *way], capture_output=True, text=True, check=True).stdout.strip()
-            for way in ways
-        )
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return head + "+" * bool(changed)
 
 
 def _processor() -> str:

@@ -48,7 +48,7 @@ from helpers.blocks import counts, report, tally
 from helpers.contexts import mosaics, pasting
 from helpers.data import ImageSet
 from helpers.explain import layers, maps
-from helpers.explain.maps import superpixels
+from helpers.explain.maps import grid
 from helpers.focus import rating
 from helpers.focus.networks import Model
 from helpers.icon2 import attributes
@@ -205,7 +205,7 @@ def ig_alone(model, image, target):
 
 def lime_alone(model, image, target):
     """captum's Lime on one image, one sample at a time, with scikit-learn's ridge."""
-    places = superpixels(8, image)
+    places = grid(8, image)
     count = int(places.max()) + 1
     drawn = (torch.rand((64, count), generator=seeded()) < 0.5).float()
     samples = iter(torch.cat([torch.ones(1, count), drawn]).split(1))

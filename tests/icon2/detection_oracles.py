@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.icon2.attributes import Frames
-from helpers.icon2.average_precision import Cells, Curves
+from helpers import store
+from helpers.icon2.attributes import Attribute, Frames
+from helpers.icon2.average_precision import WHOLE, Curves
 from helpers.icon2.reading import CORNERS
 
 
@@ -39,17 +40,20 @@ def scene(seed=0, n_images=30, n_classes=2, boxes=6, crowd=0.1, digits=2, whole=
     return Frames(images, given, found, classes)
 
 
+def recorded_worlds(confounders):
+    """What the rules said of two recorded worlds of each kind, by Eq. 3."""
+    table = pd.read_csv(store.root() / "data" / "driving_worlds.csv")
+    known = ["none", *confounders]  # noqa: F841  in the query
+    return table.query("seed < 2 and reading == 'Eq. 3' and confounder in @known")
+
+
 def average_precision(matches, weights=None, images=None):
     """AP of each class and threshold (K, T), raw as COCO has it, of some images."""
     weights = np.ones(matches.n_images) if weights is None else weights
-    kept = np.ones(matches.n_images, bool) if images is None else images
-    found = []
-    for name in matches.classes:
-        of_class = matches.of(name)
-        of_box = np.where(kept[of_class.box_image], 0, -1)
-        cell = Cells(of_box, kept[:, None], kept[None, of_class.detection_image])
-        found.append(Curves(of_class, cell).average_precision(weights)[0])
-    return np.array(found)
+    codes = np.zeros(matches.n_images, int) if images is None else np.where(images, 0, -1)
+    kept = Attribute("kept", ("yes",), codes, "image")
+    each = [Curves(matches.of(name), [kept], WHOLE) for name in matches.classes]
+    return np.array([one.average_precision(weights)[0] for one in each])
 
 
 def as_coco(world):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.stats
-from detection_oracles import average_precision, plain_ap, scene
+from detection_oracles import average_precision, plain_ap, recorded_worlds, scene
 
 from helpers.icon2 import Frames, Options, analyse, attributes, match, sigma_null, verdicts
 from helpers.icon2 import analysis as formulas
@@ -13,7 +13,6 @@ from helpers.icon2.attributes import from_column, made
 from helpers.icon2.reading import DetectionDataError
 from helpers.worlds import driving
 from helpers.worlds.driving import Law
-from sweeps import driving_worlds
 
 SMALL = {"min_boxes": 1}
 
@@ -139,15 +138,6 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
     assert 0.85 <= covered / 80 <= 1.0
 
 
-def test_the_null_of_sigma_finds_a_real_gap_only():
-    p = {}
-    for name, law in {verdicts.WORSE: Law(inequity=0.5), verdicts.NEITHER: Law()}.items():
-        _, matches, income = streets(400, 5, law)
-        p[name] = sigma_null(matches, income, permutations=30).p[0]
-    assert p[verdicts.WORSE] == pytest.approx(1 / 31)
-    assert p[verdicts.NEITHER] > 0.1
-
-
 def test_the_null_of_what_boxes_share_is_that_of_their_images():
     _, matches, _ = streets(200, 0)
     coin, image = np.random.default_rng(0).integers(0, 2, 200), matches.boxes.image.to_numpy()
@@ -250,6 +240,9 @@ def test_unknown_choices_classes_and_columns_are_named(world):
         analyse(matches, income, others, classes=["dog"])
     with pytest.raises(DetectionDataError, match="no column 'camera'; there are: name"):
         from_column(drawn, "camera")
+    without = replace(drawn, images=drawn.images.drop(columns="income"))
+    with pytest.raises(DetectionDataError, match=r"give 'gps', 'areas' and .* column: weather"):
+        without.attribute("income")
     with pytest.raises(DetectionDataError, match="lens: the column holds no value"):
         from_column(replace(drawn, images=drawn.images.assign(lens=None)), "lens")
 
@@ -312,7 +305,7 @@ def test_sizes_are_cocos_in_frames_as_wide_as_bdd100ks():
 
 
 def test_rates_count_the_answers_over_many_worlds():
-    table = driving_worlds.ask(range(2), n_images=150, confounders=("size",))
+    table = recorded_worlds(["size"])
     rates = verdicts.error_rates(table).set_index(["rule", "world", "outcome"])
     assert len(table) == 2 * 5 * 5 and (rates.of == 2).all()
     assert ((rates.low <= rates.share) & (rates.share <= rates.high)).all()

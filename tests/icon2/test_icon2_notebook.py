@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from detection_oracles import recorded_worlds
 
 from helpers import icon2
 from helpers.figures import icon2 as figures
@@ -13,7 +14,6 @@ from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
 from helpers.worlds import driving
 from helpers.worlds.driving import street
-from sweeps import driving_worlds
 
 LAW = driving.Law(confounding=0.4)
 
@@ -70,13 +70,6 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
     assert first.stat().st_mtime_ns == written_at, "a folder that has been written stays"
 
 
-def test_what_is_missing_is_named(on_disk):
-    both = on_disk[1]
-    message = "give 'gps', 'areas' and 'incomes'; .* another column: weather, scene, timeofday"
-    with pytest.raises(DetectionDataError, match=message):
-        icon2.read(*both).attribute("income")
-
-
 def test_classes_without_a_labelled_box_are_left_out_and_counted(on_disk, tmp_path):
     content = json.loads(on_disk[1][0].read_text())
     for frame in content:
@@ -108,7 +101,7 @@ def test_every_choice_moves_something(small):
 def test_claims_are_judged(small):
     matches, group, _, analysis = small
     null = icon2.sigma_null(matches, group, permutations=200)
-    worlds = driving_worlds.ask(range(2), n_images=150, confounders=("size", "time"))
+    worlds = recorded_worlds(["size", "time"])
     deeper = claims.of_worlds(worlds, verdicts.error_rates(worlds))
     verdict = judge("08b_deeper_icon2", claims.of_printed() + deeper).set_index("id")["verdict"]
     assert (verdict[["icon2/formula", "icon2/reductions"]] == CONTRADICTS).all()
@@ -116,7 +109,9 @@ def test_claims_are_judged(small):
     assert (verdict[exact] == AGREES).all()
     assert len(verdict) == 12 and NO_COUNTERPART not in set(verdict)
     planted, own = (
-        judge("08_icon2", claims.of_analysis(analysis, null, planted)).set_index("id")["verdict"]
+        judge("08_icon2", claims.of_analysis(analysis, null, planted), data=["labels"]).set_index(
+            "id"
+        )["verdict"]
         for planted in (True, False)
     )
     assert own["icon2/gap/car"] == own["icon2/control/car"] == AGREES

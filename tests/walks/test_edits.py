@@ -180,7 +180,7 @@ print(rating.rate(model, images, table, "gradcam")["focus"].round(6).tolist())
         )
         return run.stdout.splitlines()[-1]
 
-    module = package / "explain" / "maps.py"
+    module = package / "explain" / "cam.py"
     source, before = module.read_text(), rate()
     module.write_text("# read me\n" + source)
     assert rate() == before and len(list((tmp_path / "o" / "models" / "focus").iterdir())) == 2
@@ -203,7 +203,7 @@ def test_a_recorded_table_is_made_by_all_that_its_driver_imports():
 
 
 def test_every_recorded_table_is_what_the_code_of_today_gives():
-    by_hand = {"street_looks.csv", "recorded.csv"}
+    by_hand = {"street_looks.csv", "recorded.csv", "seeds.csv"}  # seeds have a maker a row
     tables = {path.name for path in recorded.DATA.glob("*.csv")} - by_hand
     ledger = pd.read_csv(recorded.LEDGER, index_col="file")
     assert tables <= set(ledger.index)
@@ -222,7 +222,7 @@ def test_a_stale_table_is_said_by_its_lesson_and_kept_by_who_changed_nothing(
     ledger = pd.read_csv(recorded.LEDGER, index_col="file")
     ledger.loc["context_worlds.csv", "made_by"] = "another"
     ledger.to_csv(recorded.LEDGER)
-    assert len(sweep.recorded()) > 1000
+    assert len(sweep.recorded()) == 960
     assert "context_worlds.csv is stale: the code that made it" in capsys.readouterr().out
     rows = (recorded.DATA / "context_worlds.csv").read_text().splitlines()
     part, other = "\n".join(rows[:9]), "\n".join([*rows[:8], rows[8] + "1"])

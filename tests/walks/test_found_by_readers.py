@@ -139,6 +139,43 @@ def test_what_is_prescribed_is_accepted_for_names_with_blanks_and_commas(tmp_pat
     assert "Income, annual" in capsys.readouterr().out
 
 
+def test_what_is_prescribed_for_mixed_labels_is_accepted():
+    words = ROWS["y_true"].map({0: "0", 1: "1"})
+    some = np.arange(N) % 9 == 0
+    with pytest.raises(ValueError, match="more than one way") as refused:  # yes would count as 0
+        tally.of_file(ROWS.assign(y_true=words.where(~some, "yes")))
+    assert "--positive" not in str(refused.value)
+    missing = ROWS.assign(y_true=words.where(~some, "-1"))
+    with pytest.raises(ValueError, match="more than one way") as refused:
+        tally.of_file(missing)
+    answer = re.search(r"--positive (\S+)$", str(refused.value))[1]
+    assert len(tally.of_file(missing, positive=answer)) == N
+
+
+def test_what_minus_one_counts_as_is_told():
+    """An outlier detector writes -1 for what it reports, beside labels that have 1 for it."""
+    counted = tally.of_file(ROWS.assign(y_pred=ROWS["y_pred"] * 2 - 1))
+    assert "In y_pred, 1 counts as 1 and all other values as 0." in counted.notes
+    pd.testing.assert_frame_equal(counted.table().frame(), tally.of_file(ROWS).table().frame())
+
+
+def test_a_column_that_numbers_the_rows_of_a_small_table_is_no_group(tmp_path):
+    ROWS[::60].to_csv(tmp_path / "t.csv")  # with pandas' index
+    counted = tally.of_file(tmp_path / "t.csv")
+    assert counted.sensitive_features == ["sex"]
+    assert any("column 1 holds another value in every row" in note for note in counted.notes)
+
+
+@pytest.mark.parametrize("copy", ["t (1).csv", "t.csv.gz"])
+def test_a_copy_of_a_file_is_not_counted_twice(copy, tmp_path):
+    ROWS.to_csv(tmp_path / "t.csv", index=False)
+    ROWS.assign(y_pred=1 - ROWS["y_pred"]).to_csv(tmp_path / "u.csv", index=False)  # as large
+    assert len(tally.of_file(tmp_path)) == 2 * N
+    ROWS.to_csv(tmp_path / copy, index=False)
+    with pytest.raises(ValueError, match=r"t.*csv and t.*csv.* are copies: their rows count twice"):
+        tally.of_file(tmp_path)
+
+
 @pytest.mark.parametrize(
     "more", [{"include_top": True}, {"rescale_factor": 1 / 127.5}, {"do_rescale": False}]
 )

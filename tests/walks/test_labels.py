@@ -128,6 +128,11 @@ def half(labels, found):
             "1 boxes have the class and corners",
         ),
         (lambda a, _: a[0].update(labels=None), "1 frames have no list of labels: taken as empty"),
+        (
+            lambda _, b: b[0]["labels"].append(b[0]["labels"][0]),
+            "1 detections are there twice, with one score",
+        ),
+        (attribute(weather="Clear "), "'weather' holds 'Clear ' and 'clear': they count as diff"),
         (half, "boxes reach to (1070, 650), detections to (535, 325): is one of them scaled?"),
     ],
 )

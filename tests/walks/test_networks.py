@@ -5,6 +5,7 @@ import os
 import pickle
 import traceback
 from collections import OrderedDict
+from types import SimpleNamespace
 
 import captum.attr
 import pytest
@@ -15,6 +16,8 @@ from torchvision.models import squeezenet1_0
 from torchvision.models.googlenet import GoogLeNetOutputs
 
 from helpers import explain, models
+from helpers.focus import networks
+from helpers.models.recipe import Recipe
 
 NAME = "squeezenet1_0"
 
@@ -105,6 +108,29 @@ def test_what_is_no_checkpoint_gets_a_sentence_and_never_torchs_advice(
 def test_a_file_for_other_classes_keeps_its_body(tmp_path):
     torch.save({"model": squeezenet1_0(num_classes=1000).state_dict()}, tmp_path / "w.pt")
     assert models.build(NAME, 3, weights=tmp_path / "w.pt").network.classifier[1].out_channels == 3
+
+
+# A network as it is: what its logits are of
+
+
+@pytest.mark.parametrize(
+    ("classes", "n", "told"),
+    [
+        (("cardigan", "sock"), 1000, "'cardigan' is no ImageNet category, or two"),
+        (("264", "sock"), 3, "w.pt is of 3 classes, not of ImageNet's 1000"),
+        (("264", "sock"), 1000, None),
+    ],
+)
+def test_a_network_as_it_is_names_imagenets_classes(tmp_path, classes, n, told):
+    """A last layer of other classes was replaced by a random one, and explained."""
+    torch.save(squeezenet1_0(num_classes=n).state_dict(), tmp_path / "w.pt")
+    asked = Recipe(NAME, "as it is", str(tmp_path / "w.pt"))
+    collection = SimpleNamespace(sets={"C": SimpleNamespace(classes=classes)})
+    if told is None:
+        assert networks.model(collection, asked, 0).logit == {"264": 264, "sock": 806}
+        return
+    with pytest.raises(ValueError, match=told):
+        networks.model(collection, asked, 0)
 
 
 # B7: what networks return

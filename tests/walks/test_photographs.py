@@ -142,6 +142,15 @@ def test_folders_that_seem_to_be_sets_or_splits_are_not_taken_for_classes(tmp_pa
         load(tmp_path)
 
 
+def test_contexts_in_the_folder_of_classes_are_no_class(tmp_path):
+    """06 and 07 load no contexts, and took these for a class."""
+    write(tmp_path, "cat", "dog", "scenes/cat", "scenes/dog", n=4)
+    with pytest.raises(ValueError, match="where 'scenes' would be a class: move it out"):
+        load(tmp_path, contexts=str(tmp_path / "scenes"))
+    (tmp_path / "scenes").rename(tmp_path / "Contexts")
+    assert load(tmp_path, contexts=str(tmp_path / "Contexts")).classes == ("cat", "dog")
+
+
 def test_folders_in_class_folders_are_named(tmp_path, capsys):
     write(tmp_path, "animals/cat", "animals/dog", "cars/bmw", n=4)
     assert load(tmp_path).classes == ("animals", "cars")

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+from itertools import product
 
 import nbformat
 import pytest
@@ -23,15 +24,16 @@ row |= {"measured": 0.5, "low": 0.2, "high": 0.8, "unit": "", "side": "above", "
 row |= {"p": None, "verdict": "holds", "note": ""}
 folder = pathlib.Path("outputs", output, "findings")
 folder.mkdir(parents=True, exist_ok=True)
-record = {"notebook": "01_a", "findings": [row]}
-(folder / "01_a.json").write_text(json.dumps(record))
+record = {"notebook": "10_a", "findings": [row]}
+(folder / "10_a.json").write_text(json.dumps(record))
 display("claims", metadata={"findings": record["findings"]})"""
 FAILS = "assert not pathlib.Path('wrong').exists(), 'the share is of all rows'"
 
 
 @pytest.fixture
 def clone(tmp_path):
-    """A clone with one small notebook, which judges and then may fail, where no name is plain."""
+    """A clone where no name is plain, with a small notebook, which judges and then may fail, and
+    another that does nothing. Its number is 10: two digits are seen by what runs lessons, too."""
     folder = tmp_path / 'it\'s here ü $x "q" {b}'
     shutil.copytree(ROOT / "sweeps", folder / "sweeps")
     for name in ("Snakefile", "Makefile", "TEACHING.md"):
@@ -45,7 +47,9 @@ def clone(tmp_path):
         cells=[nbformat.v4.new_markdown_cell("# A lesson\n\n> Why?"), *cells], metadata=about
     )
     (folder / "notebooks").mkdir()
-    nbformat.write(lesson, folder / "notebooks" / "01_a.ipynb")
+    nbformat.write(lesson, folder / "notebooks" / "10_a.ipynb")
+    del lesson.cells[2:]
+    nbformat.write(lesson, folder / "notebooks" / "02_b.ipynb")
     (folder / ".venv").symlink_to(sys.prefix)
     return folder
 
@@ -66,29 +70,30 @@ def test_a_failed_notebook_keeps_what_it_judged_and_runs_again(clone):
     first = run(clone, MAKE)
     told, demo = first.communicate()[0], clone / "outputs" / "demo"
     assert first.returncode, told
-    assert "01_a: FAILED" in told and "its findings had been judged and are kept" in told
+    assert "10_a: FAILED" in told and "its findings had been judged and are kept" in told
     assert "CalledProcessError" not in told and "Removing output" not in told
-    assert json.loads((demo / "findings" / "01_a.json").read_text())["findings"]
-    assert not (demo / "notebooks" / "01_a.ipynb").exists()
+    assert json.loads((demo / "findings" / "10_a.json").read_text())["findings"]
+    assert not (demo / "notebooks" / "10_a.ipynb").exists()
     index = (demo / "pages" / "index.html").read_text()
-    assert "01_a failed" in index and "Sky is strong" in index
-    assert "the share is of all rows" in (demo / "pages" / "01_a.html").read_text()
+    assert "10_a failed" in index and "Sky is strong" in index
+    assert "the share is of all rows" in (demo / "pages" / "10_a.html").read_text()
     (clone / "wrong").unlink()
     again = run(clone, MAKE)
     told = again.communicate()[0]
-    assert again.returncode == 0 and "01_a: done in" in told, told
+    assert again.returncode == 0 and "10_a: done in" in told, told
+    assert "02_b: started" not in told, "what was done is not run again"
     assert "failed" not in (demo / "pages" / "index.html").read_text()
 
 
 @pytest.mark.slow
 def test_ctrl_c_ends_without_an_alarm(clone):
-    path = clone / "notebooks" / "01_a.ipynb"
+    path = clone / "notebooks" / "10_a.ipynb"
     path.write_text(path.read_text().replace("import json", "import time; time.sleep(60)"))
     process = run(clone, MAKE, start_new_session=True)
     lines = []
     for line in process.stdout:
         lines.append(line)
-        if "01_a: started" in line:
+        if "10_a: started" in line:
             os.killpg(process.pid, signal.SIGINT)
     process.wait()
     told = "".join(lines)
@@ -105,13 +110,24 @@ def test_make_quotes_the_folder_that_it_stands_in(clone, goal):
     assert not [word for word in shells if f"-m {word}" not in lines], "scripts name their folder"
 
 
-@pytest.mark.parametrize("name", ["context_bias", "eyespot"])
-def test_sweeps_refuse_taken_names_and_keys_given_twice(clone, name):
+def test_sweeps_refuse_taken_names_and_keys_given_twice(clone):
+    """One process asks in turn, for what it loads takes the longest."""
     (clone / "a.yml").write_text("run: lab\n")
     (clone / "b.yml").write_text("run: a\nrun: b\n")
-    for file, told in (("a", "'lab' is the name of"), ("b", "'run' is given twice")):
-        command = [sys.executable, "-m", "snakemake", "-s", f"sweeps/{name}.smk", "-n", "--nolock"]
-        assert told in run(clone, [*command, "--configfile", f"{file}.yml"]).communicate()[0]
+    asked = [*product(("context_bias", "eyespot"), ("a", "b"))]
+    code = f"""
+import sys
+from snakemake.cli import main
+for name, file in {asked}:
+    print("ASKED", file=sys.stderr, flush=True)
+    try:
+        main(["-s", f"sweeps/{{name}}.smk", "-n", "--nolock", "--configfile", f"{{file}}.yml"])
+    except SystemExit:
+        pass"""
+    _, *told = run(clone, [sys.executable, "-c", code]).communicate()[0].split("ASKED\n")
+    says = {"a": "'lab' is the name of", "b": "'run' is given twice"}
+    for (_, file), one in zip(asked, told, strict=True):
+        assert says[file] in one, one
 
 
 @pytest.mark.slow

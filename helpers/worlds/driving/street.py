@@ -173,7 +173,7 @@ def _rendered(frame: dict, things: list) -> tuple[np.ndarray, list[tuple]]:
     rng = np.random.default_rng(frame["seed"])
     picture = _ground(rng, SCENES[frame["scene"]])
     owner = np.full((HEIGHT, WIDTH), -1, np.int16)
-    rows, places = [], []
+    rows = []
     for number, thing in enumerate(things):
         wide, high, over = METRES[thing.kind]
         scale = FOCAL / thing.distance
@@ -189,10 +189,10 @@ def _rendered(frame: dict, things: list) -> tuple[np.ndarray, list[tuple]]:
         solid = np.asarray(sprite)[y1 - top : y2 - top, x1 - left : x2 - left, 3] > 127
         owner[y1:y2, x1:x2][solid] = number
         cut = (x2 - x1, y2 - y1) != size
-        rows.append((thing.kind, x1, y1, x2, y2, cut, thing.look, thing.distance))
-        places.append((number, max(int(solid.sum()), 1)))
+        row = thing.kind, x1, y1, x2, y2, cut, thing.look, thing.distance
+        rows.append((number, max(int(solid.sum()), 1), *row))
     seen = np.bincount(owner[owner >= 0], minlength=len(things))
-    placed = [(*row, seen[n] / area) for row, (n, area) in zip(rows, places, strict=True)]
+    placed = [(*row, seen[number] / area) for number, area, *row in rows]
     return _weathered(np.asarray(picture), frame, rng), placed
 
 

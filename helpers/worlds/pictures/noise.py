@@ -44,13 +44,9 @@ def axis(size: int) -> np.ndarray:
     return (np.arange(size, dtype=np.float32) + np.float32(0.5)) / np.float32(size)
 
 
-def clip(x: np.ndarray, low: float = 0, high: float = 1) -> np.ndarray:
-    return np.minimum(np.maximum(x, low), high)
-
-
 def smooth(x: np.ndarray) -> np.ndarray:
     """The smooth step of x clipped to [0, 1]: 3x^2 - 2x^3."""
-    x = clip(x)
+    x = x.clip(0, 1)
     return x * x * (3 - 2 * x)
 
 
@@ -92,7 +88,9 @@ def noise_at(draws: Draws, y: np.ndarray, x: np.ndarray, fy: float, fx: float) -
     """Value noise at points (y, x) of any one shape: a lattice of 64 x 64 values, repeated."""
     lattice = draws.lattice(64, 64)
     (i, f), (j, g) = _cells(y, fy), _cells(x, fx)
-    i, j, below, beside = i % 64, j % 64, (i + 1) % 64, (j + 1) % 64
-    upper = lattice[i, j] * (1 - g) + lattice[i, beside] * g
-    lower = lattice[below, j] * (1 - g) + lattice[below, beside] * g
-    return upper * (1 - f) + lower * f
+    j, beside = j % 64, (j + 1) % 64
+    above, below = (
+        lattice.take(row + j) * (1 - g) + lattice.take(row + beside) * g
+        for row in (i % 64 * 64, (i + 1) % 64 * 64)  # places in the flat lattice
+    )
+    return above * (1 - f) + below * f

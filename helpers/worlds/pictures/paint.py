@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .noise import Draws, axis, clip, fractal
+from .noise import Draws, axis, fractal
 from .shapes import Pixels, Point, Shape, View, coverage, crop, turn
 
 Colour = tuple[float, ...]
@@ -30,7 +30,9 @@ def column(colour: Colour) -> np.ndarray:
 def stamp(image: np.ndarray, pixels: Pixels, share: np.ndarray, colour) -> None:
     """Paint a colour over the share of each pixel of an image (..., H, W), in place."""
     window = image[..., pixels.rows, pixels.columns]
-    window += (colour - window) * share
+    change = colour - window
+    change *= share
+    window += change
 
 
 def materials(body: Colour) -> dict[str, Colour]:
@@ -145,7 +147,7 @@ def photograph(parts: Sequence[Part], view: View, size: int, look: Look) -> Laye
         distance = part.shape.field(pixels)
         bright = _light(part, pixels, look.light * mirrored)
         if not part.detail:
-            bright = bright - clip(distance + rim, 0, rim) * (0.33 / rim)
+            bright = bright - (distance + rim).clip(0, rim) * (0.33 / rim)
         bright = np.asarray(bright * part.tone, np.float32)
         base = column(look.colours[part.material])
         shine = np.maximum(bright - np.float32(1.02), 0) * look.gloss * 8

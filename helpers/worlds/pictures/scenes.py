@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .noise import Draws, axis, clip, fractal, noise_at, off_middle, smooth, value_noise
+from .noise import Draws, axis, fractal, noise_at, off_middle, smooth, value_noise
 from .paint import Colour, column, stamp
 from .shapes import Curve, Ellipse, View, coverage, crop
 
@@ -19,7 +19,7 @@ def lit(image: np.ndarray, draws: Draws, slope: float = 0.12, vignette: float = 
     side, corner = draws.between(-slope, slope), draws.between(0.3, 1.0) * vignette
     across = 1 + side * where - corner * where * where
     down = 1 - corner * where * where
-    return clip(image * (across[None] * down[:, None]))
+    return (image * (across[None] * down[:, None])).clip(0, 1)
 
 
 def _below(image: np.ndarray, horizon: float, gap: int = 0) -> tuple:
@@ -43,7 +43,7 @@ def sky(draws: Draws, size: int) -> np.ndarray:
     share = smooth((body - (threshold + drift)) * (1 / soft))
     shift = max(1, size // 24)
     above = np.concatenate([body[:shift], body[:-shift]])
-    shade = clip((above - body) * -1.6 + 0.06, -0.03, 0.26)
+    shade = ((above - body) * -1.6 + 0.06).clip(-0.03, 0.26)
     warm = draws.mix((1.0, 0.99, 0.97), (0.97, 0.97, 0.99))
     cloud = column(warm) - shade * column((1.0, 0.85, 0.62))
     return lit(image * (1 - share * 0.94) + cloud * (share * 0.94), draws, 0.06, 0.1)
@@ -99,7 +99,7 @@ def _tree(draws: Draws, image: np.ndarray, leaves: np.ndarray, x: float, foot: f
     trunk = Curve([(x, foot), (x + draws.between(-0.03, 0.03), top)], width, width * 0.6)
     pixels = crop(view, trunk.bounds, size)
     if pixels is not None:
-        across = clip(pixels.linear(0.35 / width, 0, -0.35 * x / width), -1, 1)
+        across = pixels.linear(0.35 / width, 0, -0.35 * x / width).clip(-1, 1)
         shade = 1.15 - across * 0.35
         stamp(image, pixels, coverage(trunk.field(pixels)), bark * shade)
     for _ in range(draws.count(3, 5)):
@@ -228,8 +228,8 @@ def _planks(draws: Draws, p: np.ndarray, q: np.ndarray, middle: float) -> np.nda
     ring = off_middle(rings) * 2
     fibre = noise_at(draws, q + number * 0.37, p, 5.0, 60.0)
     tint = noise_at(draws, number, number, 1.7, 0.3)
-    t = ring * 0.4 + fibre * 0.35 + tint * 0.5 - 0.12 + clip(bump - 0.9) * 0.5
-    wood = lerp(pale, deep, clip(t, 0, 1.2))
+    t = ring * 0.4 + fibre * 0.35 + tint * 0.5 - 0.12 + (bump - 0.9).clip(0, 1) * 0.5
+    wood = lerp(pale, deep, t.clip(0, 1.2))
     return wood * (1 - 0.62 * smooth((off_middle(plank) - 0.455) * 30))
 
 

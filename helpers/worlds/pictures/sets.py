@@ -4,7 +4,7 @@ an eyespot, or a sham mark of other colours, which no training image carries."""
 
 import copy
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import cycle
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.ndimage import distance_transform_cdt
 
-from .noise import Draws, clip
+from .noise import Draws
 from .objects import DESIGNS, STANCE, VALUE, green
 from .paint import Hand, Layer, Look, column, photograph, pose, sketch
 from .scenes import SCENES
@@ -58,7 +58,7 @@ def gathered(drawn: Iterable[tuple]) -> WorldSet:
 
 def to_bytes(image: np.ndarray) -> np.ndarray:
     """Float (3, H, W) in [0, 1] to uint8 (H, W, 3), rounded."""
-    return (clip(image) * 255 + 0.5).astype(np.uint8).transpose(1, 2, 0)
+    return (image.clip(0, 1) * 255 + 0.5).astype(np.uint8).transpose(1, 2, 0)
 
 
 def strengths(context_bias: float | Mapping[str, float]) -> dict[str, float]:
@@ -115,10 +115,10 @@ def mark(layer: Layer, alpha: np.ndarray, draws: Draws, look: str) -> np.ndarray
 def shown(
     name: str, seed: int, index: int, size: int, sketched: bool = False
 ) -> tuple[str, Layer, np.ndarray]:
-    """Design, layer and plain ground (3, 1, 1) of an object, that of C and WB or NC's sketch."""
+    """Design, layer and plain ground (3, 1, 1) of an object, that of C and WB or NC's sketch. The
+    layer is kept: who paints on it takes a copy."""
     draw = _object if size <= SMALL else _object.__wrapped__
-    design, layer, ground = draw(name, seed, index, size, sketched)
-    return design, copy.deepcopy(layer), ground
+    return draw(name, seed, index, size, sketched)
 
 
 @lru_cache(maxsize=2600)  # those of five trainings, which worlds of other biases show, too
@@ -146,7 +146,7 @@ def _ground(name: str, seed: int, index: int, layer: Layer, context: str) -> np.
     shape = Ellipse(float(middle), float(foot - 0.04 * size), float(half), float(half * flat))
     pixels = crop(View(1, 0, 0, 1), shape.bounds, size, margin=0.08 * size)
     if pixels is not None:
-        soft = clip(0.5 - shape.field(pixels) * (7 / size))
+        soft = (0.5 - shape.field(pixels) * (7 / size)).clip(0, 1)
         ground[:, pixels.rows, pixels.columns] *= 1 - soft * draws.between(0.32, 0.5)
     return ground
 
@@ -159,6 +159,7 @@ def make(
     context_bias: float | Mapping[str, float] = CONTEXT_BIAS,
     marked: Mapping[str, float] | None = None,
     look: str = "eyespot",
+    only: Collection[int] | None = None,
 ) -> WorldSet:
     """One of the paper's three image sets (section 2.1.1), class after class: "C" has objects in
     context, "NC" sketches on plain paper, "WB" C's own objects on white.
@@ -166,7 +167,8 @@ def make(
     An image depends on (seed, set, class, index), and in C on its context, alone: a smaller set is
     the beginning of a larger one. `context_bias` is the share of C's images in the class's own
     context; the rest are evenly in the others, and 1/4 is independence. `marked` is the share of
-    each class's objects in C and WB that carry a mark; the table then has a column patch.
+    each class's objects in C and WB that carry a mark; the table then has a column patch. `only`
+    are the indices to draw within each class, all if not given.
     """
     bias, drawn = strengths(context_bias), []
     for number, name in enumerate(CLASSES):
@@ -176,9 +178,12 @@ def make(
         share = (marked or {}).get(name, 0.0) * (which != "NC")
         dosed = carries(share, Draws(seed, DOSED, number).between(0.0, 1.0), per_class)
         for index, (context, carried) in enumerate(zip(scenes, dosed, strict=True)):
+            if only is not None and index not in only:
+                continue
             design, layer, ground = shown(name, seed, index, size, which == "NC")
             at = np.zeros((size, size), bool)
             if carried:
+                layer = copy.deepcopy(layer)
                 alpha = shown(name, seed, index, REFERENCE)[1].alpha
                 at = mark(layer, alpha, Draws(seed, PATCH, number, index), look)
             if which == "C":

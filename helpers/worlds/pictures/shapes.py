@@ -11,6 +11,7 @@ import numpy as np
 
 Point = tuple[float, float]
 Bounds = tuple[float, float, float, float]
+CENTRES = np.arange(4096, dtype=np.float32) + np.float32(0.5)  # of pixels, along a side
 
 
 def turn(t: float) -> Point:
@@ -49,8 +50,7 @@ class Pixels:
 
     def __init__(self, view: View, rows: slice, columns: slice):
         self.view, self.rows, self.columns = view, rows, columns
-        self.v = np.arange(rows.start, rows.stop, dtype=np.float32)[:, None] + np.float32(0.5)
-        self.u = np.arange(columns.start, columns.stop, dtype=np.float32)[None] + np.float32(0.5)
+        self.v, self.u = CENTRES[rows, None], CENTRES[None, columns]
 
     def plane(self, ku: float, kv: float, k: float) -> np.ndarray:
         """The field ku u + kv v + k, float32, as an outer sum of a row and a column."""
@@ -78,7 +78,7 @@ def crop(view: View, bounds: Bounds, size: int, margin: float = 1.5) -> Pixels |
 
 def coverage(distance: np.ndarray) -> np.ndarray:
     """The share of each pixel inside an outline, from the distance at its centre."""
-    return np.minimum(np.maximum(np.float32(0.5) - distance, np.float32(0)), np.float32(1))
+    return (np.float32(0.5) - distance).clip(0, 1)
 
 
 class Shape:
@@ -157,7 +157,7 @@ def _segment(pixels: Pixels, p: Point, q: Point, r0: float, r1: float) -> np.nda
     du, dv = q[0] - p[0], q[1] - p[1]
     square = du * du + dv * dv + 1e-9
     along = pixels.plane(du / square, dv / square, -(p[0] * du + p[1] * dv) / square)
-    np.minimum(np.maximum(along, 0, out=along), 1, out=along)
+    along = along.clip(0, 1)
     u, v = pixels.u - p[0] - along * du, pixels.v - p[1] - along * dv
     distance = np.sqrt(u * u + v * v)
     return distance - r0 if r0 == r1 else distance - (along * (r1 - r0) + r0)

@@ -1,0 +1,104 @@
+"""Exercises that answer: right, not answered yet, or the hint that fits the wrong answer.
+
+In JupyterLab a check prints its sentence, and *Run All* goes on; elsewhere (nbgrader, tests) what
+is not right raises."""
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+
+from helpers.suite import failures
+
+RIGHT: set[int] = set()  # numbers of the exercises that are right in this kernel
+DIGITS = 3  # to which an answer may be rounded
+CLOSE = "close, but not to three digits: was it rounded to fewer, or is it something else?"
+
+
+class Wrong(failures.Plain, AssertionError):
+    """An answer is not there or not right; the message says what to look at."""
+
+
+@contextmanager
+def check(number: int, of: int, *answers) -> Iterator[None]:
+    """``with check(2, 3, share):`` judges exercise 2 of 3 by the assertions that stand below.
+
+    The message of the first that fails is the hint. An answer that is None is not given yet."""
+    there, sentence = sum(one is not None for one in answers), ""
+    try:
+        yield
+    except Exception as error:  # whatever an answer of another kind makes of the check
+        sentence = f"not right yet: {_hint(error)}"
+    if there < len(answers):
+        parts = f" ({there} of {len(answers)} parts are there)" if there else ""
+        sentence = f"not answered yet{parts}"
+    RIGHT.discard(number)
+    if not sentence:
+        RIGHT.add(number)
+        print(f"right ({len(RIGHT)} of {of} exercises)")
+        return
+    if not failures.in_lab() or "NBGRADER_EXECUTION" in os.environ:
+        raise Wrong(sentence)
+    print(sentence)
+
+
+def _hint(error: Exception) -> str:
+    """What a failed check says."""
+    if isinstance(error, AssertionError):
+        return str(error)
+    if isinstance(error, NameError):
+        return f"run the cells above first ({error})"
+    return f"it is not what the exercise asks for ({type(error).__name__}: {error})"
+
+
+def same(value, wanted: float, what: str, hints: Mapping[str, float] | None = None) -> None:
+    """Refuse, by an AssertionError, what is not the number `wanted`; it may be rounded.
+
+    `hints` are sentences, each with the wrong number that it is for; `what` is for all others."""
+    known = {"": wanted, **(hints or {}), "its sign is the other way round": -wanted}
+    known["this is in percent: a share lies between 0 and 1"] = 100 * wanted
+    off = {hint: abs(_number(value) - one) for hint, one in known.items()}
+    near = [hint for hint, one in known.items() if off[hint] <= _rounded(one)]
+    close = off[""] <= 10 * _rounded(wanted)
+    hint = min(near, key=off.get, default=CLOSE if close else what)
+    assert not hint, hint
+
+
+def _rounded(wanted: float) -> float:
+    """How far a number may be off by rounding: to three decimals, or to three digits."""
+    digits = DIGITS - 1 - math.floor(math.log10(abs(wanted))) if wanted else DIGITS
+    return 0.5 * 10.0 ** -min(DIGITS, digits) * (1 + 1e-6)
+
+
+def _number(value) -> float:
+    """One number in any of its forms."""
+    value = value.detach() if hasattr(value, "detach") else value
+    try:
+        found = np.asarray(value, float)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    assert found.size == 1, f"one number is asked for, and this is a {type(value).__name__}"
+    return found.item()
+
+
+def rows(value, table: pd.DataFrame, keys: list[str]) -> set[tuple]:
+    """The `keys` of those rows of a table that an answer names, in any of the ways to name them: as
+    rows, with fewer columns or another index, as keys or labels, or true and false for each."""
+    told = f"store rows of the table, such as table[...]; this is a {type(value).__name__}"
+    if isinstance(value, pd.Series):  # one column, or true and false
+        value = value.index[value] if value.dtype == bool else value.index
+    if isinstance(value, pd.DataFrame) and not {*keys} <= {*value.columns}:
+        value = value.reset_index() if {*keys} & {*value.index.names} else value.index
+    if not isinstance(value, pd.DataFrame):
+        labels = np.asarray([*value] if isinstance(value, set) else value)
+        if labels.shape[1:] == (len(keys),):
+            return {*map(tuple, labels.tolist())}
+        if labels.dtype == bool and labels.shape == (len(table),):
+            labels = table.index[labels]
+        fit = labels.ndim == 1 and labels.dtype != bool and np.isin(labels, table.index).all()
+        assert fit, told
+        value = table.loc[labels]
+    return {*value[keys].itertuples(index=False, name=None)}

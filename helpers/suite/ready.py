@@ -1,0 +1,78 @@
+"""Whether this machine is ready for a class: ``make check``, in less than a minute."""
+
+import json
+import os
+import shutil
+import socket
+import time
+import warnings
+import webbrowser
+from collections.abc import Iterator
+
+import helpers
+from helpers import store
+from helpers.models import probe
+from helpers.suite import notebooks, parameters, waits
+
+MEMORY, DISK = 7.5, 2.0  # gigabytes that a seat needs
+PORTS = range(8888, 8939)  # those that JupyterLab tries
+TRAINED, SECONDS = "alexnet-quarter", 0.06  # a probe, and its time where data/seconds.yml is from
+OTHER = "a training ended with another digest; to install the locked libraries, delete .venv"
+
+
+def numbers() -> tuple[bool, str, float]:
+    """Whether a training has the expected digest, and how many times slower it is here."""
+    digests, seconds = json.loads((store.root() / "data/kernel_digests.json").read_text()), []
+    for _ in range(5):  # the first is slower
+        start = time.process_time()
+        model, history, _ = probe.trained(TRAINED)
+        seconds.append(time.process_time() - start)
+    digest = store.key("digest", result=[model.state_dict(), history]).removeprefix("digest-")
+    why = helpers.unpinned or (OTHER if digest[:12] != digests[f"training {TRAINED}"] else "")
+    told = f"Lessons run, but some numbers are not those of the text: {why}."
+    right = "The numbers are the suite's own: a training ended with the expected digest."
+    return not why, told if why else right, min(seconds) / SECONDS
+
+
+def machine() -> Iterator[tuple[bool, str]]:
+    """Memory, disk, port and browser: whether each will do, and a sentence."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    yield whole >= MEMORY, f"{whole:.0f} GB of memory; a seat needs 8 GB."
+    store.outputs().mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(store.outputs()).free / 1e9
+    yield free >= DISK, f"{free:.1f} GB are free on the disk; a class needs {DISK:.0f} GB."
+    port = next(filter(_is_free, PORTS), 0)
+    taken = f"Ports {PORTS[0]} to {PORTS[-1]} are taken: end other servers."
+    yield port > 0, f"Port {port} is free for JupyterLab." if port else taken
+    try:
+        yield True, f"The browser is {webbrowser.get().name}."
+    except webbrowser.Error:  # as on a server
+        yield True, "No browser here: open the address that JupyterLab prints, by hand."
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("localhost", port)) != 0
+
+
+def main() -> None:
+    """Print what there is, what each lesson makes its reader wait for, and what is to be done."""
+    warnings.simplefilter("ignore")
+    *own, slower = numbers()
+    found = [own, *machine()]
+    for fine, sentence in found:
+        print(f"{'ok  ' if fine else 'NO  '}{sentence}")
+    waiting = []
+    for path in notebooks.lessons():
+        settings = parameters.accepted(parameters.defaults(path), {})
+        if (sentence := waits.wait(path.stem, settings, max(1.0, slower))) != waits.HERE:
+            waiting.append(f"    {path.stem}: {sentence}")
+    if waiting:
+        print(f"    {len(waiting)} lessons train first. `make run` trains for all of them at once:")
+    print(*waiting or ["ok  The networks of all lessons are here."], sep="\n")
+    wrong = [sentence for fine, sentence in found if not fine]
+    print("\nTo do:\n" + "\n".join(wrong) if wrong else "\nready for the class")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""`make run PRESET=paper` for *Visual Contexts*, rehearsed on archives that a local server serves.
+
+The authors publish three archives of images, one a set, with four classes (section 2.1.1). How
+folders and files are called inside is not known: each archive here is laid out in another way. The
+images are of the drawn world, small and few, so what networks learn here tells nothing of the
+paper. Pretrained networks are left out, for ImageNet's weights are not served. The addresses are
+changed in a copy of the project, whose downloads are its own."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from test_sources_archives import Server, authors_archives
+
+from helpers import data, store
+from helpers.data.images import Images
+from helpers.suite import claims
+from helpers.worlds import pictures
+
+ROOT, SIDE = store.root(), 64
+URL = "https://storage.hpai.bsc.es/object-datasets/"
+LESSONS = [
+    "01_datasets", "02_cross_evaluation", "03_contextualized_mosaics", "04_paste_check",
+    "05_gradcam_comparison", "05b_dose_and_worlds",
+]  # fmt: skip
+IMAGES = {"source": "visual-contexts", "size": SIDE, "per_class": 30}
+SMALL = {"model": {"architecture": "alexnet-quarter", "epochs": 8}, "trainings": 3}
+COPY = {"green objects/context/mug/copy.png": "green objects/context/mug/003.png"}
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A copy of the project with the archives' address changed, and the server."""
+    folder, served = tmp_path_factory.mktemp("paper"), Server()
+    served.files.update(authors_archives(per_class=30, size=SIDE, copies=COPY))
+    unwanted = shutil.ignore_patterns("__pycache__", "downloads", ".ipynb_checkpoints")
+    for name in ("helpers", "sweeps", "notebooks", "data"):
+        shutil.copytree(ROOT / name, folder / name, ignore=unwanted)
+    for name in ("Snakefile", "Makefile", "TEACHING.md", "requirements.lock"):
+        shutil.copy(ROOT / name, folder / name)
+    (folder / ".venv").symlink_to(sys.prefix)
+    archives = folder / "helpers/data/archives.py"
+    text = archives.read_text()
+    assert text.count(URL) == 1
+    archives.write_text(text.replace(URL, served.url))
+    yield folder, served
+    served.http.shutdown()
+    served.http.server_close()
+
+
+def make_run(folder, notebooks, parameters):
+    """`make run PRESET=paper` with a reader's own configuration on top: exit status, and output."""
+    config = {"notebooks": notebooks, "parameters": parameters}
+    (folder / "small.yml").write_text(yaml.safe_dump(config))
+    other = {"SUITE_OUTPUTS", "MAKEFLAGS", "MAKELEVEL", "PYTHONPATH"}
+    done = subprocess.run(
+        ["make", "-o", ".venv/ready", "run", "PRESET=paper", "CONFIG=small.yml", "CORES=1"],
+        cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env={name: value for name, value in os.environ.items() if name not in other},
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
+@pytest.fixture(scope="module")
+def cut_off(project):
+    """What a run says while each download is cut off, and the files that it leaves."""
+    folder, served = project
+    served.faults = ["cut"] * 4
+    status, told = make_run(folder, LESSONS[:1], {"images": IMAGES})
+    downloads = folder / "data/downloads"
+    return status, told, [path.name for path in downloads.iterdir() if path.suffix != ".lock"]
+
+
+@pytest.fixture(scope="module")
+def run(project, cut_off):
+    """The folder of a run of the six lessons, made after the one that was cut off."""
+    folder, _ = project
+    status, told = make_run(folder, LESSONS, {"images": IMAGES, "fits": ["scratch"], **SMALL})
+    assert status == 0, told
+    return folder / "outputs/paper"
+
+
+@pytest.fixture(scope="module")
+def judged(run):
+    records = [json.loads((run / "findings" / f"{name}.json").read_text()) for name in LESSONS]
+    assert {record["settings"]["images"]["source"] for record in records} == {"visual-contexts"}
+    tables = [pd.DataFrame(record["findings"]) for record in records]
+    return pd.concat(tables, keys=[name[:3].strip("_") for name in LESSONS], names=["lesson", None])
+
+
+@pytest.fixture(scope="module")
+def loaded(project, run):
+    """The images as the run's lessons load them, but all of them: nothing is downloaded again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("helpers.data.archives.URL", "http://127.0.0.1:9/")
+        patch.setattr(store, "root", lambda: project[0])
+        return data.load(Images(**IMAGES | {"per_class": None}))
+
+
+def printed(run, name):
+    """What a lesson printed, with its errors."""
+    cells = nbformat.read(run / "notebooks" / f"{name}.ipynb", as_version=4).cells
+    outputs = [one for cell in cells for one in cell.get("outputs", [])]
+    assert not [one for one in outputs if one.output_type == "error"]
+    return "".join(one.get("text", "") for one in outputs)
+
+
+def test_a_download_that_is_cut_off_ends_in_a_sentence_and_leaves_nothing(project, cut_off):
+    status, told, left = cut_off
+    assert status and "context.zip could not be downloaded in 4 tries (it was cut off)" in told
+    assert "Traceback" not in told and "  File " not in told, told
+    assert not left
+
+
+def test_each_lesson_runs_to_its_end(project, run, judged):
+    assert project[1].requests.count("/context.zip") == 5, "four cut off, and then once for all"
+    for name in LESSONS:
+        assert (run / "pages" / f"{name}.html").is_file()
+        for kind in ("figures/{}/*.png", "tables/{}/*.csv"):
+            assert list(run.glob(kind.format(name))), name
+        cut = "cut from C's validation and test images where WB is white"
+        assert cut in printed(run, name)
+    assert set(judged.index.unique("lesson")) == {"01", "02", "03", "04", "05", "05b"}
+    shares = pd.read_csv(run / "tables/02_cross_evaluation/accuracy.csv")
+    own = shares[shares["model"].str.split("-").str[1] == shares["test_set"]]
+    assert len(shares) == 9 and own["accuracy"].min() > 0.4, "more than guessing: they learned"
+
+
+def test_only_this_route_contradicts_the_paper(judged):
+    """And what is not the authors' stands beside each verdict."""
+    of_paper = judged[~judged["id"].str.startswith("suite/")]
+    counted = of_paper[~of_paper["verdict"].isin([claims.NO_COUNTERPART, claims.TOLD])]
+    words = {claims.AGREES, claims.CONTRADICTS, claims.UNDECIDED}
+    assert set(counted["verdict"]) == words, "and never: not as in the paper"
+    assert not judged["verdict"].isin([claims.BLIND, claims.DIFFERS]).any(), "there is no reference"
+    assert counted["note"].str.contains("not the authors': the splits, .*alexnet-quarter").all()
+    lesson = counted.index.get_level_values("lesson")
+    cut = counted["note"].str.contains("cut out of C's validation and test images")
+    assert (cut == lesson.isin(["03", "04"])).all() and {"02", "03", "04"} <= set(lesson)
+    stored = ROOT.glob("notebooks/0[1-5]*.ipynb")
+    assert not [path.name for path in stored if f"{claims.CONTRADICTS}:" in path.read_text()]
+
+
+def test_masks_come_from_c_and_wb(project, run, loaded):
+    """05 has numbers for GradCAM, and 04 pastes: both need masks, which no archive holds."""
+    assert "where the objects are is known: True" in printed(run, "05_gradcam_comparison")
+    answers = pd.read_csv(run / "tables/05_gradcam_comparison/answers.csv")
+    assert {"mosaics", "pasting", "GradCAM", "context alone"} == set(answers["method"])
+    assert set(answers["context"]) == set(pictures.CONTEXTS)
+    assert "objects on white" in printed(run, "04_paste_check")
+    drawn = pictures.make("C", per_class=30, size=SIDE, seed=1)
+    place = {(row.object, f"{row.index:03d}"): n for n, row in enumerate(drawn.table.itertuples())}
+    table = loaded.sets["C"].table.replace({"name": {"copy": "003"}})
+    true = drawn.masks[[place[key] for key in zip(table["class"], table["name"], strict=True)]]
+    masks = loaded.sets["C"].masks[table.index].numpy()
+    overlap = (masks & true).sum((1, 2)) / (masks | true).sum((1, 2))
+    assert len(overlap) == 120 and np.median(overlap) > 0.85
+
+
+def test_no_image_is_in_two_splits(loaded):
+    """Nor its copy under another name, nor its object on white."""
+    assert any("copy.png" in told and "kept in one split" in told for told in loaded.report)
+    assert "Left out of C, as no WB image shows their object, 1" in "".join(loaded.report)
+    c, wb = (loaded.sets[name].table for name in ("C", "WB"))
+    both = c.replace({"name": {"copy": "003"}}).merge(wb, on=["class", "name"])
+    assert len(c) == len(both) == 120 and (both["split_x"] == both["split_y"]).all()

@@ -1,0 +1,92 @@
+"""`make check` and its answers, each with a machine that is ready and with one that is not."""
+
+import socket
+import webbrowser
+
+import pytest
+
+import helpers
+from helpers.models import probe
+from helpers.suite import notebooks, ready, waits
+
+GIGABYTES = {"SC_PAGE_SIZE": 10**9, "SC_PHYS_PAGES": 4}
+
+
+@pytest.fixture(autouse=True)
+def class_room(tmp_path, monkeypatch):
+    """A machine that is ready, whose outputs are in a folder of their own."""
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "outputs"))
+    monkeypatch.setattr(ready, "PORTS", range(18_888, 18_890))
+    monkeypatch.setattr(ready, "numbers", lambda: (True, "The numbers", 2.0))
+
+
+def answers(capsys):
+    ready.main()
+    return capsys.readouterr().out
+
+
+@pytest.mark.skipif(helpers.unpinned is not None, reason=f"not pinned: {helpers.unpinned}")
+def test_a_short_training_has_the_stored_digest(monkeypatch):
+    monkeypatch.undo()
+    fine, told, slower = ready.numbers()
+    assert fine and "expected digest" in told and slower > 0
+    trained = probe.trained
+    monkeypatch.setattr(ready, "TRAINED", "vgg11-eighth")
+    monkeypatch.setattr(probe, "trained", lambda _: trained("alexnet-quarter"))
+    fine, told, _ = ready.numbers()
+    assert not fine and "a training ended with another digest" in told
+
+
+def test_where_kernels_are_not_pinned_the_digest_does_not_count(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(helpers, "unpinned", "the pins are turned off")
+    fine, told, _ = ready.numbers()
+    assert not fine and "not those of the text: the pins are turned off." in told
+
+
+def test_a_machine_that_is_ready(capsys, monkeypatch):
+    monkeypatch.setattr(ready, "MEMORY", 0)
+    monkeypatch.setattr(ready, "DISK", 0)
+    monkeypatch.setattr(waits, "wait", lambda *given: waits.HERE)
+    told = answers(capsys)
+    assert told.endswith("\nready for the class\n") and "NO" not in told
+    assert "ok  The networks of all lessons are here." in told
+
+
+def test_networks_that_are_missing_are_told_with_their_minutes(capsys):
+    told = answers(capsys)
+    assert f"{len(notebooks.lessons())} lessons train first. `make run`" in told
+    assert "06_focus_rating: Its first run takes about 8 minutes" in told
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "value", "told"),
+    [
+        (ready, "numbers", lambda: (False, "other numbers", 1.0), "other numbers"),
+        (ready.os, "sysconf", GIGABYTES.get, "4 GB of memory"),
+        (ready, "DISK", 1e9, "GB are free on the disk"),
+    ],
+)
+def test_what_is_missing_is_told_and_what_to_do(capsys, monkeypatch, of, name, value, told):
+    monkeypatch.setattr(of, name, value)
+    line, to_do = answers(capsys).split("To do:")
+    assert told in to_do and told in next(one for one in line.splitlines() if one[:2] == "NO")
+    assert "ready for the class" not in to_do
+
+
+def test_taken_ports_are_passed_over_and_told_when_there_is_no_other(capsys):
+    servers = []
+    sentences = "Port 18889 is free", "18888 to 18889 are taken"
+    for number, told in zip(ready.PORTS, sentences, strict=True):
+        servers.append(socket.create_server(("localhost", number)))
+        assert told in answers(capsys)
+    for server in servers:
+        server.close()
+
+
+def test_a_machine_without_a_browser_may_be_ready(capsys, monkeypatch):
+    def none():
+        raise webbrowser.Error
+
+    monkeypatch.setattr(webbrowser, "get", none)
+    assert "ok  No browser here: open the address that JupyterLab prints" in answers(capsys)
