@@ -138,7 +138,7 @@ def test_the_pages_have_a_dark_side_a_search_and_a_skip_link(book, browser):
 
 def test_a_figure_is_enlarged_by_a_click_on_a_phone(book, browser):
     page, _ = opened(browser, book / "03_contextualized_mosaics.html", 390)
-    figure = page.locator("figure img").last
+    figure = page.locator("figure.first img").first
     before = figure.bounding_box()["width"]
     figure.click()
     assert figure.bounding_box()["width"] > 1.8 * before
