@@ -9,6 +9,8 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -39,7 +41,7 @@ def stale(name: str) -> str:
     row = _ledger().loc[name]
     if _content(DATA / name) != row["content"]:
         return "the file was changed after it was recorded (data/README.md has its command)"
-    if _maker(row["driver"]) != row["made_by"]:
+    if maker(row["driver"]) != row["made_by"]:
         again = f"`python -m helpers.recorded {name}` makes a part of it again"
         return f"the code that made it has changed ({again})"
     return ""
@@ -52,11 +54,23 @@ def write(path: Path, text: str) -> None:
         note(path.resolve().relative_to(DATA).as_posix())
 
 
+def in_parts(path: Path, made: Callable[..., pd.DataFrame], asked: Iterable, digits: int) -> None:
+    """Write the table of what `made` gives for each of the tuples `asked`. Each part is kept,
+    whole, as soon as it is there: a driver that was stopped goes on where it was."""
+    code, parts = maker(_ledger().loc[path.name, "driver"]), []
+    for one in asked:
+        name = store.key("part", table=path.name, code=code, asked=one)
+        part = store.outputs() / "sweeps" / f"{name}.csv"
+        text = partial(lambda one, file: made(*one).round(digits).to_csv(file, index=False), one)
+        parts.append(store.cached(part, text))
+    write(path, pd.concat(map(pd.read_csv, parts)).to_csv(index=False))
+
+
 def note(*names: str) -> None:
     """Note the code of today as the maker of tables."""
     table = _ledger()
     for name in names:
-        table.loc[name, "made_by"] = _maker(table.loc[name, "driver"])
+        table.loc[name, "made_by"] = maker(table.loc[name, "driver"])
         table.loc[name, "content"] = _content(DATA / name)
     store.write_text(LEDGER, table.to_csv())
 
@@ -108,7 +122,7 @@ def _ledger() -> pd.DataFrame:
     return pd.read_csv(LEDGER, dtype=str, keep_default_na=False).set_index("file")
 
 
-def _maker(driver: str) -> str:
+def maker(driver: str) -> str:
     """Digest of what a driver does: its modules with all that they import, and tables it reads."""
     tables = [name for name in driver.split() if name.endswith(".csv")]
     code = source.Source(*source.imported(*_modules(driver), without=BESIDE)).digest()

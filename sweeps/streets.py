@@ -23,13 +23,20 @@ from helpers.worlds.driving import street
 WORLDS = list(product((0.0, 0.5, 1.0), (0.5, 0.12, 0.03)))  # harder, and rare
 # How much harder the scenes of low income are: not at all, half, fully; and the share of the rare
 # look in training: as frequent as the other, between, rare.
-CROSSED = {  # what else groups are standardised by
-    "standardised: size, time": ("size", "time"),
-    "standardised: size, time, occlusion": ("size", "time", "occlusion"),
-    "standardised: fifths of size, time": ("fifth", "time"),
-    "standardised: fifths of size, time, occlusion": ("fifth", "time", "occlusion"),
-}
-ANALYSES = (CONTROL, "standardised: the first-ranked", *CROSSED)
+# What else groups are standardised by: causes that are planted (size, time, crowds), what follows
+# from them (occlusion), and what has nothing to do with income (weather).
+CROSSED = (
+    ("size", "time"),
+    ("size", "time", "occlusion"),
+    ("fifths", "time"),
+    ("fifths", "weather"),
+    ("fifths", "crowds"),
+    ("fifths", "time", "occlusion"),
+    ("fifths", "time", "weather"),
+    ("fifths", "time", "crowds"),
+)
+NAMED = [f"standardised: {', '.join(one)}".replace("fifths", "fifths of size") for one in CROSSED]
+ANALYSES = (CONTROL, "standardised: the first-ranked", *NAMED)
 FEW = 10  # boxes that a combination needs; a single attribute's value needs the usual 30
 
 
@@ -40,8 +47,8 @@ def icon2_says(world: Frames, resamples: int = 0) -> pd.DataFrame:
     that it puts down to the scenes, in AP points: of the paper's control the share of sigma by
     which sigma falls, times the gap; of the others how far standardising lowers the gap."""
     five = [attributes.made(world, name) for name in attributes.OF_PAPER]
-    known = {one.name: one for one in [*five, fifths(world)]}
-    crossings = [crossed(world, *(known[one] for one in of)) for of in CROSSED.values()]
+    known = {one.name: one for one in [*five, attributes.made(world, "crowds"), fifths(world)]}
+    crossings = [crossed(world, *(known[one] for one in of)) for of in CROSSED]
     matches, income = match(world), attributes.from_column(world, "income")
     paper = analyse(matches, income, five, resamples=resamples)
     few = Options(min_boxes=FEW)
@@ -69,7 +76,7 @@ def fifths(world: Frames) -> Attribute:
     area = (boxes["x2"] - boxes["x1"]) * (boxes["y2"] - boxes["y1"])
     rank = area.groupby(boxes["category"]).rank(pct=True)
     codes = np.ceil(5 * rank).astype(int).to_numpy() - 1
-    return Attribute("fifth", tuple("12345"), codes, "box")
+    return Attribute("fifths", tuple("12345"), codes, "box")
 
 
 def crossed(world: Frames, *several: Attribute) -> Attribute:
@@ -108,11 +115,9 @@ def main() -> None:
     parser.add_argument("--trainings", type=int, default=2)
     parser.add_argument("--worlds", type=int, default=len(WORLDS), help="only the first of them")
     arguments = parser.parse_args()
-    worlds = [
-        (*world, n) for n in range(arguments.trainings) for world in WORLDS[: arguments.worlds]
-    ]
-    table = pd.concat(measured(*world) for world in progress(worlds, desc="worlds"))
-    recorded.write(arguments.file, table.round(3).to_csv(index=False))
+    trainings, worlds = range(arguments.trainings), WORLDS[: arguments.worlds]
+    asked = [(*world, n) for n in trainings for world in worlds]
+    recorded.in_parts(arguments.file, measured, progress(asked, desc="worlds"), digits=3)
 
 
 if __name__ == "__main__":

@@ -79,9 +79,10 @@ def explanations():
 
 def worlds():
     """Drawn pictures, a drawn street with its detections, and pictures resized and compressed."""
+    import drawn as made_up
+
     from helpers import icon2
     from helpers.icon2.average_precision import WHOLE, Curves
-    from helpers.worlds import driving
 
     for which in pictures.SETS:
         drawn = pictures.make(which, per_class=1)
@@ -92,7 +93,7 @@ def worlds():
     for image, file in zip(photographs, saved, strict=True):
         image.save(file, "JPEG")
     yield "JPEG", [np.asarray(Image.open(file)) for file in saved]
-    drawn = icon2.Frames(*driving.make(60))
+    drawn = icon2.Frames(*made_up.make(60))
     yield "driving world", [columns(drawn.boxes), columns(drawn.detections)]
     matches = icon2.match(drawn)
     found = [Curves(of, (), WHOLE) for of in map(matches.of, drawn.classes)]

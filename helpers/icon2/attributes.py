@@ -22,6 +22,7 @@ OF_PAPER = {  # the paper's five, and the column that each is made from
 # exactly 32 x 32 pixels is medium here, where COCO's evaluator counts it as small and as medium.
 # They are for frames as wide as BDD100K's, and scaled for others.
 SIZES = {"small": 32**2, "medium": 96**2, "large": np.inf}
+OTHERS = ("crowds", "aspect", "contrast")  # further ones of section 3.3; the last is a column
 DISTINCT = 6  # numbers with more distinct values are cut into thirds
 MOST = 50  # values of an attribute
 OCCLUDED = dict.fromkeys(("false", "0", "0.0"), "visible")
@@ -100,7 +101,16 @@ class Attribute:
 
 
 def made(frames: Frames, name: str) -> Attribute:
-    """One of the paper's attributes by its name, or one from a column of images or boxes."""
+    """One of the paper's attributes by its name, or one from a column of images or boxes.
+    ``crowds`` are thirds of the frames by their boxes, ``aspect`` thirds of a class's boxes."""
+    images, boxes = frames.images, frames.boxes
+    if name == "crowds" and name not in images:
+        number = np.bincount(boxes["image"][~boxes["ignore"]], minlength=len(images))
+        return from_column(replace(frames, images=images.assign(crowds=number)), name)
+    if name == "aspect" and name not in boxes:
+        ratio = (boxes["x2"] - boxes["x1"]) / (boxes["y2"] - boxes["y1"])
+        place = ratio.groupby(boxes["category"]).rank(pct=True)
+        return from_column(replace(frames, boxes=boxes.assign(aspect=place)), name)
     if name == "size":
         found = _sized(frames.boxes, frames.images)
         return replace(found, of_detection=_sized(frames.detections, frames.images).codes)

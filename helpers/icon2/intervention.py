@@ -34,9 +34,13 @@ def observed(
 ) -> Frames:
     """The frames with their looks, their boxes, and what a detector finds."""
     images, boxes = street.render(frames, street.dressed(frames, things, rare))
-    found = detectors.detect(detector, torch.from_numpy(images))
-    found["category"] = pd.Index(street.KINDS).get_indexer(found["category"])
-    return Frames(frames, boxes, found, street.KINDS)
+    return Frames(frames, boxes, found(detector, images), street.KINDS)
+
+
+def found(detector: Detector, images: np.ndarray) -> pd.DataFrame:
+    """What a detector finds in pictures of the street, the classes as numbers."""
+    table = detectors.detect(detector, torch.from_numpy(images))
+    return table.assign(category=pd.Index(street.KINDS).get_indexer(table["category"]))
 
 
 def swapped(own: Frames, other: Frames, resamples: int = 200) -> dict[str, np.ndarray]:

@@ -11,6 +11,7 @@ import scipy.stats
 
 from helpers import stats
 from helpers.icon2.analysis import Analysis, sigma
+from helpers.icon2.attributes import OF_PAPER
 
 NO_GAP = "no gap beyond chance"
 NAMED, NOT_NAMED = "names it", "does not name it"  # of a rule that has no third answer
@@ -30,6 +31,13 @@ NO_CAUSE = (NEITHER, WORSE, BESIDE)  # no attribute is to blame for a gap
 FIRST, FALLS = "ranks first", "σ falls within its values"
 NAMES = "the paper's rule names it"
 LEVELS = {"size": "boxes", "occlusion": "boxes", "time": "frames", "weather": "frames"}
+
+
+def truth(world: str, confounder: str) -> dict[str, str]:
+    """The right verdict on each of the paper's five attributes in a kind of planted world."""
+    cause = IN_PART if world == BOTH else EXPLAINS
+    other = NO_GAP if world == NEITHER else NOT
+    return {name: cause if name == confounder else other for name in OF_PAPER}
 
 
 def paper_says(rank: int, proxy_sigma: float, delta: float) -> str:

@@ -31,7 +31,7 @@ from helpers.icon2 import frames
 from helpers.models import networks
 from helpers.models.recipe import WIDER, Recipe, Times, recipes
 from helpers.suite import failures, waits
-from helpers.worlds.driving import law
+from helpers.worlds.driving import CLASSES
 
 INJECTED = "# Parameters"  # the comment with which papermill opens the cell it injects
 OF_ALL = {"seed", "output"}  # by one of them the cell of the parameters is known
@@ -83,7 +83,7 @@ class Declared:
     incomes: There | None
     edges: Literal["equal", "paper"]
     sensitive: str
-    shown: Annotated[list[Literal[*law.CLASSES]], Field(min_length=1)]
+    shown: Annotated[list[Literal[*CLASSES]], Field(min_length=1)]
     further: list[str] | None
     choices: dict[str, str] | None
     resamples: Annotated[int, Field(ge=10, le=10_000)]

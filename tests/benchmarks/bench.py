@@ -41,6 +41,8 @@ from torch.nn.functional import cross_entropy
 from torchvision.transforms.functional import pil_to_tensor, to_pil_image
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "icon2"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import drawn as made_up
 from detection_oracles import as_coco
 
 from helpers import explain, focus, icon2, models
@@ -54,7 +56,7 @@ from helpers.focus.networks import Model
 from helpers.icon2 import attributes
 from helpers.models import detector
 from helpers.models.recipe import Recipe
-from helpers.worlds import driving, pictures
+from helpers.worlds import pictures
 from helpers.worlds.driving import street
 
 Rows = Iterator[tuple[str, str, Callable, Callable | None]]
@@ -249,7 +251,7 @@ def detected() -> Rows:
 
 def drawn(images: int):
     """A planted world, income and the paper's five attributes."""
-    world = icon2.Frames(*driving.make(images))
+    world = icon2.Frames(*made_up.make(images))
     five = [attributes.made(world, name) for name in attributes.OF_PAPER]
     return world, attributes.from_column(world, "income"), five
 

@@ -2,24 +2,24 @@
 
 from dataclasses import replace
 
+import drawn as made_up
 import numpy as np
 import pytest
 import scipy.stats
 from detection_oracles import average_precision, plain_ap, recorded_worlds, scene
+from drawn import Law
 
 from helpers.icon2 import Frames, Options, analyse, attributes, match, sigma_null, verdicts
 from helpers.icon2 import analysis as formulas
 from helpers.icon2.attributes import from_column, made
 from helpers.icon2.reading import DetectionDataError
-from helpers.worlds import driving
-from helpers.worlds.driving import Law
 
 SMALL = {"min_boxes": 1}
 
 
 def streets(n_images, seed=0, law=None, classes=("car",), thresholds=(0.5,)):
     """A planted world, its matches and income."""
-    world = Frames(*driving.make(n_images, seed, law, classes))
+    world = Frames(*made_up.make(n_images, seed, law, classes))
     return world, match(world, thresholds), from_column(world, "income")
 
 

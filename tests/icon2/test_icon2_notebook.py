@@ -2,6 +2,7 @@
 
 import json
 
+import drawn as made_up
 import numpy as np
 import pytest
 from detection_oracles import recorded_worlds
@@ -12,10 +13,9 @@ from helpers.icon2 import Options, attributes, claims, frames, match, verdicts
 from helpers.icon2.average_precision import CHOICES
 from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.suite.claims import AGREES, CONTRADICTS, NO_COUNTERPART, judge
-from helpers.worlds import driving
 from helpers.worlds.driving import street
 
-LAW = driving.Law(confounding=0.4)
+LAW = made_up.Law(confounding=0.4)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_classes_without_a_labelled_box_are_left_out_and_counted(on_disk, tmp_pa
 
 @pytest.fixture(scope="module")
 def small():
-    world = icon2.Frames(*driving.make(400, 1, LAW))
+    world = icon2.Frames(*made_up.make(400, 1, LAW))
     matches = match(world, (0.5, 0.75))
     group = attributes.from_column(world, "income")
     explanatory = [attributes.made(world, name) for name in attributes.OF_PAPER]
@@ -132,7 +132,7 @@ def test_figures_mark_what_is_not_estimable(small):
 
 
 def test_an_example_shows_what_each_detection_took(small):
-    world, matches = icon2.Frames(*driving.make(400, 1, LAW)), small[0]
+    world, matches = icon2.Frames(*made_up.make(400, 1, LAW)), small[0]
     number, boxes, detections = frames.example(world, matches, "car")
     assert (boxes.image == number).all() and (detections.image == number).all()
     assert detections.hit.any() and not detections.hit.all() and not boxes.found.all()

@@ -1,17 +1,16 @@
 """The rendered street: its pictures, its boxes, its files, and the division of a gap."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from helpers import store
-from helpers.icon2 import attributes, intervention
+from helpers.icon2 import attributes, intervention, verdicts
 from helpers.icon2.attributes import Frames
+from helpers.icon2.average_precision import Part
 from helpers.icon2.intervention import CELLS, RARE
 from helpers.worlds.driving import street
-from sweeps import detection_law, streets
+from sweeps import rules, streets
 
 
 @pytest.fixture(scope="module")
@@ -121,18 +120,6 @@ def test_two_attributes_are_crossed_box_by_box(perfect):
     assert [both.values[code] for code in both.codes] == expected
 
 
-def test_what_is_found_is_counted_by_value(perfect):
-    world = perfect
-    cars = world.boxes[world.boxes["category"] == street.KINDS.index("car")]
-    lost = cars.index[cars["occluded"]]
-    found = replace(world, detections=world.detections.drop(lost).reset_index(drop=True))
-    table = detection_law.compared({"one": found}).query("`class` == 'car'")
-    table = table.set_index(["attribute", "value"])
-    assert table["share"]["occlusion", "occluded"] == 0
-    assert table["share"]["occlusion", "visible"] == 1
-    assert (table["of"].groupby("attribute").sum() == len(cars)).all()
-
-
 def test_fifths_are_of_each_class(perfect):
     fifth = streets.fifths(perfect)
     counts = pd.crosstab(perfect.boxes["category"], fifth.codes).to_numpy()
@@ -159,3 +146,59 @@ def test_the_record_holds_every_world_and_its_parts_sum_to_the_gap():
     np.testing.assert_allclose(table["scenes"] + table["looks"], table["gap"], atol=0.0021)
     # signs and trucks have one look: whatever is planted, looks move them by a point or two at most
     assert table.loc[~table["class"].isin(street.TWO_LOOKS), "looks"].abs().max() < 2.5
+
+
+def test_a_part_of_the_recorded_rules_comes_out_the_same(tmp_path, monkeypatch):
+    """One kind of world of one seed."""
+    detector = intervention.trained(rules.RARE_IN_TRAINING, 1)
+    assert detector.identity
+    new = rules.ask(7, (verdicts.NEITHER,)).round(4)
+    known = pd.read_csv(store.root() / "data" / "rules.csv")
+    known = known.query("seed == 7 and world == @verdicts.NEITHER").reset_index(drop=True)
+    assert len(known) == 2 * len(attributes.OF_PAPER)
+    pd.testing.assert_frame_equal(new, known, check_dtype=False)
+
+
+@pytest.mark.parametrize("cause", [*rules.STRENGTH, "scene"])
+def test_a_cause_moves_its_attribute_and_nothing_else(cause):
+    """Beside the same seed without a cause; a pedestrian is hidden where it stands elsewhere."""
+    frames, things = rules.planted(3, cause, rules.STRENGTH.get(cause, rules.OTHER_SCENES))
+    plain, alike = rules.planted(3, "none", 0.0)
+    column = {"time": "timeofday", "size": "distance", "occlusion": "aside"}.get(cause, cause)
+    for new, old in ((frames, plain), (things, alike)):
+        pd.testing.assert_frame_equal(
+            new.drop(columns=column, errors="ignore"), old.drop(columns=column, errors="ignore")
+        )
+    group = frames["income"].iloc[things["frame"]].reset_index(drop=True)
+    hard = {
+        "size": (things["distance"] > 25).groupby(group, observed=True),
+        "occlusion": (things["aside"] != alike["aside"]).groupby(group, observed=True),
+        "time": (frames["timeofday"] == "night").groupby(frames["income"], observed=True),
+        "weather": (frames["weather"] != "clear").groupby(frames["income"], observed=True),
+        "scene": (frames["scene"] == "city street").groupby(frames["income"], observed=True),
+    }
+    low, middle, high = hard[cause].mean()
+    assert low > middle + 0.01 > high + 0.02
+
+
+def test_pedestrians_behind_a_car_are_labelled_as_occluded():
+    frames, things = rules.planted(3, "occlusion", rules.STRENGTH["occlusion"])
+    plain = rules.planted(3, "none", 0.0)[1]
+    few = things["frame"] < 200
+    moved = things[few & (things["aside"] != plain["aside"])]
+    _, boxes = street.render(frames.iloc[:200], street.dressed(frames, things[few], 0.5))
+    boxes = boxes[boxes["category"] == street.KINDS.index(rules.CATEGORY)]
+    hidden = boxes["distance"].isin(moved["distance"])
+    assert hidden.sum() > 50
+    assert boxes["occluded"][hidden].mean() > 0.5 > 0.2 > boxes["occluded"][~hidden].mean()
+
+
+def test_effects_within_groups_are_those_of_a_sum():
+    """Group and value add up, and groups have the values in other shares; one cell is unknown."""
+    effect, of_group = np.array([0.0, 0.1, 0.3]), np.array([0.2, 0.5])
+    ap = effect[:, None] + of_group
+    ap[1, 0] = np.nan
+    boxes = np.array([[90.0, 10], [5, 40], [5, 50]])
+    part = Part(("a", "b", "c"), ap[:, 0], boxes[:, 0], ap[None], boxes[None], ap)
+    found = rules.within(part)
+    np.testing.assert_allclose(found - found[0], effect, atol=1e-12)

@@ -1,6 +1,13 @@
-"""Planted streets: `street` renders frames; `make` draws boxes and detections from a law."""
+"""Planted streets that are drawn: :mod:`helpers.worlds.driving.street`."""
 
-from helpers.worlds.driving.drive import make
-from helpers.worlds.driving.law import CLASSES, CONFOUNDERS, GROUPS, Law
-
-__all__ = ["CLASSES", "CONFOUNDERS", "GROUPS", "Law", "make"]
+GROUPS = ("low", "middle", "high")  # of income
+CLASSES = (  # BDD100K's that the paper evaluates
+    "car",
+    "pedestrian",
+    "truck",
+    "traffic sign",
+    "traffic light",
+    "bus",
+    "motorcycle",
+    "bicycle",
+)

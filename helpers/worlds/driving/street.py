@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw
 
 from helpers import store
 from helpers.store import progress
-from helpers.worlds.driving.law import GROUPS
+from helpers.worlds.driving import GROUPS
 
 WIDTH, HEIGHT = 320, 160  # pixels
 FOCAL, CAMERA, HORIZON = 150.0, 1.4, 66  # pixels; metres above the road; row

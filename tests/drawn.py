@@ -1,19 +1,71 @@
-"""Frames and boxes drawn from the stated law, and what a simulated detector finds in them.
-It is a formula with numbers of the real one (:mod:`sweeps.detection_law`)."""
+"""Frames, boxes and detections by a formula, in milliseconds: many, for tests and benchmarks.
+What income changes is stated; no network finds anything here."""
 
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from helpers import store
-from helpers.worlds.driving import law as stated
-from helpers.worlds.driving.law import CLASSES, GROUPS, Law
+from helpers.worlds.driving import CLASSES, GROUPS
+
+# Share of the boxes of each class, close to BDD100K's validation set, and width over height.
+SHARES = {
+    "car": 0.555,
+    "pedestrian": 0.072,
+    "truck": 0.023,
+    "traffic sign": 0.189,
+    "traffic light": 0.145,
+    "bus": 0.0086,
+    "motorcycle": 0.0024,
+    "bicycle": 0.0054,
+}
+ASPECT = {"car": 1.3, "pedestrian": 0.4, "truck": 1.2, "traffic sign": 1.2, "traffic light": 0.5}
+BOXES = 18.0  # boxes an image on average, all classes
+SPREAD = 2.0  # shape of the gamma that an image's expected number of boxes is drawn from
+
+WEATHER = {"clear": 0.55, "overcast": 0.2, "rainy": 0.15, "snowy": 0.1}
+SCENE = {"city street": 0.6, "highway": 0.25, "residential": 0.15}
+TIME = {"daytime": 0.55, "dawn/dusk": 0.1, "night": 0.35}
+
+# Side (square root of the area, pixels) of small, medium and large boxes: COCO's bounds.
+SIDES = {"small": (12.0, 32.0), "medium": (32.0, 96.0), "large": (96.0, 280.0)}
+SIZE_SHARES = {"small": 0.45, "medium": 0.4, "large": 0.15}
+OCCLUDED = 0.45  # share of boxes occluded
+TRUNCATED = 0.08
+
+CONFOUNDERS = ("size", "occlusion", "time", "weather", "scene")  # the last changes no detection
+
+
+@dataclass(frozen=True)
+class Law:
+    """What income changes: the scenes of its groups, or how well their boxes are found, or nothing.
+
+    `confounding` is how far the confounder's log-odds (size, occlusion, time, weather or scene)
+    move between neighbouring income groups: at 0.5 the low-income group's odds of a small box are e
+    times those of the high-income group. `inequity` is how far the logit of being detected moves
+    between them, on boxes that look the same; positive: worse in low-income scenes."""
+
+    confounding: float = 0.0
+    confounder: str = "size"
+    inequity: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.confounder not in CONFOUNDERS:
+            raise ValueError(
+                f"confounder={self.confounder!r} is not known; allowed: {', '.join(CONFOUNDERS)}"
+            )
+
+    def tilt(self, attribute: str) -> float:
+        """Strength with which income moves an attribute."""
+        return self.confounding if attribute == self.confounder else 0.0
+
 
 WIDTH, HEIGHT = 1280, 720
 CORNERS = ["x1", "y1", "x2", "y2"]
-MEASURED = store.root() / "data" / "detection_law.csv"
+MEASURED = Path(__file__).with_name("drawn.csv")  # the formula's numbers, of a trained detector
 # Classes that the rendered streets do not have are found as the class that is most like them.
 LIKE = {
     "traffic light": "traffic sign",
@@ -120,17 +172,17 @@ def _recorded() -> pd.DataFrame:
 def _images(rng, group: np.ndarray, law: Law) -> pd.DataFrame:
     """The frames, of what each income group's law makes likely."""
     numbers = range(len(group))
-    dark = _tilted(stated.TIME, {"night": -1.0}, law.tilt("time"), group)
-    bad = _tilted(stated.WEATHER, {"rainy": -1.0, "snowy": -1.0}, law.tilt("weather"), group)
-    street = _tilted(stated.SCENE, {"city street": -1.0}, law.tilt("scene"), group)
+    dark = _tilted(TIME, {"night": -1.0}, law.tilt("time"), group)
+    bad = _tilted(WEATHER, {"rainy": -1.0, "snowy": -1.0}, law.tilt("weather"), group)
+    street = _tilted(SCENE, {"city street": -1.0}, law.tilt("scene"), group)
     return pd.DataFrame(
         {
             "name": [f"planted-{i:06d}.jpg" for i in numbers],
             "video": [f"planted-{i:06d}" for i in numbers],
             "income": pd.Categorical.from_codes(group + 1, GROUPS, ordered=True),
-            "weather": _chosen(rng, stated.WEATHER, bad),
-            "scene": _chosen(rng, stated.SCENE, street),
-            "timeofday": _chosen(rng, stated.TIME, dark),
+            "weather": _chosen(rng, WEATHER, bad),
+            "scene": _chosen(rng, SCENE, street),
+            "timeofday": _chosen(rng, TIME, dark),
         }
     )
 
@@ -149,27 +201,25 @@ def _chosen(rng, shares: dict, probability: np.ndarray) -> pd.Categorical:
 
 def _boxes(rng, group, law, classes) -> pd.DataFrame:
     """The labelled boxes."""
-    shares = [stated.SHARES[name] for name in classes]
-    busy = rng.gamma(stated.SPREAD, 1 / stated.SPREAD, (len(group), len(classes)))
-    number = rng.poisson(busy * stated.BOXES * shares)
+    shares = [SHARES[name] for name in classes]
+    busy = rng.gamma(SPREAD, 1 / SPREAD, (len(group), len(classes)))
+    number = rng.poisson(busy * BOXES * shares)
     image, category = np.nonzero(number)
     times = number[image, category]
     image, category = np.repeat(image, times), np.repeat(category, times)
-    sizes = _tilted(
-        stated.SIZE_SHARES, {"small": -1.0, "large": 1.0}, law.tilt("size"), group[image]
-    )
-    drawn = _placed(rng, image, category, _chosen(rng, stated.SIDES, sizes).codes, classes)
-    odds = np.log(stated.OCCLUDED / (1 - stated.OCCLUDED)) - law.tilt("occlusion") * group[image]
+    sizes = _tilted(SIZE_SHARES, {"small": -1.0, "large": 1.0}, law.tilt("size"), group[image])
+    drawn = _placed(rng, image, category, _chosen(rng, SIDES, sizes).codes, classes)
+    odds = np.log(OCCLUDED / (1 - OCCLUDED)) - law.tilt("occlusion") * group[image]
     drawn["occluded"] = rng.random(len(image)) < expit(odds)
-    drawn["truncated"] = rng.random(len(image)) < stated.TRUNCATED
+    drawn["truncated"] = rng.random(len(image)) < TRUNCATED
     return drawn.assign(ignore=False)
 
 
 def _placed(rng, image, category, size, classes) -> pd.DataFrame:
     """Boxes of the sizes asked for, somewhere in the image."""
-    low, high = np.array(list(stated.SIDES.values())).T
+    low, high = np.array(list(SIDES.values())).T
     side = np.exp(rng.uniform(np.log(low)[size], np.log(high)[size]))
-    aspect = np.array([stated.ASPECT.get(name, 1.0) for name in classes])[category]
+    aspect = np.array([ASPECT.get(name, 1.0) for name in classes])[category]
     aspect = aspect * np.exp(rng.normal(0, 0.2, len(side)))
     width, height = side * np.sqrt(aspect), side / np.sqrt(aspect)
     x, y = rng.random(len(side)) * (WIDTH - width), rng.random(len(side)) * (HEIGHT - height)
