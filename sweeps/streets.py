@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from helpers import recorded
-from helpers.icon2 import analysis, attributes, intervention
+from helpers.icon2 import attributes, formulas, intervention
 from helpers.icon2.analysis import analyse, with_interval
 from helpers.icon2.attributes import Attribute, Frames
 from helpers.icon2.average_precision import Options
@@ -23,17 +23,11 @@ from helpers.worlds.driving import street
 WORLDS = list(product((0.0, 0.5, 1.0), (0.5, 0.12, 0.03)))  # harder, and rare
 # How much harder the scenes of low income are: not at all, half, fully; and the share of the rare
 # look in training: as frequent as the other, between, rare.
-# What else groups are standardised by: causes that are planted (size, time, crowds), what follows
-# from them (occlusion), and what has nothing to do with income (weather).
 CROSSED = (
     ("size", "time"),
     ("size", "time", "occlusion"),
     ("fifths", "time"),
-    ("fifths", "weather"),
-    ("fifths", "crowds"),
     ("fifths", "time", "occlusion"),
-    ("fifths", "time", "weather"),
-    ("fifths", "time", "crowds"),
 )
 NAMED = [f"standardised: {', '.join(one)}".replace("fifths", "fifths of size") for one in CROSSED]
 ANALYSES = (CONTROL, "standardised: the first-ranked", *NAMED)
@@ -47,7 +41,7 @@ def icon2_says(world: Frames, resamples: int = 0) -> pd.DataFrame:
     that it puts down to the scenes, in AP points: of the paper's control the share of sigma by
     which sigma falls, times the gap; of the others how far standardising lowers the gap."""
     five = [attributes.made(world, name) for name in attributes.OF_PAPER]
-    known = {one.name: one for one in [*five, attributes.made(world, "crowds"), fifths(world)]}
+    known = {one.name: one for one in [*five, fifths(world)]}
     crossings = [crossed(world, *(known[one] for one in of)) for of in CROSSED]
     matches, income = match(world), attributes.from_column(world, "income")
     paper = analyse(matches, income, five, resamples=resamples)
@@ -59,7 +53,7 @@ def icon2_says(world: Frames, resamples: int = 0) -> pd.DataFrame:
     for row in first.merge(falls).to_dict("records"):
         one = paper.estimates[row["class"]]
         top, further = one.parts[row["attribute"]], finer.estimates[row["class"]].parts.values()
-        left = analysis.controlled(top.cell_ap) / analysis.sigma(one.group_ap)
+        left = formulas.controlled(top.cell_ap) / formulas.sigma(one.group_ap)
         gap = one.group_ap[:, 2] - one.group_ap[:, 0]
         parts = [gap * (1 - left)]
         for part in (top, *further):

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import ipywidgets
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -89,25 +88,26 @@ def frame(
     return style.headed(fig, title, counted)
 
 
-def chance_by_boxes(table: Table) -> Figure:
-    """Sigma under permuted groups against a group's boxes: ``class boxes null_mean null_high``."""
-    table = table.dropna(subset="null_high").sort_values("boxes")
-    fig, ax = plt.subplots(figsize=(8.5, 4))
-    looks = {
-        "mean of the permutations": {"color": INK, "ms": 7},
-        "up to the highest 5%": {"ls": "-", "color": FAINT, "lw": 6, "alpha": 0.5},
-    }
-    mean, highest = looks.values()
-    ax.vlines(table.boxes, table.null_mean, table.null_high, **highest)
-    ax.plot(table.boxes, table.null_mean, "o", **mean)
-    for n, row in enumerate(table.to_dict("records")):
-        text = {"xytext": (0, 5 + 12 * (n % 2)), "textcoords": "offset points", "ha": "center"}
-        ax.annotate(row["class"], (row["boxes"], row["null_high"]), fontsize=9, **text)
-    ax.set(xscale="log", xlabel="boxes in a group, here (log scale)")
+def chance_by_boxes(table: Table, printed: pd.Series) -> Figure:
+    """Sigma under permuted groups against a group's boxes, with some or all frames (``class boxes
+    null_mean null_high``), and the sigmas that the paper has `printed`."""
+    fig, ax = plt.subplots(figsize=(9, 4.4))
+    looks = {n: look | {"ms": 6} for n, look in style.series(dict.fromkeys(table["class"])).items()}
+    for name, look in looks.items():
+        part = table[table["class"] == name].sort_values("boxes")
+        ax.vlines(part["boxes"], part["null_mean"], part["null_high"], color=look["color"], lw=2)
+        ax.plot(part["boxes"], part["null_mean"], **look | {"ls": "-", "lw": 0.8})
+    right = table["boxes"].max() * 1.1
+    for place, (name, value) in enumerate(printed.sort_values().items()):
+        ax.axhline(value, color=RED, lw=0.7, ls=":")
+        text = {"fontsize": 8, "color": RED, "va": "center"}
+        ax.text(right * (1, 1.75)[place % 2], value, f"{name} {value:.2f}", **text)
+    ax.set(xscale="log", xlabel="boxes in a group (log scale)", xlim=(None, 3 * right))
     ax.set(ylabel="σ of AP (points)", ylim=(0, None))
-    few, many = table.null_mean.iloc[[0, -1]]
-    title = f"Where groups mean nothing, σ is {many:.1f} for many boxes and {few:.1f} for few"
-    return style.headed(fig, title, looks)
+    few = table.loc[table["boxes"].idxmin()]
+    title = f"Where groups mean nothing, σ of {few['boxes']:.0f} {few['class']} boxes reaches "
+    text = "Marks: mean of the permutations; lines: up to the highest 5%. Dotted: σ in the paper."
+    return style.headed(fig, f"{title}{few['null_high']:.1f} points", looks, text)
 
 
 def groups_by_class(groups: Table, sigmas: Table, by: str, paper: Table) -> Figure:
@@ -221,39 +221,95 @@ def before_and_after(control: Table, null_high: float, paper: Table) -> Figure:
 
 def divided(record: Table) -> Figure:
     """The gap of each class in each world, and its two parts by intervention, a mark a training.
-    From ``data/streets.csv``: scenes get harder to the right, and the rare look rarer downwards."""
-    record = record.sort_values(["rare", "harder"], ascending=[False, True], kind="stable")
+    From ``data/streets.csv``, of the classes with two looks. Downwards scenes get harder, and
+    within a strength the second look rarer in training."""
+    record = record[record.groupby("class")["looks"].transform(np.ptp) > 5]
+    record = record.sort_values(["harder", "rare"], ascending=[True, False], kind="stable")
     texts = {"gap": "the gap", "scenes": "due to the scenes", "looks": "due to the looks"}
     table = style.stacked(record, texts, "part")
     of_training = table["training"].map(" {}".format)
     scenes = table["harder"].map("harder by {:g}, ".format)
-    table["panel"] = scenes + (100 * table["rare"]).map("rare look {:g}%".format)
+    table["world"] = scenes + (100 * table["rare"]).map("second look {:g}%".format)
     table["mark"] = table["part"] + of_training
-    looks = {text: look | {"ms": 4} for text, look in style.series(texts.values()).items()}
+    looks = {text: look | {"ms": 5} for text, look in style.series(texts.values()).items()}
     each = {f"{t}{n}": look for t, look in looks.items() for n in of_training.unique()}
-    across = record["harder"].nunique()
-    size = {"across": across, "width": 1.4 + 2.8 * across, "sharex": True}
-    fig = style.forest(table, "value", "class", each, "mark", "panel", apart=0.3, at=0, **size)
+    size = {"across": record["class"].nunique(), "width": 10, "sharex": True}
+    fig = style.forest(table, "value", "world", each, "mark", "class", apart=0.3, at=0, **size)
     means = record.groupby(["rare", "harder", "class"])[["gap", "scenes"]].mean()
     _, _, name = largest = means["gap"].idxmax()
     gap, scenes = means.loc[largest]
-    said = f"Of the largest gap ({name}, {gap:.0f} points), {scenes:.0f} are due to the scenes"
-    text = "AP points, high less low income, whose scenes are harder by so much. A mark a training."
-    text += " Whiskers: 95%, other layouts."
-    return style.headed(fig, said, style.series(texts.values()), text)
+    title = f"Of the largest gap ({name}, {gap:.0f} points), {scenes:.0f} are due to the scenes"
+    text = "AP points, high less low income. A mark a training. Whiskers: 95%, other layouts."
+    return style.headed(fig, title, style.series(texts.values()), text)
 
 
-def sliders(record: Table):
-    """Two sliders over :func:`divided`, one world at a time, for a kernel."""
+def renderings(pictures: Sequence[np.ndarray]) -> Figure:
+    """One layout in the looks of its own group and in those of the opposite one."""
+    fig, axes = plt.subplots(1, 2, figsize=(10, 3.2))
+    for ax, picture, whose in zip(axes, pictures, ("its own", "the other"), strict=True):
+        ax.imshow(picture)
+        ax.set(xticks=[], yticks=[], title=f"in the looks of {whose} group")
+    same = (pictures[0] == pictures[1]).all(axis=-1).mean()
+    return style.headed(fig, f"The same layout twice: {100 * same:.0f}% of the pixels are the same")
 
-    def draw(harder: float, rare: float) -> None:
-        world = record[(record["harder"] == harder) & (record["rare"] == rare)]
-        said = f"The gap and its parts: harder {harder:g}, rare {rare:g}."
-        style.show(divided(world), "world", said)
 
-    of = {name: sorted(set(record[name])) for name in ("harder", "rare")}
-    choice = {name: ipywidgets.SelectionSlider(options=some) for name, some in of.items()}
-    return ipywidgets.interactive(draw, {"manual": True, "manual_name": "show"}, **choice)
+def half_widths(groups: Table, paper: Table) -> Figure:
+    """Half a 95% interval by the boxes of a group, from :meth:`Analysis.groups`, the line through
+    them that falls with the root of the number, and the half widths that the `paper` prints."""
+    known = groups[(groups["class"] != "all classes") & groups["estimable"]]
+    boxes, half = known["boxes"].to_numpy(float), (known["high"] - known["low"]).to_numpy() / 2
+    scale = np.exp(np.mean(np.log(half * np.sqrt(boxes))))
+    fig, ax = plt.subplots(figsize=(9, 4))
+    ax.set(xscale="log", yscale="log", xlabel="boxes of the class in the group (log scale)")
+    ax.set(ylabel="half width of the interval\n(AP points, log scale)")
+    looks = {"here: other frames (bootstrap)": {"color": INK, "ms": 6}}
+    ax.plot(boxes, half, "o", **looks["here: other frames (bootstrap)"])
+    title = "Half an interval falls with the root of the number of boxes"
+    widths = paper.filter(like="_half_width").drop("all classes", errors="ignore")
+    if len(widths):
+        values = np.unique(widths.to_numpy())
+        needed = (scale / values) ** 2
+        looks["the paper's, where the line reaches them"] = CROSS
+        ax.plot(needed, values, ls="", **CROSS)
+        counts = pd.Series(widths.to_numpy().ravel()).value_counts()
+        for at, value in zip(needed, values, strict=True):
+            text = {"xytext": (8, 3), "textcoords": "offset points", "fontsize": 8}
+            ax.annotate(f"±{value}: {counts[value]} times", (at, value), **text)
+        title = f"To be sure to ±{values[0]}, a group would need {needed[0]:,.0f} boxes"
+        boxes = np.append(boxes, needed[0])
+    ends = np.array([boxes.min(), boxes.max()])
+    ax.plot(ends, scale / np.sqrt(ends), color=FAINT, lw=1)
+    return style.headed(fig, title, looks)
+
+
+def rankings(beside: Table) -> Figure:
+    """Sigma of ProxyAP of every class and attribute, ours and the paper's (Tables 2 and 3), from
+    `claims.tables_2_and_3`."""
+    name = "σ(ProxyAP)"
+    values = beside.xs(name, axis=1, level=1).reset_index()
+    table = values.melt(["class", "attribute"], var_name="whose").dropna()
+    looks = {"here": {"color": INK, "ms": 6}, "paper": CROSS}
+    classes = table["class"].nunique()
+    size = {"across": min(4, classes), "width": 10.5, "sharex": True}
+    fig = style.forest(table, "value", "attribute", looks, "whose", "class", at=1, **size)
+    top = values.groupby("class")["here"].max().dropna()
+    above = (top > 1).sum()
+    title = f"Like Tables 2 and 3: here the first-ranked passes 1 in {above} of {len(top)} classes"
+    return style.headed(fig, title, looks | {"the paper's bound of 1": ZERO})
+
+
+def real_frames(table: Table) -> Figure:
+    """AP of real frames by occlusion, size and both (``data/icon2_bdd100k.csv``)."""
+    table = table[(table["what"] == "AP") & table["AP"].notna()]
+    looks = style.series(dict.fromkeys(table["group"]))
+    size = {"across": table["class"].nunique(), "width": 10, "sharex": True}
+    fig = style.forest(table, "AP", "value", looks, "group", "class", **size)
+    wide = table[table["value"] == "all sizes"].pivot(index="class", columns="group", values="AP")
+    fall = (wide["visible"] - wide["occluded"]).dropna()
+    most = fall.idxmax()
+    title = f"Real frames: AP of occluded boxes is lower, for the {most} by {fall.max():.0f} points"
+    text = "AP (%), N and F by Eq. 3. Whiskers: 95%, videos drawn anew."
+    return style.headed(fig, title, looks, text)
 
 
 def against_truth(record: Table, analyses: Sequence[str], evaluated: int) -> Figure:
@@ -277,32 +333,47 @@ def against_truth(record: Table, analyses: Sequence[str], evaluated: int) -> Fig
     return style.headed(fig, title, entries, text)
 
 
-def calibrated(table: Table, classes: Sequence[str]) -> Figure:
-    """What detectors find of some classes on the same layouts, and AP, by value of each attribute.
-    From ``data/street_recalls.csv``; the first detector is the one that the others are held to."""
-    looks = style.series(table["detector"])
-    lines = (table["attribute"] + ": " + table["value"]).replace("all: all", "all boxes")
-    ends = {"found": "share", "found_low": "low", "found_high": "high"}
-    percents = {name: 100 * table[column] for name, column in ends.items()}
-    table = table.assign(line=lines, **percents).drop(columns=["low", "high"])
-    texts = {"found": "boxes found at an IoU of .5 (%)", "AP": "AP over IoUs of .5 to .95 (%)"}
-    both = style.stacked(table, texts, "measure").dropna(subset="value")
-    both["panel"] = both["class"] + ": " + both["measure"]
-    both = both.sort_values("class", key=lambda column: column.map(classes.index), kind="stable")
-    columns = "value", "line", looks, "detector", "panel"
-    fig = style.forest(both, *columns, across=2 * len(classes), width=10, names=lines)
-    wide = table.pivot(index=["class", "line"], columns="detector", values="AP")[list(looks)]
-    off = wide.sub(wide.iloc[:, 0], axis=0).abs().mean()
-    said = [f"{off[name]:.1f} points ({name})" for name in list(looks)[1:]]
-    title = f"How far the AP of {' and '.join(classes)} is off: {', '.join(said)}"
-    return style.headed(fig, title, looks, "Whiskers: 95% intervals, of boxes drawn one by one.")
+def doses(worlds: Table, table: Table, printed: pd.Series) -> Figure:
+    """σ of ProxyAP of the harmless scene by how far scenes differ, each world a mark, filled where
+    the paper's rule blames it; the values that the paper has `printed`. `table` counts them."""
+    scene = worlds[(worlds["attribute"] == "scene") & worlds["strength"].isin(table["strength"])]
+    scene = scene[scene["world"] == "detector worse, other scenes"]
+    blamed = scene["paper's rule"] == "names it"
+    fig, ax = plt.subplots(figsize=(9, 4.2))
+    looks = {
+        "not blamed by the paper's rule": {"color": BLUE, "mfc": "white", "ms": 6},
+        "blamed by the paper's rule": {"color": BLUE, "ms": 6},
+        "σ within the groups": {"marker": "D", "color": FAINT, "ms": 4},
+        "a class of the paper": CROSS,
+        "the paper's bound": ZERO,
+    }
+    beside = (scene["seed"] - scene["seed"].mean()) / 120
+    texts = list(looks)
+    for rows, text in zip((~blamed, blamed), texts, strict=False):
+        at = scene["strength"][rows] + beside[rows]
+        ax.plot(at, scene["proxy_sigma"][rows], ls="", **{"marker": "o"} | looks[text])
+    ax.plot(scene["strength"] + beside, scene["proxy_within"], ls="", **looks[texts[2]])
+    at = scene["strength"].max() + 0.35
+    ax.plot(np.full(len(printed), at), printed, ls="", **CROSS)
+    ax.axhline(1, **ZERO)
+    ticks = [*table["strength"], at]
+    counts = table[["strength", "paper's rule blames it", "worlds"]].to_numpy()
+    names = [f"{dose:g}\n{times:.0f} of {of:.0f}" for dose, times, of in counts]
+    ax.set_xticks(ticks, [*names, f"the paper's\n{len(printed)} classes"])
+    ax.set(xlabel="how far scenes differ (log-odds), and how many worlds are blamed on them")
+    ax.set(ylabel="σ of the scene's\nProxyAP (points)", ylim=(0, None))
+    first = table[table["paper's rule blames it"] > 0]["strength"]
+    title = "The paper's rule blames a harmless scene at no dose"
+    if len(first):
+        title = f"The paper's rule blames a harmless scene from {first.min():g} on; "
+        title += f"in the paper the largest σ of a scene is {printed.max():.2f}"
+    return style.headed(fig, title, looks)
 
 
 def error_rates(rates: Table) -> Figure:
     """Hits and false alarms of each rule by kind of planted world, from `verdicts.error_rates`."""
     outcomes = {
         "hit": "names the planted confounder (should be 100)",
-        "exact": "says rightly: the gap, or a part (suite's rule only; should be 100)",
         "false alarm": "names another attribute (should be 0)",
     }
     looks, worlds, apart = style.series(rates["rule"]), list(rates["world"].unique()), 0.28
@@ -316,9 +387,10 @@ def error_rates(rates: Table) -> Figure:
             text = f"{row['times']:.0f} of {row['of']:.0f}"
             ax.text(row["high"] + 7, at, text, va="center", fontsize=8)
         ax.set(xlim=(-5, 140), xticks=(0, 50, 100))
-    text = "% of planted worlds (AP at an IoU of .5 and .75; the suite's rule with 20 resamples). "
-    text += "Whiskers: 95% intervals. No mark: the question has no answer there."
-    return style.headed(fig, "", looks, text)
+    wide = rates[rates["outcome"] == "hit"].groupby("rule")[["times", "of"]].sum()
+    told = [f"{times:.0f} of {of:.0f} ({rule})" for rule, times, of in wide.itertuples()]
+    text = "% of worlds. Whiskers: 95% intervals. No mark: the question has no answer there."
+    return style.headed(fig, f"The planted confounder is named in {', '.join(told)}", looks, text)
 
 
 def _looks(groups: Sequence[str]) -> dict[str, dict]:

@@ -21,40 +21,12 @@ from helpers.icon2.average_precision import (
     estimate,
     evaluate,
 )
+from helpers.icon2.formulas import controlled, proxy, shares, sigma
 from helpers.icon2.matching import Matches
 
 POINTS = 100.0
 ALL = "all classes"
 LEVEL = 0.95  # of the intervals
-
-
-def sigma(ap: np.ndarray) -> np.ndarray:
-    """Standard deviation of AP, the last axis (root of Eq. 5, over n - 1); NaN if any is NaN."""
-    return np.std(ap, axis=-1, ddof=1)
-
-
-def shares(boxes: np.ndarray) -> np.ndarray:
-    """P(e|a): share of each value among a group's boxes (..., E, A); NaN for an empty group."""
-    with np.errstate(invalid="ignore"):
-        return boxes / boxes.sum(-2, keepdims=True)
-
-
-def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-    """ProxyAP of each group (..., A) by Eq. 6, sum over e of P(e|a) AP_e, of AP (..., E) and boxes
-    (..., E, A), over the values of e that are estimable; NaN where these are fewer than two."""
-    known = ~np.isnan(ap)
-    expected = (shares(boxes * known[..., None]) * np.nan_to_num(ap)[..., None]).sum(-2)
-    return np.where((known.sum(-1) >= 2)[..., None], expected, np.nan)
-
-
-def controlled(cell_ap: np.ndarray, averaged: str = "sigma") -> np.ndarray:
-    """Mean over e of sigma within e (section 3.2.2), from the AP of every cell (..., E, A).
-
-    Values of e in which a group is not estimable are left out. Of the ``variance``, which the
-    paper's text averages, the root is returned."""
-    power = {"sigma": 1, "variance": 2}[averaged]
-    mean = np.ma.masked_invalid(sigma(cell_ap) ** power).mean(-1)
-    return np.ma.filled(mean, np.nan) ** (1 / power)
 
 
 def image_weights(n_images: int, resamples: int, seed: int = 0, clusters=None) -> np.ndarray:

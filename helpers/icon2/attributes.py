@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -78,11 +79,16 @@ class Frames:
         return column.astype(str).to_numpy()
 
     def explanatory(self, sensitive: str, further: Sequence[str] | None = None) -> list[Attribute]:
-        """The paper's five but the sensitive one, and `further` columns of frames or boxes."""
+        """The paper's five but the sensitive one, `further` columns of frames or boxes, and, where
+        the frames allow it, crowds, aspect and contrast of section 3.3."""
         known = [*self.images, *self.boxes]
         five = [name for name, column in OF_PAPER.items() if column in known]
-        names = [*five, *(further or ())]
-        return [made(self, n) for n in names if sensitive not in (n, OF_PAPER.get(n))]
+        names = dict.fromkeys([*five, *(further or ())])
+        found = [made(self, n) for n in names if sensitive not in (n, OF_PAPER.get(n))]
+        for name in OTHERS:
+            with suppress(DetectionDataError):  # no column, or too few different numbers
+                found += [made(self, name)] if name not in (sensitive, *names) else []
+        return found
 
 
 @dataclass(frozen=True)

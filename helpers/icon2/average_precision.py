@@ -14,6 +14,7 @@ import pydantic
 from pydantic import PositiveInt
 
 from helpers.icon2.attributes import Attribute, crossed
+from helpers.icon2.formulas import standard_weights
 from helpers.icon2.matching import ClassMatches
 
 RECALLS = np.linspace(0.0, 1.0, 101)
@@ -256,9 +257,7 @@ def _standardised(of_class, sensitive, explaining, weights, options, boxes) -> n
     both = explaining, sensitive
     codes = [a.codes if of_images else of_class.codes(a) for a in both]
     for r, weight in enumerate(weights):
-        common = boxes[r].sum(1) / max(boxes[r].sum(), TINY)
-        within = boxes[r] / np.maximum(boxes[r].sum(0), TINY)  # P(e|a)
-        ratio = np.divide(common[:, None], within, out=np.zeros_like(within), where=within > 0)
+        ratio = standard_weights(boxes[r])
         ratio = np.vstack([ratio, np.zeros(len(sensitive.values))])[*codes]  # last: of no e
         # false positives are weighted, too, where images have both attributes
         by_image, by_box = (weight * ratio, None) if of_images else (weight, ratio)

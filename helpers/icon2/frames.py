@@ -10,9 +10,23 @@ from PIL import Image
 from helpers.icon2 import income, reading
 from helpers.icon2.attributes import OF_PAPER, Frames
 from helpers.icon2.matching import Matches
-from helpers.icon2.reading import CLASSES, read_labels
+from helpers.icon2.reading import CLASSES, DetectionDataError, read_labels
 from helpers.worlds.driving import street
 
+PUBLISHED = {  # where BDD100K's folder, as it is given out, has what is read here
+    "labels": (
+        "labels/det_20/det_val.json",
+        "labels/bdd100k_labels_images_val.json",
+        "track_sample_anns.json",
+    ),
+    "images": ("images/100k/val",),
+    "gps": ("info/100k/val",),
+    # what BDD100K does not hold, and the reader puts beside it
+    "predictions": ("predictions.json", "bbox_predictions.json"),
+    "areas": ("areas.geojson",),
+    "incomes": ("incomes.csv",),
+}
+CITY = ("gps", "areas", "incomes")
 APART = 1.4  # boxes that reach so much further than detections, or these, are of other frames
 
 
@@ -61,16 +75,38 @@ def read(
     return Frames(images, boxes, kept, classes, (first, *sentences, *more))
 
 
+def files(settings: SimpleNamespace) -> dict[str, Path | None]:
+    """The reader's files by what they hold, none for the rendered street: those that are given,
+    and what the folder `frames` holds where BDD100K has it; else that folder has the ``images``."""
+    given = {name: getattr(settings, name, None) for name in PUBLISHED}
+    if settings.frames is not None:
+        folder, here = Path(settings.frames), {}
+        for name, places in PUBLISHED.items():
+            found = [folder / place for place in places if (folder / place).exists()]
+            here[name] = found[0] if found else None
+        if not all(given[name] or here[name] for name in CITY):
+            here |= dict.fromkeys(CITY)
+        given = {name: file or here[name] for name, file in given.items()}
+        given["images"] = given["images"] or folder
+        if not given["labels"]:
+            raise DetectionDataError(
+                f"parameter 'frames': {folder.name} has none of {', '.join(PUBLISHED['labels'])}; "
+                "give BDD100K's folder as it is given out, or 'labels'"
+            )
+    return given if any(given.values()) else {}
+
+
 def check(settings: SimpleNamespace) -> None:
     """Refuse labels that cannot be read, and columns that they (or a rendered street) lack."""
-    if settings.labels is None:  # the columns of the rendered street
+    own = files(settings)
+    if not own:  # the columns of the rendered street
         of_boxes = ("image", *reading.CORNERS, "occluded", "truncated", "look", "distance")
-        of_frames = ("name", "video", "weather", "scene", "timeofday")
+        of_frames = ("name", "video", "weather", "scene", "timeofday", "contrast")
         boxes = pd.DataFrame({name: [0, 1] for name in of_boxes})
         images = pd.DataFrame({name: ["a", "b"] for name in of_frames}).assign(width=street.WIDTH)
     else:
-        images, boxes, _ = read_labels(settings.labels)
-    if settings.gps or settings.labels is None:
+        images, boxes, _ = read_labels(own["labels"])
+    if not own or own["gps"]:
         images = images.assign(income=np.where(np.arange(len(images)) % 2, "low", "high"))
     frames = Frames(images, boxes, boxes.iloc[:0], ())
     frames.attribute(settings.sensitive)
@@ -94,7 +130,8 @@ def example(frames: Frames, matches: Matches, name: str) -> tuple[int, pd.DataFr
     seen = np.array([np.bincount(kind, minlength=matches.n_images) for kind in kinds])
     sizes = (boxes.x2 - boxes.x1) * (boxes.y2 - boxes.y1)
     sizes = sizes.groupby(boxes.image).mean().reindex(range(matches.n_images), fill_value=0)
-    number = int(np.lexsort((-sizes, seen[1] > 2, -(seen > 0).sum(0)))[0])
+    dark = frames.images.get("timeofday", pd.Series("", frames.images.index)) == "night"
+    number = int(np.lexsort((-sizes, seen[1] > 2, dark, -(seen > 0).sum(0)))[0])
     here = rows[rows.image == number].set_index("row")
     detections = frames.detections.loc[here.index].assign(hit=here.hit, box=here.box)
     return number, boxes[boxes.image == number], detections

@@ -10,6 +10,7 @@ import torch
 from helpers import store
 from helpers.icon2.analysis import analyse
 from helpers.icon2.attributes import Attribute, Frames
+from helpers.icon2.formulas import divided as divided
 from helpers.icon2.matching import match
 from helpers.models import detector as detectors
 from helpers.models.detector import Detector
@@ -34,6 +35,7 @@ def observed(
 ) -> Frames:
     """The frames with their looks, their boxes, and what a detector finds."""
     images, boxes = street.render(frames, street.dressed(frames, things, rare))
+    frames = frames.assign(contrast=[round(float(image.std()), 1) for image in images])
     return Frames(frames, boxes, found(detector, images), street.KINDS)
 
 
@@ -59,19 +61,6 @@ def swapped(own: Frames, other: Frames, resamples: int = 200) -> dict[str, np.nd
     cell = Attribute("cell", CELLS, codes, "image")
     analysis = analyse(matches, cell, [], resamples=resamples, clusters=layouts)
     return {name: estimate.group_ap for name, estimate in analysis.estimates.items()}
-
-
-def divided(ap: np.ndarray) -> dict[str, np.ndarray]:
-    """The gap, high less low income, and its two parts, from AP (..., 4) of `CELLS`.
-
-    A part is the change of AP when one cause is brought from the low group's to the high group's,
-    the mean over both states of the other (Shapley). The parts sum to the gap."""
-    low, high, low_in_other, high_in_other = np.moveaxis(ap, -1, 0)
-    return {
-        "gap": high - low,
-        "scenes": (high - low_in_other + high_in_other - low) / 2,
-        "looks": (high - high_in_other + low_in_other - low) / 2,
-    }
 
 
 def scores(record: pd.DataFrame, bounds: Mapping[str, float] | None = None) -> pd.DataFrame:

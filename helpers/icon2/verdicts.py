@@ -7,24 +7,28 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import scipy.stats
 
 from helpers import stats
-from helpers.icon2.analysis import Analysis, sigma
+from helpers.icon2.analysis import Analysis
 from helpers.icon2.attributes import OF_PAPER
+from helpers.icon2.formulas import (
+    EXPLAINS,
+    IN_PART,
+    NAMED,
+    NO_GAP,
+    NOT,
+    NOT_NAMED,
+    UNKNOWN,
+    paper_says,
+    suite_says,
+)
 
-NO_GAP = "no gap beyond chance"
-NAMED, NOT_NAMED = "names it", "does not name it"  # of a rule that has no third answer
-EXPLAINS = "explains the gap"
-IN_PART = "explains a part"
-NOT = "does not explain it"
-UNDECIDED = "undecided"
-UNKNOWN = "not estimable"
 YES = (NAMED, EXPLAINS, IN_PART)
 PAPER_RULE, ANY_RULE, SUITE_RULE = "paper's rule", "Δ > 0 for any", "suite's rule"
 RULES = (PAPER_RULE, ANY_RULE, SUITE_RULE)
+WITHIN_RULE = "asked within groups"
+OF_WORLDS = (PAPER_RULE, WITHIN_RULE, SUITE_RULE)  # of recorded worlds
 
-ALPHA = 0.05
 HARDER, WORSE, BOTH, NEITHER = "scenes harder", "detector worse", "both", "neither"
 BESIDE = "detector worse, other scenes"  # the scenes of the groups differ, but none is harder
 NO_CAUSE = (NEITHER, WORSE, BESIDE)  # no attribute is to blame for a gap
@@ -38,38 +42,6 @@ def truth(world: str, confounder: str) -> dict[str, str]:
     cause = IN_PART if world == BOTH else EXPLAINS
     other = NO_GAP if world == NEITHER else NOT
     return {name: cause if name == confounder else other for name in OF_PAPER}
-
-
-def paper_says(rank: int, proxy_sigma: float, delta: float) -> str:
-    """Does the paper's rule name an attribute (Algorithm 1, sections 3.2.2 and 4.2.1)?"""
-    return NAMED if proxy_sigma > 1 and rank == 1 and delta > 0 else NOT_NAMED
-
-
-def suite_says(group_ap: np.ndarray, standardised: np.ndarray, confounders: int = 1) -> str:
-    """The suite's rule, from AP (1 + R, A) of the groups before and after standardising.
-
-    Sigma must fall beyond its resamples' doubt (one-sided), which all `confounders` share."""
-    gap = cochrans_q(group_ap)
-    if np.isnan(gap) or np.isnan(standardised).any():
-        return UNKNOWN
-    if gap >= ALPHA:
-        return NO_GAP
-    before = sigma(group_ap)
-    fall = before - sigma(standardised)
-    doubt = scipy.stats.norm.isf(ALPHA / confounders) * fall[1:].std(ddof=1)
-    if fall[0] > doubt:
-        return EXPLAINS if cochrans_q(standardised) >= ALPHA else IN_PART
-    return UNDECIDED if fall[0] + doubt >= before[0] / 2 else NOT
-
-
-def cochrans_q(ap: np.ndarray) -> float:
-    """p-value of "all groups have the same AP" by Cochran's Q on bootstrap variances."""
-    if np.isnan(ap).any() or len(ap) < 3:
-        return np.nan
-    precision = 1 / np.maximum(ap[1:].var(0, ddof=1), 1e-12)
-    mean = (precision * ap[0]).sum() / precision.sum()
-    q = (precision * (ap[0] - mean) ** 2).sum()
-    return float(scipy.stats.chi2.sf(q, ap.shape[1] - 1))
 
 
 def table(analysis: Analysis) -> pd.DataFrame:
@@ -92,31 +64,29 @@ def table(analysis: Analysis) -> pd.DataFrame:
 def beside_truth(record: pd.DataFrame) -> pd.DataFrame:
     """Control beside the intervention (``data/streets.csv``), where there is a gap beyond doubt.
 
-    ``due to scenes`` is their share of the gap, ``scenes?`` whether it goes the gap's way beyond
-    doubt, ``left`` the share of sigma after the paper's control, and ``nearer`` whether that is
-    nearer than 1, the raw gap, to the share that the looks cause.
-    """
+    ``looks`` is their share of the gap, ``scenes?`` whether the scenes' part goes the gap's way
+    beyond doubt, ``left`` the share of sigma after the paper's control."""
     known = record[(record["gap_low"] > 0) | (record["gap_high"] < 0)].reset_index(drop=True)
-    left, looks = 1 - known.delta / known.sigma, known.looks / known.gap
     columns = {
-        "due to scenes": known.scenes / known.gap,
+        "looks": known.looks / known.gap,
         "scenes?": np.where(known.gap > 0, known.scenes_low > 0, known.scenes_high < 0),
         "attribute": known.attribute,
         PAPER_RULE: [paper_says(1, row.proxy_sigma, row.delta) for row in known.itertuples()],
-        "left": left,
-        "nearer": (left - looks).abs() < (1 - looks).abs(),
+        "left": 1 - known.delta / known.sigma,
     }
     return known[["harder", "rare", "training", "class", "gap"]].assign(**columns)
 
 
-def error_rates(worlds: pd.DataFrame, rules: Sequence[str] = RULES) -> pd.DataFrame:
+def error_rates(worlds: pd.DataFrame, rules: Sequence[str] = OF_WORLDS) -> pd.DataFrame:
     """How often each rule finds what was planted, and blames what was not.
 
     Outcomes: ``hit`` and ``miss`` (of worlds with a confounder: is it named?), ``false alarm`` (of
     all worlds: is any other attribute named?), and ``exact`` of the suite's rule, which alone tells
-    "the gap" from "a part". With Wilson intervals.
+    "the gap" from "a part". With Wilson intervals. Of several doses the largest counts.
     """
-    rows = []
+    rows, worlds = [], with_within(worlds)
+    most = worlds.groupby(["world", "confounder"])["strength"].transform("max")
+    worlds = worlds[worlds["strength"] == most]
     for rule in rules:
         yes, is_cause = worlds[rule].isin(YES), worlds.truth.isin(YES)
         answers = worlds[["seed", "world", "confounder"]].assign(
@@ -134,6 +104,28 @@ def error_rates(worlds: pd.DataFrame, rules: Sequence[str] = RULES) -> pd.DataFr
                 rows.append((rule, world, outcome, answer.sum(), len(answer)))
     columns = ["rule", "world", "outcome", "times", "of"]
     return _with_shares(pd.DataFrame(rows, columns=columns))
+
+
+def with_within(worlds: pd.DataFrame) -> pd.DataFrame:
+    """The worlds with the answers of the rule that asks within groups: it names the attribute whose
+    ProxyAP within the groups has the largest sigma, if this exceeds 1."""
+    of = ["seed", "world", "confounder", "strength", "reading"]
+    first = worlds.groupby(of)["proxy_within"].rank(ascending=False) == 1
+    named = first & (worlds["proxy_within"] > 1)
+    return worlds.assign(**{WITHIN_RULE: np.where(named, NAMED, NOT_NAMED)})
+
+
+def doses(worlds: pd.DataFrame) -> pd.DataFrame:
+    """Who blames the scene where the detector is worse, by how far (harmless) scenes differ: a row
+    a dose, with the means of sigma, and in how many worlds each of the rules does so."""
+    scene = with_within(worlds).query("world == @BESIDE and attribute == 'scene'")
+    blamed = {f"{rule} blames it": scene[rule].isin(YES) for rule in OF_WORLDS}
+    known = scene.assign(**blamed, first=scene["rank"] == 1)
+    sums = {name: (name, "sum") for name in ("first", *blamed)}
+    names = {"proxy_sigma": "σ(ProxyAP)", "proxy_within": "σ within", "first": FIRST}
+    means = {name: (name, "mean") for name in ("proxy_sigma", "proxy_within")}
+    table = known.groupby("strength").agg(**means, **sums, worlds=("seed", "nunique"))
+    return table.rename(columns=names).reset_index()
 
 
 def found_by(worlds: pd.DataFrame, of: str = "confounder") -> pd.DataFrame:

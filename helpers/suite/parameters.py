@@ -160,7 +160,6 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
 
 NEEDS = {  # what is read only together with others
     "predictions": ("labels",),
-    "frames": ("labels",),
     "weights": ("frames",),
     "gps": ("labels", "areas", "incomes"),
     "areas": ("labels", "gps", "incomes"),
@@ -172,6 +171,8 @@ def _unread(settings: SimpleNamespace, given: set[str]) -> Iterator[str]:
     """What is wrong with values that would be accepted and then not read."""
     has = vars(settings)
     missing = {name for name, value in has.items() if value is None}
+    own = has.get("labels") or has.get("frames")
+    missing -= {*frames.PUBLISHED} if has.get("frames") else set()  # the folder may hold them
     for name, others in NEEDS.items():
         for other in others if has.get(name) is not None else ():
             if other in missing:
@@ -181,7 +182,8 @@ def _unread(settings: SimpleNamespace, given: set[str]) -> Iterator[str]:
     rules = (  # parameters, whether they are not read here, and why
         ({"labels"}, labels and {"predictions", "frames"} <= missing,
          " is read only together with 'predictions' or 'frames'"),
-        (given & {"harder", "rare"}, labels, " is of the rendered street, and 'labels' are given"),
+        (given & {"harder", "rare", "planted_frames"}, own,
+         " is of the rendered street, and other frames are given"),
         (given & {"edges"}, labels and "gps" in missing, " is read only together with 'gps'"),
         (given & {"doses", "exchanged"}, images and images.source != "world",
          " is of the embedded world, and 'images' are others"),
@@ -248,7 +250,7 @@ def _not_there(settings: SimpleNamespace, given: set[str]) -> Iterator[str]:
         for name in settings.sets if known else ():
             if name not in known:
                 yield f"parameter 'sets': no set {name!r}; there are: {', '.join(known)}"
-        if {"labels", "sensitive", "further", "cluster"} & given and "gps" in has:
+        if {"labels", "frames", "sensitive", "further", "cluster"} & given and "gps" in has:
             frames.check(settings)
     except (ValueError, OSError) as error:
         yield str(error)
