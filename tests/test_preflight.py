@@ -75,7 +75,7 @@ def test_a_changed_added_or_lost_file_changes_the_fingerprint(tmp_path):
 )
 def test_configurations_that_would_be_misread_are_refused(config, said):
     with pytest.raises(ValueError, match=said):
-        preflight.plan(config, NOTEBOOKS)
+        preflight.plan(config, NOTEBOOKS, [file])
 
 
 @pytest.fixture(autouse=True)
@@ -100,9 +100,21 @@ def test_what_is_fine_is_let_through():
 
 
 def test_the_papers_configuration_fits_the_notebooks():
-    config = yaml.safe_load((store.root() / "sweeps" / "paper.yml").read_text())
-    run, parameters = preflight.plan(config, NOTEBOOKS)
+    file = store.root() / "sweeps" / "paper.yml"
+    run, parameters = preflight.plan(yaml.safe_load(file.read_text()), NOTEBOOKS, [file])
     assert run == "paper" and parameters["03_contextualized_mosaics"]["images"] == "visual-contexts"
+
+
+def test_the_papers_street_is_bdd100k_or_none(tmp_path, monkeypatch, capsys):
+    """No drawn frame comes into a run of the papers' data."""
+    file = store.root() / "sweeps" / "paper.yml"
+    config = yaml.safe_load(file.read_text()) | {"notebooks": ["01_datasets", "08_icon2"]}
+    monkeypatch.chdir(tmp_path)
+    assert list(preflight.plan(config, NOTEBOOKS, [file])[1]) == ["01_datasets"]
+    assert "08_icon2 is left out: there is no folder bdd100k here" in capsys.readouterr().out
+    (tmp_path / "bdd100k").mkdir()
+    with pytest.raises(ValueError, match="bdd100k has none of labels/det_20"):
+        preflight.plan(config, NOTEBOOKS, [file])
 
 
 @pytest.mark.parametrize(

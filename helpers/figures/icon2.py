@@ -275,7 +275,8 @@ def half_widths(groups: Table, paper: Table) -> Figure:
         for at, value in zip(needed, values, strict=True):
             text = {"xytext": (8, 3), "textcoords": "offset points", "fontsize": 8}
             ax.annotate(f"±{value}: {counts[value]} times", (at, value), **text)
-        title = f"To be sure to ±{values[0]}, a group would need {needed[0]:,.0f} boxes"
+        about = float(f"{needed[0]:.2g}")
+        title = f"To be sure to ±{values[0]}, a group would need about {about:,.0f} boxes"
         boxes = np.append(boxes, needed[0])
     ends = np.array([boxes.min(), boxes.max()])
     ax.plot(ends, scale / np.sqrt(ends), color=FAINT, lw=1)
@@ -308,7 +309,7 @@ def real_frames(table: Table) -> Figure:
     fall = (wide["visible"] - wide["occluded"]).dropna()
     most = fall.idxmax()
     title = f"Real frames: AP of occluded boxes is lower, for the {most} by {fall.max():.0f} points"
-    text = "AP (%), N and F by Eq. 3. Whiskers: 95%, videos drawn anew."
+    text = "AP (%), N and F by Eq. 3. Whiskers: 95%, blocks of 20 frames drawn anew."
     return style.headed(fig, title, looks, text)
 
 

@@ -53,7 +53,7 @@ def table_1(groups: pd.DataFrame, sigmas: pd.DataFrame, paper: pd.DataFrame) -> 
         theirs["σ"] = paper["sigma"]
     names = list(dict.fromkeys([*paper.index, *sigmas["class"]]))
     both = pd.concat({"here": ours, "paper": theirs} if len(paper) else {"here": ours}, axis=1)
-    return both.loc[names].fillna("")
+    return both.loc[names].astype(object).fillna("")
 
 
 def tables_2_and_3(ranking: pd.DataFrame, control: pd.DataFrame, known: bool) -> pd.DataFrame:

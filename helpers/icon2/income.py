@@ -24,7 +24,9 @@ NO_AREA, NO_INCOME = "outside of every area", "in an area without income"
 OUTSIDE = "outside of the bins' edges"
 POLYGONS = shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON
 AMOUNT = re.compile(r"nan|\d+(\.\d+)?|\d{1,3}(,\d{3})+(\.\d+)?")
-NO_AMOUNT = ("", "na", "n/a", "nan", "null", "none")
+NO_AMOUNT = ("", "na", "n/a", "nan", "null", "none", "-", "-666666666")  # the last: the Census'
+CALLED = {"GEOID": "area", "GEO_ID": "area", "B19013_001E": "income"}  # in the Census' tables
+SUMMARY = re.compile(r"^\d{7}US(?=\d)")  # before a tract's number in them
 POOREST = 1_000  # dollars a year: where all incomes are below, they are of another unit
 
 
@@ -93,10 +95,11 @@ def areas_of(places: pd.DataFrame, areas: Path) -> pd.Series:
     """Area that each place (``latitude``, ``longitude``) lies in, NaN where there is none."""
     content, names = load_json(areas), []
     with suppress(KeyError, TypeError):  # another form
-        names = [feature["properties"]["area"] for feature in content["features"]]
+        known = [feature["properties"] for feature in content["features"]]
+        names = [one["area"] if "area" in one else one["GEOID"] for one in known]
     if not names or None in names:
         raise DetectionDataError(
-            f"{areas.name}: GeoJSON holds 'features', and each needs a property 'area'"
+            f"{areas.name}: GeoJSON holds 'features', and each needs a property 'area' or 'GEOID'"
         )
     names = [str(int(n) if isinstance(n, float) and n.is_integer() else n) for n in names]
     outlines = [json.dumps(feature.get("geometry")) for feature in content["features"]]
@@ -134,6 +137,7 @@ def _incomes(path: Path) -> dict[str, float]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
+            rows.fieldnames = [CALLED.get(name, name) for name in rows.fieldnames or []]
             columns = [*numbered(rows.fieldnames or [], path)]
             for column in [name for name in ("area", "income") if name not in columns]:
                 raise DetectionDataError(
@@ -146,7 +150,8 @@ def _incomes(path: Path) -> dict[str, float]:
                         f"{path.name}: line {rows.line_num} has other cells than the header; write "
                         '30,000 in quotes ("30,000")'
                     )
-                area, text = row["area"].strip(), row["income"].strip()
+                area = SUMMARY.sub("", row["area"].strip())
+                text = row["income"].strip().removesuffix("+")  # 250,000+ is the highest class
                 digits = "nan" if text.lower() in NO_AMOUNT else re.sub(r"[$\s]", "", text)
                 if not AMOUNT.fullmatch(digits):
                     raise DetectionDataError(

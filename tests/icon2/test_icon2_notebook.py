@@ -1,9 +1,12 @@
 """What notebook 08 stands on: loading, choices, claims and figures."""
 
 import json
+from types import SimpleNamespace
 
+import city
 import drawn as made_up
 import numpy as np
+import pandas as pd
 import pytest
 from detection_oracles import recorded_worlds
 
@@ -24,7 +27,7 @@ def on_disk(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bdd")
     scenes, things = street.scenes(60, 2)
     images, boxes = street.render(scenes, street.dressed(scenes, things, 0.5))
-    files, rng = street.write(folder, scenes, images, boxes), np.random.default_rng(0)
+    files, rng = city.write(folder, scenes, images, boxes), np.random.default_rng(0)
     found = boxes[["image", "category", *CORNERS]].astype({name: float for name in CORNERS})
     found[["x2", "y2"]] += rng.uniform(0, 3, (len(found), 2))
     found["score"] = rng.random(len(found))
@@ -56,9 +59,10 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
     np.testing.assert_array_equal(drawn, taken)
     assert (frames.picture(data, pictures, 0) == images[0].transpose(1, 2, 0)).all()
     five = ["size", "occlusion", "time", "scene", "weather"]
-    assert [a.name for a in data.explanatory("income")] == five
-    assert [a.name for a in data.explanatory("timeofday")][-2:] == ["scene", "weather"]
-    assert data.explanatory("income", ["look"])[-1].values == street.LOOKS
+    named = [a.name for a in data.explanatory("income")]
+    assert named[:5] == five and set(named[5:]) <= {"crowds", "aspect"}, "no picture, no contrast"
+    assert [a.name for a in data.explanatory("timeofday")][2:4] == ["scene", "weather"]
+    assert data.explanatory("income", ["look"])[5].values == street.LOOKS
     names, classes = frames.labelled(both[0])
     assert names == list(scenes["name"]) and set(classes) == set(world.classes)
     assert len(np.unique(data.clusters("video"))) == 60
@@ -66,7 +70,7 @@ def test_ones_own_files_give_what_the_street_gives(on_disk):
         data.clusters("camera")
     first = pictures / names[0]
     written_at = first.stat().st_mtime_ns
-    street.write(pictures.parent, scenes, images, world.boxes)
+    city.write(pictures.parent, scenes, images, world.boxes)
     assert first.stat().st_mtime_ns == written_at, "a folder that has been written stays"
 
 
@@ -103,11 +107,11 @@ def test_claims_are_judged(small):
     null = icon2.sigma_null(matches, group, permutations=200)
     worlds = recorded_worlds(["size", "time"])
     deeper = claims.of_worlds(worlds, verdicts.error_rates(worlds))
-    verdict = judge("08b_deeper_icon2", claims.of_printed() + deeper).set_index("id")["verdict"]
-    assert (verdict[["icon2/formula", "icon2/reductions"]] == CONTRADICTS).all()
-    exact = ["icon2/table-3", "icon2/not-alike", "icon2/highest"]
-    assert (verdict[exact] == AGREES).all()
-    assert len(verdict) == 12 and NO_COUNTERPART not in set(verdict)
+    judged = judge("08b_deeper_icon2", claims.of_printed() + deeper).set_index("id")["verdict"]
+    assert judged["icon2/formula"] == CONTRADICTS
+    exact = ["icon2/table-3", "icon2/not-alike", "icon2/highest", "icon2/reductions"]
+    assert (judged[exact] == AGREES).all()
+    assert NO_COUNTERPART not in set(judged) and len(judged["icon2/rule/alarm"]) == 6
     planted, own = (
         judge("08_icon2", claims.of_analysis(analysis, null, planted), data=["labels"]).set_index(
             "id"
@@ -120,6 +124,74 @@ def test_claims_are_judged(small):
     assert own[incomes].tolist() == [CONTRADICTS, AGREES]
     cannot_fail = [*incomes, "icon2/gap/car", "icon2/gap/pedestrian", "icon2/control/car"]
     assert (planted[cannot_fail] == NO_COUNTERPART).all(), "what is planted is not judged"
+
+
+def test_the_papers_tables_stand_beside_ours_in_their_own_quantities(small):
+    """All of Tables 1 to 3 (a blank is no number): 9 rows of 8, 15 of 4, 25 values."""
+    analysis = small[-1]
+    paper = claims.printed("groups").set_index("class").drop(columns="source")
+    one = claims.table_1(analysis.groups(), analysis.sigmas(), paper)
+    assert one["paper"].shape == (9, 5) and one["paper"].map(str).map(len).gt(0).all(axis=None)
+    assert (
+        one.loc["car", ("paper", "low")] == "48.7 ±0.1"
+        and one.loc["bicycle", ("paper", "σ")] == 5.05
+    )
+    ranking = analysis.ranking()
+    control = ranking[["class", "attribute"]].merge(analysis.control())
+    two = claims.tables_2_and_3(ranking, control, True)
+    theirs = two["paper"]
+    assert theirs["σ(ProxyAP)"].notna().sum() == 40 and theirs["Δ"].notna().sum() == 15
+    row = theirs.loc[("car", "size")]
+    assert row[["σ(ProxyAP)", "μ(σ)", "Δ", "σ"]].tolist() == [1.65, 1.20, 1.18, 2.38]
+    ours = two["here"].loc[("car", "size")]
+    known = analysis.control().set_index(["class", "attribute"]).loc[("car", "size")]
+    assert ours["σ"] - ours["μ(σ)"] == pytest.approx(known["delta"]) == ours["Δ"]
+    assert claims.tables_2_and_3(ranking, control, False)["paper"].isna().all(axis=None)
+
+
+def test_strengths_are_judged_apart_by_trainings_drawn_anew():
+    """Control that leaves just the looks' share is nearer by what the raw gap is off."""
+    rows = [
+        (harder, rare, training, "car", 0.4, True, verdicts.NAMED if rare else verdicts.NOT_NAMED)
+        for harder in (0.5, 1.0)
+        for rare in (0, 1)
+        for training in (0, 1)
+    ]
+    columns = ["harder", "rare", "training", "class", "looks", "scenes?", verdicts.PAPER_RULE]
+    table = pd.DataFrame(rows, columns=columns)
+    table["left"] = np.where(table["harder"] == 0.5, 0.4, 1.0)
+    found = claims.by_strength(table, draws=500).set_index("harder")
+    np.testing.assert_allclose(found["nearer"], [0.6, 0.0], atol=1e-12)
+    np.testing.assert_allclose(found["nearer_low"], found["nearer_high"], atol=1e-12)
+    assert found["named"].tolist() == [0.5, 0.5] and (found["named_low"] == 0).all()
+    assert found["detectors"].tolist() == [4, 4]
+
+
+def test_the_published_folder_is_found_and_what_it_lacks_is_named(on_disk, tmp_path):
+    """BDD100K's own layout; tracks are read only where areas and incomes stand beside them."""
+    _, (labels, predictions), place, (pictures, _) = on_disk
+    val = tmp_path / "bdd100k/labels/det_20/det_val.json"
+    for source, target in (
+        (labels, val),
+        (predictions, tmp_path / "bdd100k/predictions.json"),
+        (pictures, tmp_path / "bdd100k/images/100k/val"),
+        (place["gps"], tmp_path / "bdd100k/info/100k/val"),
+    ):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.symlink_to(source)
+    asked = SimpleNamespace(frames=str(tmp_path / "bdd100k"), edges="equal")
+    found = frames.files(asked)
+    assert found["labels"] == val and found["images"].name == "val" and found["gps"] is None
+    for name in ("areas", "incomes"):
+        (tmp_path / f"bdd100k/{place[name].name}").symlink_to(place[name])
+    found = frames.files(asked)
+    pictures = found.pop("images")
+    data = icon2.read(**found)
+    assert data.attribute("income").values == ("low", "middle", "high")
+    assert (frames.picture(data, pictures, 3) == on_disk[3][1][3].transpose(1, 2, 0)).all()
+    assert frames.files(SimpleNamespace(frames=None)) == {}
+    with pytest.raises(DetectionDataError, match="images has none of labels/det_20"):
+        frames.files(SimpleNamespace(frames=str(on_disk[3][0])))
 
 
 def test_figures_mark_what_is_not_estimable(small):

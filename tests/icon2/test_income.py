@@ -2,13 +2,13 @@
 
 import json
 
+import city
 import numpy as np
 import pandas as pd
 import pytest
 
 from helpers.icon2 import income
 from helpers.icon2.reading import DetectionDataError
-from helpers.worlds.driving import street
 
 VIDEOS = [f"video-{i}" for i in range(250)]
 
@@ -17,7 +17,7 @@ VIDEOS = [f"video-{i}" for i in range(250)]
 def town(tmp_path_factory):
     folder = tmp_path_factory.mktemp("city")
     groups = np.random.default_rng(0).integers(0, 3, len(VIDEOS))
-    files = tuple(street.write_city(folder, VIDEOS, groups, missing=0.32).values())
+    files = tuple(city.write_city(folder, VIDEOS, groups, missing=0.32).values())
     tracks = {file.stem: json.loads(file.read_text()) for file in files[0].iterdir()}
     return tracks, files
 
@@ -32,13 +32,13 @@ def with_incomes(town, folder, rows):
 def test_every_frame_with_gps_gets_its_area_and_income(town):
     tracks, files = town
     table, report = income.join(VIDEOS, *files)
-    listed = street.incomes().set_index("area").income
+    listed = city.incomes().set_index("area").income
     for row in table.itertuples():
         if row.video in tracks:
             before, after = tracks[row.video]["locations"][2:4]  # at 8 and 12 seconds
-            north = (before["latitude"] + after["latitude"]) / 2 - street.SOUTH
-            east = (before["longitude"] + after["longitude"]) / 2 - street.WEST
-            area = f"{int(north / street.STEP)}-{int(east / street.STEP)}"
+            north = (before["latitude"] + after["latitude"]) / 2 - city.SOUTH
+            east = (before["longitude"] + after["longitude"]) / 2 - city.WEST
+            area = f"{int(north / city.STEP)}-{int(east / city.STEP)}"
             assert (row.area, row.income) == (area, listed[area])
         else:
             assert pd.isna(row.income)
@@ -87,7 +87,7 @@ def test_holes_and_several_parts(tmp_path):
 
 def test_what_cannot_be_joined_is_counted(town, tmp_path):
     gps, map_, incomes = town[1]
-    rich = street.incomes().iloc[::2]
+    rich = city.incomes().iloc[::2]
     some = with_incomes(town, tmp_path, rich.assign(income=rich.income * 2))
     _, report = income.join(VIDEOS, *some, edges="paper")
     assert report[income.NO_INCOME] > 0 and report[income.OUTSIDE] > 0
@@ -99,7 +99,7 @@ def test_what_cannot_be_joined_is_counted(town, tmp_path):
 
 def test_bad_input_is_named(town, tmp_path):
     gps, map_, _ = town[1]
-    table = street.incomes()
+    table = city.incomes()
     for rows, message in (
         (pd.concat([table, table.iloc[:1]]), "other.csv: '0-0' occurs 2 times"),
         (table.assign(income=9999), "too many frames have the same income"),
