@@ -75,7 +75,7 @@ def test_a_changed_added_or_lost_file_changes_the_fingerprint(tmp_path):
 )
 def test_configurations_that_would_be_misread_are_refused(config, said):
     with pytest.raises(ValueError, match=said):
-        preflight.plan(config, NOTEBOOKS, [file])
+        preflight.plan(config, NOTEBOOKS)
 
 
 @pytest.fixture(autouse=True)

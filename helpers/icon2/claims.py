@@ -211,15 +211,12 @@ def of_worlds(worlds: pd.DataFrame, rates: pd.DataFrame) -> list[Estimate]:
         rows = rates[(rates["rule"] == rule) & (rates["outcome"] == outcome)]
         times, of = rows.loc[rows["world"].isin(kinds), ["times", "of"]].sum()
         estimates.append(Estimate(claim, (times / of, *stats.wilson(times, of))))
-    alike = worlds[worlds["world"] == verdicts.WORSE].groupby("seed")[PAPER_RULE]
-    named = [verdicts.NAMED in set(answers) for _, answers in alike]
-    doses = {"the scenes are alike": (sum(named), len(named))}
-    for row in verdicts.doses(worlds).to_dict("records"):
-        told = f"the scenes differ by {row['strength']:g}"
-        doses[told] = row[f"{PAPER_RULE} blames it"], row["worlds"]
-    for scenes, (times, of) in doses.items():
+    named = worlds[worlds["world"].isin(WORSE)].assign(named=worlds[PAPER_RULE] == verdicts.NAMED)
+    each = named.groupby(["strength", "seed"])["named"].any().groupby("strength")
+    for dose, times, of in each.agg(["sum", "count"]).itertuples():
+        told = f"the scenes differ by {dose:g}" if dose else "the scenes are alike"
         ends = (times / of, *stats.wilson(times, of))
-        estimates.append(Estimate("icon2/rule/alarm", ends, {"scenes": scenes}))
+        estimates.append(Estimate("icon2/rule/alarm", ends, {"scenes": told}))
     leveled = worlds.assign(level=worlds.confounder.map(verdicts.LEVELS))
     first = verdicts.found_by(worlds, "world").set_index("question").loc[verdicts.FIRST, ENDS]
     named = verdicts.found_by(leveled, "level").query("question == @verdicts.NAMES")
