@@ -150,7 +150,12 @@ def test_the_first_sentence_tells_what_found_what_was_planted():
         claim(id="suite/focus/found", of="120", measured=0.9),
         claim(id="suite/contexts/power", of=BEST, verdict=claims.UNDECIDED),
         claim(id="icon2/ranks-first", of="", verdict=claims.TOLD),
-        claim(id="icon2/rule/alarm", of="", where="icon2, section 3", verdict=claims.DIFFERS),
+        claim(
+            id="icon2/rule/alarm",
+            of="the scenes differ by 1.5",
+            where="icon2, section 3",
+            verdict=claims.DIFFERS,
+        ),
         claim(id="suite/blocks/sixty", where="blocks, section 1", verdict=claims.TOLD),
     ]
     findings = pd.DataFrame([{"notebook": "01_a", "seeds": ""} | row for row in rows])

@@ -34,9 +34,8 @@ OCCLUDED |= dict.fromkeys(("true", "1", "1.0"), "occluded")
 class Frames:
     """Frames, their boxes and detections as tables, and a `report` of what was read or left out.
 
-    Boxes and detections have ``image category x1 y1 x2 y2`` (numbers of their image and class,
-    pixels), boxes also ``ignore``, detections ``score``. All other columns of images and boxes are
-    attributes, NaN where absent. COCO breaks ties among scores by the order of the images."""
+    ``image category x1 y1 x2 y2`` (numbers, pixels); boxes also ``ignore``, detections ``score``.
+    All other columns of images and boxes are attributes, NaN where absent."""
 
     images: pd.DataFrame
     boxes: pd.DataFrame

@@ -8,7 +8,7 @@ __all__ = ['NAMED', 'NOT_NAMED', 'NO_GAP', 'EXPLAINS', 'IN_PART', 'NOT', 'UNDECI
 import numpy as np
 
 
-def average_precision(hit, boxes, N):
+def average_precision(hit: np.ndarray, boxes: int, N: float) -> float:
     """AP from 0 to 100 of detections, those with high scores first: which of them `hit`? There are
     so many `boxes`, and N is that of Eq. 3."""
     recall, false = np.cumsum(hit) / boxes, np.cumsum(~hit)
@@ -18,18 +18,18 @@ def average_precision(hit, boxes, N):
     return 100 * np.append(best, 0)[reached].mean()
 
 # %% ../../notebooks/08_icon2.ipynb #08-21
-def sigma(ap):
+def sigma(ap: np.ndarray) -> np.ndarray:
     """Standard deviation of AP, the last axis (root of Eq. 5, over n - 1); NaN if any is NaN."""
     return np.std(ap, axis=-1, ddof=1)
 
 
-def shares(boxes):
+def shares(boxes: np.ndarray) -> np.ndarray:
     """P(e|a): share of each value among a group's boxes (..., E, A); NaN for an empty group."""
     with np.errstate(invalid="ignore"):
         return boxes / boxes.sum(-2, keepdims=True)
 
 
-def proxy(ap, boxes):
+def proxy(ap: np.ndarray, boxes: np.ndarray) -> np.ndarray:
     """ProxyAP of each group (..., A) by Eq. 6, sum over e of P(e|a) AP_e, of AP (..., E) and boxes
     (..., E, A), over the values of e that are estimable; NaN where these are fewer than two."""
     known = ~np.isnan(ap)
@@ -37,7 +37,7 @@ def proxy(ap, boxes):
     return np.where((known.sum(-1) >= 2)[..., None], expected, np.nan)
 
 # %% ../../notebooks/08_icon2.ipynb #08-23
-def controlled(cell_ap, averaged="sigma"):
+def controlled(cell_ap: np.ndarray, averaged: str = "sigma") -> np.ndarray:
     """Mean over e of sigma within e (section 3.2.2), from the AP of every cell (..., E, A).
 
     Values of e in which a group is not estimable are left out. Of the ``variance``, which the
@@ -47,7 +47,7 @@ def controlled(cell_ap, averaged="sigma"):
     return np.ma.filled(mean, np.nan) ** (1 / power)
 
 # %% ../../notebooks/08_icon2.ipynb #08-23d
-def standard_weights(boxes):
+def standard_weights(boxes: np.ndarray) -> np.ndarray:
     """The weight (E, A) of a box of each value in each group, of `boxes` (E, A), with which every
     group has the values in the shares that all groups have together."""
     common = boxes.sum(1) / max(boxes.sum(), 1e-300)
@@ -62,12 +62,12 @@ NO_GAP, EXPLAINS, IN_PART = "no gap beyond chance", "explains the gap", "explain
 NOT, UNDECIDED, UNKNOWN = "does not explain it", "undecided", "not estimable"
 
 
-def paper_says(rank, proxy_sigma, delta):
+def paper_says(rank: int, proxy_sigma: float, delta: float) -> str:
     """What the paper's rule says of an attribute (Algorithm 1, sections 3.2.2 and 4.2.1)."""
     return NAMED if proxy_sigma > 1 and rank == 1 and delta > 0 else NOT_NAMED
 
 
-def cochrans_q(ap):
+def cochrans_q(ap: np.ndarray) -> float:
     """p-value of "all groups have the same AP", of AP (1 + R, A) and its R resamples."""
     if np.isnan(ap).any() or len(ap) < 3:
         return np.nan
@@ -76,7 +76,7 @@ def cochrans_q(ap):
     return float(chi2.sf((precision * (ap[0] - mean) ** 2).sum(), ap.shape[1] - 1))
 
 # %% ../../notebooks/08_icon2.ipynb #08-suite
-def suite_says(group_ap, standardised, confounders=1):
+def suite_says(group_ap: np.ndarray, standardised: np.ndarray, confounders: int = 1) -> str:
     """What the suite's rule says, from AP (1 + R, A) of the groups before and after standardising.
 
     Sigma must fall beyond its resamples' doubt (one-sided), which all `confounders` share."""
@@ -93,7 +93,7 @@ def suite_says(group_ap, standardised, confounders=1):
     return UNDECIDED if fall[0] + doubt >= before[0] / 2 else NOT
 
 # %% ../../notebooks/08_icon2.ipynb #08-divide
-def divided(ap):
+def divided(ap: np.ndarray) -> dict[str, np.ndarray]:
     """The gap, high less low income, and its two parts, from AP (..., 4): low and high income in
     their own looks, and both in the other's (the last axis)."""
     low, high, low_in_other, high_in_other = np.moveaxis(ap, -1, 0)
