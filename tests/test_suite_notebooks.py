@@ -18,7 +18,7 @@ from helpers.suite import claims, notebooks, project, words
 KEYS = {"grade", "grade_id", "locked", "schema_version", "solution", "task"}  # nbgrader's schema 3
 PAPERS = {
     paper: pd.read_csv(claims.TABLE.with_name(f"{paper}_counterparts.csv"), keep_default_na=False)
-    for paper in ("contexts", "focus")
+    for paper in ("contexts", "focus", "icon2")
 }
 
 

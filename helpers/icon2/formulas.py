@@ -46,7 +46,7 @@ def controlled(cell_ap: np.ndarray, averaged: str = "sigma") -> np.ndarray:
     mean = np.ma.masked_invalid(sigma(cell_ap) ** power).mean(-1)
     return np.ma.filled(mean, np.nan) ** (1 / power)
 
-# %% ../../notebooks/08_icon2.ipynb #08-23d
+
 def standard_weights(boxes: np.ndarray) -> np.ndarray:
     """The weight (E, A) of a box of each value in each group, of `boxes` (E, A), with which every
     group has the values in the shares that all groups have together."""
@@ -75,7 +75,7 @@ def cochrans_q(ap: np.ndarray) -> float:
     mean = (precision * ap[0]).sum() / precision.sum()
     return float(chi2.sf((precision * (ap[0] - mean) ** 2).sum(), ap.shape[1] - 1))
 
-# %% ../../notebooks/08_icon2.ipynb #08-suite
+
 def suite_says(group_ap: np.ndarray, standardised: np.ndarray, confounders: int = 1) -> str:
     """What the suite's rule says, from AP (1 + R, A) of the groups before and after standardising.
 
