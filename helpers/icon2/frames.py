@@ -90,7 +90,7 @@ def files(settings: SimpleNamespace) -> dict[str, Path | None]:
         given["images"] = given["images"] or folder
         if not given["labels"]:
             raise DetectionDataError(
-                f"parameter 'frames': {folder.name} has none of {', '.join(PUBLISHED['labels'])}; "
+                f"parameter 'frames': {folder.resolve().name} has none of {', '.join(PUBLISHED['labels'])}; "
                 "give BDD100K's folder as it is given out, or 'labels'"
             )
     return given if any(given.values()) else {}

@@ -44,7 +44,7 @@ def asked(*notebooks, own=None, **parameters):
             "no parameter is called 'groups'|'groups'",
         ),
         (asked(M08, gps="."), "'gps' is read only together with 'labels'"),
-        (asked(M08, frames="."), "'frames' is read only together with 'labels'"),
+        (asked(M08, frames="."), "'frames': .* has none of labels/det_20/det_val.json"),
         (
             asked("05b_dose_and_worlds", images={"folder": "."}, exchanged=0.5),
             "'exchanged' is of",
