@@ -89,9 +89,10 @@ def files(settings: SimpleNamespace) -> dict[str, Path | None]:
         given = {name: file or here[name] for name, file in given.items()}
         given["images"] = given["images"] or folder
         if not given["labels"]:
+            name, places = folder.resolve().name, ", ".join(PUBLISHED["labels"])
             raise DetectionDataError(
-                f"parameter 'frames': {folder.resolve().name} has none of {', '.join(PUBLISHED['labels'])}; "
-                "give BDD100K's folder as it is given out, or 'labels'"
+                f"parameter 'frames': {name} has none of {places}; give "
+                "BDD100K's folder as it is given out, or 'labels'"
             )
     return given if any(given.values()) else {}
 
