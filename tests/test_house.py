@@ -18,8 +18,9 @@ PAPERS = ["contexts", "focus", "icon2", "blocks"]
 BELOW = {"store": set(), "source": {"store"}, "recorded": {"store", "source"}}
 BELOW |= {room: {*GROUND, *ROOMS[:place]} for place, room in enumerate(ROOMS)}
 BELOW |= {"worlds": set(GROUND), "figures": {*GROUND, "stats"}}
-BELOW |= {"audit": set(GROUND)} | {paper: {*GROUND, *ROOMS, "figures", "audit"} for paper in PAPERS}
-BELOW |= {"suite": set(BELOW), "__main__": set(BELOW), "__init__": set()}
+BELOW |= {paper: {*GROUND, *ROOMS, "figures"} for paper in PAPERS}
+BELOW |= {"audit": {*GROUND, *ROOMS, "figures", *PAPERS}}
+BELOW |= {"suite": set(BELOW), "__init__": set()}
 FILES = sorted((store.root() / "helpers").rglob("*.py"))
 
 
@@ -117,7 +118,7 @@ def test_docstrings_say_little():
 @pytest.mark.parametrize(
     "begins, late",
     [
-        ("from helpers.blocks import audit", {"torch", "torchvision"}),
+        ("from helpers.audit import page", {"torch", "torchvision"}),
         (
             "from helpers.suite.parameters import check; from helpers.models import experiment; "
             "from helpers.contexts import methods; from helpers.focus import rating",

@@ -22,8 +22,8 @@ import pyarrow.parquet
 from helpers import store
 
 TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
-PRIVATE = ("y_true", "y_pred", "y_score", "sample_weight", "cluster", "times", "file", "row")
-PRIVATE = {name: f"__{name}" for name in PRIVATE}
+PRIVATE = ("y_true", "y_pred", "y_beside", "y_score", "sample_weight", "cluster")
+PRIVATE = {name: f"__{name}" for name in (*PRIVATE, "times", "file", "row")}
 """Names that no column of the reader's can have."""
 FILE, ROW = PRIVATE["file"], PRIVATE["row"]
 SMALL = 100_000_000  # bytes of text files that are parsed once and kept
