@@ -79,6 +79,8 @@ def write(
 ) -> Path:
     """Write page.html, a CSV a table, and findings.json: `findings` (by `COLUMNS`), what they are
     `about`, and the versions that made them."""
+    for old in {*folder.glob("*.csv")} - {folder / f"{name}.csv" for name in tables}:
+        old.unlink()  # of an earlier audit
     for name, table in tables.items():
         store.write_text(folder / f"{name}.csv", csv(table))
     rows = pd.DataFrame([*findings], columns=COLUMNS).astype(object)

@@ -12,6 +12,21 @@ from helpers.blocks import blocks, counts, evidence, report
 
 WORDS = report.NAMES
 """Measures of the page; fnr, tnr and error are what is left of tpr, fpr and acc."""
+KEPT = ["measure", "attribute", "before", "value", "low", "high", "p", "floor", "told"]
+MEANS = {
+    "pr": "of all rows, those predicted positive",
+    "tpr": "of the positives, those predicted positive",
+    "fpr": "of the negatives, those predicted positive",
+    "ppv": "of those predicted positive, the positives",
+    "npv": "of those predicted negative, the negatives",
+    "acc": "of all rows, those predicted right",
+    "prevalence": "of all rows, those with a positive label",
+    "score": "the mean of the scores",
+    "calibration": "mean distance of ten bins' mean score from their share of positives, at best 0",
+    "auc": "how often a positive has a higher score than a negative",
+}
+READ = {"attribute": "by", "group_i": "group", "f_i": "its value", "group_j": "other group"}
+READ |= {"f_j": "other's value", "value": "gap", "p": "p corrected"}
 WORK = 50_000_000  # draws x counts, or rows where these come in clusters
 A_GAP = (
     40  # shuffles for each cell that p is corrected for: minP has a floor of about cells / shuffles
@@ -30,6 +45,13 @@ RATIO = "A ratio passes if its whole interval lies above the limit, fails if all
 and is undecided otherwise. With a limit of 0.8 this is the four-fifths rule of thumb."
 TOLD = {"yes": "more than chance gives", "no": "not told from chance"}
 TOLD |= {"cannot": "cannot be told with so few shuffles", "untested": "not tested"}
+
+
+def worded(table: pd.DataFrame) -> pd.DataFrame:
+    """A table with its measures, verdicts, p and columns in words, as a page prints it."""
+    found = table.assign(p=printed(table)) if "p" in table else table
+    found = found.drop(columns=["floor"], errors="ignore")
+    return found.replace({"told": TOLD, "measure": WORDS}).rename(columns=READ)
 
 
 class Audit:
@@ -155,21 +177,17 @@ class Audit:
             ("Who is in the table", f"{len(first):,} rows.", self.who),
         ]
         ratios = f"Is the smallest positive rate at least {self.limit:g} of the largest?"
-        end = [(f"The same, with {strata} held fixed", HELD.format(strata), _read(self.fixed))]
-        end = end * bool(len(self.fixed))
+        end = []
+        if len(self.fixed):
+            kept = worded(self.fixed.dropna(subset=["value"])[KEPT])
+            end.append((f"The same, with {strata} held fixed", HELD.format(strata), kept))
         end += [(ratios, RATIO, self.ratios)] * bool(len(self.ratios))
         end += [("What cannot be said", self.unsaid), ("How this was computed", self.computed)]
         return begin, end
 
 
-def _read(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Gaps with strata held fixed, as the page prints them."""
-    columns = ["measure", "attribute", "before", "value", "low", "high", "p", "told"]
-    return gaps[columns].replace({"told": TOLD, "measure": WORDS}) if len(gaps) else gaps
-
-
 def _measures(data: counts.Table) -> list[str]:
-    """The measures of the page that a table has the columns for; with strata only rates."""
+    """Measures of the page that a table has the columns for; with strata only rates."""
     missing, names = blocks.lacking(data), blocks.SHARES if data.counts.ndim == 3 else WORDS
     return [of for of in WORDS if of in names and of not in missing]
 

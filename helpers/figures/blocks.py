@@ -152,6 +152,5 @@ def scores(swept: Table, curves: Mapping, bins: Table, by: str) -> Figure:
         ax.set(xlabel=x, ylabel=y)
     first.legend(title=by, fontsize=8)
     wide = swept.groupby("threshold")["pr"].agg(np.ptp)
-    return style.headed(
-        figure, f"Widest gap of positive rates: {wide.max():.2f}, at {wide.idxmax():.2f}"
-    )
+    most = f"{wide.max():.2f} apart at most, at a threshold of {wide.idxmax():.2f}"
+    return style.headed(figure, f"Positive rates by {by} are {most}")
