@@ -12,7 +12,7 @@ import pandas as pd
 import scipy.stats
 
 from .. import stats
-from . import page
+from . import page, widest
 from .rows import PRIVATE
 from ..blocks import blocks, counts, evidence, report
 
@@ -103,7 +103,7 @@ def intersections(audited, seed=0) -> pd.DataFrame:
         return pd.DataFrame()
     grid = blocks.grid_of(data, names, [blocks.alone], ["none"], ["max"])
     g = len(data.groups)
-    draws = page.enough(data, g * len(names), audited.draws)
+    draws = widest.enough(data, g * len(names), audited.draws)
     shuffled = evidence.samples(data, grid, draws, seed, null=True)
     apart = [[s.f[of][:, :g] - s.f[of][:, g + 1 :] for of in names] for s in shuffled]
     null = np.concatenate([np.concatenate(part, axis=1) for part in apart])
@@ -116,8 +116,8 @@ def intersections(audited, seed=0) -> pd.DataFrame:
     found = pd.concat(found, ignore_index=True)
     seen = found["difference"].abs().to_numpy()
     p = evidence.p_values(seen, np.abs(null), np.ones(len(seen), bool))
-    found["p"], found["floor"] = p["p_minp"], page.at_floor(p, draws)
-    return found.iloc[np.lexsort((-seen, found["p"] > page.LEVEL))].reset_index(drop=True)
+    found["p"], found["floor"] = p["p_minp"], widest.at_floor(p, draws)
+    return found.iloc[np.lexsort((-seen, found["p"] > widest.LEVEL))].reset_index(drop=True)
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-23
 def sweep(data, thresholds) -> pd.DataFrame:
@@ -149,7 +149,7 @@ def calibration(data, bins=10) -> pd.DataFrame:
 def redrawn(rows, draws, seed=0) -> np.ndarray:
     """The weights of kinds of rows, as they are and drawn anew: (1 + draws, kinds)."""
     times, rng = rows[PRIVATE["times"]].to_numpy(), np.random.default_rng(seed)
-    draws = max(99, min(draws, page.WORK // 4 // len(rows)))
+    draws = max(99, min(draws, widest.WORK // 4 // len(rows)))
     if PRIVATE["cluster"] in rows:
         cluster = pd.factorize(rows[PRIVATE["cluster"]])[0]
         drawn = stats.cluster_bootstrap(cluster.max() + 1, draws, rng)[:, cluster] * times
@@ -201,7 +201,7 @@ def headline(audited, crossed) -> str:
         both = f"{low:.3f} for {row.attribute} = {one} and {high:.3f} for {row.attribute} = {other}"
         ends = f"{row.value:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
         found.append(f"The widest: the {words[row.measure]} is {both}, a gap of {ends}.")
-    top = crossed[crossed["p"] <= page.LEVEL].head(1) if len(crossed) else crossed
+    top = crossed[crossed["p"] <= widest.LEVEL].head(1) if len(crossed) else crossed
     for row in top.itertuples():
         if abs(row.difference) > sure["value"].max() or sure.empty:  # no part of a wider one
             both = f"{row.value:.3f} for {row.group} (n = {row.n:,}) and {row.others:.3f} for all others"

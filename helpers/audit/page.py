@@ -3,39 +3,19 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from helpers.audit import options, tally
+from helpers.audit import options, tally, widest
 from helpers.audit.tally import Tally
-from helpers.blocks import blocks, counts, evidence, report
+from helpers.blocks import blocks, counts, report
 
 WORDS = report.NAMES
 """Measures of the page; fnr, tnr and error are what is left of tpr, fpr and acc."""
 KEPT = ["measure", "attribute", "before", "value", "low", "high", "p", "floor", "told"]
-MEANS = {
-    "pr": "of all rows, those predicted positive",
-    "tpr": "of the positives, those predicted positive",
-    "fpr": "of the negatives, those predicted positive",
-    "ppv": "of those predicted positive, the positives",
-    "npv": "of those predicted negative, the negatives",
-    "acc": "of all rows, those predicted right",
-    "prevalence": "of all rows, those with a positive label",
-    "score": "the mean of the scores",
-    "calibration": "mean distance of ten bins' mean score from their share of positives, at best 0",
-    "auc": "how often a positive has a higher score than a negative",
-}
 READ = {"attribute": "by", "group_i": "group", "f_i": "its value", "group_j": "other group"}
 READ |= {"f_j": "other's value", "value": "gap", "p": "p corrected"}
-WORK = 50_000_000  # draws x counts, or rows where these come in clusters
-A_GAP = (
-    40  # shuffles for each cell that p is corrected for: minP has a floor of about cells / shuffles
-)
-MOST_NULL = 20_000_000  # shuffles x cells
-LEVEL = 0.05
 FEWEST = 40  # draws, of which the 95% in the middle are fewer than all
 SMALL = 30  # rows of a group of which little can be said
-GAP = (["pairs"], ["abs"], ["max"])
 OTHERS = "Regression, rankings and bands of scores: fairlearn (its MetricFrame takes any function) \
 and aequitas (reports for bands) are for them."
 HELD = "Both groups are given the mix of {0} that all rows have, as far as both have rows there. A \
@@ -86,15 +66,15 @@ class Audit:
         first, resampling = by[several[0]], {"draws": draws, "seed": seed}
         who = pd.concat({n: counted.sizes(n) for n in several}, names=["attribute", "group"])
         self.who = who.reset_index().assign(share=who.to_numpy() / len(counted))
-        rates = [_rates(data, **resampling).assign(attribute=n) for n, data in by.items()]
+        rates = [widest.rates(data, **resampling).assign(attribute=n) for n, data in by.items()]
         self.rates = pd.concat(rates, ignore_index=True)
-        self.gaps, self.fixed = (_gaps(tables, **resampling) for tables in (by, held))
+        self.gaps, self.fixed = (widest.gaps(tables, **resampling) for tables in (by, held))
         if len(self.fixed):
             before = self.gaps[["measure", "attribute", "value", "told"]]
             before = before.rename(columns={"value": "before", "told": "sure"})
             self.fixed = before.merge(self.fixed, on=["measure", "attribute"], how="left")
         decided = by.items() if "y_pred" in first.has else ()
-        ratios = [{"attribute": n} | _ratio(data, limit, **resampling) for n, data in decided]
+        ratios = [{"attribute": n} | widest.ratio(data, limit, **resampling) for n, data in decided]
         self.ratios = pd.DataFrame(ratios)
         self.shuffles = int(self.gaps["shuffles"].min())
         self.unsaid = self._unsaid(first) + self._apart(held)
@@ -186,75 +166,10 @@ class Audit:
         return begin, end
 
 
-def _measures(data: counts.Table) -> list[str]:
-    """Measures of the page that a table has the columns for; with strata only rates."""
-    missing, names = blocks.lacking(data), blocks.SHARES if data.counts.ndim == 3 else WORDS
-    return [of for of in WORDS if of in names and of not in missing]
-
-
-def affordable(data: counts.Table, draws: int) -> int:
-    """The draws asked for, or as many as take seconds where tables are large."""
-    size = data.counts.size if data.rows is None else data.counts.sum()
-    return max(99, min(draws, WORK // size))
-
-
-def enough(data: counts.Table, cells: int, draws: int) -> int:
-    """The shuffles that a correction for so many cells needs, or as many as take seconds."""
-    return min(affordable(data, max(draws, A_GAP * cells)), max(99, MOST_NULL // cells))
-
-
-def at_floor(p: pd.DataFrame, shuffles: int) -> np.ndarray:
-    """Where no shuffle has as large a gap, so that p is at most what `evidence.p_values` gives."""
-    return (p["p"] * (shuffles + 1) < 1.5).to_numpy()
-
-
 def printed(table: pd.DataFrame) -> pd.Series:
     """The corrected p of a table in words: "at most" where it is at its floor."""
     text = table["p"].map("{:.4f}".format).replace("nan", "not tested")
     return text.where(~table["floor"].astype(bool), "at most " + text)
-
-
-def _rates(data: counts.Table, draws: int, seed: int) -> pd.DataFrame:
-    """Every measure of every group with its interval."""
-    options = {"draws": affordable(data, draws), "seed": seed}
-    parts = [report.rates(data, of, **options).assign(measure=of) for of in _measures(data)]
-    return pd.concat(parts)
-
-
-def _gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame:
-    """The widest gaps by measure and attribute, widest first, with p corrected for all (minP)."""
-    parts, nulls = [], []
-    far = (d.rows is not None and d.counts.sum() > evidence.MOST_ROWS for d in tables.values())
-    cells = sum(len(_measures(data)) for data in tables.values())
-    several = [enough(data, cells, draws) for data in tables.values()]
-    shuffles = 0 if any(far) else min(several, default=0)
-    for place, (attribute, data) in enumerate(tables.items()):
-        drawn = affordable(data, draws)
-        how = {"bootstrap": drawn, "permutations": shuffles, "seed": seed + place}
-        made = report.make(data, _measures(data), *GAP, **how)
-        parts.append(made.cells.assign(attribute=attribute, shuffles=shuffles))
-        nulls.append(made.null)
-    if not parts:
-        return pd.DataFrame()
-    every = pd.concat(parts, ignore_index=True).assign(p=np.nan, floor=False, told="untested")
-    if shuffles:
-        values, null = every["value"].to_numpy(), np.concatenate(nulls, axis=1)
-        p = evidence.p_values(values, null, np.ones(len(values), bool))
-        every["p"], every["floor"] = p["p_minp"], at_floor(p, shuffles)
-        few = np.where(every["floor"], "cannot", "no")
-        every["told"] = np.where(every["p"] <= LEVEL, "yes", few)
-    every = every.dropna(subset=["value"])
-    return every.sort_values("value", ascending=False, ignore_index=True, kind="stable")
-
-
-def _ratio(data: counts.Table, limit: float, draws: int, seed: int) -> dict:
-    """The smallest positive rate over the largest, with its interval and verdict."""
-    options = {"bootstrap": draws, "permutations": 0, "seed": seed}
-    cell = report.make(data, ["pr"], ["pairs"], ["srel"], ["max"], **options).cells.loc[0]
-    low, high = (float(np.clip(1 - cell[end], 0, 1)) for end in ("high", "low"))
-    verdict = "fails" if high < limit else "passes" if low >= limit else "undecided"
-    found = {"smallest": cell["group_i"], "largest": cell["group_j"], "verdict": verdict}
-    return found | {"value": 1 - cell["value"], "low": low, "high": high}
 
 
 def made(arguments: list[str], seed: int = 0) -> Audit:

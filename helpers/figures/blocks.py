@@ -128,29 +128,3 @@ def audit(table: Table, words: Mapping[str, str]) -> Figure:
     low, high = ends.loc[(name, by)]
     title = f"The {name} differs most: from {low:.2f} to {high:.2f} by {by}"
     return style.headed(figure, title)
-
-
-def scores(swept: Table, curves: Mapping, bins: Table, by: str) -> Figure:
-    """By group: positive rate by threshold, roc curve, and share of positives by mean score."""
-    figure, axes = plt.subplots(1, 3 if curves else 1, figsize=(10.2 if curves else 5, 3.6))
-    first, *others = np.atleast_1d(axes)
-    names = swept["group"].unique()
-    shades = style.shades(np.linspace(0.25, 1, len(names)), "viridis_r")
-    for name, colour in zip(names, shades, strict=True):
-        part = swept[swept["group"] == name]
-        first.plot(part["threshold"], part["pr"], color=colour, label=name)
-        if others:
-            others[0].plot(*curves[name], color=colour)
-            mine = bins[bins["group"] == name]
-            ends = [mine["share"] - mine["low"], mine["high"] - mine["share"]]
-            others[1].errorbar(mine["score"], mine["share"], ends, fmt="o-", color=colour, ms=3)
-    for ax in others:
-        ax.plot([0, 1], [0, 1], color=INK, lw=0.7, ls=":")
-    first.set(xlabel="threshold", ylabel="positive rate")
-    axis_names = ("fpr", "tpr"), ("mean score", "share of positives")
-    for ax, (x, y) in zip(others, axis_names, strict=False):
-        ax.set(xlabel=x, ylabel=y)
-    first.legend(title=by, fontsize=8)
-    wide = swept.groupby("threshold")["pr"].agg(np.ptp)
-    most = f"{wide.max():.2f} apart at most, at a threshold of {wide.idxmax():.2f}"
-    return style.headed(figure, f"Positive rates by {by} are {most}")
