@@ -317,6 +317,28 @@ def test_a_gap_that_only_an_intersection_has_is_the_headline():
     assert first["group"] in told and f"{apart:.3f}" in told and f"n = {inside.sum():,}" in told
 
 
+def test_a_small_group_does_not_hide_a_sure_gap_between_large_ones():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"g": np.repeat(["a", "b", "small"], [3000, 1000, 25])})
+    rows["y_pred"] = rng.random(len(rows)) < rows["g"].map({"a": 0.64, "b": 0.55, "small": 0.6})
+    found = page.Audit(tally.of_file(rows.astype({"y_pred": int}))).gaps.iloc[0]
+    assert {found["group_i"], found["group_j"]} == {"a", "b"} and found["told"] == "yes"
+    assert found["low"] > 0
+
+
+def test_the_chance_of_any_false_finding_is_five_in_a_hundred():
+    """Five measures of three pairs, noise of very different sizes, with one real gap beside them."""
+    rng, false, real = np.random.default_rng(0), 0, 0
+    sizes = np.array([1, 0.1, 30])
+    for _ in range(400):
+        drawn = [rng.normal(size=(200, 3)) * sizes for _ in range(5)]
+        drawn[0][0, 0] += 6
+        p = widest.corrected([widest.standard(one[0], one[1:]) for one in drawn])
+        false += min(p[0]["p"][1:].min(), *(one["p"].min() for one in p[1:])) <= 0.05
+        real += p[0]["p"][0] <= 0.05
+    assert 5 < false < 33 and real > 390  # 20 expected at most
+
+
 def test_the_rest_is_all_other_rows_and_mover_is_newcombes(rows):
     from statsmodels.stats.proportion import confint_proportions_2indep
 

@@ -14,6 +14,7 @@ import scipy.stats
 from .. import stats
 from . import page, widest
 from .rows import PRIVATE
+from .tally import MISSING
 from ..blocks import blocks, counts, evidence, report
 
 ENDS = ["value", "low", "high"]
@@ -23,12 +24,11 @@ def by_group(audited) -> pd.DataFrame:
     """A row a group: attribute, group, n, counts, and each rate with its low and high end."""
     frames = {n: audited.counted.table([n]).frame() for n in audited.several}
     found = pd.concat(frames, names=["attribute"]).reset_index("attribute")
-    keys = ["attribute", "group"]
-    wide = audited.rates.pivot(index=keys, columns="measure", values=ENDS)
+    wide = audited.rates.pivot(index=["attribute", "group"], columns="measure", values=ENDS)
     order = [(end, of) for of in audited.rates["measure"].unique() for end in ENDS]
     wide = wide[order]
     wide.columns = [of if end == "value" else f"{of} {end}" for end, of in order]
-    return found.merge(wide.reset_index(), on=keys)
+    return found.merge(wide.reset_index(), on=["attribute", "group"])
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-12
 def power(n_i, n_j, rate, gap, tests=1) -> float:
@@ -46,7 +46,7 @@ def powers(audited, gaps=(0.02, 0.05, 0.1)) -> pd.DataFrame:
     rates = rates[rates["measure"] != "prevalence"]  # of labels, whoever decides
     found, tests = [], len(audited.gaps)
     for (of, by), part in rates.dropna().groupby(["measure", "attribute"], sort=False):
-        part = part.sort_values("n")
+        part = part[part["group"] != MISSING].sort_values("n")
         sizes, rate = (part["n"].iloc[0], part["n"].iloc[-1]), part["value"].iloc[-1]
         seen = [power(*sizes, min(rate, 1 - gap), gap, tests) for gap in gaps]
         found.append([of, by, part["group"].iloc[0], *sizes, *seen])
@@ -80,6 +80,7 @@ def against(audited, reference="best") -> pd.DataFrame:
     sizes, found = audited.who.set_index(["attribute", "group"])["rows"], []
     for (of, by), part in rates.groupby(["measure", "attribute"], sort=False):
         best = part.set_index("group")["value"] * (-1 if of == "fpr" else 1)
+        best = best.drop(MISSING, errors="ignore")
         names = {"best": best.idxmax(), "largest": sizes[by][best.index].idxmax()}
         name = names.get(reference, reference)
         if reference == "rest":
@@ -95,29 +96,29 @@ def against(audited, reference="best") -> pd.DataFrame:
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-20
 def intersections(audited, seed=0) -> pd.DataFrame:
-    """Each intersection of all group columns against all others, by each rate: n, value, others,
-    difference with its interval, and p by minP over all of them; the widest sure gaps first."""
-    data = audited.counted.table(audited.several, "joint", scores=False)
+    """Each intersection of group columns against all others, by each rate, with p corrected for all;
+    the widest sure gaps first, that is those whose intervals end farthest from 0."""
     names = [of for of in audited.rates["measure"].unique() if of in blocks.SHARES]
     if len(audited.several) < 2 or not names:
         return pd.DataFrame()
-    grid = blocks.grid_of(data, names, [blocks.alone], ["none"], ["max"])
-    g = len(data.groups)
-    draws = widest.enough(data, g * len(names), audited.draws)
-    shuffled = evidence.samples(data, grid, draws, seed, null=True)
-    apart = [[s.f[of][:, :g] - s.f[of][:, g + 1 :] for of in names] for s in shuffled]
-    null = np.concatenate([np.concatenate(part, axis=1) for part in apart])
-    found = []
+    data = audited.counted.table(audited.several, "all", scores=False)
+    single = audited.counted.table(audited.several, "each", scores=False).groups.names
+    kept, draws = (
+        ~np.isin(data.groups.names, single),
+        widest.enough(data, len(names), audited.draws),
+    )
+    beside = lambda g: (np.arange(g), g + 1 + np.arange(g))  # noqa: E731
+    null, found, families = widest.apart(data, names, draws, seed, True, beside), [], []
     for of in names:
-        mine, others = report.rates(data, of), report.rates(rest(data), of)
+        mine, others = (report.rates(table, of)[kept] for table in (data, rest(data)))
         both = mover(mine, others)[["difference", "low", "high"]]
-        own = mine[["group", "n", "value"]].assign(others=others["value"]).join(both)
-        found.append(own.assign(measure=of))
-    found = pd.concat(found, ignore_index=True)
-    seen = found["difference"].abs().to_numpy()
-    p = evidence.p_values(seen, np.abs(null), np.ones(len(seen), bool))
-    found["p"], found["floor"] = p["p_minp"], widest.at_floor(p, draws)
-    return found.iloc[np.lexsort((-seen, found["p"] > widest.LEVEL))].reset_index(drop=True)
+        own = mine[["group", "n", "value"]].assign(others=others["value"], measure=of)
+        found.append(own.join(both))
+        families.append(widest.standard(both["difference"].to_numpy(), null[of][:, kept]))
+    p = pd.concat(widest.corrected(families), ignore_index=True)
+    found = pd.concat(found, ignore_index=True).join(p).dropna(subset=["difference"])
+    near = np.maximum(found["low"], -found["high"])
+    return found.iloc[np.lexsort((-near, ~(found["p"] <= widest.LEVEL)))].reset_index(drop=True)
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-23
 def sweep(data, thresholds) -> pd.DataFrame:
@@ -196,11 +197,11 @@ def headline(audited, crossed) -> str:
     sure, several = gaps[gaps["told"] == "yes"], f"{len(gaps)} gaps between groups"
     if not audited.shuffles:
         return f"{several} were not tested: clusters have too many rows."
-    for row in sure.head(1).itertuples():
+    for row in sure.nlargest(1, "low").itertuples():
         (low, one), (high, other) = sorted([(row.f_i, row.group_i), (row.f_j, row.group_j)])
         both = f"{low:.3f} for {row.attribute} = {one} and {high:.3f} for {row.attribute} = {other}"
         ends = f"{row.value:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
-        found.append(f"The widest: the {words[row.measure]} is {both}, a gap of {ends}.")
+        found.append(f"The widest sure one: the {words[row.measure]} is {both}, a gap of {ends}.")
     top = crossed[crossed["p"] <= widest.LEVEL].head(1) if len(crossed) else crossed
     for row in top.itertuples():
         if abs(row.difference) > sure["value"].max() or sure.empty:  # no part of a wider one

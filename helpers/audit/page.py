@@ -110,15 +110,14 @@ class Audit:
         """Sentences on how the numbers were made."""
         found = [
             "Intervals are of 95%. Rates have Wilson's, gaps and ratios those of a bootstrap "
-            f"({self.draws:,} draws, or fewer where rows have to be drawn one by one) that knows "
-            "that the widest of many gaps is too wide by chance."
+            f"({self.draws:,} draws, or fewer where rows have to be drawn one by one)."
         ]
         if self.shuffles:
             found.append(
-                "p says how often groups that are shuffled have as wide a gap. It is corrected for "
-                f"all {len(self.gaps)} gaps (minP), by {self.shuffles:,} shuffles: "
-                "where none of them is as wide, p is at most what is printed. An interval is for "
-                "its own gap only, so that it may lie above 0 where p is larger than 0.05."
+                "p says how often shuffled groups are as far apart, in units of what shuffles give "
+                f"each pair. It is corrected for all pairs and {len(self.gaps)} rows (minP), by "
+                f"{self.shuffles:,} shuffles: where none reaches a gap, p is at most what is "
+                "printed. An interval is for its own gap only."
             )
         if cluster := self.counted.roles.get("cluster"):
             found.append(f"Rows of one {cluster} are drawn and exchanged together.")

@@ -202,9 +202,10 @@ def named(names: Sequence[str], given: dict) -> tuple[dict, dict]:
         raise ValueError(f"--beside {found['y_beside']}: beside which? Say --map y_pred=...")
     if not {"y_true", "y_pred", "y_score"} & set(found):
         raise ValueError(
-            f"none of the columns {', '.join(names)} is recognised as y_true, y_pred or "
-            "y_score: say which is, such as --map y_true=paid_back (is it a table at all, and is "
-            "its first line the header?)"
+            f"none of the columns {', '.join(names)} is recognised as y_true (what turned out), "
+            "y_pred (what was decided) or y_score (a score from 0 to 1): say which is, such as "
+            "--map y_true=paid_back y_pred=decision; a name with blanks as 'y_true=paid back' (is "
+            "it a table at all, and is its first line the header?)"
         )
     return {role: found[role] for role in ROLES if role in found}, lists
 
