@@ -101,7 +101,7 @@ export: $(READY)
 lint: $(READY)
 	@python -m ruff check --quiet . && python -m ruff format --check --quiet .
 
-# ASK="--sensitive race,sex --positive yes ..." says what the columns do not: python -m helpers audit --help
+# ASK="--sensitive race,sex --positive yes ..." says what the columns do not: python -m helpers.audit.table --help
 audit: $(READY)
 	@test -n $(call quoted,$(TABLE)) || { echo "which table? make audit TABLE=predictions.csv, or make audit-table for a sample"; exit 2; }
 	@python -m helpers.audit.table $(call quoted,$(TABLE)) $(ASK)

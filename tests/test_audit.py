@@ -327,7 +327,7 @@ def test_a_small_group_does_not_hide_a_sure_gap_between_large_ones():
 
 
 def test_the_chance_of_any_false_finding_is_five_in_a_hundred():
-    """Five measures of three pairs, noise of very different sizes, with one real gap beside them."""
+    """Five measures of three pairs, noise of very different sizes, and one real gap."""
     rng, false, real = np.random.default_rng(0), 0, 0
     sizes = np.array([1, 0.1, 30])
     for _ in range(400):

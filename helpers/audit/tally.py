@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from helpers.audit.rows import PRIVATE, Rows, number, quoted
+from helpers.audit.rows import PRIVATE, TIMES, Rows, number, quoted
 from helpers.blocks import counts
 
 ROLES = {
@@ -46,7 +46,6 @@ STEPS = 1000  # of the scores of a large table
 LARGE = 5000  # rows from which scores are counted in steps
 BUCKETS = 1000  # of clusters, where there are more
 MISSING = "(missing)"
-TIMES = PRIVATE["times"]
 
 
 @dataclass(frozen=True)
@@ -117,6 +116,10 @@ def _counted(rows: Rows, positive: str | None, threshold: float | None, given: d
     [total] = rows.ask("count(*)")
     if not total:
         raise ValueError("the table has no rows")
+    columns = dict.fromkeys([*roles.values(), *itertools.chain(*lists.values())])
+    many = {*NUMBERS, "cluster"} & {*roles}
+    if lists["sensitive_features"] and not (rows.small or many):
+        rows.narrow(columns)
     notes = rows.notes
     values = grouped(rows, roles, lists, total, "sensitive_features" not in given)
     keys = {role: _value(name) for role, name in roles.items()}
@@ -134,7 +137,9 @@ def _counted(rows: Rows, positive: str | None, threshold: float | None, given: d
         notes.append(f"The {several:,} clusters were put into {BUCKETS:,} buckets.")
     groups = list(dict.fromkeys(itertools.chain(*lists.values())))
     selected = [f"{of} AS {PRIVATE[role]}" for role, of in keys.items()] + [*map(quoted, groups)]
-    query = f"SELECT {', '.join(selected)}, count(*) AS {TIMES} FROM rows WHERE {complete}"
+    query = (
+        f"SELECT {', '.join(selected)}, {rows.times} AS {TIMES} FROM {rows.source} WHERE {complete}"
+    )
     found = rows.fetch(f"{query} GROUP BY ALL", form="df")
     if left_out := total - found[TIMES].sum():
         notes.append(f"{left_out:,} rows without a {' or '.join(roles.values())} are left out.")
