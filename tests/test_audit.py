@@ -299,7 +299,7 @@ def test_what_is_planted_in_the_sample_is_found_and_a_clean_one_is_silent(tmp_pa
     crossed = groups.intersections(none)
     assert (crossed["p"] > 0.05).all()
     told = groups.headline(none, crossed)
-    assert told.startswith("None of 20 gaps between groups is more") and "5 points would be" in told
+    assert told.startswith("None of 20 gaps between groups is told") and "5 points would be" in told
 
 
 def test_a_gap_that_only_an_intersection_has_is_the_headline():

@@ -193,8 +193,8 @@ def changes(audited, seed=0) -> tuple[pd.DataFrame, pd.DataFrame]:
 # %% ../../notebooks/13_audit_your_table.ipynb #13-head
 def headline(audited, crossed) -> str:
     """What was found, in a sentence or two: the widest sure gap, or what cannot be said."""
-    gaps, words, found = audited.gaps, page.WORDS, []
-    sure, several = gaps[gaps["told"] == "yes"], f"{len(gaps)} gaps between groups"
+    words, found, several = page.WORDS, [], f"{len(audited.gaps)} gaps between groups"
+    sure = audited.gaps[audited.gaps["told"] == "yes"]
     if not audited.shuffles:
         return f"{several} were not tested: clusters have too many rows."
     for row in sure.nlargest(1, "low").itertuples():
@@ -205,13 +205,16 @@ def headline(audited, crossed) -> str:
     top = crossed[crossed["p"] <= widest.LEVEL].head(1) if len(crossed) else crossed
     for row in top.itertuples():
         if abs(row.difference) > sure["value"].max() or sure.empty:  # no part of a wider one
-            both = f"{row.value:.3f} for {row.group} (n = {row.n:,}) and {row.others:.3f} for all others"
+            both = (
+                f"{row.value:.3f} for {row.group} (n = {row.n:,}), {row.others:.3f} for all others"
+            )
             ends = f"{row.difference:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
-            which = f"Of intersections of {' and '.join(audited.several)}, the widest: the"
-            found.append(f"{which} {words[row.measure]} is {both}, a difference of {ends}.")
+            which = f"Of intersections, the widest sure one: the {words[row.measure]}"
+            found.append(f"{which} is {both}, a difference of {ends}.")
     chances = powers(audited)
     if len(chances) and not found:
         seen = "{:.0%} to {:.0%}".format(*chances["gap of 5 points"].agg(["min", "max"]))
         found.append(f"A gap of 5 points would be seen in {seen} of such tables, by measure.")
-    count = f"{len(sure)} of {several} are" if len(sure) else f"None of {several} is"
-    return " ".join([f"{count} more than chance gives.", *found])
+    none = f"None of {several} is told from chance."
+    count = f"{len(sure)} of {several} are more than chance gives."
+    return " ".join([none if sure.empty else count, *found])

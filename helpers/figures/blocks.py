@@ -126,5 +126,6 @@ def audit(table: Table, words: Mapping[str, str]) -> Figure:
     ends = table.groupby(["measure", "attribute"], sort=False)["value"].agg(["min", "max"])
     name, by = (ends["max"] - ends["min"]).idxmax()
     low, high = ends.loc[(name, by)]
-    title = f"The {name} differs most: from {low:.2f} to {high:.2f} by {by}"
+    most = " most:" if len(ends) > 1 else ""
+    title = f"The {name} differs{most} from {low:.2f} to {high:.2f} by {by}"
     return style.headed(figure, title)
