@@ -72,7 +72,7 @@ def rest(data) -> counts.Table:
     outside = scipy.sparse.csr_array(1.0 - data.groups.member.toarray())
     return dataclasses.replace(data, groups=dataclasses.replace(data.groups, member=outside))
 
-# %% ../../notebooks/13_audit_your_table.ipynb #13-17b
+
 def against(audited, reference="best") -> pd.DataFrame:
     """Differences and ratios of each group's rate to a reference: ``best`` (the highest rate; the
     lowest fpr), ``largest`` (most rows), ``rest`` (all other groups) or a group's name."""
@@ -205,9 +205,7 @@ def headline(audited, crossed) -> str:
     top = crossed[crossed["p"] <= widest.LEVEL].head(1) if len(crossed) else crossed
     for row in top.itertuples():
         if abs(row.difference) > sure["value"].max() or sure.empty:  # no part of a wider one
-            both = (
-                f"{row.value:.3f} for {row.group} (n = {row.n:,}), {row.others:.3f} for all others"
-            )
+            both = f"{row.value:.3f} for {row.group} (n = {row.n:,}), for others {row.others:.3f}"
             ends = f"{row.difference:.3f} (95% interval {row.low:.3f} to {row.high:.3f})"
             which = f"Of intersections, the widest sure one: the {words[row.measure]}"
             found.append(f"{which} is {both}, a difference of {ends}.")

@@ -102,9 +102,8 @@ def of_file(
     **given: Any,
 ) -> Tally:
     """Count a file, a folder, a pattern of files, or rows in memory, by one GROUP BY. `given` are
-    columns by role and lists of sensitive_features and strata; `positive` the value that is 1, or
-    one a column ("decision=approve,repaid=yes"); scores from `threshold` are predicted positive,
-    set beside y_pred where it is there. A ValueError tells what is in doubt or wrong."""
+    columns by role and lists of sensitive_features and strata; `positive` is as of --positive.
+    A ValueError tells what is in doubt or wrong."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         rows = Rows(source, folder)
         with rows.database:

@@ -2,7 +2,7 @@
 
 # %% auto #0
 __all__ = ['LEVEL', 'A_GAP', 'MANY', 'WORK', 'MOST_NULL', 'COLUMNS', 'measures', 'affordable', 'enough', 'pairs', 'apart',
-           'standard', 'corrected', 'gaps', 'chosen', 'rates', 'ratio']
+           'standard', 'corrected', 'chosen', 'gaps', 'rates', 'ratio']
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-minp-1
 import numpy as np
@@ -27,18 +27,20 @@ def affordable(data: counts.Table, draws: int) -> int:
     size = data.counts.size if data.rows is None else data.counts.sum()
     return max(99, min(draws, WORK // size))
 
-# %% ../../notebooks/13_audit_your_table.ipynb #13-minp-1b
+
 def enough(data: counts.Table, cells: int, draws: int) -> int:
     """The shuffles that a correction for so many cells needs, or as many as take seconds."""
     return min(affordable(data, max(draws, A_GAP * cells)), max(99, MOST_NULL // cells))
 
-# %% ../../notebooks/13_audit_your_table.ipynb #13-minp-1c
+
 def pairs(g: int) -> tuple[np.ndarray, np.ndarray]:
     """Every pair of groups once; where there are many groups, each with the rest."""
     return np.triu_indices(g, 1) if g <= MANY else (np.arange(g), g + 1 + np.arange(g))
 
 
-def apart(data: counts.Table, names: list[str], draws: int, seed: int, null: bool, which=pairs):
+def apart(
+    data: counts.Table, names: list[str], draws: int, seed: int, null: bool, which=pairs
+) -> dict:
     """How far apart pairs are, (draws, P) by measure, in shuffled tables or in tables drawn anew."""
     grid, found = blocks.grid_of(data, names, [which], ["none"], ["max"]), {of: [] for of in names}
     for sample in evidence.samples(data, grid, draws, seed, null):
@@ -57,7 +59,7 @@ def standard(values: np.ndarray, null: np.ndarray) -> tuple[np.ndarray, np.ndarr
     spread[(spread < 1e-12) | (known.mean(0) < 0.9)] = np.nan
     return np.abs(values) / spread, np.nan_to_num(np.abs(null) / spread).max(1)
 
-# %% ../../notebooks/13_audit_your_table.ipynb #13-minp-2a
+
 def corrected(families: list[tuple]) -> list[pd.DataFrame]:
     """p of every value of each family (`standard`), by the largest of the family and then by minP
     over the families; `floor` where no shuffle reaches it."""
@@ -74,6 +76,27 @@ def corrected(families: list[tuple]) -> list[pd.DataFrame]:
         floor = p * len(smallest) < 1.5
         found.append(pd.DataFrame({"p": np.where(np.isnan(p), np.nan, rank), "floor": floor}))
     return found
+
+
+COLUMNS = ["measure", "attribute", "group_i", "group_j", "f_i", "f_j", "value", "low", "high"]
+COLUMNS += ["p", "floor", "told"]
+
+
+def chosen(every: pd.DataFrame, drawn: np.ndarray, p: pd.DataFrame) -> pd.Series | None:
+    """The widest sure comparison, or else the widest, with its interval; None if there is none."""
+    every = every.assign(value=(every["f_i"] - every["f_j"]).abs(), **p.reindex(every.index))
+    if every["value"].isna().all():
+        return None
+    sure = every["p"] <= LEVEL
+    at = (every[sure] if sure.any() else every)["value"].idxmax()
+    row, sign = every.loc[at], np.sign(every.loc[at, "f_i"] - every.loc[at, "f_j"]) or 1
+    low, high = evidence.outer(row["value"], sign * drawn[:, at])
+    few = (
+        "untested" if np.isnan(row["p"]) and not len(p) > 1 else "cannot" if row["floor"] else "no"
+    )
+    return pd.concat(
+        [row, pd.Series({"low": low, "high": high, "told": "yes" if sure[at] else few})]
+    )
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-minp-2b
 def gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame:
@@ -98,27 +121,6 @@ def gaps(tables: dict[str, counts.Table], draws: int, seed: int) -> pd.DataFrame
     every = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
     order = {"ascending": False, "ignore_index": True, "kind": "stable"}
     return every.assign(shuffles=shuffles).sort_values("value", **order)
-
-# %% ../../notebooks/13_audit_your_table.ipynb #13-minp-2c
-COLUMNS = ["measure", "attribute", "group_i", "group_j", "f_i", "f_j", "value", "low", "high"]
-COLUMNS += ["p", "floor", "told"]
-
-
-def chosen(every: pd.DataFrame, drawn: np.ndarray, p: pd.DataFrame) -> pd.Series | None:
-    """The widest sure comparison, or else the widest, with its interval; None if there is none."""
-    every = every.assign(value=(every["f_i"] - every["f_j"]).abs(), **p.reindex(every.index))
-    if every["value"].isna().all():
-        return None
-    sure = every["p"] <= LEVEL
-    at = (every[sure] if sure.any() else every)["value"].idxmax()
-    row, sign = every.loc[at], np.sign(every.loc[at, "f_i"] - every.loc[at, "f_j"]) or 1
-    low, high = evidence.outer(row["value"], sign * drawn[:, at])
-    few = (
-        "untested" if np.isnan(row["p"]) and not len(p) > 1 else "cannot" if row["floor"] else "no"
-    )
-    return pd.concat(
-        [row, pd.Series({"low": low, "high": high, "told": "yes" if sure[at] else few})]
-    )
 
 # %% ../../notebooks/13_audit_your_table.ipynb #13-minp-3
 def rates(data: counts.Table, draws: int, seed: int) -> pd.DataFrame:
