@@ -79,11 +79,10 @@ def write(
 ) -> Path:
     """Write page.html, a CSV a table, and findings.json: `findings` (by `COLUMNS`), what they are
     `about`, and the versions that made them."""
-    for old in folder.glob("*.csv"):  # of an earlier audit
-        old.unlink()
+    for old in {*folder.glob("*.csv")} - {folder / f"{name}.csv" for name in tables}:
+        old.unlink()  # of an earlier audit
     for name, table in tables.items():
-        if len(table.columns):
-            store.write_text(folder / f"{name}.csv", csv(table))
+        store.write_text(folder / f"{name}.csv", csv(table))
     rows = pd.DataFrame([*findings], columns=COLUMNS).astype(object)
     found = rows.where(rows.notna(), None).to_dict("records")
     versions = {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
