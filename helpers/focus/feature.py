@@ -76,15 +76,12 @@ def beside(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
     return aside
 
 
-def intervention(model: Model, images, rows, masks, method, also=None, aside=None) -> pd.DataFrame:
-    """Rate the same mosaics of a pair with the feature on the outer images, painted over, and with
-    as much painted elsewhere (`aside`; half an image to the side); the column state tells these
-    apart. `masks`, bool (N, H, W), are the feature on each of the images; `also` are other versions
-    of the images by name."""
+def intervention(model: Model, images, rows, masks, method, also=None) -> pd.DataFrame:
+    """Rate the same mosaics of a pair with the feature on the outer images, and painted over; the
+    column state tells these apart. `masks`, bool (N, H, W), are the feature on each of the images;
+    `also` are other versions of the images by name."""
     masks = of_class(images, masks, rows["outer"].iloc[0])
-    aside = masks.roll(masks.shape[-1] // 2, -1) & ~masks if aside is None else aside
-    versions = {BEFORE: images.images, OVER: paint_over(images.images, masks)}
-    versions |= {ELSEWHERE: paint_over(images.images, aside)} | dict(also or {})
+    versions = {BEFORE: images.images, OVER: paint_over(images.images, masks)} | dict(also or {})
     rated = {n: rate(model, replace(images, images=v), rows, method) for n, v in versions.items()}
     return pd.concat(rated, names=["state"]).reset_index("state").reset_index(drop=True)
 
@@ -124,7 +121,7 @@ def held_out(collection: Collection, described: Images, recipe: Recipe, seed: in
     """Images of mosaics by what was done to the outer ones: in a world with an eyespot those of
     :func:`helpers.data.world.marked`, elsewhere "as it is"."""
     if described.eyespot is None:
-        return {BEFORE: networks.held_out(collection, recipe)["C"]}
+        return {BEFORE: networks.held_out(collection, recipe)[networks.main_set(collection)]}
     return world.marked(described.size, seed, described.per_class or 150, described.context_bias)
 
 
