@@ -94,16 +94,12 @@ def mosaic_maps(picture, layout, maps: Mapping, focus: Mapping, target: str) -> 
     return fig
 
 
-FACES = {
-    "own set": {},
-    "other set": {"mfc": "white"},
-    "stopped early": {"fillstyle": "left", "mfcalt": "white"},
-}
+FACES = {"trained": {}, "stopped early": {"mfc": "white"}}
 
 
 def accuracy_and_focus(table: Table) -> Figure:
     """Focus against accuracy, from `controls.with_accuracy`: small dots are trainings, large marks
-    the means of cases; those of the same networks are joined."""
+    their means; a model is joined to itself, stopped early."""
     looks = style.series(table["architecture"])
     methods = [name for name in ("GradCAM", "LRP", "LIME") if name in table]
     slopes = {
@@ -126,7 +122,7 @@ def accuracy_and_focus(table: Table) -> Figure:
     axes[0, 0].set_ylabel("mean Focus")
     own = {"color": INK, "mew": 1.5}
     looks |= {how: own | face for how, face in FACES.items() if how in set(table["how"])}
-    looks["the same networks"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
+    looks["the same model"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
     steepest = max(slopes, key=slopes.get)
     return style.headed(fig, f"The Focus of {steepest} follows accuracy most", looks | BY_CHANCE)
 

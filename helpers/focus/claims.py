@@ -13,7 +13,7 @@ from helpers.stats import Estimate
 ROUNDING = 1e-3
 WELL_FIT = 0.9  # accuracy from which a network is called well fit
 LEARNED = 2.0  # logits: an eyespot that adds more to the target was learned
-MIDDLE = {"GradCAM": -0.5, CHANCE: -0.5}  # between GradCAM and chance
+MIDDLE = {"GradCAM++": -0.5, CHANCE: -0.5}  # between chance and what is better than random
 COMBINED = {
     "focus/near-random/smoothgrad": {"SmoothGrad": 1} | MIDDLE,
     "focus/near-random/ig": {"IG": 1} | MIDDLE,

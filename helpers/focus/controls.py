@@ -6,7 +6,6 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from helpers import explain
 from helpers.data import ImageSet, mosaic
 from helpers.explain import METHODS, NotConserved, layers
 from helpers.focus.mosaics import CELLS, batches, cut, layouts
-from helpers.focus.networks import AS_IT_IS, Model, right
+from helpers.focus.networks import Model, right
 from helpers.focus.rating import method_settings, ratings, score, shown
 from helpers.models.networks import Classifier
 from helpers.store import progress
@@ -138,23 +137,16 @@ def _ways(methods: Iterable, layer: str) -> Iterator[tuple]:
 
 
 def with_accuracy(models, stopped, images, tables, methods, **more) -> pd.DataFrame:
-    """Accuracy beside the mean Focus of `FOLLOWED`, of better and worse networks, each training
-    being one: the models on their own set and on others, and models that were `stopped` early."""
-    known = {model.trained_on for model in models}
-    known = known if len(known) > 1 else set(images)  # sets that networks of this run have learned
-    cases = [(model, model.trained_on, "own set") for model in models]
-    for model, on in product(models, images):
-        alike = images[on].classes == images[model.trained_on].classes
-        if alike and on in known - {model.trained_on} and model.recipe.fit != AS_IT_IS:
-            cases.append((model, on, "other set"))
-    cases += [(model, model.trained_on, "stopped early") for model in stopped]
+    """Accuracy beside the mean Focus of `FOLLOWED` on the set that a network learned, each training
+    being one: of the models as they are, and of those that were `stopped` early."""
+    cases = [(model, "trained") for model in models] + [(m, "stopped early") for m in stopped]
     rows, followed = [], [method for method in FOLLOWED if method in methods]
-    for model, on, how in progress(cases, desc="accuracy and Focus", delay=2):
-        rated = ratings([model], images, tables, followed, on=on, **more)
+    for model, how in progress(cases, desc="accuracy and Focus", delay=2):
+        rated = ratings([model], images, tables, followed, **more)
         found = rated.groupby(["training", "method"])["focus"].mean().unstack().reset_index()
-        name = model.name + f" stopped after {model.recipe.epochs}" * (how == "stopped early")
-        case = {"architecture": model.recipe.architecture, "set": on, "how": how, "model": name}
-        rows.append(found.assign(accuracy=right(model, images[on]).mean(1), **case))
+        case = {"architecture": model.recipe.architecture, "set": model.trained_on, "how": how}
+        share = right(model, images[model.trained_on]).mean(1)
+        rows.append(found.assign(accuracy=share, model=model.name, **case))
     table = pd.concat(rows, ignore_index=True)
     table.insert(0, "network", table["model"] + ", training " + table["training"].astype(str))
     return table

@@ -68,8 +68,9 @@ def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -
 
 
 def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "") -> Model:
-    """The trainings of one architecture on a set (C, or the first), found in the store if they are
-    there; of a network as it is there is one, and a class that is no ImageNet category is refused."""
+    """The trainings of one architecture on a set, by default the `main_set`, found in the store if
+    they are there; a network as it is has one, and a class that is no ImageNet category is refused.
+    """
     trained_on = trained_on or main_set(collection)
     classes = collection.sets[trained_on].classes
     if recipe.fit != AS_IT_IS:
@@ -100,11 +101,10 @@ def every(collection: Collection, recipes: Sequence[Recipe], seed: int, sets) ->
     return [model(collection, recipe, seed, name) for recipe in recipes for name in asked]
 
 
-def stopped_early(collection: Collection, one: Model, seed: int) -> list[Model]:
-    """The model's trainings on its set, stopped after an epoch; none of a network as it is."""
-    if one.recipe.fit == AS_IT_IS:
-        return []
-    return [model(collection, replace(one.recipe, epochs=1), seed, one.trained_on)]
+def stopped_early(collection: Collection, several: Sequence[Model], seed: int) -> list[Model]:
+    """Trainings of the models, stopped after an epoch; none of a network as it is."""
+    trained = [one for one in several if one.recipe.fit != AS_IT_IS]
+    return [model(collection, replace(m.recipe, epochs=1), seed, m.trained_on) for m in trained]
 
 
 def accuracies(several: Sequence[Model], images: Mapping[str, ImageSet]) -> pd.DataFrame:

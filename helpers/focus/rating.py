@@ -84,15 +84,15 @@ def rate(
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
 
-def ratings(models: Iterable[Model], images, tables, methods, on=None, **more) -> pd.DataFrame:
-    """Every method on every model, on the image set that the model was trained on, or the one `on`.
+def ratings(models: Iterable[Model], images, tables, methods, **more) -> pd.DataFrame:
+    """Every method on every model, on the image set that the model was trained on.
 
     Image sets and mosaics are given by set; `more` is `effort` and `shape`. A method that refuses a
     model, as LRP may, has no rows there; `attrs["refused"]` says why."""
     found, refused = [], {}
     asked = [(model, method) for model in models for method in methods]
     for model, method in progress(asked, desc="rating", delay=2):
-        name = on or model.trained_on
+        name = model.trained_on
         try:
             found.append(rate(model, images[name], tables[name], method, **more))
         except NotConserved as reason:

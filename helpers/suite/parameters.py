@@ -192,8 +192,7 @@ def _unread(settings: SimpleNamespace, given: set[str]) -> Iterator[str]:
          ": 'focus' are ready-made mosaics, for the notebooks that rate explanations (06 and 07); "
          "this one needs single images of classes"),
         ({"images"}, images and isinstance(images.archives, dict) and not as_it_is,
-         ": images of single classes (`archives`) are in mosaics only and too few to train on: take "
-         "fit 'as it is'"),
+         ": the images of these classes (`archives`) are too few to train on: take fit 'as it is'"),
         ({"model"}, "fits" in given and {*settings.fits} == {"scratch"} and models[0].weights,
          ": its `weights` are not read where 'fits' is scratch only"),
         ({"model"}, as_it_is and not explains,
