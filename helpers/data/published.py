@@ -26,7 +26,7 @@ def load(names: Sequence[str], folder: str | None, downloads: Path, size, per_cl
     """A Collection of the mosaics in archives or in a folder, `per_class` of each target class: the
     images in them, each once (`sets`), and their designs (`mosaics`). `names` may map an archive to
     classes: then there are the images of these, and no mosaics."""
-    only = dict(names) if isinstance(names, Mapping) else {}
+    only = names if isinstance(names, Mapping) else {}
     if folder:
         found = {Path(folder).name: Path(folder)}
     else:
@@ -38,8 +38,8 @@ def load(names: Sequence[str], folder: str | None, downloads: Path, size, per_cl
     if report:
         print("\n".join(report))
     classes = next(iter(sets.values())).classes
-    mosaics = {} if only else mosaics
-    return Collection("focus", classes, sets, report=report, mosaics=mosaics, size=size)
+    ready = {} if only else mosaics
+    return Collection("focus", classes, sets, report=report, mosaics=ready, size=size)
 
 
 def _read(name: str, folder: Path, size: int, per_class: int | None, seed: int, only):
@@ -113,8 +113,7 @@ def _cells(file: Path, size: int) -> torch.Tensor:
 
 def _table(name: str, images: list[tuple[str, str]], design: pd.DataFrame, seed: int):
     """Labels, classes and the table of images (class, file name). Its test split are the images of
-    the first `RATED` mosaics of each target class, or of as many as leave half of each class: what
-    is trained, is trained on the tiles' other images, split 4 : 1."""
+    the first `RATED` mosaics of each target class, or of as many as leave half of each class."""
     table = pd.DataFrame(images, columns=["class", "name"])
     classes = tuple(sorted(table["class"].unique(), key=lambda c: (len(c), c)))  # 2 before 10
     table = table.assign(path=name + "/" + table["name"], context="")

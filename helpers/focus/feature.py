@@ -37,9 +37,7 @@ BEFORE, OVER, ELSEWHERE = "as it is", "painted over", "painted elsewhere"
 
 
 def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
-    """Fill what is masked with the colours around it, blurred, so that nothing is seen there.
-
-    Images and what is returned are uint8 (N, 3, H, W), masks bool (N, H, W)."""
+    """Images, uint8 (N, 3, H, W), what is masked, bool (N, H, W), filled by the colours around."""
     size = len(images), *images.shape[-2:]
     if masks.dtype != torch.bool or masks.shape != size or not masks.any():
         raise ValueError(f"Masks must be bool {size}, as large as the images, and cover something.")
@@ -77,9 +75,8 @@ def beside(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
 
 
 def intervention(model: Model, images, rows, masks, method, also=None) -> pd.DataFrame:
-    """Rate the same mosaics of a pair with the feature on the outer images, and painted over; the
-    column state tells these apart. `masks`, bool (N, H, W), are the feature on each of the images;
-    `also` are other versions of the images by name."""
+    """Rate the mosaics of a pair with the feature on the outer images, painted over, and in `also`,
+    other versions of the images: the column state. `masks`, bool (N, H, W), are of all images."""
     masks = of_class(images, masks, rows["outer"].iloc[0])
     versions = {BEFORE: images.images, OVER: paint_over(images.images, masks)} | dict(also or {})
     rated = {n: rate(model, replace(images, images=v), rows, method) for n, v in versions.items()}

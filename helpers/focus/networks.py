@@ -68,9 +68,8 @@ def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -
 
 
 def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "") -> Model:
-    """The trainings of one architecture on a set, by default the `main_set`, found in the store if
-    they are there; a network as it is has one, and a class that is no ImageNet category is refused.
-    """
+    """The trainings of one architecture on a set, by default the `main_set`; a network as it is has
+    one, and a class that is no ImageNet category is refused."""
     trained_on = trained_on or main_set(collection)
     classes = collection.sets[trained_on].classes
     if recipe.fit != AS_IT_IS:
