@@ -96,8 +96,8 @@ def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) ->
 
 def by_cell(model: Model, images: ImageSet, table, methods: Iterable) -> pd.DataFrame:
     """The `right` Focus where all four cells count, in the first training: from what the logit
-    loses when a cell is painted over in the mean colour. Beside it the mean Focus by pixel, as in the
-    paper, and by cell: of relevance that is summed up in each cell, with its sign."""
+    loses when a cell is painted over in the mean colour. Beside it the mean Focus by pixel, as in
+    the paper, and by cell: of relevance that is summed up in each cell, with its sign."""
     mosaics, where = torch.cat(list(batches(table, images.images))) / 255, layouts(table)
     targets = torch.tensor([model.logit[name] for name in table["target"]])
     network, cells = model.trainings[0], cut(mosaics)
