@@ -80,8 +80,8 @@ def seeded() -> torch.Generator:
     return torch.Generator().manual_seed(0)
 
 
-def network() -> torch.nn.Module:
-    return models.build("alexnet-quarter", len(CLASSES)).eval()
+def network(architecture: str = "alexnet-quarter") -> torch.nn.Module:
+    return models.build(architecture, len(CLASSES)).eval()
 
 
 def training() -> Rows:
@@ -179,12 +179,35 @@ def focused() -> Rows:
         maps = torch.cat(alone())
         gap = float((fast().maps - maps).abs().amax() / maps.abs().amax())
         yield f"{name}, beside one by one (maps equal within {gap:.0e})", "", fast, alone
+    asked = [*map(network, ("alexnet-quarter", "vgg11-eighth", "resnet10-eighth"))]
+    [shown] = focus.batches(table[:24], images, batch_size=24)
+    both = (partial(way, asked, shown, targets[:24]) for way in (six_methods, bare_passes))
+    yield "06's six methods, beside the bare passes of LIME, IG and SmoothGrad", "", *both
     maps = torch.randn(500, 224, 224, generator=seeded()).repeat(20, 1, 1)
     layouts = torch.tensor([[True, False], [False, True]]).expand(10_000, 2, 2)
     ours, theirs = (partial(way, maps, layouts) for way in (focus.score, by_slices))
     yield "10,000 scores, beside a loop of one clip and four slices", "", ours, theirs
     yield "400 mosaics rated", "", partial(rated, 400), None
     yield "10,000 mosaics rated", "memory as of 400", partial(rated, 10_000), None
+
+
+def six_methods(networks, mosaics, targets) -> None:
+    for model in networks:
+        for method in explain.METHODS:
+            how = rating.method_settings(method, "quick")
+            explain.explain(model, mosaics, targets, method, **how)
+
+
+def bare_passes(networks, mosaics, targets) -> None:
+    """What these methods cannot do without: 41 passes for LIME, 6 each with gradients."""
+    images = mosaics.float() / 255
+    for model in networks:
+        with torch.no_grad():
+            for _ in range(41):
+                model(images)
+        for _ in range(12):
+            way = images.clone().requires_grad_()
+            torch.autograd.grad(model(way).gather(1, targets[:, None]).sum(), way)
 
 
 def gradcam(model, images, targets):
