@@ -91,8 +91,11 @@ def _trials(seed: int, shown: Sequence[ImageSet], dose: float, planted: str) -> 
         images = _mixed(marked, pair if asked else [outer], clean)
         also = {}
         if asked:
+            spots = feature.of_class(images, marked.patches, outer)
+            aside = feature.beside(replace(images, masks=None), spots)
             guess = feature.paint_over(marked.images, feature.suspected(model, marked, pair))
-            also = {"suspected": guess, "sham": _mixed(sham, [outer], marked).images}
+            also = {"elsewhere": feature.paint_over(images.images, aside), "suspected": guess}
+            also |= {"sham": _mixed(sham, [outer], marked).images}
             also["erased"] = _mixed(clean, [outer], marked).images
         mine = pairs.of_pair(design, *pair)
         rated = feature.intervention(model, images, mine, marked.patches, "gradcam", also)
@@ -101,8 +104,7 @@ def _trials(seed: int, shown: Sequence[ImageSet], dose: float, planted: str) -> 
         row["gain"] = feature.gains(model, clean, marked, pair).mean()
         row |= {f"rise_{t}": value for t, value in enumerate(feature.rises(rated))}
         if asked:
-            states = {"elsewhere": feature.ELSEWHERE} | {n: n for n in also}
-            row |= {name: feature.rises(rated, state).mean() for name, state in states.items()}
+            row |= {name: feature.rises(rated, name).mean() for name in also}
             row["sham"] = row["erased"] - row["sham"]
             before = rated[rated["state"] == feature.BEFORE]
             for found in feature.by_method(model, marked, before, METHODS).to_dict("records"):

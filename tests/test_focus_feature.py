@@ -92,7 +92,9 @@ def test_masks_that_cannot_be_used_are_refused(masks, words):
 def test_a_network_that_uses_the_mark_gains_what_can_be_computed(world):
     """Relevance is the red channel: Focus is red on ants over all red, before and after."""
     model, images, rows, clean = world
-    rated = feature.intervention(model, images, rows, images.patches, own_channel, {"clean": clean})
+    aside = feature.paint_over(images.images, feature.beside(images, images.patches))
+    also = {"clean": clean, feature.ELSEWHERE: aside}
+    rated = feature.intervention(model, images, rows, images.patches, own_channel, also)
     spot = float(images.patches[6].sum()) * 250
     ants = 2 * SIDE**2 * 120
     means = rated.groupby("state")["focus"].mean()

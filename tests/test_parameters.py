@@ -150,6 +150,12 @@ def test_a_network_as_it_is_comes_from_a_file_or_torchvision(tmp_path):
     assert validated(path, {"model": model}).model.weights == file
     with pytest.raises(ParameterError, match="'as it is' needs a network"):
         validated(path, {"model": {"architecture": "vgg11-eighth", "fit": "as it is"}})
+    two = {"source": "focus", "archives": {"ilsvrc2012": ["84", "39"]}, "size": 64}
+    assert validated(path, {"model": model, "images": two}).images.archives == two["archives"]
+    with pytest.raises(ParameterError, match="too few to train on: take fit 'as it is'"):
+        validated(path, {"images": two})
+    with pytest.raises(ParameterError, match=r"'images': .*'imagenet'"):
+        validated(path, {"model": model, "images": two | {"archives": {"imagenet": ["84"]}}})
 
 
 def test_every_notebook_declares_what_is_declared_here(tmp_path):

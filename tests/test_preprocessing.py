@@ -49,6 +49,13 @@ def test_hugging_faces_processors_and_label_names():
     clip |= {"do_center_crop": True, "do_rescale": False, "do_normalize": False, "resample": 2}
     found = preprocessing.stated(net, SimpleNamespace(**HALF, **clip))
     assert (found.resize, found.crop, found.interpolation) == (256, (224, 224), "bilinear")
+    convnext = {"size": {"shortest_edge": 224}, "crop_pct": 0.875, "resample": 3}
+    found = preprocessing.stated(net, SimpleNamespace(**HALF, **convnext))
+    assert (found.resize, found.crop) == (256, (224, 224)), "as of microsoft/resnet-50"
+    convnext["size"] = {"shortest_edge": 384}
+    found = preprocessing.stated(net, SimpleNamespace(**HALF, **convnext))
+    assert (found.resize, found.crop) == ((384, 384), None)
+    found = preprocessing.stated(net, SimpleNamespace(**HALF, **clip))
     assert found.rescale is None and found.mean == (0.0,) * 3 and found.std == (1.0,) * 3
 
 

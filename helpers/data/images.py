@@ -14,6 +14,7 @@ from helpers.worlds import pictures
 
 STRICT = {"strict": True, "extra": "forbid"}
 Archive = Literal["catsdogs", "ilsvrc2012", "mit67", "mame"]
+Archives = list[Archive] | dict[Archive, list[str]]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -77,7 +78,8 @@ class Images:
     per_class: Annotated[int, Field(ge=3)] | None = 150
     folder: Folder | None = None  # of class folders; with "focus" of mosaics and their index
     contexts: Folder | None = None  # of context folders
-    archives: list[Archive] = field(default_factory=lambda: [*get_args(Archive)])  # of "focus"
+    # of "focus"; a mapping names the classes whose images alone are read, for mosaics made anew
+    archives: Archives = field(default_factory=lambda: [*get_args(Archive)])
     context_of: dict[str, str] | None = None  # class to context (None: named as the classes)
     context_bias: Bias | None = None  # world: share of C's images in their class's own context
     # world: a quarter of the training images carry an eyespot, and this dose of it is moved from

@@ -1,7 +1,8 @@
 """The mosaics that the authors of *Focus!* published, ready made: `images: focus`.
 An archive, or one's own folder, has mosaics and an index (CSV) with a row a mosaic (`COLUMNS`)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,23 +24,31 @@ COLUMNS = ["filename", "target_class", *FILES, *LABELS]
 
 def load(names: Sequence[str], folder: str | None, downloads: Path, size, per_class, seed):
     """A Collection of the mosaics in archives or in a folder, `per_class` of each target class: the
-    images in them, each once (`sets`), and their designs (`mosaics`)."""
+    images in them, each once (`sets`), and their designs (`mosaics`). `names` may map an archive to
+    classes: then there are the images of these, and no mosaics."""
+    only = names if isinstance(names, Mapping) else {}
     if folder:
         found = {Path(folder).name: Path(folder)}
     else:
         found = {n: archives.fetch(f"{n}_mosaic.zip", downloads, URL) for n in names}
-    read = {name: _read(name, place, size, per_class, seed) for name, place in found.items()}
+    asked = size, per_class, seed
+    read = {name: _read(name, place, *asked, only.get(name)) for name, place in found.items()}
     sets, mosaics = ({name: one[part] for name, one in read.items()} for part in (0, 1))
     report = [sentence for _, _, said in read.values() for sentence in said]
     if report:
         print("\n".join(report))
     classes = next(iter(sets.values())).classes
-    return Collection("focus", classes, sets, report=report, mosaics=mosaics, size=size)
+    ready = {} if only else mosaics
+    return Collection("focus", classes, sets, report=report, mosaics=ready, size=size)
 
 
-def _read(name: str, folder: Path, size: int, per_class: int | None, seed: int):
-    """One set: its images, the design of its mosaics, and what is to be said of it."""
+def _read(name: str, folder: Path, size: int, per_class: int | None, seed: int, only):
+    """One set: its images, the design of its mosaics, and what is to be said of it; of `only` these
+    classes, where some are named."""
     index = _index(name, folder)
+    if missing := sorted({*(only or ())} - {*index["target_class"]}):
+        raise ValueError(f"{name}: no mosaic has a target that the index calls {listed(missing)}.")
+    index = index[index["target_class"].isin(only)] if only else index
     index = index.groupby("target_class", sort=False).head(per_class or len(index))
     images, kept, bad = {}, [], {}
     for row in progress(index.to_dict("records"), desc=f"reading {name}"):
@@ -54,12 +63,17 @@ def _read(name: str, folder: Path, size: int, per_class: int | None, seed: int):
     said = judge(f"{name}, mosaics", len(index), len(kept), bad)
     design = _design(kept, {key: number for number, key in enumerate(images)})
     *facts, table = _table(name, [*images], design, seed)
+    found = ImageSet(name, torch.stack([*images.values()]), *facts, table)
+    if only:  # of other classes there is a picture here and there
+        of = found.where(table["class"].isin(only))
+        labels = torch.tensor([only.index(label) for label in of.table["class"]])
+        return replace(of, classes=tuple(only), labels=labels), design, said
     if not (table["split"] == "test").any():
         said.append(
             f"{name}: its mosaics show more than half of the images of a class, so none is left to "
             "rate a network that is trained on the others: take fit 'as it is'."
         )
-    return ImageSet(name, torch.stack([*images.values()]), *facts, table), design, said
+    return found, design, said
 
 
 def _index(name: str, folder: Path) -> pd.DataFrame:
@@ -99,8 +113,7 @@ def _cells(file: Path, size: int) -> torch.Tensor:
 
 def _table(name: str, images: list[tuple[str, str]], design: pd.DataFrame, seed: int):
     """Labels, classes and the table of images (class, file name). Its test split are the images of
-    the first `RATED` mosaics of each target class, or of as many as leave half of each class: what
-    is trained, is trained on the tiles' other images, split 4 : 1."""
+    the first `RATED` mosaics of each target class, or of as many as leave half of each class."""
     table = pd.DataFrame(images, columns=["class", "name"])
     classes = tuple(sorted(table["class"].unique(), key=lambda c: (len(c), c)))  # 2 before 10
     table = table.assign(path=name + "/" + table["name"], context="")

@@ -86,9 +86,8 @@ def explain(
     `images` are (N, 3, H, W), uint8 or float in [0, 1]; `targets` the class to explain, int64 (N,)
     or one int. The `method` is one of `METHODS`, or a function of (model, float images, targets,
     **settings) that returns a tensor (B, H, W). The `preset` is "sound" or "paper". Most methods
-    take `layer`: "input", "last map" (the last convolutional one) or a layer's name. What does not
-    fit is a ValueError, as `NotConserved` by LRP; NaN or infinite relevance is a
-    FloatingPointError, unless not `check_finite`."""
+    take `layer`: "input", "last map" (the last convolutional one) or a layer's name. NaN or
+    infinite relevance is a FloatingPointError, unless not `check_finite`."""
     if not (hasattr(model, "mean") and hasattr(model, "std")):
         raise ValueError(
             f"Nobody said how {type(model).__name__} wants its images normalised: wrap it, "

@@ -23,7 +23,7 @@ def integrated_gradients(
         total = total + weight / 2 * gradient(start + (1 + place) / 2 * way)
     return way * total
 
-
+# %% ../../notebooks/06_focus_rating.ipynb #focus-smoothgrad
 def smoothgrad(
     gradient: Callable, images: torch.Tensor, samples: int, sigma: float, seed: int = 0
 ) -> torch.Tensor:

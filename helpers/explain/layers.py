@@ -131,9 +131,8 @@ def resized(maps: torch.Tensor, images: torch.Tensor) -> torch.Tensor:
 
 def last_map(model: nn.Module, images: torch.Tensor, least: int = 1) -> str:
     """Name of the layer that gives the last convolutional feature map before the classifier, of
-    more than one pixel and of `least` each way (torchvision's ``features`` or ``layer4``).
-    Pooling to a fixed size, dropout and modules that run several times do not count. A ValueError
-    where there is none, or layers that work on tokens come after it."""
+    more than one pixel and of `least` each way (torchvision's ``features`` or ``layer4``). A
+    ValueError where there is none, or layers that work on tokens come after it."""
     network = network_of(model)
     before = [(name, module, tuple(out.shape)) for name, module, _, out in ran(model, images[:1])]
     runs = Counter(name for name, _, _ in before)

@@ -1,5 +1,4 @@
 """Layer-wise relevance propagation, by modified gradients, checked for conservation.
-
 Every layer passes back, in place of a gradient, relevance divided by activation. What reaches the
 input, and what biases and stabilisers took on the way, must add up to the logit."""
 

@@ -1,7 +1,5 @@
 """Relevance maps: how the methods of lesson 06 ask a network, at which layer, in which batches.
-
-Every method takes (model, images in [0, 1], targets) and settings, and returns maps (B, H, W);
-`reduce` says how channels become one map (`layers.reduced`)."""
+Every method takes (model, images in [0, 1], targets) and settings, and returns (B, H, W)."""
 
 from functools import partial
 
@@ -57,9 +55,8 @@ def _at(model, images, layer: str) -> list[torch.Tensor]:
 def lime(
     model, images, targets, *, segments=8, samples=256, penalty=1.0, best=None, seed=0
 ) -> torch.Tensor:
-    """LIME (Ribeiro et al. 2016) with `segments` cells a side as superpixels (the authors' code
-    uses scikit-image's quickshift). With `best` the map is 1 in so many superpixels of the largest
-    positive coefficients, else 0."""
+    """LIME (Ribeiro et al. 2016) with `segments` cells a side as superpixels (the authors' follow
+    edges). With `best` the map is 1 in so many of the largest positive coefficients, else 0."""
     places = grid(segments, images)
     with torch.no_grad():
         logit = partial(layers.target_logits, model, targets=targets)

@@ -15,11 +15,8 @@ def lime(
     logit: Callable, images: torch.Tensor, places: torch.Tensor, samples: int, penalty: float,
     seed: int = 0,
 ) -> torch.Tensor:  # fmt: skip
-    """LIME: coefficients (superpixels, N) of a ridge regression of `logit(images)`, (N,).
-
-    `places`, int64 (H, W), number the superpixels; each sample hides half of them behind the mean
-    colour. Samples are weighted by their cosine distance to the whole image, in float64.
-    """
+    """LIME: coefficients (superpixels, N) of a ridge regression of `logit(images)`, (N,), in float64.
+    `places`, int64 (H, W), number the superpixels; each sample hides half of them."""
     number = int(places.max()) + 1
     draw = torch.Generator().manual_seed(seed)
     shown = torch.rand((samples, number), generator=draw) < 0.5

@@ -94,24 +94,18 @@ def mosaic_maps(picture, layout, maps: Mapping, focus: Mapping, target: str) -> 
     return fig
 
 
-FACES = {
-    "own set": {},
-    "other set": {"mfc": "white"},
-    "stopped early": {"fillstyle": "left", "mfcalt": "white"},
-}
+FACES = {"trained": {}, "stopped early": {"mfc": "white"}}
 
 
 def accuracy_and_focus(table: Table) -> Figure:
     """Focus against accuracy, from `controls.with_accuracy`: small dots are trainings, large marks
-    the means of cases; those of the same networks are joined."""
+    their means; a model is joined to itself, stopped early."""
     looks = style.series(table["architecture"])
     methods = [name for name in ("GradCAM", "LRP", "LIME") if name in table]
-    slopes = {
-        m: np.polyfit(*table.dropna(subset=[m])[["accuracy", m]].T.to_numpy(), 1)[0]
-        for m in methods
-    }
+    known = {m: table.dropna(subset=[m])[["accuracy", m]].T.to_numpy() for m in methods}
+    slopes = {m: np.polyfit(*at, 1)[0] for m, at in known.items() if np.ptp(at[0]) > 0}
     fig, axes = plt.subplots(1, len(methods), figsize=(9.5, 4.3), sharey=True, squeeze=False)
-    for ax, (method, slope) in zip(axes[0], slopes.items(), strict=True):
+    for ax, method in zip(axes[0], methods, strict=True):
         for (name, _), part in table.dropna(subset=[method]).groupby(["architecture", "model"]):
             look = looks[name] | {"ms": 8, "mew": 1.5}
             ax.plot(part["accuracy"], part[method], ".", color=look["color"], alpha=0.4, zorder=0)
@@ -122,13 +116,14 @@ def accuracy_and_focus(table: Table) -> Figure:
                 ax.plot(case["accuracy"], case[method], ls="", **look | FACES[how])
         ax.axhline(0.5, **CHANCE)
         ax.set(xlabel="accuracy on the set", ylim=(None, 1.02), xlim=(None, 1.04))
-        ax.set_title(f"{method}: {slope / 10:+.3f} per .1 of accuracy", fontsize=10)
+        ax.set_title(method, fontsize=10)
     axes[0, 0].set_ylabel("mean Focus")
     own = {"color": INK, "mew": 1.5}
     looks |= {how: own | face for how, face in FACES.items() if how in set(table["how"])}
-    looks["the same networks"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
-    steepest = max(slopes, key=slopes.get)
-    return style.headed(fig, f"The Focus of {steepest} follows accuracy most", looks | BY_CHANCE)
+    looks["the same model"] = {"color": FAINT, "ls": "-", "lw": 1.2, "marker": "."}
+    told = ", ".join(f"{slope / 10:+.3f} ({method})" for method, slope in slopes.items())
+    title = f"Per .1 of accuracy Focus changes by {told}" if told else "Accuracy is the same in all"
+    return style.headed(fig, title, looks | BY_CHANCE)
 
 
 def controls(known: Table) -> Figure:

@@ -1,6 +1,5 @@
 """*Focus! Rating XAI Methods and Finding Biases*: `mosaics`, models (`networks`), scores
-(`rating`), `means` with intervals, `controls` and choices, class `pairs`, their `feature`, and
-`claims`."""
+(`rating`), `means` with intervals, `controls`, class `pairs`, their `feature`, and `claims`."""
 
 from helpers.focus.means import summary
 from helpers.focus.mosaics import TARGETS, batches, design, layouts

@@ -13,7 +13,7 @@ from helpers.stats import Estimate
 ROUNDING = 1e-3
 WELL_FIT = 0.9  # accuracy from which a network is called well fit
 LEARNED = 2.0  # logits: an eyespot that adds more to the target was learned
-MIDDLE = {"GradCAM": -0.5, CHANCE: -0.5}  # between GradCAM and chance
+MIDDLE = {"GradCAM++": -0.5, CHANCE: -0.5}  # between chance and what is better than random
 COMBINED = {
     "focus/near-random/smoothgrad": {"SmoothGrad": 1} | MIDDLE,
     "focus/near-random/ig": {"IG": 1} | MIDDLE,
@@ -58,34 +58,34 @@ def _alike(means: pd.Series, between: str) -> stats.Mean:
 
 
 def of_accuracy(table: pd.DataFrame) -> list[Estimate]:
-    """Whether the Focus of LRP and LIME follows accuracy more than GradCAM's does: slopes of the
-    difference, with cluster-robust errors, for cases of one network are not independent."""
+    """Whether the Focus of LRP and LIME follows accuracy more than GradCAM's: by slopes."""
     found = []
     for method in sorted({"LRP", "LIME"} & set(table)):
         known = table.dropna(subset=[method, "GradCAM"])
-        if known["network"].nunique() >= 5:
-            line = OLS(known[method] - known["GradCAM"], known[["accuracy"]].assign(constant=1.0))
-            groups = {"groups": known["network"].factorize()[0]}
-            fitted = line.fit(cov_type="cluster", cov_kwds=groups, use_t=True)
-            slope = fitted.params["accuracy"], *fitted.conf_int().loc["accuracy"]
-            found.append(Estimate(f"focus/accuracy/{method.lower()}", slope))
+        line = OLS(known[method] - known["GradCAM"], known[["accuracy"]].assign(constant=1.0))
+        found += _clustered(f"focus/accuracy/{method.lower()}", line, known)
     return found
 
 
 def of_fit(table: pd.DataFrame) -> list[Estimate]:
-    """Mean Focus of GradCAM on networks that are not `WELL_FIT`, and of LRP on those that are, from
-    `controls.with_accuracy`, with cluster-robust errors."""
+    """Mean Focus of GradCAM on networks that are not `WELL_FIT`, and of LRP on those that are."""
     found, well = [], table["accuracy"] >= WELL_FIT
     for method, rows in (("GradCAM", table[~well]), ("LRP", table[well])):
         known = rows.dropna(subset=[method]) if method in table else rows[:0]
-        if known["network"].nunique() >= 5:
-            groups = {"groups": known["network"].factorize()[0]}
-            line = OLS(known[method], np.ones(len(known)))
-            fitted = line.fit(cov_type="cluster", cov_kwds=groups, use_t=True)
-            value = fitted.params.iloc[0], *fitted.conf_int().iloc[0]
-            note = f"{len(known)} networks and sets"
-            found.append(Estimate(f"focus/fit/{method.lower()}", value, note=note))
+        line = OLS(known[method], np.ones(len(known))) if len(known) else None
+        found += _clustered(f"focus/fit/{method.lower()}", line, known)
     return found
+
+
+def _clustered(claim: str, line: OLS, known: pd.DataFrame) -> list[Estimate]:
+    """The first coefficient of a line, with errors that know that the trained network and the one
+    stopped early are one; nothing from fewer than five."""
+    if known["network"].nunique() < 5:
+        return []
+    groups = {"groups": known["network"].factorize()[0]}
+    fitted = line.fit(cov_type="cluster", cov_kwds=groups, use_t=True)
+    interval = fitted.params.iloc[0], *fitted.conf_int().iloc[0]
+    return [Estimate(claim, interval, note=f"{len(known)} networks and sets")]
 
 
 def of_controls(known: pd.DataFrame) -> list[Estimate]:

@@ -5,8 +5,6 @@ import copy
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -18,7 +16,7 @@ from helpers import explain
 from helpers.data import ImageSet, mosaic
 from helpers.explain import METHODS, NotConserved, layers
 from helpers.focus.mosaics import CELLS, batches, cut, layouts
-from helpers.focus.networks import AS_IT_IS, Model, right
+from helpers.focus.networks import Model, right
 from helpers.focus.rating import method_settings, ratings, score, shown
 from helpers.models.networks import Classifier
 from helpers.store import progress
@@ -61,9 +59,8 @@ class _Step(nn.Module):
 
 class Disconnected(Classifier):
     """A trained classifier that reads each cell of a 2 x 2 mosaic by itself (DiFull, Rao et al.
-    2022): no layer sees across a seam. Its last map, `layer`, is that of the cells, joined.
-    `cells`, float (L, 4), say how much each counts: the logits (B, L x classes) are sums of those
-    of the cells, by its rows."""
+    2022). Its last map, `layer`, is that of the cells, joined. `cells`, float (L, 4), say how much
+    each counts: the logits (B, L x classes) are sums of those of the cells, by its rows."""
 
     def __init__(self, model: Classifier, mosaic: torch.Tensor, cells: torch.Tensor):
         network = nn.Sequential(OrderedDict(enter=_Step(cut), network=copy.deepcopy(model.network)))
@@ -81,9 +78,8 @@ class Disconnected(Classifier):
 
 
 def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) -> pd.DataFrame:
-    """Focus of every method in networks that read each cell of a mosaic by itself. The logit adds
-    up the target cells, so the right Focus is 1. Where a method refuses the network, the row says
-    why."""
+    """Focus of every method in networks that read each cell by itself. The logit adds up the target
+    cells, so the right Focus is 1. `why` says where a method refuses the network."""
     mosaics = torch.cat(list(batches(table, images.images)))
     classes = torch.tensor([model.logit[name] for name in table["target"]])
     where, found = layouts(table), []
@@ -91,23 +87,17 @@ def in_disconnected(model: Model, images: ImageSet, table, methods: Iterable) ->
     for training, network in enumerate(model.trainings):
         whole = Disconnected(network, mosaics[:1], cells).eval()
         targets = classes + at * (whole(mosaics[:1]).shape[1] // len(cells))
-        for about, method, asked in _ways(methods, whole.layer):
-            row = about | {"training": training, "why": ""}
-            try:
-                maps = explain.explain(whole, mosaics, targets, method, **asked).maps
-                row["focus"] = score(maps, where).numpy()
-            except NotConserved as refusal:
-                row |= {"focus": np.nan, "why": str(refusal)}
-            found.append(table.assign(**row))
+        for about, maps in _maps(whole, mosaics, targets, methods):
+            focus = np.nan if maps is None else score(maps, where).numpy()
+            found.append(table.assign(**about, training=training, focus=focus))
     rows = pd.concat(found, ignore_index=True)
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
 
 def by_cell(model: Model, images: ImageSet, table, methods: Iterable) -> pd.DataFrame:
-    """What a map is worth where all four cells count, in the first training: their contributions
-    are known, what the logit loses when a cell is painted over in the mean colour, and with them
-    the `right` Focus. Beside it the mean Focus by pixel, as in the paper, and by cell: of the
-    relevance that is summed up in each cell, with its sign, before what is negative is dropped."""
+    """The `right` Focus where all four cells count, in the first training: from what the logit
+    loses when a cell is painted over in the mean colour. Beside it the mean Focus by pixel, as in
+    the paper, and by cell: of relevance that is summed up in each cell, with its sign."""
     mosaics, where = torch.cat(list(batches(table, images.images))) / 255, layouts(table)
     targets = torch.tensor([model.logit[name] for name in table["target"]])
     network, cells = model.trainings[0], cut(mosaics)
@@ -116,45 +106,41 @@ def by_cell(model: Model, images: ImageSet, table, methods: Iterable) -> pd.Data
     gained = gained[:, range(len(table)), targets].T.reshape(-1, 2, 2)
     whole = Disconnected(network, mosaics[:1], torch.ones(1, CELLS)).eval()
     rows = []
-    for about, method, asked in _ways(methods, whole.layer):
-        with suppress(NotConserved):
-            maps = explain.explain(whole, mosaics, targets, method, **asked).maps
+    for about, maps in _maps(whole, mosaics, targets, methods):
+        if maps is not None:
             ways = gained, maps, adaptive_avg_pool2d(maps, 2)
             rows.append((about["name"], *(score(m, where).nanmean().item() for m in ways)))
     return pd.DataFrame(rows, columns=["method", "right", "by pixel", "by cell"])
 
 
-def _ways(methods: Iterable, layer: str) -> Iterator[tuple]:
-    """How each method is asked: columns that say it, the method, and all its settings."""
+def _maps(whole: Disconnected, mosaics, targets, methods: Iterable) -> Iterator[tuple]:
+    """Every way to ask each method: columns that say it, and its maps; None where it refuses."""
     for method in progress(methods, desc="disconnected networks", delay=2):
         default = METHODS[method].layer if method in METHODS else None
         quick = method_settings(method, "quick") if method in METHODS else {}
         for setting, more in SETTINGS.get(method, {"": {}}).items():
             reads = MAP if MAP in (default, more.get("layer")) else "input"
-            at = {"layer": layer} if reads == MAP else {}
-            named = [shown(method), setting or (reads if at else "")]
-            about = {"method": shown(method), "reads": reads}
-            yield about | {"name": ", ".join(filter(None, named))}, method, quick | more | at
+            asked = quick | more | ({"layer": whole.layer} if reads == MAP else {})
+            named = filter(None, [shown(method), setting or reads.removeprefix("input")])
+            about = {"method": shown(method), "reads": reads, "name": ", ".join(named)}
+            try:
+                found = explain.explain(whole, mosaics, targets, method, **asked).maps
+                yield about | {"why": ""}, found
+            except NotConserved as refusal:
+                yield about | {"why": str(refusal)}, None
 
 
 def with_accuracy(models, stopped, images, tables, methods, **more) -> pd.DataFrame:
-    """Accuracy beside the mean Focus of `FOLLOWED`, of better and worse networks, each training
-    being one: the models on their own set and on others, and models that were `stopped` early."""
-    known = {model.trained_on for model in models}
-    known = known if len(known) > 1 else set(images)  # sets that networks of this run have learned
-    cases = [(model, model.trained_on, "own set") for model in models]
-    for model, on in product(models, images):
-        alike = images[on].classes == images[model.trained_on].classes
-        if alike and on in known - {model.trained_on} and model.recipe.fit != AS_IT_IS:
-            cases.append((model, on, "other set"))
-    cases += [(model, model.trained_on, "stopped early") for model in stopped]
+    """Accuracy beside the mean Focus of `FOLLOWED` on the set that a network learned, each training
+    being one: of the models as they are, and of those that were `stopped` early."""
+    cases = [(model, "trained") for model in models] + [(m, "stopped early") for m in stopped]
     rows, followed = [], [method for method in FOLLOWED if method in methods]
-    for model, on, how in progress(cases, desc="accuracy and Focus", delay=2):
-        rated = ratings([model], images, tables, followed, on=on, **more)
+    for model, how in progress(cases, desc="accuracy and Focus", delay=2):
+        rated = ratings([model], images, tables, followed, **more)
         found = rated.groupby(["training", "method"])["focus"].mean().unstack().reset_index()
-        name = model.name + f" stopped after {model.recipe.epochs}" * (how == "stopped early")
-        case = {"architecture": model.recipe.architecture, "set": on, "how": how, "model": name}
-        rows.append(found.assign(accuracy=right(model, images[on]).mean(1), **case))
+        case = {"architecture": model.recipe.architecture, "set": model.trained_on, "how": how}
+        share = right(model, images[model.trained_on]).mean(1)
+        rows.append(found.assign(accuracy=share, model=model.name, **case))
     table = pd.concat(rows, ignore_index=True)
     table.insert(0, "network", table["model"] + ", training " + table["training"].astype(str))
     return table

@@ -37,9 +37,7 @@ BEFORE, OVER, ELSEWHERE = "as it is", "painted over", "painted elsewhere"
 
 
 def paint_over(images: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
-    """Fill what is masked with the colours around it, blurred, so that nothing is seen there.
-
-    Images and what is returned are uint8 (N, 3, H, W), masks bool (N, H, W)."""
+    """Images, uint8 (N, 3, H, W), what is masked, bool (N, H, W), filled by the colours around."""
     size = len(images), *images.shape[-2:]
     if masks.dtype != torch.bool or masks.shape != size or not masks.any():
         raise ValueError(f"Masks must be bool {size}, as large as the images, and cover something.")
@@ -76,15 +74,11 @@ def beside(images: ImageSet, masks: torch.Tensor) -> torch.Tensor:
     return aside
 
 
-def intervention(model: Model, images, rows, masks, method, also=None, aside=None) -> pd.DataFrame:
-    """Rate the same mosaics of a pair with the feature on the outer images, painted over, and with
-    as much painted elsewhere (`aside`; half an image to the side); the column state tells these
-    apart. `masks`, bool (N, H, W), are the feature on each of the images; `also` are other versions
-    of the images by name."""
+def intervention(model: Model, images, rows, masks, method, also=None) -> pd.DataFrame:
+    """Rate the mosaics of a pair with the feature on the outer images, painted over, and in `also`,
+    other versions of the images: the column state. `masks`, bool (N, H, W), are of all images."""
     masks = of_class(images, masks, rows["outer"].iloc[0])
-    aside = masks.roll(masks.shape[-1] // 2, -1) & ~masks if aside is None else aside
-    versions = {BEFORE: images.images, OVER: paint_over(images.images, masks)}
-    versions |= {ELSEWHERE: paint_over(images.images, aside)} | dict(also or {})
+    versions = {BEFORE: images.images, OVER: paint_over(images.images, masks)} | dict(also or {})
     rated = {n: rate(model, replace(images, images=v), rows, method) for n, v in versions.items()}
     return pd.concat(rated, names=["state"]).reset_index("state").reset_index(drop=True)
 
@@ -124,7 +118,7 @@ def held_out(collection: Collection, described: Images, recipe: Recipe, seed: in
     """Images of mosaics by what was done to the outer ones: in a world with an eyespot those of
     :func:`helpers.data.world.marked`, elsewhere "as it is"."""
     if described.eyespot is None:
-        return {BEFORE: networks.held_out(collection, recipe)["C"]}
+        return {BEFORE: networks.held_out(collection, recipe)[networks.main_set(collection)]}
     return world.marked(described.size, seed, described.per_class or 150, described.context_bias)
 
 

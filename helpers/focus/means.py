@@ -1,7 +1,5 @@
 """Means of Focus over trainings and mosaics, with intervals that know that mosaics share images.
-
-The variance of a mean is what the images add, plus what the trainings add, less what both contain
-(as in :func:`helpers.stats.mean`, where no two values share an image)."""
+The variance is what images add, plus what trainings add, less what both contain."""
 
 from __future__ import annotations
 
@@ -33,9 +31,8 @@ def mean(rated: pd.DataFrame) -> Mean:
 
 
 def summary(rated: pd.DataFrame, by: Sequence[str] = ("method",)) -> pd.DataFrame:
-    """Mean Focus of each method with its interval over trainings and source images (NaN where
-    nothing is defined); the columns `by` tell ratings apart. What is undefined, maps without
-    positive relevance, is counted and left out of the mean."""
+    """Mean Focus of each method with its interval over trainings and source images; columns `by`
+    tell ratings apart. What is undefined is counted, and left out of the mean."""
     rows = []
     for names, part in rated.groupby(list(by), sort=False):
         found = mean(part).interval()

@@ -20,7 +20,6 @@ def design(
     table: pd.DataFrame, classes: Sequence[str], *, per_class: int, two_classes=False, seed=0
 ) -> pd.DataFrame:
     """Decide which four images of a table with the column `class` each mosaic shows, and where.
-
     Two are of the target class, of which `per_class` mosaics are made (100 in the paper's code).
     The others are of any class, or with `two_classes` both of one (section I-C). Images are rows of
     `table`, by cell. Too few classes or images, and training images, are a ValueError."""

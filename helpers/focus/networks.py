@@ -35,6 +35,11 @@ class Model:
         return f"{self.recipe.architecture} {self.trained_on}"
 
 
+def main_set(collection: Collection) -> str:
+    """C, or the first set where there is none, as of the mosaics that the authors published."""
+    return "C" if "C" in collection.sets else next(iter(collection.sets))
+
+
 def held_out(collection: Collection, recipe: Recipe) -> dict[str, ImageSet]:
     """The images that mosaics are made of: test splits, or all images where nothing is trained."""
     sets = collection.sets.items()
@@ -62,9 +67,10 @@ def designs(collection: Collection, recipe: Recipe, per_class: int, seed: int) -
     return found
 
 
-def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "C") -> Model:
-    """The trainings of one architecture on one set, found in the store if they are there; of a
-    network as it is there is one, and a class that is no ImageNet category is refused."""
+def model(collection: Collection, recipe: Recipe, seed: int, trained_on: str = "") -> Model:
+    """The trainings of one architecture on a set, by default the `main_set`; a network as it is has
+    one, and a class that is no ImageNet category is refused."""
+    trained_on = trained_on or main_set(collection)
     classes = collection.sets[trained_on].classes
     if recipe.fit != AS_IT_IS:
         [name] = experiment.model_names(collection, [recipe.fit], [trained_on])
@@ -94,11 +100,10 @@ def every(collection: Collection, recipes: Sequence[Recipe], seed: int, sets) ->
     return [model(collection, recipe, seed, name) for recipe in recipes for name in asked]
 
 
-def stopped_early(collection: Collection, one: Model, seed: int) -> list[Model]:
-    """The model's trainings on its set, stopped after an epoch; none of a network as it is."""
-    if one.recipe.fit == AS_IT_IS:
-        return []
-    return [model(collection, replace(one.recipe, epochs=1), seed, one.trained_on)]
+def stopped_early(collection: Collection, several: Sequence[Model], seed: int) -> list[Model]:
+    """Trainings of the models, stopped after an epoch; none of a network as it is."""
+    trained = [one for one in several if one.recipe.fit != AS_IT_IS]
+    return [model(collection, replace(m.recipe, epochs=1), seed, m.trained_on) for m in trained]
 
 
 def accuracies(several: Sequence[Model], images: Mapping[str, ImageSet]) -> pd.DataFrame:

@@ -30,11 +30,9 @@ EFFORTS = {"quick": QUICK, "sound": {"lime": {"segments": 7}}, "paper": {}}
 
 
 def score(maps: torch.Tensor, layouts: torch.Tensor) -> torch.Tensor:
-    """Focus of maps (Equation 1): positive relevance on target cells over all positive relevance.
-
-    `maps` are float (N, H, W), in any unit; `layouts` are bool (N, rows, columns), true on target
-    cells. Returned is float64 (N,), from 0 to 1; NaN, to be counted and not dropped, where a map
-    has no positive relevance, or NaN or infinite relevance."""
+    """Focus of maps (Equation 1), float64 (N,), from 0 to 1; NaN, to be counted and not dropped,
+    where a map has no positive relevance, or NaN or infinite relevance. `maps` are float (N, H, W),
+    in any unit; `layouts` are bool (N, rows, columns), true on target cells."""
     typed = maps.is_floating_point() and layouts.dtype == torch.bool
     fits = maps.ndim == layouts.ndim == 3 and len(maps) == len(layouts)
     if not (typed and fits and min(np.subtract(maps.shape, layouts.shape)) >= 0):
@@ -62,7 +60,6 @@ def rate(
     model: Model, images: ImageSet, table, method, *, effort="sound", shape="native", **settings
 ) -> pd.DataFrame:
     """Focus of a method's maps of every mosaic of a design, by each training (section I-B).
-
     `images` are the held-out ones that `table`, of :func:`helpers.focus.design`, counts; the method
     is named, or a function, as for :func:`helpers.explain.explain`. `settings` replace those of the
     `effort`: "quick", "sound" or "paper". Focus is NaN where undefined, seconds are of a mosaic.
@@ -84,15 +81,13 @@ def rate(
     return rows.assign(architecture=model.recipe.architecture, set=images.name)
 
 
-def ratings(models: Iterable[Model], images, tables, methods, on=None, **more) -> pd.DataFrame:
-    """Every method on every model, on the image set that the model was trained on, or the one `on`.
-
-    Image sets and mosaics are given by set; `more` is `effort` and `shape`. A method that refuses a
-    model, as LRP may, has no rows there; `attrs["refused"]` says why."""
+def ratings(models: Iterable[Model], images, tables, methods, **more) -> pd.DataFrame:
+    """Every method on every model, on the image set that it was trained on. `images` and `tables`
+    are by set; `more` is `effort` and `shape`. `attrs["refused"]` says why a method refuses."""
     found, refused = [], {}
     asked = [(model, method) for model in models for method in methods]
     for model, method in progress(asked, desc="rating", delay=2):
-        name = on or model.trained_on
+        name = model.trained_on
         try:
             found.append(rate(model, images[name], tables[name], method, **more))
         except NotConserved as reason:

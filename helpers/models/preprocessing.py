@@ -57,6 +57,9 @@ def _hugging_face(like, labels: Mapping | None) -> Input:
     resize = size.get("shortest_edge", (size.get("height"), size.get("width")))
     resize = resize if resize != (None, None) and getattr(like, "do_resize", True) else None
     does = getattr(like, "do_center_crop", bool(cut)) and {"height", "width"} <= cut.keys()
+    if part := getattr(like, "crop_pct", None):  # of ConvNeXt's, which ResNets have, too
+        small, cut = resize < 384, {"height": resize, "width": resize}
+        resize, does = (int(resize / part), True) if small else ((resize, resize), False)
     by = None if (number := getattr(like, "resample", None)) is None else PIL[int(number)]
     mean, std = tuple(like.image_mean), tuple(like.image_std)
     if not getattr(like, "do_normalize", True):

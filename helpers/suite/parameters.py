@@ -95,8 +95,6 @@ class Declared:
     table: There | None
     cluster: str | None  # 08
     options: str  # 13
-    reference: str
-    threshold: Share | None
     draws: Annotated[int, Field(ge=99, le=100_000)]
     # of the sweeps
     seeds: Annotated[
@@ -179,6 +177,7 @@ def _unread(settings: SimpleNamespace, given: set[str]) -> Iterator[str]:
                 yield f"parameter {name!r} is read only together with {other!r}: give both"
     labels, images, models = has.get("labels"), has.get("images"), has.get("models", [])
     explains = {"method", "methods"} & has.keys()
+    as_it_is = "as it is" in [one.fit for one in models]
     rules = (  # parameters, whether they are not read here, and why
         ({"labels"}, labels and {"predictions", "frames"} <= missing,
          " is read only together with 'predictions' or 'frames'"),
@@ -189,12 +188,14 @@ def _unread(settings: SimpleNamespace, given: set[str]) -> Iterator[str]:
          " is of the embedded world, and 'images' are others"),
         ({"masks"}, has.get("masks") and images.eyespot is not None,
          " is not read where an eyespot is planted"),
-        ({"images"}, images and images.source == "focus" and "methods" not in has,
-         ": 'focus' are ready-made mosaics, for the notebooks that rate explanation methods (06); "
+        ({"images"}, images and images.source == "focus" and not explains,
+         ": 'focus' are ready-made mosaics, for the notebooks that rate explanations (06 and 07); "
          "this one needs single images of classes"),
+        ({"images"}, images and isinstance(images.archives, dict) and not as_it_is,
+         ": the images of these classes (`archives`) are too few to train on: take fit 'as it is'"),
         ({"model"}, "fits" in given and {*settings.fits} == {"scratch"} and models[0].weights,
          ": its `weights` are not read where 'fits' is scratch only"),
-        ({"model"}, "as it is" in [one.fit for one in models] and not explains,
+        ({"model"}, as_it_is and not explains,
          ": fit 'as it is' is for notebooks 06 and 07, which explain a network; this one compares "
          "trainings: take scratch, fine-tuned or probe"),
         ({"model"}, len(models) > 1 and "methods" not in has,

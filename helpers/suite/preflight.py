@@ -69,7 +69,7 @@ def plan(
     print(f"{run}, what each notebook uses:")
     for name, path in running.items():
         print(f"  {name}: {parameters.used(accepted[path], given[path])}")
-        if getattr(accepted[path], "images", None) and accepted[path].images.source == "focus":
+        if hasattr(accepted[path], "mosaics") and accepted[path].images.source == "focus":
             print(f"    {cost(accepted[path])}")
     parameters.optimized()
     return run, {name: given[path] for name, path in running.items()}

@@ -7,6 +7,8 @@ A part yields rows: what is done, the goal, our way and another. Both take turns
 printed is how many times as fast ours is by processor seconds, the median of five rounds or of as
 many as take a minute. Where there is no other way, ours runs in a process of its own, and seconds
 and the most memory are printed. Inputs are noise or drawn worlds; their content costs nothing.
+`waits` says how long each lesson lets its reader wait, by the wall: without stored networks and
+with those that it has then left, in all, until its first figure, and in its slowest cell.
 """
 
 import helpers  # noqa: F401  before torch and numpy: it pins the kernels
@@ -17,8 +19,8 @@ import io
 import multiprocessing
 import os
 import re
-import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +31,7 @@ from pathlib import Path
 
 import duckdb
 import hotcoco
+import nbformat
 import numpy as np
 import pandas as pd
 import torch
@@ -41,12 +44,14 @@ from torch.nn.functional import cross_entropy
 from torchvision.transforms.functional import pil_to_tensor, to_pil_image
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "icon2"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 import drawn as made_up
+import loans
 from detection_oracles import as_coco
 
 from helpers import explain, focus, icon2, models
-from helpers.blocks import counts, report, tally
+from helpers.audit import tally
+from helpers.blocks import counts, report
 from helpers.contexts import mosaics, pasting
 from helpers.data import ImageSet
 from helpers.explain import layers, maps
@@ -56,14 +61,16 @@ from helpers.focus.networks import Model
 from helpers.icon2 import attributes
 from helpers.models import detector
 from helpers.models.recipe import Recipe
+from helpers.suite import notebooks
 from helpers.worlds import pictures
 from helpers.worlds.driving import street
 
-Rows = Iterator[tuple[str, str, Callable, Callable | None]]
+Rows = Iterator[tuple[str, str, Callable | None, Callable | str | None]]
 CLASSES = pictures.CLASSES
 ROUNDS, MINUTE = 5, 60
 EIGHT = "pr", "acc", "tpr", "tnr", "fpr", "fnr", "ppv", "npv"
 PLAIN = {"bootstrap": 0, "permutations": 0}
+COLUMNS = ("a", "abcde"), ("b", "wxyz"), ("c", "123")  # of 60 intersections
 
 
 def noise(*shape: int) -> torch.Tensor:
@@ -74,8 +81,8 @@ def seeded() -> torch.Generator:
     return torch.Generator().manual_seed(0)
 
 
-def network() -> torch.nn.Module:
-    return models.build("alexnet-quarter", len(CLASSES)).eval()
+def network(architecture: str = "alexnet-quarter") -> torch.nn.Module:
+    return models.build(architecture, len(CLASSES)).eval()
 
 
 def training() -> Rows:
@@ -127,24 +134,20 @@ def pasted() -> Rows:
     labels = torch.arange(4).repeat_interleave(25)
     design = mosaics.design(labels, contexts, CLASSES, per_context=1, controls=())
 
-    def plain(scale):
-        size = round(96 * scale)
+    def plain():
         for row in design.itertuples():
             parts = contexts[row.context_class][row.context], images[row.object]
             ground, thing = (to_pil_image(part) for part in parts)
-            mask = to_pil_image(masks[row.object].to(torch.uint8) * 255).resize((size, size))
-            place = ((96 - size) // 2,) * 2
-            softened = mask.filter(ImageFilter.GaussianBlur(0.5))
-            ground.paste(thing.resize((size, size)), place, softened)
+            mask = to_pil_image(masks[row.object].to(torch.uint8) * 255)
+            ground.paste(thing, (0, 0), mask.filter(ImageFilter.GaussianBlur(0.5)))
             yield pil_to_tensor(ground)[None]
 
-    for scale in (1.0, 0.7):
-        stream = partial(pasting.batches, design, contexts=contexts, scale=scale)
-        ready = list(stream(pasting.cut(images, masks)))
-        ours = lambda stream=stream: scored(model, stream(pasting.cut(images, masks)))  # noqa: E731
-        theirs = lambda scale=scale: scored(model, plain(scale))  # noqa: E731
-        yield f"scale {scale}, cut, pasted and scored, beside PIL, one by one", "", ours, theirs
-        yield f"scale {scale}, scored only: the bound", "", partial(scored, model, ready), theirs
+    stream = partial(pasting.batches, design, contexts=contexts)
+    ready = list(stream(pasting.cut(images, masks)))
+    ours = lambda: scored(model, stream(pasting.cut(images, masks)))  # noqa: E731
+    theirs = lambda: scored(model, plain())  # noqa: E731
+    yield "cut, pasted and scored, beside PIL, one by one", "", ours, theirs
+    yield "scored only: the bound", "", partial(scored, model, ready), theirs
 
 
 def focused() -> Rows:
@@ -177,12 +180,35 @@ def focused() -> Rows:
         maps = torch.cat(alone())
         gap = float((fast().maps - maps).abs().amax() / maps.abs().amax())
         yield f"{name}, beside one by one (maps equal within {gap:.0e})", "", fast, alone
+    asked = [*map(network, ("alexnet-quarter", "vgg11-eighth", "resnet10-eighth"))]
+    [shown] = focus.batches(table[:24], images, batch_size=24)
+    both = (partial(way, asked, shown, targets[:24]) for way in (six_methods, bare_passes))
+    yield "06's six methods, beside the bare passes of LIME, IG and SmoothGrad", "", *both
     maps = torch.randn(500, 224, 224, generator=seeded()).repeat(20, 1, 1)
     layouts = torch.tensor([[True, False], [False, True]]).expand(10_000, 2, 2)
     ours, theirs = (partial(way, maps, layouts) for way in (focus.score, by_slices))
     yield "10,000 scores, beside a loop of one clip and four slices", "", ours, theirs
     yield "400 mosaics rated", "", partial(rated, 400), None
     yield "10,000 mosaics rated", "memory as of 400", partial(rated, 10_000), None
+
+
+def six_methods(networks, mosaics, targets) -> None:
+    for model in networks:
+        for method in explain.METHODS:
+            how = rating.method_settings(method, "quick")
+            explain.explain(model, mosaics, targets, method, **how)
+
+
+def bare_passes(networks, mosaics, targets) -> None:
+    """What these methods cannot do without: 41 passes for LIME, 6 each with gradients."""
+    images = mosaics.float() / 255
+    for model in networks:
+        with torch.no_grad():
+            for _ in range(41):
+                model(images)
+        for _ in range(12):
+            way = images.clone().requires_grad_()
+            torch.autograd.grad(model(way).gather(1, targets[:, None]).sum(), way)
 
 
 def gradcam(model, images, targets):
@@ -322,14 +348,14 @@ def frames(count: int, *, found: bool) -> Callable:
 
 def blocks() -> Rows:
     """60 intersections of three columns; FairBench is faster where they are joined by hand."""
-    for toolkit, rows in ((fairlearn, 100_000), (fairbench, 100_000), (fairbench, 1_000_000)):
+    for toolkit, rows in ((fairlearn, 100_000), (fairlearn, 1_000_000), (fairbench, 1_000_000)):
         by, *columns = people(rows)
         joined = (by["a"] + by["b"] + by["c"]).to_frame()
         for kind, groups in {"text": by, "categories": by.astype("category")}.items():
+            goal = "100" if kind == "categories" and rows == 1_000_000 else ""
             text = f"eight gaps of {rows:,} rows, columns of {kind}, beside {toolkit.__name__}"
-            text += ", joined by hand" * (rows == 1_000_000)
-            theirs = partial(toolkit, groups if rows < 1_000_000 else joined, *columns)
-            yield text, "", partial(eight, groups, *columns), theirs
+            theirs = partial(toolkit, joined if toolkit is fairbench else groups, *columns)
+            yield text, goal, partial(eight, groups, *columns), theirs
     both = {"bootstrap": 1000, "permutations": 1000}
     yield "1,000 draws and 1,000 shuffles of all gaps", "", partial(reported, 100_000, **both), None
     for size in (100_000, 1_000_000, 10_000_000):
@@ -338,28 +364,45 @@ def blocks() -> Rows:
 
 
 def shards() -> Rows:
-    """Parquet shards counted, beside the same GROUP BY in DuckDB alone: memory counts, too."""
+    """A Parquet file counted, beside the same GROUP BY in DuckDB alone; ONLY=shards."""
     with tempfile.TemporaryDirectory() as folder:
-        by, prediction, label = people(1_000_000)
-        by = by.astype("category").assign(y_pred=prediction, y_true=label)
-        by.to_parquet(f"{folder}/0.parquet")
-        for shard in range(1, 10):  # ten equal shards are as much to read as ten others
-            shutil.copy(f"{folder}/0.parquet", f"{folder}/{shard}.parquet")
-        ours = partial(partial, tally.of_file, folder, sensitive_features=["a", "b", "c"])
-        yield "10,000,000 rows in 10 shards", "", ours, None
-        columns = "a, b, c, y_true, y_pred"
-        query = f"SELECT {columns}, count(*) FROM '{folder}/*.parquet' GROUP BY {columns}"
-        yield "the same in DuckDB alone", "", partial(queried, query), None
+        for rows in (10_000_000, 100_000_000):
+            path = f"{folder}/{rows}.parquet"
+            draw = "substr('{}', 1 + (hash(i + {}) % {})::INT, 1)".format
+            by = ", ".join(f"{draw(of, n, len(of))} {n_}" for n, (n_, of) in enumerate(COLUMNS))
+            labels = "(hash(i + 7) % 2)::TINYINT y_true, (hash(i + 8) % 10 < 4)::TINYINT y_pred"
+            made = f"SELECT {by}, {labels} FROM range({rows}) t(i)"
+            duckdb.execute(f"COPY ({made}) TO '{path}' (FORMAT parquet)")
+            ours = partial(tally.of_file, path, sensitive_features=["a", "b", "c"])
+            columns = "a, b, c, y_true, y_pred"
+            query = f"SELECT {columns}, count(*) FROM '{path}' GROUP BY {columns}"
+            theirs = lambda query=query: duckdb.execute(query).fetchall()  # noqa: E731
+            yield f"{rows:,} rows counted, beside DuckDB's bare count", "0.83", ours, theirs
 
 
-def queried(query: str) -> Callable:
-    return partial(duckdb.execute, query)
+def pages() -> Rows:
+    """A table of 10,000 rows, from the command to its page: seconds on the wall (goal: 20)."""
+    with tempfile.TemporaryDirectory() as folder:
+        loans.loans(10_000).to_csv(f"{folder}/loans.csv", index=False)
+        told = "--map y_true=repaid --positive decision=approve,repaid=yes --sensitive sex,age"
+        command = [sys.executable, "-m", "helpers.audit.table", f"{folder}/loans.csv"]
+        here = {"SUITE_OUTPUTS": folder, "cwd": Path(__file__).parents[2]}
+        yield (
+            "a page of 10,000 rows",
+            "20 s",
+            partial(partial, paged, command + told.split(), here),
+            None,
+        )
+
+
+def paged(command: list[str], here: dict) -> None:
+    environment = {**os.environ, "SUITE_OUTPUTS": here["SUITE_OUTPUTS"]}
+    subprocess.run(command, env=environment, cwd=here["cwd"], check=True, capture_output=True)
 
 
 def people(rows: int):
     draw = np.random.default_rng(0)
-    columns = {"a": "abcde", "b": "wxyz", "c": "123"}
-    by = pd.DataFrame({name: draw.choice(list(of), rows) for name, of in columns.items()})
+    by = pd.DataFrame({name: draw.choice(list(of), rows) for name, of in COLUMNS})
     label = draw.integers(0, 2, rows)
     return by, (draw.random(rows) < 0.3 + 0.3 * label).astype(int), label
 
@@ -404,8 +447,31 @@ def fairbench(by, prediction, label):
     return fb.reports.pairwise(predictions=prediction, labels=label, sensitive=groups, measures=of)
 
 
+def waits() -> Rows:
+    """Each lesson as a reader runs it; the first time with an empty store of its own."""
+    goals = {"without stored networks": "120 s, 60 s", "with them": "30 s, -, 10 s"}
+    with tempfile.TemporaryDirectory() as folder:
+        for notebook in notebooks.lessons():
+            for kind, goal in goals.items():
+                yield f"{notebook.stem}, {kind}", goal, None, waited(notebook, Path(folder))
+
+
+def waited(notebook: Path, folder: Path) -> str:
+    """In all, first figure and slowest cell, in seconds, by what papermill notes of each cell."""
+    out = folder / notebook.name
+    command = [sys.executable, "-m", "papermill", "--no-progress-bar", "--log-level", "ERROR"]
+    new = {"SUITE_OUTPUTS": str(folder / notebook.stem), "TQDM_DISABLE": "1"}
+    subprocess.run([*command, notebook, out], env=os.environ | new, check=True)
+    done = nbformat.read(out, 4)
+    cells = [cell for cell in done.cells if cell.cell_type == "code"]
+    spent = [cell.metadata.papermill.duration or 0 for cell in cells]
+    figures = ["data:image/png" in str(cell.outputs) for cell in cells]
+    first = f"{sum(spent[: figures.index(True) + 1]):.0f}" if any(figures) else "-"
+    return f"{done.metadata.papermill.duration:.0f} s, {first} s, {max(spent):.0f} s"
+
+
 PARTS = {"training": training, "mosaics": mosaic, "pasting": pasted, "focus": focused}
-PARTS |= {"icon2": detected, "blocks": blocks, "shards": shards}
+PARTS |= {"icon2": detected, "blocks": blocks, "shards": shards, "pages": pages, "waits": waits}
 
 
 def seconds(route: Callable) -> float:
@@ -448,7 +514,9 @@ def main(parts: list[str]) -> None:
     torch.set_num_threads(1)
     for part in parts or PARTS:
         for text, goal, ours, theirs in PARTS[part]():
-            if theirs:
+            if isinstance(theirs, str):  # measured already
+                said = theirs
+            elif theirs:
                 said = ratio(ours, theirs)
             else:
                 with multiprocessing.get_context("spawn").Pool(1) as pool:

@@ -1,0 +1,168 @@
+"""*Focus!* as `PRESET=paper` and `paper-tuned` ask for it, through the notebooks, on small archives
+that a local server serves in the layout that the authors' public code writes: `NAME_mosaic/data/
+0.jpg` ..., and an index with a row a mosaic.
+
+The images are noise of a class's colour, and the networks' weights are random: no number here
+tells anything of the paper. LIME's 1,000 samples are left out."""
+
+import io
+import json
+import shutil
+import zipfile
+
+import nbformat
+import numpy as np
+import pandas as pd
+import papermill
+import pytest
+import yaml
+from PIL import Image
+from safetensors.torch import save_file
+from test_sources_archives import Server, zipped
+
+from helpers import data, models, store
+from helpers.data import published
+from helpers.data.images import Images
+from helpers.suite import claims
+
+ROOT, SIDE = store.root(), 32
+URL = "https://storage.hpai.bsc.es/focus-metric/"
+METHODS = ["gradcam", "lrp", "smoothgrad", "gradcam++", "integrated-gradients"]
+ARCHITECTURES = ["squeezenet1_0", "resnet18"]
+pytestmark = pytest.mark.slow
+
+
+def archive(name: str, classes: list[int], images: int, each: int) -> bytes:
+    """Mosaics of two target images and two others, as the authors' `multiclass_mosaic_creation`."""
+    rng, members, rows = np.random.default_rng(0), {}, []
+    shown = {}
+    for label in classes:
+        noise = rng.integers(0, 120, (images, SIDE, SIDE, 3), dtype=np.uint8)
+        noise[..., label % 3] += 100
+        shown |= {(label, f"{label}_{i}.jpg"): noise[i] for i in range(images)}
+    for target in classes:
+        own = [key for key in shown if key[0] == target]
+        others = [key for key in shown if key[0] != target]
+        for number in range(each):
+            two = [own[(2 * number + i) % images] for i in range(2)]
+            four = two + [others[i] for i in rng.choice(len(others), 2, replace=False)]
+            four = [four[i] for i in rng.permutation(4)]
+            cells, file = [shown[key] for key in four], io.BytesIO()
+            whole = np.vstack([np.hstack(cells[:2]), np.hstack(cells[2:])])
+            Image.fromarray(whole).save(file, "JPEG")
+            members[f"{name}_mosaic/data/{len(rows)}.jpg"] = file.getvalue()
+            row = {"filename": f"{len(rows)}.jpg"} | {f"filename_{i}": four[i][1] for i in range(4)}
+            rows.append(
+                row | {f"label_{i}": four[i][0] for i in range(4)} | {"target_class": target}
+            )
+    index = pd.DataFrame(rows).to_csv(index=False)
+    return zipped(members | {f"{name}_mosaic/{name.removesuffix('2012')}.csv": index})
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A copy of the project that knows the server, with random weights for 1,000 classes."""
+    folder, served = tmp_path_factory.mktemp("focus"), Server()
+    served.files["ilsvrc2012_mosaic.zip"] = archive("ilsvrc2012", [39, 84, 207], 6, 4)
+    for name in ("catsdogs", "mit67", "mame"):
+        served.files[f"{name}_mosaic.zip"] = archive(name, [0, 1], 20, 16)
+    unwanted = shutil.ignore_patterns("__pycache__", "downloads", ".ipynb_checkpoints")
+    for name in ("helpers", "sweeps", "notebooks", "data"):
+        shutil.copytree(ROOT / name, folder / name, ignore=unwanted)
+    for name in ("Snakefile", "Makefile", "TEACHING.md", "requirements.lock"):
+        shutil.copy(ROOT / name, folder / name)
+    published = folder / "helpers/data/published.py"
+    assert published.read_text().count(URL) == 1
+    published.write_text(published.read_text().replace(URL, served.url))
+    for name in ARCHITECTURES:
+        weights = models.build(name, 1000, seed=1).network.state_dict()
+        save_file({key: one.contiguous() for key, one in weights.items()}, folder / f"{name}.st")
+    yield folder, served
+    served.http.shutdown()
+    served.http.server_close()
+
+
+def executed(project, preset: str, lesson: str, patch, **small) -> tuple:
+    """Run a lesson with the block of a preset, made small; its tables' folder, and what it says."""
+    folder, _ = project
+    given = yaml.safe_load((ROOT / f"sweeps/{preset}.yml").read_text())[lesson]
+    given["images"] = given["images"] | {"size": SIDE}
+    names = small.pop("architectures", ARCHITECTURES)
+    several = given["model"] if isinstance(given["model"], list) else [given["model"]]
+    several = [
+        one | {"architecture": name, "weights": str(folder / f"{name}.st")}
+        | ({"epochs": 1} if "epochs" in one else {})
+        for one, name in zip(several, names[-len(several) :], strict=False)
+    ]  # fmt: skip
+    given["model"] = several if lesson.startswith("06") else several[0]
+    patch.setenv("SUITE_OUTPUTS", str(folder / "outputs"))
+    patch.setenv("PYTHONPATH", str(folder))
+    done = folder / f"{preset}-{lesson}.ipynb"
+    notebook = folder / "notebooks" / f"{lesson}.ipynb"
+    given |= small | {"output": preset}
+    papermill.execute_notebook(notebook, done, given, cwd=folder / "notebooks", progress_bar=False)
+    outputs = [o for c in nbformat.read(done, 4).cells for o in c.get("outputs", [])]
+    told = "".join(one.get("text", "") for one in outputs)
+    return folder / "outputs" / preset / "tables" / lesson, told
+
+
+def test_imagenet_as_it_is_with_the_authors_mosaics_and_settings(project, monkeypatch):
+    small = {"mosaics": 1, "methods": METHODS}
+    tables, _ = executed(project, "paper", "06_focus_rating", monkeypatch, **small)
+    found = pd.read_csv(tables / "focus.csv")
+    assert set(found["architecture"]) == set(ARCHITECTURES) and set(found["set"]) == {"ilsvrc2012"}
+    assert set(found["mosaics"]) == {3} and found["method"].nunique() == len(METHODS)
+    assert (pd.read_csv(tables / "accuracies.csv")["trainings"] == 1).all()
+    record = json.loads((tables.parents[1] / "findings/06_focus_rating.json").read_text())
+    judged = pd.DataFrame(record["findings"])
+    judged = judged[~judged["id"].str.startswith("suite/")].set_index("id")["verdict"]
+    assert judged["focus/near-random/ig"] == claims.UNDECIDED, "three mosaics decide nothing"
+    assert judged["focus/varies/lime"] == claims.NO_COUNTERPART, "LIME is not asked for here"
+    assert not judged.isin([claims.DIFFERS]).any(), "a wrong one would contradict: their mosaics"
+
+
+def test_two_classes_of_imagenet_by_their_numbers(project, monkeypatch):
+    small = {"per_pair": 3}
+    tables, told = executed(project, "paper", "07_focus_bias_pairs", monkeypatch, **small)
+    ranked = pd.read_csv(tables / "pairs.csv", dtype={"target": str, "outer": str})
+    assert set(zip(ranked["target"], ranked["outer"], strict=True)) == {("84", "39"), ("39", "84")}
+    assert (ranked["mosaics"] == 3).all() and "12 held-out images of 2 classes" in told
+
+
+def test_the_three_other_sets_with_a_network_fine_tuned_on_the_tiles_other_images(
+    project, monkeypatch
+):
+    """All three in one run; what is rated is the authors', what is trained is not."""
+    small = {"mosaics": 1, "methods": ["gradcam", "lrp"], "trainings": 1}
+    small["architectures"] = ARCHITECTURES[1:]
+    tables, _ = executed(project, "paper-tuned", "06_focus_rating", monkeypatch, **small)
+    found = pd.read_csv(tables / "focus.csv")
+    assert set(found["set"]) == {"catsdogs", "mit67", "mame"} and set(found["mosaics"]) == {2}
+    shares = pd.read_csv(tables / "accuracies.csv")
+    assert len(shares) == 3
+    assert (shares["images"] < 40).all(), "the test images only: the others were trained on"
+
+
+def test_a_mosaic_that_the_archive_lacks_is_named(project, tmp_path, monkeypatch):
+    """Lost, or under another name than the index has."""
+    whole = archive("mame", [0, 1], 4, 3)
+    with zipfile.ZipFile(io.BytesIO(whole)) as content:
+        members = {name: content.read(name) for name in content.namelist()}
+    members["mame_mosaic/data/4-copy.jpg"] = members.pop("mame_mosaic/data/4.jpg")
+    del members["mame_mosaic/data/2.jpg"]
+    _, served = project
+    served.files["mame_mosaic.zip"], kept = zipped(members), served.files["mame_mosaic.zip"]
+    monkeypatch.setattr(published, "URL", served.url)
+    monkeypatch.setattr(store, "root", lambda: tmp_path)
+    with pytest.raises(
+        ValueError, match=r"mame: 2 mosaics of the index are not .*: 2\.jpg, 4\.jpg"
+    ):
+        data.load(Images("focus", archives=["mame"], size=SIDE))
+    served.files["mame_mosaic.zip"] = kept
+
+
+def test_a_class_that_no_mosaic_asks_for_is_named(project, tmp_path, monkeypatch):
+    monkeypatch.setattr(published, "URL", project[1].url)
+    monkeypatch.setattr(store, "root", lambda: tmp_path)
+    with pytest.raises(ValueError, match=r"ilsvrc2012: no mosaic .* the index calls peacock"):
+        data.load(Images("focus", archives={"ilsvrc2012": ["peacock", "39"]}, size=SIDE))
