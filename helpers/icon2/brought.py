@@ -6,6 +6,8 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,14 @@ import pandas as pd
 
 from helpers.icon2 import reading
 from helpers.icon2.attributes import Attribute, Frames, from_column
+from helpers.icon2.average_precision import Curves, Options
+from helpers.icon2.matching import match
 from helpers.icon2.reading import CORNERS, DetectionDataError
 from helpers.store import progress
 
 CHUNK, LONGEST = 1 << 20, 1 << 28  # characters read at once; of one entry of a list
 WHOLE = 1_000_000_000  # bytes of a BDD100K file, which is not read in a stream
+SIZES = ("small", "medium", "large")
 BOUNDS = (32**2, 96**2)  # square pixels: COCO's small, medium and large
 OF_COCO = {"license", "coco_url", "flickr_url", "date_captured", "segmentation", "area", "bbox"}
 OF_COCO |= {"id", "image_id", "category_id", "iscrowd", "ignore", "file_name", "width", "height"}
@@ -27,6 +32,7 @@ OWN = {"name", "video", "width", "height", "id", "image", "category", "ignore", 
 OWN |= {"extent", "box", *CORNERS}  # columns that are no attributes
 OF_BDD = {"frames", "name", "labels", "videoName", "url", "config", "groups"}
 COLUMNS = ["image", "class", *CORNERS]  # of a CSV; detections have `score`, too
+LIKE_COCO = Options(precision="raw", images="all", false_positives="coco")
 NEITHER = "it is no COCO file (a list 'annotations', or of results), no list of BDD100K's frames"
 
 
@@ -499,7 +505,7 @@ def _told(notes: Counter) -> list[str]:
     return [text if n < 0 else f"{n:,} {text}" for text, n in notes.items() if n]
 
 
-def asked(
+def comparable(
     frames: Frames, wanted: Sequence[str] | None, fewest: int
 ) -> tuple[list[Attribute], list[str]]:
     """The attributes that can be asked about, those of `wanted` or all that there are, and a
@@ -529,12 +535,12 @@ def asked(
 def explaining(frames: Frames, bounds: Sequence[float] = BOUNDS) -> list[Attribute]:
     """What every box has and may explain a gap: its size (by `bounds` of its area, square pixels),
     its shape, and how many boxes its image has."""
-    boxes, names = frames.boxes, ["small", "medium", "large"]
+    boxes = frames.boxes
     codes, of_found = (
         np.searchsorted(list(bounds), t[column].to_numpy(float), side="right")
         for t, column in ((boxes, "area"), (frames.detections, "extent"))
     )
-    found = [Attribute("size", tuple(names[: len(bounds) + 1]), codes, "box", of_found)]
+    found = [Attribute("size", SIZES[: len(bounds) + 1], codes, "box", of_found)]
     width, height = boxes.x2 - boxes.x1, boxes.y2 - boxes.y1
     made = {
         "shape (width/height)": width / height.where(height > 0),
@@ -548,3 +554,42 @@ def explaining(frames: Frames, bounds: Sequence[float] = BOUNDS) -> list[Attribu
             continue
         found += [one] if len(one.values) > 1 else []
     return found
+
+
+def like_coco(frames: Frames, bounds: Sequence[float] = BOUNDS) -> dict[str, float]:
+    """AP as COCO's evaluator prints it: the mean over IoUs, at .5, at .75, and of boxes of three
+    sizes, whose areas end at `bounds` (square pixels)."""
+    ends = list(pairwise([0, *bounds, 1e10]))
+    ranges = {"all": (0, 1e10)} | dict(zip(SIZES, ends, strict=False))
+    numbers, ignored = {}, frames.boxes["ignore"]
+    for name, (low, high) in ranges.items():
+        area, extent = frames.boxes["area"], frames.detections["extent"].to_numpy()
+        outside = (area < low) | (area > high)
+        boxes = frames.boxes.assign(crowd=ignored, ignore=ignored | outside)
+        other = np.where((extent < low) | (extent > high), -1, 0)
+        inside = Attribute("inside", ("yes",), np.zeros(len(boxes), int), "box", other)
+        matches = match(replace(frames, boxes=boxes))
+        curves = [Curves(matches.of(one), [inside], LIKE_COCO) for one in matches.classes]
+        ap = np.array([one.average_precision(np.ones(matches.n_images))[0] for one in curves])
+        ap = ap[~np.isnan(ap).all(1)]
+        numbers[name] = ap.mean() if len(ap) else np.nan
+        if name == "all":
+            numbers |= {"IoU .5": ap[:, 0].mean(), "IoU .75": ap[:, 5].mean()}
+    return numbers
+
+
+def most(matches, wanted: Sequence[str] | None, fewest: int) -> list[str]:
+    """The classes that are compared: those that are `wanted`, or the eight with the most boxes that
+    have `fewest`."""
+    if unknown := [name for name in wanted or () if name not in matches.classes]:
+        there = ", ".join(matches.classes[:20])
+        raise DetectionDataError(f"no class {unknown[0]!r} is labelled; there are: {there}")
+    boxes = matches.boxes["category"][~matches.boxes["ignore"]]
+    counts = np.bincount(boxes, minlength=len(matches.classes))
+    enough = [name for name, n in zip(matches.classes, counts, strict=True) if n >= 2 * fewest]
+    if not (wanted or enough):
+        raise DetectionDataError(
+            f"no class has {2 * fewest} boxes, so no two groups can have {fewest} each; the most "
+            f"are {counts.max()} of {matches.classes[0]!r}: bring more images"
+        )
+    return list(wanted or enough[:8])
