@@ -106,9 +106,10 @@ def named(classes, attributes, null, chance, losses, draws, seed=0) -> pd.DataFr
             hit = (null.deviations(gaps, number) > null.cut) & lowest
             rows.append((one.name, one.values[group], loss, hit.any()))
     table = pd.DataFrame(rows, columns=["attribute", "group", "loss", "named"])
-    times = table.groupby(["attribute", "group", "loss"], sort=False)["named"].agg(["sum", "size"])
-    low, high = stats.wilson(times["sum"], times["size"])
-    return times.assign(share=times["sum"] / times["size"], low=low, high=high).reset_index()
+    times = table.groupby(["attribute", "group", "loss"], sort=False)["named"]
+    times = times.agg(named="sum", of="size").reset_index()
+    low, high = stats.wilson(times["named"], times["of"])
+    return times.assign(share=times["named"] / times["of"], low=low, high=high)
 
 # %% ../../notebooks/12_audit_your_detector.ipynb #12-23
 def estimable(attribute, of_class):
