@@ -1,5 +1,5 @@
-"""``python -m helpers.audit.detector [LABELS PREDICTIONS] ...``: run notebook 12 on a detector's
-labels and detections, into a folder."""
+"""``python -m helpers.audit.detector --labels FILE --predictions FILE ...``: run notebook 12 on a
+detector's labels and detections, into a folder."""
 
 import argparse
 import re
@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
 import papermill
 
 from helpers import store
@@ -27,8 +28,8 @@ def parser() -> argparse.ArgumentParser:
     about = "Audit a detector from its labels and detections; without them, that of drawn streets."
     made = argparse.ArgumentParser("python -m helpers.audit.detector", description=about)
     add = made.add_argument
-    add("labels", nargs="?", help="COCO's JSON, BDD100K's (file or folder), or a CSV of boxes")
-    add("predictions", nargs="?", help="COCO's results, BDD100K's, or a CSV of boxes with scores")
+    add("--labels", help="COCO's JSON, BDD100K's (file or folder), or a CSV of boxes")
+    add("--predictions", help="COCO's results, BDD100K's, or a CSV of boxes with scores")
     add("--attributes", help="CSV with a column image (names) or box (ids), and attributes")
     add("--groups", type=_names, help="attributes whose values are compared; all unless named")
     add("--classes", type=_names, help="classes that are compared; eight with most boxes")
@@ -44,22 +45,29 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the notebook; what it refuses is one sentence, and what stood there before is kept."""
-    given = {k: v for k, v in vars(parser().parse_args(arguments)).items() if v is not None}
-    if "labels" in given and "predictions" not in given:
-        raise SystemExit("audit: predictions are missing: LABELS=... PREDICTIONS=..., both of them")
-    for name in {"labels", "predictions", "attributes", "frames"} & set(given):
-        given[name] = str(Path(given[name]).resolve())
-    name = Path(given.get("labels", "street")).name.split(".")[0] or "detector"
-    given.setdefault("output", f"audit/{re.sub(r'[^A-Za-z0-9_-]', '_', name)}")
-    (folder := store.outputs() / given["output"]).mkdir(parents=True, exist_ok=True)
+    options = {k: v for k, v in vars(parser().parse_args(arguments)).items() if v}
+    if len({"labels", "predictions"} & set(options)) == 1:
+        raise SystemExit("audit: a detector needs LABELS=FILE and PREDICTIONS=FILE, both of them")
+    for name in {"labels", "predictions", "attributes", "frames"} & set(options):
+        if not Path(options[name]).exists():
+            raise SystemExit(f"audit: {name}: there is no file or folder {options[name]!r} here")
+        options[name] = str(Path(options[name]).resolve())
+    name = Path(options.get("labels", "street")).name.split(".")[0] or "detector"
+    options.setdefault("output", f"audit/{re.sub(r'[^A-Za-z0-9_-]', '_', name)}")
+    (folder := store.outputs() / options["output"]).mkdir(parents=True, exist_ok=True)
     source, ran = store.root() / "notebooks" / f"{NOTEBOOK}.ipynb", folder / "running.ipynb"
     try:
-        papermill.execute_notebook(source, ran, given, progress_bar=True, log_output=False)
+        papermill.execute_notebook(source, ran, options, progress_bar=True, log_output=False)
     except papermill.PapermillExecutionError as error:
         ran.unlink(missing_ok=True)
         raise SystemExit(f"audit: {error.evalue}") from None
     ran.replace(folder / "notebook.ipynb")
     print(f"open {folder / 'page.html'}")
+
+
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """A table for the page: its numbers with three digits."""
+    return table.map(lambda one: f"{one:.3g}" if isinstance(one, float) and one == one else one)
 
 
 def command(settings: dict) -> str:

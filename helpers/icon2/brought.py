@@ -100,7 +100,7 @@ def entries(path: Path) -> Iterator[tuple[str, Any]]:
                 except ValueError as error:
                     if whole or len(text) - at > LONGEST:
                         raise _cut_short(path, error) from None
-                more = _next(file, path, max(CHUNK, len(text) - at))
+                more = _next(file, path, len(text) - at)
                 text, at, whole = text[at:] + more, 0, not more
 
         def listed(key: str) -> Iterator[tuple[str, Any]]:
@@ -137,9 +137,9 @@ def _opened(path: Path):
     return (gzip.open if packed else open)(path, "rt", encoding=encoding)
 
 
-def _next(file, path: Path, size: int = CHUNK) -> str:
+def _next(file, path: Path, size: int = 0) -> str:
     try:
-        return file.read(size)
+        return file.read(max(size, CHUNK))
     except (ValueError, OSError, EOFError) as error:
         raise _cut_short(path, error) from None
 
@@ -209,7 +209,7 @@ def _coco_labels(path: Path, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame
                     notes["labels left out: they have no box"] += 1
                     continue
                 of, category = entry["image_id"], entry["category_id"]
-                x, y, width, height = entry["bbox"]
+                x, y, width, height = _four(entry["bbox"])
                 area, crowd = entry.get("area", width * height), bool(entry.get("iscrowd", 0))
                 numbers.extend((of_image.setdefault(of, len(of_image)), x, y, width, height))
                 numbers.extend((area, crowd))
@@ -255,6 +255,12 @@ def _single(value: Any) -> bool:
 
 def _sized(entry: dict) -> dict:
     return {name: float(entry[name]) for name in ("width", "height") if entry.get(name)}
+
+
+def _four(bbox: Sequence[float]) -> Sequence[float]:
+    if len(bbox) != 4:
+        raise ValueError(f"'bbox' has {len(bbox)} numbers, not 4: x, y, width, height")
+    return bbox
 
 
 def _bad(path: Path, place: str, error: Exception) -> DetectionDataError:
@@ -376,10 +382,8 @@ def _coco_results(path: Path, images, notes: Counter) -> tuple[pd.DataFrame, pd.
                 number, by_text = texts.get(of, -1), by_text + 1
             if number < 0:
                 unlabelled.setdefault(str(of), None)
-            numbers.extend((number, kinds.setdefault(kind, len(kinds)), *entry["bbox"]))
+            numbers.extend((number, kinds.setdefault(kind, len(kinds)), *_four(entry["bbox"])))
             numbers.append(entry["score"])
-            if len(entry["bbox"]) != 4:
-                raise ValueError(f"'bbox' has {len(entry['bbox'])} numbers, not 4")
         except (KeyError, TypeError, ValueError) as error:
             raise _bad(path, f"detection {len(numbers) // 7} ({str(entry)[:80]})", error) from None
     if not numbers:
@@ -389,7 +393,7 @@ def _coco_results(path: Path, images, notes: Counter) -> tuple[pd.DataFrame, pd.
     found = _cornered(table[:, 0].astype(np.int64), table[:, 2:6])
     spelled = pd.Index([names.get(kind, names.get(_whole(kind), f"id {kind}")) for kind in kinds])
     found["category"] = spelled.to_numpy()[table[:, 1].astype(int)]
-    return found.assign(score=table[:, 6]), pd.Series([*unlabelled, *images["name"]])
+    return found.assign(score=table[:, 6]), pd.Series([*unlabelled] or images["name"])
 
 
 def _whole(text: Any) -> Any:
