@@ -46,8 +46,8 @@ def brought(
     notes: Counter = Counter()
     images, boxes = _labels(Path(labels), notes)
     left = _ignored_alone(boxes, notes)
-    names = boxes["category"][left].value_counts(sort=False).sort_values(kind="stable")
-    classes = tuple(map(str, names.index[::-1]))
+    counts = boxes["category"][left].value_counts().sort_index()
+    classes = tuple(map(str, counts.sort_values(ascending=False, kind="stable").index))
     found = _detections(Path(predictions), images, boxes, notes)
     listed = pd.Index(classes)
     unknown = found["category"][~found["category"].isin(listed)].value_counts()
@@ -154,7 +154,7 @@ def _kind(path: Path) -> str:
     """What a file is: csv, coco, results (of COCO) or bdd."""
     if path.is_dir():
         return "bdd"
-    if any(one in (".csv", ".tsv", ".txt") for one in path.suffixes[-2:]):
+    if ".csv" in path.suffixes[-2:]:
         return "csv"
     for key, entry in entries(path):
         if key in ("images", "annotations", "categories"):
@@ -183,14 +183,15 @@ def _labels(path: Path, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame]:
     if kind == "bdd":
         images, boxes, sentences = reading.read_labels(path, None)
         notes.update({sentence: -1 for sentence in sentences})
+    else:
+        images, boxes = _coco_labels(path, notes) if kind == "coco" else _csv_labels(path)
+    if boxes.empty:
+        raise DetectionDataError(f"{path.name}: no image of it has a box: there is nothing to find")
+    if kind == "bdd":  # whose bounds of sizes are for frames as wide as its own
         scale = (reading.WIDTH / images["width"].to_numpy()[boxes["image"]]) ** 2
         boxes["extent"] = (boxes.x2 - boxes.x1) * (boxes.y2 - boxes.y1)
         return images, boxes.assign(area=boxes["extent"] * scale)
-    images, boxes = _coco_labels(path, notes) if kind == "coco" else _csv_labels(path, notes)
-    if boxes.empty:
-        raise DetectionDataError(f"{path.name}: no image of it has a box: there is nothing to find")
-    numbered = reading.numbered(images["name"], path)
-    assert len(numbered) == len(images)
+    reading.numbered(images["name"], path)
     return images, _checked(boxes, images, path, notes, scored=False)
 
 
@@ -201,7 +202,8 @@ def _coco_labels(path: Path, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame
         try:
             if key == "images":
                 about = {"id": entry["id"], "name": str(entry.get("file_name", entry["id"]))}
-                images.append(_further(entry) | about | _sized(entry))
+                about |= {side: entry[side] for side in ("width", "height") if entry.get(side)}
+                images.append(_further(entry) | about)
             elif key == "categories":
                 names[entry["id"]] = str(entry["name"])
             elif key == "annotations":
@@ -246,15 +248,8 @@ def _coco_labels(path: Path, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame
 def _further(entry: dict) -> dict:
     """The attributes of one of COCO's images or boxes: single values that COCO does not define."""
     every = entry | (entry.get("attributes") or {})
-    return {k: v for k, v in every.items() if k not in OF_COCO | OWN and _single(v)}
-
-
-def _single(value: Any) -> bool:
-    return isinstance(value, str | int | float | bool)
-
-
-def _sized(entry: dict) -> dict:
-    return {name: float(entry[name]) for name in ("width", "height") if entry.get(name)}
+    single = {k: v for k, v in every.items() if isinstance(v, str | int | float)}
+    return {k: v for k, v in single.items() if k not in OF_COCO | OWN}
 
 
 def _four(bbox: Sequence[float]) -> Sequence[float]:
@@ -277,7 +272,7 @@ def _cornered(image, bbox: np.ndarray) -> pd.DataFrame:
     )
 
 
-def _csv_labels(path: Path, notes: Counter) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _csv_labels(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     table = _csv(path, COLUMNS)
     names = pd.Index(sorted(table["image"].unique()))
     images = pd.DataFrame({"name": names})
@@ -306,12 +301,7 @@ def _csv(path: Path, needed: Sequence[str]) -> pd.DataFrame:
     if not path.is_file():
         raise DetectionDataError(f"{path.name}: there is no such file in {path.parent.name!r}")
     try:
-        table = pd.read_csv(
-            path,
-            sep=None if ".csv" not in path.suffixes else ",",
-            engine=None if ".csv" in path.suffixes else "python",
-            dtype={"image": str, "class": str, "box": str},
-        )
+        table = pd.read_csv(path, dtype={"image": str, "class": str, "box": str})
     except (ValueError, OSError, EOFError, UnicodeError) as error:
         raise DetectionDataError(f"{path.name} cannot be read as CSV: {str(error)[:200]}") from None
     if absent := [name for name in needed if name not in table]:
@@ -319,6 +309,9 @@ def _csv(path: Path, needed: Sequence[str]) -> pd.DataFrame:
             f"{path.name}: a CSV of boxes has the columns {', '.join(needed)}; missing: "
             f"{', '.join(absent)} (there are: {', '.join(map(str, table.columns[:12]))})"
         )
+    if needed and table["image"].isna().any():
+        line = table["image"].isna().idxmax() + 2
+        raise DetectionDataError(f"{path.name}, line {line}: no 'image' stands there; name it")
     for name in {*CORNERS, "score", "width", "height"} & set(table):
         numbers = pd.to_numeric(table[name], errors="coerce")
         wrong = table[numbers.isna() & table[name].notna()]
@@ -405,19 +398,16 @@ def _checked(boxes, images, path: Path, notes: Counter, scored: bool) -> pd.Data
     noun = "detections" if scored else "boxes"
     numbers = boxes[[*CORNERS, *(["score"] if scored else [])]].to_numpy(float)
     sides = boxes.pop("side").to_numpy()
-    rules = {
-        "hold NaN, infinity or nothing where a number has to be; take them out": ~np.isfinite(
-            numbers
-        ).all(1),
-        "have a negative width or height: COCO's are x, y, width, height, a CSV's x1, y1, x2, y2": (
-            sides < 0
-        ),
-        "have no class; give each of them one": boxes["category"].isna().to_numpy(),
-    }
+    negative = "a negative width or height: COCO's are x, y, width, height, a CSV's x1, y1, x2, y2"
+    rules = [
+        ("hold NaN, infinity or nothing where a number has to be", ~np.isfinite(numbers).all(1)),
+        (f"have {negative}", sides < 0),
+        ("have no class; give each of them one", boxes["category"].isna().to_numpy()),
+    ]
     if scored:
-        why = "have a score that is not in 0 to 1; divide percents by 100, squash logits"
-        rules[why] = ~((numbers[:, 4] >= -1e-6) & (numbers[:, 4] <= 1 + 1e-6))
-    for why, wrong in rules.items():
+        beyond = (numbers[:, 4] < -1e-6) | (numbers[:, 4] > 1 + 1e-6)
+        rules.append(("have a score that is not in 0 to 1; divide percents by 100", beyond))
+    for why, wrong in rules:
         if wrong.any():
             first = boxes.iloc[int(wrong.argmax())]
             place = f"{images['name'].iloc[first['image']]}, {first[CORNERS].tolist()}"
@@ -433,9 +423,8 @@ def _checked(boxes, images, path: Path, notes: Counter, scored: bool) -> pd.Data
     if "width" in images and "height" in images:
         width, height = (images[name].to_numpy()[boxes["image"]] for name in ("width", "height"))
         outside = (numbers[:, 2:4] <= 0).any(1) | (numbers[:, 0] >= width)
-        notes[f"{noun} lie outside of their image: they count, as for COCO"] += int(
-            (outside | (numbers[:, 1] >= height)).sum()
-        )
+        outside |= numbers[:, 1] >= height
+        notes[f"{noun} lie outside of their image: they count, as for COCO"] += int(outside.sum())
     flat = "are false positives" if scored else "can never be found"
     notes[f"{noun} have no area: they {flat}, as for COCO"] += int((sides == 0).sum())
     twice = boxes.duplicated(["image", "category", *CORNERS, *(["score"] if scored else [])])
@@ -450,9 +439,8 @@ def _ignored_alone(boxes: pd.DataFrame, notes: Counter) -> np.ndarray:
         raise DetectionDataError("all labelled boxes are regions to ignore: nothing is to be found")
     alone = ~boxes["category"].isin(boxes["category"][kept].unique())
     notes["boxes left out: their class has regions to ignore only"] += int(alone.sum())
-    notes[
-        "boxes are crowds, or regions to ignore: a detection there is neither right nor wrong"
-    ] += int((~kept).sum())
+    crowds = "boxes are crowds, or regions to ignore: a detection there is neither right nor wrong"
+    notes[crowds] += int((~kept).sum())
     return kept
 
 
@@ -474,15 +462,11 @@ def _joined(path: Path, images, boxes, notes: Counter) -> tuple[pd.DataFrame, pd
     reading.numbered(table[by].astype(str), path)
     keys = table[by].astype(str)
     own = target[key].astype(str)
-    if not keys.isin(own).any() and by == "image":  # ids, or names without their folder
-        for other in (
-            target.get("id"),
-            own.map(lambda name: Path(name).name),
-            own.map(lambda name: Path(name).stem),
-        ):
-            if other is not None and keys.isin(other.astype(str)).any():
-                own = other.astype(str)
-                break
+    if by == "image":  # or ids, or names without their folder
+        files = own.map(Path)
+        ways = own, files.map(lambda file: file.name), files.map(lambda file: file.stem)
+        ways = [*ways, target["id"].astype(str)] if "id" in target else ways
+        own = max(ways, key=lambda names: keys.isin(names).sum())
     noun = "boxes" if by == "box" else "images"
     lost, bare = (~keys.isin(own)).sum(), (~own.isin(keys)).sum()
     if lost == len(keys):
@@ -490,14 +474,11 @@ def _joined(path: Path, images, boxes, notes: Counter) -> tuple[pd.DataFrame, pd
             f"{path.name}: none of its {len(keys):,} {noun} is labelled. Its first is "
             f"{keys.iloc[0]!r}, the first labelled {own.iloc[0]!r}"
         )
-    notes[f"rows of {path.name} left out: no labelled one of the {noun} has their name"] += int(
-        lost
-    )
-    notes[f"labelled {noun} are in no row of {path.name}: they have no value"] += int(bare)
+    notes[f"rows of {path.name} left out: none of the labelled {noun} has their name"] += lost
+    notes[f"labelled {noun} are in no row of {path.name}: they have no value"] += bare
     taken = [name for name in table if name != by and name in OWN]
-    notes[f"columns of {path.name} left out, named as a field of boxes: {', '.join(taken)}"] += len(
-        taken
-    )
+    fields = f"columns of {path.name} left out, named as a field of boxes: {', '.join(taken)}"
+    notes[fields] += len(taken)
     more = table.set_index(keys)[[name for name in table if name != by and name not in OWN]]
     more = more.reindex(own).set_axis(target.index)
     target = target.drop(columns=[name for name in more if name in target]).join(more)

@@ -173,7 +173,7 @@ def test_a_csv_is_read_and_what_is_left_out_is_counted(tmp_path):
         "1 detections left out: their image has no labels",
         "1 labelled images have no detection",
         "1 detections left out: no box of their class is labelled (cow 1)",
-        "1 rows of boxes.csv left out: no labelled one of the boxes has their name",
+        "1 rows of boxes.csv left out: none of the labelled boxes has their name",
         "2 labelled boxes are in no row of boxes.csv: they have no value",
         "1 columns of boxes.csv left out, named as a field of boxes: score",
     )
@@ -298,6 +298,26 @@ def test_a_csv_that_cannot_be_used_is_refused_in_a_sentence(
     with pytest.raises(DetectionDataError, match=message) as refused:
         brought.brought(*paths)
     assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
+
+
+def test_bdd100ks_files_may_hold_any_classes(tmp_path):
+    def frame(name, *labels):
+        return {"name": name, "attributes": {"weather": "rainy"}, "labels": [*labels]}
+
+    def one(category, x, **more):
+        corners = {"x1": x, "y1": 20, "x2": x + 30, "y2": 60}
+        return {"id": x, "category": category, "box2d": corners} | more
+
+    labels = [frame("a.jpg", one("dog", 10), one("dog", 80)), frame("b.jpg", one("person", 10))]
+    labels[1]["labels"] += [one("other vehicle", 200), one("van", 300, attributes={"tone": "I"})]
+    found = [frame("a.jpg", one("dog", 10, score=0.9)), frame("b.jpg", one("cat", 10, score=0.5))]
+    frames = read(tmp_path, labels, found)
+    assert frames.classes == ("dog", "pedestrian", "van") and len(frames.detections) == 1
+    assert frames.boxes["tone"].fillna("").tolist() == ["", "", "", "I"]
+    assert "1 boxes left out: their class has regions to ignore only" in frames.report
+    assert "1 detections left out: no box of their class is labelled (cat 1)" in frames.report
+    with pytest.raises(DetectionDataError, match="no image of it has a box"):
+        read(tmp_path, [frame("a.jpg")], found)
 
 
 def test_what_looks_wrong_and_counts_all_the_same_is_told(tmp_path):
