@@ -82,7 +82,7 @@ def without(of_class, lost) -> ClassMatches:
     left.event_detection = (np.cumsum(~gone) - 1)[left.event_detection].astype(np.int32)
     return left
 
-
+# %% ../../notebooks/12_audit_your_detector.ipynb #12-17
 def planted(classes, attribute, group, loss, rng) -> tuple[np.ndarray, np.ndarray]:
     """Gaps (1 + C,) where a group loses a share of its found boxes, and whether it is lowest."""
     lost = [(of.codes(attribute) == group) & (rng.random(len(of.box_row)) < loss) for of in classes]
@@ -90,7 +90,7 @@ def planted(classes, attribute, group, loss, rng) -> tuple[np.ndarray, np.ndarra
     ap = group_ap(left, attribute)
     return spread(ap), np.where(np.isnan(ap), np.inf, ap).argmin(-1) == group
 
-
+# %% ../../notebooks/12_audit_your_detector.ipynb #12-18
 def named(classes, attributes, null, chance, losses, draws, seed=0) -> pd.DataFrame:
     """How often the fault of the smallest group is named, by attribute and loss of recall; of a
     loss of 0, over all attributes, how often any gap is named where nothing is planted."""
@@ -112,7 +112,7 @@ def named(classes, attributes, null, chance, losses, draws, seed=0) -> pd.DataFr
     low, high = stats.wilson(times["named"], times["of"])
     return times.assign(share=times["named"] / times["of"], low=low, high=high)
 
-# %% ../../notebooks/12_audit_your_detector.ipynb #12-23
+# %% ../../notebooks/12_audit_your_detector.ipynb #12-25
 def estimable(attribute, of_class) -> Attribute:
     """The attribute with the values alone that have boxes enough in a class."""
     codes = of_class.codes(attribute)
@@ -121,7 +121,7 @@ def estimable(attribute, of_class) -> Attribute:
     values = tuple(np.array(attribute.values, object)[often])
     return replace(attribute, values=values, codes=place[attribute.codes])
 
-
+# %% ../../notebooks/12_audit_your_detector.ipynb #12-26
 def explained(matches, attribute, name, others, **how) -> pd.DataFrame:
     """What the paper's rule and the suite's say of each of `others` as the cause of an attribute's
     gaps in a class, and what is left of the widest, with its interval, when it is held fixed."""
