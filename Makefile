@@ -6,6 +6,7 @@
 #   make seeds       LESSONS="03 09" (default: all) with SEEDS="0 1 2 3 4 5 6 7": which verdicts
 #                    differ; they are recorded in data/seeds.csv, and those that are there are not run
 #   make book        the pages of the last run anew; SOLUTIONS=no: a class's, in its handout/
+#   make pages       the pages of the stored notebooks, nothing is run -> outputs/stored/index.html
 #   make sweep       every method in many worlds at five doses of planted bias -> outputs/sweep/
 #   make audit TABLE=predictions.csv   your own predictions -> outputs/audit/predictions/page.html
 #   make audit-table                   the same of a made-up table, with the truth at its end
@@ -51,7 +52,7 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run book sweep seeds test test-fast test-other-processor lab audit audit-table audit-detector exercises class check notebooks bench export lock setup lint
+.PHONY: run book pages sweep seeds test test-fast test-other-processor lab audit audit-table audit-detector exercises class check notebooks bench export lock setup lint
 
 setup: $(READY)
 
@@ -73,6 +74,10 @@ run: $(READY)
 
 book: $(READY)
 	@python -m helpers.suite.pages $(if $(filter no,$(SOLUTIONS)),--unsolved)
+
+pages: $(READY)
+	@mkdir -p outputs/stored/notebooks && cp notebooks/[01]*.ipynb outputs/stored/notebooks/ && rm -f outputs/stored/notebooks/00_template.ipynb
+	@python -m helpers.suite.pages outputs/stored
 
 sweep: $(READY)
 	@python -m snakemake --snakefile sweeps/context_bias.smk --cores $(CORES) --nolock --rerun-incomplete --keep-going \

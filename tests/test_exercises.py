@@ -13,6 +13,7 @@ from helpers import store
 from helpers.blocks import blocks
 from helpers.blocks import claims as of_blocks
 from helpers.blocks.chance import without_bias
+from helpers.contexts import effects
 from helpers.data.grids import grid
 from helpers.data.mosaic import join, squeeze
 from helpers.suite import exercises
@@ -181,6 +182,9 @@ def lesson_03():
     given |= {"squeeze": squeeze, "join": join, "own": {"squeeze": squeeze, "join": join}}
     given |= {"classes": ["bench", "plane"], "label": "bench", "other": "plane"}
     given["objects"] = SimpleNamespace(of=lambda label: SimpleNamespace(images=images))
+    given["effects"] = effects
+    given["pairs"] = pd.DataFrame([["plane", "bench", 1.0]], columns=[*effects.PAIR, "drop"])
+    given["context_of"] = {"plane": "sky"}
     return given | {"models": SimpleNamespace(logits=logits)}, images
 
 

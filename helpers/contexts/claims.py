@@ -12,7 +12,6 @@ from helpers.contexts import background, cross_evaluation, effects, methods, pas
 from helpers.contexts.cross_evaluation import BARS
 from helpers.contexts.effects import signed
 from helpers.data import Collection
-from helpers.figures import style
 from helpers.models.experiment import SETS
 from helpers.stats import Estimate
 from helpers.worlds.pictures import CONTEXT_OF
@@ -157,7 +156,13 @@ def of_cross_evaluation(predictions: pd.DataFrame) -> list[Estimate]:
 def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
     """Section 3 in the paper's own quantities (notebook 03)."""
     if not collection.has_the_papers_classes():
-        return list(_more_flips(images, collection))
+        shares, found = effects.grids(images, "flip_share", effects.PAIR), []
+        for label in images["context_class"].unique():
+            ends = stats.share([shares[pair] for pair in shares if pair[0] == label])
+            of = {"context": collection.context_of[label], "context_class": label}
+            found.append(Estimate("suite/contexts/flips/most", ends, of))
+            found += _more("suite/contexts/flips/more", label, shares, collection)
+        return found
     images = images.assign(kept=images["kept"] / images["mosaics"])
     measures = "flip_share", "drop", "mosaic_distance", "kept"
     flips, drops, distances, kept = (_by_context(images, name) for name in measures)
@@ -174,16 +179,12 @@ def of_mosaics(images: pd.DataFrame, collection: Collection) -> list[Estimate]:
     return _estimates({f"contexts/{claim}": interval for claim, interval in found.items()})
 
 
-def _more_flips(images: pd.DataFrame, collection: Collection) -> Iterator[Estimate]:
-    """Of each context of other classes: do most mosaics flip, and more than beside the others?"""
-    flips = effects.grids(images, "flip_share", effects.PAIR)
-    for label in dict.fromkeys(context for context, _ in flips):
-        of = {"context": style.context_name(label, collection.context_of), "context_class": label}
-        beside = [values for (context, _), values in flips.items() if context == label]
-        yield Estimate("suite/contexts/flips/most", stats.share(beside), of)
-        if others := [context for context, _ in flips if context != label]:
-            more = _stronger(flips, [label], others, shares=True)
-            yield Estimate("suite/contexts/flips/more", more, of)
+def _more(claim: str, label: str, of: Mapping, collection: Collection) -> Iterator[Estimate]:
+    """Shares by a context's class and what is beside it: one context's less that of the others."""
+    sides = [[pair for pair in of if (pair[0] == label) == mine] for mine in (True, False)]
+    if sides[1]:
+        named = {"context": collection.context_of[label], "context_class": label}
+        yield Estimate(claim, effects.contrast(of, signed(*sides), shares=True), named)
 
 
 def _by_context(images: pd.DataFrame, measure: str) -> dict[tuple[str, str], np.ndarray]:
@@ -216,7 +217,12 @@ def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list
     beside the paper's flips of `mosaics` (notebook 04)."""
     alone, theirs = pasting.alone(logits, collection.classes), printed_pairs(collection)
     if theirs.empty:
-        return list(_more_alone(logits, collection))
+        found = []
+        for label in logits:
+            named = [one.argmax(2) == collection.classes.index(label) for one in logits.values()]
+            taken = {(c, c): of.double().numpy() for c, of in zip(logits, named, strict=True)}
+            found += _more("suite/contexts/alone/more", label, taken, collection)
+        return found
     shown = {("alone", context): alone[label] for label, context in CONTEXT_OF.items()}
     found = {"contexts/alone/road": _less(shown, "alone", "road")}
     if pasted is not None:
@@ -237,18 +243,6 @@ def of_pasting(logits: Mapping, mosaics, pasted, collection: Collection) -> list
             "suite/contexts/counts-as-paper": stats.spearman(ours, theirs["paste_share"]),
         }
     return _estimates(found)
-
-
-def _more_alone(logits: Mapping, collection: Collection) -> Iterator[Estimate]:
-    """Whether a context alone is taken for its class more often than the other contexts are."""
-    for label in logits if len(logits) > 1 else ():
-        place = collection.classes.index(label)
-        named = {k: (one.argmax(2) == place).double().numpy() for k, one in logits.items()}
-        both = named.pop(label), *named.values()
-        weights = [1, *[-1 / len(named)] * len(named)]
-        more = stats.mean(both, weights, shares=True).interval()
-        of = {"context": collection.context_of[label], "context_class": label}
-        yield Estimate("suite/contexts/alone/more", more, of)
 
 
 def of_gradcam(table: pd.DataFrame | None, collection: Collection) -> list[Estimate]:

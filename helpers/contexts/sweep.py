@@ -68,19 +68,15 @@ def rates(worlds: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
 def by_interval(worlds: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
     """How often intervals that lie off zero, a rule without a threshold, call the twins: the share
     of contexts, of pages, and the call that came most often, with the number of twins."""
-    rows, names = [], contexts(worlds)
+    twins, rows = worlds[worlds["world"] == "twin"], []
     for measure in measures:
-        answers = by_pair(worlds, f"answer: {measure}")[..., 1]
-        row = {"contexts": (answers != 0).mean(), "pages": (answers != 0).any(1).mean()}
-        counts = {
-            (word, n): int((of == sign).sum())
-            for word, sign in (("more", 1), ("less", -1))
-            for n, of in zip(names, answers.T, strict=True)
-        }
-        word, name = max(counts, key=counts.get)
-        rows.append(
-            {"measure": measure, **row, "most often": f"{name}: {word} in {counts[word, name]}"}
-        )
+        answers = twins[f"answer: {measure}"]
+        row = {"contexts": (answers != 0).mean()}
+        row["pages"] = (answers != 0).groupby(twins["pair"]).any().mean()
+        called = answers[answers != 0].map({1: "more", -1: "less"})
+        counts = (twins["context_class"] + ": " + called).value_counts(sort=False)
+        often = counts.idxmax() + f" in {counts.max()}" if len(counts) else "none"
+        rows.append({"measure": measure, **row, "most often": often})
     return pd.DataFrame(rows).set_index("measure")
 
 

@@ -223,7 +223,9 @@ def flip_counts(effects: Table, colours: Names, context_of: Names, paper: Table)
     entries, texts = {"here, mean of the trainings": {}}, []
     for column in ["count", "the paper"][: 1 + bool(len(paper))]:
         most = table.loc[table[column].idxmax()]
-        texts.append(f"{column} {most['pair']} ({most[column]:.0f})".replace("count", "here"))
+        texts.append(
+            f"{column} {most['pair']} ({round(most[column], 1):g})".replace("count", "here")
+        )
     entries |= {"the paper's number": THEIRS} if len(paper) else {}
     title = f"Which pair flips most of {many:.0f}: {', in '.join(texts)}"
     return style.headed(fig, title, entries, WHISKERS)
@@ -241,7 +243,7 @@ def _by_pair(effects: Table, paper: Table, columns: Names, colours: Names, conte
         face, below = look.get("mfc", FAINT), 0.3 * (len(columns) > 1)
         ax.plot(table[theirs], rows + below, **THEIRS | {"mfc": face, "ms": 5, "ls": ""})
     joined = (table[name] for name in [*columns, *columns.values()][:2])
-    ax.hlines(rows, *joined, color=table["object_class"].map(colours), lw=1, alpha=0.5)
+    ax.hlines(rows, *joined, color=FAINT, lw=1, zorder=0)
     style.name_rows(ax, table["pair"])
     return fig, ax, table
 
@@ -259,8 +261,9 @@ def mosaic_logits(
     for y, (name, values) in enumerate(zip(classes, logits.T, strict=True)):
         right.plot(values, [y] * len(values), "o", color=colours[name], ms=5, alpha=0.5)
         right.plot(values.mean(), y, "|", color=INK, ms=20, mew=2.5)
+    right.plot(logits.T, range(len(classes)), color=FAINT, lw=0.5, alpha=0.6, zorder=0)
     style.name_rows(right, classes)
-    right.set_xlabel("logit: a dot a training, a line their mean")
+    right.set_xlabel("logit: one dot and one thin line per training; thick line: the mean")
     title = f"{' + '.join(pair)}: outscored by {', '.join(counts) or 'no class in any'}"
     return style.headed(fig, f"{title} of {len(logits)} trainings")
 
