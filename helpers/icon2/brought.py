@@ -43,6 +43,8 @@ def brought(
     (Scalabel) or CSV. Classes are those that are labelled, most boxes first. `attributes` is a CSV
     with a column ``image`` (a name) or ``box`` (an id). The report has a sentence for all that was
     left out or looks wrong; a DetectionDataError says what cannot be used."""
+    if predictions is None:
+        raise DetectionDataError("parameter 'predictions' is missing: what did the detector find?")
     notes: Counter = Counter()
     images, boxes = _labels(Path(labels), notes)
     left = _ignored_alone(boxes, notes)

@@ -1,12 +1,14 @@
 """An audit's methods on detections whose faults were planted, and the command itself."""
 
 import json
+import subprocess
 
 import numpy as np
 import pandas as pd
 import pytest
 from detection_oracles import average_precision, scene
 
+from helpers import store
 from helpers.audit import detector
 from helpers.icon2 import Frames, brought, match
 from helpers.icon2 import detector_audit as audit
@@ -212,3 +214,18 @@ def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkey
     assert (folder / "page.html").read_text() == page
     with pytest.raises(SystemExit, match="needs LABELS=FILE and PREDICTIONS=FILE"):
         detector.main(["--labels", labels])
+
+
+@pytest.mark.parametrize(
+    ("words", "calls"),
+    [
+        (["LABELS=a b.json", "PREDICTIONS=c.json"], "audit.detector --labels 'a b.json' --pred"),
+        (["TABLE=t.csv", "ASK=--strata x"], "audit.table 't.csv' --strata x"),
+        ([], "what is audited? make audit TABLE="),
+    ],
+)
+def test_make_audit_picks_by_its_arguments(words, calls):
+    told = subprocess.run(
+        ["make", "-n", "audit", *words], capture_output=True, text=True, cwd=store.root()
+    )
+    assert calls in told.stdout
