@@ -60,7 +60,10 @@ def by_chance(classes, chance, draws) -> SimpleNamespace:
     dealt = (next(chance) for _ in progress(range(draws), desc="dealt by chance", delay=2))
     gaps = np.array([[spread(group_ap(classes, one)) for one in each] for each in dealt])
     null = SimpleNamespace(mean=gaps.mean(0), deviation=gaps.std(0, ddof=1))
-    null.most = np.nanmax(deviations(gaps, null), axis=(1, 2))
+    each = gaps - null.mean  # a deal is held against the others, as the reader's data are
+    left = ((draws - 1) * null.deviation**2 - draws / (draws - 1) * each**2) / (draws - 2)
+    apart = draws / (draws - 1) * each / np.sqrt(np.maximum(left, 1e-12))
+    null.most = np.nanmax(apart, axis=(1, 2))
     null.cut = np.quantile(null.most, 0.95, method="higher")
     return null
 

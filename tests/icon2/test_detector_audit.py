@@ -137,6 +137,20 @@ def test_where_nothing_is_planted_a_gap_is_named_in_about_one_of_twenty():
     assert np.mean(alarms) < 0.15
 
 
+def test_each_deal_is_held_against_the_others():
+    """The deviations of a deal by the mean and deviation of all but it, one after another."""
+    matches, classes, attributes = prepared(world(80), "light", "site")
+    null = audit.by_chance(classes, dealt(matches, attributes), 30)
+    deals = dealt(matches, attributes)
+    gaps = [[audit.spread(audit.group_ap(classes, one)) for one in next(deals)] for _ in range(30)]
+    most = []
+    for n in range(30):
+        others = np.delete(gaps, n, axis=0)
+        most.append(((gaps[n] - others.mean(0)) / others.std(0, ddof=1)).max())
+    np.testing.assert_allclose(null.most, most, rtol=1e-9)
+    assert (null.most >= null.cut).sum() == 2
+
+
 def test_a_planted_loss_is_told_and_the_group_and_class_named():
     matches, classes, attributes = prepared(world(400, loss=0.25), "light", "site", "tone")
     null = audit.by_chance(classes, dealt(matches, attributes), 60)
