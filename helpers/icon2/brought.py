@@ -50,27 +50,27 @@ def brought(
     left = _ignored_alone(boxes, notes)
     counts = boxes["category"][left].value_counts().sort_index()
     classes = tuple(map(str, counts.sort_values(ascending=False, kind="stable").index))
-    found = _detections(Path(predictions), images, boxes, notes)
+    detections = _detections(Path(predictions), images, boxes, notes)
     listed = pd.Index(classes)
-    unknown = found["category"][~found["category"].isin(listed)].value_counts()
+    unknown = detections["category"][~detections["category"].isin(listed)].value_counts()
     told = ", ".join(f"{name} {n:,}" for name, n in unknown.head(5).items())
     notes[f"detections left out: no box of their class is labelled ({told})"] = unknown.sum()
-    boxes, found = (
+    boxes, detections = (
         t[t["category"].isin(listed)]
         .reset_index(drop=True)
         .assign(category=lambda t: listed.get_indexer(t["category"]))
-        for t in (boxes, found)
+        for t in (boxes, detections)
     )
-    if found.empty:
+    if detections.empty:
         raise DetectionDataError(
             f"{Path(predictions).name}: no detection is left of labelled images and classes "
             f"({', '.join(classes[:9])}); {'; '.join(_told(notes))}"
         )
     if attributes is not None:
         images, boxes = _joined(Path(attributes), images, boxes, notes)
-    first = f"{len(images):,} images, {(~boxes['ignore']).sum():,} boxes, {len(found):,} "
+    first = f"{len(images):,} images, {(~boxes['ignore']).sum():,} boxes, {len(detections):,} "
     first += f"detections of {len(classes)} classes"
-    return Frames(images, boxes, found, classes, (first, *_told(notes)))
+    return Frames(images, boxes, detections, classes, (first, *_told(notes)))
 
 
 def entries(path: Path) -> Iterator[tuple[str, Any]]:
@@ -330,28 +330,30 @@ def _detections(path: Path, images, boxes, notes: Counter) -> pd.DataFrame:
     """Detections of labelled images, with ``category`` by name."""
     kind = _kind(path)
     if kind == "bdd":
-        found, sentences = reading.read_detections(path, images, None)
+        detections, sentences = reading.read_detections(path, images, None)
         notes.update({sentence: -1 for sentence in sentences})
-        return found.assign(extent=(found.x2 - found.x1) * (found.y2 - found.y1))
+        return detections.assign(
+            extent=(detections.x2 - detections.x1) * (detections.y2 - detections.y1)
+        )
     if kind == "csv":
         table = _csv(path, [*COLUMNS, "score"])
         number = pd.Index(images["name"]).get_indexer(table["image"])
-        found = _of_csv(table.assign(image=number)).rename(columns={"class": "category"})
+        detections = _of_csv(table.assign(image=number)).rename(columns={"class": "category"})
         names = table["image"]
     else:
-        found, names = _coco_results(path, images, notes)
-    known = found["image"].to_numpy() >= 0
+        detections, names = _coco_results(path, images, notes)
+    known = detections["image"].to_numpy() >= 0
     if not known.any():
         raise DetectionDataError(
             f"{path.name}: none of its {names.nunique():,} images is labelled. Its first is "
             f"{names.iloc[0]!r}, the first labelled is {images['name'].iloc[0]!r}: names must agree"
         )
     notes["detections left out: their image has no labels"] += int((~known).sum())
-    found = found[known].reset_index(drop=True)
-    silent = len(images) - found["image"].nunique()
+    detections = detections[known].reset_index(drop=True)
+    silent = len(images) - detections["image"].nunique()
     notes["labelled images have no detection"] += silent
-    found = _checked(found, images, path, notes, scored=True)
-    return found[["image", "category", *CORNERS, "score", "extent"]]
+    detections = _checked(detections, images, path, notes, scored=True)
+    return detections[["image", "category", *CORNERS, "score", "extent"]]
 
 
 def _coco_results(path: Path, images, notes: Counter) -> tuple[pd.DataFrame, pd.Series]:
@@ -385,10 +387,10 @@ def _coco_results(path: Path, images, notes: Counter) -> tuple[pd.DataFrame, pd.
         raise DetectionDataError(f"{path.name}: it holds no detection")
     notes["detections name their image by text; it was read as an id or a file's name"] += by_text
     table = np.frombuffer(numbers).reshape(-1, 7)
-    found = _cornered(table[:, 0].astype(np.int64), table[:, 2:6])
+    detections = _cornered(table[:, 0].astype(np.int64), table[:, 2:6])
     spelled = pd.Index([names.get(kind, names.get(_whole(kind), f"id {kind}")) for kind in kinds])
-    found["category"] = spelled.to_numpy()[table[:, 1].astype(int)]
-    return found.assign(score=table[:, 6]), pd.Series([*unlabelled] or images["name"])
+    detections["category"] = spelled.to_numpy()[table[:, 1].astype(int)]
+    return detections.assign(score=table[:, 6]), pd.Series([*unlabelled] or images["name"])
 
 
 def _whole(text: Any) -> Any:
@@ -501,7 +503,7 @@ def comparable(
     if unknown := set(wanted or ()) - set(columns):
         there = ", ".join(columns) or "none"
         raise DetectionDataError(f"no attribute {min(unknown)!r}; there are: {there}")
-    found, cannot = [], []
+    attributes, cannot = [], []
     image, labelled = frames.boxes["image"].to_numpy(), ~frames.boxes["ignore"].to_numpy(bool)
     for name in dict.fromkeys(wanted or columns):
         try:
@@ -515,19 +517,19 @@ def comparable(
             few = f"fewer than two of its values have {fewest} boxes ({', '.join(one.values[:5])})"
             cannot.append(f"{name}: {few}")
         else:
-            found.append(one)
-    return found, cannot
+            attributes.append(one)
+    return attributes, cannot
 
 
 def explaining(frames: Frames, bounds: Sequence[float] = BOUNDS) -> list[Attribute]:
     """What every box has and may explain a gap: its size (by `bounds` of its area, square pixels),
     its shape, and how many boxes its image has."""
     boxes = frames.boxes
-    codes, of_found = (
+    codes, of_detections = (
         np.searchsorted(list(bounds), t[column].to_numpy(float), side="right")
         for t, column in ((boxes, "area"), (frames.detections, "extent"))
     )
-    found = [Attribute("size", SIZES[: len(bounds) + 1], codes, "box", of_found)]
+    attributes = [Attribute("size", SIZES[: len(bounds) + 1], codes, "box", of_detections)]
     width, height = boxes.x2 - boxes.x1, boxes.y2 - boxes.y1
     made = {
         "shape (width/height)": width / height.where(height > 0),
@@ -539,8 +541,8 @@ def explaining(frames: Frames, bounds: Sequence[float] = BOUNDS) -> list[Attribu
             one = from_column(wider, name)
         except DetectionDataError:
             continue
-        found += [one] if len(one.values) > 1 else []
-    return found
+        attributes += [one] if len(one.values) > 1 else []
+    return attributes
 
 
 def like_coco(frames: Frames, bounds: Sequence[float] = BOUNDS) -> dict[str, float]:
