@@ -108,7 +108,7 @@ export: $(READY)
 lint: $(READY)
 	@python -m ruff check --quiet . && python -m ruff format --check --quiet .
 
-# ASK="--sensitive race,sex --positive yes ..." says what the columns do not: python -m helpers audit --help,
+# ASK="--sensitive race,sex --positive yes ..." says what the columns do not: python -m helpers.audit.table --help,
 # and of detectors ASK="--groups time,weather --frames images/ ...": python -m helpers.audit.detector --help
 DETECTOR := $(LABELS)$(PREDICTIONS)
 audit: $(READY)

@@ -17,13 +17,13 @@ TRUTH = """planted,size
 """
 
 
-def loans(rows=4000, seed=0) -> pd.DataFrame:
+def loans(rows=4000, seed=0, planted=True) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     female = rng.random(rows) < 0.45
     north = rng.random(rows) < np.where(female, 0.6, 0.4)
     repaid = rng.random(rows) < 0.65
     score = np.clip(rng.normal(np.where(repaid, 0.62, 0.42), 0.14), 0.01, 0.99).round(2)
-    approve = np.where(repaid, 0.85, 0.35) - 0.1 * north - 0.15 * (female & repaid)
+    approve = np.where(repaid, 0.85, 0.35) - planted * (0.1 * north + 0.15 * (female & repaid))
     columns = {"application": np.arange(1, rows + 1), "sex": np.where(female, "female", "male")}
     columns |= {
         "age": rng.choice(["18-29", "30-44", "45-64", "65+"], rows, p=[0.3, 0.35, 0.25, 0.1])

@@ -113,9 +113,7 @@ def p_values(observed: np.ndarray, null: np.ndarray, tested: np.ndarray) -> pd.D
     p = np.full((len(null) + 1, len(observed)), np.nan)
     for c in np.flatnonzero(tested):  # under the null the observed table is one draw more
         p[:, c] = _upper(np.append(observed[c], null[:, c]))
-    several = len(observed) > 1  # one cell needs no correction, and statsmodels takes its time
-    holm, bh = (stats.adjust(p[0], of) if several else p[0] for of in ("holm", "fdr_bh"))
-    found = pd.DataFrame({"p": p[0], "p_holm": holm, "p_bh": bh, "p_minp": np.nan})
+    found = pd.DataFrame({"p": p[0], "p_minp": np.nan})
     found.loc[tested, "p_minp"] = chance.minp(p[:, tested])
     return found
 

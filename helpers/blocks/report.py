@@ -190,8 +190,9 @@ def trace(report: Report, **cell: str) -> None:
     """Print what a cell was made from: its value and interval, its widest comparisons, the groups
     that decide. `cell` are its four blocks by name (:data:`KEYS`)."""
     worth, pairs, counts = explain(report, **cell, top=3).values()
-    value, low, high, p = worth["value"][["value", "low", "high", "p"]]
-    print(f"the cell reads {value:.3f}, its interval is {low:.3f} to {high:.3f}; p is {p:.3f}")
+    value, low, high, p = worth["value"][["value", "low", "high", "p_minp"]]
+    print(f"the cell reads {value:.3f}, its interval is {low:.3f} to {high:.3f}")
+    print(f"p, corrected for all cells of the report: {p:.3f}")
     for title, table in {"its comparisons": pairs, "the groups that decide": counts}.items():
         print(f"\n{title}:\n{table.rename(columns=READ).round(3).to_string(index=False)}")
 

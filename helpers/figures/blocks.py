@@ -1,6 +1,5 @@
 """Figures of notebooks 09: reports, gaps beside their nulls and curves."""
 
-import io
 import itertools
 from collections.abc import Mapping
 
@@ -127,13 +126,6 @@ def audit(table: Table, words: Mapping[str, str]) -> Figure:
     ends = table.groupby(["measure", "attribute"], sort=False)["value"].agg(["min", "max"])
     name, by = (ends["max"] - ends["min"]).idxmax()
     low, high = ends.loc[(name, by)]
-    title = f"The {name} differs most: from {low:.2f} to {high:.2f} by {by}"
+    most = " most:" if len(ends) > 1 else ""
+    title = f"The {name} differs{most} from {low:.2f} to {high:.2f} by {by}"
     return style.headed(figure, title)
-
-
-def svg(figure: Figure) -> str:
-    """A figure as an SVG element, for a page."""
-    text = io.StringIO()
-    figure.savefig(text, format="svg", bbox_inches="tight", metadata={"Date": None})
-    plt.close(figure)
-    return text.getvalue()[text.getvalue().index("<svg") :]

@@ -100,8 +100,6 @@ class Declared:
     table: There | None
     cluster: str | None  # 08
     options: str  # 13
-    reference: str
-    threshold: Share | None
     draws: Annotated[int, Field(ge=99, le=100_000)]
     # of the sweeps
     seeds: Annotated[

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from helpers import models, source, store
-from helpers.blocks import audit, blocks, counts, tally
+from helpers.audit import page, tally
+from helpers.blocks import blocks, counts
 from helpers.focus import rating
 from helpers.suite import export
 
@@ -26,8 +27,8 @@ ROWS = pd.DataFrame({"y_true": np.arange(N) % 2, "y_pred": np.arange(N) % 3 % 2,
 def test_strata_that_groups_do_not_share_are_told(every, said):
     site = np.where(np.arange(1, N + 1) % every == 0, "both", SEX)
     rows = ROWS.assign(site=site)
-    page = audit.Audit(tally.of_file(rows, sensitive_features=["sex"], strata=["site"]), draws=99)
-    assert said in page.html
+    counted = tally.of_file(rows, sensitive_features=["sex"], strata=["site"])
+    assert said in " ".join(page.Audit(counted, draws=99).unsaid)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
@@ -125,18 +126,17 @@ def test_a_wrong_mark_is_refused_before_anything_is_written(mark, tmp_path):
     assert before == {p: p.read_bytes() for p in (tmp_path / "helpers").rglob("*.py")}
 
 
-def test_what_is_prescribed_is_accepted_for_names_with_blanks_and_commas(tmp_path, capsys):
+def test_what_is_prescribed_is_accepted_for_names_with_blanks_and_commas(tmp_path):
     rows = ROWS.rename(columns={"sex": "Income, annual"}).assign(**{"Model B": ROWS["y_pred"]})
     rows.to_csv(tmp_path / "t.csv", index=False)
-    page = str(tmp_path / "page.html")
-    with pytest.raises(SystemExit) as refused:
-        audit.main([str(tmp_path / "t.csv"), "--out", page])
+    with pytest.raises(ValueError) as refused:
+        page.made([str(tmp_path / "t.csv")])
     pattern = r"such as (--sensitive .*?) \(and to judge .*?: (--map .*?)\)"
     groups, judge = re.search(pattern, str(refused.value)).groups()
     for prescribed in (groups, f"{groups} {judge}"):
-        options = [*shlex.split(prescribed), "--draws", "40", "--out", page]
-        audit.main([str(tmp_path / "t.csv"), *options])
-    assert "Income, annual" in capsys.readouterr().out
+        options = [*shlex.split(prescribed), "--draws", "40"]
+        found = page.made([str(tmp_path / "t.csv"), *options])
+        assert found.several == ["Income, annual"]
 
 
 def test_what_is_prescribed_for_mixed_labels_is_accepted():

@@ -22,10 +22,10 @@ import pyarrow.parquet
 from helpers import store
 
 TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
-PRIVATE = ("y_true", "y_pred", "y_score", "sample_weight", "cluster", "times", "file", "row")
-PRIVATE = {name: f"__{name}" for name in PRIVATE}
+PRIVATE = ("y_true", "y_pred", "y_beside", "y_score", "sample_weight", "cluster")
+PRIVATE = {name: f"__{name}" for name in (*PRIVATE, "times", "file", "row")}
 """Names that no column of the reader's can have."""
-FILE, ROW = PRIVATE["file"], PRIVATE["row"]
+FILE, ROW, TIMES = PRIVATE["file"], PRIVATE["row"], PRIVATE["times"]
 SMALL = 100_000_000  # bytes of text files that are parsed once and kept
 BEFORE = re.compile(r"\s*$|sep=.\s*$")  # lines before the header
 BLANKS = "' \t\r\n\N{NO-BREAK SPACE}'"  # in SQL
@@ -53,14 +53,23 @@ class Rows:
         _same(columns)
         parts = [self._reader(paths, *kind) for kind, paths in kinds.items()]
         parts = parts or [self._memory(source.rename(columns=str))]
-        selects = []
-        for part in parts:
-            types = dict(row[:2] for row in self.fetch(f"DESCRIBE FROM {part}"))
-            selects.append(f"SELECT {', '.join(map(_as_text, types, types.values()))} FROM {part}")
-        self.names = [name for name in types if name != FILE]
-        small = self.texts and sum(path.stat().st_size for path in self.files) < SMALL
+        self.parts = {p: dict(r[:2] for r in self.fetch(f"DESCRIBE FROM {p}")) for p in parts}
+        self.names = [name for name in self.parts[parts[0]] if name != FILE]
+        self.small = self.texts and sum(path.stat().st_size for path in self.files) < SMALL
+        selects = [f"SELECT {_texts(types)} FROM {part}" for part, types in self.parts.items()]
         union = " UNION ALL BY NAME ".join(selects)
-        self.fetch(f"CREATE {'TABLE' if small else 'VIEW'} rows AS {union}")
+        self.fetch(f"CREATE {'TABLE' if self.small else 'VIEW'} rows AS {union}")
+        self.source, self.times = "rows", "count(*)"
+
+    def narrow(self, names: Iterable[str]) -> None:
+        """Count each combination of some columns once: as they are, before they become text."""
+        raw, selects = ", ".join(map(quoted, names)), []
+        for part, types in self.parts.items():
+            texts = _texts({name: types[name] for name in names})
+            counted = f"SELECT {raw}, count(*) AS {TIMES} FROM {part} GROUP BY ALL"
+            selects.append(f"SELECT {texts}, {TIMES} FROM ({counted})")
+        self.fetch(f"CREATE TABLE kinds AS {' UNION ALL BY NAME '.join(selects)}")
+        self.source, self.times = "kinds", f"sum({TIMES})::BIGINT"
 
     def fetch(self, query: str, *values: Any, form: str = "fetchall") -> Any:
         """The rows of a query, or a `form` "df"; refuses with file and line what cannot be read."""
@@ -81,12 +90,17 @@ class Rows:
 
     def ask(self, *expressions: str) -> tuple:
         """One row of aggregates over all rows."""
-        return self.fetch(f"SELECT {', '.join(expressions)} FROM rows")[0]
+        return self.fetch(f"SELECT {', '.join(expressions)} FROM {self.source}")[0]
 
     def values(self, names: Iterable[str], most: int) -> dict[str, dict[str, int] | int]:
         """How often columns have each value, or about how many values where they have many."""
         found = self._each("approx_count_distinct", dict.fromkeys(names))
-        few = self._each("histogram", [name for name in found if found[name] <= 2 * most])
+        few = [name for name in found if found[name] <= 2 * most]
+        if self.source == "kinds":
+            of = "SELECT {0}, {1} FROM kinds WHERE {0} IS NOT NULL GROUP BY ALL".format
+            few = {name: dict(self.fetch(of(quoted(name), self.times))) for name in few}
+        else:
+            few = self._each("histogram", few)
         return found | {name: values or {} for name, values in few.items()}
 
     def _each(self, function: str, names: Iterable[str]) -> dict[str, Any]:
@@ -174,6 +188,10 @@ def number(text: str, comma: bool = False) -> str:
 
 def _string(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+def _texts(types: dict[str, str]) -> str:
+    return ", ".join(map(_as_text, types, types.values()))
 
 
 def _as_text(name: str, kind: str) -> str:

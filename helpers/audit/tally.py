@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from helpers.audit.rows import PRIVATE, TIMES, Rows, number, quoted
 from helpers.blocks import counts
-from helpers.blocks.rows import PRIVATE, Rows, number, quoted
 
 ROLES = {
     "y_true": ("y_true", "label", "labels", "target", "outcome", "actual", "truth", "ground_truth"),
@@ -23,9 +23,10 @@ ROLES = {
     "y_score": ("y_score", "score", "scores", "probability", "proba"),
     "sample_weight": ("sample_weight",),
     "cluster": (),
+    "y_beside": (),
 }
-"""What a column is taken for, by its name; for a cluster on request only."""
-LABELS, NUMBERS = ("y_true", "y_pred"), ("y_score", "sample_weight")
+"""What a column is taken for, by its name; a cluster or a second prediction on request only."""
+LABELS, NUMBERS = ("y_true", "y_pred", "y_beside"), ("y_score", "sample_weight")
 PAIRS = [("0", "1"), ("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"), ("-1", "1")]
 PAIRS += [("negative", "positive")]
 """How 0 and 1 are usually written: one of these in a column."""
@@ -45,7 +46,6 @@ STEPS = 1000  # of the scores of a large table
 LARGE = 5000  # rows from which scores are counted in steps
 BUCKETS = 1000  # of clusters, where there are more
 MISSING = "(missing)"
-TIMES = PRIVATE["times"]
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,20 @@ class Tally:
         return self.rows.groupby(name)[TIMES].sum().rename("rows")
 
     def table(
-        self, sensitive_features: Sequence[str] = (), intersect: str = "each", fixed: bool = False
+        self,
+        sensitive_features: Sequence[str] = (),
+        intersect: str = "each",
+        fixed: bool = False,
+        scores: bool = True,
     ) -> counts.Table:
-        """The table of some group columns (all if none given); `fixed` holds the strata fixed."""
+        """The table of some group columns (all if none given); `fixed` holds the strata fixed, and
+        without `scores` there are rates only."""
         by = list(sensitive_features or self.sensitive_features)
         strata = self.strata if fixed else []
         roles = {own: role for role, own in PRIVATE.items() if own in self.rows}
-        if self.steps and fixed:  # rates need no scores
-            del roles[PRIVATE["y_score"]]
+        roles.pop(PRIVATE["y_beside"], None)
+        if not scores or (self.steps and fixed):  # rates need no scores
+            roles.pop(PRIVATE["y_score"], None)
         rows = _collapsed(self.rows[list(dict.fromkeys([*by, *strata, *roles]))])
         given = rows[[*roles]].rename(columns=roles | {PRIVATE["cluster"]: "clusters"})
         held = given.to_dict("series") | {"strata": rows[strata] if strata else None}
@@ -89,27 +95,38 @@ class Tally:
 
 
 def of_file(
-    source: str | Path | pd.DataFrame, *, positive: str | None = None, **given: Any
+    source: str | Path | pd.DataFrame,
+    *,
+    positive: str | None = None,
+    threshold: float | None = None,
+    **given: Any,
 ) -> Tally:
     """Count a file, a folder, a pattern of files, or rows in memory, by one GROUP BY. `given` are
-    columns by role and lists of sensitive_features and strata; `positive` the value that is 1, or
-    one a column ("decision=approve,repaid=yes"). A ValueError tells what is in doubt or wrong."""
+    columns by role and lists of sensitive_features and strata; `positive` is as of --positive.
+    A ValueError tells what is in doubt or wrong."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         rows = Rows(source, folder)
         with rows.database:
-            return _counted(rows, positive, given)
+            return _counted(rows, positive, threshold, given)
 
 
-def _counted(rows: Rows, positive: str | None, given: dict) -> Tally:
+def _counted(rows: Rows, positive: str | None, threshold: float | None, given: dict) -> Tally:
     roles, lists = named(rows.names, given)
     [total] = rows.ask("count(*)")
     if not total:
         raise ValueError("the table has no rows")
+    columns = dict.fromkeys([*roles.values(), *itertools.chain(*lists.values())])
+    many = {*NUMBERS, "cluster"} & {*roles}
+    if lists["sensitive_features"] and not (rows.small or many):
+        rows.narrow(columns)
     notes = rows.notes
     values = grouped(rows, roles, lists, total, "sensitive_features" not in given)
     keys = {role: _value(name) for role, name in roles.items()}
     complete = " AND ".join(f"{of} IS NOT NULL" for of in keys.values())
     keys |= {role: _number(rows, role, name) for role, name in roles.items() if role in NUMBERS}
+    if threshold is not None:
+        role = _thresholded(roles, threshold)
+        keys[role] = f"CASE WHEN {keys['y_score']} >= {threshold} THEN '1' ELSE '0' END"
     steps = STEPS if "y_score" in roles and total > LARGE else None
     if steps:
         keys["y_score"] = f"greatest(0, least(floor({keys['y_score']} * {steps}), {steps - 1}))"
@@ -119,7 +136,9 @@ def _counted(rows: Rows, positive: str | None, given: dict) -> Tally:
         notes.append(f"The {several:,} clusters were put into {BUCKETS:,} buckets.")
     groups = list(dict.fromkeys(itertools.chain(*lists.values())))
     selected = [f"{of} AS {PRIVATE[role]}" for role, of in keys.items()] + [*map(quoted, groups)]
-    query = f"SELECT {', '.join(selected)}, count(*) AS {TIMES} FROM rows WHERE {complete}"
+    query = (
+        f"SELECT {', '.join(selected)}, {rows.times} AS {TIMES} FROM {rows.source} WHERE {complete}"
+    )
     found = rows.fetch(f"{query} GROUP BY ALL", form="df")
     if left_out := total - found[TIMES].sum():
         notes.append(f"{left_out:,} rows without a {' or '.join(roles.values())} are left out.")
@@ -132,6 +151,8 @@ def _counted(rows: Rows, positive: str | None, given: dict) -> Tally:
     labels = {roles[role]: PRIVATE[role] for role in LABELS if role in roles}
     notes += _zeros_and_ones(rows, found, labels, positive)
     for name in groups:
+        if empty := found.loc[found[name].isna(), TIMES].sum():
+            notes.append(f"{empty:,} rows have no {name}: they are the group {MISSING}.")
         spelled, more = _spelled(name, values[name])
         found[name] = found[name].map(spelled).fillna(MISSING).astype(object)
         notes += more
@@ -139,6 +160,19 @@ def _counted(rows: Rows, positive: str | None, given: dict) -> Tally:
 
 
 # --- which column is what ---
+
+
+def _thresholded(roles: dict[str, str], threshold: float) -> str:
+    """The role that scores from a threshold have: they are y_pred, or stand beside it."""
+    if not 0 <= threshold <= 1:
+        raise ValueError(f"--threshold {threshold:g}: scores lie between 0 and 1")
+    if "y_score" not in roles:
+        raise ValueError("--threshold needs scores: say which column, --map y_score=...")
+    if "y_beside" in roles:
+        raise ValueError("--threshold and --beside both stand beside y_pred: give one of them")
+    role = "y_beside" if "y_pred" in roles else "y_pred"
+    roles[role] = f"{roles['y_score']} from {threshold:g}"
+    return role
 
 
 def named(names: Sequence[str], given: dict) -> tuple[dict, dict]:
@@ -168,11 +202,14 @@ def named(names: Sequence[str], given: dict) -> tuple[dict, dict]:
                 f"{name} is {roles[0]}, and no group column (if it is one, say which column is "
                 f"{roles[0]}: --map {roles[0]}=...)"
             )
+    if "y_beside" in found and "y_pred" not in found:
+        raise ValueError(f"--beside {found['y_beside']}: beside which? Say --map y_pred=...")
     if not {"y_true", "y_pred", "y_score"} & set(found):
         raise ValueError(
-            f"none of the columns {', '.join(names)} is recognised as y_true, y_pred or "
-            "y_score: say which is, such as --map y_true=paid_back (is it a table at all, and is "
-            "its first line the header?)"
+            f"none of the columns {', '.join(names)} is recognised as y_true (what turned out), "
+            "y_pred (what was decided) or y_score (a score from 0 to 1): say which is, such as "
+            "--map y_true=paid_back y_pred=decision; a name with blanks as 'y_true=paid back' (is "
+            "it a table at all, and is its first line the header?)"
         )
     return {role: found[role] for role in ROLES if role in found}, lists
 
@@ -237,7 +274,7 @@ def _no_group(name: str, values: dict | int, total: int) -> str:
 
 def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
     """Refuse to take columns for groups that may be labels or predictions."""
-    lacking = [role for role in LABELS if role not in roles]
+    lacking = [role for role in LABELS[:2] if role not in roles]
     held = set().union(*(words[roles[role]] for role in LABELS if role in roles))
     usual = {name: role for role, its in ROLES.items() for name in its}
     odd = {}
@@ -258,7 +295,8 @@ def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
     if set(role) <= set(lacking):
         raise ValueError(f"{asked} {' or '.join(role)}? Say {maps}, or name {such}")
     other = f"another model's {role[0]}? Name {such}"
-    raise ValueError(f"{asked} {other} (and to judge {name}: {maps})")
+    both = "; --beside sets two predictions beside each other" * ("y_beside" not in roles)
+    raise ValueError(f"{asked} {other} (and to judge {name}: {maps}){both}")
 
 
 # --- what the values are ---

@@ -1,0 +1,45 @@
+"""What may be said about a table on the command line of its audit; nothing heavy is loaded."""
+
+import argparse
+import csv
+
+REFERENCES = "best", "largest", "rest"
+
+
+def _role(text: str) -> tuple[str, str]:
+    """ROLE=COLUMN of the command line."""
+    role, equals, column = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError("expected ROLE=COLUMN, such as y_true=repaid")
+    return role, column
+
+
+def _names(text: str) -> list[str]:
+    """Columns with commas between; one that holds a comma stands in double quotes."""
+    return next(csv.reader([text], skipinitialspace=True), [])
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of ``python -m helpers.audit.table``, and of notebook 13."""
+    about = "One folder about a table of predictions: page, notebook, CSVs, findings.json."
+    parser = argparse.ArgumentParser("python -m helpers.audit.table", description=about)
+    add, more = parser.add_argument, {"action": "extend", "default": []}
+    add("table", nargs="?", help="CSV or Parquet: a file, a folder or a pattern; none: a sample")
+    roles = "y_true=, y_pred= or y_score= and the column's name"
+    add("--map", nargs="+", type=_role, metavar="ROLE=COLUMN", help=roles, **more)
+    groups = "group columns, with commas between"
+    add("--sensitive", type=_names, dest="sensitive_features", help=groups, action="extend")
+    add("--strata", type=_names, help="columns held fixed, with commas between", **more)
+    roles = {"y_beside": "--beside", "cluster": "--cluster", "sample_weight": "--weight"}
+    kinds = "a second prediction, set beside y_pred", "which rows belong together", "weights"
+    for (role, option), said in zip(roles.items(), kinds, strict=True):
+        kind = {"type": lambda name, role=role: (role, name), "metavar": "COLUMN"}
+        add(option, dest="map", action="append", help=f"column: {said}", **kind)
+    positive = "the value that counts as 1, against all others; or COLUMN=VALUE,COLUMN=VALUE"
+    add("--positive", action="append", help=positive)
+    at = "score from which a row is predicted positive (set beside y_pred where there is one)"
+    add("--threshold", type=float, help=at)
+    add("--reference", default="best", help="best, largest, rest, or a group: groups against it")
+    add("--ratio", dest="limit", type=float, default=0.8, help="smallest accepted ratio")
+    add("--draws", type=int, default=999, help="bootstrap draws and shuffles")
+    return parser

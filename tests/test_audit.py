@@ -1,0 +1,410 @@
+"""From files to counts and to a page: DuckDB against pandas, weights, and what is refused."""
+
+import json
+
+import loans
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers import store
+from helpers.audit import form, groups, page, table, tally, widest
+from helpers.blocks import blocks, counts, report
+
+N = 600
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    said = {"race": rng.choice(list("abc"), N), "sex": rng.choice(["f", "m"], N)}
+    columns = {"label": rng.choice(["yes", "no"], N), "score": rng.random(N).round(2)}
+    columns |= {"place": rng.integers(0, 40, N), "id": np.arange(N)}
+    found = pd.DataFrame(said | columns)
+    better = (found["race"] == "a") & (rng.random(N) < 0.5)
+    return found.assign(y_pred=((found["score"] > 0.6) | better).map({True: "yes", False: "no"}))
+
+
+def audited(path, **options):
+    return page.Audit(tally.of_file(path, **options), draws=99)
+
+
+def test_files_folders_and_shards_count_as_pandas_does(rows, tmp_path):
+    rows.to_csv(tmp_path / "all.csv", index=False)
+    whole = tally.of_file(tmp_path / "all.csv")
+    assert whole.sensitive_features == ["race", "sex", "place"]
+    assert "column id holds 600 different values" in whole.notes[0]
+    shards = tmp_path / "days"
+    shards.mkdir()
+    rows[:200].to_parquet(shards / "1.parquet")
+    rows[200:][rows.columns[::-1]].to_parquet(shards / "2.parquet")  # columns in another order
+    given = {"sensitive_features": ["race", "sex", "place"]}
+    again = tally.of_file(shards, **given), tally.of_file(shards / "*.parquet")
+    columns = {"y_pred": rows["y_pred"] == "yes", "y_true": rows["label"] == "yes"}
+    expected = counts.table(rows[["race", "sex"]], **columns, intersect="all").frame()
+    for found in (whole, *again):
+        assert len(found) == N
+        pd.testing.assert_frame_equal(found.table(["race", "sex"], "all").frame(), expected)
+    for name in ("auc", "score", "calibration"):
+        columns["y_score"] = rows["score"]
+        assert blocks.bias(whole.table(["race"]), name) == pytest.approx(
+            blocks.bias(counts.table(rows["race"], **columns), name)
+        )
+
+
+def test_the_page_says_what_the_columns_give(rows, tmp_path):
+    for columns, missing in (
+        (["label"], "positive rate: it needs y_pred"),
+        (["score"], "positive rate: it needs y_pred"),
+        (["y_pred"], "accuracy: it needs y_pred and y_true|accuracy: it needs y_true"),
+    ):
+        rows[[*columns, "race", "sex"]].to_csv(tmp_path / "part.csv", index=False)
+        found = audited(tmp_path / "part.csv")
+        assert len(found.gaps) == 2 and len(found.who) == 5
+        assert any(sentence.startswith(missing.split("|")[-1]) for sentence in found.unsaid)
+    rows.to_csv(tmp_path / "all.csv", index=False)
+    found = audited(tmp_path / "all.csv", strata=["place"], sensitive_features=["race", "sex"])
+    top = found.gaps.iloc[0]
+    assert (top["attribute"], top["p"] <= 0.2) == ("race", True)
+    assert found.fixed["measure"].tolist() == found.gaps["measure"].tolist()  # the same rows
+    assert found.fixed.set_index("measure").loc["auc", "value"].isna().all()
+    rates = rows.groupby("race")["y_pred"].apply(lambda said: (said == "yes").mean())
+    assert found.ratios.loc[0, "value"] == pytest.approx(rates.min() / rates.max())
+    assert found.ratios.loc[0, "verdict"] == "fails"
+    text = form.page("all", "", [*found.parts[0], *found.parts[1]])
+    for heading in ("Who is in the table", "place held fixed", "cannot be said", "aequitas"):
+        assert heading in text
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"sensitive_features": ["many"]}, "many has .* different values.* too many for groups"),
+        ({"y_score": "logit"}, "logit: 3,000 values .* '3' in row 1; divide percentages by 100"),
+        ({"sample_weight": "less"}, "less: 1 values are negative, the first is '-1' in row 6"),
+        ({"sample_weight": "none"}, "none: all weights are 0"),
+        ({"cluster": "none"}, "clusters has one value"),
+    ],
+)
+def test_a_column_that_would_mislead_is_refused(given, message):
+    n = 3000
+    made = pd.DataFrame({"race": np.arange(n) % 2, "many": np.arange(n), "less": 1.0, "none": 0.0})
+    made = made.assign(logit=3.0 * (-1) ** made["race"], y_pred=1 - made["race"])
+    made.loc[5, "less"] = -1
+    with pytest.raises(ValueError, match=message):
+        tally.of_file(made, **({"sensitive_features": ["race"]} | given)).table()
+
+
+@pytest.mark.parametrize(
+    "texts, message",
+    [
+        ([""], "the file is empty"),
+        (["y_pred,g\n"], "the table has no rows"),
+        (
+            ["y_pred,repaid,g\n0,1,a\n1,0,b\n"],
+            "repaid holds 0, 1: is it y_true.*--map y_true=repaid",
+        ),
+        (["y_pred,g\n0,a\n", "y_pred,h\n1,b\n"], "2 files .*: 0.csv lacks h; 1.csv lacks g"),
+    ],
+)
+def test_files_that_are_no_table_or_in_doubt_are_refused(texts, message, tmp_path):
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.csv").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        tally.of_file(tmp_path)
+
+
+def test_a_wide_gap_among_many_is_told_and_never_said_to_be_none(rows, monkeypatch):
+    """With fewer shuffles than the correction needs, the page says so; else there are enough."""
+    rng = np.random.default_rng(0)
+    many = rows[["y_pred", "label"]].assign(**{n: rng.integers(0, 2, N) for n in "abcdef"})
+    many["y_pred"] = np.where((many["a"] == 1) & (rng.random(N) < 0.6), "yes", many["y_pred"])
+    counted = tally.of_file(many, sensitive_features=list("abcdef"))
+    found = page.Audit(counted, draws=99)
+    assert found.gaps.loc[0, "told"] == "yes"
+    assert found.gaps.loc[0, "p"] < widest.LEVEL and found.shuffles >= 40 * len(found.gaps)
+    monkeypatch.setattr(widest, "A_GAP", 0)
+    found = page.Audit(counted, draws=99)
+    assert found.gaps.loc[0, "told"] == "cannot"
+    assert "99 shuffles are too few" in " ".join(found.unsaid)
+
+
+def test_several_classes_and_rows_without_values(tmp_path):
+    said = pd.DataFrame({"y_pred": ["cat", "dog", "cow", None], "g": ["x", "x", "y", None]})
+    pd.concat([said] * 10).to_csv(tmp_path / "c.csv", index=False)
+    found = tally.of_file(tmp_path / "c.csv", positive="dog")
+    assert found.table().frame()["fp"].tolist() == [10, 0, 10]
+    assert found.notes[0] == "10 rows without a y_pred are left out."
+    assert "Accuracy over all classes is not on this page" in found.notes[1]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda rows: rows.replace({"yes": -1, "no": 1}),
+        lambda rows: rows.replace({"yes": " YES", "no": "No "}),
+        lambda rows: rows.replace({"yes": "f", "no": "t"}),
+        lambda rows: rows.assign(**{"it's [1]": 1}),
+    ],
+)
+def test_usual_ways_to_write_a_table_count_the_same(rows, write, tmp_path):
+    """Labels in any of the usual pairs, odd names of files, an index, blanks and empty columns."""
+    swapped = "f" in write(rows)["label"].unique() or -1 in write(rows)["label"].unique()
+    expected = rows.replace({"yes": "no", "no": "yes"}) if swapped else rows
+    by = {"sensitive_features": ["race"]}
+    expected = tally.of_file(expected, **by).table().frame()
+    path = tmp_path / "it's [1] *?.csv"
+    for text in (write(rows).to_csv(), write(rows).to_csv(index=False).replace("\n", ",\n")):
+        for comma in (",", " , "):
+            path.write_text(text.replace(",", comma))
+            pd.testing.assert_frame_equal(tally.of_file(path, **by).table().frame(), expected)
+
+
+def test_a_value_that_fits_both_columns_needs_no_names(rows):
+    kinds = np.array(["cat", "dog", "cow"])[rows["id"] % 3]
+    table = rows.assign(label=kinds, y_pred=np.roll(kinds, 1))
+    with pytest.raises(ValueError, match=r"such as --positive cat$"):
+        tally.of_file(table)
+    found = tally.of_file(table.rename(columns={"label": "outcome"}), positive="cat")
+    assert found.roles["y_true"] == "outcome"
+    assert "In outcome and y_pred, cat counts as 1 and all other values as 0." in found.notes[-1]
+
+
+def test_weights_are_weights_and_copies_are_rows():
+    rng = np.random.default_rng(1)
+    by, p, y = rng.integers(0, 3, 300), rng.integers(0, 2, 300), rng.integers(0, 2, 300)
+    w = rng.choice([0.5, 1, 2], 300)
+    plain, threes, weighted = (
+        counts.table(by, y_pred=p, y_true=y, sample_weight=x) for x in (None, np.full(300, 3.0), w)
+    )
+    bare, same, found = (report.rates(data, "tpr") for data in (plain, threes, weighted))
+    pd.testing.assert_frame_equal(bare, same)
+    positive = y == 1
+    means = [
+        np.average(p[here], weights=w[here]) for here in (positive & (by == g) for g in range(3))
+    ]
+    assert found["value"].tolist() == pytest.approx(means)
+    assert found["n"].tolist() == np.bincount(by[positive]).tolist()
+    wider = (found["high"] - found["low"]) / (bare["high"] - bare["low"])
+    assert wider.between(1, 1.5).all()
+    five = {"y_pred": np.repeat(p, 5), "clusters": np.repeat(np.arange(300), 5)}
+    copied = report.rates(counts.table(np.repeat(by, 5), **five))
+    pd.testing.assert_frame_equal(copied.drop(columns="n"), report.rates(plain).drop(columns="n"))
+
+
+def test_a_tally_counts_as_its_rows():
+    rng = np.random.default_rng(2)
+    rows = pd.DataFrame({"by": rng.integers(0, 2, 400), "y_true": rng.integers(0, 2, 400)})
+    rows = rows.assign(y_score=rng.integers(0, 9, 400) / 10, clusters=rng.integers(0, 5, 400))
+    held = rows.value_counts(sort=False).rename("times").reset_index()
+    one, other = (counts.table(t["by"], **t.drop(columns="by")) for t in (rows, held))
+    assert (one.counts == other.counts).all() and one.kinds.equals(other.kinds)
+    assert other.rows["times"].sum() == len(one.rows)
+
+
+def test_scores_in_steps_miss_auc_by_no_more_than_is_said(rows, monkeypatch):
+    exact = tally.of_file(rows, sensitive_features=["race"]).table()
+    monkeypatch.setattr(tally, "LARGE", 0)
+    for steps in (3, 10, 50):
+        monkeypatch.setattr(tally, "STEPS", steps)
+        rough = tally.of_file(rows, sensitive_features=["race"]).table()
+        true, found = (blocks.auc(data.kinds, data.mass()) for data in (exact, rough))
+        bound = blocks.auc_error(rough)
+        assert (np.abs(true - found) <= bound + 1e-12).all()
+        assert bound.max() < 1 / steps
+
+
+# --- what the folder gets, and what notebook 13 computes ---
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The audit of a table with hostile values, twice: then with an option that is refused."""
+    place = tmp_path_factory.mktemp("audit")
+    rng, patch = np.random.default_rng(0), pytest.MonkeyPatch()
+    rows = pd.DataFrame({"y_true": rng.integers(0, 2, N), "ticket": np.arange(N) + 70_000_000})
+    rows["g"] = np.array(["<script>alert(1)</script>", "=HYPERLINK(0)", "$x$"])[np.arange(N) % 3]
+    rows["y_pred"] = np.where((rows["g"] == "$x$") & (rng.random(N) < 0.5), 0, rows["y_true"])
+    rows.to_csv(place / "t.csv", index=False)
+    with patch.context() as here:
+        here.setenv("SUITE_OUTPUTS", str(place))
+        table.main([str(place / "t.csv")])
+        before = (place / "audit/t/page.html").read_text()
+        with pytest.raises(SystemExit, match=r"no column .age(?s:.*)page of an earlier table"):
+            table.main([str(place / "t.csv"), "--sensitive", "age"])
+    return place / "audit/t", before
+
+
+@pytest.mark.slow
+def test_values_are_escaped_defused_and_no_row_is_copied(folder):
+    place, text = folder
+    assert "<script" not in text and "&lt;script&gt;alert(1)" in text and "<svg" in text
+    assert "earlier one" not in text and "earlier one" in (place / "page.html").read_text()
+    csvs = {path.name: path.read_text() for path in place.glob("*.csv")}
+    assert {"gaps.csv", "by-group.csv", "power.csv", "against.csv"} <= csvs.keys()
+    for name, its in csvs.items():
+        cells = pd.read_csv(place / name, dtype=str).to_numpy().ravel()
+        texts = [one for one in cells if isinstance(one, str) and one.startswith("=")]
+        assert not texts and ("'=HYPERLINK" in its) == ("HYPERLINK" in its), name
+    every = [p for p in place.rglob("*") if p.is_file()]
+    assert len(every) > 9 and not any(b"70000123" in path.read_bytes() for path in every)
+
+
+@pytest.mark.slow
+def test_findings_have_their_schema(folder):
+    place, text = folder
+    record = json.loads((place / "findings.json").read_text())
+    assert record["schema"] == form.SCHEMA and record["table"] == "t.csv"
+    assert {"python", *form.LIBRARIES} == record["versions"].keys()
+    assert record["command"].startswith("make audit TABLE=") and record["headline"][:20] in text
+    for found in record["findings"]:
+        assert [*found] == [*form.COLUMNS] and found["verdict"] in page.TOLD.values()
+        assert found["low"] <= found["value"] <= found["high"]
+        assert 0 < (found["p"] or 1) <= 1  # None where all shuffles are alike
+    gaps = pd.read_csv(place / "gaps.csv")
+    assert gaps["value"].tolist() == pytest.approx([of["value"] for of in record["findings"]])
+
+
+def test_fairlearn_gives_each_groups_numbers(rows):
+    metrics = pytest.importorskip("fairlearn.metrics")
+    found = groups.by_group(page.Audit(tally.of_file(rows), draws=99))
+    of = {"pr": metrics.selection_rate, "tpr": metrics.true_positive_rate, "n": metrics.count}
+    of |= {"fpr": metrics.false_positive_rate}
+    values = {"y_true": rows["label"] == "yes", "y_pred": rows["y_pred"] == "yes"}
+    for name, mine in found.groupby("attribute"):
+        by = rows[name].astype(str)
+        frame = metrics.MetricFrame(metrics=of, sensitive_features=by, **values)
+        ours = mine.set_index("group")[[*of]].astype(float)
+        theirs = frame.by_group.loc[ours.index].astype(float)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
+
+
+LOANS = ["--map", "y_true=repaid", "--positive", "decision=approve,repaid=yes"]
+LOANS += ["--sensitive", "sex,age"]
+
+
+def test_what_is_planted_in_the_sample_is_found_and_a_clean_one_is_silent(tmp_path):
+    planted, clean = loans.loans(), loans.loans(planted=False)
+    for name, rows in (("planted", planted), ("clean", clean)):
+        rows.to_csv(tmp_path / f"{name}.csv", index=False)
+    stored = store.root() / "data/audit/loans.csv"
+    assert (tmp_path / "planted.csv").read_bytes() == stored.read_bytes()
+    found = page.made([str(stored), *LOANS])
+    sure = found.gaps[found.gaps["told"] == "yes"]
+    assert set(sure["attribute"]) == {"sex"} and sure["measure"].iloc[0] == "tpr"
+    low, high = sure[["low", "high"]].iloc[0]
+    assert low < 0.15 + 0.1 * 0.2 < high  # with the branches' part: a fifth more of women in north
+    none = page.made([str(tmp_path / "clean.csv"), *LOANS])
+    assert (none.gaps["told"] == "no").all()
+    crossed = groups.intersections(none)
+    assert (crossed["p"] > 0.05).all()
+    told = groups.headline(none, crossed)
+    assert told.startswith("None of 20 gaps between groups is told") and "5 points would be" in told
+
+
+def test_a_gap_that_only_an_intersection_has_is_the_headline():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"sex": rng.choice(["f", "m"], 4000), "age": rng.choice(["o", "y"], 4000)})
+    hidden = (rows["sex"] == "f") != (rows["age"] == "o")  # half of each sex and of each age
+    rows["y_pred"] = (rng.random(4000) < np.where(hidden, 0.4, 0.6)).astype(int)
+    found = page.Audit(tally.of_file(rows))
+    crossed = groups.intersections(found)
+    assert (found.gaps["told"] == "no").all() and (crossed["p"] < 0.05).all()
+    first, told = crossed.iloc[0], groups.headline(found, crossed)
+    inside = (rows["sex"] + " & " + rows["age"]) == first["group"]
+    apart = rows["y_pred"][inside].mean() - rows["y_pred"][~inside].mean()
+    assert first["difference"] == pytest.approx(apart) and first["low"] < apart < first["high"]
+    assert first["group"] in told and f"{apart:.3f}" in told and f"n = {inside.sum():,}" in told
+
+
+def test_a_small_group_does_not_hide_a_sure_gap_between_large_ones():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"g": np.repeat(["a", "b", "small"], [3000, 1000, 25])})
+    rows["y_pred"] = rng.random(len(rows)) < rows["g"].map({"a": 0.64, "b": 0.55, "small": 0.6})
+    found = page.Audit(tally.of_file(rows.astype({"y_pred": int}))).gaps.iloc[0]
+    assert {found["group_i"], found["group_j"]} == {"a", "b"} and found["told"] == "yes"
+    assert found["low"] > 0
+
+
+def test_the_chance_of_any_false_finding_is_five_in_a_hundred():
+    """Five measures of three pairs, noise of very different sizes, and one real gap."""
+    rng, false, real = np.random.default_rng(0), 0, 0
+    sizes = np.array([1, 0.1, 30])
+    for _ in range(400):
+        drawn = [rng.normal(size=(200, 3)) * sizes for _ in range(5)]
+        drawn[0][0, 0] += 6
+        p = widest.corrected([widest.standard(one[0], one[1:]) for one in drawn])
+        false += min(p[0]["p"][1:].min(), *(one["p"].min() for one in p[1:])) <= 0.05
+        real += p[0]["p"][0] <= 0.05
+    assert 5 < false < 33 and real > 390  # 20 expected at most
+
+
+def test_the_rest_is_all_other_rows_and_mover_is_newcombes(rows):
+    from statsmodels.stats.proportion import confint_proportions_2indep
+
+    found = groups.against(page.Audit(tally.of_file(rows, sensitive_features=["race"])), "rest")
+    for row in found[found["measure"] == "pr"].itertuples():
+        yes, mine = rows["y_pred"] == "yes", rows["race"] == row.group
+        parts = [of for part in (mine, ~mine) for of in (yes[part].sum(), part.sum())]
+        ends = confint_proportions_2indep(*parts, compare="diff", method="newcomb")
+        assert (row.low, row.high) == pytest.approx(ends)
+        assert row.ratio == pytest.approx(yes[mine].mean() / yes[~mine].mean())
+        assert row.ratio_low < row.ratio < row.ratio_high and row.reference == "rest"
+
+
+def test_a_second_prediction_is_set_beside_the_first(rows):
+    """The interval of a change beside that of McNemar's table: both judge the same rows."""
+    second = np.where(rows["id"] % 7 == 0, "yes", rows["y_pred"])
+    both = rows.assign(model_b=second)
+    given = {"sensitive_features": ["race"], "y_beside": "model_b"}
+    found, gaps = groups.changes(page.Audit(tally.of_file(both, **given)))
+    change = found[(found["measure"] == "pr")].set_index("group")
+    for race, part in both.groupby("race"):
+        more = (part["model_b"] == "yes").astype(int) - (part["y_pred"] == "yes")
+        assert change.loc[race, "change"] == pytest.approx(more.mean())
+        error = 1.96 * more.std(ddof=0) / np.sqrt(len(part))
+        width = (change.loc[race, "high"] - change.loc[race, "low"]) / 2
+        assert width == pytest.approx(error, rel=0.2)
+    pr = gaps[gaps["measure"] == "pr"].iloc[0]
+    i, j = pr["group"].split(" less ")
+    assert pr["first"] == pytest.approx(change.loc[i, "first"] - change.loc[j, "first"])
+    assert pr["change"] == pytest.approx(change.loc[i, "change"] - change.loc[j, "change"])
+
+
+def test_a_threshold_decides_or_stands_beside_decisions(rows):
+    given = {"sensitive_features": ["race"], "threshold": 0.5}
+    at = (rows["score"] >= 0.5).groupby(rows["race"]).mean()
+    counted = tally.of_file(rows.drop(columns="y_pred"), **given)
+    swept = groups.sweep(counted.table(), [0.5]).set_index("group")
+    assert blocks.bias(counted.table(), "pr") == pytest.approx(at.max() - at.min())
+    assert swept["pr"].tolist() == pytest.approx(at.tolist())
+    assert "score from 0.5 is y_pred" in counted.taken
+    beside = groups.changes(page.Audit(tally.of_file(rows, **given)))[0]
+    assert beside[beside["measure"] == "pr"]["second"].tolist() == pytest.approx(at.tolist())
+    for wrong, message in (
+        ({"threshold": 50}, "between 0 and 1"),
+        ({"y_beside": "label"}, "one of them"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            tally.of_file(rows, **(given | wrong))
+
+
+def test_calibration_by_group_is_pandas(rows):
+    data = tally.of_file(rows, sensitive_features=["race"]).table()
+    found = groups.calibration(data).set_index(["group", "bin"])
+    bins = (rows["score"] * 10).clip(upper=9.999).astype(int)
+    yes = (rows["label"] == "yes").groupby([rows["race"], bins]).mean()
+    assert found["share"].to_numpy() == pytest.approx(yes.to_numpy())
+    assert found["score"].to_numpy() == pytest.approx(
+        rows["score"].groupby([rows["race"], bins]).mean().to_numpy()
+    )
+
+
+def test_power_is_how_often_a_z_test_sees_the_gap():
+    rng = np.random.default_rng(0)
+    a, b = rng.binomial(400, 0.3, 40_000) / 400, rng.binomial(900, 0.4, 40_000) / 900
+    error = np.sqrt(a * (1 - a) / 400 + b * (1 - b) / 900)
+    for tests, reach in ((1, 1.95996), (20, 3.02334)):  # quantiles of .975 and .99875
+        assert groups.power(400, 900, 0.3, 0.1, tests) == pytest.approx(
+            ((b - a) / error > reach).mean(), abs=0.02
+        )
