@@ -10,6 +10,8 @@
 #   make sweep       every method in many worlds at five doses of planted bias -> outputs/sweep/
 #   make audit TABLE=predictions.csv   your own predictions -> outputs/audit/predictions/page.html
 #   make audit-table                   the same of a made-up table, with the truth at its end
+#   make audit LABELS=labels.json PREDICTIONS=found.json [ATTRIBUTES=boxes.csv]   your own detector
+#   make audit-detector                the same of a detector of drawn streets
 #   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
 #   make class NAME=seat07       JupyterLab on copies without the solutions, outputs/class/seat07/
 #   make exercises NAME=seat07   these copies alone
@@ -50,7 +52,7 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run book pages sweep seeds test test-fast test-other-processor lab audit audit-table exercises class check notebooks bench export lock setup lint
+.PHONY: run book pages sweep seeds test test-fast test-other-processor lab audit audit-table audit-detector exercises class check notebooks bench export lock setup lint
 
 setup: $(READY)
 
@@ -106,10 +108,23 @@ export: $(READY)
 lint: $(READY)
 	@python -m ruff check --quiet . && python -m ruff format --check --quiet .
 
-# ASK="--sensitive race,sex --positive yes ..." says what the columns do not: python -m helpers.audit.table --help
+# ASK="--sensitive race,sex --positive yes ..." says what the columns do not: python -m helpers.audit.table --help,
+# and of detectors ASK="--groups time,weather --frames images/ ...": python -m helpers.audit.detector --help
+DETECTOR := $(LABELS)$(PREDICTIONS)
 audit: $(READY)
-	@test -n $(call quoted,$(TABLE)) || { echo "which table? make audit TABLE=predictions.csv, or make audit-table for a sample"; exit 2; }
+ifneq ($(strip $(DETECTOR)),)
+	@python -m helpers.audit.detector --labels $(call quoted,$(LABELS)) --predictions $(call quoted,$(PREDICTIONS)) \
+	  $(if $(strip $(ATTRIBUTES)),--attributes $(call quoted,$(ATTRIBUTES))) $(ASK)
+else ifneq ($(strip $(TABLE)),)
 	@python -m helpers.audit.table $(call quoted,$(TABLE)) $(ASK)
+else
+	@echo "what is audited? make audit TABLE=predictions.csv: a table of decisions (a sample: make audit-table)"
+	@echo "make audit LABELS=labels.json PREDICTIONS=found.json [ATTRIBUTES=boxes.csv]: a detector (make audit-detector)"
+	@exit 2
+endif
+
+audit-detector: $(READY)
+	@python -m helpers.audit.detector $(ASK)
 
 audit-table: $(READY)
 	@python -m helpers.audit.table

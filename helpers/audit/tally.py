@@ -275,14 +275,15 @@ def _no_group(name: str, values: dict | int, total: int) -> str:
 def _in_doubt(names: list[str], roles: dict, words: dict[str, set]) -> None:
     """Refuse to take columns for groups that may be labels or predictions."""
     lacking = [role for role in LABELS[:2] if role not in roles]
-    held = set().union(*(words[roles[role]] for role in LABELS if role in roles))
+    held = [words[roles[role]] for role in LABELS if role in roles]
+    held.append(set().union(*held))
     usual = {name: role for role, its in ROLES.items() for name in its}
     odd = {}
     for name in names:  # which have two values or more
         its, role = words[name], usual.get(name.casefold())
         if role or name.casefold().startswith(("y_", "pred")):
             odd[name] = [role or "y_pred"]
-        elif (its <= held and 2 * len(its) > len(held)) or (lacking and its <= USUAL):
+        elif any(its <= of and 2 * len(its) > len(of) for of in held) or (lacking and its <= USUAL):
             odd[name] = lacking or ["y_pred"]
     if not odd:
         return

@@ -124,24 +124,34 @@ def _take(found: pd.DataFrame, boxes: pd.DataFrame, n_classes: int, thresholds) 
     detection = np.repeat(np.arange(len(found)), counts)
     step = np.arange(len(detection)) - np.repeat(np.cumsum(counts) - counts, counts)
     box, ignored = np.repeat(first, counts) + step, boxes["ignore"].to_numpy(bool)
-    ours, theirs = (table[CORNERS].to_numpy(float).T for table in (found, boxes))
-    overlap = iou(ours[:, detection], theirs[:, box], ignored[box])
+    # of COCO's: which of them are crowds, and areas as width times height are, to the last digit
+    crowd = boxes["crowd"].to_numpy(bool) if "crowd" in boxes else ignored
+    ours, theirs = (_with_area(table) for table in (found, boxes))
+    overlap = iou(ours[:, detection], theirs[:, box], crowd[box])
     preference = np.lexsort((-box, -overlap, ignored[box], detection))
     detection, box, overlap = detection[preference], box[preference], overlap[preference]
     taken = []
     for threshold in thresholds:
         near = overlap >= min(threshold, 1 - 1e-10)
         starts = np.searchsorted(detection[near], np.arange(len(found) + 1))
-        taken.append(_propose(box[near], starts, len(found), ignored))
+        taken.append(_propose(box[near], starts, len(found), crowd))
     return np.array(taken)
 
 
+def _with_area(table: pd.DataFrame) -> np.ndarray:
+    """Corners of boxes, and their area where the table has it (``extent``): (4 or 5, n)."""
+    return table[[*CORNERS, *({"extent"} & set(table))]].to_numpy(float).T
+
+
 def iou(ours: np.ndarray, theirs: np.ndarray, ignored: np.ndarray | bool = False) -> np.ndarray:
-    """Intersection over union of boxes (4, n), x1 y1 x2 y2; over our own area if `ignored`."""
-    sides = np.minimum(ours[2:], theirs[2:]) - np.maximum(ours[:2], theirs[:2])
+    """Intersection over union of boxes (4, n), x1 y1 x2 y2; over our own area if `ignored`.
+    Areas may be a fifth row."""
+    sides = np.minimum(ours[2:4], theirs[2:4]) - np.maximum(ours[:2], theirs[:2])
     width, height = np.maximum(sides, 0)
     shared = width * height
-    own, other = ((x2 - x1) * (y2 - y1) for x1, y1, x2, y2 in (ours, theirs))
+    own, other = (
+        box[4] if len(box) > 4 else (box[2] - box[0]) * (box[3] - box[1]) for box in (ours, theirs)
+    )
     union = np.where(ignored, own, own + other - shared)
     return np.divide(shared, union, out=np.zeros(len(union)), where=union > 0)  # no area: none
 

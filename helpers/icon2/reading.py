@@ -49,6 +49,7 @@ class _Box(BaseModel, strict=True):
 
 
 class _Label(BaseModel, strict=True):
+    id: str | int | None = None
     category: str
     box2d: _Box | None = None
     score: FiniteFloat | None = None
@@ -78,8 +79,11 @@ class _Frame(BaseModel, strict=True):
     frames: list[_Objects] | None = None  # the older style
 
 
-def read_labels(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
-    """Images and boxes of BDD100K's labels, and sentences about what is missing or left out."""
+def read_labels(
+    path: str | Path, classes: Sequence[str] | None = CLASSES
+) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Images and boxes of BDD100K's labels, and sentences about what is missing or left out. Of
+    other `classes` than its eight, None keeps all, by their names."""
     frames, left_out = sorted(_frames(path), key=lambda one: one[1].name), Counter()
     rows = []
     for _, frame in frames:
@@ -88,7 +92,7 @@ def read_labels(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]
         left_out[HIDDEN] += len((frame.attributes or {}).keys() & fields)
         rows.append(fields | (frame.attributes or {}) | fields)
     images = pd.DataFrame(rows)
-    boxes = _table(frames, images, path, left_out, scored=False)
+    boxes = _table(frames, images, path, left_out, False, classes)
     twice = boxes.duplicated(["image", "category", *CORNERS]).sum()
     left_out["boxes have the class and corners of another one: each of them counts"] = twice
     for column, absent in images.isna().sum().items():
@@ -96,7 +100,9 @@ def read_labels(path: str | Path) -> tuple[pd.DataFrame, pd.DataFrame, list[str]
     return images, boxes, _sentences(left_out)
 
 
-def read_detections(path: str | Path, images: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def read_detections(
+    path: str | Path, images: pd.DataFrame, classes: Sequence[str] | None = CLASSES
+) -> tuple[pd.DataFrame, list[str]]:
     """Detections of labelled images, and sentences; without area they are false positives."""
     frames, left_out = _frames(path), Counter()
     names, source = numbered([frame.name for _, frame in frames], path), Path(path).name
@@ -107,7 +113,7 @@ def read_detections(path: str | Path, images: pd.DataFrame) -> tuple[pd.DataFram
             f"{next(iter(names))!r}, the first labelled is {images['name'][0]!r}: names must agree"
         )
     left_out["labelled images have no entry in the predictions: taken as no detection"] = absent
-    found = _table(frames, images, path, left_out, scored=True)
+    found = _table(frames, images, path, left_out, True, classes)
     twice = found.duplicated(["image", "category", *CORNERS, "score"]).sum()
     left_out["detections are there twice, with one score: each of them counts"] = twice
     empty = (found.x2 == found.x1) | (found.y2 == found.y1)
@@ -171,7 +177,9 @@ def numbered(names: Sequence[str], source: str | Path) -> dict[str, int]:
     return {name: i for i, name in enumerate(names)}
 
 
-def _table(frames, images: pd.DataFrame, path, left_out: Counter, scored: bool) -> pd.DataFrame:
+def _table(
+    frames, images: pd.DataFrame, path, left_out: Counter, scored: bool, classes
+) -> pd.DataFrame:
     """Boxes of known images and classes; what is left out is counted."""
     rows, noun, source = [], "detections" if scored else "boxes", Path(path).name
     number_of, sizes = numbered(images["name"], path), images[["width", "height"]].to_numpy()
@@ -191,6 +199,7 @@ def _table(frames, images: pd.DataFrame, path, left_out: Counter, scored: bool) 
                 size = sizes[number_of[frame.name]]
                 fields |= _usable(label, f"{place}, label {number}", size, left_out, scored)
                 own = {k: v for k, v in (label.attributes or {}).items() if k not in CROWD}
+                own |= {"box": str(label.id)} if classes is None and label.id is not None else {}
                 left_out[HIDDEN] += len(own.keys() & fields)
                 rows.append(fields | own | fields)
     boxes = pd.DataFrame(rows, columns=None if rows else ["image", "category", *CORNERS, "score"])
@@ -202,7 +211,9 @@ def _table(frames, images: pd.DataFrame, path, left_out: Counter, scored: bool) 
         )
     names = boxes["category"].replace(RENAMED)
     boxes["ignore"] = boxes.get("ignore", False) | names.isin(list(IGNORED))
-    boxes["category"] = pd.Index(CLASSES).get_indexer(names.replace(IGNORED))
+    if classes is None:
+        return boxes.assign(category=names.replace(IGNORED))
+    boxes["category"] = pd.Index(classes).get_indexer(names.replace(IGNORED))
     others = names[boxes["category"] < 0].value_counts()
     listed = ", ".join(f"{name} {n:,}" for name, n in others.items())
     left_out[f"{noun} left out, not a class here: {listed}"] = others.sum()
@@ -210,7 +221,7 @@ def _table(frames, images: pd.DataFrame, path, left_out: Counter, scored: bool) 
     if boxes.empty:
         raise DetectionDataError(
             f"{source}: no {'detection' if scored else 'box'} is left of labelled images and known "
-            f"classes ({', '.join(CLASSES)}); "
+            f"classes ({', '.join(classes)}); "
             + ("; ".join(_sentences(left_out)) or "its frames hold no label")
         )
     return boxes

@@ -91,6 +91,11 @@ class Declared:
     harder: Annotated[float, Field(ge=0, le=3)]
     rare: Annotated[float, Field(ge=0, le=1)]
     worlds: Annotated[int, Field(ge=2, le=12)]  # as many are recorded
+    # 12
+    attributes: There | None
+    groups: Annotated[list[str], Field(min_length=1)] | None
+    classes: Annotated[list[str], Field(min_length=1)] | None
+    sizes: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=2, max_length=2)] | None
     # 09 and 13
     table: There | None
     cluster: str | None  # 08
@@ -158,6 +163,7 @@ def checked(values: Mapping[str, Any], given: Iterable[str]) -> SimpleNamespace:
 
 NEEDS = {  # what is read only together with others
     "predictions": ("labels",),
+    "attributes": ("labels",),
     "weights": ("frames",),
     "gps": ("labels", "areas", "incomes"),
     "areas": ("labels", "gps", "incomes"),

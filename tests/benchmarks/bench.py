@@ -16,6 +16,7 @@ import helpers  # noqa: F401  before torch and numpy: it pins the kernels
 # ruff: isort: split
 import contextlib
 import io
+import json
 import multiprocessing
 import os
 import re
@@ -58,7 +59,7 @@ from helpers.explain import layers, maps
 from helpers.explain.maps import grid
 from helpers.focus import rating
 from helpers.focus.networks import Model
-from helpers.icon2 import attributes
+from helpers.icon2 import attributes, brought, detector_audit
 from helpers.models import detector
 from helpers.models.recipe import Recipe
 from helpers.suite import notebooks
@@ -275,6 +276,68 @@ def detected() -> Rows:
     yield "300 frames through an untrained detector", "", partial(frames, 300, found=True), None
 
 
+def audits() -> Rows:
+    """The audit of a detector, from COCO's files to what its page says, but for the drawing."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_coco(Path(folder), images=5_000, classes=80)
+        ours = partial(partial, audited, folder)
+        yield "5,000 images of 80 classes, from COCO's files", "60 s on the wall", ours, None
+
+
+def write_coco(folder: Path, images: int, classes: int) -> None:
+    """COCO's labels, 7 boxes an image, and 36 detections of each, four of five boxes found."""
+    rng = np.random.default_rng(0)
+    share = 1 / np.arange(1, classes + 1)
+    count = {"labels": 7 * images, "false": 30 * images}
+    tables = {}
+    for name, n in count.items():
+        corner, side = rng.uniform(0, 400, (n, 2)), np.exp(rng.uniform(2.5, 5.5, (n, 2)))
+        kind = rng.choice(classes, n, p=share / share.sum())
+        tables[name] = rng.integers(images, size=n), kind, np.hstack([corner, side]).round(2)
+    kept = rng.random(count["labels"]) < 0.8
+    moved = [part[kept] for part in tables["labels"]]
+    moved[2] = moved[2] + rng.normal(0, 2, moved[2].shape).round(2)
+    every = [np.concatenate(pair) for pair in zip(moved, tables["false"], strict=True)]
+    rows = {
+        name: [
+            {"image_id": int(i), "category_id": int(k), "bbox": np.abs(b).tolist()}
+            for i, k, b in zip(*table, strict=True)
+        ]
+        for name, table in {"labels": tables["labels"], "found": every}.items()
+    }
+    results = [
+        one | {"score": s}
+        for one, s in zip(rows["found"], rng.random(len(every[0])).tolist(), strict=True)
+    ]
+    boxes = [one | {"id": n + 1, "area": 900.0} for n, one in enumerate(rows["labels"])]
+    about = {"light": ["day", "dim", "dusk"], "site": list("ABCD"), "camera": ["x", "y"]}
+    listed = [
+        {"id": n, "file_name": f"{n}.jpg"} | {k: str(rng.choice(v)) for k, v in about.items()}
+        for n in range(images)
+    ]
+    kinds = [{"id": n, "name": f"kind {n}"} for n in range(classes)]
+    labels = {"images": listed, "annotations": boxes, "categories": kinds}
+    for name, content in {"labels": labels, "found": results}.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+
+
+def audited(folder: str) -> None:
+    world = brought.brought(f"{folder}/labels.json", f"{folder}/found.json")
+    matches, few = icon2.match(world), detector_audit.HOW.min_boxes
+    brought.like_coco(world)
+    compared, _ = brought.comparable(world, None, few)
+    names = brought.most(matches, None, few)
+    classes = [matches.of(name) for name in names]
+    how = {"options": detector_audit.HOW, "resamples": 60}
+    for one in compared:
+        icon2.analyse(matches, one, [], classes=names, **how)
+    chance = detector_audit.deals(compared, matches.boxes, np.arange(matches.n_images), 0)
+    null = detector_audit.by_chance(classes, chance, 99)
+    detector_audit.named(classes, compared, null, chance, (0.02, 0.05, 0.1, 0.3), 20)
+    others = compared[1:] + brought.explaining(world)
+    detector_audit.explained(matches, compared[0], names[0], others, **how)
+
+
 def drawn(images: int):
     """A planted world, income and the paper's five attributes."""
     world = icon2.Frames(*made_up.make(images))
@@ -471,7 +534,8 @@ def waited(notebook: Path, folder: Path) -> str:
 
 
 PARTS = {"training": training, "mosaics": mosaic, "pasting": pasted, "focus": focused}
-PARTS |= {"icon2": detected, "blocks": blocks, "shards": shards, "pages": pages, "waits": waits}
+PARTS |= {"audit": audits, "icon2": detected, "blocks": blocks, "shards": shards, "pages": pages}
+PARTS |= {"waits": waits}
 
 
 def seconds(route: Callable) -> float:

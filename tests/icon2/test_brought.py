@@ -1,0 +1,357 @@
+"""What readers bring: COCO's JSON against pycocotools, the CSV, attributes, and bad input."""
+
+import contextlib
+import gzip
+import io
+import json
+import re
+import tracemalloc
+
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from detection_oracles import average_precision, scene
+
+from helpers import store
+from helpers.icon2 import brought, match
+from helpers.icon2.brought import DetectionDataError
+
+CLASSES = ("kite", "lamp", "pear")
+
+
+def coco(seed=0, n_images=40, decimals=0):
+    """COCO's structures with sparse ids out of order, crowds, areas of masks, sizes of all three
+    kinds, and corners on a coarse grid, so that overlaps of exactly .5 occur."""
+    rng = np.random.default_rng(seed)
+    world = scene(seed, n_images, 3, boxes=8, crowd=0.1, whole=decimals == 0)
+    ids = rng.permutation(np.arange(10, 10 + 3 * n_images, 3)).tolist()
+    kinds = [90, 7, 33]
+    scale = rng.choice([0.5, 2.0, 6.0], n_images)
+
+    def box(row):
+        corners = np.array([row.x1, row.y1, row.x2 - row.x1, row.y2 - row.y1])
+        return (corners * scale[row.image]).round(decimals).clip(0).tolist()
+
+    annotations = []
+    for n, row in enumerate(world.boxes.itertuples()):
+        x, y, width, height = box(row)
+        area = width * height * rng.uniform(0.5, 1)
+        one = {"id": 5 * n + 1, "image_id": ids[row.image], "category_id": kinds[row.category]}
+        one |= {"bbox": [x, y, width, height], "area": area, "iscrowd": int(row.ignore)}
+        annotations.append(one | {"segmentation": [[x, y, x + 1, y, x, y + 1]]})
+    results = [
+        {
+            "image_id": ids[row.image],
+            "category_id": kinds[row.category],
+            "bbox": box(row),
+            "score": row.score,
+        }
+        for row in world.detections.itertuples()
+    ]
+    for one in annotations[::3]:  # half of a box: an overlap of .5, but for the last digit
+        x, y, width, height = one["bbox"]
+        same = {name: one[name] for name in ("image_id", "category_id")}
+        results.append(same | {"bbox": [x, y, width, height / 2], "score": 0.99})
+    images = [
+        {"id": one, "file_name": f"{n:03}.jpg", "width": 640, "height": 640, "license": 1}
+        for n, one in enumerate(ids)
+    ]
+    labels = {"info": {"year": 2026}, "licenses": [{"id": 1, "name": "any"}], "images": images}
+    names = [{"id": k, "name": name} for k, name in zip(kinds, CLASSES, strict=True)]
+    return labels | {"annotations": annotations, "categories": names}, results
+
+
+def written(folder, content, name):
+    path = folder / name
+    text = content if isinstance(content, str) else json.dumps(content)
+    if name.endswith(".gz"):
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text)
+    return path
+
+
+def read(folder, labels, results, *more):
+    paths = written(folder, labels, "labels.json"), written(folder, results, "found.json")
+    return brought.brought(*paths, *more)
+
+
+def pycocotools(labels, results):
+    """AP of each class and threshold, of all boxes (K, T), and the six numbers of its summary."""
+    COCO = pytest.importorskip("pycocotools.coco").COCO
+    COCOeval = pytest.importorskip("pycocotools.cocoeval").COCOeval
+    with contextlib.redirect_stdout(io.StringIO()):
+        given = COCO()
+        given.dataset = json.loads(json.dumps(labels))
+        given.createIndex()
+        run = COCOeval(given, given.loadRes(json.loads(json.dumps(results))), "bbox")
+        run.evaluate()
+        run.accumulate()
+        run.summarize()
+    names = [given.cats[k]["name"] for k in run.params.catIds]
+    precision = run.eval["precision"][..., 0, -1]  # all areas, 100 detections
+    return dict(zip(names, precision.mean(1).T, strict=True)), run.stats[:6]
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_average_precision_of_cocos_files_is_that_of_pycocotools(tmp_path, seed, decimals):
+    labels, results = coco(seed, decimals=decimals)
+    frames = read(tmp_path, labels, results)
+    expected, six = pycocotools(labels, results)
+    ours = dict(zip(frames.classes, average_precision(match(frames)), strict=True))
+    for name in CLASSES:
+        np.testing.assert_allclose(ours[name], expected[name], atol=1e-12)
+    order = ["all", "IoU .5", "IoU .75", "small", "medium", "large"]
+    numbers = brought.like_coco(frames)
+    ours = [-1 if np.isnan(numbers[name]) else numbers[name] for name in order]
+    np.testing.assert_allclose(ours, six, atol=1e-12)
+
+
+def test_the_csv_of_torchvisions_results_says_what_cocos_json_says(tmp_path):
+    """By the lines that notebook 12 prints."""
+    labels, results = coco(1, decimals=1)
+    frames = read(tmp_path, labels, results)
+    kinds, order = list(CLASSES), {"kite": 90, "lamp": 7, "pear": 33}
+    names, outputs = [], []
+    for image in labels["images"]:
+        mine = [one for one in results if one["image_id"] == image["id"]]
+        boxes = np.array([one["bbox"] for one in mine]).reshape(-1, 4)
+        boxes[:, 2:] += boxes[:, :2]
+        codes = [list(order.values()).index(one["category_id"]) for one in mine]
+        scores = torch.tensor([one["score"] for one in mine], dtype=torch.float64)
+        names.append(image["file_name"])
+        outputs.append(
+            {"boxes": torch.tensor(boxes), "labels": torch.tensor(codes), "scores": scores}
+        )
+    cells = nbformat.read(store.root() / "notebooks/12_audit_your_detector.ipynb", 4).cells
+    [lines] = [
+        re.findall(r"```python\n(.*?)```", c.source, re.S) for c in cells if "```" in c.source
+    ]
+    readme = (store.root() / "README.md").read_text()
+    assert lines[0] in readme, "README has the same lines"
+    program = lines[0].replace('"predictions.csv"', "path")
+    exec(program, {"pd": pd, "path": tmp_path / "found.csv"} | locals())
+    again = brought.brought(tmp_path / "labels.json", tmp_path / "found.csv")
+    pd.testing.assert_frame_equal(
+        *(
+            of.detections.sort_values("image", kind="stable", ignore_index=True)
+            for of in (again, frames)
+        )
+    )
+
+
+CSV = """image,class,x1,y1,x2,y2,box,ignore,shade
+b.jpg,cat,10,20,40,60,1,0,dark
+b.jpg,dog,50,20,90,60,2,,light
+a.jpg,cat,10,20,40,60,3,1,dark
+a.jpg,cat,60,20,90,60,4,,light
+empty.jpg,,,,,,,,
+"""
+FOUND = """image,class,x1,y1,x2,y2,score
+a.jpg,cat,60,20,90,60,.5
+b.jpg,dog,50,20,90,60,.9
+b.jpg,cow,50,20,90,60,.9
+c.jpg,cat,50,20,90,60,.9
+"""
+
+
+def test_a_csv_is_read_and_what_is_left_out_is_counted(tmp_path):
+    about = written(tmp_path, "image,light,box\na.jpg,day,1\nz.jpg,night,2\n", "images.csv")
+    boxes = written(tmp_path, "box,tone,score\n1,I,3\n4,VI,3\n9,VI,3\n", "boxes.csv")
+    paths = written(tmp_path, CSV, "labels.csv.gz"), written(tmp_path, FOUND, "found.csv")
+    frames = brought.brought(*paths, boxes)
+    assert frames.classes == ("cat", "dog") and len(frames.images) == 3
+    assert frames.boxes["ignore"].tolist() == [False, False, True, False]
+    assert frames.boxes["tone"].fillna("").tolist() == ["I", "", "", "VI"]
+    assert frames.boxes["shade"].tolist() == ["dark", "light", "dark", "light"]
+    assert frames.report == (
+        "3 images, 3 boxes, 2 detections of 2 classes",
+        "1 boxes are crowds, or regions to ignore: a detection there is neither right nor wrong",
+        "1 detections left out: their image has no labels",
+        "1 labelled images have no detection",
+        "1 detections left out: no box of their class is labelled (cow 1)",
+        "1 rows of boxes.csv left out: none of the labelled boxes has their name",
+        "2 labelled boxes are in no row of boxes.csv: they have no value",
+        "1 columns of boxes.csv left out, named as a field of boxes: score",
+    )
+    about.write_text("image,light\na.jpg,day\nz.jpg,night\n")
+    frames = brought.brought(*paths, about)
+    assert frames.images["light"].fillna("").tolist() == ["day", "", ""]
+    assert "2 labelled images are in no row of images.csv: they have no value" in frames.report
+
+
+def test_results_with_ids_as_text_are_read_and_counted(tmp_path):
+    labels, results = coco(2)
+    frames = read(tmp_path, labels, results)
+    names = {one["id"]: one["file_name"].removesuffix(".jpg") for one in labels["images"]}
+    for by in (str, names.get):
+        texts = [one | {"image_id": by(one["image_id"])} for one in results]
+        again = read(tmp_path, labels, [*texts, texts[0] | {"image_id": "elsewhere"}])
+        told = f"{len(texts) + 1:,} detections name their image by text; it was read as an id"
+        assert any(sentence.startswith(told) for sentence in again.report)
+        assert "1 detections left out: their image has no labels" in again.report
+        pd.testing.assert_frame_equal(again.detections, frames.detections)
+
+
+def test_attributes_are_those_of_the_file_and_what_cannot_be_compared_says_why(tmp_path):
+    labels, results = coco(3, n_images=60)
+    for n, image in enumerate(labels["images"]):
+        image["attributes"] = {"light": "dim" if n % 2 else "day", "camera": f"number {n}"}
+        image |= {"one": "same", "lux": n * 1.5}
+    for n, box in enumerate(labels["annotations"]):
+        box["attributes"] = {"tone": "IV" if n % 3 else "II"}
+    frames = read(tmp_path, labels, results)
+    columns, cannot = brought.comparable(frames, None, 30)
+    assert {one.name: one.level for one in columns} == {
+        "light": "image", "lux": "image", "tone": "box"
+    }  # fmt: skip
+    assert len({one.name: one for one in columns}["lux"].values) == 3
+    one, many = sorted(cannot, reverse=True)
+    assert "one: fewer than two" in one and "camera: the column holds 60 values" in many
+    with pytest.raises(DetectionDataError, match="no attribute 'tint'; there are: "):
+        brought.comparable(frames, ["tint"], 30)
+
+
+def changed(part, **fields):
+    """COCO's structures where the first entry of a part has other fields."""
+    labels, results = coco(0, 8)
+    where = results if part == "results" else labels[part]
+    where[0] |= fields
+    return labels, results
+
+
+def without(part, key):
+    labels, results = changed(part)
+    (results if part == "results" else labels[part])[0].pop(key)
+    return labels, results
+
+
+def cut(which):
+    texts = [json.dumps(one) for one in coco(0, 8)]
+    texts[which] = texts[which][: len(texts[which]) // 2]
+    return texts
+
+
+@pytest.mark.parametrize(
+    ("contents", "message"),
+    [
+        (({**coco(0, 8)[0], "annotations": []}, []), "labels.json: no image of it has a box"),
+        (changed("annotations", bbox=[5, 5, -3, 4]), "labels.json: 1 of .* negative width"),
+        (changed("annotations", bbox=[5, 5, float("nan"), 4]), "labels.json: 1 of .* hold NaN"),
+        (changed("annotations", bbox=[5, 5, 4]), "annotations, .* has 3 numbers, not 4"),
+        (changed("annotations", bbox=["5", 5, 4, 4]), "labels.json: annotations, entry"),
+        (changed("annotations", image_id=999), "labels.json: boxes are of image 999, .* not li"),
+        (changed("annotations", category_id=4), "labels.json: category '4' has no name"),
+        (changed("images", file_name="001.jpg"), "labels.json: '001.jpg' occurs 2 times"),
+        (changed("images", id=coco(0, 8)[0]["images"][1]["id"]), "1 image ids occur twice"),
+        (without("images", "id"), "labels.json: images, entry .*'id' is missing"),
+        (cut(0), "labels.json is cut short or no JSON"),
+        (("nothing", "[]"), "labels.json is cut short or no JSON"),
+        (({"rows": []}, []), "labels.json: it is no COCO file"),
+        ((coco(0, 8)[1], coco(0, 8)[1]), "labels.json: these are COCO's results"),
+        (changed("results", score=87), "found.json: 1 of .* a score that is not in 0 to 1"),
+        (changed("results", score=float("nan")), "found.json: 1 of .* hold NaN"),
+        (changed("results", bbox=[1, 2, 3]), "found.json: detection 0 .*has 3 numbers, not 4"),
+        (changed("results", bbox=[1, 2, 3, -4]), "found.json: 1 of .* negative width or height"),
+        (without("results", "score"), "found.json: detection 0 .*'score' is missing"),
+        ((coco(0, 8)[0], [coco(0, 8)[1][0] | {"image_id": "x"}]), "none of its 1 images .* 'x'"),
+        ((coco(0, 8)[0], [coco(0, 8)[1][0] | {"category_id": 8}]), "no detection is left .*id 8 1"),
+        (cut(1), "found.json is cut short or no JSON"),
+        ((coco(0, 8)[0], []), "found.json: "),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_refused_in_a_sentence(tmp_path, contents, message):
+    with pytest.raises(DetectionDataError, match=message) as refused:
+        read(tmp_path, *contents)
+    assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("labels", "found", "attributes", "message"),
+    [
+        ("image,class\na,b\n", FOUND, None, "labels.csv: .*missing: x1, y1, x2, y2"),
+        (CSV.replace("10,", "ten,", 1), FOUND, None, "labels.csv, line 2: 'x1' is 'ten', no num"),
+        (CSV.replace("40,60,1", "4,60,1"), FOUND, None, "1 of 4 boxes have a negative width"),
+        (CSV.replace("dog", ""), FOUND, None, "labels.csv: 1 of 4 boxes have no class"),
+        (CSV, FOUND.replace(".5", "50"), None, "found.csv: 1 of 3 detections have a score"),
+        (CSV, FOUND.replace(",.5", ""), None, "found.csv: 1 of 3 detections hold NaN"),
+        (CSV, FOUND.replace("score", "conf"), None, "found.csv: .*missing: score"),
+        (CSV, FOUND.replace(".jpg", ".png"), None, "none of its 3 images is labelled.* 'a.png'"),
+        (CSV, json.dumps(coco(0, 8)[1]), None, "by the ids of COCO's labels"),
+        (CSV, FOUND, "picture,light\na.jpg,day\n", "needs a column 'image' .* are: picture, light"),
+        (CSV, FOUND, "image,light\nz.jpg,day\n", "about.csv: none of its 1 images is labelled"),
+        (CSV, FOUND, "image,light\na.jpg,day\na.jpg,dim\n", "about.csv: 'a.jpg' occurs 2 times"),
+        (CSV.replace(",box", ",no"), FOUND, "box,light\n1,day\n", "the labels have none"),
+    ],
+)
+def test_a_csv_that_cannot_be_used_is_refused_in_a_sentence(
+    tmp_path, labels, found, attributes, message
+):
+    names = "labels.csv", "found.json" if found.startswith("[") else "found.csv"
+    paths = [
+        written(tmp_path, text, name) for text, name in zip((labels, found), names, strict=True)
+    ]
+    paths += [] if attributes is None else [written(tmp_path, attributes, "about.csv")]
+    with pytest.raises(DetectionDataError, match=message) as refused:
+        brought.brought(*paths)
+    assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
+
+
+def test_bdd100ks_files_may_hold_any_classes(tmp_path):
+    def frame(name, *labels):
+        return {"name": name, "attributes": {"weather": "rainy"}, "labels": [*labels]}
+
+    def one(category, x, **more):
+        corners = {"x1": x, "y1": 20, "x2": x + 30, "y2": 60}
+        return {"id": x, "category": category, "box2d": corners} | more
+
+    labels = [frame("a.jpg", one("dog", 10), one("dog", 80)), frame("b.jpg", one("person", 10))]
+    labels[1]["labels"] += [one("other vehicle", 200), one("van", 300, attributes={"tone": "I"})]
+    found = [frame("a.jpg", one("dog", 10, score=0.9)), frame("b.jpg", one("cat", 10, score=0.5))]
+    frames = read(tmp_path, labels, found)
+    assert frames.classes == ("dog", "pedestrian", "van") and len(frames.detections) == 1
+    assert frames.boxes["tone"].fillna("").tolist() == ["", "", "", "I"]
+    assert "1 boxes left out: their class has regions to ignore only" in frames.report
+    assert "1 detections left out: no box of their class is labelled (cat 1)" in frames.report
+    with pytest.raises(DetectionDataError, match="no image of it has a box"):
+        read(tmp_path, [frame("a.jpg")], found)
+
+
+def test_what_looks_wrong_and_counts_all_the_same_is_told(tmp_path):
+    labels, results = changed("annotations", bbox=[700, 5, 9, 9])
+    labels["annotations"][1] |= {"bbox": [5, 5, 0, 9]}
+    results[0] |= {"bbox": [5, 5, 0, 9]}
+    results.append(results[1])
+    told = read(tmp_path, labels, results).report
+    for sentence in (
+        "1 boxes lie outside of their image: they count, as for COCO",
+        "1 boxes have no area: they can never be found, as for COCO",
+        "1 detections have no area: they are false positives, as for COCO",
+        "1 detections are there twice: each of them counts",
+    ):
+        assert sentence in told
+
+
+def test_large_files_are_read_in_a_stream_or_refused_with_their_size(tmp_path, monkeypatch):
+    """Entries that are cut at any place of a chunk are read whole; BDD100K's have a limit."""
+    labels, results = coco(4, 20)
+    whole = read(tmp_path, labels, results)
+    for size in (1, 7, 64):
+        monkeypatch.setattr(brought, "CHUNK", size)
+        again = read(tmp_path, labels, results)
+        pd.testing.assert_frame_equal(again.boxes, whole.boxes)
+        pd.testing.assert_frame_equal(again.detections, whole.detections)
+    monkeypatch.setattr(brought, "CHUNK", 1 << 16)
+    path = written(tmp_path, results * 100, "found.json")
+    tracemalloc.start()
+    count = sum(1 for _ in brought.entries(path))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert count == 100 * len(results) and most < path.stat().st_size / 5
+    monkeypatch.setattr(brought, "WHOLE", 10)
+    scalabel = written(tmp_path, [{"name": "a.jpg", "labels": []}], "scalabel.json")
+    with pytest.raises(DetectionDataError, match="GB of BDD100K's JSON is read at once"):
+        brought.brought(scalabel, path)

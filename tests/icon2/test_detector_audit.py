@@ -1,0 +1,245 @@
+"""An audit's methods on detections whose faults were planted, and the command itself."""
+
+import json
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+from detection_oracles import average_precision, scene
+
+from helpers import store
+from helpers.audit import detector
+from helpers.icon2 import Frames, brought, match
+from helpers.icon2 import detector_audit as audit
+from helpers.icon2.attributes import Attribute, from_column
+from helpers.icon2.reading import CORNERS
+
+KINDS = ("ring", "kite")
+CELL, SIDE = 100, 40  # boxes stand in cells of their own, so that no detection overlaps two
+
+
+def world(n_images=300, seed=0, loss=0.0, harder=0.0, tilt=0.0):
+    """Boxes in cells of their own, each found with .8. In dim light a ring is found less often by
+    `loss`, and a box of dark tone by `harder`; in dim light boxes are dark more often by `tilt`."""
+    rng = np.random.default_rng(seed)
+    dim = rng.random(n_images) < 0.4
+    image, place = np.repeat(np.arange(n_images), 6), np.tile(np.arange(6), n_images)
+    kind = rng.integers(2, size=len(image))
+    dark = rng.random(len(image)) < 0.3 + tilt * dim[image]
+    low = np.column_stack([place * CELL, np.zeros(len(image))]) + rng.uniform(
+        5, 50, (len(image), 2)
+    )
+    boxes = pd.DataFrame(np.hstack([low, low + SIDE]), columns=CORNERS)
+    boxes = boxes.assign(
+        image=image, category=kind, ignore=False, tone=np.where(dark, "dark", "bright")
+    )
+    hit = rng.random(len(image)) < 0.8 - loss * (dim[image] & (kind == 0)) - harder * dark
+    detections = boxes.loc[hit, ["image", "category", *CORNERS]].reset_index(drop=True)
+    detections[CORNERS] += rng.normal(0, 3, (len(detections), 4))
+    false = pd.DataFrame({"image": rng.integers(n_images, size=n_images), "category": 0})
+    false["category"] = rng.integers(2, size=n_images)
+    corner = rng.uniform(0, 400, n_images)
+    false = false.assign(x1=corner, y1=200.0, x2=corner + SIDE, y2=240.0)
+    detections = pd.concat([detections, false], ignore_index=True)
+    detections["score"] = rng.permutation(len(detections)) / len(detections)  # no ties
+    light, site = np.where(dim, "dim", "day"), rng.choice(["A", "B", "C"], n_images)
+    images = pd.DataFrame(
+        {"name": [f"{i:04}.png" for i in range(n_images)], "light": light, "site": site}
+    )
+    return Frames(images, boxes, detections, KINDS)
+
+
+def prepared(frames, *names):
+    matches = match(frames)
+    attributes = [from_column(frames, name) for name in names]
+    return matches, [matches.of(name) for name in frames.classes], attributes
+
+
+def dealt(matches, attributes, seed=0, clusters=None):
+    clusters = np.arange(matches.n_images) if clusters is None else clusters
+    return audit.deals(attributes, matches.boxes, clusters, seed)
+
+
+def test_one_group_of_all_images_has_the_ap_of_pycocotools():
+    """Which `average_precision` of the oracles equals."""
+    frames = scene(3, 60)
+    matches, classes, _ = prepared(frames)
+    every = Attribute("every", ("yes",), np.zeros(60, int), "image")
+    expected = average_precision(matches).mean(1)
+    ap = audit.group_ap(classes, every)[:, 0]
+    np.testing.assert_allclose(ap, [expected.mean(), *expected], atol=1e-12)
+
+
+def test_the_ap_of_a_group_does_not_depend_on_how_many_images_it_has():
+    """Copies of the images of one group change neither its AP nor the other's."""
+    frames = world(80, loss=0.3)
+    copies = np.concatenate([np.arange(80), *[np.flatnonzero(frames.images["light"] == "dim")] * 2])
+    tables = []
+    for table in (frames.boxes, frames.detections):
+        parts = [table[table["image"] == old].assign(image=new) for new, old in enumerate(copies)]
+        tables.append(pd.concat(parts, ignore_index=True))
+    more = Frames(frames.images.iloc[copies].reset_index(drop=True), *tables, KINDS)
+    each = []
+    for one in (frames, more):
+        _, classes, [light] = prepared(one, "light")
+        each.append(audit.group_ap(classes, light))
+    np.testing.assert_allclose(*each, atol=0.01)  # N is a mean of two numbers of boxes an image
+
+
+def test_what_is_taken_out_is_as_if_the_detector_had_not_found_it():
+    frames = world(60)
+    matches, classes, [tone] = prepared(frames, "tone")
+    rng = np.random.default_rng(1)
+    lost = rng.random(len(frames.boxes)) < 0.3
+    left = [audit.without(of, lost[of.box_row]) for of in classes]
+    taken = np.flatnonzero(lost)
+    gone = np.unique(matches.detections["row"][np.isin(matches.taken, taken).any(0)])
+    fewer = Frames(
+        frames.images, frames.boxes, frames.detections.drop(gone).reset_index(drop=True), KINDS
+    )
+    again, without, _ = prepared(fewer)
+    np.testing.assert_array_equal(audit.group_ap(left, tone), audit.group_ap(without, tone))
+    assert len(again.detections) < len(matches.detections)
+
+
+def test_deals_keep_groups_and_what_belongs_together():
+    frames = world(90)
+    matches, _, attributes = prepared(frames, "light", "site", "tone")
+    pairs = {f"{a}{b}" for a, b in zip(attributes[0].codes, attributes[1].codes, strict=True)}
+    drive = np.arange(90) // 3
+    both = pd.crosstab(attributes[0].codes, attributes[1].codes).to_numpy()
+    kind = frames.boxes["category"].to_numpy()
+    moved = 0
+    for _, (light, site, tone) in zip(range(5), dealt(matches, attributes), strict=False):
+        np.testing.assert_array_equal(pd.crosstab(light.codes, site.codes).to_numpy(), both)
+        for k in (0, 1):
+            mine, before = tone.codes[kind == k], attributes[2].codes[kind == k]
+            assert abs(mine.sum() - before.sum()) <= 0.1 * len(mine)
+        moved += (light.codes != attributes[0].codes).sum()
+    assert moved > 60 and len(pairs) == 6
+    drives = Attribute("drive", tuple(map(str, range(30))), drive, "image")
+    for _, [one] in zip(range(5), dealt(matches, [drives], clusters=drive), strict=False):
+        assert (one.codes.reshape(30, 3) == one.codes[::3, None]).all(), (
+            "frames of a drive together"
+        )
+
+
+def test_where_nothing_is_planted_a_gap_is_named_in_about_one_of_twenty():
+    alarms = []
+    for seed in range(4):
+        matches, classes, attributes = prepared(world(150, seed), "light", "site")
+        deals = dealt(matches, attributes, seed)
+        null = audit.by_chance(classes, deals, 60)
+        table = audit.named(classes, attributes[:1], null, deals, [0.5], 15, seed)
+        alarms.append(table["named"][0] / table["of"][0])
+        assert table["share"][1] == 1, "half of the boxes of a group"
+    assert np.mean(alarms) < 0.15
+
+
+def test_each_deal_is_held_against_the_others():
+    """The deviations of a deal by the mean and deviation of all but it, one after another."""
+    matches, classes, attributes = prepared(world(80), "light", "site")
+    null = audit.by_chance(classes, dealt(matches, attributes), 30)
+    deals = dealt(matches, attributes)
+    gaps = [[audit.spread(audit.group_ap(classes, one)) for one in next(deals)] for _ in range(30)]
+    most = []
+    for n in range(30):
+        others = np.delete(gaps, n, axis=0)
+        most.append(((gaps[n] - others.mean(0)) / others.std(0, ddof=1)).max())
+    np.testing.assert_allclose(null.most, most, rtol=1e-9)
+    assert (null.most >= null.cut).sum() == 2
+
+
+def test_a_planted_loss_is_told_and_the_group_and_class_named():
+    matches, classes, attributes = prepared(world(400, loss=0.25), "light", "site", "tone")
+    null = audit.by_chance(classes, dealt(matches, attributes), 60)
+    ap = [audit.group_ap(classes, one) for one in attributes]
+    z = np.array([audit.deviations(audit.spread(one), null, n) for n, one in enumerate(ap)])
+    assert (z > null.cut).tolist() == [[True, True, False], [False] * 3, [False] * 3]
+    assert attributes[0].values[ap[0][1].argmin()] == "dim"
+    assert (null.most >= z[0, 1]).sum() == 0 and 0.9 < np.mean(null.most < null.cut) <= 0.95
+
+
+def test_a_scene_that_makes_the_gap_is_named_and_leaves_nothing():
+    """Dim light has more dark boxes, which are found less often: light itself does nothing."""
+    frames = world(1200, harder=0.5, tilt=0.6)
+    matches, classes, [light, tone, site] = prepared(frames, "light", "tone", "site")
+    ap = audit.group_ap(classes, light)
+    table = audit.explained(matches, light, "ring", [tone, site], options=audit.HOW, resamples=40)
+    by = table.set_index("candidate")
+    gap = 100 * (ap[1, 0] - ap[1, 1])
+    assert gap > 8 and by.loc["tone", "suite's rule"] in ("explains the gap", "explains a part")
+    assert by.loc["tone", "left_low"] < 0.25 * gap and by.loc["tone", "left"] < 0.4 * gap
+    assert by.loc["site", "left"] == pytest.approx(gap, abs=1)
+    assert by.loc["site", "suite's rule"] == "does not explain it"
+
+
+def as_coco(folder, frames):
+    for name in ("boxes", "detections"):
+        table = getattr(frames, name)
+        corners = table[CORNERS].to_numpy()
+        bbox = np.hstack([corners[:, :2], corners[:, 2:] - corners[:, :2]]).tolist()
+        rows = [
+            {"id": n + 1, "image_id": int(i), "category_id": int(k) + 1, "bbox": b}
+            for n, (i, k, b) in enumerate(zip(table["image"], table["category"], bbox, strict=True))
+        ]
+        if name == "detections":
+            rows = [one | {"score": s} for one, s in zip(rows, table["score"], strict=True)]
+        else:
+            images = [
+                {"id": n, "file_name": one.name, "light": one.light, "site": one.site}
+                for n, one in enumerate(frames.images.itertuples(index=False))
+            ]
+            kinds = [{"id": k + 1, "name": kind} for k, kind in enumerate(KINDS)]
+            rows = {"images": images, "annotations": rows, "categories": kinds}
+        (folder / f"{name}.json").write_text(json.dumps(rows))
+    return [str(folder / "boxes.json"), str(folder / "detections.json")]
+
+
+def test_attributes_in_cocos_images_are_read(tmp_path):
+    frames = world(40)
+    again = brought.brought(*as_coco(tmp_path, frames))
+    assert again.images["light"].tolist() == frames.images["light"].tolist()
+    assert {*again.classes} == {*KINDS}
+
+
+@pytest.mark.slow
+def test_the_command_leaves_a_folder_whose_page_names_the_fault(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SUITE_OUTPUTS", str(tmp_path / "out"))
+    labels, found = as_coco(tmp_path, world(250, loss=0.4))
+    arguments = ["--labels", labels, "--predictions", found, "--resamples", "20"]
+    detector.main([*arguments, "--groups", "light, site"])
+    folder = tmp_path / "out" / "audit" / "boxes"
+    assert f"open {folder / 'page.html'}" in capsys.readouterr().out
+    record = json.loads((folder / "findings.json").read_text())
+    first = record["findings"][0]
+    assert first["finding"] == "light/ring" and first["verdict"] == "more than chance gives"
+    assert first["p"] == pytest.approx(0.01) and first["low"] > 0
+    others = [one for one in record["findings"] if one["by"] == "site"]
+    assert {one["verdict"] for one in others} == {"not told from chance"}
+    page = (folder / "page.html").read_text()
+    assert "<h1>ring: worse where light is dim than where it is day" in page
+    tables = {path.stem for path in folder.glob("*.csv")}
+    assert tables == {"by-group", "gaps", "missed", "what-could-explain", "would-be-found"}
+    assert record["command"].startswith("make audit LABELS=")
+    with pytest.raises(SystemExit, match="audit: no class 'cow' is labelled; there are: "):
+        detector.main([*arguments, "--classes", "cow"])
+    assert (folder / "page.html").read_text() == page
+    with pytest.raises(SystemExit, match="needs LABELS=FILE and PREDICTIONS=FILE"):
+        detector.main(["--labels", labels])
+
+
+@pytest.mark.parametrize(
+    ("words", "calls"),
+    [
+        (["LABELS=a b.json", "PREDICTIONS=c.json"], "audit.detector --labels 'a b.json' --pred"),
+        (["TABLE=t.csv", "ASK=--strata x"], "audit.table 't.csv' --strata x"),
+        ([], "what is audited? make audit TABLE="),
+    ],
+)
+def test_make_audit_picks_by_its_arguments(words, calls):
+    told = subprocess.run(
+        ["make", "-n", "audit", *words], capture_output=True, text=True, cwd=store.root()
+    )
+    assert calls in told.stdout
