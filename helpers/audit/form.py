@@ -1,10 +1,13 @@
 """What every audit leaves in its folder: a page, tables as CSV, and findings.json."""
 
+import io
 import json
 import platform
 from collections.abc import Iterable, Mapping
+from html import escape
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -24,6 +27,40 @@ QUESTIONS = {
 """What the gap in a measure is usually called."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet begins a formula
 
+STYLE = """body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem;
+  margin: 2rem auto; padding: 0 1rem; }
+h1 { line-height: 1.2; font-size: 1.5rem; } h2 { margin-top: 2rem; }
+table { border-collapse: collapse; margin: .5rem 0 1rem; display: block; overflow-x: auto; }
+th, td { padding: .25rem .8rem .25rem 0; text-align: left; border-bottom: 1px solid #ddd; }
+svg { max-width: 100%; height: auto; }"""
+
+
+def page(title: str, headline: str, parts: Iterable[tuple]) -> str:
+    """One HTML file that needs no other, from a headline and `parts` (heading, content, ...). A
+    text is a paragraph, a list of texts a list, a DataFrame a table, and (figure, alternative
+    text) a picture. What is empty is left out, and every text is escaped."""
+    body = [f"<h1>{escape(headline)}</h1>"]
+    for heading, *contents in parts:
+        if full := [one for one in contents if one is not None and len(one)]:
+            body += [f"<h2>{escape(heading)}</h2>", *map(_element, full)]
+    head = f'<meta charset="utf-8">\n<title>{escape(title)}</title>\n<style>\n{STYLE}\n</style>'
+    lines = ["<!doctype html>", '<html lang="en">', f"<head>{head}</head>", "<body>", *body]
+    return "\n".join([*lines, "</body>", "</html>", ""])
+
+
+def _element(content: Any) -> str:
+    if isinstance(content, pd.DataFrame):
+        with pd.option_context("display.max_colwidth", None):
+            return content.to_html(index=False, border=0, float_format="{:.3f}".format, na_rep="–")
+    if isinstance(content, list):
+        return f"<ul>{''.join(f'<li>{escape(one)}</li>' for one in content)}</ul>"
+    if isinstance(content, tuple):
+        text, (figure, told) = io.StringIO(), content
+        figure.savefig(text, format="svg", bbox_inches="tight", metadata={"Date": None})
+        picture = text.getvalue()[text.getvalue().index("<svg") :]
+        return f'<div role="img" aria-label="{escape(told)}">{picture}</div>'
+    return f"<p>{escape(content)}</p>"
+
 
 def defused(text):
     """A text that no spreadsheet takes for a formula; anything else as it is."""
@@ -42,6 +79,8 @@ def write(
 ) -> Path:
     """Write page.html, a CSV a table, and findings.json: `findings` (by `COLUMNS`), what they are
     `about`, and the versions that made them."""
+    for old in {*folder.glob("*.csv")} - {folder / f"{name}.csv" for name in tables}:
+        old.unlink()  # of an earlier audit
     for name, table in tables.items():
         store.write_text(folder / f"{name}.csv", csv(table))
     rows = pd.DataFrame([*findings], columns=COLUMNS).astype(object)
