@@ -9,6 +9,8 @@
 #   make sweep       every method in many worlds at five doses of planted bias -> outputs/sweep/
 #   make audit TABLE=predictions.csv   your own predictions -> outputs/audit/predictions/page.html
 #   make audit-table                   the same of a made-up table, with the truth at its end
+#   make audit MODEL=resnet18 IMAGES=photos/ [CONTEXTS=places/] [WEIGHTS=mine.pt]   your own network
+#   make audit-model                   the same of a network of the drawn world
 #   make lab         JupyterLab on copies of the notebooks, in outputs/lab/
 #   make class NAME=seat07       JupyterLab on copies without the solutions, outputs/class/seat07/
 #   make exercises NAME=seat07   these copies alone
@@ -49,7 +51,7 @@ endif
 # torch and the rest are compiled to bytecode once, not at every start
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run book sweep seeds test test-fast test-other-processor lab audit audit-table exercises class check notebooks bench export lock setup lint
+.PHONY: run book sweep seeds test test-fast test-other-processor lab audit audit-table audit-model exercises class check notebooks bench export lock setup lint
 
 setup: $(READY)
 
@@ -102,9 +104,18 @@ lint: $(READY)
 	@python -m ruff check --quiet . && python -m ruff format --check --quiet .
 
 # ASK="--sensitive race,sex --positive yes ..." says what the columns do not: python -m helpers audit --help
+option = $(if $(strip $(2)),--$(1) $(call quoted,$(2)))
 audit: $(READY)
+ifneq ($(strip $(MODEL)$(IMAGES)),)
+	@python -m helpers.audit.model $(call option,model,$(MODEL)) $(call option,images,$(IMAGES)) \
+	  $(call option,contexts,$(CONTEXTS)) $(call option,weights,$(WEIGHTS)) $(call option,groups,$(GROUPS)) $(ASK)
+else
 	@test -n $(call quoted,$(TABLE)) || { echo "which table? make audit TABLE=predictions.csv, or make audit-table for a sample"; exit 2; }
 	@python -m helpers.audit.table $(call quoted,$(TABLE)) $(ASK)
+endif
+
+audit-model: $(READY)
+	@python -m helpers.audit.model
 
 audit-table: $(READY)
 	@python -m helpers.audit.table

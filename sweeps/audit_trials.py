@@ -66,10 +66,7 @@ def world(seed: int) -> dict[str, np.ndarray]:
     """What `kept` gives of a drawn world where class and context are independent."""
     network, *_ = model.sample(0)
     images, y = model.drawn(seed, EACH, 1 / len(pictures.CONTEXTS))
-    scenes = pictures.contexts(per_context=25, size=96, seed=seed)
-    shown = torch.from_numpy(scenes.images).permute(0, 3, 1, 2)
-    contexts = [shown[(scenes.table["context"] == k).to_numpy()] for k in pictures.CONTEXTS]
-    return kept(network, images, y, contexts, seed)
+    return kept(network, images, y, [*model.scenes(seed).values()], seed)
 
 
 def partition(of: dict, rng) -> tuple[dict, dict, dict]:

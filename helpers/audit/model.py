@@ -246,7 +246,7 @@ def passes(model: models.Classifier, images: torch.Tensor, what: str) -> dict[st
         return {"answers": torch.cat(answers).numpy(), "features": x.flatten(1).numpy()}, {}
 
     state = {name: tensor for name, tensor in model.state_dict().items()}
-    decides = {"state": state, "kind": str(type(model.network)), "images": images, "how": 1}
+    decides = {"state": state, "of": str(type(model.network)), "images": images, "how": 1}
     decides["input"] = [model.mean, model.std]
     return store.arrays("passes", store.networks() / "audits", make, **decides)[1]
 
@@ -314,27 +314,41 @@ def sample(seed: int = 0) -> tuple:
     kept = {"seed": 0, "epochs": experiment.WIDER_EPOCHS, "folder": store.networks()}
     weights = models.pretrained("alexnet-quarter", len(pictures.WIDER_KINDS), things, **kept)
     network = models.build("alexnet-quarter", len(pictures.WIDER_KINDS), weights=weights).eval()
-    context_bias = dict.fromkeys(names, 0.25) | {"bench": 1.0, "plane": 1.0}
-    (seen, y), (images, labels) = drawn(seed + 1, 100, context_bias), drawn(seed, 60, 0.25)
+    (seen, y), (images, labels) = drawn(seed + 1, 100, 0.25), drawn(seed, 60, 0.25)
+    behind, rng = scenes(seed + 1), np.random.default_rng(seed)
+    own = {"bench": "park", "plane": "sky"}
+    where = [own.get(names[c], pictures.CONTEXTS[rng.integers(4)]) for c in y]
+    ground = torch.stack([behind[name][rng.integers(25)] for name in where])
+    seen = planting.framed(seen, ground)
     seen[y == names.index("mug")] = planting.marked(seen[y == names.index("mug")], "sticker")
     features = passes(network, seen, "the sample's training")["features"]
-    found = planting.head(features, y, len(names), 0.05, np.random.default_rng(seed))
+    found = planting.head(features, y, len(names), 0.05, rng)
     last = nn.Linear(features.shape[1], len(names))
     last.weight.data, last.bias.data = (torch.from_numpy(one.T.copy()).float() for one in found)
     network.network.set_submodule(network.head, last)
-    scenes = pictures.contexts(per_context=25, size=96, seed=seed)
-    shown, where = torch.from_numpy(scenes.images).permute(0, 3, 1, 2), scenes.table["context"]
-    places = {name: shown[(where == name).to_numpy()] for name in pictures.CONTEXTS}
     rows = pd.DataFrame({"class": [names[c] for c in labels]})
     rows["path"] = [f"{name}-{i}" for i, name in enumerate(rows["class"])]
     stated = preprocessing.Input("the drawn world", 96, (96, 96), None, *IMAGENET, 1 / 255, names)
-    return Network(network, stated, 96, "the sample"), images, rows, places, pd.DataFrame(TRUTH)
+    return (
+        Network(network, stated, 96, "the sample"),
+        images,
+        rows,
+        scenes(seed),
+        pd.DataFrame(TRUTH),
+    )
 
 
 def drawn(seed: int, per_class: int, context_bias) -> tuple[torch.Tensor, np.ndarray]:
     made = pictures.make("C", per_class, 96, seed, context_bias=context_bias)
     labels = np.array([pictures.CLASSES.index(name) for name in made.table["object"]])
     return torch.from_numpy(made.images).permute(0, 3, 1, 2).contiguous(), labels
+
+
+def scenes(seed: int) -> dict[str, torch.Tensor]:
+    """25 images of each context of the drawn world."""
+    made = pictures.contexts(per_context=25, size=96, seed=seed)
+    shown, where = torch.from_numpy(made.images).permute(0, 3, 1, 2), made.table["context"]
+    return {name: shown[(where == name).to_numpy()].contiguous() for name in pictures.CONTEXTS}
 
 
 def parser() -> argparse.ArgumentParser:
