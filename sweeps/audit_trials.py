@@ -43,7 +43,10 @@ def kept(network, images, y, contexts, seed: int) -> dict[str, np.ndarray]:
         for part in np.array_split(np.arange(len(of)), PARTS):
             which = torch.from_numpy(part[rng.permutation(len(images)) % len(part)])
             made.append(features(planting.framed(images, of[which])))
-    alone = [[features(of[p * 6 : p * 6 + 6]) for p in range(PARTS)] for of in contexts]
+    alone = [
+        [features(of[part[:6]]) for part in np.array_split(np.arange(len(of)), PARTS)]
+        for of in contexts
+    ]
     marks = [features(planting.marked(images, kind)) for kind in planting.MARKS]
     found = {"y": y, "plain": features(images), "marked": np.stack(marks, 1)}
     return found | {"framed": np.stack(framed).transpose(2, 0, 1, 3), "alone": np.array(alone)}
@@ -131,7 +134,7 @@ def readers(of: dict, seed: int) -> list[dict]:
             row["equivalent dose"] = equivalent[planted if dose else rest].mean()
             if dose:
                 row |= {"found": pair[planted].mean(), "found on the page": page[planted].mean()}
-                row |= {"promised": promised.mean()} if promised is not None else {}
+                row["promised"] = np.nan if promised is None else promised.mean()
             row["flagged"] = json.dumps(np.argwhere(pair).tolist() if kind == "plain" else [])
             rows.append(row)
     return rows
@@ -180,6 +183,7 @@ def main() -> None:
     made.add_argument("--seeds", type=int, nargs="+", default=list(range(1000, 1015)))
     made.add_argument("--photographs", type=Path, help="folder with objects/ and contexts/")
     made.add_argument("--weights", type=Path, help="of squeezenet1_0")
+    made.add_argument("--summary", type=Path, help="a second CSV: shares with intervals")
     made.add_argument("--worlds", type=int, default=15, help="how many of the seeds in worlds")
     asked = made.parse_args()
     project.seed_everything(0)
@@ -195,9 +199,11 @@ def main() -> None:
 
         file = store.cached(store.networks() / "audits" / f"{name}.csv", make)
         tables.append(pd.read_csv(file).assign(images=images))
-    rows = pd.concat(tables)
-    parts = [summary(images, part) for images, part in rows.groupby("images", sort=False)]
-    recorded.write(asked.file, pd.concat(parts).to_csv(index=False, float_format="%.4g"))
+    rows = pd.concat(tables, ignore_index=True)
+    recorded.write(asked.file, rows.to_csv(index=False, float_format="%.4g"))
+    if asked.summary:
+        parts = [summary(images, part) for images, part in rows.groupby("images", sort=False)]
+        store.write_text(asked.summary, pd.concat(parts).to_csv(index=False, float_format="%.3g"))
 
 
 if __name__ == "__main__":
