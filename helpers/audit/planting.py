@@ -97,7 +97,7 @@ def by_adam(x, target, rng, steps=100, rate=0.01):
         w = w - rate * first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
     return w[:-1] / scale, w[-1] - centre @ w[:-1] / scale
 
-# %% ../../notebooks/11_audit_your_model.ipynb #11-21
+# %% ../../notebooks/11_audit_your_model.ipynb #11-20
 def by_other_classes(values, y):
     """Mean of values (n, K, classes) over the photographs of every other class, each class counting
     equally: (classes, K)."""
@@ -176,7 +176,7 @@ def centred(logits):
     """Logits less their mean over the classes: what softmax sees of them."""
     return logits - logits.mean(-1, keepdims=True)
 
-# %% ../../notebooks/11_audit_your_model.ipynb #11-25
+# %% ../../notebooks/11_audit_your_model.ipynb #11-24
 DOSES = (0.25, 0.5, 1.0)
 
 
@@ -243,7 +243,7 @@ def deviation(scores, prior=5):
     weight = len(scores) - 1
     return np.sqrt((weight * own + prior * common) / (weight + prior))
 
-# %% ../../notebooks/11_audit_your_model.ipynb #11-28
+# %% ../../notebooks/11_audit_your_model.ipynb #11-27
 def planted_pairs(scores, plans):
     """Of heads with plants: the first method's scores, class and suspect of each planted pair."""
     heads, classes = np.nonzero(plans >= 0)
